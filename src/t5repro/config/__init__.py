@@ -1,0 +1,1 @@
+"""Settings: what they are (`schema`), who reads them (`stages`), where they come from (`load`)."""

@@ -1,0 +1,217 @@
+"""Run file and overrides -> settings, with errors that name the key and the nearest right one.
+
+Order, later wins: the baseline of `schema.py`, the C4 recipe, the run file, overrides of the
+command line, and for an experiment the settings it changes. Any key may be written dotted.
+"""
+
+import difflib
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import BaseModel, ValidationError
+
+from t5repro.config.schema import Section, Settings
+from t5repro.config.stages import STAGES, UPSTREAM, stage_settings
+from t5repro.errors import SettingsError
+
+RECIPES = Path("configs/c4")
+FREE_KEYS = {"bad_word_lists", "language_parts", "files", "change"}  # keys the user invents
+
+
+def load_run_file(path: Path, overrides: Mapping[str, Any] | None = None) -> Settings:
+    """Return the settings of a run file, with dotted `overrides` on top.
+
+    Raises:
+        SettingsError: the file cannot be read, or a setting is unknown or impossible.
+    """
+    return load_settings(read_yaml(path), overrides or {}, source=str(path))
+
+
+def read_yaml(path: Path) -> dict[str, Any]:
+    """Read a YAML mapping.
+
+    Raises:
+        SettingsError: it is missing, not YAML, or not a mapping.
+    """
+    try:
+        values = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise SettingsError(f"{path} is missing; run files are in configs/") from error
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise SettingsError(f"{path} is not YAML: {error}") from error
+    if values is None:
+        return {}
+    if not isinstance(values, dict):
+        raise SettingsError(f"{path} holds a {type(values).__name__}; it must map settings to values")
+    return values
+
+
+def load_settings(
+    values: Mapping[str, Any],
+    overrides: Mapping[str, Any] | None = None,
+    *,
+    source: str = "the run file",
+) -> Settings:
+    """Return validated settings from the values of a run file and dotted overrides.
+
+    Args:
+        values: what the run file changes; keys nested or dotted.
+        overrides: what the command line changes.
+        source: how errors name the origin of the values.
+
+    Raises:
+        SettingsError: a setting is unknown or impossible; says which, the value, what is
+            allowed and the nearest name.
+    """
+    tree = nested(values)
+    merge(tree, nested(overrides or {}))
+    recipe = (tree.get("c4") or {}).get("recipe", "paper")
+    merged = _recipe(recipe)
+    merge(merged, tree)
+    settings = _validate(merged, source)
+    for experiment in settings.experiments:
+        settings_of_experiment(settings, experiment.name)
+    return settings
+
+
+def _recipe(name: str) -> dict[str, Any]:
+    known = sorted(path.stem for path in RECIPES.glob("*.yaml"))
+    if name not in known:
+        raise SettingsError(
+            f"c4.recipe is {name!r}; recipes in {RECIPES}/ are {known}{_nearest(str(name), known)}"
+        )
+    return {"c4": read_yaml(RECIPES / f"{name}.yaml")}
+
+
+def nested(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return `values` with dotted keys opened: ``{"a.b": 1}`` becomes ``{"a": {"b": 1}}``."""
+    tree: dict[str, Any] = {}
+    for key, value in values.items():
+        *folders, leaf = str(key).split(".")
+        content = nested(value) if isinstance(value, Mapping) and leaf not in FREE_KEYS else value
+        for folder in reversed([*folders, leaf]):
+            content = {folder: content}
+        merge(tree, content)
+    return tree
+
+
+def merge(tree: dict[str, Any], change: Mapping[str, Any]) -> None:
+    """Lay `change` over `tree`, mapping by mapping; a list or a free mapping replaces."""
+    for key, value in change.items():
+        if isinstance(value, Mapping) and isinstance(tree.get(key), dict) and key not in FREE_KEYS:
+            merge(tree[key], value)
+        else:
+            tree[key] = dict(value) if isinstance(value, Mapping) else value
+
+
+def settings_of_experiment(settings: Settings, name: str) -> Settings:
+    """Return the settings of one arm: the run's, with the arm's changes.
+
+    Raises:
+        SettingsError: no such arm, or its changes are unknown or impossible.
+    """
+    arms = {item.name: item for item in settings.experiments}
+    if name not in arms:
+        raise SettingsError(f"no experiment {name!r}; the run has {sorted(arms)}")
+    tree = settings.model_dump(mode="json")
+    merge(tree, nested(arms[name].change))
+    changed = _validate(tree, f"experiment {name!r}")
+    fixed = ("run", "data", "experiments")
+    for section in fixed:
+        if getattr(changed, section) != getattr(settings, section):
+            raise SettingsError(
+                f"experiment {name!r} changes {section}; arms of one run share {list(fixed)}"
+            )
+    return changed
+
+
+def node_of(settings: Settings, rule: str, experiment: str) -> str:
+    """Return the node of `rule` that `experiment` uses: the first arm with equal settings so far.
+
+    Settings are compared over the rule and everything before it, so arms that part only later
+    share the node.
+    """
+    wanted = _closure(settings_of_experiment(settings, experiment), rule)
+    for other in settings.experiments:
+        if _closure(settings_of_experiment(settings, other.name), rule) == wanted:
+            return other.name
+    raise AssertionError("an experiment equals itself")
+
+
+def nodes(settings: Settings, rule: str) -> list[str]:
+    """Return the nodes of `rule`, each once, in the order of the experiments."""
+    return list(dict.fromkeys(node_of(settings, rule, arm.name) for arm in settings.experiments))
+
+
+def _closure(settings: Settings, rule: str) -> str:
+    rules = {rule}
+    queue = [rule]
+    while queue:
+        for earlier in UPSTREAM[queue.pop()]:
+            if earlier not in rules:
+                rules.add(earlier)
+                queue.append(earlier)
+    return json.dumps({name: stage_settings(settings, name) for name in sorted(rules)})
+
+
+def parse_stage(rule: str, text: str) -> Any:
+    """Return the typed settings of one stage from the JSON its job received.
+
+    Raises:
+        SettingsError: it is not JSON, or not that stage's settings.
+    """
+    try:
+        return STAGES[rule].model_validate_json(text)
+    except ValidationError as error:
+        raise SettingsError(f"--settings of {rule}: {_first_fault(error, {})}") from error
+
+
+def _validate(values: dict[str, Any], source: str) -> Settings:
+    try:
+        return Settings.model_validate(values)
+    except ValidationError as error:
+        raise SettingsError(f"{source}: {_first_fault(error, values)}") from error
+
+
+def _first_fault(error: ValidationError, values: dict[str, Any]) -> str:
+    faults = error.errors()
+    fault = next((item for item in faults if item["type"] == "extra_forbidden"), faults[0])
+    where = ".".join(str(part) for part in fault["loc"])
+    more = f" ({len(faults) - 1} more faults follow)" if len(faults) > 1 else ""
+    if fault["type"] == "extra_forbidden":
+        return f"unknown setting {where!r}{_nearest(where, leaf_names())}{more}"
+    if not where:
+        return f"{fault['msg'].removeprefix('Value error, ')}{more}"
+    if fault["type"] == "missing":
+        return f"setting {where!r} is missing{more}"
+    meaning = describe(where)
+    means = f"; it means: {meaning}" if meaning else ""
+    return f"setting {where!r} is {fault['input']!r}; {fault['msg']}{means}{more}"
+
+
+def _nearest(name: str, known: list[str]) -> str:
+    close = difflib.get_close_matches(name, known, n=1, cutoff=0.4)
+    return f"; nearest: {close[0]!r}" if close else ""
+
+
+def leaves(model: type[BaseModel] = Settings, prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield every setting as its dotted name and its pydantic field."""
+    for name, field in model.model_fields.items():
+        inner = field.annotation
+        if isinstance(inner, type) and issubclass(inner, Section):
+            yield from leaves(inner, f"{prefix}{name}.")
+        else:
+            yield f"{prefix}{name}", field
+
+
+def leaf_names() -> list[str]:
+    """Return the dotted name of every setting."""
+    return [name for name, _ in leaves()]
+
+
+def describe(name: str) -> str:
+    """Return the meaning of a setting, or nothing for a name that is none."""
+    return next((field.description or "" for leaf, field in leaves() if leaf == name), "")

@@ -1,0 +1,342 @@
+"""Every setting: its type, unit, range, meaning, and the paper's baseline as its value.
+
+This is the one truth: `configs/base.yaml`, `configs/schema.json` and `docs/settings.md` are
+generated from it (`make generate`), and a run file states only what it changes. To add a
+setting, add a field here and name its section in `config/stages.py` if a stage newly reads it.
+"""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+
+Name = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_]*$")]
+Sha256 = Annotated[str, StringConstraints(pattern=r"^([0-9a-f]{64})?$")]
+Language = Annotated[str, StringConstraints(pattern=r"^[a-z]{2,3}$")]
+
+LANES = 128  # rows of the embedding are padded to a multiple of this (TPU tiles)
+
+
+class Section(BaseModel):
+    """Base of all settings: frozen, unknown keys refused."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+def setting(value: Any, meaning: str, **bounds: Any) -> Any:
+    """Declare a setting with its baseline value, its meaning and its allowed range."""
+    if isinstance(value, list | dict | Section):
+        return Field(
+            default_factory=lambda: value.copy() if isinstance(value, list | dict) else value,
+            description=meaning,
+            **bounds,
+        )
+    return Field(default=value, description=meaning, **bounds)
+
+
+class RunSettings(Section):
+    """What this run is called."""
+
+    name: Name = setting("base", "folder of the run below `results/`")
+
+
+class RawFiles(Section):
+    """Raw files of one origin and licence."""
+
+    origin: str = Field(description="where they can be had: an address, or who made them")
+    licence: str = Field(description="licence of the contents, as its owner names it")
+    files: dict[str, Sha256] = Field(
+        description="path below `data.folder` -> sha256 (empty: not known, recorded when read)"
+    )
+
+
+class DataSettings(Section):
+    """The frozen raw inputs: everything that the graph does not make itself."""
+
+    folder: str = setting("data", "folder that holds the raw inputs")
+    source: str = setting(
+        "", "folder to copy the raw inputs from; empty: they are in `data.folder` already"
+    )
+    download: bool = setting(
+        False, "fetch what is missing from its origin; without it nothing touches the network"
+    )
+    sources: list[RawFiles] = setting([], "every raw file with its origin, licence and hash")
+
+
+class CleanSettings(Section):
+    """Rules for one page of the crawl (paper section 2.2)."""
+
+    max_page_chars: int = setting(190_000, "longer pages are dropped; characters", ge=1)
+    max_word_chars: int = setting(
+        1000, "a line with a longer word is dropped; characters; 0: no such rule", ge=0
+    )
+    min_words_per_line: int = setting(5, "shorter lines are dropped; words", ge=1)
+    min_sentences: int = setting(3, "pages with fewer are dropped; sentences", ge=0)
+    bad_words: Literal["page", "line_2019", "off"] = setting(
+        "page",
+        "where listed words are looked for: the finished page, each line as the code of 2019 "
+        "did, or nowhere (`en.noblocklist`)",
+    )
+    enabled: bool = setting(True, "false: the paper's unfiltered C4, only length and language")
+
+
+class DedupSettings(Section):
+    """Removal of repeated text (paper section 2.2)."""
+
+    unit: Literal["three_sentence_span", "line", "off"] = setting(
+        "three_sentence_span",
+        "what is kept only once in the whole corpus: spans of three sentences as in the paper, "
+        "lines as in TFDS 3, or nothing",
+    )
+    min_sentences: int = setting(3, "pages left with fewer are dropped; sentences", ge=0)
+
+
+class C4Settings(Section):
+    """From WET files to the corpus (`docs/decisions`, paper section 2.2)."""
+
+    recipe: Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9._-]*$")] = setting("paper", "file of parameters below `configs/c4/` to start from")
+    crawl: list[str] = setting(
+        ["crawl/*"], "which raw files are WET files: patterns over paths in `data.sources`"
+    )
+    crawl_paths: str = setting(
+        "",
+        "raw file that lists WET paths, one a line (`wet.paths.gz`); used instead of `c4.crawl`",
+    )
+    crawl_prefix: str = setting(
+        "", "where the listed paths begin: a folder, or an https address with `data.download`"
+    )
+    clean_shards: int = setting(
+        1, "number of cleaning jobs; WET file i goes to job i modulo this", ge=1
+    )
+    languages: list[Language] = setting(
+        ["en", "de", "fr", "ro"], "languages the corpus is split into; others are dropped"
+    )
+    min_language_probability: float = setting(
+        0.99, "langdetect's probability under which a page is dropped", gt=0, le=1
+    )
+    punkt_parameters: str = setting(
+        "",
+        "folder with Punkt parameters in NLTK's `punkt_tab` layout, below `data.folder`; "
+        "empty: Punkt without trained parameters",
+    )
+    bad_word_lists: dict[Language, str] = setting(
+        {}, "language -> raw file with one listed word a line; languages without pass"
+    )
+    output_shards: int = setting(1, "Parquet files per language and split", ge=1)
+    validation_modulus: int = setting(
+        1000, "a page is held out when md5(normalised URL) modulo this is 0; pages", ge=2
+    )
+    clean: CleanSettings = setting(CleanSettings(), "rules for one page")
+    dedup: DedupSettings = setting(DedupSettings(), "removal of repeated text")
+
+
+class VocabSettings(Section):
+    """The SentencePiece vocabulary (paper section 2.2)."""
+
+    vocab_size: int = setting(32_000, "pieces, without the sentinels", ge=16, le=1_000_000)
+    extra_ids: int = setting(100, "sentinels `<extra_id_k>` on top", ge=0, le=10_000)
+    language_parts: dict[Language, int] = setting(
+        {"en": 10, "de": 1, "fr": 1, "ro": 1}, "mix of the training sample; parts of characters"
+    )
+    sample_chars: int = setting(
+        100_000_000, "characters of text the vocabulary is trained on, over all languages", ge=1000
+    )
+    character_coverage: float = setting(
+        0.9995, "share of characters covered by pieces", gt=0.9, le=1
+    )
+
+    @property
+    def total_ids(self) -> int:
+        """Ids in use: pieces and sentinels."""
+        return self.vocab_size + self.extra_ids
+
+    @property
+    def embedding_rows(self) -> int:
+        """Rows of the embedding: `total_ids` rounded up to a multiple of 128."""
+        return -(-self.total_ids // LANES) * LANES
+
+
+class TokensSettings(Section):
+    """The corpus as ids."""
+
+    languages: list[Language] = setting(["en"], "languages of the corpus to pre-train on")
+
+
+class ModelSettings(Section):
+    """The encoder-decoder Transformer (paper section 2.1)."""
+
+    d_model: int = setting(768, "width of the residual stream; features", ge=1)
+    d_ff: int = setting(3072, "width inside the feed-forward layers; features", ge=1)
+    d_kv: int = setting(64, "width of one attention head; features", ge=1)
+    num_heads: int = setting(12, "attention heads", ge=1)
+    num_encoder_layers: int = setting(12, "blocks of the encoder", ge=1)
+    num_decoder_layers: int = setting(12, "blocks of the decoder", ge=1)
+    feed_forward: Literal["relu", "gated_gelu"] = setting(
+        "relu", "T5 1.0 uses `relu`, T5 1.1 `gated_gelu`"
+    )
+    tie_embeddings: bool = setting(True, "one matrix for input and output (T5 1.0)")
+    relative_position_buckets: int = setting(32, "buckets of the position bias", ge=2)
+    relative_position_max_distance: int = setting(
+        128, "distance from which all share one bucket; tokens", ge=2
+    )
+    norm_epsilon: float = setting(1e-6, "added to the mean square in RMS norm", gt=0)
+
+
+class LearningRate(Section):
+    """Learning rate as a function of the step."""
+
+    schedule: Literal["inverse_square_root", "constant"] = setting(
+        "inverse_square_root", "1/sqrt(max(step, warmup)) times the factor, or the factor itself"
+    )
+    factor: float = setting(1.0, "multiplies the schedule", gt=0)
+    warmup_steps: int = setting(10_000, "steps during which the rate is flat", ge=1)
+
+
+class TrainingSettings(Section):
+    """What pre-training and fine-tuning share (paper section 3.1.2)."""
+
+    steps: int = setting(524_288, "optimizer steps; 0: the stage only hands on weights", ge=0)
+    batch_rows: int = setting(128, "packed rows in a batch", ge=1)
+    inputs_length: int = setting(512, "tokens of a row of inputs", ge=4)
+    targets_length: int = setting(512, "tokens of a row of targets", ge=4)
+    dropout_rate: float = setting(0.1, "dropout in every layer", ge=0, lt=1)
+    z_loss: float = setting(1e-4, "weight of log(Z)^2 in the training loss", ge=0)
+    learning_rate: LearningRate = setting(LearningRate(), "learning rate")
+    checkpoint_every_steps: int = setting(5000, "steps between checkpoints", ge=1)
+    log_every_steps: int = setting(100, "steps between rows of the history", ge=1)
+
+
+class PretrainSettings(TrainingSettings):
+    """Unsupervised pre-training (paper sections 3.1.4 and 3.3)."""
+
+    targets_length: int = setting(192, "tokens of a row of targets", ge=4)
+    noise_mask: Literal["iid", "random_spans"] = setting(
+        "iid", "which tokens are corrupted: each on its own (the baseline), or in spans"
+    )
+    noise_density: float = setting(0.15, "share of corrupted tokens", gt=0, lt=1)
+    mean_noise_span_length: float = setting(
+        3.0, "mean length of a corrupted span of `random_spans`; tokens", ge=1
+    )
+    concatenate_documents: bool = setting(
+        True,
+        "true: documents run on into each other and are cut to full rows, as in the baseline; "
+        "false: each document is cut on its own and rows are packed with segment masks",
+    )
+
+
+class TasksSettings(Section):
+    """Downstream tasks as text (paper section 2.4)."""
+
+    names: list[Name] = setting(
+        [
+            "glue_cola", "glue_sst2", "glue_mrpc", "glue_stsb", "glue_rte",
+            "super_glue_boolq", "super_glue_copa", "squad", "cnn_dailymail",
+            "wmt_en_de", "wmt_en_fr", "wmt_en_ro",
+        ],
+        "tasks of the run, by name (`t5repro tasks --list`)",
+    )  # fmt: skip
+    folder: str = setting("tasks", "folder of the task files below `data.folder`")
+    files: dict[Name, dict[str, list[str]]] = setting(
+        {},
+        "task -> split -> files below the folder, where they differ from the original archive "
+        "(a translation names source and target file)",
+    )
+
+
+class FinetuneSettings(TrainingSettings):
+    """Multi-task fine-tuning (paper sections 3.1.3 and 3.5.2)."""
+
+    steps: int = setting(262_144, "optimizer steps", ge=0)
+    learning_rate: LearningRate = setting(
+        LearningRate(schedule="constant", factor=0.001), "learning rate"
+    )
+    mixture: Literal["proportional", "equal"] = setting(
+        "proportional", "how often each task is drawn: by its examples, or all alike"
+    )
+    mixture_limit: int = setting(
+        524_288, "K: examples from which a task counts no more; examples", ge=1
+    )
+    mixture_temperature: float = setting(
+        1.0, "T: rates are raised to 1/T after the limit", gt=0
+    )
+
+
+class EvaluateSettings(Section):
+    """Prediction and scores (paper section 2.4)."""
+
+    batch_rows: int = setting(32, "examples decoded together", ge=1)
+    inputs_length: int = setting(512, "inputs are cut to this; tokens", ge=4)
+    max_decode_length: int = setting(128, "targets are cut to this; tokens", ge=1)
+    split: Literal["validation", "test"] = setting("validation", "split that is scored")
+    max_examples: int = setting(0, "examples scored per task; 0: all", ge=0)
+
+
+class DevicesSettings(Section):
+    """Where training and prediction run."""
+
+    kind: Literal["cpu", "gpu", "mirrored", "tpu"] = setting(
+        "cpu", "one CPU or GPU, all local GPUs in step, or a TPU slice"
+    )
+    tpu: str = setting("local", "name or address of the TPU for `TPUClusterResolver`")
+    intra_op_threads: int = setting(
+        2, "threads inside one operation on a CPU; a fixed number keeps results exact", ge=1
+    )
+    precision: Literal["float32", "bfloat16"] = setting(
+        "float32", "of activations; weights and optimizer are always float32"
+    )
+    steps_per_execution: int = setting(1, "training steps per call from the host", ge=1)
+
+
+class Experiment(Section):
+    """One arm of a study: the settings it changes against the run's baseline."""
+
+    name: Name = Field(description="name of the arm")
+    row: str = setting("", "label of the paper's table row it stands for")
+    change: dict[str, Any] = setting({}, "dotted setting -> value")
+
+
+class Settings(Section):
+    """All settings of a run."""
+
+    run: RunSettings = setting(RunSettings(), "what this run is called")
+    seed: int = setting(0, "seed of every random stream", ge=0, le=2**31 - 1)
+    data: DataSettings = setting(DataSettings(), "raw inputs")
+    c4: C4Settings = setting(C4Settings(), "corpus")
+    vocab: VocabSettings = setting(VocabSettings(), "vocabulary")
+    tokens: TokensSettings = setting(TokensSettings(), "corpus as ids")
+    model: ModelSettings = setting(ModelSettings(), "model")
+    pretrain: PretrainSettings = setting(PretrainSettings(), "pre-training")
+    tasks: TasksSettings = setting(TasksSettings(), "downstream tasks")
+    finetune: FinetuneSettings = setting(FinetuneSettings(), "fine-tuning")
+    evaluate: EvaluateSettings = setting(EvaluateSettings(), "prediction and scores")
+    devices: DevicesSettings = setting(DevicesSettings(), "devices")
+    experiments: list[Experiment] = setting(
+        [Experiment(name="baseline")], "arms of the study, in the report's order"
+    )
+
+    @model_validator(mode="after")
+    def _sections_fit_together(self) -> "Settings":
+        languages = set(self.c4.languages)
+        for key, chosen in (
+            ("tokens.languages", set(self.tokens.languages)),
+            ("vocab.language_parts", set(self.vocab.language_parts)),
+        ):
+            if missing := sorted(chosen - languages):
+                raise ValueError(
+                    f"{key} names {missing}, which c4.languages {sorted(languages)} does not build"
+                )
+        for key, given in (
+            ("c4.languages", self.c4.languages),
+            ("tokens.languages", self.tokens.languages),
+            ("vocab.language_parts", list(self.vocab.language_parts)),
+            ("tasks.names", self.tasks.names),
+            ("experiments", self.experiments),
+        ):
+            if not given:
+                raise ValueError(f"{key} is empty; name at least one")
+        for key, listed in (
+            ("experiments", [item.name for item in self.experiments]),
+            ("tasks.names", list(self.tasks.names)),
+        ):
+            if repeated := sorted({item for item in listed if listed.count(item) > 1}):
+                raise ValueError(f"{key} holds {repeated} more than once; names must differ")
+        return self

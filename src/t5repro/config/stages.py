@@ -1,0 +1,207 @@
+"""Which settings each rule reads, and which rules come before it.
+
+A job receives exactly the settings that its stage model names, so a changed leaf reruns exactly
+the stages that read it. Experiments whose settings agree up to a rule share that rule's node; a
+node is called after the first experiment that needs it.
+"""
+
+from typing import Any
+
+from t5repro.config.schema import (
+    C4Settings,
+    CleanSettings,
+    DataSettings,
+    DedupSettings,
+    DevicesSettings,
+    EvaluateSettings,
+    FinetuneSettings,
+    Language,
+    ModelSettings,
+    Name,
+    PretrainSettings,
+    Section,
+    Settings,
+    TokensSettings,
+    VocabSettings,
+)
+
+
+class DataStage(Section):
+    """Settings of `data` and `data_fetch`."""
+
+    data: DataSettings
+
+
+class CleanStage(Section):
+    """Settings of `c4_clean`."""
+
+    class C4(Section):
+        """The part of `c4` that cleaning reads."""
+
+        crawl_prefix: str
+        clean_shards: int
+        clean: CleanSettings
+
+    c4: C4
+
+
+class DedupStage(Section):
+    """Settings of `c4_dedup`."""
+
+    class C4(Section):
+        """The part of `c4` that deduplication reads."""
+
+        dedup: DedupSettings
+
+    c4: C4
+
+
+class C4Stage(Section):
+    """Settings of `c4`, which writes the corpus."""
+
+    class C4(Section):
+        """The part of `c4` that writing the corpus reads."""
+
+        languages: list[Language]
+        min_language_probability: float
+        output_shards: int
+        validation_modulus: int
+        clean: CleanSettings
+        dedup: DedupSettings
+
+    c4: C4
+
+
+class VocabSampleStage(Section):
+    """Settings of `vocab_sample`."""
+
+    class Vocab(Section):
+        """The part of `vocab` that sampling reads."""
+
+        language_parts: dict[Language, int]
+        sample_chars: int
+
+    seed: int
+    vocab: Vocab
+
+
+class VocabStage(Section):
+    """Settings of `vocab`."""
+
+    class Vocab(Section):
+        """The part of `vocab` that training reads."""
+
+        vocab_size: int
+        extra_ids: int
+        character_coverage: float
+
+    vocab: Vocab
+
+
+class TokensStage(Section):
+    """Settings of `tokens`."""
+
+    tokens: TokensSettings
+
+
+class PretrainStage(Section):
+    """Settings of `pretrain`."""
+
+    seed: int
+    vocab: VocabSettings
+    model: ModelSettings
+    pretrain: PretrainSettings
+    devices: DevicesSettings
+
+
+class TasksStage(Section):
+    """Settings of `tasks`, for one task."""
+
+    class Tasks(Section):
+        """The part of `tasks` that one task reads."""
+
+        names: list[Name]
+
+    tasks: Tasks
+
+
+class FinetuneStage(Section):
+    """Settings of `finetune`."""
+
+    seed: int
+    vocab: VocabSettings
+    model: ModelSettings
+    finetune: FinetuneSettings
+    devices: DevicesSettings
+
+
+class PredictStage(Section):
+    """Settings of `evaluate_predict`."""
+
+    vocab: VocabSettings
+    model: ModelSettings
+    evaluate: EvaluateSettings
+    devices: DevicesSettings
+
+
+class ScoreStage(Section):
+    """Settings of `evaluate_score`: none but the predictions' own."""
+
+
+class ReportStage(Section):
+    """Settings of `report`: it shows all of them."""
+
+    settings: Settings
+
+
+STAGES: dict[str, type[Section]] = {
+    "data": DataStage,
+    "c4_clean": CleanStage,
+    "c4_dedup": DedupStage,
+    "c4": C4Stage,
+    "vocab_sample": VocabSampleStage,
+    "vocab": VocabStage,
+    "tokens": TokensStage,
+    "pretrain": PretrainStage,
+    "tasks": TasksStage,
+    "finetune": FinetuneStage,
+    "evaluate_predict": PredictStage,
+    "evaluate_score": ScoreStage,
+    "report": ReportStage,
+}
+
+UPSTREAM: dict[str, tuple[str, ...]] = {
+    "data": (),
+    "c4_clean": ("data",),
+    "c4_dedup": ("c4_clean",),
+    "c4": ("c4_dedup",),
+    "vocab_sample": ("c4",),
+    "vocab": ("vocab_sample",),
+    "tokens": ("vocab",),
+    "pretrain": ("tokens",),
+    "tasks": ("data",),
+    "finetune": ("pretrain", "tasks"),
+    "evaluate_predict": ("finetune",),
+    "evaluate_score": ("evaluate_predict",),
+    "report": ("evaluate_score",),
+}
+
+
+def stage_settings(settings: Settings, rule: str) -> dict[str, Any]:
+    """Return the part of `settings` that `rule` reads, as plain JSON values."""
+    everything = settings.model_dump(mode="json")
+    if rule == "report":
+        return {"settings": everything}
+    return _narrow(everything, STAGES[rule])
+
+
+def _narrow(values: dict[str, Any], model: type[Section]) -> dict[str, Any]:
+    """Keep the fields that `model` names, at every depth."""
+    kept: dict[str, Any] = {}
+    for name, field in model.model_fields.items():
+        value = values[name]
+        inner = field.annotation
+        if isinstance(inner, type) and issubclass(inner, Section):
+            value = _narrow(value, inner)
+        kept[name] = value
+    return kept

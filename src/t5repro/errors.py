@@ -1,0 +1,66 @@
+"""Every error that t5repro raises on purpose.
+
+Each message says what was wrong, where, the value, what is allowed, and the cure::
+
+    T5ReproError
+    ├── SettingsError       a run file, an override or a recipe cannot be used
+    ├── RawDataError        a raw input is missing or differs from its recorded hash
+    │   ├── CrawlError      a WET file cannot be read
+    │   └── TaskDataError   a task file has a wrong header or a broken row
+    ├── CorpusError         the corpus cannot feed the next stage (a language is empty)
+    ├── VocabularyError     the vocabulary cannot be trained, or does not fit the model
+    ├── ArtifactError       a file that an earlier stage wrote is missing or damaged
+    ├── CheckpointError     weights do not fit the model they are loaded into
+    ├── DeviceError         the device that a run file asks for is not here
+    └── StorageError        the disk is full or a folder cannot be written
+
+The command line prints the message alone and exits with `exit_code`.
+"""
+
+
+class T5ReproError(Exception):
+    """Base of every error a user can cure."""
+
+    exit_code = 1
+
+
+class SettingsError(T5ReproError):
+    """A run file, an override or a recipe cannot be used."""
+
+    exit_code = 2
+
+
+class RawDataError(T5ReproError):
+    """A raw input is missing or is not the file that the run file names."""
+
+
+class CrawlError(RawDataError):
+    """A WET file cannot be read."""
+
+
+class TaskDataError(RawDataError):
+    """A task file has a wrong header or a broken row."""
+
+
+class CorpusError(T5ReproError):
+    """The corpus cannot feed the next stage."""
+
+
+class VocabularyError(T5ReproError):
+    """The vocabulary cannot be trained, or does not fit the model."""
+
+
+class ArtifactError(T5ReproError):
+    """A file that an earlier stage wrote is missing or damaged."""
+
+
+class CheckpointError(T5ReproError):
+    """Weights do not fit the model they are loaded into."""
+
+
+class DeviceError(T5ReproError):
+    """The device that a run file asks for is not here."""
+
+
+class StorageError(T5ReproError):
+    """The disk is full or a folder cannot be written."""

@@ -1,0 +1,178 @@
+"""Files that are whole or absent: atomic writes, hashes, JSON lines, manifests.
+
+Every artifact is written under a temporary name beside its final one, flushed to the disk and
+renamed: a job killed at any moment leaves no half-written file under a final name.
+"""
+
+import contextlib
+import errno
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from t5repro.errors import ArtifactError, StorageError
+
+HASH_BLOCK_BYTES = 1 << 20
+TEMPORARY_PREFIX = ".writing-"
+
+
+@contextlib.contextmanager
+def atomic_path(path: Path) -> Iterator[Path]:
+    """Yield a temporary path beside `path`; rename it to `path` if the block succeeds.
+
+    Raises:
+        StorageError: the disk is full, or the folder cannot be written.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(
+            prefix=TEMPORARY_PREFIX, suffix="-" + path.name, dir=path.parent
+        )
+        os.close(handle)
+    except OSError as error:
+        raise storage_error(path, error) from error
+    temporary = Path(name)
+    try:
+        yield temporary
+        _flush(temporary)
+        os.chmod(temporary, 0o644)
+        os.replace(temporary, path)
+    except OSError as error:
+        raise storage_error(path, error) from error
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def storage_error(path: Path, error: OSError) -> StorageError:
+    """Return the error that tells a person why `path` could not be written."""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        cure = "the disk is full: free some space and run the same command again"
+    elif error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+        cure = "no permission to write there: check the owner of the folder"
+    else:
+        cure = "check the disk and run the same command again"
+    return StorageError(f"cannot write {path}: {error.strerror or error}; {cure}")
+
+
+def _flush(path: Path) -> None:
+    with path.open("rb") as handle:
+        os.fsync(handle.fileno())
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write `text` as UTF-8, atomically."""
+    with atomic_path(path) as temporary:
+        temporary.write_bytes(text.encode("utf-8"))
+
+
+def write_bytes(path: Path, data: bytes) -> None:
+    """Write `data`, atomically."""
+    with atomic_path(path) as temporary:
+        temporary.write_bytes(data)
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Write `value` as JSON with sorted keys, atomically."""
+    write_text(path, json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False) + "\n")
+
+
+def read_json(path: Path) -> Any:
+    """Read a JSON artifact.
+
+    Raises:
+        ArtifactError: it is missing or is not JSON.
+    """
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise ArtifactError(f"{path} is missing; run the stage that writes it") from error
+    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise ArtifactError(f"{path} is not JSON ({error}); delete it and rerun its stage") from error
+
+
+def write_json_lines(path: Path, rows: Iterable[Mapping[str, Any]]) -> int:
+    """Write one JSON object a line, atomically; return how many."""
+    count = 0
+    with atomic_path(path) as temporary, temporary.open("w", encoding="utf-8") as handle:
+        for row in rows:
+            handle.write(json.dumps(row, sort_keys=True, ensure_ascii=False) + "\n")
+            count += 1
+    return count
+
+
+def read_json_lines(path: Path) -> Iterator[dict[str, Any]]:
+    """Yield the objects of a JSON lines artifact.
+
+    Raises:
+        ArtifactError: it is missing, or a line is not a JSON object; the line is named.
+    """
+    try:
+        handle = path.open(encoding="utf-8")
+    except FileNotFoundError as error:
+        raise ArtifactError(f"{path} is missing; run the stage that writes it") from error
+    with handle:
+        for number, line in enumerate(handle, start=1):
+            try:
+                row = json.loads(line)
+            except json.JSONDecodeError as error:
+                raise ArtifactError(
+                    f"{path} line {number} is not JSON ({error}); delete it and rerun its stage"
+                ) from error
+            yield row
+
+
+def sha256_of(path: Path) -> str:
+    """Return the SHA-256 of a file, in hexadecimal."""
+    digest = hashlib.sha256()
+    with path.open("rb") as handle:
+        while block := handle.read(HASH_BLOCK_BYTES):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+def describe_file(path: Path) -> dict[str, Any]:
+    """Return what a manifest says of a file: its path, size in bytes and SHA-256.
+
+    Raises:
+        ArtifactError: the file is missing.
+    """
+    if not path.is_file():
+        raise ArtifactError(f"{path} is missing; run the stage that writes it")
+    return {"path": path.as_posix(), "bytes": path.stat().st_size, "sha256": sha256_of(path)}
+
+
+def write_manifest(
+    path: Path,
+    *,
+    rule: str,
+    settings: Mapping[str, Any],
+    inputs: Sequence[Path],
+    outputs: Sequence[Path],
+    counters: Mapping[str, Any],
+) -> None:
+    """Write a stage's manifest: what went in and out, under which settings, with which counts.
+
+    No time, host or folder of the machine enters it: equal runs have equal manifests.
+
+    Args:
+        path: where to write it; later stages depend on this file.
+        rule: the Snakemake rule.
+        settings: the resolved settings the stage received.
+        inputs: files it read.
+        outputs: files it wrote, without the manifest.
+        counters: numbers of the stage's own, such as pages dropped by rule.
+    """
+    write_json(
+        path,
+        {
+            "rule": rule,
+            "settings": settings,
+            "inputs": [describe_file(item) for item in inputs],
+            "outputs": [describe_file(item) for item in outputs],
+            "counters": counters,
+        },
+    )

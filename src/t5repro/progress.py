@@ -1,0 +1,99 @@
+"""Progress a person can read: a bar on a terminal, a plain line now and then in a log."""
+
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+from tqdm import tqdm
+
+LINE_EVERY_SECONDS = 15.0
+
+Item = TypeVar("Item")
+
+
+class Progress:
+    """Count finished items and say how fast, how many are left and for how long.
+
+    On a terminal it draws a bar; elsewhere it prints one line at most every
+    `LINE_EVERY_SECONDS`, and a last one at the end.
+
+    Example:
+        with Progress("clean", total=len(pages), unit="pages") as progress:
+            for page in pages:
+                progress.advance(1, kept=kept)
+    """
+
+    def __init__(self, label: str, *, total: int | None, unit: str, done: int = 0) -> None:
+        self._label = label
+        self._total = total
+        self._unit = unit
+        self._done = done
+        self._first = done
+        self._facts: dict[str, Any] = {}
+        self._started = self._printed = time.monotonic()
+        self._bar: tqdm[Any] | None = None
+
+    def __enter__(self) -> Self:
+        if sys.stderr.isatty():
+            self._bar = tqdm(
+                total=self._total,
+                desc=self._label,
+                unit=f" {self._unit}",
+                initial=self._done,
+                dynamic_ncols=True,
+            )
+        else:
+            self._print("started")
+        return self
+
+    def advance(self, count: int = 1, **facts: Any) -> None:
+        """Count `count` more items; `facts` (loss, examples per second) are shown beside."""
+        self._done += count
+        self._facts = facts or self._facts
+        if self._bar is not None:
+            self._bar.set_postfix(self._facts, refresh=False)
+            self._bar.update(count)
+        elif time.monotonic() - self._printed >= LINE_EVERY_SECONDS:
+            self._printed = time.monotonic()
+            self._print(self._speed())
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._bar is not None:
+            self._bar.close()
+        else:
+            self._print("done" if kind is None else "stopped")
+
+    def _speed(self) -> str:
+        seconds = time.monotonic() - self._started
+        rate = (self._done - self._first) / seconds if seconds else 0.0
+        text = f"{rate:.1f} {self._unit}/s"
+        if self._total and rate:
+            left = int((self._total - self._done) / rate)
+            text += f", {left // 60}:{left % 60:02d} left"
+        return text
+
+    def _print(self, state: str) -> None:
+        of = "" if self._total is None else f"/{self._total}"
+        facts = "".join(f" {name}={value}" for name, value in self._facts.items())
+        print(
+            f"{self._label}: {self._done}{of} {self._unit}{facts} ({state})",
+            file=sys.stderr,
+            flush=True,
+        )
+
+
+def follow(
+    items: Iterable[Item], label: str, *, total: int | None, unit: str
+) -> Iterator[Item]:
+    """Yield `items`, counting each as one finished unit."""
+    with Progress(label, total=total, unit=unit) as progress:
+        for item in items:
+            yield item
+            progress.advance()

@@ -1,0 +1,39 @@
+"""One named, seeded random stream per use.
+
+A stream is a function of the run's seed and of its name, never of how much another stream has
+drawn: adding a draw in one place cannot move a number in another.
+"""
+
+import hashlib
+
+import numpy as np
+
+
+def _digest(seed: int, name: tuple[str | int, ...]) -> bytes:
+    text = "\x1f".join([str(seed), *(str(part) for part in name)])
+    return hashlib.sha256(text.encode()).digest()
+
+
+def stream(seed: int, *name: str | int) -> np.random.Generator:
+    """Return the NumPy generator of the use called `name`, the same on every machine.
+
+    Args:
+        seed: the run's seed.
+        name: words and numbers that name the use, such as ``"pretrain", "epoch", 3``.
+    """
+    key = int.from_bytes(_digest(seed, name)[:16], "little")
+    return np.random.Generator(np.random.Philox(key=key))
+
+
+def seed_pair(seed: int, *name: str | int) -> tuple[int, int]:
+    """Return two non-negative int32 for TensorFlow's stateless operations."""
+    digest = _digest(seed, name)
+    return (
+        int.from_bytes(digest[:4], "little") & 0x7FFFFFFF,
+        int.from_bytes(digest[4:8], "little") & 0x7FFFFFFF,
+    )
+
+
+def single_seed(seed: int, *name: str | int) -> int:
+    """Return one non-negative int32 for a library that takes a single number."""
+    return seed_pair(seed, *name)[0]
