@@ -91,7 +91,9 @@ def read_json(path: Path) -> Any:
     except FileNotFoundError as error:
         raise ArtifactError(f"{path} is missing; run the stage that writes it") from error
     except (UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise ArtifactError(f"{path} is not JSON ({error}); delete it and rerun its stage") from error
+        raise ArtifactError(
+            f"{path} is not JSON ({error}); delete it and rerun its stage"
+        ) from error
 
 
 def write_json_lines(path: Path, rows: Iterable[Mapping[str, Any]]) -> int:

@@ -1,10 +1,17 @@
-"""Progress a person can read: a bar on a terminal, a plain line now and then in a log."""
+"""Progress a person can read: a bar on a terminal, a plain line now and then in a log.
 
+A job run by Snakemake sends what it and its libraries print to its log file; `keep_terminal`
+remembers the terminal first, so that the bar still reaches the person who waits.
+"""
+
+import contextlib
+import os
 import sys
 import time
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, Self, TextIO, TypeVar
 
 from tqdm import tqdm
 
@@ -12,11 +19,46 @@ LINE_EVERY_SECONDS = 15.0
 
 Item = TypeVar("Item")
 
+_terminal: TextIO | None = None  # what stderr was before a log file took its place
+
+
+@contextlib.contextmanager
+def log_to(path: Path) -> Iterator[None]:
+    """Send stdout and stderr, those of C++ libraries included, to a log file.
+
+    Progress and `announce` reach both the log and the terminal.
+    """
+    global _terminal
+    path.parent.mkdir(parents=True, exist_ok=True)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    kept_out, kept_err = os.dup(1), os.dup(2)
+    with path.open("w", encoding="utf-8") as log, os.fdopen(os.dup(2), "w") as _terminal:
+        os.dup2(log.fileno(), 1)
+        os.dup2(log.fileno(), 2)
+        try:
+            yield
+        finally:
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os.dup2(kept_out, 1)
+            os.dup2(kept_err, 2)
+            os.close(kept_out)
+            os.close(kept_err)
+    _terminal = None
+
+
+def announce(text: str) -> None:
+    """Print one line to the log and, where that is another place, to the terminal."""
+    print(text, file=sys.stderr, flush=True)
+    if _terminal is not None:
+        print(text, file=_terminal, flush=True)
+
 
 class Progress:
     """Count finished items and say how fast, how many are left and for how long.
 
-    On a terminal it draws a bar; elsewhere it prints one line at most every
+    On a terminal it draws a bar; a log, or a terminal that is none, gets one line at most every
     `LINE_EVERY_SECONDS`, and a last one at the end.
 
     Example:
@@ -36,16 +78,17 @@ class Progress:
         self._bar: tqdm[Any] | None = None
 
     def __enter__(self) -> Self:
-        if sys.stderr.isatty():
+        screen = _terminal or sys.stderr
+        if screen.isatty():
             self._bar = tqdm(
                 total=self._total,
                 desc=self._label,
                 unit=f" {self._unit}",
                 initial=self._done,
                 dynamic_ncols=True,
+                file=screen,
             )
-        else:
-            self._print("started")
+        self._print("started")
         return self
 
     def advance(self, count: int = 1, **facts: Any) -> None:
@@ -55,7 +98,7 @@ class Progress:
         if self._bar is not None:
             self._bar.set_postfix(self._facts, refresh=False)
             self._bar.update(count)
-        elif time.monotonic() - self._printed >= LINE_EVERY_SECONDS:
+        if time.monotonic() - self._printed >= LINE_EVERY_SECONDS:
             self._printed = time.monotonic()
             self._print(self._speed())
 
@@ -67,8 +110,7 @@ class Progress:
     ) -> None:
         if self._bar is not None:
             self._bar.close()
-        else:
-            self._print("done" if kind is None else "stopped")
+        self._print("done" if kind is None else "stopped")
 
     def _speed(self) -> str:
         seconds = time.monotonic() - self._started
@@ -80,18 +122,18 @@ class Progress:
         return text
 
     def _print(self, state: str) -> None:
+        if self._bar is not None and _terminal is None:
+            return  # the bar is on the only screen there is
         of = "" if self._total is None else f"/{self._total}"
         facts = "".join(f" {name}={value}" for name, value in self._facts.items())
-        print(
-            f"{self._label}: {self._done}{of} {self._unit}{facts} ({state})",
-            file=sys.stderr,
-            flush=True,
-        )
+        line = f"{self._label}: {self._done}{of} {self._unit}{facts} ({state})"
+        if self._bar is None:
+            announce(line)
+        else:
+            print(line, file=sys.stderr, flush=True)
 
 
-def follow(
-    items: Iterable[Item], label: str, *, total: int | None, unit: str
-) -> Iterator[Item]:
+def follow(items: Iterable[Item], label: str, *, total: int | None, unit: str) -> Iterator[Item]:
     """Yield `items`, counting each as one finished unit."""
     with Progress(label, total=total, unit=unit) as progress:
         for item in items:

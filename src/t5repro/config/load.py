@@ -45,7 +45,9 @@ def read_yaml(path: Path) -> dict[str, Any]:
     if values is None:
         return {}
     if not isinstance(values, dict):
-        raise SettingsError(f"{path} holds a {type(values).__name__}; it must map settings to values")
+        raise SettingsError(
+            f"{path} holds a {type(values).__name__}; it must map settings to values"
+        )
     return values
 
 

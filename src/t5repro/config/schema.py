@@ -93,7 +93,9 @@ class DedupSettings(Section):
 class C4Settings(Section):
     """From WET files to the corpus (`docs/decisions`, paper section 2.2)."""
 
-    recipe: Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9._-]*$")] = setting("paper", "file of parameters below `configs/c4/` to start from")
+    recipe: Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9._-]*$")] = setting(
+        "paper", "file of parameters below `configs/c4/` to start from"
+    )
     crawl: list[str] = setting(
         ["crawl/*"], "which raw files are WET files: patterns over paths in `data.sources`"
     )
@@ -255,9 +257,7 @@ class FinetuneSettings(TrainingSettings):
     mixture_limit: int = setting(
         524_288, "K: examples from which a task counts no more; examples", ge=1
     )
-    mixture_temperature: float = setting(
-        1.0, "T: rates are raised to 1/T after the limit", gt=0
-    )
+    mixture_temperature: float = setting(1.0, "T: rates are raised to 1/T after the limit", gt=0)
 
 
 class EvaluateSettings(Section):

@@ -8,7 +8,6 @@ node is called after the first experiment that needs it.
 from typing import Any
 
 from t5repro.config.schema import (
-    C4Settings,
     CleanSettings,
     DataSettings,
     DedupSettings,
@@ -115,14 +114,13 @@ class PretrainStage(Section):
 
 
 class TasksStage(Section):
-    """Settings of `tasks`, for one task."""
+    """Settings of `tasks`: none, a task is decided by its name and its files."""
 
-    class Tasks(Section):
-        """The part of `tasks` that one task reads."""
 
-        names: list[Name]
+class TaskNames(Section):
+    """The part of `tasks` that training and prediction read."""
 
-    tasks: Tasks
+    names: list[Name]
 
 
 class FinetuneStage(Section):
@@ -131,6 +129,7 @@ class FinetuneStage(Section):
     seed: int
     vocab: VocabSettings
     model: ModelSettings
+    tasks: TaskNames
     finetune: FinetuneSettings
     devices: DevicesSettings
 
@@ -140,6 +139,7 @@ class PredictStage(Section):
 
     vocab: VocabSettings
     model: ModelSettings
+    tasks: TaskNames
     evaluate: EvaluateSettings
     devices: DevicesSettings
 

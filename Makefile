@@ -1,0 +1,54 @@
+# make demo | test | test-all | check | generate | lock | compare
+# Needs Linux, Python 3.11 or 3.12 and nothing else; everything is installed into .venv.
+PYTHON ?= python3
+BIN := .venv/bin
+CORES ?= all
+export PATH := $(CURDIR)/$(BIN):$(PATH)
+export PYTHONHASHSEED ?= 0
+
+.PHONY: demo setup test test-all check format generate lock compare clean
+
+demo: setup ## the whole chain on the bundled mini crawl
+	snakemake --profile local --cores $(CORES)
+	dvc status --quiet data.dvc || (echo "data/ differs from data.dvc: run 'dvc status data.dvc'"; exit 1)
+	t5repro show results/demo
+
+setup: .venv/installed ## .venv with the locked packages
+
+.venv/installed: requirements/cpu-gpu.txt pyproject.toml
+	$(PYTHON) -c "import sys; sys.exit(None if (3, 11) <= sys.version_info < (3, 13) else 'Python 3.11 or 3.12 is needed; name one with make PYTHON=python3.12')"
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r requirements/cpu-gpu.txt
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	touch $@
+
+test: setup ## everything that takes seconds, and the demo's chain in small
+	pytest -m "not slow and not accelerator"
+
+test-all: setup ## with what takes minutes
+	pytest
+
+check: setup ## style, types, rule files, generated files
+	ruff check .
+	ruff format --check .
+	mypy
+	snakefmt --check --quiet Snakefile workflow
+	python workflow/lint.py
+	t5repro config check
+
+format: setup
+	ruff check --fix .
+	ruff format .
+	snakefmt --quiet Snakefile workflow
+
+generate: setup ## files made from the settings schema
+	t5repro config generate
+
+lock: ## lock files with hashes; needs uv and the network
+	requirements/lock.sh
+
+compare: setup ## two fresh clones, one core and two: the same bytes?
+	python tests/workflow/compare_clones.py
+
+clean: ## everything that can be made again, but not .venv
+	rm -rf results work logs .snakemake

@@ -1,0 +1,37 @@
+"""
+The whole chain, from the raw crawl to the report. The only graph: dvc and people follow it.
+
+snakemake --profile local                      the bundled mini crawl (configs/demo.yaml)
+snakemake --profile tpu                        the paper's baseline (configs/base.yaml)
+snakemake --profile local --configfile FILE    another run file
+"""
+
+from snakemake.utils import min_version
+
+min_version("9.27")
+
+
+include: "workflow/rules/common.smk"
+include: "workflow/rules/data.smk"
+include: "workflow/rules/c4.smk"
+include: "workflow/rules/vocab.smk"
+include: "workflow/rules/tokens.smk"
+include: "workflow/rules/pretrain.smk"
+include: "workflow/rules/tasks.smk"
+include: "workflow/rules/finetune.smk"
+include: "workflow/rules/evaluate.smk"
+include: "workflow/rules/report.smk"
+
+
+wildcard_constraints:
+    run=RUN,
+    node="[a-z0-9_]+",
+    task="[a-z0-9_]+",
+    shard="[0-9]+",
+
+
+rule all:
+    """Everything that the run file asks for."""
+    input:
+        report=f"results/{RUN}/report/report.html",
+    default_target: True

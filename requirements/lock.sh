@@ -1,0 +1,16 @@
+#!/bin/sh
+# Write the lock files from pyproject.toml: the same releases on CPU, GPU and TPU hosts.
+# A TPU host takes tensorflow-tpu, which ships the package `tensorflow` itself; tensorflow-text
+# asks for `tensorflow`, so that one name is taken out of the TPU lock.
+set -eu
+cd "$(dirname "$0")/.."
+compile() {
+    uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+        --no-emit-index-url --no-emit-find-links --custom-compile-command "make lock" "$@"
+}
+compile --extra cpu --extra dev pyproject.toml -o requirements/cpu-gpu.txt
+compile --extra gpu -c requirements/cpu-gpu.txt pyproject.toml -o requirements/cuda.txt
+echo "tensorflow; python_version < '3'" > requirements/.override.txt
+compile --extra tpu --extra dev -c requirements/cpu-gpu.txt --override requirements/.override.txt \
+    pyproject.toml -o requirements/tpu.txt
+rm requirements/.override.txt

@@ -1,0 +1,488 @@
+"""The command line: one subcommand per rule, and a few for people.
+
+The only reader of arguments. Each subcommand imports its stage when it runs, so that an audit or
+a dry run never waits for TensorFlow.
+"""
+
+import argparse
+import contextlib
+import signal
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from t5repro import __version__
+from t5repro.errors import SettingsError, T5ReproError
+from t5repro.progress import announce, log_to
+
+INTERRUPTED = 130  # what a shell reports after Ctrl-C
+TERMINATED = 143  # what a shell reports after SIGTERM
+
+Handler = Callable[[argparse.Namespace], None]
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one subcommand; return the exit code."""
+    arguments = _parser().parse_args(argv)
+    signal.signal(signal.SIGTERM, _terminate)
+    log = getattr(arguments, "log", None)
+    with log_to(log) if log else contextlib.nullcontext():
+        try:
+            arguments.handler(arguments)
+        except T5ReproError as error:
+            announce(f"t5repro {arguments.command}: {error}")
+            return error.exit_code
+        except KeyboardInterrupt:
+            announce(f"t5repro {arguments.command}: stopped; run the same command to go on")
+            return INTERRUPTED
+        except BrokenPipeError:
+            return 0
+    return 0
+
+
+class _Terminated(SystemExit):
+    """SIGTERM: unwinds like Ctrl-C, so that temporary files go and state is saved."""
+
+
+def _terminate(number: int, frame: FrameType | None) -> None:
+    raise _Terminated(TERMINATED)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="t5repro", description="T5 from the crawl to the scores, with a record of every step."
+    )
+    parser.add_argument("--version", action="version", version=f"t5repro {__version__}")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    _add_data(commands)
+    _add_c4(commands)
+    _add_vocab(commands)
+    _add_training(commands)
+    _add_evaluation(commands)
+    _add_people(commands)
+    return parser
+
+
+def _command(
+    commands: Any, name: str, handler: Handler, meaning: str, **paths: str
+) -> argparse.ArgumentParser:
+    """Add the subcommand of a rule: its settings, its log, and one option per path."""
+    parser: argparse.ArgumentParser = commands.add_parser(name, help=meaning, description=meaning)
+    parser.set_defaults(handler=handler)
+    parser.add_argument(
+        "--settings",
+        required=True,
+        help="the stage's settings as JSON, or a run file to take them from",
+    )
+    parser.add_argument("--log", type=Path, help="file that gets everything printed")
+    for option, what in paths.items():
+        parser.add_argument("--" + option.replace("_", "-"), type=Path, required=True, help=what)
+    return parser
+
+
+def _settings(arguments: argparse.Namespace, rule: str | None = None) -> Any:
+    from t5repro.config.load import load_run_file, parse_stage
+    from t5repro.config.stages import STAGES, stage_settings
+
+    rule = rule or arguments.command
+    text: str = arguments.settings
+    if text.endswith((".yaml", ".yml")):
+        values = stage_settings(load_run_file(Path(text)), rule)
+        return STAGES[rule].model_validate(values)
+    return parse_stage(rule, text)
+
+
+# data
+
+
+def _add_data(commands: Any) -> None:
+    _command(
+        commands, "data_fetch", _data_fetch, "copy or download the raw inputs",
+        downloads="folder for archives between runs",
+    )  # fmt: skip
+    _command(
+        commands, "data", _data, "check the raw inputs against the run file",
+        manifest="manifest to write",
+    )  # fmt: skip
+
+
+def _data_fetch(arguments: argparse.Namespace) -> None:
+    from t5repro.data.raw import fetch
+
+    fetch(_settings(arguments, "data"), downloads=arguments.downloads)
+
+
+def _data(arguments: argparse.Namespace) -> None:
+    from t5repro.data.raw import check
+
+    check(_settings(arguments), manifest=arguments.manifest)
+
+
+# c4
+
+
+def _add_c4(commands: Any) -> None:
+    clean = _command(
+        commands, "c4_clean", _c4_clean, "clean the pages of one shard of the crawl",
+        output="Parquet file of pages", manifest="manifest to write",
+    )  # fmt: skip
+    _add_lists(clean)
+    clean.add_argument("--wet", type=Path, nargs="*", default=[], help="WET files")
+    clean.add_argument("--paths", type=Path, help="list of WET paths, instead of --wet")
+    clean.add_argument("--shard", type=int, default=0, help="which part of the list")
+    dedup = _command(
+        commands, "c4_dedup", _c4_dedup, "decide which pages and spans to remove",
+        output="decisions", manifest="manifest to write",
+    )  # fmt: skip
+    dedup.add_argument("--cleaned", type=Path, nargs="+", required=True, help="outputs of c4_clean")
+    write = _command(
+        commands, "c4", _c4, "write the corpus by language and split",
+        decisions="output of c4_dedup", folder="folder of the corpus", manifest="manifest to write",
+    )  # fmt: skip
+    write.add_argument("--cleaned", type=Path, nargs="+", required=True, help="outputs of c4_clean")
+    _add_lists(write)
+
+
+def _add_lists(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--punkt", type=Path, help="folder of Punkt parameters (punkt_tab layout)")
+    parser.add_argument(
+        "--bad-words", nargs="*", default=[], metavar="LANGUAGE=FILE", help="lists of bad words"
+    )
+
+
+def _lists(arguments: argparse.Namespace) -> dict[str, Any]:
+    return {"punkt": arguments.punkt, "bad_words": _pairs(arguments.bad_words)}
+
+
+def _pairs(items: Sequence[str]) -> dict[str, Path]:
+    """Return ``{"en": Path("list")}`` from ``["en=list"]``."""
+    pairs = {}
+    for item in items:
+        name, separator, path = item.partition("=")
+        if not separator or not name or not path:
+            raise SettingsError(f"argument {item!r} must be NAME=FILE")
+        pairs[name] = Path(path)
+    return pairs
+
+
+def _c4_clean(arguments: argparse.Namespace) -> None:
+    from t5repro.c4.build import clean_shard
+
+    settings = _settings(arguments)
+    with _wet_files(arguments, settings) as wet:
+        clean_shard(
+            settings,
+            wet=wet,
+            output=arguments.output,
+            manifest=arguments.manifest,
+            **_lists(arguments),
+        )
+
+
+@contextlib.contextmanager
+def _wet_files(arguments: argparse.Namespace, settings: Any) -> Iterator[list[Path]]:
+    """Yield the WET files of the job; those behind an https prefix are fetched for its time."""
+    from t5repro.data.raw import download, read_path_list
+
+    if arguments.paths is None:
+        yield arguments.wet
+        return
+    names = read_path_list(arguments.paths, shard=arguments.shard, shards=settings.c4.clean_shards)
+    prefix = settings.c4.crawl_prefix
+    if not prefix.startswith("https://"):
+        yield [Path(prefix) / name for name in names]
+        return
+    with tempfile.TemporaryDirectory(prefix="t5repro-wet-") as folder:
+        fetched = [Path(folder) / name for name in names]
+        for name, path in zip(names, fetched, strict=True):
+            download(prefix + name, path)
+        yield fetched
+
+
+def _c4_dedup(arguments: argparse.Namespace) -> None:
+    from t5repro.c4.build import deduplicate
+
+    deduplicate(
+        _settings(arguments),
+        cleaned=arguments.cleaned,
+        output=arguments.output,
+        manifest=arguments.manifest,
+    )
+
+
+def _c4(arguments: argparse.Namespace) -> None:
+    from t5repro.c4.build import write_corpus
+
+    write_corpus(
+        _settings(arguments),
+        cleaned=arguments.cleaned,
+        decisions=arguments.decisions,
+        folder=arguments.folder,
+        manifest=arguments.manifest,
+        **_lists(arguments),
+    )
+
+
+# vocab, tokens
+
+
+def _add_vocab(commands: Any) -> None:
+    _command(
+        commands, "vocab_sample", _vocab_sample, "draw the text the vocabulary is trained on",
+        corpus="manifest of the corpus", output="text file", manifest="manifest to write",
+    )  # fmt: skip
+    _command(
+        commands, "vocab", _vocab, "train the SentencePiece vocabulary",
+        sample="output of vocab_sample", model="model to write", pieces="list of pieces to write",
+        manifest="manifest to write",
+    )  # fmt: skip
+    _command(
+        commands, "tokens", _tokens, "write the corpus as ids",
+        corpus="manifest of the corpus", vocabulary="SentencePiece model", folder="folder of ids",
+        manifest="manifest to write",
+    )  # fmt: skip
+
+
+def _vocab_sample(arguments: argparse.Namespace) -> None:
+    from t5repro.vocab.train import sample_corpus
+
+    sample_corpus(
+        _settings(arguments),
+        corpus=arguments.corpus,
+        output=arguments.output,
+        manifest=arguments.manifest,
+    )
+
+
+def _vocab(arguments: argparse.Namespace) -> None:
+    from t5repro.vocab.train import train_vocabulary
+
+    train_vocabulary(
+        _settings(arguments),
+        sample=arguments.sample,
+        model=arguments.model,
+        pieces=arguments.pieces,
+        manifest=arguments.manifest,
+    )
+
+
+def _tokens(arguments: argparse.Namespace) -> None:
+    from t5repro.vocab.encode import encode_corpus
+
+    encode_corpus(
+        _settings(arguments),
+        corpus=arguments.corpus,
+        vocabulary=arguments.vocabulary,
+        folder=arguments.folder,
+        manifest=arguments.manifest,
+    )
+
+
+# tasks, training
+
+
+def _add_training(commands: Any) -> None:
+    tasks = _command(
+        commands, "tasks", _tasks, "write one task's examples as text to text",
+        folder="folder of examples", manifest="manifest to write",
+    )  # fmt: skip
+    tasks.add_argument("--task", required=True, help="name of the task")
+    tasks.add_argument(
+        "--files", nargs="+", required=True, metavar="SPLIT=FILE", help="files, split by split"
+    )
+    _command(
+        commands, "pretrain", _pretrain, "pre-train on the corpus",
+        tokens="manifest of the ids", folder="folder of weights",
+        work="folder of resumable state", manifest="manifest to write",
+    )  # fmt: skip
+    finetune = _command(
+        commands, "finetune", _finetune, "fine-tune on the mixture of tasks",
+        weights="manifest of the pre-trained weights", vocabulary="SentencePiece model",
+        folder="folder of weights", work="folder of resumable state", manifest="manifest to write",
+    )  # fmt: skip
+    _add_examples(finetune, "examples", "training examples; the folder names the task")
+
+
+def _add_examples(parser: argparse.ArgumentParser, option: str, meaning: str) -> None:
+    parser.add_argument(f"--{option}", type=Path, nargs="+", required=True, help=meaning)
+
+
+def _tasks(arguments: argparse.Namespace) -> None:
+    from t5repro.tasks.build import write_examples
+
+    files: dict[str, list[Path]] = {}
+    for item in arguments.files:
+        ((split, path),) = _pairs([item]).items()
+        files.setdefault(split, []).append(path)
+    write_examples(
+        _settings(arguments),
+        task=arguments.task,
+        files=files,
+        folder=arguments.folder,
+        manifest=arguments.manifest,
+    )
+
+
+def _by_folder(paths: Sequence[Path]) -> dict[str, Path]:
+    """Return ``{"glue_cola": Path(".../glue_cola/train.jsonl")}``."""
+    return {path.parent.name: path for path in paths}
+
+
+def _by_name(paths: Sequence[Path]) -> dict[str, Path]:
+    """Return ``{"glue_cola": Path(".../glue_cola.jsonl")}``."""
+    return {path.stem: path for path in paths}
+
+
+def _pretrain(arguments: argparse.Namespace) -> None:
+    from t5repro.train.loop import pretrain
+
+    pretrain(
+        _settings(arguments),
+        tokens=arguments.tokens,
+        folder=arguments.folder,
+        work=arguments.work,
+        manifest=arguments.manifest,
+    )
+
+
+def _finetune(arguments: argparse.Namespace) -> None:
+    from t5repro.train.loop import finetune
+
+    finetune(
+        _settings(arguments),
+        weights=arguments.weights,
+        examples=_by_folder(arguments.examples),
+        vocabulary=arguments.vocabulary,
+        folder=arguments.folder,
+        work=arguments.work,
+        manifest=arguments.manifest,
+    )
+
+
+# evaluate, report
+
+
+def _add_evaluation(commands: Any) -> None:
+    predict = _command(
+        commands, "evaluate_predict", _predict, "predict the targets of every task",
+        weights="manifest of the fine-tuned weights", vocabulary="SentencePiece model",
+        folder="folder of predictions", manifest="manifest to write",
+    )  # fmt: skip
+    _add_examples(predict, "examples", "examples to predict; the folder names the task")
+    score = _command(
+        commands, "evaluate_score", _score, "score the predictions",
+        output="scores to write", manifest="manifest to write",
+    )  # fmt: skip
+    _add_examples(score, "predictions", "predictions; the file is named after the task")
+    _add_examples(score, "train", "training examples, for the majority class")
+    report = _command(
+        commands, "report", _report, "write the report",
+        html="page to write", csv="table to write", manifest="manifest to write",
+    )  # fmt: skip
+    for option, what in (
+        ("scores", "scores of each experiment"),
+        ("pretrain-history", "history of pre-training of each experiment"),
+        ("finetune-history", "history of fine-tuning of each experiment"),
+        ("corpus", "manifest of the corpus of each experiment"),
+    ):
+        report.add_argument(
+            f"--{option}", nargs="+", required=True, metavar="EXPERIMENT=FILE", help=what
+        )
+
+
+def _predict(arguments: argparse.Namespace) -> None:
+    settings = _settings(arguments)
+    from t5repro.train.devices import prepare
+
+    prepare(settings.devices)
+    from t5repro.evaluate.predict import predict
+
+    predict(
+        settings,
+        weights=arguments.weights,
+        examples=_by_folder(arguments.examples),
+        vocabulary=arguments.vocabulary,
+        folder=arguments.folder,
+        manifest=arguments.manifest,
+    )
+
+
+def _score(arguments: argparse.Namespace) -> None:
+    from t5repro.evaluate.scores import score
+
+    score(
+        _settings(arguments),
+        predictions=_by_name(arguments.predictions),
+        train=_by_folder(arguments.train),
+        output=arguments.output,
+        manifest=arguments.manifest,
+    )
+
+
+def _report(arguments: argparse.Namespace) -> None:
+    from t5repro.evaluate.report import write_report
+
+    pretrain, finetune = _pairs(arguments.pretrain_history), _pairs(arguments.finetune_history)
+    write_report(
+        _settings(arguments),
+        scores=_pairs(arguments.scores),
+        histories={
+            name: {"pretrain": pretrain[name], "finetune": finetune[name]} for name in pretrain
+        },
+        corpus=_pairs(arguments.corpus),
+        html=arguments.html,
+        csv=arguments.csv,
+        manifest=arguments.manifest,
+    )
+
+
+# for people
+
+
+def _add_people(commands: Any) -> None:
+    show = commands.add_parser("show", help="print the scores of a run and where its report is")
+    show.add_argument("run", type=Path, help="folder of the run, such as results/demo")
+    show.set_defaults(handler=_show)
+    config = commands.add_parser("config", help="print, generate or check settings")
+    config.add_argument("action", choices=["show", "generate", "check"])
+    config.add_argument("run_file", type=Path, nargs="?", default=Path("configs/base.yaml"))
+    config.set_defaults(handler=_config)
+    listing = commands.add_parser("list_tasks", help="print the names of all tasks")
+    listing.set_defaults(handler=_list_tasks)
+
+
+def _show(arguments: argparse.Namespace) -> None:
+    from t5repro.evaluate.report import print_table
+
+    print_table(arguments.run)
+
+
+def _config(arguments: argparse.Namespace) -> None:
+    from t5repro.config import generate
+    from t5repro.config.load import load_run_file
+    from t5repro.files import write_text
+
+    if arguments.action == "generate":
+        for path, text in generate.generated_files().items():
+            write_text(path, text)
+            print(f"wrote {path}")
+    elif arguments.action == "check":
+        if faults := generate.drifted():
+            raise SettingsError("\n".join(faults))
+        print("generated files are in sync")
+    else:
+        print(load_run_file(arguments.run_file).model_dump_json(indent=2))
+
+
+def _list_tasks(arguments: argparse.Namespace) -> None:
+    from t5repro.config.task_files import TASK_FILES
+
+    for name in TASK_FILES:
+        print(name)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,91 @@
+"""Files made from the schema: the complete baseline, the editor schema, the settings page.
+
+`make generate` writes them and `make check` compares; none is edited by hand.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from t5repro.config.baseline import baseline_changes
+from t5repro.config.load import leaves, load_settings
+from t5repro.config.schema import Settings
+
+CURE = "run `make generate` and commit the result"
+
+
+def generated_files() -> dict[Path, str]:
+    """Return every generated file and its content."""
+    return {
+        Path("configs/base.yaml"): _base(),
+        Path("configs/schema.json"): json.dumps(Settings.model_json_schema(), indent=2) + "\n",
+        Path("docs/settings.md"): _page(),
+    }
+
+
+def drifted() -> list[str]:
+    """Return one line for each generated file that is not what the schema makes."""
+    return [
+        f"{path} is out of sync with src/t5repro/config; {CURE}"
+        for path, text in generated_files().items()
+        if not path.is_file() or path.read_text(encoding="utf-8") != text
+    ]
+
+
+def _base() -> str:
+    settings = load_settings(baseline_changes(), source="the baseline")
+    head = (
+        "# The paper's baseline, complete: every setting with its value.\n"
+        "# Generated from src/t5repro/config; a run file states only what it changes.\n"
+        "# It fetches CC-MAIN-2019-18 and the task archives from their owners (data.download).\n"
+    )
+    body = yaml.safe_dump(settings.model_dump(mode="json"), sort_keys=False, allow_unicode=True)
+    return head + body
+
+
+def _page() -> str:
+    lines = [
+        "# Settings",
+        "",
+        "Generated from `src/t5repro/config/schema.py`. The value is the paper's baseline; a run",
+        "file in `configs/` states only what it changes, nested or dotted.",
+    ]
+    section = None
+    for name, field in leaves():
+        folder = name.rpartition(".")[0]
+        if folder != section:
+            section = folder
+            title = f"`{folder}`" if folder else "The run"
+            lines += ["", f"## {title}", "", "| setting | value | allowed | meaning |"]
+            lines.append("|---|---|---|---|")
+        meaning = (field.description or "").replace("|", "\\|")
+        lines.append(f"| `{name}` | {_value(field)} | {_allowed(field)} | {meaning} |")
+    return "\n".join(lines) + "\n"
+
+
+def _value(field: Any) -> str:
+    value = field.get_default(call_default_factory=True)
+    if isinstance(value, list) and value and hasattr(value[0], "model_dump"):
+        value = [item.name for item in value]
+    return f"`{json.dumps(value)}`"
+
+
+def _allowed(field: Any) -> str:
+    bounds = {"Ge": "≥", "Gt": ">", "Le": "≤", "Lt": "<"}
+    found = [
+        f"{sign} {getattr(item, kind.lower()):g}"
+        for item in field.metadata
+        for kind, sign in bounds.items()
+        if type(item).__name__ == kind
+    ]
+    if found:
+        return ", ".join(found)
+    choices = getattr(field.annotation, "__args__", None)
+    if choices and all(isinstance(choice, str) for choice in choices):
+        return ", ".join(f"`{choice}`" for choice in choices)
+    name = getattr(field.annotation, "__name__", "")
+    return {"bool": "`true`, `false`", "str": "text", "list": "list", "dict": "mapping"}.get(
+        name, ""
+    )

@@ -1,0 +1,112 @@
+"""Which raw files each task is read from, in the layout of the original downloads.
+
+Paths are below `tasks.folder`. A split whose files `data.sources` does not list is not built;
+`tasks.files` names other files for a task, split by split.
+"""
+
+from t5repro.config.schema import Settings
+from t5repro.errors import SettingsError
+
+SPLITS = ("train", "validation", "test")
+
+
+def _glue(folder: str) -> dict[str, tuple[str, ...]]:
+    return {
+        "train": (f"glue/{folder}/train.tsv",),
+        "validation": (f"glue/{folder}/dev.tsv",),
+        "test": (f"glue/{folder}/test.tsv",),
+    }
+
+
+def _super_glue(folder: str) -> dict[str, tuple[str, ...]]:
+    return {
+        "train": (f"superglue/{folder}/train.jsonl",),
+        "validation": (f"superglue/{folder}/val.jsonl",),
+        "test": (f"superglue/{folder}/test.jsonl",),
+    }
+
+
+def _translation(target: str) -> dict[str, tuple[str, ...]]:
+    return {
+        split: (f"wmt/en-{target}/{split}.en", f"wmt/en-{target}/{split}.{target}")
+        for split in SPLITS
+    }
+
+
+TASK_FILES: dict[str, dict[str, tuple[str, ...]]] = {
+    "glue_cola": _glue("CoLA"),
+    "glue_sst2": _glue("SST-2"),
+    "glue_mrpc": {
+        "train": ("glue/MRPC/msr_paraphrase_train.txt",),
+        "validation": ("glue/MRPC/msr_paraphrase_test.txt",),
+    },
+    "glue_stsb": _glue("STS-B"),
+    "glue_qqp": _glue("QQP"),
+    "glue_mnli": {"train": ("glue/MNLI/train.tsv",)},
+    "glue_mnli_matched": {
+        "validation": ("glue/MNLI/dev_matched.tsv",),
+        "test": ("glue/MNLI/test_matched.tsv",),
+    },
+    "glue_mnli_mismatched": {
+        "validation": ("glue/MNLI/dev_mismatched.tsv",),
+        "test": ("glue/MNLI/test_mismatched.tsv",),
+    },
+    "glue_qnli": _glue("QNLI"),
+    "glue_rte": _glue("RTE"),
+    "glue_wnli": _glue("WNLI"),
+    "glue_ax": {"test": ("glue/AX/diagnostic-full.tsv",)},
+    "super_glue_boolq": _super_glue("BoolQ"),
+    "super_glue_cb": _super_glue("CB"),
+    "super_glue_copa": _super_glue("COPA"),
+    "super_glue_multirc": _super_glue("MultiRC"),
+    "super_glue_record": _super_glue("ReCoRD"),
+    "super_glue_rte": _super_glue("RTE"),
+    "super_glue_wic": _super_glue("WiC"),
+    "super_glue_wsc": _super_glue("WSC"),
+    "super_glue_axb": {"test": ("superglue/AX-b/AX-b.jsonl",)},
+    "super_glue_axg": {"test": ("superglue/AX-g/AX-g.jsonl",)},
+    "dpr": {"train": ("dpr/train.c.txt",), "validation": ("dpr/test.c.txt",)},
+    "squad": {"train": ("squad/train-v1.1.json",), "validation": ("squad/dev-v1.1.json",)},
+    "cnn_dailymail": {split: (f"cnn_dailymail/{split}.csv",) for split in SPLITS},
+    "wmt_en_de": _translation("de"),
+    "wmt_en_fr": _translation("fr"),
+    "wmt_en_ro": _translation("ro"),
+}
+
+
+def raw_files(settings: Settings) -> dict[str, str]:
+    """Return every raw file of the run and its recorded SHA-256 (empty: not known)."""
+    return {
+        path: sha256 for source in settings.data.sources for path, sha256 in source.files.items()
+    }
+
+
+def task_files(settings: Settings, task: str) -> dict[str, list[str]]:
+    """Return split -> raw files of a task, paths below `data.folder`.
+
+    Raises:
+        SettingsError: the task is unknown, or `data.sources` lists no file of it.
+    """
+    if task not in TASK_FILES:
+        raise SettingsError(f"tasks.names holds {task!r}; tasks are {sorted(TASK_FILES)}")
+    known = raw_files(settings)
+    chosen: dict[str, list[str]] = {}
+    for split in SPLITS:
+        asked = settings.tasks.files.get(task, {}).get(split)
+        files = asked or TASK_FILES[task].get(split, ())
+        paths = [f"{settings.tasks.folder}/{name}" for name in files]
+        absent = [path for path in paths if path not in known]
+        if asked and absent:
+            raise SettingsError(
+                f"tasks.files.{task}.{split} names {absent}, which data.sources does not list; "
+                "list it there with origin, licence and sha256"
+            )
+        if paths and not absent:
+            chosen[split] = paths
+    if not chosen:
+        wanted = [name for files in TASK_FILES[task].values() for name in files]
+        raise SettingsError(
+            f"task {task!r} has no file in data.sources; it is read from {wanted} "
+            f"below {settings.tasks.folder}/, or from what tasks.files.{task} names"
+        )
+    return chosen

@@ -1,0 +1,221 @@
+"""Bring raw files into `data.folder` and check them against the run file.
+
+Three ways in: copied from `data.source` (the bundled mini crawl), used where they are (a folder
+of real data), or fetched from their origin when `data.download` allows the network.
+"""
+
+import gzip
+import shutil
+import tarfile
+import urllib.error
+import urllib.request
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+from typing import IO
+
+from t5repro.config.schema import DataSettings, RawFiles
+from t5repro.config.stages import DataStage
+from t5repro.errors import RawDataError
+from t5repro.files import atomic_path, sha256_of, write_manifest
+from t5repro.progress import Progress
+
+ARCHIVES = (".zip", ".tar.gz", ".tgz", ".tar")
+BY_HAND = "by hand: "
+FETCH_TIMEOUT_SECONDS = 60
+
+
+def raw_path(data: DataSettings, name: str) -> Path:
+    """Return where a raw file lies.
+
+    Raises:
+        RawDataError: the name leaves the folder.
+    """
+    pure = PurePosixPath(name)
+    if pure.is_absolute() or ".." in pure.parts:
+        raise RawDataError(
+            f"data.sources names {name!r}, which leaves data.folder; use a path below it"
+        )
+    return Path(data.folder) / name
+
+
+def check(settings: DataStage, *, manifest: Path) -> None:
+    """Hash every raw file, hold it against the run file, and write the manifest.
+
+    Raises:
+        RawDataError: a file is missing or is not the one that the run file names.
+    """
+    data = settings.data
+    paths: list[Path] = []
+    with Progress("data", total=_count(data), unit="files") as progress:
+        for source, name, expected in _files(data):
+            path = raw_path(data, name)
+            _check_one(path, expected, source)
+            paths.append(path)
+            progress.advance()
+    write_manifest(
+        manifest,
+        rule="data",
+        settings=settings.model_dump(mode="json"),
+        inputs=[],
+        outputs=paths,
+        counters={
+            "files": len(paths),
+            "hash_in_run_file": sum(bool(expected) for _, _, expected in _files(data)),
+        },
+    )
+
+
+def fetch(settings: DataStage, *, downloads: Path) -> None:
+    """Copy or download every raw file that is not in place yet.
+
+    Args:
+        settings: the `data` section.
+        downloads: folder for archives between runs; an interrupted run keeps what it has.
+
+    Raises:
+        RawDataError: a file cannot be had, or is not the one that the run file names.
+    """
+    data = settings.data
+    with Progress("data_fetch", total=_count(data), unit="files") as progress:
+        for source, name, expected in _files(data):
+            path = raw_path(data, name)
+            if not _is_in_place(path, expected):
+                _bring(data, source, name, path, downloads)
+                _check_one(path, expected, source)
+            progress.advance()
+
+
+def missing_files(data: DataSettings) -> list[str]:
+    """Return one line for each raw file that is absent and that no setting would bring."""
+    if data.source or data.download:
+        return []
+    return [
+        f"{raw_path(data, name)}: get it from {source.origin.removeprefix(BY_HAND)} "
+        "and put it there"
+        for source, name, _ in _files(data)
+        if not raw_path(data, name).is_file()
+    ]
+
+
+def _files(data: DataSettings) -> Iterator[tuple[RawFiles, str, str]]:
+    for source in data.sources:
+        for name, expected in source.files.items():
+            yield source, name, expected
+
+
+def _count(data: DataSettings) -> int:
+    return sum(len(source.files) for source in data.sources)
+
+
+def _is_in_place(path: Path, expected: str) -> bool:
+    return path.is_file() and (not expected or sha256_of(path) == expected)
+
+
+def _check_one(path: Path, expected: str, source: RawFiles) -> None:
+    if not path.is_file():
+        raise RawDataError(f"{path} is missing; get it from {source.origin} and put it there")
+    found = sha256_of(path)
+    if expected and found != expected:
+        raise RawDataError(
+            f"{path} has sha256 {found}, the run file expects {expected}; get the file from "
+            f"{source.origin} again, or correct the run file if the new file is meant"
+        )
+
+
+def _bring(data: DataSettings, source: RawFiles, name: str, path: Path, downloads: Path) -> None:
+    if data.source:
+        _copy(Path(data.source) / name, path)
+    elif not data.download:
+        raise RawDataError(
+            f"{path} is missing; get it from {source.origin} and put it there, "
+            "or set data.download to true"
+        )
+    elif source.origin.startswith(BY_HAND):
+        raise RawDataError(
+            f"{path} cannot be fetched: its owner wants it taken by hand from "
+            f"{source.origin.removeprefix(BY_HAND)}; put it there and run again"
+        )
+    else:
+        archive = downloads / source.origin.rstrip("/").split("/")[-1]
+        if not source.origin.endswith(ARCHIVES):
+            download(source.origin, path)
+            return
+        if not archive.is_file():
+            download(source.origin, archive)
+        _extract(archive, name, path)
+
+
+def _copy(origin: Path, path: Path) -> None:
+    if not origin.is_file():
+        raise RawDataError(f"{origin} is missing; data.source must hold every file of data.sources")
+    with atomic_path(path) as temporary:
+        shutil.copyfile(origin, temporary)
+
+
+def download(address: str, path: Path) -> None:
+    """Fetch one https address into `path`.
+
+    Raises:
+        RawDataError: the address is not https, or does not answer.
+    """
+    if not address.startswith("https://"):
+        raise RawDataError(f"origin {address!r} cannot be fetched; only https addresses can")
+    try:
+        with (
+            urllib.request.urlopen(address, timeout=FETCH_TIMEOUT_SECONDS) as answer,  # noqa: S310 (https only, checked above)
+            atomic_path(path) as temporary,
+            temporary.open("wb") as handle,
+        ):
+            shutil.copyfileobj(answer, handle)
+    except urllib.error.URLError as error:
+        raise RawDataError(
+            f"{address} does not answer ({error.reason}); try again later"
+        ) from error
+
+
+def _extract(archive: Path, name: str, path: Path) -> None:
+    """Take from an archive the one member whose path ends as `name` does."""
+    tail = "/".join(PurePosixPath(name).parts[-2:])
+    with atomic_path(path) as temporary, temporary.open("wb") as target:
+        if archive.suffix == ".zip":
+            with zipfile.ZipFile(archive) as opened:
+                member = _only(opened.namelist(), tail, archive)
+                with opened.open(member) as stream:
+                    _pour(stream, target)
+        else:
+            with tarfile.open(archive) as opened_tar:
+                member = _only(opened_tar.getnames(), tail, archive)
+                extracted = opened_tar.extractfile(member)
+                if extracted is None:
+                    raise RawDataError(f"{archive}: {member} is not a file")
+                with extracted:
+                    _pour(extracted, target)
+
+
+def _pour(stream: IO[bytes], target: IO[bytes]) -> None:
+    shutil.copyfileobj(stream, target)
+
+
+def _only(members: list[str], tail: str, archive: Path) -> str:
+    found = [member for member in members if f"/{member}".endswith(f"/{tail}")]
+    if len(found) != 1:
+        raise RawDataError(f"{archive} holds {len(found)} files that end in {tail!r}; expected one")
+    return found[0]
+
+
+def read_path_list(path: Path, *, shard: int, shards: int) -> list[str]:
+    """Return the WET paths of one cleaning job from a crawl's path list.
+
+    Raises:
+        RawDataError: the list is empty or cannot be read.
+    """
+    opener = gzip.open if path.suffix == ".gz" else open
+    try:
+        with opener(path, "rt", encoding="utf-8") as handle:
+            names = [line.strip() for line in handle if line.strip()]
+    except (OSError, UnicodeDecodeError) as error:
+        raise RawDataError(f"{path} cannot be read as a list of WET paths: {error}") from error
+    if not names:
+        raise RawDataError(f"{path} lists no WET path")
+    return names[shard::shards]

@@ -1,0 +1,1 @@
+"""Which code a stage runs, and what proves it."""

@@ -1,0 +1,60 @@
+"""The source files that a module runs: its own and those of everything it imports from here.
+
+Snakemake sees only a rule's shell line; a rule that names these files as inputs reruns when the
+code behind it changes, and only then.
+"""
+
+import ast
+from functools import cache
+from pathlib import Path
+
+import t5repro
+
+PACKAGE = Path(t5repro.__file__).parent
+
+
+@cache
+def source_files(module: str) -> tuple[str, ...]:
+    """Return the files of `module` and of all it imports, sorted, relative to this checkout.
+
+    Args:
+        module: dotted name below the package, such as ``c4.build``.
+    """
+    found: set[Path] = set()
+    queue = [f"t5repro.{module}"]
+    while queue:
+        path = _file_of(queue.pop())
+        if path is None or path in found:
+            continue
+        found.add(path)
+        queue.extend(imported_names(path))
+    root = _checkout()
+    return tuple(sorted(path.relative_to(root).as_posix() for path in found))
+
+
+def _checkout() -> Path:
+    return PACKAGE.parent.parent
+
+
+def _file_of(name: str) -> Path | None:
+    """Return the file of a dotted name; of its parent if the last word is no module."""
+    parts = name.split(".")
+    if parts[0] != "t5repro":
+        return None
+    base = PACKAGE.joinpath(*parts[1:])
+    for candidate in (base.with_suffix(".py"), base / "__init__.py"):
+        if candidate.is_file() and base != PACKAGE:
+            return candidate
+    return None
+
+
+def imported_names(path: Path) -> list[str]:
+    """Return every dotted name a file imports, inside functions too."""
+    names: list[str] = []
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"), filename=str(path))):
+        if isinstance(node, ast.Import):
+            names.extend(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            names.append(node.module)
+            names.extend(f"{node.module}.{alias.name}" for alias in node.names)
+    return names

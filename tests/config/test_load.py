@@ -1,0 +1,162 @@
+"""Settings: what is refused and how it is said, and how experiments share nodes."""
+
+from pathlib import Path
+
+import pytest
+
+from t5repro.config.load import (
+    leaf_names,
+    load_run_file,
+    load_settings,
+    nested,
+    node_of,
+    nodes,
+    parse_stage,
+    settings_of_experiment,
+)
+from t5repro.config.stages import STAGES, UPSTREAM, stage_settings
+from t5repro.errors import SettingsError
+
+ROOT = Path(__file__).parents[2]
+ARMS = [{"name": "baseline"}, {"name": "no_pretraining", "change": {"pretrain.steps": 0}}]
+
+
+@pytest.fixture(autouse=True)
+def _at_the_root(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+
+
+def test_an_empty_run_file_is_the_papers_baseline() -> None:
+    settings = load_settings({})
+    assert settings.pretrain.steps == 2**19
+    assert settings.finetune.steps == 2**18
+    assert (settings.model.d_model, settings.model.num_encoder_layers) == (768, 12)
+    assert settings.vocab.embedding_rows == 32_128
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        (
+            {"finetune.learnig_rate": 1},
+            r"unknown setting 'finetune.learnig_rate'; nearest: 'finetune.learning_rate",
+        ),
+        ({"pretrain": {"steps": -1}}, r"'pretrain.steps' is -1; Input should be greater than or"),
+        ({"seed": "x"}, r"setting 'seed' is 'x'; Input should be a valid integer"),
+        ({"c4.recipe": "papr"}, r"c4.recipe is 'papr'; recipes in .* nearest: 'paper'"),
+        ({"vocab.language_parts": {"it": 1}}, r"language_parts names \['it'\], which c4.languages"),
+        ({"tasks.names": []}, r"tasks.names is empty"),
+        ({"tasks.names": ["a", "a"]}, r"tasks.names holds \['a'\] more than once"),
+        ({"devices.kind": "npu"}, r"'devices.kind' is 'npu'; Input should be 'cpu', 'gpu'"),
+        ({"finetune.mixture_temperature": float("nan")}, r"mixture_temperature' is nan"),
+        ({"experiments": [*ARMS, {"name": "baseline"}]}, r"holds \['baseline'\] more than once"),
+        (
+            {"experiments": [{"name": "a", "change": {"pretrain.stepz": 0}}]},
+            r"experiment 'a': unknown setting 'pretrain.stepz'; nearest: 'pretrain.steps'",
+        ),
+        (
+            {"experiments": [{"name": "a", "change": {"data.folder": "x"}}]},
+            r"experiment 'a' changes data; arms of one run share",
+        ),
+    ],
+)
+def test_an_unknown_or_impossible_setting_is_refused_with_its_name_and_cure(
+    values: dict[str, object], message: str
+) -> None:
+    with pytest.raises(SettingsError, match=message):
+        load_settings(values)
+
+
+def test_a_missing_or_broken_run_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match="nothing.yaml is missing"):
+        load_run_file(Path("nothing.yaml"))
+    broken = tmp_path / "broken.yaml"
+    broken.write_text("a: [1")
+    with pytest.raises(SettingsError, match="broken.yaml is not YAML"):
+        load_run_file(broken)
+    broken.write_text("- a")
+    with pytest.raises(SettingsError, match="holds a list; it must map settings"):
+        load_run_file(broken)
+
+
+def test_dotted_and_nested_keys_mean_the_same() -> None:
+    assert nested({"a.b": 1, "a": {"c.d": 2}}) == {"a": {"b": 1, "c": {"d": 2}}}
+    assert load_settings({"pretrain.steps": 7}) == load_settings({"pretrain": {"steps": 7}})
+
+
+def test_an_override_wins_over_the_run_file_and_the_run_file_over_the_recipe() -> None:
+    values = {"c4": {"recipe": "paper-v1", "clean": {"min_words_per_line": 4}}}
+    settings = load_settings(values, {"c4.clean.min_sentences": 2})
+    assert settings.c4.clean.min_words_per_line == 4
+    assert settings.c4.clean.min_sentences == 2
+    assert settings.c4.dedup.min_sentences == 5
+
+
+def test_numbers_written_with_an_exponent_are_numbers() -> None:
+    assert load_settings({"pretrain.z_loss": "1e-3"}).pretrain.z_loss == 1e-3
+
+
+def test_experiments_share_every_node_up_to_where_they_part() -> None:
+    settings = load_settings({"experiments": ARMS})
+    for rule in ("c4", "vocab", "tokens", "tasks"):
+        assert nodes(settings, rule) == ["baseline"]
+    for rule in ("pretrain", "finetune", "evaluate_predict", "evaluate_score"):
+        assert nodes(settings, rule) == ["baseline", "no_pretraining"]
+    assert node_of(settings, "vocab", "no_pretraining") == "baseline"
+    assert settings_of_experiment(settings, "no_pretraining").pretrain.steps == 0
+
+
+def test_a_job_receives_exactly_the_settings_its_stage_names() -> None:
+    settings = load_settings({})
+    for rule, model in STAGES.items():
+        values = stage_settings(settings, rule)
+        assert set(values) == set(model.model_fields)
+        assert parse_stage(rule, model.model_validate(values).model_dump_json()) is not None
+    assert "z_loss" not in str(stage_settings(settings, "c4"))
+
+
+def test_settings_of_another_stage_are_refused() -> None:
+    with pytest.raises(SettingsError, match="--settings of vocab"):
+        parse_stage("vocab", '{"nonsense": 1}')
+
+
+def test_every_setting_is_read_by_a_stage_or_decides_the_graph() -> None:
+    settings = load_settings({})
+    read = set()
+    for rule in STAGES:
+        if rule != "report":
+            read |= set(_leaves(stage_settings(settings, rule)))
+    # These choose files, jobs or names; they reach the jobs as inputs and paths.
+    graph = {
+        "run.name", "experiments", "c4.recipe", "c4.crawl", "c4.crawl_paths",
+        "c4.punkt_parameters", "c4.bad_word_lists", "tasks.folder", "tasks.files",
+    }  # fmt: skip
+    free = ("data.", "vocab.language_parts")
+    unread = {
+        name for name in leaf_names() if name not in read | graph and not name.startswith(free)
+    }
+    assert unread == set()
+
+
+def _leaves(values: dict[str, object], prefix: str = "") -> list[str]:
+    found = []
+    for name, value in values.items():
+        if isinstance(value, dict):
+            found += _leaves(value, f"{prefix}{name}.")
+        else:
+            found.append(f"{prefix}{name}")
+    return found
+
+
+def test_every_rule_has_settings_and_a_place_in_the_graph() -> None:
+    assert set(STAGES) == set(UPSTREAM)
+
+
+def test_no_setting_has_a_name_that_dvc_forgets() -> None:
+    last_words = {name.rpartition(".")[2] for name in leaf_names()}
+    assert not last_words & {"size", "nfiles"}
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "configs").glob("*.yaml")), ids=lambda p: p.name)
+def test_every_committed_run_file_loads(path: Path) -> None:
+    assert load_run_file(path).experiments

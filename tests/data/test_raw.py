@@ -1,0 +1,92 @@
+"""Raw files: brought into place, checked, and refused by name."""
+
+import hashlib
+import json
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from t5repro.config.stages import DataStage
+from t5repro.data.raw import check, fetch, missing_files, raw_path, read_path_list
+from t5repro.errors import RawDataError
+
+HASH = hashlib.sha256(b"page").hexdigest()
+
+
+def stage(tmp_path: Path, sha256: str = HASH, **more: object) -> DataStage:
+    source = {"origin": "https://example.org/a.wet", "licence": "none", "files": {"a.wet": sha256}}
+    data = {"folder": str(tmp_path / "data"), "sources": [source], **more}
+    for name, value in (("source", ""), ("download", False)):
+        data.setdefault(name, value)
+    return DataStage.model_validate({"data": data})
+
+
+def bundled(tmp_path: Path) -> str:
+    (tmp_path / "mini").mkdir()
+    (tmp_path / "mini/a.wet").write_bytes(b"page")
+    return str(tmp_path / "mini")
+
+
+def test_bundled_files_are_copied_and_checked(tmp_path: Path) -> None:
+    settings = stage(tmp_path, source=bundled(tmp_path))
+    fetch(settings, downloads=tmp_path)
+    check(settings, manifest=tmp_path / "manifest.json")
+    manifest = json.loads((tmp_path / "manifest.json").read_text())
+    assert [item["sha256"] for item in manifest["outputs"]] == [HASH]
+    assert manifest["counters"] == {"files": 1, "hash_in_run_file": 1}
+
+
+def test_a_file_that_is_not_the_one_named_stops_the_run(tmp_path: Path) -> None:
+    settings = stage(tmp_path, sha256="0" * 64, source=bundled(tmp_path))
+    with pytest.raises(RawDataError, match=f"has sha256 {HASH}, the run file expects 0000"):
+        fetch(settings, downloads=tmp_path)
+
+
+def test_a_missing_file_says_where_to_get_it_and_where_to_put_it(tmp_path: Path) -> None:
+    settings = stage(tmp_path)
+    (line,) = missing_files(settings.data)
+    assert line == f"{tmp_path}/data/a.wet: get it from https://example.org/a.wet and put it there"
+    with pytest.raises(RawDataError, match="or set data.download to true"):
+        fetch(settings, downloads=tmp_path)
+    with pytest.raises(RawDataError, match="is missing; get it from https://example.org"):
+        check(settings, manifest=tmp_path / "manifest.json")
+    assert missing_files(stage(tmp_path, source="x").data) == []
+
+
+def test_a_path_cannot_leave_the_data_folder(tmp_path: Path) -> None:
+    for name in ("../a", "/etc/passwd", "a/../../b"):
+        with pytest.raises(RawDataError, match=r"leaves data\.folder"):
+            raw_path(stage(tmp_path).data, name)
+
+
+def test_a_member_of_a_downloaded_archive_is_found_by_the_end_of_its_path(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "CoLA.zip", "w") as archive:
+        archive.writestr("CoLA/train.tsv", "rows")
+        archive.writestr("CoLA/original/raw/train.tsv", "other")
+    source = {
+        "origin": "https://example.org/CoLA.zip",
+        "licence": "none",
+        "files": {"tasks/glue/CoLA/train.tsv": ""},
+    }
+    settings = stage(tmp_path, download=True, sources=[source])
+    fetch(settings, downloads=tmp_path)
+    assert (tmp_path / "data/tasks/glue/CoLA/train.tsv").read_text() == "rows"
+
+
+def test_only_https_is_fetched_and_files_by_hand_are_asked_for(tmp_path: Path) -> None:
+    plain = {"origin": "file:///etc/passwd", "licence": "none", "files": {"a": ""}}
+    with pytest.raises(RawDataError, match="only https addresses can"):
+        fetch(stage(tmp_path, download=True, sources=[plain]), downloads=tmp_path)
+    by_hand = {"origin": "by hand: https://example.org", "licence": "none", "files": {"a": ""}}
+    with pytest.raises(RawDataError, match="taken by hand from https://example.org"):
+        fetch(stage(tmp_path, download=True, sources=[by_hand]), downloads=tmp_path)
+
+
+def test_each_cleaning_job_takes_its_part_of_the_path_list(tmp_path: Path) -> None:
+    listing = tmp_path / "wet.paths"
+    listing.write_text("".join(f"{number}\n" for number in range(7)))
+    assert read_path_list(listing, shard=1, shards=3) == ["1", "4"]
+    listing.write_text("\n")
+    with pytest.raises(RawDataError, match="lists no WET path"):
+        read_path_list(listing, shard=0, shards=1)

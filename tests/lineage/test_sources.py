@@ -1,0 +1,16 @@
+"""The code a stage runs is found by its imports."""
+
+from t5repro.lineage.sources import source_files
+
+
+def test_a_stage_runs_its_module_and_all_it_imports() -> None:
+    files = source_files("data.raw")
+    assert "src/t5repro/data/raw.py" in files
+    assert "src/t5repro/config/schema.py" in files
+    assert "src/t5repro/files.py" in files
+    assert "src/t5repro/cli.py" not in files
+    assert list(files) == sorted(files)
+
+
+def test_a_module_that_is_none_runs_nothing() -> None:
+    assert source_files("no_such_module") == ()

@@ -1,0 +1,70 @@
+"""Progress on a terminal and in a log."""
+
+import os
+import pty
+import subprocess
+import sys
+import termios
+from pathlib import Path
+
+import pytest
+
+from t5repro import progress
+
+JOB = """
+import sys
+import termios
+from pathlib import Path
+from t5repro import progress
+progress.LINE_EVERY_SECONDS = 0
+with progress.log_to(Path(sys.argv[1])):
+    print("noise of a library")
+    with progress.Progress("vocab", total=3, unit="pages") as bar:
+        for _ in range(3):
+            bar.advance(1, loss=2.5)
+    progress.announce("t5repro vocab: finished")
+"""
+
+
+def test_a_log_gets_plain_lines_and_the_noise_and_the_screen_gets_no_noise(tmp_path: Path) -> None:
+    log = tmp_path / "logs/vocab.log"
+    ran = subprocess.run(
+        [sys.executable, "-c", JOB, log], capture_output=True, text=True, check=True
+    )
+    lines = log.read_text().splitlines()
+    assert "noise of a library" in lines
+    assert "vocab: 0/3 pages (started)" in lines
+    assert any(line.startswith("vocab: 2/3 pages loss=2.5 (") for line in lines)
+    assert "vocab: 3/3 pages loss=2.5 (done)" in lines
+    assert "noise" not in ran.stderr + ran.stdout
+    assert "vocab: 3/3 pages loss=2.5 (done)" in ran.stderr
+
+
+def test_a_terminal_gets_a_bar_and_the_log_still_plain_lines(tmp_path: Path) -> None:
+    log = tmp_path / "vocab.log"
+    ours, theirs = pty.openpty()
+    termios.tcsetwinsize(theirs, (24, 80))
+    subprocess.run([sys.executable, "-c", JOB, log], stderr=theirs, check=True)
+    os.close(theirs)
+    screen = os.read(ours, 65536).decode()
+    os.close(ours)
+    assert "3/3" in screen
+    assert "vocab:" in screen
+    assert "noise" not in screen
+    assert "vocab: 3/3 pages loss=2.5 (done)" in log.read_text().splitlines()
+
+
+def test_an_interrupted_stage_says_that_it_stopped(capfd: pytest.CaptureFixture[str]) -> None:
+    def interrupted() -> None:
+        with progress.Progress("x", total=2, unit="steps") as bar:
+            bar.advance()
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert "x: 1/2 steps (stopped)" in capfd.readouterr().err
+
+
+def test_following_counts_every_item(capfd: pytest.CaptureFixture[str]) -> None:
+    assert list(progress.follow("abc", "letters", total=3, unit="letters")) == ["a", "b", "c"]
+    assert "letters: 3/3 letters (done)" in capfd.readouterr().err

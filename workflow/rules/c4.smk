@@ -1,0 +1,148 @@
+"""
+From WET files to the corpus: clean pages shard by shard, decide on repeats, write by language.
+
+READS     {data.folder}/crawl/...                        WET files, or a list of their paths
+          {data.folder}/...                              lists of bad words, Punkt parameters
+WRITES    results/{run}/c4_clean/{node}/{shard}.parquet  cleaned pages and hash rows
+          results/{run}/c4_dedup/{node}/decisions.parquet
+          results/{run}/c4/{node}/{language}-{split}-{i}-of-{n}.parquet
+SETTINGS  c4.*
+CODE      src/t5repro/c4/
+"""
+
+from fnmatch import fnmatch
+
+
+def wet_files(wildcards):
+    """Return the WET files of one cleaning job."""
+    c4 = settings_at(wildcards.node).c4
+    if c4.crawl_paths:
+        return [raw_path(c4.crawl_paths)]
+    found = sorted(
+        name
+        for name in inventory.raw_files(SETTINGS)
+        if any(fnmatch(name, pattern) for pattern in c4.crawl)
+    )
+    if len(found) < c4.clean_shards:
+        raise WorkflowError(
+            f"c4.clean_shards is {c4.clean_shards}, but c4.crawl {list(c4.crawl)} matches "
+            f"{len(found)} files of data.sources; lower it, or list the files"
+        )
+    return [raw_path(name) for name in found[int(wildcards.shard) :: c4.clean_shards]]
+
+
+def wet_option(wildcards):
+    listed = settings_at(wildcards.node).c4.crawl_paths
+    return "--paths" if listed else "--wet"
+
+
+def bad_word_files(wildcards):
+    lists = settings_at(wildcards.node).c4.bad_word_lists
+    return [raw_path(lists[language]) for language in sorted(lists)]
+
+
+def bad_word_pairs(wildcards):
+    lists = settings_at(wildcards.node).c4.bad_word_lists
+    return [f"{language}={raw_path(lists[language])}" for language in sorted(lists)]
+
+
+def punkt_files(wildcards):
+    folder = settings_at(wildcards.node).c4.punkt_parameters
+    return [
+        raw_path(name)
+        for name in inventory.raw_files(SETTINGS)
+        if folder and name.startswith(folder)
+    ]
+
+
+def punkt_option(wildcards):
+    folder = settings_at(wildcards.node).c4.punkt_parameters
+    return ["--punkt", raw_path(folder)] if folder else []
+
+
+def cleaned_shards(wildcards):
+    node = node_of("c4_clean", wildcards.node)
+    shards = settings_at(node).c4.clean_shards
+    return [
+        f"results/{RUN}/c4_clean/{node}/{shard:05d}.parquet" for shard in range(shards)
+    ]
+
+
+rule c4_clean:
+    """Clean the pages of one shard of the crawl."""
+    input:
+        wet=wet_files,
+        bad_words=bad_word_files,
+        punkt=punkt_files,
+        data="results/{run}/data/manifest.json",
+        code=source_files("c4.build"),
+    output:
+        pages="results/{run}/c4_clean/{node}/{shard}.parquet",
+        manifest="results/{run}/c4_clean/{node}/{shard}.manifest.json",
+    log:
+        "logs/{run}/c4_clean/{node}/{shard}.log",
+    params:
+        settings=settings_of("c4_clean"),
+        wet=wet_option,
+        bad_words=bad_word_pairs,
+        punkt=punkt_option,
+    shell:
+        "t5repro c4_clean"
+        " --settings {params.settings:q}"
+        " {params.wet} {input.wet:q}"
+        " --shard {wildcards.shard}"
+        " --bad-words {params.bad_words:q}"
+        " {params.punkt:q}"
+        " --output {output.pages:q}"
+        " --manifest {output.manifest:q}"
+        " --log {log:q}"
+
+
+rule c4_dedup:
+    """Decide, from hashes alone, which pages and which spans are repeats."""
+    input:
+        cleaned=cleaned_shards,
+        code=source_files("c4.build"),
+    output:
+        decisions="results/{run}/c4_dedup/{node}/decisions.parquet",
+        manifest="results/{run}/c4_dedup/{node}/manifest.json",
+    log:
+        "logs/{run}/c4_dedup/{node}.log",
+    params:
+        settings=settings_of("c4_dedup"),
+    shell:
+        "t5repro c4_dedup"
+        " --settings {params.settings:q}"
+        " --cleaned {input.cleaned:q}"
+        " --output {output.decisions:q}"
+        " --manifest {output.manifest:q}"
+        " --log {log:q}"
+
+
+rule c4:
+    """Remove the repeats, detect the language, drop pages with bad words, write the corpus."""
+    input:
+        cleaned=cleaned_shards,
+        decisions=of("c4_dedup", "decisions.parquet"),
+        bad_words=bad_word_files,
+        punkt=punkt_files,
+        code=source_files("c4.build"),
+    output:
+        manifest="results/{run}/c4/{node}/manifest.json",
+    log:
+        "logs/{run}/c4/{node}.log",
+    params:
+        settings=settings_of("c4"),
+        bad_words=bad_word_pairs,
+        punkt=punkt_option,
+        folder="results/{run}/c4/{node}",
+    shell:
+        "t5repro c4"
+        " --settings {params.settings:q}"
+        " --cleaned {input.cleaned:q}"
+        " --decisions {input.decisions:q}"
+        " --bad-words {params.bad_words:q}"
+        " {params.punkt:q}"
+        " --folder {params.folder:q}"
+        " --manifest {output.manifest:q}"
+        " --log {log:q}"

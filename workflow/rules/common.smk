@@ -1,0 +1,111 @@
+"""
+Settings of the run, and what rules ask of them: nodes, files, the settings of a job.
+
+An experiment's node of a rule is called after the first experiment with equal settings so far,
+so experiments share what they have in common (`config/stages.py`).
+"""
+
+import json
+from functools import cache
+from pathlib import Path
+
+from snakemake.exceptions import WorkflowError
+
+from t5repro.config import load, stages, task_files as inventory
+from t5repro.data import raw
+from t5repro.errors import T5ReproError
+from t5repro.lineage.sources import source_files as files_of_module
+
+
+def load_run():
+    """Return the settings of the run, or stop Snakemake with the reason alone."""
+    if not config:
+        raise WorkflowError(
+            "no run file: use --profile local, --profile tpu or --configfile configs/NAME.yaml"
+        )
+    try:
+        settings = load.load_settings(config, source="the run file")
+        for arm in settings.experiments:
+            for task in load.settings_of_experiment(settings, arm.name).tasks.names:
+                inventory.task_files(settings, task)
+    except T5ReproError as error:
+        raise WorkflowError(str(error)) from None
+    if missing := raw.missing_files(settings.data):
+        raise WorkflowError("\n".join(["raw files are missing:", *missing]))
+    return settings
+
+
+SETTINGS = load_run()
+RUN = SETTINGS.run.name
+EXPERIMENTS = [arm.name for arm in SETTINGS.experiments]
+
+
+@cache
+def settings_at(node):
+    """Return the settings of the experiment that a node is called after."""
+    return load.settings_of_experiment(SETTINGS, node)
+
+
+@cache
+def settings_text(rule, node):
+    return json.dumps(stages.stage_settings(settings_at(node), rule), sort_keys=True)
+
+
+def settings_of(rule):
+    """Return a params function: the settings that a job of `rule` reads, as JSON."""
+
+    def text(wildcards):
+        return settings_text(rule, getattr(wildcards, "node", EXPERIMENTS[0]))
+
+    return text
+
+
+@cache
+def node_of(rule, experiment):
+    return load.node_of(SETTINGS, rule, experiment)
+
+
+def of(rule, name):
+    """Return an input function: file `name` of the node of `rule` that this job builds on."""
+
+    def path(wildcards):
+        return f"results/{RUN}/{rule}/{node_of(rule, wildcards.node)}/{name}"
+
+    return path
+
+
+def by_experiment(rule, name):
+    """Return experiment -> file `name` of its node of `rule`."""
+    return {
+        arm: f"results/{RUN}/{rule}/{node_of(rule, arm)}/{name}" for arm in EXPERIMENTS
+    }
+
+
+def source_files(module):
+    """Return the code that a module runs, as inputs: edited code reruns its rules."""
+    return list(files_of_module(module))
+
+
+def raw_path(name):
+    """Return where a raw file lies."""
+    return raw.raw_path(SETTINGS.data, name).as_posix()
+
+
+def pairs(named):
+    """Return NAME=FILE words for the command line."""
+    return [f"{name}={path}" for name, path in named.items()]
+
+
+def examples_of(split_of):
+    """Return an input function: examples of every task of the node's mixture."""
+
+    def paths(wildcards):
+        settings = settings_at(wildcards.node)
+        split = split_of(settings)
+        return [
+            f"results/{RUN}/tasks/{task}/{split}.jsonl"
+            for task in settings.tasks.names
+            if split in inventory.task_files(SETTINGS, task)
+        ]
+
+    return paths

@@ -1,0 +1,78 @@
+"""
+Predict every task's targets greedily and score them.
+
+READS     results/{run}/finetune/{node}/manifest.json       and the weights it lists
+          results/{run}/tasks/{task}/{split}.jsonl          the split of evaluate.split
+          results/{run}/vocab/{node}/sentencepiece.model
+WRITES    results/{run}/evaluate_predict/{node}/{task}.jsonl
+          results/{run}/evaluate_score/{node}/scores.json
+SETTINGS  evaluate.*, tasks.names, model.*, vocab.*, devices.*
+CODE      src/t5repro/evaluate/
+"""
+
+
+def evaluated_split(settings):
+    return settings.evaluate.split
+
+
+def predictions(wildcards):
+    """Return the prediction files of the node's tasks."""
+    node = node_of("evaluate_predict", wildcards.node)
+    settings = settings_at(node)
+    return [
+        f"results/{RUN}/evaluate_predict/{node}/{task}.jsonl"
+        for task in settings.tasks.names
+        if settings.evaluate.split in inventory.task_files(SETTINGS, task)
+    ]
+
+
+rule evaluate_predict:
+    """Decode greedily until the end of sequence."""
+    input:
+        weights=of("finetune", "manifest.json"),
+        examples=examples_of(evaluated_split),
+        vocabulary=of("vocab", "sentencepiece.model"),
+        code=source_files("evaluate.predict"),
+    output:
+        manifest="results/{run}/evaluate_predict/{node}/manifest.json",
+    log:
+        "logs/{run}/evaluate_predict/{node}.log",
+    threads: workflow.cores
+    resources:
+        tpu_slices=1,
+    params:
+        settings=settings_of("evaluate_predict"),
+        folder="results/{run}/evaluate_predict/{node}",
+    shell:
+        "t5repro evaluate_predict"
+        " --settings {params.settings:q}"
+        " --weights {input.weights:q}"
+        " --examples {input.examples:q}"
+        " --vocabulary {input.vocabulary:q}"
+        " --folder {params.folder:q}"
+        " --manifest {output.manifest:q}"
+        " --log {log:q}"
+
+
+rule evaluate_score:
+    """Score the predictions, beside the majority class or the copied input."""
+    input:
+        predicted=of("evaluate_predict", "manifest.json"),
+        train=examples_of(train_split),
+        code=source_files("evaluate.scores"),
+    output:
+        scores="results/{run}/evaluate_score/{node}/scores.json",
+        manifest="results/{run}/evaluate_score/{node}/manifest.json",
+    log:
+        "logs/{run}/evaluate_score/{node}.log",
+    params:
+        settings=settings_of("evaluate_score"),
+        predictions=predictions,
+    shell:
+        "t5repro evaluate_score"
+        " --settings {params.settings:q}"
+        " --predictions {params.predictions:q}"
+        " --train {input.train:q}"
+        " --output {output.scores:q}"
+        " --manifest {output.manifest:q}"
+        " --log {log:q}"

@@ -1,0 +1,48 @@
+"""
+Fine-tune the pre-trained model on the mixture of tasks.
+
+READS     results/{run}/pretrain/{node}/manifest.json       and the weights it lists
+          results/{run}/tasks/{task}/train.jsonl            every task of tasks.names
+          results/{run}/vocab/{node}/sentencepiece.model
+WRITES    results/{run}/finetune/{node}/weights.safetensors
+          results/{run}/finetune/{node}/optimizer.safetensors
+          results/{run}/finetune/{node}/history.csv         loss and learning rate
+SETTINGS  finetune.*, tasks.names, model.*, vocab.*, devices.*, seed
+CODE      src/t5repro/train/ and the packages it imports
+"""
+
+
+def train_split(settings):
+    return "train"
+
+
+rule finetune:
+    """Go on from the pre-trained weights, slots and step. Resumes as pretrain does."""
+    input:
+        weights=of("pretrain", "manifest.json"),
+        examples=examples_of(train_split),
+        vocabulary=of("vocab", "sentencepiece.model"),
+        code=source_files("train.loop"),
+    output:
+        weights="results/{run}/finetune/{node}/weights.safetensors",
+        optimizer="results/{run}/finetune/{node}/optimizer.safetensors",
+        history="results/{run}/finetune/{node}/history.csv",
+        manifest="results/{run}/finetune/{node}/manifest.json",
+    log:
+        "logs/{run}/finetune/{node}.log",
+    threads: workflow.cores
+    resources:
+        tpu_slices=1,
+    params:
+        settings=settings_of("finetune"),
+        folder="results/{run}/finetune/{node}",
+    shell:
+        "t5repro finetune"
+        " --settings {params.settings:q}"
+        " --weights {input.weights:q}"
+        " --examples {input.examples:q}"
+        " --vocabulary {input.vocabulary:q}"
+        " --folder {params.folder:q}"
+        " --work work/{wildcards.run}/finetune/{wildcards.node}"
+        " --manifest {output.manifest:q}"
+        " --log {log:q}"

@@ -1,0 +1,41 @@
+"""
+Pre-train T5 on span corruption.
+
+READS     results/{run}/tokens/{node}/manifest.json         and the id files it lists
+WRITES    results/{run}/pretrain/{node}/weights.safetensors
+          results/{run}/pretrain/{node}/optimizer.safetensors   slots and step, for fine-tuning
+          results/{run}/pretrain/{node}/history.csv         loss and learning rate
+SETTINGS  pretrain.*, model.*, vocab.*, devices.*, seed
+CODE      src/t5repro/train/ and the packages it imports
+"""
+
+
+rule pretrain:
+    """
+    Train, or hand on initial weights when pretrain.steps is 0. An interrupted job resumes from
+    work/, which is no output: Snakemake deletes the outputs of a failed job.
+    """
+    input:
+        tokens=of("tokens", "manifest.json"),
+        code=source_files("train.loop"),
+    output:
+        weights="results/{run}/pretrain/{node}/weights.safetensors",
+        optimizer="results/{run}/pretrain/{node}/optimizer.safetensors",
+        history="results/{run}/pretrain/{node}/history.csv",
+        manifest="results/{run}/pretrain/{node}/manifest.json",
+    log:
+        "logs/{run}/pretrain/{node}.log",
+    threads: workflow.cores
+    resources:
+        tpu_slices=1,
+    params:
+        settings=settings_of("pretrain"),
+        folder="results/{run}/pretrain/{node}",
+    shell:
+        "t5repro pretrain"
+        " --settings {params.settings:q}"
+        " --tokens {input.tokens:q}"
+        " --folder {params.folder:q}"
+        " --work work/{wildcards.run}/pretrain/{wildcards.node}"
+        " --manifest {output.manifest:q}"
+        " --log {log:q}"

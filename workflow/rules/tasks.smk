@@ -1,0 +1,57 @@
+"""
+Downstream tasks as text to text.
+
+READS     {data.folder}/{tasks.folder}/...                  original download files
+WRITES    results/{run}/tasks/{task}/{split}.jsonl          inputs, targets, what the metric needs
+SETTINGS  none: a task is decided by its name and its files
+CODE      src/t5repro/tasks/, src/t5repro/metrics/
+"""
+
+
+def splits_of(task):
+    """Return split -> raw files of a task."""
+    return {
+        split: [raw_path(name) for name in names]
+        for split, names in inventory.task_files(SETTINGS, task).items()
+    }
+
+
+ALL_TASKS = sorted(
+    {task for arm in EXPERIMENTS for task in settings_at(arm).tasks.names}
+)
+
+for task_name in ALL_TASKS:
+
+    rule:
+        """Read one task's original files and write its examples."""
+        name:
+            f"tasks_{task_name}"
+        input:
+            raw=[path for paths in splits_of(task_name).values() for path in paths],
+            data=f"results/{RUN}/data/manifest.json",
+            code=source_files("tasks.build"),
+        output:
+            examples=[
+                f"results/{RUN}/tasks/{task_name}/{split}.jsonl"
+                for split in splits_of(task_name)
+            ],
+            manifest=f"results/{RUN}/tasks/{task_name}/manifest.json",
+        log:
+            f"logs/{RUN}/tasks/{task_name}.log",
+        params:
+            settings=settings_of("tasks"),
+            task=task_name,
+            files=[
+                f"{split}={path}"
+                for split, paths in splits_of(task_name).items()
+                for path in paths
+            ],
+            folder=f"results/{RUN}/tasks/{task_name}",
+        shell:
+            "t5repro tasks"
+            " --settings {params.settings:q}"
+            " --task {params.task}"
+            " --files {params.files:q}"
+            " --folder {params.folder:q}"
+            " --manifest {output.manifest:q}"
+            " --log {log:q}"

@@ -1,0 +1,37 @@
+"""
+The corpus as ids: what pre-training reads, by position.
+
+READS     results/{run}/c4/{node}/manifest.json             and the Parquet files it lists
+          results/{run}/vocab/{node}/sentencepiece.model
+WRITES    results/{run}/tokens/{node}/{split}.ids           ids of all documents, end to end
+          results/{run}/tokens/{node}/{split}.offsets       where each document begins
+SETTINGS  tokens.*
+CODE      src/t5repro/vocab/encode.py
+"""
+
+
+rule tokens:
+    """Encode every document of the chosen languages."""
+    input:
+        corpus=of("c4", "manifest.json"),
+        vocabulary=of("vocab", "sentencepiece.model"),
+        code=source_files("vocab.encode"),
+    output:
+        train_ids="results/{run}/tokens/{node}/train.ids",
+        train_offsets="results/{run}/tokens/{node}/train.offsets",
+        validation_ids="results/{run}/tokens/{node}/validation.ids",
+        validation_offsets="results/{run}/tokens/{node}/validation.offsets",
+        manifest="results/{run}/tokens/{node}/manifest.json",
+    log:
+        "logs/{run}/tokens/{node}.log",
+    params:
+        settings=settings_of("tokens"),
+        folder="results/{run}/tokens/{node}",
+    shell:
+        "t5repro tokens"
+        " --settings {params.settings:q}"
+        " --corpus {input.corpus:q}"
+        " --vocabulary {input.vocabulary:q}"
+        " --folder {params.folder:q}"
+        " --manifest {output.manifest:q}"
+        " --log {log:q}"

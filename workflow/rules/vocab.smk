@@ -1,0 +1,54 @@
+"""
+The vocabulary: a sample of the corpus by language, and SentencePiece trained on it.
+
+READS     results/{run}/c4/{node}/manifest.json             and the Parquet files it lists
+WRITES    results/{run}/vocab_sample/{node}/sample.txt
+          results/{run}/vocab/{node}/sentencepiece.model    with the sentinels
+          results/{run}/vocab/{node}/sentencepiece.vocab    readable list of pieces
+SETTINGS  vocab.*, seed
+CODE      src/t5repro/vocab/train.py
+"""
+
+
+rule vocab_sample:
+    """Draw text from each language in the parts that vocab.language_parts asks for."""
+    input:
+        corpus=of("c4", "manifest.json"),
+        code=source_files("vocab.train"),
+    output:
+        sample="results/{run}/vocab_sample/{node}/sample.txt",
+        manifest="results/{run}/vocab_sample/{node}/manifest.json",
+    log:
+        "logs/{run}/vocab_sample/{node}.log",
+    params:
+        settings=settings_of("vocab_sample"),
+    shell:
+        "t5repro vocab_sample"
+        " --settings {params.settings:q}"
+        " --corpus {input.corpus:q}"
+        " --output {output.sample:q}"
+        " --manifest {output.manifest:q}"
+        " --log {log:q}"
+
+
+rule vocab:
+    """Train the unigram vocabulary and append the sentinels."""
+    input:
+        sample=of("vocab_sample", "sample.txt"),
+        code=source_files("vocab.train"),
+    output:
+        model="results/{run}/vocab/{node}/sentencepiece.model",
+        pieces="results/{run}/vocab/{node}/sentencepiece.vocab",
+        manifest="results/{run}/vocab/{node}/manifest.json",
+    log:
+        "logs/{run}/vocab/{node}.log",
+    params:
+        settings=settings_of("vocab"),
+    shell:
+        "t5repro vocab"
+        " --settings {params.settings:q}"
+        " --sample {input.sample:q}"
+        " --model {output.model:q}"
+        " --pieces {output.pieces:q}"
+        " --manifest {output.manifest:q}"
+        " --log {log:q}"
