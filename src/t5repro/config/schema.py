@@ -132,7 +132,7 @@ class C4Settings(Section):
 
 
 class VocabSettings(Section):
-    """The SentencePiece vocabulary (paper section 2.2)."""
+    """The SentencePiece vocabulary (paper section 3.1.3)."""
 
     vocab_size: int = setting(32_000, "pieces, without the sentinels", ge=16, le=1_000_000)
     extra_ids: int = setting(100, "sentinels `<extra_id_k>` on top", ge=0, le=10_000)
@@ -245,7 +245,7 @@ class TasksSettings(Section):
 
 
 class FinetuneSettings(TrainingSettings):
-    """Multi-task fine-tuning (paper sections 3.1.3 and 3.5.2)."""
+    """Multi-task fine-tuning (paper sections 3.1.2 and 3.5.2)."""
 
     steps: int = setting(262_144, "optimizer steps", ge=0)
     learning_rate: LearningRate = setting(
