@@ -8,6 +8,7 @@ import contextlib
 import os
 import sys
 import time
+import traceback
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import TracebackType
@@ -38,6 +39,9 @@ def log_to(path: Path) -> Iterator[None]:
         os.dup2(log.fileno(), 2)
         try:
             yield
+        except BaseException:
+            traceback.print_exc()  # a fault of ours: the log keeps it, the terminal gets it too
+            raise
         finally:
             sys.stdout.flush()
             sys.stderr.flush()

@@ -92,6 +92,11 @@ def test_an_override_wins_over_the_run_file_and_the_run_file_over_the_recipe() -
     assert settings.c4.dedup.min_sentences == 5
 
 
+def test_a_part_of_a_section_keeps_the_rest_of_the_sections_own_baseline() -> None:
+    rate = load_settings({"finetune": {"learning_rate": {"factor": 0.01}}}).finetune.learning_rate
+    assert (rate.schedule, rate.factor) == ("constant", 0.01)
+
+
 def test_numbers_written_with_an_exponent_are_numbers() -> None:
     assert load_settings({"pretrain.z_loss": "1e-3"}).pretrain.z_loss == 1e-3
 

@@ -12,5 +12,11 @@ def test_a_stage_runs_its_module_and_all_it_imports() -> None:
     assert list(files) == sorted(files)
 
 
+def test_files_read_from_beside_a_module_count_as_its_code() -> None:
+    files = source_files("evaluate.report")
+    assert "src/t5repro/evaluate/paper_tables.json" in files
+    assert any(path.endswith(".css") for path in files)
+
+
 def test_a_module_that_is_none_runs_nothing() -> None:
     assert source_files("no_such_module") == ()

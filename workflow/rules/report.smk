@@ -7,7 +7,7 @@ READS     results/{run}/evaluate_score/{node}/scores.json   every experiment
 WRITES    results/{run}/report/report.html                  self-contained
           results/{run}/report/scores.csv
 SETTINGS  all: the report shows them
-CODE      src/t5repro/evaluate/report.py
+CODE      src/t5repro/evaluate/
 """
 
 SCORES = by_experiment("evaluate_score", "scores.json")

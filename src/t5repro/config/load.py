@@ -71,7 +71,9 @@ def load_settings(
     tree = nested(values)
     merge(tree, nested(overrides or {}))
     recipe = (tree.get("c4") or {}).get("recipe", "paper")
-    merged = _recipe(recipe)
+    # Starting from all values keeps a section's own defaults when a run file states a part of it.
+    merged = Settings().model_dump(mode="json")
+    merge(merged, _recipe(recipe))
     merge(merged, tree)
     settings = _validate(merged, source)
     for experiment in settings.experiments:
@@ -103,8 +105,9 @@ def nested(values: Mapping[str, Any]) -> dict[str, Any]:
 def merge(tree: dict[str, Any], change: Mapping[str, Any]) -> None:
     """Lay `change` over `tree`, mapping by mapping; a list or a free mapping replaces."""
     for key, value in change.items():
-        if isinstance(value, Mapping) and isinstance(tree.get(key), dict) and key not in FREE_KEYS:
-            merge(tree[key], value)
+        known = tree.get(key)
+        if isinstance(value, Mapping) and isinstance(known, dict) and key not in FREE_KEYS:
+            merge(known, value)
         else:
             tree[key] = dict(value) if isinstance(value, Mapping) else value
 

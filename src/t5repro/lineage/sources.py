@@ -11,6 +11,7 @@ from pathlib import Path
 import t5repro
 
 PACKAGE = Path(t5repro.__file__).parent
+RESOURCES = {".css", ".j2", ".json"}  # what modules read from beside themselves
 
 
 @cache
@@ -28,6 +29,8 @@ def source_files(module: str) -> tuple[str, ...]:
             continue
         found.add(path)
         queue.extend(imported_names(path))
+    folders = {path.parent for path in found} - {PACKAGE}
+    found |= {path for folder in folders for path in folder.iterdir() if path.suffix in RESOURCES}
     root = _checkout()
     return tuple(sorted(path.relative_to(root).as_posix() for path in found))
 

@@ -1,0 +1,241 @@
+"""What the fine-tuned model answers to every example of every task (paper section 2.4).
+
+Answers are greedy: the most probable token until EOS. An example's padded length depends on its
+own tokens alone and every batch has the same number of rows, so the shapes it is computed in,
+and with them the arithmetic, do not depend on its neighbours; which row of a batch it takes does,
+and may move the last bits of a float on some devices, an answer only at a tie.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from t5repro.config.stages import PredictStage
+from t5repro.errors import ArtifactError, VocabularyError
+from t5repro.files import read_json_lines, write_json_lines, write_manifest
+from t5repro.progress import Progress
+
+EOS = 1
+WEIGHTS_FILE = "weights.safetensors"
+SHORTEST_BUCKET = 32  # tokens; below it, padding costs less than one more compilation
+
+Ids = NDArray[np.int32]
+
+
+@dataclass(frozen=True)
+class Question:
+    """An example on its way through the model.
+
+    Attributes:
+        task: name of its task.
+        position: its place in the task's file.
+        tokens: its inputs, cut to the longest length, with EOS.
+        truncated: whether tokens were cut off.
+        bucket: padded length; a function of the number of tokens.
+    """
+
+    task: str
+    position: int
+    tokens: tuple[int, ...]
+    truncated: bool
+    bucket: int
+
+
+def predict(
+    settings: PredictStage,
+    *,
+    weights: Path,
+    examples: Mapping[str, Path],
+    vocabulary: Path,
+    folder: Path,
+    manifest: Path,
+) -> None:
+    """Write ``<task>.jsonl`` with the model's answer to every example, in the file's order.
+
+    Args:
+        settings: settings of the stage.
+        weights: manifest of the fine-tuned weights, which lie beside it.
+        examples: task -> JSON lines to answer.
+        vocabulary: SentencePiece model.
+        folder: where the answers go.
+        manifest: manifest to write; it counts cut inputs and answers without an end.
+
+    Raises:
+        ArtifactError: the weights or the examples are missing or damaged.
+        VocabularyError: the vocabulary has more ids than the model has embeddings.
+    """
+    from t5repro.vocab.encode import Vocabulary
+
+    weights_file = weights.parent / WEIGHTS_FILE
+    if not weights_file.is_file():
+        raise ArtifactError(f"{weights_file} is missing; run the stage finetune, which writes it")
+    words = Vocabulary.load(vocabulary)
+    rows = {
+        task: read_examples(path, limit=settings.evaluate.max_examples)
+        for task, path in examples.items()
+    }
+    questions = [
+        question
+        for task in rows
+        for question in make_questions(
+            task,
+            words.encode_batch([row["inputs"] for row in rows[task]]),
+            inputs_length=settings.evaluate.inputs_length,
+        )
+    ]
+    answers = _answer(settings, questions, weights=weights_file, total_ids=words.total_ids)
+    counters = {}
+    outputs = []
+    for task, task_rows in rows.items():
+        own = [question for question in questions if question.task == task]
+        ids = [answers[task, question.position] for question in own]
+        outputs.append(folder / f"{task}.jsonl")
+        write_json_lines(
+            outputs[-1],
+            (
+                {**row, "prediction": words.decode(answer)}
+                for row, answer in zip(task_rows, ids, strict=True)
+            ),
+        )
+        counters[task] = {
+            "examples": len(own),
+            "truncated_inputs": sum(question.truncated for question in own),
+            "answers_without_eos": sum(EOS not in answer for answer in ids),
+        }
+    write_manifest(
+        manifest,
+        rule="evaluate_predict",
+        settings=settings.model_dump(mode="json"),
+        inputs=[weights_file, vocabulary, *examples.values()],
+        outputs=outputs,
+        counters={"tasks": counters},
+    )
+
+
+def read_examples(path: Path, *, limit: int) -> list[dict[str, Any]]:
+    """Read a task's examples.
+
+    Args:
+        path: JSON lines of the stage `tasks`.
+        limit: how many to keep, from the first; 0: all.
+
+    Raises:
+        ArtifactError: there are none, or a row lacks what an example has; the line is named.
+    """
+    rows: list[dict[str, Any]] = []
+    for number, row in enumerate(read_json_lines(path), start=1):
+        if limit and len(rows) == limit:
+            break
+        absent = [name for name in ("inputs", "targets", "idx", "answer") if name not in row]
+        if absent:
+            raise ArtifactError(f"{path} line {number} lacks {absent}; rerun the stage tasks")
+        rows.append({name: row[name] for name in ("idx", "inputs", "targets", "answer")})
+    if not rows:
+        raise ArtifactError(f"{path} holds no example; check the task's file and rerun stage tasks")
+    return rows
+
+
+def make_questions(
+    task: str, encoded: Sequence[Sequence[int]], *, inputs_length: int
+) -> list[Question]:
+    """Cut token lists to a length, end them with EOS and choose their padded lengths.
+
+    Args:
+        task: name of the task.
+        encoded: ids of each example, without EOS.
+        inputs_length: longest allowed, EOS included; tokens.
+
+    Source: released code, ``seqio.preprocessors.append_eos_after_trim``.
+    """
+    return [
+        Question(
+            task=task,
+            position=position,
+            tokens=(*ids[: inputs_length - 1], EOS),
+            truncated=len(ids) > inputs_length - 1,
+            bucket=bucket_length(min(len(ids) + 1, inputs_length), longest=inputs_length),
+        )
+        for position, ids in enumerate(encoded)
+    ]
+
+
+def bucket_length(tokens: int, *, longest: int) -> int:
+    """Return the padded length of a row: a power of two from 32 on, at most `longest`."""
+    length = SHORTEST_BUCKET
+    while length < tokens:
+        length *= 2
+    return min(length, longest)
+
+
+def batches(questions: Sequence[Question], *, rows: int) -> Iterator[list[Question]]:
+    """Yield groups of one padded length, short rows first, each of at most `rows` examples.
+
+    Within a length the tasks stay together: answers of like length end together.
+    """
+    order = sorted(
+        questions, key=lambda item: (item.bucket, item.task, len(item.tokens), item.position)
+    )
+    start = 0
+    while start < len(order):
+        bucket = order[start].bucket
+        group = [item for item in order[start : start + rows] if item.bucket == bucket]
+        yield group
+        start += len(group)
+
+
+def padded(group: Sequence[Question], *, rows: int) -> Ids:
+    """Return the ids of a group, ``(rows, bucket)``, zero after each end.
+
+    A group that does not fill the batch repeats its first example: every call has the full
+    shape, and no row is empty, on which a decoder could run on to the last step.
+    """
+    ids = np.zeros((rows, group[0].bucket), dtype=np.int32)
+    for row in range(rows):
+        tokens = group[row if row < len(group) else 0].tokens
+        ids[row, : len(tokens)] = tokens
+    return ids
+
+
+def _answer(
+    settings: PredictStage, questions: Sequence[Question], *, weights: Path, total_ids: int
+) -> dict[tuple[str, int], list[int]]:
+    """Return the ids that the model answers, by task and position."""
+    from t5repro.model.checkpoints import load_weights
+    from t5repro.model.decode import greedy
+    from t5repro.model.transformer import T5
+
+    embedding_rows = settings.vocab.embedding_rows
+    if total_ids > embedding_rows:
+        raise VocabularyError(
+            f"the vocabulary has {total_ids} ids, the model only {embedding_rows} embeddings; "
+            "vocab.vocab_size must be the one that the vocabulary was trained with"
+        )
+    model = T5(
+        settings.model,
+        embedding_rows=embedding_rows,
+        dropout_rate=0.0,
+        seed=0,
+        dtype=settings.devices.precision,
+    )
+    load_weights(weights, model)
+    answers: dict[tuple[str, int], list[int]] = {}
+    rows = settings.evaluate.batch_rows
+    with Progress("predict", total=len(questions), unit="examples") as progress:
+        for group in batches(questions, rows=rows):
+            encoder_ids = padded(group, rows=rows)
+            decoded = np.asarray(
+                greedy(
+                    model,
+                    encoder_ids,
+                    (encoder_ids > 0).astype(np.int32),
+                    max_decode_length=settings.evaluate.max_decode_length,
+                )
+            )
+            for row, question in enumerate(group):
+                answers[question.task, question.position] = decoded[row].tolist()
+            progress.advance(len(group), padded_tokens=group[0].bucket)
+    return answers

@@ -1,0 +1,138 @@
+"""How good the answers are: metrics of each task, its trivial answer, the benchmarks' means.
+
+A number that cannot be had stays null: a correlation of constant answers, a benchmark's mean
+when one of its tasks is not in the run.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from t5repro.config.stages import ScoreStage
+from t5repro.errors import ArtifactError
+from t5repro.files import read_json_lines, write_json, write_manifest
+from t5repro.tasks.averages import BENCHMARKS, benchmark_averages
+from t5repro.tasks.registry import task_named
+
+Rows = Sequence[Mapping[str, Any]]
+
+
+def score(
+    settings: ScoreStage,
+    *,
+    predictions: Mapping[str, Path],
+    train: Mapping[str, Path],
+    output: Path,
+    manifest: Path,
+) -> None:
+    """Write the scores of every task, of its trivial answer, and the benchmarks' means.
+
+    Args:
+        settings: settings of the stage; it has none.
+        predictions: task -> JSON lines of the stage `evaluate_predict`.
+        train: task -> training examples; the trivial answer is learnt from them. A task that is
+            never trained on has none.
+        output: ``scores.json``.
+        manifest: manifest to write.
+
+    Raises:
+        ArtifactError: a file is missing, empty, or not what its stage writes.
+    """
+    tasks = {
+        task: score_task(
+            task,
+            read_rows(path, "prediction"),
+            read_rows(train[task], "answer") if task in train else [],
+        )
+        for task, path in predictions.items()
+    }
+    content = {"tasks": tasks, "averages": averages(tasks), "beats_baseline": beaten(tasks)}
+    write_json(output, content)
+    write_manifest(
+        manifest,
+        rule="evaluate_score",
+        settings=settings.model_dump(mode="json"),
+        inputs=[*predictions.values(), *(train[task] for task in predictions if task in train)],
+        outputs=[output],
+        counters={"examples": {task: entry["examples"] for task, entry in tasks.items()}},
+    )
+
+
+def read_rows(path: Path, *needed: str) -> list[dict[str, Any]]:
+    """Read examples or predictions.
+
+    Raises:
+        ArtifactError: there are none, or a row lacks a key of `needed`; the line is named.
+    """
+    rows = []
+    for number, row in enumerate(read_json_lines(path), start=1):
+        absent = [key for key in needed if key not in row]
+        if absent:
+            raise ArtifactError(f"{path} line {number} lacks {absent}; rerun its stage")
+        rows.append(row)
+    if not rows:
+        raise ArtifactError(f"{path} is empty; rerun its stage")
+    return rows
+
+
+def score_task(task: str, rows: Rows, train_rows: Rows) -> dict[str, Any]:
+    """Return a task's metrics, those of its trivial answer, and which of the two is better.
+
+    Args:
+        task: name of the task.
+        rows: answers of the model.
+        train_rows: training examples.
+    """
+    known = task_named(task)
+    metrics = finite(known.score(rows))
+    baseline = known.baseline(rows, train_rows)
+    trivial = finite(baseline["metrics"])
+    primary = known.metric_names[0] if known.metric_names else ""
+    return {
+        "metrics": metrics,
+        "primary_metric": primary,
+        "baseline": {"kind": baseline["kind"], "metrics": trivial},
+        "beats_baseline": beats(metrics.get(primary), trivial.get(primary)),
+        "examples": len(rows),
+        "invalid": known.invalid_count(rows),
+        "signature": known.signature() if known.signature else None,
+    }
+
+
+def finite(metrics: Mapping[str, float]) -> dict[str, float | None]:
+    """Return the metrics with None for what is not a number."""
+    return {name: float(value) if math.isfinite(value) else None for name, value in metrics.items()}
+
+
+def beats(value: float | None, baseline: float | None) -> bool | None:
+    """Return whether a score is above the trivial one; None where one of them is missing."""
+    return None if value is None or baseline is None else value > baseline
+
+
+def beaten(tasks: Mapping[str, Mapping[str, Any]]) -> dict[str, int]:
+    """Return how many tasks beat their trivial answer, of how many that can tell."""
+    told = [entry["beats_baseline"] for entry in tasks.values()]
+    return {"beaten": told.count(True), "of": len(told) - told.count(None)}
+
+
+def averages(tasks: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Return the mean of each benchmark of which the run has a task.
+
+    Its value is null where a task of it is missing, and the missing tasks are named.
+
+    Args:
+        tasks: task -> what `score_task` returns.
+    """
+    metrics = {task: entry["metrics"] for task, entry in tasks.items()}
+    values = benchmark_averages(metrics)
+    found: dict[str, dict[str, Any]] = {}
+    for benchmark, groups in BENCHMARKS.items():
+        columns = [column for group in groups for column in group]
+        missing = [task for task, metric in columns if metrics.get(task, {}).get(metric) is None]
+        if any(task in tasks for task, _ in columns):
+            found[benchmark] = {
+                "value": values[benchmark],
+                "missing": list(dict.fromkeys(missing)),
+            }
+    return found

@@ -1,0 +1,114 @@
+"""One task's original files to JSON lines, split by split (rule `tasks`).
+
+Rows keep the order of their files. All splits of a task appear together or, when any row is
+refused, not at all.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from t5repro.config.stages import TasksStage
+from t5repro.config.task_files import SPLITS
+from t5repro.errors import SettingsError, TaskDataError
+from t5repro.files import atomic_path, write_json_lines, write_manifest
+from t5repro.progress import Progress
+from t5repro.tasks.registry import task_named
+from t5repro.tasks.task import Task
+
+PROGRESS_ROWS = 1000
+
+
+def write_examples(
+    settings: TasksStage,
+    *,
+    task: str,
+    files: Mapping[str, Sequence[Path]],
+    folder: Path,
+    manifest: Path,
+) -> None:
+    """Write ``<folder>/<split>.jsonl`` for every split, and the manifest.
+
+    Args:
+        settings: of the stage.
+        task: the task's name.
+        files: split -> its files, in order.
+        folder: the task's own folder.
+        manifest: where to write it; counters per split are rows, labelled rows, the length of
+            the longest inputs in characters, and what was left out, by reason.
+
+    Raises:
+        SettingsError: the task or a split is unknown, or there is nothing to read.
+        TaskDataError: a file is missing or broken, or a split has no row; nothing is written.
+    """
+    chosen = task_named(task)
+    _check_splits(chosen, files)
+    splits = [split for split in SPLITS if split in files]
+    counters: dict[str, Any] = {}
+    with ExitStack() as together:
+        for split in splits:
+            path = together.enter_context(atomic_path(folder / f"{split}.jsonl"))
+            counters[split] = _write_split(chosen, split, files[split], path)
+    for split in SPLITS:
+        if split not in files:
+            (folder / f"{split}.jsonl").unlink(missing_ok=True)
+    write_manifest(
+        manifest,
+        rule="tasks",
+        settings=settings.model_dump(mode="json"),
+        inputs=[path for split in splits for path in dict.fromkeys(files[split])],
+        outputs=[folder / f"{split}.jsonl" for split in splits],
+        counters=counters,
+    )
+
+
+def _check_splits(task: Task, files: Mapping[str, Sequence[Path]]) -> None:
+    if not files:
+        raise SettingsError(f"task {task.name!r} got no files; name a file for one of {SPLITS}")
+    for split, paths in files.items():
+        if split not in SPLITS:
+            raise SettingsError(f"task {task.name!r}: unknown split {split!r}; splits are {SPLITS}")
+        if not paths:
+            raise SettingsError(
+                f"task {task.name!r}: split {split!r} got no files; name at least one"
+            )
+    if "train" in files and task.train_rows == 0:
+        raise SettingsError(
+            f"task {task.name!r} is never trained on, yet it got the training files "
+            f"{[str(path) for path in files['train']]}; leave out tasks.files.{task.name}.train"
+        )
+
+
+def _write_split(task: Task, split: str, files: Sequence[Path], path: Path) -> dict[str, Any]:
+    left_out: Counter[str] = Counter()
+    counts: Counter[str] = Counter(rows=0, labelled=0, longest_inputs_chars=0)
+    rows = write_json_lines(path, _examples(task, split, files, left_out, counts))
+    if not rows:
+        raise TaskDataError(
+            f"task {task.name!r}: split {split!r} has no rows in {[str(item) for item in files]}; "
+            "allowed: at least one; download the files again, or name others under tasks.files"
+        )
+    return dict(counts) | {"left_out": dict(sorted(left_out.items()))}
+
+
+def _examples(
+    task: Task, split: str, files: Sequence[Path], left_out: Counter[str], counts: Counter[str]
+) -> Iterator[dict[str, Any]]:
+    with Progress(f"tasks {task.name} {split}", total=None, unit="rows") as progress:
+        for row in task.read(files, split, left_out):
+            for example in task.to_examples(row):
+                counts["rows"] += 1
+                counts["labelled"] += example.answer is not None
+                longest = max(counts["longest_inputs_chars"], len(example.inputs))
+                counts["longest_inputs_chars"] = longest
+                yield {
+                    "inputs": example.inputs,
+                    "targets": example.targets,
+                    "idx": example.idx,
+                    "answer": example.answer,
+                }
+                if counts["rows"] % PROGRESS_ROWS == 0:
+                    progress.advance(PROGRESS_ROWS)
+        progress.advance(counts["rows"] % PROGRESS_ROWS)

@@ -1,0 +1,248 @@
+"""Prediction: what is cut, how rows are grouped, and answers that do not depend on neighbours."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from t5repro.config.schema import EvaluateSettings, ModelSettings, Settings
+from t5repro.config.stages import PredictStage, VocabStage, stage_settings
+from t5repro.errors import ArtifactError, VocabularyError
+from t5repro.evaluate.predict import (
+    EOS,
+    Question,
+    batches,
+    bucket_length,
+    make_questions,
+    padded,
+    predict,
+    read_examples,
+)
+from t5repro.vocab.train import train_vocabulary
+
+LENGTHS = st.lists(st.integers(0, 90), min_size=1, max_size=60)
+
+
+def questions(lengths: list[int], task: str = "a", longest: int = 64) -> list[Question]:
+    return make_questions(task, [[7] * length for length in lengths], inputs_length=longest)
+
+
+def test_inputs_are_cut_to_leave_room_for_the_end_mark() -> None:
+    short, exact, long = questions([2, 63, 64])
+    assert short.tokens == (7, 7, EOS)
+    assert not short.truncated
+    assert (len(exact.tokens), exact.truncated) == (64, False)
+    assert (len(long.tokens), long.truncated) == (64, True)
+    assert long.tokens[-1] == EOS
+
+
+@pytest.mark.parametrize(
+    ("tokens", "longest", "length"),
+    [(1, 512, 32), (32, 512, 32), (33, 512, 64), (300, 512, 512), (65, 96, 96), (5, 20, 20)],
+)
+def test_lengths_are_padded_to_few_sizes(tokens: int, longest: int, length: int) -> None:
+    assert bucket_length(tokens, longest=longest) == length
+
+
+@given(LENGTHS, st.integers(1, 9))
+def test_every_question_is_in_exactly_one_batch_of_its_own_size(
+    lengths: list[int], rows: int
+) -> None:
+    asked = questions(lengths) + questions(lengths, "b")
+    grouped = list(batches(asked, rows=rows))
+    assert sorted((item.task, item.position) for group in grouped for item in group) == sorted(
+        (item.task, item.position) for item in asked
+    )
+    for group in grouped:
+        assert len(group) <= rows
+        assert len({item.bucket for item in group}) == 1
+    assert len({group[0].bucket for group in grouped}) <= 2  # 32 and 64
+
+
+@given(LENGTHS, st.integers(60, 70))
+def test_a_row_of_a_batch_holds_its_tokens_and_then_zeros(lengths: list[int], rows: int) -> None:
+    group = [item for item in questions(lengths) if item.bucket == 64]
+    if not group:
+        return
+    ids = padded(group, rows=rows)
+    assert ids.shape == (rows, 64)
+    for row, item in enumerate(group):
+        assert tuple(ids[row][ids[row] > 0]) == item.tokens
+    assert all((ids[row] == ids[0]).all() for row in range(len(group), rows))
+
+
+def rows_of(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def write_rows(path: Path, rows: list[dict[str, Any]]) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+def example(number: int, words: int) -> dict[str, Any]:
+    text = " ".join(f"word{(number * 7 + place) % 50}" for place in range(words))
+    return {"inputs": text, "targets": "yes", "idx": number, "answer": 1, "note": "left out"}
+
+
+def test_an_example_that_lacks_a_key_is_named_by_its_line(tmp_path: Path) -> None:
+    row = example(1, 3)
+    broken = {name: row[name] for name in ("inputs", "targets", "idx")}
+    path = write_rows(tmp_path / "t" / "validation.jsonl", [row, broken])
+    with pytest.raises(ArtifactError, match=r"validation\.jsonl line 2 lacks \['answer'\]"):
+        read_examples(path, limit=0)
+
+
+def test_a_task_without_an_example_is_refused(tmp_path: Path) -> None:
+    path = write_rows(tmp_path / "t" / "validation.jsonl", [])
+    with pytest.raises(ArtifactError, match="holds no example"):
+        read_examples(path, limit=0)
+
+
+def test_a_limit_keeps_the_first_examples(tmp_path: Path) -> None:
+    path = write_rows(tmp_path / "t.jsonl", [example(number, 2) for number in range(9)])
+    assert [row["idx"] for row in read_examples(path, limit=3)] == [0, 1, 2]
+    assert len(read_examples(path, limit=0)) == 9
+
+
+@pytest.mark.keras
+class TestWithAModel:
+    """The stage with a small model of random weights."""
+
+    @pytest.fixture(scope="class")
+    def inputs(self, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+        """Write a vocabulary, weights and two tasks."""
+        from t5repro.model.checkpoints import save_weights
+        from t5repro.model.transformer import T5
+
+        folder = tmp_path_factory.mktemp("inputs")
+        sample = folder / "sample.txt"
+        sample.write_text(
+            "\n".join(f"word{number} and yes or no word{number + 1}" for number in range(200)),
+            encoding="utf-8",
+        )
+        settings = self.settings()
+        train_vocabulary(
+            VocabStage.model_validate(
+                {
+                    "vocab": {
+                        "vocab_size": 56,
+                        "extra_ids": 8,
+                        "character_coverage": 1.0,
+                    }
+                }
+            ),
+            sample=sample,
+            model=folder / "vocab.model",
+            pieces=folder / "vocab.pieces",
+            manifest=folder / "vocab.json",
+        )
+        model = T5(
+            settings.model,
+            embedding_rows=settings.vocab.embedding_rows,
+            dropout_rate=0.1,
+            seed=3,
+        )
+        save_weights(folder / "weights.safetensors", model)
+        (folder / "manifest.json").write_text("{}", encoding="utf-8")
+        return {
+            "weights": folder / "manifest.json",
+            "vocabulary": folder / "vocab.model",
+            "one": write_rows(
+                folder / "one" / "validation.jsonl",
+                [example(number, 1 + number * 5 % 17) for number in range(11)],
+            ),
+            "two": write_rows(
+                folder / "two" / "validation.jsonl", [example(number, 40) for number in range(3)]
+            ),
+        }
+
+    @staticmethod
+    def settings(**change: Any) -> PredictStage:
+        """Return the stage's settings for a model of two narrow layers."""
+        tree = Settings(
+            model=ModelSettings(
+                d_model=16, d_ff=32, d_kv=8, num_heads=2, num_encoder_layers=1, num_decoder_layers=1
+            ),
+            evaluate=EvaluateSettings(
+                **{"batch_rows": 4, "inputs_length": 64, "max_decode_length": 6} | change
+            ),
+        )
+        values = stage_settings(tree, "evaluate_predict")
+        values["vocab"] |= {"vocab_size": 56, "extra_ids": 8}
+        return PredictStage.model_validate(values)
+
+    @staticmethod
+    def run(settings: PredictStage, inputs: dict[str, Path], folder: Path) -> Any:
+        """Predict both tasks into a folder; return the manifest's counts."""
+        predict(
+            settings,
+            weights=inputs["weights"],
+            examples={"one": inputs["one"], "two": inputs["two"]},
+            vocabulary=inputs["vocabulary"],
+            folder=folder,
+            manifest=folder / "manifest.json",
+        )
+        return json.loads((folder / "manifest.json").read_text(encoding="utf-8"))["counters"]
+
+    def test_answers_stand_in_the_order_of_the_file(
+        self, inputs: dict[str, Path], tmp_path: Path
+    ) -> None:
+        counters = self.run(self.settings(), inputs, tmp_path)
+        rows = rows_of(tmp_path / "one.jsonl")
+        assert [row["idx"] for row in rows] == list(range(11))
+        assert set(rows[0]) == {"idx", "inputs", "targets", "answer", "prediction"}
+        assert counters["tasks"]["one"]["examples"] == 11
+        assert counters["tasks"]["two"]["truncated_inputs"] == 3
+        assert 0 <= counters["tasks"]["one"]["answers_without_eos"] <= 11
+
+    def test_answers_do_not_depend_on_neighbours_or_batch(
+        self, inputs: dict[str, Path], tmp_path: Path
+    ) -> None:
+        self.run(self.settings(batch_rows=4), inputs, tmp_path / "four")
+        self.run(self.settings(batch_rows=7), inputs, tmp_path / "seven")
+        for name in ("one.jsonl", "two.jsonl"):
+            assert (tmp_path / "four" / name).read_bytes() == (
+                tmp_path / "seven" / name
+            ).read_bytes()
+
+    def test_answers_are_those_of_each_example_on_its_own(
+        self, inputs: dict[str, Path], tmp_path: Path
+    ) -> None:
+        from t5repro.model.checkpoints import load_weights
+        from t5repro.model.decode import greedy
+        from t5repro.model.transformer import T5
+        from t5repro.vocab.encode import Vocabulary
+
+        settings = self.settings()
+        self.run(settings, inputs, tmp_path)
+        model = T5(
+            settings.model, embedding_rows=settings.vocab.embedding_rows, dropout_rate=0.0, seed=9
+        )
+        load_weights(inputs["weights"].with_name("weights.safetensors"), model)
+        vocabulary = Vocabulary.load(inputs["vocabulary"])
+        for row in rows_of(tmp_path / "one.jsonl")[:3]:
+            ids = np.asarray([[*vocabulary.encode(row["inputs"]), EOS]], np.int32)
+            alone = greedy(model, ids[:, :64], max_decode_length=6)
+            assert vocabulary.decode(alone[0].tolist()) == row["prediction"]
+
+    def test_missing_weights_name_the_stage_that_writes_them(
+        self, inputs: dict[str, Path], tmp_path: Path
+    ) -> None:
+        with pytest.raises(ArtifactError, match=r"weights\.safetensors is missing; run the stage"):
+            self.run(self.settings(), inputs | {"weights": tmp_path / "manifest.json"}, tmp_path)
+
+    def test_a_vocabulary_larger_than_the_model_is_refused(
+        self, inputs: dict[str, Path], tmp_path: Path
+    ) -> None:
+        values = self.settings().model_dump(mode="json")
+        values["vocab"] |= {"vocab_size": 16, "extra_ids": 0}
+        small = PredictStage.model_validate(values)
+        object.__setattr__(small.vocab, "extra_ids", -100)  # 0 rows after rounding up
+        with pytest.raises(VocabularyError, match=r"64 ids, the model only 0 embeddings"):
+            self.run(small, inputs, tmp_path)

@@ -1,0 +1,63 @@
+"""Every task's text equals a hand-written expectation."""
+
+import json
+from collections import Counter
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+
+from t5repro.tasks.registry import all_tasks, task_named
+
+CASES = json.loads((Path(__file__).parents[1] / "cases" / "tasks.json").read_text("utf-8"))
+SUFFIXES = {"squad": ".json"}
+
+
+def write_case(case, folder):
+    paths = []
+    for number, content in enumerate(case["files"]):
+        path = folder / f"file{number}{SUFFIXES.get(case['task'], '.txt')}"
+        lines = content.get("lines") or [
+            json.dumps(record, ensure_ascii=False) for record in content["records"]
+        ]
+        path.write_bytes("".join(line + "\n" for line in lines).encode("utf-8"))
+        paths.append(path)
+    return paths
+
+
+def examples_of(task, split, paths):
+    rows = task.read(paths, split, Counter())
+    return [asdict(example) for row in rows for example in task.to_examples(row)]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
+def test_rows_become_the_text_that_a_person_wrote_down(case, tmp_path):
+    paths = write_case(case, tmp_path)
+    assert examples_of(task_named(case["task"]), case["split"], paths) == case["expected"]
+
+
+@pytest.mark.parametrize("task", all_tasks(), ids=lambda task: task.name)
+def test_every_task_has_at_least_three_written_rows(task):
+    rows = [row for case in CASES if case["task"] == task.name for row in case["expected"]]
+    assert len(rows) >= 3
+
+
+@pytest.mark.parametrize("task", all_tasks(), ids=lambda task: task.name)
+def test_a_labelled_target_is_read_back_as_its_own_answer(task):
+    """What a perfect model writes gets full marks."""
+    rows = [
+        row | {"prediction": row["targets"]}
+        for case in CASES
+        if case["task"] == task.name and case["split"] != "test"
+        for row in case["expected"]
+        if row["targets"]
+    ]
+    if task.name in ("glue_wnli", "super_glue_wsc"):
+        rows = [row for row in rows if row["answer"] == 1]
+    scores = task.score(rows)
+    assert set(scores) == set(task.metric_names if rows else ())
+    assert task.invalid_count(rows) == 0
+    for name, value in scores.items():
+        # Texts of two or three words have no 4-grams: BLEU is 0 by definition there.
+        if name != "bleu" and not name.startswith("rouge2"):
+            assert value == pytest.approx(100.0), name

@@ -1,0 +1,110 @@
+"""Mixing rates against the paper's formula."""
+
+import math
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from t5repro.errors import SettingsError
+from t5repro.tasks.mixtures import (
+    GROUPS,
+    MIXTURES,
+    leave_one_out,
+    mixing_rates,
+    mixture_counts,
+)
+from t5repro.tasks.registry import task_named
+
+COUNTS = {"a": 1000, "b": 100, "c": 10}
+
+
+def rates(counts=COUNTS, *, kind="proportional", limit=2**19, temperature=1.0, **more):
+    return mixing_rates(counts, kind=kind, limit=limit, temperature=temperature, **more)
+
+
+def test_proportional_rates_follow_the_counts():
+    assert rates() == pytest.approx({"a": 1000 / 1110, "b": 100 / 1110, "c": 10 / 1110})
+
+
+def test_the_limit_cuts_large_tasks():
+    assert rates(limit=100) == pytest.approx({"a": 100 / 210, "b": 100 / 210, "c": 10 / 210})
+
+
+def test_equal_rates_look_at_no_count():
+    assert rates(kind="equal") == pytest.approx(dict.fromkeys("abc", 1 / 3))
+
+
+def test_scale_comes_before_the_limit_and_the_limit_before_the_temperature():
+    found = rates(limit=100, temperature=2.0, scale=0.5)
+    a, b, c = math.sqrt(100), math.sqrt(50), math.sqrt(5)
+    total = a + b + c
+    assert found == pytest.approx({"a": a / total, "b": b / total, "c": c / total})
+
+
+def test_temperature_two_by_hand():
+    found = rates({"a": 400, "b": 100}, temperature=2.0)
+    assert found == pytest.approx({"a": 2 / 3, "b": 1 / 3})
+
+
+def test_a_very_high_temperature_is_equal_mixing():
+    assert rates(temperature=math.inf) == pytest.approx(dict.fromkeys("abc", 1 / 3))
+
+
+@given(
+    st.dictionaries(st.text(max_size=3), st.integers(1, 10**12), min_size=1, max_size=6),
+    st.integers(1, 10**12),
+    st.floats(0.05, 100),
+)
+def test_shares_add_up_to_one_and_keep_the_order_of_the_counts(counts, limit, temperature):
+    found = rates(counts, limit=limit, temperature=temperature)
+    assert sum(found.values()) == pytest.approx(1.0)
+    assert list(found) == list(counts)
+    ordered = sorted(counts, key=counts.get)
+    assert all(found[small] <= found[large] + 1e-12 for small, large in pairwise(ordered))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"counts": {}}, "a mixture has no task"),
+        ({"counts": {"a": 1, "b": 0}}, "holds task 'b' with 0 training rows; allowed: at least"),
+        ({"limit": 0}, "the mixture's limit is 0; allowed: above 0"),
+        ({"temperature": -1.0}, "the mixture's temperature is -1.0"),
+        ({"temperature": math.nan}, "the mixture's temperature is nan"),
+        ({"scale": 0.0}, "the mixture's scale is 0.0"),
+        ({"kind": "propotional"}, "finetune.mixture is 'propotional'; allowed: 'proportional'"),
+    ],
+)
+def test_an_impossible_mixture_is_refused(change, message):
+    with pytest.raises(SettingsError, match=message):
+        rates(**change)
+
+
+def test_counts_are_the_released_constants_or_the_rows_at_hand():
+    tasks = ("glue_cola", "glue_wnli", "squad")
+    assert mixture_counts(tasks, {"squad": 87_599}) == {"glue_cola": 8_551, "squad": 87_599}
+    with pytest.raises(SettingsError, match="no training rows are counted for task 'squad'"):
+        mixture_counts(tasks, {})
+
+
+def test_the_released_mixtures_hold_these_tasks_and_totals():
+    glue = mixture_counts(MIXTURES["glue_v002_proportional"], {})
+    super_glue = mixture_counts(MIXTURES["super_glue_v102_proportional"], {})
+    assert sum(glue.values()) == 949_101
+    assert sum(super_glue.values()) == 185_673
+    assert MIXTURES["large_supervised"] == ("wmt_en_de", "wmt_en_fr", "cnn_dailymail")
+
+
+def test_every_task_of_a_mixture_exists_and_is_trained_on():
+    for names in (*GROUPS.values(), *MIXTURES.values()):
+        assert all(task_named(name).train_rows != 0 for name in names)
+
+
+def test_leave_one_out_has_all_tasks_but_the_groups():
+    left = leave_one_out("glue")
+    assert set(left) == set(MIXTURES["all_supervised"]) - set(GROUPS["glue"])
+    assert len(GROUPS) == 7
+    with pytest.raises(SettingsError, match="unknown group of tasks 'sglue'; groups are"):
+        leave_one_out("sglue")

@@ -1,0 +1,148 @@
+"""The original files parse whole: row counts, first rows, known oddities."""
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from t5repro.tasks.registry import task_named
+
+DATA = Path(__file__).parents[2].parent / "shared" / "data" / "tasks"
+pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason="no real data at ../shared/data/tasks")
+
+# task, split, files other than the original archive's, rows, labelled rows
+SPLITS = [
+    ("glue_cola", "train", (), 8551, 8551),
+    ("glue_cola", "validation", (), 1043, 1043),
+    ("glue_cola", "test", (), 1063, 0),
+    ("glue_sst2", "train", (), 67349, 67349),
+    ("glue_sst2", "validation", (), 872, 872),
+    ("glue_mrpc", "train", (), 4076, 4076),
+    ("glue_mrpc", "validation", (), 1725, 1725),
+    ("glue_stsb", "train", (), 5749, 5749),
+    ("glue_stsb", "validation", (), 1500, 1500),
+    ("glue_stsb", "test", (), 1379, 0),
+    ("glue_qqp", "train", (), 9917, 9917),
+    ("glue_qqp", "validation", (), 9928, 9928),
+    ("glue_mnli_matched", "validation", (), 923, 923),
+    ("glue_mnli_mismatched", "validation", (), 917, 917),
+    ("glue_qnli", "validation", (), 5463, 5463),
+    ("glue_qnli", "test", (), 5463, 0),
+    ("glue_rte", "train", (), 2490, 2490),
+    ("glue_rte", "validation", (), 277, 277),
+    ("glue_rte", "test", (), 3000, 0),
+    ("glue_wnli", "validation", (), 71, 71),
+    ("glue_wnli", "test", (), 146, 0),
+    ("glue_ax", "test", (), 1104, 1104),
+    ("super_glue_boolq", "validation", (), 3270, 3270),
+    ("super_glue_boolq", "train", ("superglue/BoolQ/train32.jsonl",), 32, 32),
+    ("super_glue_cb", "train", (), 250, 250),
+    ("super_glue_cb", "validation", (), 56, 56),
+    ("super_glue_copa", "train", (), 400, 400),
+    ("super_glue_copa", "validation", (), 100, 100),
+    ("super_glue_multirc", "validation", (), 4848, 4848),
+    ("super_glue_record", "train", ("superglue/ReCoRD/train32.jsonl",), 44, 44),
+    ("super_glue_rte", "train", (), 2490, 2490),
+    ("super_glue_rte", "validation", (), 277, 277),
+    ("super_glue_rte", "test", (), 3000, 0),
+    ("super_glue_wic", "validation", (), 638, 638),
+    ("super_glue_wsc", "train", (), 259, 259),
+    ("super_glue_wsc", "validation", (), 104, 104),
+    ("super_glue_wsc", "test", (), 146, 0),
+    ("super_glue_axg", "test", (), 356, 356),
+    ("dpr", "train", (), 1316, 1316),
+    ("dpr", "validation", (), 564, 564),
+    ("squad", "validation", (), 10570, 10570),
+    ("cnn_dailymail", "train", ("cnn_dailymail/train_sample.csv",), 100, 100),
+    (
+        "wmt_en_de",
+        "train",
+        ("wmt/train/multi30k.train.en", "wmt/train/multi30k.train.de"),
+        29000,
+        29000,
+    ),
+    ("wmt_en_de", "test", ("wmt/en-de/newstest2014.en", "wmt/en-de/newstest2014.de"), 3003, 3003),
+    ("wmt_en_fr", "test", ("wmt/en-fr/newstest2014.en", "wmt/en-fr/newstest2014.fr"), 3003, 3003),
+    ("wmt_en_ro", "test", ("wmt/en-ro/newstest2016.en", "wmt/en-ro/newstest2016.ro"), 1999, 1999),
+    (
+        "wmt_en_ro",
+        "train",
+        ("wmt/train/tatoeba.en-ro.en", "wmt/train/tatoeba.en-ro.ro"),
+        10019,
+        10019,
+    ),
+]
+
+
+def examples(name, split, files=()):
+    task = task_named(name)
+    paths = [DATA / file for file in files or task.files(split)]
+    if absent := [path for path in paths if not path.is_file()]:
+        pytest.skip(f"not at hand: {absent}")
+    rows = task.read(paths, split, Counter())
+    return [example for row in rows for example in task.to_examples(row)]
+
+
+@pytest.mark.parametrize(("name", "split", "files", "rows", "labelled"), SPLITS)
+def test_every_row_of_the_original_files_is_read(name, split, files, rows, labelled):
+    found = examples(name, split, files)
+    assert len(found) == rows
+    assert sum(example.answer is not None for example in found) == labelled
+    assert all(example.inputs for example in found)
+
+
+def first(name, split, files=()):
+    return examples(name, split, files)[0]
+
+
+def test_first_rows_read_as_the_paper_prints_them():
+    assert first("glue_cola", "train").inputs.startswith("cola sentence: Our friends won't buy")
+    mrpc = first("glue_mrpc", "train")
+    assert mrpc.inputs.startswith('mrpc sentence1: Amrozi accused his brother, whom he called "')
+    assert mrpc.targets == "equivalent"
+    assert first("glue_stsb", "train").targets == "5.0"
+    assert examples("glue_stsb", "train")[1].targets == "3.8"
+    squad = first("squad", "validation")
+    assert squad.inputs.startswith("question: When did the 1973 oil crisis begin ? context: The 1")
+    boolq = first("super_glue_boolq", "validation")
+    assert boolq.inputs.endswith(" question: does ethanol take more energy make that produces")
+
+
+def test_all_winograd_rows_mark_one_pronoun():
+    for split in ("train", "validation", "test"):
+        for example in examples("super_glue_wsc", split):
+            assert example.inputs.count("*") == 2
+            assert example.targets
+    for split in ("validation", "test"):
+        assert all(example.inputs.count("*") == 2 for example in examples("glue_wnli", split))
+
+
+def test_the_two_misplaced_winograd_rows_are_mended():
+    train = [example.inputs for example in examples("super_glue_wsc", "train")]
+    assert any(text.endswith('"Good for *him* ," he said.') for text in train)
+    pebble = [e.inputs for e in examples("super_glue_wsc", "validation") if "pebble" in e.inputs]
+    assert any("want to use *it* , but really" in text for text in pebble)
+
+
+def test_multirc_and_record_lose_their_marks():
+    assert not any("<b>" in e.inputs for e in examples("super_glue_multirc", "validation"))
+    record = examples("super_glue_record", "train", ("superglue/ReCoRD/train32.jsonl",))
+    assert not any("@highlight" in e.inputs for e in record)
+    assert all("@placeholder" in e.inputs for e in record)
+
+
+@pytest.mark.parametrize(
+    ("name", "metrics"),
+    [
+        ("glue_cola", {"matthews_corrcoef": 0.0}),
+        ("glue_sst2", {"accuracy": 100 * 444 / 872}),
+        ("glue_mrpc", {"f1": 100 * 2 * 1147 / (2 * 1147 + 578), "accuracy": 100 * 1147 / 1725}),
+        ("glue_stsb", {"pearson_corrcoef": 0.0, "spearman_corrcoef": 0.0}),
+        ("super_glue_copa", {"accuracy": 45.0}),
+    ],
+)
+def test_the_majority_of_the_original_splits(name, metrics):
+    train = [{"answer": example.answer} for example in examples(name, "train")]
+    rows = [vars(example) | {"prediction": ""} for example in examples(name, "validation")]
+    baseline = task_named(name).baseline(rows, train)
+    assert baseline == {"kind": "majority", "metrics": pytest.approx(metrics)}
