@@ -145,6 +145,11 @@ class VocabSettings(Section):
     character_coverage: float = setting(
         0.9995, "share of characters covered by pieces", gt=0.9, le=1
     )
+    required_characters: str = setting(
+        "",
+        "characters that get a piece however rare they are: a small corpus may lack one that "
+        "label words need, such as the underscore of `not_entailment`",
+    )
 
     @property
     def total_ids(self) -> int:

@@ -93,6 +93,7 @@ class VocabStage(Section):
         vocab_size: int
         extra_ids: int
         character_coverage: float
+        required_characters: str = ""
 
     vocab: Vocab
 

@@ -1,0 +1,362 @@
+"""The order of the steps: clean a shard, decide on repeats, write the corpus (paper section 2.2).
+
+1. `clean_shard` reads pages, drops those that cannot be read or are too long, and cleans the
+   others. It writes a row for each, also for one that a rule drops: it may be the newest of its
+   URL, and then no older copy takes its place.
+2. `deduplicate` reads hashes alone and writes what each page loses.
+3. `write_corpus` applies that, counts sentences again, detects the language, looks for bad words
+   and writes Parquet files by language and split.
+
+Pages of the corpus are in the order of the MD5 of their normalised URL, so its bytes depend on the
+crawl and the settings only: not on the order of files, their division into jobs, or workers.
+
+Source: released code, ``c4.C4._get_pages_pcollection``.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from t5repro.c4 import clean, dedup, tables
+from t5repro.c4 import decisions as decided
+from t5repro.c4 import wet as wet_files
+from t5repro.c4.badwords import LINE_LANGUAGE, Matcher, line_matcher, read_words
+from t5repro.c4.corpus import (
+    DUPLICATE_URL,
+    READ_REASONS,
+    SELECTED,
+    Selection,
+    remove_others,
+    write_files,
+)
+from t5repro.c4.samples import Samples
+from t5repro.c4.sentences import PARAMETER_FILES, SentenceSplitter
+from t5repro.c4.spill import RowSpill, TableSpill, bucket_of, buckets_for, spill_folder
+from t5repro.config.schema import CleanSettings
+from t5repro.config.stages import C4Stage, CleanStage, DedupStage
+from t5repro.files import atomic_path, write_manifest
+from t5repro.progress import Progress
+
+Unit = Literal["three_sentence_span", "line"]
+UNITS: tuple[Unit, ...] = ("three_sentence_span", "line")
+
+GROUP_PAGES = 512
+GROUP_CHARS = 8_000_000
+BUCKET_TEXT_BYTES = 128_000_000
+KEPT = "kept"
+READ = "read"
+
+
+# Clean
+
+
+def clean_shard(
+    settings: CleanStage,
+    *,
+    wet: Sequence[Path],
+    punkt: Path | None,
+    bad_words: Mapping[str, Path],
+    output: Path,
+    manifest: Path,
+    unit: Unit | None = None,
+) -> None:
+    """Clean the pages of some WET files and write a row for each.
+
+    Args:
+        settings: what the rule `c4_clean` reads.
+        wet: WET files, in any order.
+        punkt: folder of Punkt parameters; None: Punkt without.
+        bad_words: language -> list of bad words.
+        output: Parquet file to write, with the columns `tables.CLEANED`.
+        manifest: manifest to write.
+        unit: unit of text to hash for `deduplicate`; None: both, at the price of time.
+
+    Raises:
+        CrawlError: a WET file cannot be read.
+        RawDataError: the Punkt parameters or a list cannot be read.
+    """
+    chosen = settings.c4.clean
+    lists = _line_lists(chosen, bad_words)
+    rules = clean.CleanRules(chosen, SentenceSplitter(punkt), _line_rule(lists))
+    files = tables.in_order(wet)
+    counts: Counter[str] = Counter(dict.fromkeys((READ, *READ_REASONS), 0))
+    fates: Counter[str] = Counter()
+    samples = Samples()
+    with (
+        Progress("c4_clean", total=_kilobytes(files), unit="kB") as progress,
+        atomic_path(output) as temporary,
+        pq.ParquetWriter(temporary, tables.CLEANED, compression="zstd") as writer,
+    ):
+        pages = _usable_pages(files, chosen, counts, samples, progress)
+        for group in _groups(pages):
+            batch = clean_batch(group, rules, units=UNITS if unit is None else (unit,))
+            for page, row in zip(group, _fates(batch), strict=True):
+                _offer_cleaned(samples, *page, *row, rules)
+            fates.update(reason or KEPT for reason in batch.column("reason").to_pylist())
+            fates.update(_line_counts(batch))
+            writer.write_batch(batch)
+        writer.add_key_value_metadata(
+            {
+                tables.COUNTS_KEY: json.dumps(counts),
+                tables.SAMPLES_KEY: json.dumps(samples.to_json()),
+            }
+        )
+    write_manifest(
+        manifest,
+        rule="c4_clean",
+        settings=settings.model_dump(mode="json"),
+        inputs=[*files, *_punkt_files(punkt), *lists],
+        outputs=[output],
+        counters={"read": counts, "cleaned": fates, "samples": samples.readable()},
+    )
+
+
+def clean_batch(
+    pages: Sequence[tuple[str, wet_files.Page]], rules: clean.CleanRules, *, units: Sequence[Unit]
+) -> pa.RecordBatch:
+    """Clean pages, each with the name of its file, into rows of `tables.CLEANED`."""
+    columns: list[list[Any]] = [[] for _ in tables.CLEANED.names]
+    for file, page in pages:
+        cleaned = clean.clean_page(page.text, rules)
+        stays = cleaned.reason is None
+        line_keys = dedup.line_keys(cleaned.text) if stays and "line" in units else None
+        spans: tuple[bytes | None, bytes | None] = (None, None)
+        if stays and "three_sentence_span" in units:
+            spans = dedup.span_units(cleaned.text, rules.splitter)
+        row = (
+            file,
+            page.record,
+            page.url,
+            page.timestamp,
+            dedup.digest(dedup.normalize_url(page.url)),
+            dedup.digest(page.url),
+            cleaned.reason,
+            cleaned.text if stays else None,
+            cleaned.kept_lines,
+            *cleaned.dropped_lines,
+            line_keys,
+            *spans,
+        )
+        for column, value in zip(columns, row, strict=True):
+            column.append(value)
+    arrays = [
+        pa.array(column, field.type) for column, field in zip(columns, tables.CLEANED, strict=True)
+    ]
+    return pa.record_batch(arrays, schema=tables.CLEANED)
+
+
+def _line_lists(settings: CleanSettings, bad_words: Mapping[str, Path]) -> list[Path]:
+    """Return the list that the rule of 2019 for a line reads, if it is chosen and there is one."""
+    chosen = settings.enabled and settings.bad_words == "line_2019" and LINE_LANGUAGE in bad_words
+    return [bad_words[LINE_LANGUAGE]] if chosen else []
+
+
+def _line_rule(lists: Sequence[Path]) -> Matcher | None:
+    return line_matcher(read_words(lists[0], LINE_LANGUAGE)) if lists else None
+
+
+def _kilobytes(files: Iterable[Path]) -> int:
+    return sum(path.stat().st_size for path in files if path.is_file()) // 1000
+
+
+def _punkt_files(punkt: Path | None) -> list[Path]:
+    return [] if punkt is None else [punkt / name for name in PARAMETER_FILES]
+
+
+def _usable_pages(
+    files: Sequence[Path],
+    settings: CleanSettings,
+    counts: Counter[str],
+    samples: Samples,
+    progress: Progress,
+) -> Iterator[tuple[str, wet_files.Page]]:
+    """Yield the pages that can be read and are short enough; count all and sample the others."""
+    bytes_read = 0
+
+    def advance(count: int) -> None:
+        nonlocal bytes_read
+        whole = (bytes_read + count) // 1000 - bytes_read // 1000
+        bytes_read += count
+        progress.advance(whole, pages=counts[READ])
+
+    for path in files:
+        for page in wet_files.read_pages(path, advance=advance):
+            counts[READ] += 1
+            fault = page.fault
+            if fault is None and len(page.text) > settings.max_page_chars:
+                fault = wet_files.TOO_LONG
+            if fault is None:
+                yield path.name, page
+            else:
+                counts[fault] += 1
+                url = _printable(page.url)
+                rank = (dedup.digest(url).hex(), path.name, page.record)
+                samples.offer(fault, rank, url, _printable(page.text[:1000]))
+
+
+def _printable(text: str) -> str:
+    """Return `text` with a question mark for every byte that was no UTF-8."""
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def _groups(
+    pages: Iterable[tuple[str, wet_files.Page]],
+) -> Iterator[list[tuple[str, wet_files.Page]]]:
+    """Divide pages into groups that fit in memory."""
+    group: list[tuple[str, wet_files.Page]] = []
+    chars = 0
+    for item in pages:
+        group.append(item)
+        chars += len(item[1].text)
+        if len(group) >= GROUP_PAGES or chars >= GROUP_CHARS:
+            yield group
+            group, chars = [], 0
+    if group:
+        yield group
+
+
+def _fates(batch: pa.RecordBatch) -> Iterator[tuple[bytes, list[str]]]:
+    """Yield, for each page, the MD5 of its URL and every reason that dropped something of it."""
+    counted = [batch.column(f"lines_{reason}").to_pylist() for reason in clean.LINE_REASONS]
+    for owner, reason, *lines in zip(
+        batch.column("owner").to_pylist(), batch.column("reason").to_pylist(), *counted, strict=True
+    ):
+        reasons = [name for name, count in zip(clean.LINE_REASONS, lines, strict=True) if count]
+        yield owner, reasons if reason is None else [*reasons, reason]
+
+
+def _offer_cleaned(
+    samples: Samples,
+    file: str,
+    page: wet_files.Page,
+    owner: bytes,
+    reasons: Sequence[str],
+    rules: clean.CleanRules,
+) -> None:
+    """Offer the first line that each reason dropped, or the page, as an example."""
+    rank = (owner.hex(), file, page.record)
+    wanted = [reason for reason in reasons if samples.wants(reason, rank)]
+    if wanted:
+        lines = clean.first_dropped_lines(page.text, rules)
+        for reason in wanted:
+            samples.offer(reason, rank, page.url, lines.get(reason, page.text))
+
+
+def _line_counts(rows: pa.RecordBatch) -> dict[str, int]:
+    """Return the lines that each reason dropped, and those that stay."""
+    names = ["kept_lines", *(f"lines_{reason}" for reason in clean.LINE_REASONS)]
+    return {name: pc.sum(rows.column(name)).as_py() or 0 for name in names}
+
+
+# Decide
+
+
+def deduplicate(
+    settings: DedupStage, *, cleaned: Sequence[Path], output: Path, manifest: Path
+) -> None:
+    """Decide which pages and which units of text are repeats, from hashes alone.
+
+    Args:
+        settings: what the rule `c4_dedup` reads.
+        cleaned: what `clean_shard` wrote, in any order.
+        output: Parquet file to write, with the columns `tables.DECISIONS`.
+        manifest: manifest to write.
+
+    Raises:
+        ArtifactError: a file of `cleaned` is missing, damaged, or without keys of the unit.
+    """
+    shards = tables.in_order(cleaned)
+    unit = settings.c4.dedup.unit
+    counts = Counter(units=0, removed_units=0, pages_with_removed_units=0)
+    counts[DUPLICATE_URL] = 0
+    with atomic_path(output) as temporary, spill_folder(output) as folder:
+        with Progress("c4_dedup", total=2 * len(shards), unit="shards") as progress:
+            urls = RowSpill(folder / "urls", dedup.LOSER_ROW, len(shards))
+            for rows in decided.spilled_urls(shards, folder, progress).drain():
+                decided.add_losers(urls, dedup.losing_urls(rows))
+            losers = RowSpill(folder / "losers", dedup.LOSER_ROW, len(shards))
+            for rows in decided.spilled_units(shards, unit, urls, folder, progress).drain():
+                counts["units"] += len(rows)
+                decided.add_losers(losers, dedup.losing_units(rows))
+        with pq.ParquetWriter(temporary, tables.DECISIONS, compression="zstd") as writer:
+            for shard in range(len(shards)):
+                lost = losers.read(shard)
+                batch = decided.decisions_of(shard, urls.read(shard), lost)
+                counts[DUPLICATE_URL] += pc.sum(batch.column("duplicate_url")).as_py() or 0
+                counts["removed_units"] += len(lost)
+                counts["pages_with_removed_units"] += len(set(lost["row"].tolist()))
+                writer.write_batch(batch)
+            writer.add_key_value_metadata(
+                {
+                    tables.COUNTS_KEY: json.dumps(counts),
+                    tables.SHARDS_KEY: json.dumps(tables.shard_list(shards)),
+                }
+            )
+    write_manifest(
+        manifest,
+        rule="c4_dedup",
+        settings=settings.model_dump(mode="json"),
+        inputs=shards,
+        outputs=[output],
+        counters=counts,
+    )
+
+
+# Write
+
+
+def write_corpus(
+    settings: C4Stage,
+    *,
+    cleaned: Sequence[Path],
+    decisions: Path,
+    punkt: Path | None,
+    bad_words: Mapping[str, Path],
+    folder: Path,
+    manifest: Path,
+) -> None:
+    """Remove repeats, detect the language, drop pages with bad words, write the corpus.
+
+    Args:
+        settings: what the rule `c4` reads.
+        cleaned: what `clean_shard` wrote, in any order.
+        decisions: what `deduplicate` wrote for them.
+        punkt: folder of Punkt parameters; None: Punkt without.
+        bad_words: language -> list of bad words.
+        folder: where the Parquet files go, ``{language}-{split}-{i}-of-{n}.parquet``.
+        manifest: manifest to write.
+
+    Raises:
+        CorpusError: a language of `c4.languages` has no page.
+        ArtifactError: a file of an earlier step is missing or damaged.
+    """
+    shards = tables.in_order(cleaned)
+    text_bytes = sum(
+        tables.column_bytes(tables.opened(path, tables.CLEANED), "text") for path in shards
+    )
+    buckets = buckets_for(text_bytes, BUCKET_TEXT_BYTES)
+    with spill_folder(manifest) as spilled:
+        spill = TableSpill(spilled / "pages", SELECTED, buckets)
+        selection = Selection(settings, SentenceSplitter(punkt), bad_words)
+        pages = sum(tables.opened(path, tables.CLEANED).metadata.num_rows for path in shards)
+        with Progress("c4", total=pages, unit="pages") as progress:
+            for batch in selection.batches(shards, decisions, progress):
+                high = batch.column("high").to_numpy()
+                spill.add(batch, bucket_of(high, buckets))
+        selection.check_languages()
+        outputs = write_files(settings, spill, folder)
+    remove_others(folder, outputs)
+    write_manifest(
+        manifest,
+        rule="c4",
+        settings=settings.model_dump(mode="json"),
+        inputs=[*shards, decisions, *_punkt_files(punkt), *selection.lists],
+        outputs=outputs,
+        counters=selection.counters(),
+    )

@@ -1,0 +1,189 @@
+"""The rules for one page: which lines stay, and whether the page does (paper section 2.2).
+
+The order of the tests decides what later ones see, so it is part of the definition and is that of
+the released code: a line with ``{`` that has no end mark drops itself and not its page. Every
+dropped line and page carries one of the reasons below; each is counted, and lines after the one
+that drops a page are not looked at.
+
+To add a rule: add its reason, its test in `_line_fate` in the right place, and a case in
+``tests/c4/cases``.
+"""
+
+import re
+from collections.abc import Callable
+from typing import NamedTuple
+
+from t5repro.c4.sentences import SentenceSplitter
+from t5repro.config.schema import CleanSettings
+
+END_MARKS = (".", "?", "!", '"')
+ELLIPSIS = "..."
+CITATION = re.compile(r"\[\d*\]|\[edit\]|\[citation needed\]")
+LOREM_IPSUM_TEXT = "lorem ipsum"
+JAVASCRIPT_TEXT = "javascript"
+CURLY_BRACKET_TEXT = "{"
+POLICY_TEXTS = (
+    "terms of use",
+    "privacy policy",
+    "cookie policy",
+    "uses cookies",
+    "use of cookies",
+    "use cookies",
+)
+
+# A line that ends in anything else has no end mark, whatever citation marks are taken out of it.
+MAY_END_WELL = frozenset((*END_MARKS, "]"))
+# A text without any of these is not touched by a rule that looks for text.
+TEXT_RULE_HINTS = (LOREM_IPSUM_TEXT, JAVASCRIPT_TEXT, CURLY_BRACKET_TEXT, *POLICY_TEXTS)
+
+LONG_WORD = "long_word"
+NO_END_MARK = "no_end_mark"
+FEW_WORDS = "few_words"
+JAVASCRIPT = "javascript"
+POLICY = "policy"
+LINE_REASONS = (LONG_WORD, NO_END_MARK, FEW_WORDS, JAVASCRIPT, POLICY)
+
+LOREM_IPSUM = "lorem_ipsum"
+CURLY_BRACKET = "curly_bracket"
+BAD_WORD_IN_LINE = "bad_word_in_line"
+FEW_SENTENCES = "few_sentences"
+PAGE_REASONS = (LOREM_IPSUM, CURLY_BRACKET, BAD_WORD_IN_LINE, FEW_SENTENCES)
+
+
+class Cleaned(NamedTuple):
+    """What the rules made of a page.
+
+    Attributes:
+        text: what is left; empty if the page is dropped.
+        reason: why the page is dropped; None if it stays.
+        kept_lines: lines that no rule dropped.
+        dropped_lines: dropped lines, one count for each of `LINE_REASONS`.
+    """
+
+    text: str
+    reason: str | None
+    kept_lines: int
+    dropped_lines: tuple[int, ...]
+
+
+class CleanRules(NamedTuple):
+    """The rules with their parameters.
+
+    Attributes:
+        settings: thresholds.
+        splitter: counts sentences.
+        has_bad_word: tells whether a lower-cased line drops its page; None: no such rule.
+    """
+
+    settings: CleanSettings
+    splitter: SentenceSplitter
+    has_bad_word: Callable[[str], bool] | None = None
+
+
+def clean_page(text: str, rules: CleanRules) -> Cleaned:
+    """Apply the rules to the text of one page.
+
+    Source: released code, ``c4_utils.clean_page``; `has_bad_word`: the code of 2019.
+    """
+    if not rules.settings.enabled:
+        return Cleaned(text, None, 0, (0,) * len(LINE_REASONS))
+    cleaned = None if rules.has_bad_word is not None else _clean_plain_page(text, rules)
+    return cleaned or _clean_line_by_line(text, rules)
+
+
+def _clean_plain_page(text: str, rules: CleanRules) -> Cleaned | None:
+    """Clean a page in which no text rule applies; None if one may, and order decides.
+
+    The rules that look at the end and the words of a line go first and leave little text; that is
+    searched once for everything the other rules look for. Most pages hold none of it.
+    """
+    settings = rules.settings
+    longest = settings.max_word_chars or len(text)
+    least = settings.min_words_per_line
+    lines = list(map(str.strip, text.splitlines()))
+    long_words = few_words = 0
+    kept: list[str] = []
+    for line in lines:
+        if line[-1:] not in MAY_END_WELL and len(line) <= longest:
+            continue
+        if len(line) > longest and _has_long_word(line, longest):
+            long_words += 1
+            continue
+        if "[" in line:
+            line = CITATION.sub("", line)
+        if not line.endswith(END_MARKS) or line.endswith(ELLIPSIS):
+            continue
+        if len(line.split(None, least - 1)) < least:
+            few_words += 1
+            continue
+        kept.append(line)
+    joined = "\n".join(kept)
+    lowered = joined.lower()
+    if any(hint in lowered for hint in TEXT_RULE_HINTS):
+        return None
+    no_end_mark = len(lines) - long_words - few_words - len(kept)
+    counts = (long_words, no_end_mark, few_words, 0, 0)
+    if not rules.splitter.lines_have_at_least(settings.min_sentences, kept):
+        return Cleaned("", FEW_SENTENCES, len(kept), counts)
+    return Cleaned(joined.strip(), None, len(kept), counts)
+
+
+def _clean_line_by_line(text: str, rules: CleanRules) -> Cleaned:
+    """Clean a page with every rule in its order."""
+    kept: list[str] = []
+    dropped = dict.fromkeys(LINE_REASONS, 0)
+    for raw_line in text.splitlines():
+        line, fate = _line_fate(raw_line, rules)
+        if fate is None:
+            kept.append(line)
+        elif fate in dropped:
+            dropped[fate] += 1
+        else:
+            return Cleaned("", fate, len(kept), tuple(dropped.values()))
+    counts = tuple(dropped.values())
+    if not rules.splitter.lines_have_at_least(rules.settings.min_sentences, kept):
+        return Cleaned("", FEW_SENTENCES, len(kept), counts)
+    return Cleaned("\n".join(kept).strip(), None, len(kept), counts)
+
+
+def first_dropped_lines(text: str, rules: CleanRules) -> dict[str, str]:
+    """Return the first line of a page that each reason drops, as an example of the reason."""
+    found: dict[str, str] = {}
+    for raw_line in text.splitlines() if rules.settings.enabled else ():
+        _, fate = _line_fate(raw_line, rules)
+        if fate is not None:
+            found.setdefault(fate, raw_line)
+        if fate in PAGE_REASONS:
+            break
+    return found
+
+
+def _line_fate(line: str, rules: CleanRules) -> tuple[str, str | None]:
+    """Return the line without citation marks, and why it is dropped: None if it stays."""
+    settings = rules.settings
+    line = line.strip()
+    longest = settings.max_word_chars
+    if longest and len(line) > longest and _has_long_word(line, longest):
+        return line, LONG_WORD
+    if "[" in line:
+        line = CITATION.sub("", line)
+    if not line.endswith(END_MARKS) or line.endswith(ELLIPSIS):
+        return line, NO_END_MARK
+    if len(line.split()) < settings.min_words_per_line:
+        return line, FEW_WORDS
+    lowered = line.lower()
+    if LOREM_IPSUM_TEXT in lowered:
+        return line, LOREM_IPSUM
+    if JAVASCRIPT_TEXT in lowered:
+        return line, JAVASCRIPT
+    if CURLY_BRACKET_TEXT in line:
+        return line, CURLY_BRACKET
+    if any(policy in lowered for policy in POLICY_TEXTS):
+        return line, POLICY
+    if rules.has_bad_word is not None and rules.has_bad_word(lowered):
+        return line, BAD_WORD_IN_LINE
+    return line, None
+
+
+def _has_long_word(line: str, longest: int) -> bool:
+    return any(len(word) > longest for word in line.split())

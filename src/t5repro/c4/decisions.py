@@ -1,0 +1,189 @@
+"""What each page loses to another: made from hashes on disk, read back page by page.
+
+The work is `dedup`'s; here its rows are gathered from the cleaned files, spilled to disk in buckets
+of their keys, and its answers are brought back to the order of the pages. Memory holds one bucket,
+or what one cleaned file loses, however large the crawl.
+"""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from t5repro.c4 import dedup, tables
+from t5repro.c4.spill import RowSpill, bucket_of, buckets_for
+from t5repro.errors import ArtifactError
+from t5repro.progress import Progress
+
+BUCKET_PAGES = 4_000_000  # rows of pages sorted together
+BUCKET_KEY_BYTES = 64_000_000  # keys of units sorted together: 4 million rows
+
+KEY_COLUMNS = {"line": "line_keys", "three_sentence_span": "span_keys"}
+
+
+def add_losers(spill: RowSpill, rows: dedup.Rows) -> None:
+    """Append where each loser is to the bucket of its shard."""
+    narrow = np.zeros(len(rows), dtype=dedup.LOSER_ROW)
+    for name in set(dedup.LOSER_ROW.names or ()) & set(rows.dtype.names or ()):
+        narrow[name] = rows[name]
+    spill.add(narrow, narrow["shard"])
+
+
+def spilled_urls(shards: Sequence[Path], folder: Path, progress: Progress) -> RowSpill:
+    """Bring together the rows of equal normalised URLs."""
+    files = {name: rank for rank, name in enumerate(_file_names(shards))}
+    pages = sum(tables.opened(path, tables.CLEANED).metadata.num_rows for path in shards)
+    buckets = buckets_for(pages, BUCKET_PAGES)
+    spill = RowSpill(folder / "pages", dedup.URL_ROW, buckets)
+    columns = ("url_key", "timestamp", "file", "record")
+    for shard, path in enumerate(shards):
+        for first, batch in _numbered(path, columns):
+            rows = np.zeros(len(batch), dtype=dedup.URL_ROW)
+            _set_key(rows, b"".join(batch.column("url_key").to_pylist()))
+            rows["timestamp"] = [item.encode() for item in batch.column("timestamp").to_pylist()]
+            rows["file"] = [files[name] for name in batch.column("file").to_pylist()]
+            rows["record"] = batch.column("record").to_numpy()
+            rows["shard"] = shard
+            rows["row"] = np.arange(first, first + len(batch))
+            spill.add(rows, bucket_of(rows["high"], buckets))
+        progress.advance()
+    return spill
+
+
+def _file_names(shards: Sequence[Path]) -> list[str]:
+    """Return the names of all WET files, in order."""
+    names: set[str] = set()
+    for path in shards:
+        for _, batch in _numbered(path, ("file",)):
+            names.update(batch.column("file").unique().to_pylist())
+    return sorted(names)
+
+
+def spilled_units(
+    shards: Sequence[Path], unit: str, urls: RowSpill, folder: Path, progress: Progress
+) -> RowSpill:
+    """Bring together the rows of equal units of text, of the pages that are still in."""
+    keys = KEY_COLUMNS.get(unit)
+    if keys is None:
+        return RowSpill(folder / "units", dedup.UNIT_ROW, 1)
+    total = sum(tables.column_bytes(tables.opened(path, tables.CLEANED), keys) for path in shards)
+    buckets = buckets_for(total, BUCKET_KEY_BYTES)
+    spill = RowSpill(folder / "units", dedup.UNIT_ROW, buckets)
+    for shard, path in enumerate(shards):
+        gone = urls.read(shard)["row"]
+        for first, batch in _numbered(path, ("reason", "owner", keys, "span_places")):
+            numbers = np.arange(first, first + len(batch))
+            stays = pc.is_null(batch.column("reason")).to_numpy(zero_copy_only=False)
+            chosen = stays & ~np.isin(numbers, gone)
+            if pc.is_null(batch.column(keys)).to_numpy(zero_copy_only=False)[stays].any():
+                raise ArtifactError(
+                    f"{path} has no keys of c4.dedup.unit {unit!r}; delete it and rerun c4_clean"
+                )
+            rows = _unit_rows(batch.filter(pa.array(chosen)), keys, shard, numbers[chosen])
+            spill.add(rows, bucket_of(rows["high"], buckets))
+        progress.advance()
+    return spill
+
+
+def _unit_rows(batch: pa.RecordBatch, keys: str, shard: int, numbers: NDArray[Any]) -> dedup.Rows:
+    """Return a row for each unit of the pages of `batch`, whose row numbers are `numbers`."""
+    units = pc.binary_length(batch.column(keys)).to_numpy() // dedup.KEY_BYTES
+    rows = np.zeros(int(units.sum()), dtype=dedup.UNIT_ROW)
+    _set_key(rows, b"".join(batch.column(keys).to_pylist()))
+    owners = dedup.key_halves(b"".join(batch.column("owner").to_pylist()))
+    rows["owner_high"] = np.repeat(owners[:, 0], units)
+    rows["owner_low"] = np.repeat(owners[:, 1], units)
+    rows["shard"] = shard
+    rows["row"] = np.repeat(numbers, units)
+    if keys == "span_keys":
+        places = np.frombuffer(b"".join(batch.column("span_places").to_pylist()), dedup.PLACE_TYPE)
+        for name in dedup.PLACE_TYPE.names or ():
+            rows[name] = places[name]
+    else:
+        begins = np.cumsum(units) - units
+        rows["line"] = np.arange(len(rows)) - np.repeat(begins, units)
+    return rows
+
+
+def _set_key(rows: dedup.Rows, keys: bytes) -> None:
+    halves = dedup.key_halves(keys)
+    rows["high"], rows["low"] = halves[:, 0], halves[:, 1]
+
+
+def _numbered(
+    path: Path, columns: Sequence[str] | None = None
+) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """Yield pieces of a cleaned file, each with the number of its first row."""
+    first = 0
+    for batch in tables.batches(tables.opened(path, tables.CLEANED), path, columns):
+        yield first, batch
+        first += len(batch)
+
+
+def decisions_of(shard: int, urls: dedup.Rows, units: dedup.Rows) -> pa.RecordBatch:
+    """Return rows of `tables.DECISIONS` for one shard."""
+    ordered = units[np.lexsort((units["start"], units["line"], units["row"]))]
+    numbers, begins = np.unique(ordered["row"], return_index=True)
+    places = dedup.places_of(ordered)
+    found = {
+        number: part.tobytes()
+        for number, part in zip(
+            numbers.tolist(), np.split(places, begins[1:]) if len(begins) else (), strict=True
+        )
+    }
+    duplicates = set(urls["row"].tolist())
+    rows = sorted(duplicates | found.keys())
+    return pa.record_batch(
+        [
+            pa.array([shard] * len(rows), pa.uint32()),
+            pa.array(rows, pa.uint32()),
+            pa.array([row in duplicates for row in rows], pa.bool_()),
+            pa.array([found.get(row, b"") for row in rows], pa.binary()),
+        ],
+        schema=tables.DECISIONS,
+    )
+
+
+class Losses:
+    """What pages lose, asked for in the order of the pages.
+
+    Args:
+        path: what the step of deduplication wrote.
+        shards: the cleaned files, in order.
+
+    Raises:
+        ArtifactError: the decisions are about other files.
+    """
+
+    def __init__(self, path: Path, shards: Sequence[Path]) -> None:
+        parquet = tables.opened(path, tables.DECISIONS)
+        decided, given = (
+            tables.metadata_of(parquet, tables.SHARDS_KEY, path),
+            tables.shard_list(shards),
+        )
+        if decided != given:
+            raise ArtifactError(
+                f"{path} was made for the cleaned files and pages {decided}, not {given}; "
+                "rerun c4_dedup"
+            )
+        self.counts: dict[str, int] = tables.metadata_of(parquet, tables.COUNTS_KEY, path)
+        self._rows = self._read(tables.batches(parquet, path))
+        self._next = next(self._rows, None)
+
+    def of(self, shard: int, row: int) -> tuple[bool, dedup.Rows] | None:
+        """Return whether the page is an older copy, and the places it loses; None: nothing."""
+        if self._next is None or self._next[0] != (shard, row):
+            return None
+        _, duplicate, places = self._next
+        self._next = next(self._rows, None)
+        return duplicate, np.frombuffer(places, dtype=dedup.PLACE_TYPE)
+
+    @staticmethod
+    def _read(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[tuple[int, int], bool, bytes]]:
+        for batch in batches:
+            for shard, row, duplicate, places in zip(*batch.to_pydict().values(), strict=True):
+                yield (shard, row), duplicate, places

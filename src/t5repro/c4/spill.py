@@ -1,0 +1,130 @@
+"""Rows on disk in buckets, so that a corpus larger than memory can be sorted a bucket at a time.
+
+Buckets are ranges of a key, in order: what is sorted within each bucket is sorted as a whole, and
+the result does not depend on how many there are.
+"""
+
+import contextlib
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from t5repro.files import TEMPORARY_PREFIX, storage_error
+
+MAX_BUCKETS = 256
+KEY_BITS = 64
+
+
+def buckets_for(total: int, per_bucket: int) -> int:
+    """Return how many buckets hold `total` in parts of about `per_bucket`: a power of two."""
+    buckets = 1
+    while buckets < MAX_BUCKETS and buckets * per_bucket < total:
+        buckets *= 2
+    return buckets
+
+
+def bucket_of(high: NDArray[np.uint64], buckets: int) -> NDArray[np.int64]:
+    """Return the bucket of each key by its upper half, in the order of the keys."""
+    if buckets == 1:
+        return np.zeros(len(high), dtype=np.int64)
+    return (high >> np.uint64(KEY_BITS - buckets.bit_length() + 1)).astype(np.int64)
+
+
+@contextlib.contextmanager
+def spill_folder(beside: Path) -> Iterator[Path]:
+    """Yield an empty folder beside a file to be written; it goes when the block ends.
+
+    Raises:
+        StorageError: the disk is full, or the folder cannot be written.
+    """
+    try:
+        beside.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(
+            prefix=TEMPORARY_PREFIX, suffix="-spill", dir=beside.parent
+        ) as folder:
+            yield Path(folder)
+    except OSError as error:
+        raise storage_error(beside, error) from error
+
+
+class RowSpill:
+    """Fixed-width rows in buckets.
+
+    Args:
+        stem: the begin of the paths of its files.
+        dtype: of the rows.
+        buckets: how many there are.
+    """
+
+    def __init__(self, stem: Path, dtype: np.dtype[Any], buckets: int) -> None:
+        self._stem = stem
+        self._dtype = dtype
+        self._buckets = buckets
+
+    def add(self, rows: NDArray[Any], buckets: NDArray[Any]) -> None:
+        """Append each row to its bucket."""
+        order = np.argsort(buckets, kind="stable")
+        begins = np.searchsorted(buckets[order], np.arange(self._buckets + 1))
+        for bucket in np.flatnonzero(np.diff(begins)).tolist():
+            chosen = rows[order[begins[bucket] : begins[bucket + 1]]]
+            with self._path(bucket).open("ab") as handle:
+                handle.write(chosen.astype(self._dtype, copy=False).tobytes())
+
+    def read(self, bucket: int) -> NDArray[Any]:
+        """Return the rows of a bucket, in the order in which they were added."""
+        path = self._path(bucket)
+        if not path.exists():
+            return np.empty(0, dtype=self._dtype)
+        return np.fromfile(path, dtype=self._dtype)
+
+    def drain(self) -> Iterator[NDArray[Any]]:
+        """Yield the rows of each bucket and delete them from the disk."""
+        for bucket in range(self._buckets):
+            yield self.read(bucket)
+            self._path(bucket).unlink(missing_ok=True)
+
+    def _path(self, bucket: int) -> Path:
+        return self._stem.with_name(f"{self._stem.name}-{bucket}")
+
+
+class TableSpill:
+    """Arrow rows in buckets.
+
+    Args:
+        stem: the begin of the paths of its files.
+        schema: of the rows.
+        buckets: how many there are.
+    """
+
+    def __init__(self, stem: Path, schema: pa.Schema, buckets: int) -> None:
+        self._stem = stem
+        self._schema = schema
+        self._buckets = buckets
+        self._writers: dict[int, Any] = {}
+
+    def add(self, batch: pa.RecordBatch, buckets: NDArray[Any]) -> None:
+        """Append each row to its bucket."""
+        for bucket in np.unique(buckets).tolist():
+            if bucket not in self._writers:
+                self._writers[bucket] = pa.ipc.new_file(str(self._path(bucket)), self._schema)
+            self._writers[bucket].write_batch(
+                batch.take(pa.array(np.flatnonzero(buckets == bucket)))
+            )
+
+    def drain(self) -> Iterator[pa.Table]:
+        """Yield the rows of each bucket and delete them from the disk."""
+        for writer in self._writers.values():
+            writer.close()
+        for bucket in sorted(self._writers):
+            path = self._path(bucket)
+            with pa.ipc.open_file(str(path)) as reader:
+                yield reader.read_all()
+            path.unlink()
+
+    def _path(self, bucket: int) -> Path:
+        return self._stem.with_name(f"{self._stem.name}-{bucket}")

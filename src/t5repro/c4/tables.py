@@ -1,0 +1,126 @@
+"""The Parquet files between the steps: their columns, and reading them piece by piece."""
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from t5repro.c4 import clean, dedup
+from t5repro.errors import ArtifactError
+
+READ_PAGES = 512
+
+_KEY = pa.binary(dedup.KEY_BYTES)
+
+# One row a page that was read and is short enough. `text` and the keys are null where `reason`
+# says why the page was dropped; keys of a unit that was not asked for are null as well.
+CLEANED = pa.schema(
+    [
+        ("file", pa.string()),
+        ("record", pa.uint32()),
+        ("url", pa.string()),
+        ("timestamp", pa.string()),
+        ("url_key", _KEY),
+        ("owner", _KEY),
+        ("reason", pa.string()),
+        ("text", pa.string()),
+        ("kept_lines", pa.uint32()),
+        *((f"lines_{reason}", pa.uint32()) for reason in clean.LINE_REASONS),
+        ("line_keys", pa.binary()),
+        ("span_keys", pa.binary()),
+        ("span_places", pa.binary()),
+    ]
+)
+
+# One row a page that loses something, in the order of `shard` and `row`, which say where the page
+# is in the cleaned files ordered by name; `places` are those of the units it loses.
+DECISIONS = pa.schema(
+    [
+        ("shard", pa.uint32()),
+        ("row", pa.uint32()),
+        ("duplicate_url", pa.bool_()),
+        ("places", pa.binary()),
+    ]
+)
+
+CORPUS = pa.schema([(name, pa.string()) for name in ("url", "text", "timestamp", "language")])
+
+# In the metadata of the files:
+COUNTS_KEY = b"t5repro.counts"  # pages that were read, units that were compared
+SAMPLES_KEY = b"t5repro.samples"  # examples of what cleaning dropped
+SHARDS_KEY = b"t5repro.shards"  # name and pages of each file that the decisions are about
+
+
+def in_order(paths: Sequence[Path]) -> list[Path]:
+    """Return the paths in the order that numbers the shards."""
+    return sorted(paths, key=lambda path: (path.name, path.as_posix()))
+
+
+def opened(path: Path, schema: pa.Schema) -> pq.ParquetFile:
+    """Open a Parquet file of an earlier step.
+
+    Raises:
+        ArtifactError: it is missing, damaged or has other columns.
+    """
+    try:
+        parquet = pq.ParquetFile(path)
+    except FileNotFoundError as error:
+        raise ArtifactError(f"{path} is missing; run the stage that writes it") from error
+    except (OSError, pa.ArrowInvalid) as error:
+        raise ArtifactError(
+            f"{path} is not Parquet ({error}); delete it and rerun its stage"
+        ) from error
+    if not parquet.schema_arrow.equals(schema):
+        raise ArtifactError(
+            f"{path} has the columns {parquet.schema_arrow.names}, not {schema.names}; "
+            "delete it and rerun its stage"
+        )
+    return parquet
+
+
+def batches(
+    parquet: pq.ParquetFile, path: Path, columns: Sequence[str] | None = None
+) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a file in pieces that fit in memory.
+
+    Raises:
+        ArtifactError: its data is damaged.
+    """
+    pieces = parquet.iter_batches(READ_PAGES, columns=None if columns is None else list(columns))
+    while True:
+        try:
+            batch = next(pieces, None)
+        except (OSError, pa.ArrowInvalid) as error:
+            raise ArtifactError(
+                f"{path} is damaged ({error}); delete it and rerun its stage"
+            ) from error
+        if batch is None:
+            return
+        yield batch
+
+
+def shard_list(paths: Sequence[Path]) -> list[list[Any]]:
+    """Return name and number of pages of each cleaned file."""
+    return [[path.name, opened(path, CLEANED).metadata.num_rows] for path in paths]
+
+
+def column_bytes(parquet: pq.ParquetFile, name: str) -> int:
+    """Return the size of a column when it is in memory."""
+    index = parquet.schema_arrow.names.index(name)
+    groups = (parquet.metadata.row_group(at) for at in range(parquet.metadata.num_row_groups))
+    return sum(group.column(index).total_uncompressed_size for group in groups)
+
+
+def metadata_of(parquet: pq.ParquetFile, key: bytes, path: Path) -> Any:
+    """Return the JSON value that the file's metadata holds under `key`.
+
+    Raises:
+        ArtifactError: it holds none.
+    """
+    found = parquet.metadata.metadata or {}
+    if key not in found:
+        raise ArtifactError(f"{path} has no counts in it; delete it and rerun its stage")
+    return json.loads(found[key])

@@ -1,0 +1,101 @@
+"""Batches for training: what `train` asks for, in one place.
+
+Each element of a dataset is ``(features, targets)``: features ``encoder_ids`` and
+``encoder_segments`` ``(batch_rows, inputs_length)``, ``decoder_ids`` and ``decoder_segments``
+``(batch_rows, targets_length)``, targets ``(batch_rows, targets_length)``, all int32, 0 for
+padding. Step n's batch depends on the data, the settings, the seed and n, never on the step at
+which a run began or on how many threads work. Between files and batches there are TensorFlow
+operations only, so that the hosts of a TPU pod can run them.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import tensorflow as tf
+
+from t5repro.config.schema import FinetuneSettings, PretrainSettings, VocabSettings
+from t5repro.inputs.examples import load_task_inputs
+from t5repro.inputs.spans import load_span_inputs
+
+
+def span_corruption_batches(
+    settings: PretrainSettings,
+    *,
+    tokens: Path,
+    offsets: Path,
+    vocab: VocabSettings,
+    seed: int,
+    first_step: int,
+    steps: int,
+) -> tf.data.Dataset:
+    """Return the batches of pre-training from `first_step` on.
+
+    Args:
+        settings: of pre-training.
+        tokens: file of ids.
+        offsets: file of document offsets.
+        vocab: of the vocabulary that the ids belong to.
+        seed: the run's seed.
+        first_step: number of the first batch.
+        steps: how many batches.
+    """
+    inputs = load_span_inputs(settings, tokens=tokens, offsets=offsets, vocab=vocab, seed=seed)
+    return inputs.batches(first_step=first_step, steps=steps)
+
+
+def span_corruption_counters(
+    settings: PretrainSettings,
+    *,
+    tokens: Path,
+    offsets: Path,
+    vocab: VocabSettings,
+    seed: int,
+    steps: int,
+) -> dict[str, Any]:
+    """Return what the manifest of pre-training says of its batches; see `SpanInputs.counters`."""
+    inputs = load_span_inputs(settings, tokens=tokens, offsets=offsets, vocab=vocab, seed=seed)
+    return inputs.counters(steps=steps)
+
+
+def task_batches(
+    settings: FinetuneSettings,
+    *,
+    examples: Mapping[str, Path],
+    vocabulary: Path,
+    vocab: VocabSettings,
+    seed: int,
+    first_step: int,
+    steps: int,
+) -> tf.data.Dataset:
+    """Return the batches of multi-task fine-tuning from `first_step` on.
+
+    Args:
+        settings: of fine-tuning.
+        examples: task -> file of training examples.
+        vocabulary: the SentencePiece model.
+        vocab: of the vocabulary.
+        seed: the run's seed.
+        first_step: number of the first batch, counted from the start of fine-tuning.
+        steps: how many batches.
+    """
+    inputs = load_task_inputs(
+        settings, examples=examples, vocabulary=vocabulary, vocab=vocab, seed=seed
+    )
+    return inputs.batches(first_step=first_step, steps=steps)
+
+
+def task_counters(
+    settings: FinetuneSettings,
+    *,
+    examples: Mapping[str, Path],
+    vocabulary: Path,
+    vocab: VocabSettings,
+    seed: int,
+    steps: int,
+) -> dict[str, Any]:
+    """Return what the manifest of fine-tuning says of its batches; see `TaskInputs.counters`."""
+    inputs = load_task_inputs(
+        settings, examples=examples, vocabulary=vocabulary, vocab=vocab, seed=seed
+    )
+    return inputs.counters(first_step=0, steps=steps)

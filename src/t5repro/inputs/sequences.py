@@ -1,0 +1,220 @@
+"""Which tokens form a row: cut documents into segments, put segments into rows.
+
+Two layouts, both with random access, so that starting at step n costs what starting at 0 costs:
+
+* a *stream* runs all documents together and cuts full segments, one a row. One seeded order of
+  the documents serves the whole run; every epoch cuts it at another place and takes the segments
+  in another order. Memory is 16 bytes a document.
+* *packed rows* cut each document on its own and fill rows with whole segments, once, in a seeded
+  order; every epoch takes the rows in another order. Memory is 20 bytes a segment.
+
+To add a layout, return a `Stream` or `PackedRows`; `pipeline` reads nothing else.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from t5repro.errors import CorpusError
+from t5repro.randomness import stream
+
+OPEN_ROWS = 10  # rows that still take segments; more of them fill hardly better
+BLOCK_ITEMS = 16_384  # items packed on their own: blocks are packed side by side
+SHORTEST_SEGMENT = 4  # tokens; what is shorter has nothing to predict from
+
+Integers = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Stream:
+    """All documents as one endless text, cut into segments of `segment_tokens`.
+
+    Attributes:
+        starts: where each document begins in the file of ids, in the order of the run.
+        ends: where each document ends in the stream, ascending.
+        segment_tokens: tokens of a segment.
+        segments: segments of an epoch.
+        slack: tokens an epoch leaves over; it begins between 0 and this many tokens in.
+    """
+
+    starts: Integers
+    ends: Integers
+    segment_tokens: int
+    segments: int
+    slack: int
+
+
+def document_stream(offsets: Integers, *, segment_tokens: int, seed: int) -> Stream:
+    """Lay the documents out in a seeded order.
+
+    Args:
+        offsets: where each document begins in the file of ids, and where the last one ends.
+        segment_tokens: tokens of a segment.
+        seed: the run's seed.
+
+    Raises:
+        CorpusError: the documents do not fill one segment.
+    """
+    tokens = int(offsets[-1])
+    if tokens < segment_tokens:
+        raise CorpusError(
+            f"the corpus has {tokens} tokens, one row needs {segment_tokens}; give it more text "
+            f"or lower pretrain.inputs_length"
+        )
+    order = stream(seed, "pretrain", "documents").permutation(len(offsets) - 1)
+    ends = np.cumsum(np.diff(offsets)[order], dtype=np.int64)
+    # One segment less than would fit leaves room to begin each epoch at another token.
+    segments = max(1, tokens // segment_tokens - 1)
+    slack = min(tokens - segments * segment_tokens, segment_tokens - 1)
+    return Stream(np.asarray(offsets[:-1])[order], ends, segment_tokens, segments, slack)
+
+
+@dataclass(frozen=True)
+class PackedRows:
+    """Rows of whole segments.
+
+    Attributes:
+        starts: where each segment begins in the file of ids, row after row.
+        lengths: tokens of each segment.
+        limits: most tokens of inputs and targets it may take in its row, ``(segments, 2)``.
+        splits: row r holds the segments ``splits[r]`` to ``splits[r + 1]``.
+        dropped: segments that were too short to use.
+    """
+
+    starts: Integers
+    lengths: npt.NDArray[np.int32]
+    limits: npt.NDArray[np.int32]
+    splits: Integers
+    dropped: int
+
+    @property
+    def rows(self) -> int:
+        """Rows of an epoch."""
+        return len(self.splits) - 1
+
+
+def cut_documents(
+    offsets: Integers, *, segment_tokens: int
+) -> tuple[Integers, npt.NDArray[np.int32]]:
+    """Cut each document into segments of `segment_tokens`, the last one shorter.
+
+    Returns:
+        Where each segment begins in the file of ids, and its tokens.
+
+    Source: released code, ``split_tokens``.
+    """
+    lengths = np.diff(offsets)
+    pieces = -(-lengths // segment_tokens)
+    first = np.repeat(np.cumsum(pieces) - pieces, pieces)
+    place = (np.arange(len(first)) - first) * segment_tokens
+    starts = np.repeat(np.asarray(offsets[:-1]), pieces) + place
+    left = np.repeat(lengths, pieces) - place
+    return starts, np.minimum(left, segment_tokens).astype(np.int32)
+
+
+def pack_documents(
+    offsets: Integers,
+    *,
+    segment_tokens: int,
+    limits_by_tokens: npt.NDArray[np.int32],
+    inputs_length: int,
+    targets_length: int,
+    seed: int,
+) -> PackedRows:
+    """Cut each document on its own and pack the segments into rows, in a seeded order.
+
+    Args:
+        offsets: where each document begins in the file of ids, and where the last one ends.
+        segment_tokens: tokens of the longest segment.
+        limits_by_tokens: tokens of inputs and targets that a segment of so many tokens takes,
+            ``(segment_tokens + 1, 2)``.
+        inputs_length: tokens of a row of inputs.
+        targets_length: tokens of a row of targets.
+        seed: the run's seed.
+
+    Raises:
+        CorpusError: no document is long enough for a segment.
+    """
+    starts, lengths = cut_documents(offsets, segment_tokens=segment_tokens)
+    long_enough = np.flatnonzero(lengths >= SHORTEST_SEGMENT)
+    if not len(long_enough):
+        raise CorpusError(
+            f"no document of the corpus has {SHORTEST_SEGMENT} tokens; give it more text"
+        )
+    dropped = len(starts) - len(long_enough)
+    order = long_enough[stream(seed, "pretrain", "segments").permutation(len(long_enough))]
+    limits = limits_by_tokens[lengths[order]]
+    rows = pack_rows(limits, room=(inputs_length, targets_length))
+    by_row = np.argsort(rows, kind="stable")
+    chosen = order[by_row]
+    splits = row_splits(rows)
+    return PackedRows(starts[chosen], lengths[chosen], limits[by_row], splits, dropped)
+
+
+def row_splits(rows: Integers) -> Integers:
+    """Return where each row begins among the items sorted by row, and where the last ends."""
+    return np.concatenate([[0], np.cumsum(np.bincount(rows))]).astype(np.int64)
+
+
+def pack_rows(
+    lengths: npt.NDArray[np.int32], *, room: tuple[int, int], block_items: int = BLOCK_ITEMS
+) -> Integers:
+    """Put items into rows in the order they come: the first open row with room takes an item.
+
+    Ten rows are open; when none has room, the one nearest to full gives way to a new one. Blocks
+    of `block_items` are packed on their own, side by side, which costs each a few rows that are
+    not quite full and makes the rows of a block independent of what came before.
+
+    Args:
+        lengths: tokens of inputs and targets of each item, ``(items, 2)``; each fits a row.
+        room: tokens of a row of inputs and of targets.
+        block_items: items of a block.
+
+    Returns:
+        The row of each item, ``(items,)``; rows are numbered from 0 without gaps.
+
+    Source: our own in place of mesh's ``pack_dataset``, which keeps one open row.
+    """
+    blocks = -(-len(lengths) // block_items)
+    padded = np.zeros((blocks * block_items, 2), np.int32)
+    padded[: len(lengths)] = lengths
+    placed, opened = _pack_blocks(padded.reshape(blocks, block_items, 2), np.asarray(room))
+    first_row = np.cumsum(opened) - opened
+    rows: Integers = (placed + first_row[:, np.newaxis]).reshape(-1)[: len(lengths)]
+    return rows
+
+
+def _pack_blocks(
+    lengths: npt.NDArray[np.int32], room: npt.NDArray[Any]
+) -> tuple[Integers, Integers]:
+    """Pack every block at once, one item of each at a time.
+
+    Args:
+        lengths: ``(blocks, items, 2)``; items of no length, at the end, open no row.
+        room: tokens of a row, ``(2,)``.
+
+    Returns:
+        The row of each item within its block, and the rows of each block.
+    """
+    blocks, items, _ = lengths.shape
+    free = np.zeros((blocks, OPEN_ROWS, 2), np.int32)
+    number = np.zeros((blocks, OPEN_ROWS), np.int64)
+    opened = np.zeros(blocks, np.int64)
+    placed = np.zeros((blocks, items), np.int64)
+    every = np.arange(blocks)
+    for item in range(items):
+        wanted = lengths[:, item]
+        fits = np.all(free >= wanted[:, np.newaxis], axis=2)
+        slot = fits.argmax(axis=1)
+        if not (found := fits[every, slot]).all():
+            full = np.flatnonzero(~found)
+            tightest = (free[full] / room).min(axis=2).argmin(axis=1)
+            slot[full] = tightest
+            free[full, tightest] = room
+            number[full, tightest] = opened[full]
+            opened[full] += 1
+        free[every, slot] -= wanted
+        placed[:, item] = number[every, slot]
+    return placed, opened

@@ -1,0 +1,181 @@
+"""Attention, relative-position bias and the masks that keep packed examples apart.
+
+Paper section 2.1 (positions) and 3.2.1 (masks). Logits are not divided by the square root of
+the head's width: the initial values of the queries carry that factor.
+
+Shape suffixes: B rows of the batch, L query positions, M key positions, D features of the
+residual stream, H heads, K features of a head.
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+from keras import ops
+
+from t5repro.model.layers import Dropout, SeededLayer, Tensor, glorot_uniform, matmul, normal
+
+BLOCKED = -1e9  # added to logits that must not be seen; finite, so a row without keys is no NaN
+
+
+def relative_position_bucket(
+    relative_position: np.ndarray,
+    *,
+    bidirectional: bool,
+    buckets: int,
+    max_distance: int,
+) -> np.ndarray:
+    """Return the bucket of each distance.
+
+    Near distances have a bucket of their own, farther ones share buckets that widen
+    logarithmically up to `max_distance`. The arithmetic is float64: in float32 the quotient of
+    logarithms can land just under a whole number, which would move a boundary by one.
+
+    Args:
+        relative_position: key position minus query position, any shape; tokens.
+        bidirectional: keys to the right have half of the buckets; else they share bucket 0.
+        buckets: number of buckets.
+        max_distance: distance from which all share the last bucket; tokens.
+
+    Source: mesh ``_relative_position_bucket``.
+    """
+    distance = -relative_position.astype(np.int64)
+    offset = np.zeros_like(distance)
+    if bidirectional:
+        buckets //= 2
+        offset = np.where(distance < 0, buckets, 0)
+        distance = np.abs(distance)
+    else:
+        distance = np.maximum(distance, 0)
+    exact = buckets // 2
+    if exact == 0 or max_distance <= exact:
+        return offset + np.minimum(distance, buckets - 1)
+    octaves = np.log(np.maximum(distance, 1) / exact) / math.log(max_distance / exact)
+    # The nudge puts a distance that is an exact boundary (16, 32, 64 of the published sizes)
+    # into the farther bucket on every machine, whatever its logarithm rounds to.
+    far = exact + np.floor(octaves * (buckets - exact) + 1e-9).astype(np.int64)
+    return offset + np.where(distance < exact, distance, np.minimum(far, buckets - 1))
+
+
+class RelativeBias(SeededLayer):
+    """One learned number per head and bucket of distance, shared by all layers of a stack."""
+
+    def __init__(
+        self, *, num_heads: int, buckets: int, max_distance: int, bidirectional: bool, **place: Any
+    ) -> None:
+        super().__init__(**place)
+        self.num_heads = num_heads
+        self.buckets = buckets
+        self.max_distance = max_distance
+        self.bidirectional = bidirectional
+
+    def build(self, input_shape: Any = None) -> None:
+        """Create the table."""
+        self.table = self.weight("table", (self.num_heads, self.buckets), glorot_uniform())
+
+    def call(self, length: int) -> Tensor:
+        """Return the bias of all pairs of positions, float32, shape (heads, length, length)."""
+        positions = np.arange(length)
+        bucket_LM = relative_position_bucket(
+            positions[None, :] - positions[:, None],
+            bidirectional=self.bidirectional,
+            buckets=self.buckets,
+            max_distance=self.max_distance,
+        )
+        return ops.take(self.table, bucket_LM.astype("int32"), axis=1)
+
+
+def segment_mask(query_segments_BL: Tensor, key_segments_BM: Tensor) -> Tensor:
+    """Return float32 0 where a query may see a key and `BLOCKED` elsewhere.
+
+    Shape (batch, 1, queries, keys). Positions of padding (segment 0) see only padding.
+    """
+    same = ops.equal(query_segments_BL[:, None, :, None], key_segments_BM[:, None, None, :])
+    return ops.where(same, 0.0, BLOCKED)
+
+
+def causal_mask(length: int) -> np.ndarray:
+    """Return float32 0 where the key is not after the query; shape (queries, keys)."""
+    return np.triu(np.full((length, length), BLOCKED, np.float32), k=1)
+
+
+class Attention(SeededLayer):
+    """Multi-head attention without biases and without scaling.
+
+    Weights are matrices over all heads, `q`, `k`, `v` of (d_model, heads * d_kv) and `o` of the
+    transposed shape, as the released code stores them: the optimizer sees matrices.
+    """
+
+    def __init__(
+        self, *, d_model: int, num_heads: int, d_kv: int, dropout_rate: float, **place: Any
+    ) -> None:
+        super().__init__(**place)
+        self.d_model = d_model
+        self.num_heads = num_heads
+        self.d_kv = d_kv
+        self.dropout = Dropout(dropout_rate, **{**place, "path": f"{self.place}/dropout"})
+
+    def build(self, input_shape: Any = None) -> None:
+        """Create the matrices."""
+        inner = self.num_heads * self.d_kv
+        self.q = self.weight("q", (self.d_model, inner), normal((self.d_model * self.d_kv) ** -0.5))
+        self.k = self.weight("k", (self.d_model, inner), normal(self.d_model**-0.5))
+        self.v = self.weight("v", (self.d_model, inner), normal(self.d_model**-0.5))
+        self.o = self.weight("o", (inner, self.d_model), normal(inner**-0.5))
+
+    def call(
+        self,
+        x_BLD: Tensor,
+        bias: Tensor,
+        memory_BMD: Tensor | None = None,
+        training: bool = False,
+    ) -> Tensor:
+        """Return what each position reads.
+
+        Args:
+            x_BLD: queries, (batch, queries, features).
+            bias: float32, added to the logits; broadcasts to (batch, heads, queries, keys).
+            memory_BMD: what is read, (batch, keys, features); absent: `x_BLD` itself.
+            training: apply dropout to the weights.
+        """
+        if memory_BMD is None:
+            q_BHLK, k_BHMK, v_BHMK = self._heads(x_BLD, (self.q, self.k, self.v))
+        else:
+            (q_BHLK,) = self._heads(x_BLD, (self.q,))
+            k_BHMK, v_BHMK = self.keys_and_values(memory_BMD)
+        return self.read(q_BHLK, k_BHMK, v_BHMK, bias, training=training)
+
+    def queries_keys_values(self, x_BLD: Tensor) -> list[Tensor]:
+        """Return queries, keys and values, each of (batch, heads, positions, d_kv)."""
+        return self._heads(x_BLD, (self.q, self.k, self.v))
+
+    def queries(self, x_BLD: Tensor) -> Tensor:
+        """Return queries of (batch, heads, positions, d_kv)."""
+        return self._heads(x_BLD, (self.q,))[0]
+
+    def keys_and_values(self, memory_BMD: Tensor) -> list[Tensor]:
+        """Return keys and values, each of (batch, heads, keys, d_kv)."""
+        return self._heads(memory_BMD, (self.k, self.v))
+
+    def _heads(self, x_BLD: Tensor, weights: tuple[Any, ...]) -> list[Tensor]:
+        """Project with all `weights` in one matrix product and split by weight and head."""
+        batch, length = ops.shape(x_BLD)[:2]
+        if len(weights) == 1:
+            joined = ops.convert_to_tensor(weights[0])
+        else:
+            joined = ops.concatenate([ops.convert_to_tensor(weight) for weight in weights], axis=1)
+        shape = (batch, length, len(weights), self.num_heads, self.d_kv)
+        split = ops.reshape(matmul(x_BLD, joined), shape)
+        return ops.unstack(ops.transpose(split, (2, 0, 3, 1, 4)), len(weights), axis=0)
+
+    def read(
+        self, q_BHLK: Tensor, k_BHMK: Tensor, v_BHMK: Tensor, bias: Tensor, training: bool = False
+    ) -> Tensor:
+        """Return the weighted values after the output matrix, (batch, queries, features)."""
+        logits_BHLM = ops.matmul(q_BHLK, ops.transpose(k_BHMK, (0, 1, 3, 2)))
+        weights_BHLM = ops.softmax(ops.cast(logits_BHLM, "float32") + bias, axis=-1)
+        weights_BHLM = ops.cast(weights_BHLM, self.compute_dtype)
+        weights_BHLM = self.dropout(weights_BHLM, training=training)
+        read_BLHK = ops.transpose(ops.matmul(weights_BHLM, v_BHMK), (0, 2, 1, 3))
+        batch, length = ops.shape(read_BLHK)[:2]
+        return matmul(ops.reshape(read_BLHK, (batch, length, -1)), self.o)

@@ -1,0 +1,157 @@
+"""Greedy decoding: the likeliest next id until the end of the text (paper section 2.4).
+
+The encoder runs once. Keys and values of what is already written are kept, so each step computes
+one position. Shapes never change, so one compiled program serves all batches of a shape; it ends
+as soon as every row has ended.
+
+Shape suffixes: B rows of the batch, T steps, M positions of the encoder, D features, H heads,
+K features of a head.
+"""
+
+import functools
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import keras
+import numpy as np
+from keras import ops
+
+from t5repro.model.attention import causal_mask, segment_mask
+from t5repro.model.layers import Tensor
+from t5repro.model.transformer import T5, Block
+
+PAD_ID = 0  # what decoding starts from and what follows the end
+EOS_ID = 1
+
+_COMPILED: weakref.WeakKeyDictionary[T5, dict[int, Callable[..., Any]]] = (
+    weakref.WeakKeyDictionary()
+)
+
+
+def greedy(
+    model: T5,
+    encoder_ids: np.ndarray,
+    encoder_segments: np.ndarray | None = None,
+    *,
+    max_decode_length: int,
+) -> np.ndarray:
+    """Return the ids the model writes for each row of inputs.
+
+    Args:
+        model: the network.
+        encoder_ids: int32 (batch, inputs_length), 0 is padding.
+        encoder_segments: int32 of the same shape, 1 where there is input; absent: where an id
+            is not padding. One example a row.
+        max_decode_length: ids written at most, the end included.
+
+    Returns:
+        int32 (batch, max_decode_length); 0 after the end.
+    """
+    if encoder_segments is None:
+        encoder_segments = (encoder_ids != PAD_ID).astype(np.int32)
+    compiled = _COMPILED.setdefault(model, {})
+    if max_decode_length not in compiled:
+        compiled[max_decode_length] = _compile(
+            functools.partial(greedy_graph, model, max_decode_length=max_decode_length)
+        )
+    ids = compiled[max_decode_length](
+        ops.convert_to_tensor(encoder_ids, dtype="int32"),
+        ops.convert_to_tensor(encoder_segments, dtype="int32"),
+    )
+    return np.asarray(ops.convert_to_numpy(ids))
+
+
+def _compile(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return `function` compiled once per shape of its arguments, where the backend is TensorFlow.
+
+    The other backends run it as it is: training and prediction use TensorFlow.
+    """
+    if keras.backend.backend() == "tensorflow":
+        import tensorflow as tf
+
+        return tf.function(function, autograph=False)
+    return function
+
+
+def greedy_graph(
+    model: T5, encoder_ids_BM: Tensor, encoder_segments_BM: Tensor, *, max_decode_length: int
+) -> Tensor:
+    """Return the ids as `greedy` does, in operations of the backend."""
+    batch = encoder_ids_BM.shape[0]
+    blocks = model.decoder.blocks
+    encoded_BMD = model.encode(encoder_ids_BM, encoder_segments_BM)
+    memory = [block.cross_attention.keys_and_values(encoded_BMD) for block in blocks]
+    memory_bias = segment_mask(ops.ones((batch, 1), dtype="int32"), encoder_segments_BM)
+    bias_THT = ops.transpose(
+        model.decoder.relative_bias(length=max_decode_length) + causal_mask(max_decode_length),
+        (1, 0, 2),
+    )
+
+    def unfinished(step: Tensor, last_B: Tensor, done_B: Tensor, *_: Tensor) -> Tensor:
+        return ops.logical_and(step < max_decode_length, ops.logical_not(ops.all(done_B)))
+
+    def write_one(
+        step: Tensor, last_B: Tensor, done_B: Tensor, ids_TB: Tensor, *caches: Tensor
+    ) -> tuple[Tensor, ...]:
+        x_B1D = model.embed(last_B[:, None])
+        bias_H1T = ops.take(bias_THT, step, axis=0)[:, None, :]
+        longer: list[Tensor] = []
+        for number, block in enumerate(blocks):
+            own = caches[2 * number : 2 * number + 2]
+            x_B1D, own = _step(block, x_B1D, step, own, bias_H1T, memory[number], memory_bias)
+            longer += own
+        logits_BV = model.logits(model.decoder.norm(x_B1D))[:, 0]
+        best_B = ops.where(done_B, PAD_ID, ops.cast(ops.argmax(logits_BV, axis=-1), "int32"))
+        ids_TB = ops.scatter_update(ids_TB, step[None, None], best_B[None])
+        done_B = ops.logical_or(done_B, ops.equal(best_B, EOS_ID))
+        return step + 1, best_B, done_B, ids_TB, *longer
+
+    rows = batch * model.settings.num_heads * max_decode_length
+    empty = ops.zeros((rows, model.settings.d_kv), dtype=model.compute_dtype)
+    first = (
+        ops.convert_to_tensor(0, dtype="int32"),
+        ops.full((batch,), PAD_ID, dtype="int32"),
+        ops.zeros((batch,), dtype="bool"),
+        ops.full((max_decode_length, batch), PAD_ID, dtype="int32"),
+        *[empty] * (2 * len(blocks)),
+    )
+    return ops.transpose(ops.while_loop(unfinished, write_one, first)[3])
+
+
+def _step(
+    block: Block,
+    x_B1D: Tensor,
+    step: Tensor,
+    caches: tuple[Tensor, ...],
+    bias_H1T: Tensor,
+    memory: list[Tensor],
+    memory_bias: Tensor,
+) -> tuple[Tensor, tuple[Tensor, ...]]:
+    """Run one block on one position; return its output and the longer caches."""
+    attention = block.self_attention
+    query, *new = attention.queries_keys_values(block.self_attention_norm(x_B1D))
+    longer = tuple(_write(cache, item, step) for cache, item in zip(caches, new, strict=True))
+    shape = (*query.shape[:2], -1, query.shape[3])
+    keys_BHTK, values_BHTK = (ops.reshape(cache, shape) for cache in longer)
+    x_B1D = x_B1D + attention.read(query, keys_BHTK, values_BHTK, bias_H1T)
+    query = block.cross_attention.queries(block.cross_attention_norm(x_B1D))
+    memory_keys_BHMK, memory_values_BHMK = memory
+    x_B1D = x_B1D + block.cross_attention.read(
+        query, memory_keys_BHMK, memory_values_BHMK, memory_bias
+    )
+    return block.think(x_B1D), longer
+
+
+def _write(cache: Tensor, new_BH1K: Tensor, step: Tensor) -> Tensor:
+    """Put one position's keys or values into a cache, in place where the backend can.
+
+    Args:
+        cache: (batch * heads * steps, d_kv).
+        new_BH1K: what to write.
+        step: where.
+    """
+    rows = new_BH1K.shape[0] * new_BH1K.shape[1]
+    steps = cache.shape[0] // rows
+    places = ops.arange(rows, dtype="int32") * steps + step
+    return ops.scatter_update(cache, places[:, None], ops.reshape(new_BH1K, (rows, -1)))

@@ -1,0 +1,161 @@
+"""The device a run file asks for, set up so that a CPU gives the same bytes every time.
+
+`prepare` must run before the first TensorFlow operation of the process; import Keras after it.
+
+What decides the bytes of a result on a CPU: the instruction set of oneDNN (fixed to AVX2, which
+every x86-64 server has), the number of threads inside one operation (a setting), and operations
+that add in no fixed order (switched to their ordered forms).
+"""
+
+import contextlib
+import dataclasses
+import os
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from t5repro.config.schema import DevicesSettings
+from t5repro.errors import DeviceError
+
+QUIET = "TF_CPP_MIN_LOG_LEVEL"
+ONEDNN = "TF_ENABLE_ONEDNN_OPTS"
+ENVIRONMENT = {
+    QUIET: "2",
+    ONEDNN: "1",
+    "KERAS_BACKEND": "tensorflow",
+    "ONEDNN_MAX_CPU_ISA": "AVX2",
+}
+INTER_OP_THREADS = 2  # operations that run side by side; does not change results
+
+
+@dataclasses.dataclass(frozen=True)
+class Devices:
+    """Where the model lives.
+
+    Attributes:
+        kind: the setting's word.
+        names: devices that compute, as TensorFlow calls them.
+        strategy: `tf.distribute` strategy, absent on a single device.
+    """
+
+    kind: str
+    names: tuple[str, ...]
+    strategy: Any = None
+
+    def scope(self) -> contextlib.AbstractContextManager[Any]:
+        """Return the context in which model and optimizer are created."""
+        return contextlib.nullcontext() if self.strategy is None else self.strategy.scope()
+
+
+def prepare(settings: DevicesSettings) -> Devices:
+    """Set TensorFlow up and return the devices.
+
+    Raises:
+        DeviceError: the device is not here, or TensorFlow already runs with other threads.
+    """
+    set_environment(settings)
+    import tensorflow as tf
+
+    tf.get_logger().setLevel("ERROR")
+    _set_threads(tf, settings.intra_op_threads)
+    return _FOUND_BY[settings.kind](tf, settings)
+
+
+def set_environment(settings: DevicesSettings) -> None:
+    """Set what TensorFlow, oneDNN and Keras read from the environment when they start.
+
+    Raises:
+        DeviceError: TensorFlow is imported already, in a way that would crash.
+    """
+    wanted = dict(ENVIRONMENT)
+    if settings.kind == "cpu":
+        # Without a GPU driver TensorFlow reports an error, which is none when a CPU is asked for.
+        wanted[QUIET] = "3"
+    if settings.precision == "bfloat16":
+        # oneDNN's bfloat16 kernels end in a segmentation fault below AVX-512.
+        wanted[ONEDNN] = "0"
+        if "tensorflow" in sys.modules and os.environ.get(ONEDNN) != "0":
+            raise DeviceError(
+                "devices.precision is 'bfloat16' and TensorFlow already runs with oneDNN, which "
+                f"can crash; set {ONEDNN}=0 before TensorFlow is imported"
+            )
+    # How much TensorFlow says changes no result: a user may have asked for more.
+    os.environ.setdefault(QUIET, wanted.pop(QUIET))
+    os.environ.update(wanted)
+
+
+def _set_threads(tf: Any, intra_op_threads: int) -> None:
+    threading = tf.config.threading
+    wanted = (intra_op_threads, INTER_OP_THREADS)
+    found = (
+        threading.get_intra_op_parallelism_threads(),
+        threading.get_inter_op_parallelism_threads(),
+    )
+    if found == wanted:
+        return
+    try:
+        threading.set_intra_op_parallelism_threads(intra_op_threads)
+        threading.set_inter_op_parallelism_threads(INTER_OP_THREADS)
+    except RuntimeError as error:
+        raise DeviceError(
+            f"TensorFlow already runs with {found[0]} threads inside an operation (0: all cores); "
+            f"devices.intra_op_threads asks for {intra_op_threads}; call prepare() before the "
+            "first operation of the process"
+        ) from error
+
+
+def _cpu(tf: Any, settings: DevicesSettings) -> Devices:
+    # A GPU that is there stays unused: results would depend on it.
+    with contextlib.suppress(RuntimeError):  # devices are fixed once TensorFlow has used one
+        tf.config.set_visible_devices([], "GPU")
+    tf.config.experimental.enable_op_determinism()
+    return Devices("cpu", ("CPU:0",))
+
+
+def _gpu(tf: Any, settings: DevicesSettings) -> Devices:
+    names = _logical(tf, "GPU")
+    if not names:
+        raise DeviceError(
+            f"devices.kind is 'gpu' but TensorFlow sees no GPU; it sees {_logical(tf, 'CPU')}; "
+            "install the gpu extra and the driver, or set devices.kind to 'cpu'"
+        )
+    return Devices("gpu", names[:1])
+
+
+def _mirrored(tf: Any, settings: DevicesSettings) -> Devices:
+    names = _logical(tf, "GPU") or _logical(tf, "CPU")
+    if len(names) < 2:
+        raise DeviceError(
+            f"devices.kind is 'mirrored', which needs 2 or more GPUs; TensorFlow sees {names}; "
+            "set devices.kind to 'gpu' or 'cpu'"
+        )
+    if names[0].startswith("CPU"):
+        tf.config.experimental.enable_op_determinism()
+    return Devices("mirrored", names, tf.distribute.MirroredStrategy(list(names)))
+
+
+def _tpu(tf: Any, settings: DevicesSettings) -> Devices:
+    try:
+        resolver = tf.distribute.cluster_resolver.TPUClusterResolver(tpu=settings.tpu)
+        tf.config.experimental_connect_to_cluster(resolver)
+        tf.tpu.experimental.initialize_tpu_system(resolver)
+    except (ValueError, OSError, tf.errors.OpError) as error:
+        raise DeviceError(
+            f"devices.kind is 'tpu' but no TPU answers at devices.tpu {settings.tpu!r} ({error}); "
+            f"TensorFlow sees {_logical(tf, 'CPU') + _logical(tf, 'GPU')}; run on a TPU VM with "
+            "the tpu extra, or set devices.kind to 'cpu' or 'gpu'"
+        ) from error
+    return Devices("tpu", _logical(tf, "TPU"), tf.distribute.TPUStrategy(resolver))
+
+
+def _logical(tf: Any, kind: str) -> tuple[str, ...]:
+    names = (item.name for item in tf.config.list_logical_devices(kind))
+    return tuple(name.removeprefix("/device:") for name in names)
+
+
+_FOUND_BY: dict[str, Callable[[Any, DevicesSettings], Devices]] = {
+    "cpu": _cpu,
+    "gpu": _gpu,
+    "mirrored": _mirrored,
+    "tpu": _tpu,
+}

@@ -1,0 +1,215 @@
+"""The pieces every block is made of: initial values, RMS norm, dropout, feed-forward.
+
+Paper section 2.1; constants from the released code. All arithmetic is `keras.ops`, so the layers
+run on every Keras backend.
+
+Shape suffixes: B rows of the batch, L positions, D features of the residual stream, F features
+inside the feed-forward layer.
+"""
+
+from collections.abc import Callable
+from typing import Any, Literal
+
+import keras
+import numpy as np
+from keras import ops
+
+from t5repro.randomness import single_seed, stream
+
+Tensor = Any  # Keras has no one tensor type
+Draw = Callable[[np.random.Generator, tuple[int, ...]], np.ndarray]
+
+TRUNCATION = 2.0  # standard deviations; what is beyond is drawn again, the rest is not re-scaled
+
+
+class Initial(keras.initializers.Initializer):
+    """Initial values that are a function of the run's seed and of the weight's name alone.
+
+    NumPy draws them, so a CPU, a GPU and a TPU start from the same weights.
+
+    Args:
+        draw: takes a generator and a shape, returns float64 or float32 values.
+        seed: the run's seed.
+        name: path of the weight in the model.
+    """
+
+    def __init__(self, draw: Draw, seed: int, name: str) -> None:
+        self._draw = draw
+        self._seed = seed
+        self._name = name
+
+    def __call__(self, shape: tuple[int, ...], dtype: str | None = None) -> Tensor:
+        """Return the values."""
+        values = self._draw(stream(self._seed, "weights", self._name), tuple(shape))
+        return ops.convert_to_tensor(values.astype("float32"), dtype=dtype)
+
+
+def normal(deviation: float) -> Draw:
+    """Draw from N(0, deviation^2)."""
+
+    def draw(generator: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+        return generator.standard_normal(shape, dtype=np.float32) * np.float32(deviation)
+
+    return draw
+
+
+def truncated_normal(deviation: float) -> Draw:
+    """Draw from N(0, deviation^2), again where a value is beyond `TRUNCATION` deviations.
+
+    The variance that truncation takes away is not given back, as in TensorFlow's
+    ``truncated_normal``, which the released code calls.
+    """
+
+    def draw(generator: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+        values = generator.standard_normal(shape, dtype=np.float32).reshape(-1)
+        outside = np.flatnonzero(np.abs(values) > TRUNCATION)
+        while outside.size:
+            values[outside] = generator.standard_normal(outside.size, dtype=np.float32)
+            outside = outside[np.abs(values[outside]) > TRUNCATION]
+        return values.reshape(shape) * np.float32(deviation)
+
+    return draw
+
+
+def glorot_uniform() -> Draw:
+    """Draw uniformly within sqrt(6 / (rows + columns)), TensorFlow's default for a matrix."""
+
+    def draw(generator: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+        limit = np.float32(np.sqrt(6.0 / sum(shape)))
+        return (generator.random(shape, dtype=np.float32) * 2 - 1) * limit
+
+    return draw
+
+
+def ones() -> Draw:
+    """Return ones."""
+    return lambda _, shape: np.ones(shape, np.float32)
+
+
+class SeededLayer(keras.layers.Layer):
+    """A layer whose weights and noise come from the run's seed and its own path.
+
+    Args:
+        seed: the run's seed.
+        path: place in the model, such as ``encoder/block_0/feed_forward``; the last part names
+            the layer.
+    """
+
+    def __init__(self, *, seed: int, path: str, dtype: Any) -> None:
+        # Arrays are cast where they are used: position biases stay float32 under bfloat16.
+        super().__init__(name=path.rsplit("/", 1)[-1], dtype=dtype, autocast=False)
+        self.seed = seed
+        self.place = path
+
+    def weight(self, name: str, shape: tuple[int, ...], draw: Draw) -> Any:
+        """Create the trainable weight `name`; `build` of the layer calls this."""
+        initial = Initial(draw, self.seed, f"{self.place}/{name}")
+        return self.add_weight(name=name, shape=shape, initializer=initial, autocast=False)
+
+
+def matmul(x: Tensor, weight: Tensor) -> Tensor:
+    """Multiply the last axis of `x` with a matrix.
+
+    Folding the leading axes first makes it one matrix product, and its gradient too; a product
+    of a three-axis array would be taken row by row.
+    """
+    shape = ops.shape(x)
+    flat = ops.matmul(ops.reshape(x, (-1, shape[-1])), ops.cast(weight, x.dtype))
+    return ops.reshape(flat, (*shape[:-1], weight.shape[-1]))
+
+
+class RMSNorm(SeededLayer):
+    """Scale each position to mean square 1, then each feature by a weight.
+
+    Statistics are float32 under every precision.
+
+    Source: paper section 2.1; mesh ``layer_norm`` / T5 ``T5LayerNorm``: no mean, no bias.
+    """
+
+    def __init__(self, features: int, *, epsilon: float, **place: Any) -> None:
+        super().__init__(**place)
+        self.features = features
+        self.epsilon = epsilon
+
+    def build(self, input_shape: Any = None) -> None:
+        """Create the scale."""
+        self.scale = self.weight("scale", (self.features,), ones())
+
+    def call(self, x_BLD: Tensor) -> Tensor:
+        """Return the normalised array, shape (batch, length, features)."""
+        x = ops.cast(x_BLD, "float32")
+        mean_square = ops.mean(ops.square(x), axis=-1, keepdims=True)
+        normal = x * ops.rsqrt(mean_square + self.epsilon)
+        return ops.cast(normal * self.scale, self.compute_dtype)
+
+
+class Dropout(SeededLayer):
+    """Drop features of a row, the same ones at all its positions.
+
+    The noise has one value per row and feature instead of one per position, as in the released
+    code; it also makes the noise almost free.
+
+    Source: mesh ``Unitransformer`` with ``dropout_broadcast_dims`` = length.
+    """
+
+    LENGTH_AXIS = -2  # of (batch, length, features) and of (batch, heads, queries, keys)
+
+    def __init__(self, rate: float, **place: Any) -> None:
+        super().__init__(**place)
+        self.rate = rate
+        if rate > 0:
+            noise_seed = single_seed(self.seed, "dropout", self.place)
+            self.noise = keras.random.SeedGenerator(noise_seed, name="noise")
+        self.built = True
+
+    def call(self, x: Tensor, training: bool = False) -> Tensor:
+        """Return `x`, in training with dropped features and the kept ones scaled up."""
+        if not training or self.rate == 0:
+            return x
+        shape = list(ops.shape(x))
+        shape[self.LENGTH_AXIS] = 1
+        uniform = keras.random.uniform(shape, seed=self.noise, dtype="float32")
+        keep = ops.cast(uniform >= self.rate, x.dtype)
+        return x * (keep * (1.0 / (1.0 - self.rate)))
+
+
+class FeedForward(SeededLayer):
+    """Two matrices with an activation between; `gated_gelu` has a third as a gate.
+
+    Source: paper section 2.1; T5 1.1 ``DenseGatedGeluDense`` with the tanh approximation.
+    """
+
+    def __init__(
+        self,
+        *,
+        d_model: int,
+        d_ff: int,
+        activation: Literal["relu", "gated_gelu"],
+        dropout_rate: float,
+        **place: Any,
+    ) -> None:
+        super().__init__(**place)
+        self.d_model = d_model
+        self.d_ff = d_ff
+        self.activation = activation
+        self.dropout = Dropout(dropout_rate, **{**place, "path": f"{self.place}/dropout"})
+
+    def build(self, input_shape: Any = None) -> None:
+        """Create the matrices."""
+        inward = truncated_normal(self.d_model**-0.5)
+        shape = (self.d_model, self.d_ff)
+        if self.activation == "gated_gelu":
+            self.wi_0 = self.weight("wi_0", shape, inward)
+            self.wi_1 = self.weight("wi_1", shape, inward)
+        else:
+            self.wi = self.weight("wi", shape, inward)
+        self.wo = self.weight("wo", shape[::-1], truncated_normal(self.d_ff**-0.5))
+
+    def call(self, x_BLD: Tensor, training: bool = False) -> Tensor:
+        """Return an array of the shape of the input, (batch, length, features)."""
+        if self.activation == "gated_gelu":
+            gate_BLF = ops.gelu(matmul(x_BLD, self.wi_0), approximate=True)
+            hidden_BLF = gate_BLF * matmul(x_BLD, self.wi_1)
+        else:
+            hidden_BLF = ops.relu(matmul(x_BLD, self.wi))
+        return matmul(self.dropout(hidden_BLF, training=training), self.wo)

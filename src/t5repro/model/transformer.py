@@ -1,0 +1,280 @@
+"""The encoder-decoder Transformer of T5 (paper section 2.1), on packed rows.
+
+A row may hold several examples; segment ids keep them apart in every mask. Weights are
+functions of the run's seed. To add a variant, add its switch to `ModelSettings` and its block
+here; published shapes are data in `sizes.py`.
+
+Shape suffixes: B rows of the batch, L positions, M positions of the encoder, D features of the
+residual stream, H heads, V ids.
+"""
+
+from typing import Any
+
+import keras
+from keras import ops
+
+from t5repro.config.schema import ModelSettings
+from t5repro.model.attention import (
+    Attention,
+    RelativeBias,
+    causal_mask,
+    segment_mask,
+)
+from t5repro.model.layers import (
+    Dropout,
+    FeedForward,
+    Initial,
+    RMSNorm,
+    SeededLayer,
+    Tensor,
+    matmul,
+    normal,
+    truncated_normal,
+)
+
+PRECISIONS = {"float32": "float32", "bfloat16": "mixed_bfloat16"}
+
+
+class Block(SeededLayer):
+    """Self-attention, in a decoder cross-attention, and feed-forward, each added to its input.
+
+    Each sub-layer is ``x + dropout(sub(norm(x)))``.
+    """
+
+    def __init__(
+        self, model: ModelSettings, *, is_decoder: bool, dropout_rate: float, **place: Any
+    ) -> None:
+        super().__init__(**place)
+        self.is_decoder = is_decoder
+
+        def inside(name: str) -> dict[str, Any]:
+            return {**place, "path": f"{self.place}/{name}"}
+
+        def norm(name: str) -> RMSNorm:
+            return RMSNorm(model.d_model, epsilon=model.norm_epsilon, **inside(name))
+
+        def attention(name: str) -> Attention:
+            return Attention(
+                d_model=model.d_model,
+                num_heads=model.num_heads,
+                d_kv=model.d_kv,
+                dropout_rate=dropout_rate,
+                **inside(name),
+            )
+
+        self.self_attention_norm = norm("self_attention_norm")
+        self.self_attention = attention("self_attention")
+        self.self_attention_dropout = Dropout(dropout_rate, **inside("self_attention_dropout"))
+        if is_decoder:
+            self.cross_attention_norm = norm("cross_attention_norm")
+            self.cross_attention = attention("cross_attention")
+            self.cross_attention_dropout = Dropout(
+                dropout_rate, **inside("cross_attention_dropout")
+            )
+        self.feed_forward_norm = norm("feed_forward_norm")
+        self.feed_forward = FeedForward(
+            d_model=model.d_model,
+            d_ff=model.d_ff,
+            activation=model.feed_forward,
+            dropout_rate=dropout_rate,
+            **inside("feed_forward"),
+        )
+        self.feed_forward_dropout = Dropout(dropout_rate, **inside("feed_forward_dropout"))
+
+    def build(self, input_shape: Any = None) -> None:
+        """Create the weights of the sub-layers."""
+        self.self_attention_norm.build()
+        self.self_attention.build()
+        if self.is_decoder:
+            self.cross_attention_norm.build()
+            self.cross_attention.build()
+        self.feed_forward_norm.build()
+        self.feed_forward.build()
+
+    def call(
+        self,
+        x_BLD: Tensor,
+        bias_BHLL: Tensor,
+        memory_BMD: Tensor | None = None,
+        memory_bias_BHLM: Tensor | None = None,
+        training: bool = False,
+    ) -> Tensor:
+        """Return the residual stream after the block, (batch, length, features)."""
+        read_BLD = self.self_attention(
+            self.self_attention_norm(x_BLD), bias_BHLL, training=training
+        )
+        x_BLD = x_BLD + self.self_attention_dropout(read_BLD, training=training)
+        if self.is_decoder:
+            read_BLD = self.cross_attention(
+                self.cross_attention_norm(x_BLD), memory_bias_BHLM, memory_BMD, training=training
+            )
+            x_BLD = x_BLD + self.cross_attention_dropout(read_BLD, training=training)
+        return self.think(x_BLD, training=training)
+
+    def think(self, x_BLD: Tensor, training: bool = False) -> Tensor:
+        """Return the residual stream after the feed-forward sub-layer."""
+        thought_BLD = self.feed_forward(self.feed_forward_norm(x_BLD), training=training)
+        return x_BLD + self.feed_forward_dropout(thought_BLD, training=training)
+
+
+class Stack(SeededLayer):
+    """The encoder or the decoder: dropout, blocks, a last norm, dropout."""
+
+    def __init__(
+        self, model: ModelSettings, *, is_decoder: bool, dropout_rate: float, **place: Any
+    ) -> None:
+        super().__init__(**place)
+        self.is_decoder = is_decoder
+        layers = model.num_decoder_layers if is_decoder else model.num_encoder_layers
+
+        def inside(name: str) -> dict[str, Any]:
+            return {**place, "path": f"{self.place}/{name}"}
+
+        self.relative_bias = RelativeBias(
+            num_heads=model.num_heads,
+            buckets=model.relative_position_buckets,
+            max_distance=model.relative_position_max_distance,
+            bidirectional=not is_decoder,
+            **inside("relative_bias"),
+        )
+        self.blocks = [
+            Block(
+                model, is_decoder=is_decoder, dropout_rate=dropout_rate, **inside(f"block_{number}")
+            )
+            for number in range(layers)
+        ]
+        self.norm = RMSNorm(model.d_model, epsilon=model.norm_epsilon, **inside("norm"))
+        self.first_dropout = Dropout(dropout_rate, **inside("first_dropout"))
+        self.last_dropout = Dropout(dropout_rate, **inside("last_dropout"))
+
+    def build(self, input_shape: Any = None) -> None:
+        """Create the weights of the blocks."""
+        self.relative_bias.build()
+        for block in self.blocks:
+            block.build()
+        self.norm.build()
+
+    def self_bias(self, segments_BL: Tensor) -> Tensor:
+        """Return position bias and masks of the stack's self-attention as one array.
+
+        It is the same for all layers: float32, (batch, heads, length, length).
+        """
+        length = segments_BL.shape[1]
+        bias_BHLL = self.relative_bias(length=length) + segment_mask(segments_BL, segments_BL)
+        return bias_BHLL + causal_mask(length) if self.is_decoder else bias_BHLL
+
+    def call(
+        self,
+        x_BLD: Tensor,
+        segments_BL: Tensor,
+        memory_BMD: Tensor | None = None,
+        memory_segments_BM: Tensor | None = None,
+        training: bool = False,
+    ) -> Tensor:
+        """Return the stack's output.
+
+        Args:
+            x_BLD: embedded ids, (batch, length, features).
+            segments_BL: number of the example at each position, 0 for padding.
+            memory_BMD: what the encoder returned; for a decoder.
+            memory_segments_BM: segments of the encoder's row; for a decoder.
+            training: apply dropout.
+        """
+        bias_BHLL = self.self_bias(segments_BL)
+        memory_bias_BHLM = None
+        if self.is_decoder:
+            memory_bias_BHLM = segment_mask(segments_BL, memory_segments_BM)
+        x_BLD = self.first_dropout(x_BLD, training=training)
+        for block in self.blocks:
+            x_BLD = block(x_BLD, bias_BHLL, memory_BMD, memory_bias_BHLM, training=training)
+        return self.last_dropout(self.norm(x_BLD), training=training)
+
+
+class T5(keras.Model):
+    """The text-to-text Transformer.
+
+    Args:
+        model: shape of the network.
+        embedding_rows: rows of the embedding; ids in use rounded up to a multiple of 128.
+        dropout_rate: share of features dropped in training.
+        seed: the run's seed; weights and noise follow from it.
+        dtype: precision of activations, ``float32`` or ``bfloat16``; weights are float32.
+
+    Calling it takes a mapping of int32 arrays ``encoder_ids`` and ``encoder_segments`` of shape
+    (batch, inputs_length), ``decoder_ids`` and ``decoder_segments`` of (batch, targets_length),
+    and returns float32 logits of (batch, targets_length, embedding_rows). Segments number the
+    examples of a row from 1; 0 is padding.
+    """
+
+    def __init__(
+        self,
+        model: ModelSettings,
+        *,
+        embedding_rows: int,
+        dropout_rate: float,
+        seed: int,
+        dtype: str = "float32",
+    ) -> None:
+        super().__init__(name="t5", dtype=PRECISIONS[dtype], autocast=False)
+        self.settings = model
+        self.embedding_rows = embedding_rows
+        self.run_seed = seed
+        stack: dict[str, Any] = {
+            "dropout_rate": dropout_rate,
+            "seed": seed,
+            "dtype": PRECISIONS[dtype],
+        }
+        self.encoder = Stack(model, is_decoder=False, path="encoder", **stack)
+        self.decoder = Stack(model, is_decoder=True, path="decoder", **stack)
+        self.build(None)
+
+    def build(self, input_shape: Any) -> None:
+        """Create all weights."""
+        shape = (self.embedding_rows, self.settings.d_model)
+        self.embedding = self._weight("embedding", shape, normal(1.0))
+        if not self.settings.tie_embeddings:
+            draw = truncated_normal(self.settings.d_model**-0.5)
+            self.output_matrix = self._weight("output_matrix", shape[::-1], draw)
+        self.encoder.build()
+        self.decoder.build()
+        self.built = True
+
+    def _weight(self, name: str, shape: tuple[int, int], draw: Any) -> Any:
+        initial = Initial(draw, self.run_seed, name)
+        return self.add_weight(name=name, shape=shape, initializer=initial, autocast=False)
+
+    def call(self, features: dict[str, Tensor], training: bool = False) -> Tensor:
+        """Return the logits of the next id at each position of the decoder."""
+        # Keras traces a model under a strategy with the mean of all replicas' ids first: floats.
+        features = {name: ops.cast(value, "int32") for name, value in features.items()}
+        encoded_BMD = self.encode(
+            features["encoder_ids"], features["encoder_segments"], training=training
+        )
+        decoded_BLD = self.decoder(
+            self.embed(features["decoder_ids"]),
+            features["decoder_segments"],
+            encoded_BMD,
+            features["encoder_segments"],
+            training=training,
+        )
+        return self.logits(decoded_BLD)
+
+    def embed(self, ids_BL: Tensor) -> Tensor:
+        """Return the rows of the embedding, (batch, length, features); not scaled."""
+        return ops.cast(ops.take(self.embedding, ids_BL, axis=0), self.compute_dtype)
+
+    def encode(self, ids_BM: Tensor, segments_BM: Tensor, training: bool = False) -> Tensor:
+        """Return what the decoder reads, (batch, inputs_length, features)."""
+        return self.encoder(self.embed(ids_BM), segments_BM, training=training)
+
+    def logits(self, decoded_BLD: Tensor) -> Tensor:
+        """Return float32 logits over all rows of the embedding.
+
+        With a shared matrix the decoder's output is scaled by d_model^-0.5 first.
+        """
+        if self.settings.tie_embeddings:
+            scaled_BLD = decoded_BLD * self.settings.d_model**-0.5
+            logits_BLV = matmul(scaled_BLD, ops.transpose(self.embedding))
+        else:
+            logits_BLV = matmul(decoded_BLD, self.output_matrix)
+        return ops.cast(logits_BLV, "float32")

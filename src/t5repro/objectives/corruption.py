@@ -1,0 +1,167 @@
+"""What becomes of tokens and noise mask: inputs and targets (paper section 3.3, table 3).
+
+An objective of the paper is a mask and two of these functions, one for the inputs and one for the
+targets. All take padded tokens ``(segments, max_tokens)``; those that change the length return
+which places are kept, and `flatten` takes these out.
+"""
+
+from typing import NamedTuple
+
+import tensorflow as tf
+
+from t5repro.objectives.masks import PHILOX
+
+FIRST_PIECE = 3  # ids below are padding, end mark and unknown
+RANDOM_SHARE = 0.1  # of the noise tokens of the BERT-style objective
+
+
+class Corrupted(NamedTuple):
+    """Segments after corruption, before those places are dropped that are not kept.
+
+    Attributes:
+        ids: int32 ``(segments, max_tokens)``.
+        kept: bool of the same shape, False where a token is dropped or the segment has ended.
+    """
+
+    ids: tf.Tensor
+    kept: tf.Tensor
+
+
+def spans_to_unique_sentinels(
+    tokens: tf.Tensor, mask: tf.Tensor, valid: tf.Tensor, *, total_ids: int
+) -> Corrupted:
+    """Replace the i-th run of noise by the sentinel `total_ids` - 1 - i.
+
+    Used with the noise mask it makes the inputs, with its complement the targets. Nothing keeps
+    the numbers within the vocabulary's sentinels; `sentinel_overflow` counts what goes past them.
+
+    Args:
+        tokens: int32 ``(segments, max_tokens)``.
+        mask: True for what is replaced.
+        valid: True up to the end of each segment.
+        total_ids: pieces and sentinels of the vocabulary.
+
+    Source: released code, ``noise_span_to_unique_sentinel``.
+    """
+    mask = tf.logical_and(mask, valid)
+    starts = _run_starts(mask)
+    sentinels = total_ids - tf.cumsum(tf.cast(starts, tf.int32), axis=1)
+    kept = tf.logical_and(valid, tf.logical_or(starts, tf.logical_not(mask)))
+    return Corrupted(tf.where(starts, sentinels, tokens), kept)
+
+
+def with_final_sentinel(
+    targets: Corrupted, mask: tf.Tensor, valid: tf.Tensor, *, total_ids: int
+) -> Corrupted:
+    """Close targets whose segment ends in noise with one more sentinel, as figure 2 shows.
+
+    Args:
+        targets: what `spans_to_unique_sentinels` made of the complement of the noise.
+        mask: True for noise.
+        valid: True up to the end of each segment.
+        total_ids: pieces and sentinels of the vocabulary.
+
+    Source: paper section 3.1.4; the released code leaves this sentinel out.
+    """
+    kept_tokens = tf.logical_and(valid, tf.logical_not(mask))
+    runs = tf.reduce_sum(tf.cast(_run_starts(kept_tokens), tf.int32), axis=1, keepdims=True)
+    last = tf.logical_and(valid, tf.logical_not(tf.pad(valid[:, 1:], [[0, 0], [0, 1]])))
+    open_end = tf.reduce_any(tf.logical_and(mask, last), axis=1, keepdims=True)
+    return Corrupted(
+        tf.concat([targets.ids, total_ids - 1 - runs], axis=1),
+        tf.concat([targets.kept, open_end], axis=1),
+    )
+
+
+def noise_to_one_sentinel(
+    tokens: tf.Tensor, mask: tf.Tensor, valid: tf.Tensor, *, total_ids: int
+) -> Corrupted:
+    """Replace every noise token by the first sentinel (MASS-style).
+
+    Source: released code, ``noise_token_to_sentinel``.
+    """
+    return Corrupted(tf.where(mask, total_ids - 1, tokens), valid)
+
+
+def noise_to_random_token_or_sentinel(
+    tokens: tf.Tensor, mask: tf.Tensor, valid: tf.Tensor, *, total_ids: int, seed: tf.Tensor
+) -> Corrupted:
+    """Replace a tenth of the noise tokens by random ones, the rest by one sentinel (BERT-style).
+
+    Source: released code, ``noise_token_to_random_token_or_sentinel``.
+    """
+    seeds = tf.random.split(seed, 2, alg=PHILOX)
+    shape = tf.shape(tokens)
+    chance = tf.random.stateless_uniform(shape, seeds[0], alg=PHILOX)
+    random = tf.random.stateless_uniform(
+        shape, seeds[1], FIRST_PIECE, total_ids, dtype=tf.int32, alg=PHILOX
+    )
+    replaced = tf.where(chance < RANDOM_SHARE, random, total_ids - 1)
+    return Corrupted(tf.where(mask, replaced, tokens), valid)
+
+
+def drop_noise(tokens: tf.Tensor, mask: tf.Tensor, valid: tf.Tensor) -> Corrupted:
+    """Leave noise tokens out, without a trace; with the complement, keep noise alone.
+
+    Source: released code, ``drop_noise_tokens`` and ``drop_nonnoise_tokens``.
+    """
+    return Corrupted(tokens, tf.logical_and(valid, tf.logical_not(mask)))
+
+
+def permute_noise(
+    tokens: tf.Tensor, mask: tf.Tensor, valid: tf.Tensor, *, seed: tf.Tensor
+) -> Corrupted:
+    """Put the noise tokens of each segment in random order (deshuffling, when all are noise).
+
+    Source: released code, ``permute_noise_tokens``.
+    """
+    mask = tf.logical_and(mask, valid)
+    draws = tf.random.stateless_uniform(tf.shape(tokens), seed, alg=PHILOX)
+    order = tf.argsort(tf.where(mask, draws, 2.0), axis=1, stable=True)
+    rank = tf.cumsum(tf.cast(mask, tf.int32), axis=1, exclusive=True)
+    rank = tf.minimum(rank, tf.shape(tokens)[1] - 1)
+    moved = tf.gather(tokens, tf.gather(order, rank, batch_dims=1), batch_dims=1)
+    return Corrupted(tf.where(mask, moved, tokens), valid)
+
+
+def sentinel_overflow(mask: tf.Tensor, valid: tf.Tensor, *, extra_ids: int) -> tf.Tensor:
+    """Return how many runs of each segment have no sentinel left, int32 ``(segments,)``."""
+    starts = _run_starts(tf.logical_and(mask, valid))
+    return tf.maximum(tf.reduce_sum(tf.cast(starts, tf.int32), axis=1) - extra_ids, 0)
+
+
+def _run_starts(mask: tf.Tensor) -> tf.Tensor:
+    before = tf.pad(mask[:, :-1], [[0, 0], [1, 0]])
+    return tf.logical_and(mask, tf.logical_not(before))
+
+
+class Segments(NamedTuple):
+    """Segments of many lengths, one after another.
+
+    Attributes:
+        ids: int32 ``(tokens of all segments,)``.
+        lengths: int32 ``(segments,)``.
+        cut: how many tokens did not fit, int32 ``(segments,)``.
+    """
+
+    ids: tf.Tensor
+    lengths: tf.Tensor
+    cut: tf.Tensor
+
+
+def flatten(corrupted: Corrupted, *, limits: tf.Tensor, eos_id: int) -> Segments:
+    """Drop what is not kept, cut each segment to its limit and end it with the end mark.
+
+    Args:
+        corrupted: segments.
+        limits: most tokens of each segment, end mark included, int32 ``(segments,)``.
+        eos_id: the end mark.
+
+    Source: released code, ``append_eos_after_trim``.
+    """
+    places = tf.cumsum(tf.cast(corrupted.kept, tf.int32), axis=1)
+    fits = tf.logical_and(corrupted.kept, places < limits[:, tf.newaxis])
+    ids = tf.pad(corrupted.ids, [[0, 0], [0, 1]], constant_values=eos_id)
+    kept = tf.pad(fits, [[0, 0], [0, 1]], constant_values=True)
+    lengths = tf.reduce_sum(tf.cast(kept, tf.int32), axis=1)
+    return Segments(tf.boolean_mask(ids, kept), lengths, places[:, -1] + 1 - lengths)

@@ -1,0 +1,1 @@
+"""Training: devices, loss, optimizer, and the loop around `keras.Model.fit`."""

@@ -1,0 +1,363 @@
+"""Pre-training and fine-tuning: `keras.Model.fit`, resumed where an earlier try stopped.
+
+A training is a function of its settings, its inputs and the seed. What is needed to go on after
+an interruption is in the work folder: weights, optimizer, step, dropout noise and the unfinished
+row of the history, so a training that was interrupted ends with the same bytes as one that was
+not. Batches are functions of the step, so nothing is read twice or skipped.
+
+Modules that import Keras are imported inside functions, after `devices.prepare`: TensorFlow reads
+its environment when it starts.
+"""
+
+import dataclasses
+import functools
+import hashlib
+import json
+import sys
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from t5repro.config.schema import DevicesSettings, ModelSettings, TrainingSettings, VocabSettings
+from t5repro.config.stages import FinetuneStage, PretrainStage
+from t5repro.errors import ArtifactError
+from t5repro.files import describe_file, write_manifest, write_text
+from t5repro.progress import Progress
+from t5repro.randomness import single_seed
+from t5repro.train.devices import Devices, prepare
+
+if TYPE_CHECKING:
+    from t5repro.train.callbacks import History, StateFiles
+
+WEIGHTS = "weights.safetensors"
+OPTIMIZER = "optimizer.safetensors"
+HISTORY = "history.csv"
+REPLICA_STRIDE = 1_000_003  # between the noise seeds of replicas; a prime
+
+
+@dataclasses.dataclass(frozen=True)
+class Training:
+    """One training, and where its files are.
+
+    Attributes:
+        rule: the stage, ``pretrain`` or ``finetune``.
+        settings: all settings of the stage, for its record.
+        plan: steps, batch, learning rate and so on.
+        model: shape of the network.
+        vocab: for the rows of the embedding.
+        devices: where it runs.
+        seed: seed of this stage's weights and noise.
+        start: folder of the weights and optimizer to go on from; absent: fresh weights.
+        inputs: files that decide the result.
+        identity: small files that change whenever an input does, such as its manifest.
+        batches: takes the first step and the number of steps, returns the batches.
+        counters: returns counts of the inputs for the record; not asked without a step.
+        folder: where results go.
+        work: where states go.
+        manifest: where the record goes.
+    """
+
+    rule: str
+    settings: Mapping[str, Any]
+    plan: TrainingSettings
+    model: ModelSettings
+    vocab: VocabSettings
+    devices: DevicesSettings
+    seed: int
+    start: Path | None
+    inputs: tuple[Path, ...]
+    identity: tuple[Path, ...]
+    batches: Callable[[int, int], Any]
+    counters: Callable[[], Mapping[str, Any]]
+    folder: Path
+    work: Path
+    manifest: Path
+
+
+def pretrain(
+    settings: PretrainStage, *, tokens: Path, folder: Path, work: Path, manifest: Path
+) -> None:
+    """Pre-train on the corpus.
+
+    Args:
+        settings: settings of the stage.
+        tokens: manifest of the token files, which are beside it.
+        folder: where weights, optimizer and history go.
+        work: where the state of an unfinished training is.
+        manifest: where the record goes.
+    """
+    devices = prepare(settings.devices)
+    from t5repro.inputs.pipeline import span_corruption_batches, span_corruption_counters
+
+    ids, offsets = tokens.parent / "train.ids", tokens.parent / "train.offsets"
+    steps = settings.pretrain.steps
+    corpus: dict[str, Any] = {
+        "tokens": ids,
+        "offsets": offsets,
+        "vocab": settings.vocab,
+        "seed": settings.seed,
+    }
+    run(
+        Training(
+            rule="pretrain",
+            settings=settings.model_dump(mode="json"),
+            plan=settings.pretrain,
+            model=settings.model,
+            vocab=settings.vocab,
+            devices=settings.devices,
+            seed=single_seed(settings.seed, "pretrain"),
+            start=None,
+            inputs=(tokens, ids, offsets),
+            identity=(tokens,),
+            batches=lambda first, count: span_corruption_batches(
+                settings.pretrain, **corpus, first_step=first, steps=count
+            ),
+            counters=lambda: span_corruption_counters(settings.pretrain, **corpus, steps=steps),
+            folder=folder,
+            work=work,
+            manifest=manifest,
+        ),
+        devices,
+    )
+
+
+def finetune(
+    settings: FinetuneStage,
+    *,
+    weights: Path,
+    examples: dict[str, Path],
+    vocabulary: Path,
+    folder: Path,
+    work: Path,
+    manifest: Path,
+) -> None:
+    """Fine-tune on a mixture of tasks, going on from pre-training.
+
+    Args:
+        settings: settings of the stage.
+        weights: manifest of pre-training; weights and optimizer are beside it.
+        examples: task -> its training examples, JSON lines.
+        vocabulary: SentencePiece model.
+        folder: where weights, optimizer and history go.
+        work: where the state of an unfinished training is.
+        manifest: where the record goes.
+    """
+    devices = prepare(settings.devices)
+    from t5repro.inputs.examples import load_task_inputs
+
+    @functools.cache  # batches and counters share the tokenised examples
+    def rows() -> Any:
+        return load_task_inputs(
+            settings.finetune,
+            examples=examples,
+            vocabulary=vocabulary,
+            vocab=settings.vocab,
+            seed=settings.seed,
+        )
+
+    steps = settings.finetune.steps
+    start = weights.parent
+    texts = (vocabulary, *(examples[task] for task in sorted(examples)))
+    run(
+        Training(
+            rule="finetune",
+            settings=settings.model_dump(mode="json"),
+            plan=settings.finetune,
+            model=settings.model,
+            vocab=settings.vocab,
+            devices=settings.devices,
+            seed=single_seed(settings.seed, "finetune"),
+            start=start,
+            inputs=(start / WEIGHTS, start / OPTIMIZER, *texts),
+            identity=(weights, *texts),
+            batches=lambda first, count: rows().batches(first_step=first, steps=count),
+            counters=lambda: rows().counters(first_step=0, steps=steps),
+            folder=folder,
+            work=work,
+            manifest=manifest,
+        ),
+        devices,
+    )
+
+
+def run(training: Training, devices: Devices) -> None:
+    """Train to the end, or from where an earlier try stopped, and write the results."""
+    from t5repro.train.callbacks import History, StateFiles, steps_of
+
+    with devices.scope():
+        model = make_model(training)
+    offset = steps_of(model)
+    mark = fingerprint(training)
+    states = StateFiles(training.work, {"fingerprint": mark, "offset": np.asarray(offset)})
+    history = resume(training, model, states, mark) or History()
+    done = steps_of(model) - offset
+    if done < training.plan.steps:
+        separate_noise(model)
+        fit(training, model, states, history, offset=offset, done=done)
+    write_results(training, model, history)
+    states.remove()
+
+
+def make_model(training: Training) -> Any:
+    """Return the compiled model with the weights and the optimizer that training starts from."""
+    from t5repro.model.checkpoints import load_optimizer, load_weights
+    from t5repro.model.transformer import T5
+    from t5repro.train.loss import PaddedMeanLoss, TargetTokens
+    from t5repro.train.optimizer import Adafactor, schedule
+
+    model = T5(
+        training.model,
+        embedding_rows=training.vocab.embedding_rows,
+        dropout_rate=training.plan.dropout_rate,
+        seed=training.seed,
+        dtype=training.devices.precision,
+    )
+    optimizer = Adafactor(schedule(training.plan.learning_rate))
+    optimizer.build(model.trainable_variables)
+    if training.start is not None:
+        load_weights(training.start / WEIGHTS, model)
+        load_optimizer(training.start / OPTIMIZER, optimizer)
+    model.compile(
+        optimizer=optimizer,
+        loss=PaddedMeanLoss(training.plan.z_loss),
+        metrics=[TargetTokens()],
+        jit_compile=False,
+        steps_per_execution=training.devices.steps_per_execution,
+    )
+    return model
+
+
+def fit(
+    training: Training,
+    model: Any,
+    states: "StateFiles",
+    history: "History",
+    *,
+    offset: int,
+    done: int,
+) -> None:
+    """Run the steps that are left."""
+    from t5repro.train.callbacks import KeepHistory
+    from t5repro.train.optimizer import schedule
+
+    plan = training.plan
+    started = time.monotonic()
+    with Progress(training.rule, total=plan.steps, unit="steps", done=done) as progress:
+        keeper = KeepHistory(
+            history=history,
+            states=states,
+            progress=progress,
+            step_offset=offset,
+            last_step=plan.steps,
+            log_every_steps=plan.log_every_steps,
+            checkpoint_every_steps=plan.checkpoint_every_steps,
+            batch_rows=plan.batch_rows,
+            learning_rate=schedule(plan.learning_rate),
+        )
+        left = plan.steps - done
+        try:
+            model.fit(
+                training.batches(done, left).take(left),
+                epochs=1,
+                callbacks=[keeper],
+                verbose=0,
+                shuffle=False,  # the order is the batches' own
+            )
+        finally:
+            keeper.stop_listening()
+    seconds = time.monotonic() - started
+    positions = left * plan.batch_rows * (plan.inputs_length + plan.targets_length)
+    say(
+        training,
+        f"{left} steps in {seconds:.1f} s with compilation: {left / seconds:.2f} steps/s, "
+        f"{left * plan.batch_rows / seconds:.1f} rows/s, {positions / seconds:.0f} positions/s",
+    )
+
+
+def resume(
+    training: Training, model: Any, states: "StateFiles", mark: np.ndarray
+) -> "History | None":
+    """Load the newest usable state of an earlier try; return its history, or nothing."""
+    from t5repro.model.checkpoints import load_state, read_arrays
+    from t5repro.train.callbacks import History
+
+    for path in states.newest_first():
+        try:
+            found = read_arrays(path).get("others/fingerprint")
+        except ArtifactError as error:
+            say(training, f"{error}; trying the state before it")
+            continue
+        if found is None or not np.array_equal(found, mark):
+            say(
+                training,
+                f"{path} is of other settings or inputs; starting anew and removing old states",
+            )
+            states.remove()
+            return None
+        history = History.from_arrays(load_state(path, model, model.optimizer))
+        say(training, f"going on from {path}")
+        return history
+    return None
+
+
+def separate_noise(model: Any) -> None:
+    """Give every replica dropout noise of its own; Keras starts them all from one seed.
+
+    A state file keeps the first replica's, from which the others follow.
+    """
+    from t5repro.model.checkpoints import noise_variables
+
+    for variable in noise_variables(model).values():
+        replicas = getattr(variable.value, "values", ())  # absent on a single device
+        for number, replica in enumerate(replicas[1:], start=1):
+            seed, drawn = variable.numpy()
+            replica.assign([(int(seed) + number * REPLICA_STRIDE) % 2**31, drawn])
+
+
+def fingerprint(training: Training) -> np.ndarray:
+    """Return the SHA-256 of what decides the result: settings and inputs."""
+    parts = {
+        "rule": training.rule,
+        "settings": training.settings,
+        "inputs": [describe_file(path)["sha256"] for path in training.identity],
+    }
+    text = json.dumps(parts, sort_keys=True)
+    return np.frombuffer(hashlib.sha256(text.encode()).digest(), np.uint8)
+
+
+def write_results(training: Training, model: Any, history: "History") -> None:
+    """Write weights, optimizer, history and the record."""
+    from t5repro.model.checkpoints import save_optimizer, save_weights
+    from t5repro.train.callbacks import steps_of
+
+    plan = training.plan
+    outputs = [training.folder / name for name in (WEIGHTS, OPTIMIZER, HISTORY)]
+    save_weights(outputs[0], model)
+    save_optimizer(outputs[1], model.optimizer)
+    write_text(outputs[2], history.as_csv())
+    positions = plan.steps * plan.batch_rows * plan.targets_length
+    counters = {
+        "steps": plan.steps,
+        "optimizer_step": steps_of(model),
+        "parameters": sum(int(np.prod(item.shape)) for item in model.trainable_variables),
+        "final_loss": history.rows[-1][1] if history.rows else None,
+        "target_tokens": history.all_tokens,
+        "target_padding_share": 1 - history.all_tokens / positions if positions else None,
+        **(training.counters() if plan.steps else {}),
+    }
+    write_manifest(
+        training.manifest,
+        rule=training.rule,
+        settings=training.settings,
+        inputs=training.inputs,
+        outputs=outputs,
+        counters=counters,
+    )
+
+
+def say(training: Training, text: str) -> None:
+    """Print a line to the log."""
+    print(f"{training.rule}: {text}", file=sys.stderr, flush=True)

@@ -1,0 +1,99 @@
+"""The training loss: cross-entropy, and a pull of the normaliser towards 1 (z-loss).
+
+Sums over target ids that are not padding, divided by the padded size of the target array, so a
+batch with more padding weighs less (decision on paper and code: the code's normaliser).
+
+Source: mesh ``Unitransformer._call_internal`` and ``softmax_cross_entropy_with_logits``.
+
+Shape suffixes: B rows of the batch, L positions, N = B * L, V ids.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import keras
+from keras import ops
+
+from t5repro.model.layers import Tensor
+
+
+class PaddedMeanLoss(keras.losses.Loss):
+    """Loss of a batch; its mean over replicas is the loss of the whole batch.
+
+    Args:
+        z_loss: weight of log(Z)^2 of each target id.
+    """
+
+    def __init__(self, z_loss: float) -> None:
+        # The mean over rows is also the reduction that Keras divides among replicas.
+        super().__init__(name="loss", reduction="sum_over_batch_size")
+        self.z_loss = z_loss
+
+    def call(self, targets_BL: Tensor, logits_BLV: Tensor) -> Tensor:
+        """Return the loss of each row divided by its padded length, (batch,)."""
+        # Keras hands ids over as float32, which holds every id below 2^24.
+        losses_BL = token_losses(ops.cast(targets_BL, "int32"), logits_BLV, self.z_loss)
+        return ops.mean(losses_BL, axis=-1)
+
+
+def token_losses(targets_BL: Tensor, logits_BLV: Tensor, z_loss: float) -> Tensor:
+    """Return cross-entropy plus `z_loss` * log(Z)^2 per target id; 0 at padding.
+
+    Args:
+        targets_BL: int32 ids, 0 is padding.
+        logits_BLV: float32.
+        z_loss: weight of log(Z)^2.
+    """
+    rows = targets_BL.shape[-1]
+    ids = logits_BLV.shape[-1]
+    targets_N = ops.reshape(targets_BL, (-1,))
+    counted_N = ops.cast(targets_N > 0, "float32")
+    losses_N = _losses(z_loss)(ops.reshape(logits_BLV, (-1, ids)), targets_N)
+    return ops.reshape(losses_N * counted_N, (-1, rows))
+
+
+def _losses(z_loss: float) -> Callable[[Tensor, Tensor], Tensor]:
+    """Return the loss of each row of logits, with its gradient written out.
+
+    The logits are the largest array of a step. Derived automatically, the gradient would pass
+    over arrays of their size six more times.
+    """
+
+    def losses(logits_NV: Tensor, targets_N: Tensor) -> tuple[Tensor, Callable[..., Any]]:
+        probabilities_NV = ops.softmax(logits_NV, axis=-1)
+        # The likeliest id has a probability of at least 1/V: its logarithm loses nothing.
+        log_z_N = ops.max(logits_NV, axis=-1) - ops.log(ops.max(probabilities_NV, axis=-1))
+        count, ids = logits_NV.shape
+        chosen_N = ops.take(
+            ops.reshape(logits_NV, (-1,)), ops.arange(count, dtype="int32") * ids + targets_N
+        )
+
+        def gradient(*arguments: Tensor, upstream: Tensor | None = None) -> tuple[Tensor, None]:
+            (upstream_N,) = arguments if upstream is None else (upstream,)
+            pull_N = upstream_N * (1.0 + 2.0 * z_loss * log_z_N)
+            gradient_NV = probabilities_NV * pull_N[:, None]
+            places_N2 = ops.stack([ops.arange(count, dtype="int32"), targets_N], axis=-1)
+            at_target_N = ops.exp(chosen_N - log_z_N) * pull_N - upstream_N
+            return ops.scatter_update(gradient_NV, places_N2, at_target_N), None
+
+        return log_z_N - chosen_N + z_loss * ops.square(log_z_N), gradient
+
+    return ops.custom_gradient(losses)
+
+
+class TargetTokens(keras.metrics.Metric):
+    """Target ids that are not padding, counted since the last reset."""
+
+    def __init__(self) -> None:
+        super().__init__(name="tokens", dtype="int32")
+        self.total = self.add_weight(name="total", shape=(), initializer="zeros", dtype="int32")
+
+    def update_state(
+        self, targets_BL: Tensor, logits_BLV: Tensor, sample_weight: Tensor | None = None
+    ) -> None:
+        """Count the ids of one batch."""
+        self.total.assign_add(ops.sum(ops.cast(targets_BL > 0, "int32")))
+
+    def result(self) -> Tensor:
+        """Return the count."""
+        return ops.convert_to_tensor(self.total)

@@ -1,0 +1,145 @@
+"""Adafactor as T5 was trained with it, and the learning rates (paper section 3.1.2).
+
+It differs from `keras.optimizers.Adafactor`, which keeps a full-size slot for every weight,
+factors small matrices and caps the learning rate.
+
+Source: mesh ``optimize.AdafactorOptimizer``, without momentum; Shazeer and Stern, 2018.
+"""
+
+from typing import Any
+
+import keras
+from keras import ops
+
+from t5repro.config.schema import LearningRate
+from t5repro.model.layers import Tensor
+
+FACTORED_FROM = 128  # a weight is factored when its two largest dimensions reach this
+DECAY_EXPONENT = 0.8
+SQUARE_FLOOR = 1e-30  # added to squared gradients
+SCALE_FLOOR = 1e-3  # least root mean square that a weight's step is scaled by
+CLIP = 1.0  # root mean square that an update may have before the learning rate
+
+
+class InverseSquareRoot(keras.optimizers.schedules.LearningRateSchedule):
+    """factor / sqrt(max(step, warmup)), without the ramp-down that mesh has by default."""
+
+    def __init__(self, factor: float, warmup_steps: int) -> None:
+        self.factor = factor
+        self.warmup_steps = warmup_steps
+
+    def __call__(self, step: Tensor) -> Tensor:
+        """Return the rate of the update after `step` updates."""
+        longest = ops.maximum(ops.cast(step, "float32"), float(self.warmup_steps))
+        return self.factor * ops.rsqrt(longest)
+
+    def get_config(self) -> dict[str, Any]:
+        """Return the arguments."""
+        return {"factor": self.factor, "warmup_steps": self.warmup_steps}
+
+
+class Constant(keras.optimizers.schedules.LearningRateSchedule):
+    """The same rate at every step."""
+
+    def __init__(self, factor: float) -> None:
+        self.factor = factor
+
+    def __call__(self, step: Tensor) -> Tensor:
+        """Return the rate."""
+        return ops.convert_to_tensor(self.factor, dtype="float32")
+
+    def get_config(self) -> dict[str, Any]:
+        """Return the argument."""
+        return {"factor": self.factor}
+
+
+def schedule(settings: LearningRate) -> keras.optimizers.schedules.LearningRateSchedule:
+    """Return the learning rate that the settings describe."""
+    if settings.schedule == "constant":
+        return Constant(settings.factor)
+    return InverseSquareRoot(settings.factor, settings.warmup_steps)
+
+
+class Adafactor(keras.optimizers.Optimizer):
+    """Adaptive steps from second moments kept as row and column means.
+
+    Args:
+        learning_rate: rate as a function of the step.
+
+    The step counter is global: fine-tuning continues the count of pre-training, and the decay of
+    the second moments is 1 - (step + 1)^-0.8.
+    """
+
+    def __init__(self, learning_rate: Any) -> None:
+        super().__init__(learning_rate=learning_rate, name="adafactor")
+
+    def build(self, variables: list[Any]) -> None:
+        """Create the slots: two vectors for a factored weight, else one array of its shape."""
+        if self.built:
+            return
+        super().build(variables)
+        self._slots = [self._make_slots(item) for item in variables]
+
+    def _make_slots(self, variable: Any) -> tuple[Any, ...]:
+        axes = factored_axes(tuple(variable.shape))
+        # A weight's place is its path without the model's name, so slots are found by weight.
+        place = variable.path.partition("/")[2]
+        if axes is None:
+            return (self._slot(f"{place}/moment", variable, tuple(variable.shape)),)
+        return tuple(
+            self._slot(f"{place}/{name}", variable, _without(variable.shape, axis))
+            for name, axis in zip(("row_moment", "column_moment"), reversed(axes), strict=True)
+        )
+
+    def _slot(self, name: str, variable: Any, shape: tuple[int, ...]) -> Any:
+        return self.add_variable(shape=shape, dtype="float32", name=name.replace("/", "."))
+
+    def update_step(self, gradient: Tensor, variable: Any, learning_rate: Tensor) -> None:
+        """Update one weight and its slots."""
+        gradient = ops.cast(ops.convert_to_tensor(gradient), "float32")
+        step = ops.cast(self.iterations + 1, "float32")
+        decay = 1.0 - ops.power(step, -DECAY_EXPONENT)
+        slots = self._slots[self._get_variable_index(variable)]
+        square = ops.square(gradient) + SQUARE_FLOOR
+        axes = factored_axes(tuple(variable.shape))
+        if axes is None:
+            (moment,) = self._moved(slots, (square,), decay)
+            update = gradient * ops.rsqrt(moment)
+        else:
+            rows, columns = axes
+            means = (ops.mean(square, axis=columns), ops.mean(square, axis=rows))
+            row, column = self._moved(slots, means, decay)
+            row = ops.expand_dims(row, columns)
+            row = row / ops.mean(row, axis=rows, keepdims=True)
+            update = gradient * ops.rsqrt(row) * ops.rsqrt(ops.expand_dims(column, rows))
+        clipped = ops.maximum(1.0, root_mean_square(update) / CLIP)
+        scale = ops.maximum(root_mean_square(ops.convert_to_tensor(variable)), SCALE_FLOOR)
+        self.assign_sub(variable, update * (learning_rate * scale / clipped))
+
+    def _moved(
+        self, slots: tuple[Any, ...], values: tuple[Tensor, ...], decay: Tensor
+    ) -> list[Tensor]:
+        """Move each slot towards its value; return the new slots."""
+        moved = []
+        for slot, value in zip(slots, values, strict=True):
+            new = ops.convert_to_tensor(slot) * decay + value * (1.0 - decay)
+            self.assign(slot, new)
+            moved.append(new)
+        return moved
+
+
+def factored_axes(shape: tuple[int, ...]) -> tuple[int, int] | None:
+    """Return the axes of the two largest dimensions if both reach `FACTORED_FROM`, in order."""
+    largest = sorted(range(len(shape)), key=lambda axis: -shape[axis])[:2]
+    if len(largest) < 2 or shape[largest[1]] < FACTORED_FROM:
+        return None
+    return min(largest), max(largest)
+
+
+def root_mean_square(x: Tensor) -> Tensor:
+    """Return the root of the mean of the squares."""
+    return ops.sqrt(ops.mean(ops.square(x)))
+
+
+def _without(shape: tuple[int, ...], axis: int) -> tuple[int, ...]:
+    return tuple(size for number, size in enumerate(shape) if number != axis)

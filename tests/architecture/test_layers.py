@@ -1,0 +1,83 @@
+"""Imports go from lower layers only; heavy libraries stay where they belong."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import t5repro
+from t5repro.lineage.sources import imported_names
+
+PACKAGE = Path(t5repro.__file__).parent
+
+LAYERS = {
+    "errors": 0,
+    "files": 1, "randomness": 1, "progress": 1,
+    "config": 2,
+    "metrics": 3, "c4": 3, "vocab": 3, "objectives": 3, "model": 3, "lineage": 3, "data": 3,
+    "tasks": 4,
+    "inputs": 5,
+    "train": 6, "evaluate": 6,
+    "cli": 7,
+}  # fmt: skip
+WITH_TENSORFLOW = {"objectives", "model", "inputs", "train", "evaluate"}
+LONGEST_MODULE_LINES = 600
+MODULES = sorted(PACKAGE.rglob("*.py"))
+
+
+def part_of(path: Path) -> str:
+    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+
+
+def imported_parts(path: Path) -> set[str]:
+    names = [name.split(".") for name in imported_names(path)]
+    return {words[1] for words in names if words[0] == "t5repro" and len(words) > 1}
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: path.relative_to(PACKAGE).as_posix())
+def test_a_module_imports_from_lower_layers_or_its_own_package_only(path: Path) -> None:
+    part = part_of(path)
+    if part == "__init__":
+        return
+    for other in imported_parts(path) & set(LAYERS):
+        assert other == part or LAYERS[other] < LAYERS[part], f"{part} imports {other}"
+
+
+def test_every_part_of_the_package_has_a_layer() -> None:
+    assert {part_of(path) for path in MODULES} - {"__init__"} == set(LAYERS)
+
+
+def test_only_the_parts_that_compute_import_tensorflow() -> None:
+    heavy = {"tensorflow", "tensorflow_text", "keras", "keras_nlp", "keras_hub"}
+    found = {
+        part_of(path)
+        for path in MODULES
+        if heavy & {name.split(".")[0] for name in imported_names(path)}
+    }
+    assert found <= WITH_TENSORFLOW
+
+
+def test_only_the_command_line_reads_arguments() -> None:
+    readers = [
+        path
+        for path in MODULES
+        if {"argparse", "sys.argv"} & set(imported_names(path)) and part_of(path) != "cli"
+    ]
+    assert readers == []
+
+
+def test_nothing_is_pickled_or_evaluated() -> None:
+    for path in MODULES:
+        names = imported_names(path)
+        assert not {"pickle", "marshal", "shelve"} & {name.split(".")[0] for name in names}, path
+        calls = [
+            node.func.id
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+        ]
+        assert not {"eval", "exec"} & set(calls), path
+
+
+def test_no_module_is_longer_than_a_reader_can_hold() -> None:
+    long = {path.name: len(path.read_text().splitlines()) for path in MODULES}
+    assert {name: lines for name, lines in long.items() if lines > LONGEST_MODULE_LINES} == {}

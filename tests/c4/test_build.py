@@ -1,0 +1,590 @@
+"""The three steps together, on small crawls made here."""
+
+import errno
+import itertools
+import json
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from t5repro.c4 import build, corpus, decisions, tables
+from t5repro.config.schema import Settings
+from t5repro.config.stages import STAGES, stage_settings
+from t5repro.errors import ArtifactError, CorpusError, CrawlError, RawDataError, StorageError
+
+ENGLISH = (
+    "The old house at the end of the street was sold to a young family last week.\n"
+    "They {0} painted the kitchen and opened all of the windows in the garden room.\n"
+    "Nobody in the village had expected that anyone would ever want to live there again.\n"
+    "{1}"
+)
+GERMAN = (
+    "Das alte Haus am Ende der Straße wurde letzte Woche an eine junge Familie verkauft.\n"
+    "Sie haben {0} die Küche gestrichen und alle Fenster im Gartenzimmer weit geöffnet.\n"
+    "Niemand im Dorf hatte erwartet, dass dort jemals wieder jemand wohnen wollte.\n"
+    "{1}"
+)
+
+
+def english(number):
+    return ENGLISH.format(number, f"This is what page number {number} says about it all.")
+
+
+def german(number):
+    return GERMAN.format(number, f"Das ist, was die Seite {number} über alles zu sagen hat.")
+
+
+def settings_of(**changes):
+    c4 = {
+        "languages": ["en", "de"],
+        "validation_modulus": 3,
+        "dedup": {"unit": "line", "min_sentences": 1},
+        **changes,
+    }
+    return Settings(
+        c4=c4, vocab={"language_parts": {"en": 1}}, tokens={"languages": [c4["languages"][0]]}
+    )
+
+
+def stage(rule, settings):
+    return STAGES[rule](**stage_settings(settings, rule))
+
+
+def run(folder, wet, settings=None, *, shards=1, bad_words=None, order=1, unit=None):
+    """Run the three steps; return the folder of the corpus."""
+    settings = settings or settings_of()
+    lists = bad_words or {}
+    cleaned = []
+    for number in range(shards):
+        cleaned.append(folder / f"{number:05d}.parquet")
+        build.clean_shard(
+            stage("c4_clean", settings), wet=wet[number::shards][::order], punkt=None,
+            bad_words=lists, output=cleaned[-1], manifest=folder / f"{number:05d}.json", unit=unit,
+        )  # fmt: skip
+    chosen = folder / "decisions.parquet"
+    build.deduplicate(
+        stage("c4_dedup", settings), cleaned=cleaned[::order], output=chosen,
+        manifest=folder / "decisions.json",
+    )  # fmt: skip
+    build.write_corpus(
+        stage("c4", settings), cleaned=cleaned[::order], decisions=chosen, punkt=None,
+        bad_words=lists, folder=folder / "c4", manifest=folder / "c4" / "manifest.json",
+    )  # fmt: skip
+    return folder / "c4"
+
+
+def rows_of(folder, language="en"):
+    return [
+        row
+        for split in ("train", "validation")
+        for path in sorted(folder.glob(f"{language}-{split}-*.parquet"))
+        for row in pq.read_table(path).to_pylist()
+    ]
+
+
+def texts_of(folder, language="en"):
+    return {row["url"]: row["text"] for row in rows_of(folder, language)}
+
+
+def rules_of(folder):
+    counters = json.loads((folder / "manifest.json").read_text())["counters"]
+    return {item["rule"]: item for item in counters["rules"]}
+
+
+def samples_of(folder):
+    return json.loads((folder / "manifest.json").read_text())["counters"]["samples"]
+
+
+@pytest.fixture
+def crawl(write_wet, wet_record):
+    """Six files in both languages with repeats across and inside files."""
+    files = []
+    for number in range(6):
+        records = [
+            wet_record(f"http://en/{number}/{page}", english(10 * number + page))
+            for page in range(4)
+        ]
+        records += [
+            wet_record(f"http://de/{number}/{page}", german(10 * number + page))
+            for page in range(3)
+        ]
+        records.append(
+            wet_record(f"http://en/same/{number % 2}", english(100 + number), f"2019-0{number + 1}")
+        )
+        records.append(wet_record(f"http://tie/{number % 3}", english(200 + number)))
+        files.append(write_wet(records, name=f"crawl/{number}.warc.wet.gz"))
+    return files
+
+
+@pytest.fixture
+def one_page(write_wet, wet_record):
+    """Write a crawl of given pages, with two pages of each language that always stay."""
+
+    def write(*pages, **options):
+        staying = [
+            wet_record(f"http://stay/{name}/{number}", text(f"{name}{number}"))
+            for name, text in (("en", english), ("de", german))
+            for number in range(3)
+        ]
+        return [write_wet([*staying, *(wet_record(*page) for page in pages)], **options)]
+
+    return write
+
+
+def test_pages_come_out_by_language_with_their_fields(tmp_path, crawl):
+    folder = run(tmp_path, crawl)
+    rows = rows_of(folder)
+    assert len(rows) == 24 + 2 + 3
+    assert len(rows_of(folder, "de")) == 18
+    assert {row["language"] for row in rows} == {"en"}
+    assert all(row["timestamp"].startswith("2019-0") for row in rows)
+    table = pq.read_table(next(iter(sorted(folder.glob("en-train-*")))))
+    assert table.schema.equals(pa.schema([(name, pa.string()) for name in
+                                          ("url", "text", "timestamp", "language")]))  # fmt: skip
+
+
+@pytest.mark.parametrize("unit", ["line", "three_sentence_span", "off"])
+def test_bytes_do_not_depend_on_jobs_or_on_the_order_of_files(tmp_path, crawl, unit):
+    settings = settings_of(dedup={"unit": unit, "min_sentences": 1}, output_shards=2)
+    made = []
+    for shards, order, files in ((1, 1, crawl), (1, -1, crawl), (2, -1, crawl), (3, 1, crawl[::-1]),
+                                 (6, 1, crawl[3:] + crawl[:3])):  # fmt: skip
+        folder = run(tmp_path / str(len(made)), files, settings, shards=shards, order=order)
+        counters = json.loads((folder / "manifest.json").read_text())["counters"]
+        made.append(({path.name: path.read_bytes() for path in folder.glob("*.parquet")}, counters))
+    assert all(item == made[0] for item in made[1:])
+    assert len(made[0][0]) == 8
+
+
+def test_bytes_do_not_depend_on_how_much_fits_in_memory(tmp_path, crawl, monkeypatch):
+    expected = run(tmp_path / "large", crawl)
+    for module, name, value in (
+        (build, "GROUP_PAGES", 5),
+        (build, "BUCKET_TEXT_BYTES", 300),
+        (decisions, "BUCKET_PAGES", 3),
+        (decisions, "BUCKET_KEY_BYTES", 100),
+        (tables, "READ_PAGES", 4),
+    ):
+        monkeypatch.setattr(module, name, value)
+    folder = run(tmp_path / "small", crawl, shards=2)
+    for path in expected.glob("*.parquet"):
+        assert (folder / path.name).read_bytes() == path.read_bytes()
+
+
+def test_a_second_run_writes_the_same_bytes(tmp_path, crawl):
+    folder = run(tmp_path, crawl)
+    first = {path.name: path.read_bytes() for path in folder.iterdir()}
+    run(tmp_path, crawl)
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == first
+
+
+def test_pages_are_in_the_order_of_the_md5_of_their_url_across_files(tmp_path, crawl):
+    rows = rows_of(run(tmp_path / "1", crawl, settings_of(output_shards=1)))
+    split = rows_of(run(tmp_path / "4", crawl, settings_of(output_shards=4)))
+    assert split == rows
+    assert len(list((tmp_path / "4" / "c4").glob("en-train-*-of-00004.parquet"))) == 4
+
+
+def test_the_held_out_pages_are_those_whose_md5_divides(tmp_path, crawl):
+    folder = run(tmp_path, crawl)
+    for split in ("train", "validation"):
+        for row in pq.read_table(folder / f"en-{split}-00000-of-00001.parquet").to_pylist():
+            key = build.dedup.digest(build.dedup.normalize_url(row["url"]))
+            assert (int(key.hex(), 16) % 3 == 0) == (split == "validation")
+
+
+def test_a_split_without_a_page_has_a_file(tmp_path, crawl):
+    folder = run(tmp_path, crawl, settings_of(validation_modulus=10**9))
+    assert pq.read_table(folder / "en-validation-00000-of-00001.parquet").num_rows == 0
+    outputs = json.loads((folder / "manifest.json").read_text())["outputs"]
+    assert [item["path"].rpartition("/")[2] for item in outputs] == [
+        f"{language}-{split}-00000-of-00001.parquet"
+        for language in ("en", "de")
+        for split in ("train", "validation")
+    ]
+
+
+def test_files_of_an_earlier_number_of_shards_go(tmp_path, crawl):
+    folder = run(tmp_path, crawl, settings_of(output_shards=3))
+    (folder / "notes.parquet").touch()
+    run(tmp_path, crawl, settings_of(output_shards=1))
+    names = {path.name for path in folder.glob("*.parquet")}
+    assert {name for name in names if "of-00003" in name} == set()
+    assert len(names) == 4 + 1
+
+
+def test_the_newest_page_is_chosen_before_cleaning(tmp_path, one_page):
+    text = english("old")
+    wet = one_page(
+        ("http://a/x", text, "2019-01"),
+        ("https://www.a/x/", "Too short.", "2019-02"),
+        ("http://b/x", "Lorem ipsum dolor sit amet.", "2019-01"),
+        ("http://b/x?utm_x=1", text, "2019-02"),
+    )
+    folder = run(tmp_path, wet, settings_of(dedup={"unit": "off"}))
+    found = texts_of(folder)
+    assert "http://a/x" not in found
+    assert found["http://b/x?utm_x=1"] == text
+    assert rules_of(folder)["newest_of_url"]["dropped"] == {"duplicate_url": 2}
+    assert rules_of(folder)["clean_pages"]["dropped"]["lorem_ipsum"] == 0
+
+
+def test_pages_without_use_do_not_decide_which_copy_of_a_url_stays(tmp_path, one_page):
+    text = english("old")
+    wet = one_page(
+        ("http://a/x", text, "2019-01"),
+        ("http://a/x", "word. " * 40_000, "2019-02"),
+    )
+    folder = run(tmp_path, wet, settings_of(dedup={"unit": "off"}))
+    assert texts_of(folder)["http://a/x"] == text
+    assert rules_of(folder)["read"]["dropped"]["too_long"] == 1
+
+
+@pytest.mark.parametrize(("length", "kept"), [(190_000, True), (190_001, False)])
+def test_a_page_may_have_190000_characters(tmp_path, one_page, length, kept):
+    begin = english("ü") + "\n"
+    text = begin + "x" * (length - len(begin))
+    folder = run(tmp_path, one_page(("http://a", text)), settings_of(dedup={"unit": "off"}))
+    assert ("http://a" in texts_of(folder)) == kept
+    assert rules_of(folder)["read"]["dropped"]["too_long"] == (not kept)
+
+
+def test_of_equal_dates_the_first_record_of_the_first_file_stays(tmp_path, one_page, write_wet,
+                                                                 wet_record):  # fmt: skip
+    first = wet_record("http://tie", english("first"))
+    second = wet_record("http://tie", english("second"))
+    wet = [
+        *one_page(name="m.wet.gz"),
+        write_wet([second], name="later/a.wet.gz"),
+        write_wet([first, second], name="earlier/z.wet.gz"),
+    ]
+    for number, files in enumerate(itertools.permutations(wet)):
+        folder = run(tmp_path / str(number), files, settings_of(dedup={"unit": "off"}), shards=2)
+        assert texts_of(folder)["http://tie"] == english("second")
+
+
+def test_the_same_line_stays_in_one_page_only(tmp_path, one_page):
+    line = "This one line stands in three of the pages here."
+    pages = [(f"http://{name}", english(name) + "\n" + line) for name in "abc"]
+    folder = run(tmp_path, one_page(*pages))
+    holders = [url for url, text in texts_of(folder).items() if line in text]
+    assert holders == [min((url for url, _ in pages), key=build.dedup.digest)]
+    rule = rules_of(folder)["dedup_text"]
+    assert (rule["unit"], rule["in"] - rule["kept"]) == ("lines", rule["dropped"]["repeated_text"])
+    assert line in [item["text"] for item in samples_of(folder)["repeated_text"]] or (
+        len(samples_of(folder)["repeated_text"]) == 3
+    )
+
+
+@pytest.mark.parametrize("unit", ["line", "three_sentence_span"])
+def test_a_page_of_repeats_alone_is_dropped_and_short_ones_too(tmp_path, one_page, unit):
+    owner, other, third = sorted((f"http://{name}" for name in "abc"), key=build.dedup.digest)
+    text = english("same")
+    wet = one_page((owner, text), (other, text), (third, text + "\nThis line is its own one."))
+    strict = settings_of(dedup={"unit": unit, "min_sentences": 2})
+    folder = run(tmp_path, wet, strict)
+    found = texts_of(folder)
+    assert owner in found
+    assert other not in found
+    assert third not in found
+    dropped = rules_of(folder)["dedup_pages"]["dropped"]
+    assert dropped["nothing_left"] == 1
+    assert dropped["few_sentences_left"] >= 1
+
+
+def test_lines_of_a_page_that_is_dropped_later_are_lost(tmp_path, one_page, wet_record):
+    line = "This one line stands in both of the pages here."
+    owner, other = sorted(("http://a", "http://b"), key=build.dedup.digest)
+    polish = (
+        "Stary dom na końcu ulicy został w zeszłym tygodniu sprzedany młodej rodzinie.\n"
+        "Nikt we wsi nie spodziewał się, że ktokolwiek zechce tam jeszcze zamieszkać.\n"
+        "Pomalowali kuchnię i otworzyli szeroko wszystkie okna w pokoju ogrodowym.\n"
+    )
+    folder = run(tmp_path, one_page((owner, polish + line), (other, english("x") + "\n" + line)))
+    assert owner not in texts_of(folder)
+    assert line not in texts_of(folder)[other]
+
+
+def test_pages_of_other_languages_are_counted(tmp_path, one_page):
+    french = (
+        "La vieille maison au bout de la rue a été vendue à une jeune famille.\n"
+        "Personne dans le village ne pensait que quelqu'un voudrait y habiter.\n"
+        "Ils ont repeint la cuisine et ouvert toutes les fenêtres du salon.\n"
+    )
+    folder = run(tmp_path, one_page(("http://fr", french)))
+    counters = json.loads((folder / "manifest.json").read_text())["counters"]
+    assert counters["other_languages"] == {"fr": 1}
+    assert rules_of(folder)["language"]["dropped"]["language_not_wanted"] == 1
+    languages = counters["languages"]["en"]
+    assert languages["detected_pages"] == languages["train_pages"] + languages["validation_pages"]
+    characters = sum(len(text) for text in texts_of(folder).values())
+    assert characters == languages["train_characters"] + languages["validation_characters"]
+    assert counters["detector"].startswith("langdetect-rs ")
+
+
+@pytest.fixture
+def lists(tmp_path):
+    paths = {}
+    for language, word in (("en", "grue"), ("de", "grün")):
+        paths[language] = tmp_path / f"list.{language}"
+        paths[language].write_text(word + "\n", encoding="utf-8")
+    return paths
+
+
+def with_word(text, line):
+    return text + "\n" + line
+
+
+@pytest.mark.parametrize(
+    ("mode", "lost"),
+    [
+        ("page", {"http://en/begin", "http://en/middle", "http://de/middle", "http://de/begin"}),
+        ("line_2019", {"http://en/middle", "http://de/middle"}),
+        ("off", set()),
+    ],
+)
+def test_listed_words_drop_pages_of_their_language(tmp_path, one_page, lists, mode, lost):
+    pages = {
+        "http://en/begin": with_word(english("a"), "Grue begins this line of the page."),
+        "http://en/middle": with_word(english("b"), "There is a GRUE in here, they say."),
+        "http://en/part": with_word(english("c"), "It was a gruesome sight for them all."),
+        "http://en/de": with_word(english("d"), "The word grün is a German one, they say."),
+        "http://de/middle": with_word(german("e"), "Alles war grün im Garten der Familie."),
+        "http://de/begin": with_word(german("f"), "Grün war der ganze Garten der Familie."),
+    }
+    settings = settings_of(dedup={"unit": "off"}, clean={"bad_words": mode})
+    folder = run(tmp_path, one_page(*pages.items()), settings, bad_words=lists)
+    found = {*texts_of(folder), *texts_of(folder, "de")}
+    assert set(pages) - found == lost
+    rules = rules_of(folder)
+    in_lines = rules["clean_pages"]["dropped"]["bad_word_in_line"]
+    assert in_lines + rules["bad_words"]["dropped"]["bad_word"] == len(lost)
+    assert in_lines == (mode == "line_2019")
+    listed = json.loads((folder / "manifest.json").read_text())["inputs"]
+    assert (
+        sum("list." in item["path"] for item in listed)
+        == {"page": 2, "line_2019": 1, "off": 0}[mode]
+    )
+
+
+def test_without_cleaning_only_length_and_language_are_left(tmp_path, one_page, lists):
+    text = english("x") + "\nmenu { grue }\nLorem ipsum dolor sit amet."
+    settings = settings_of(clean={"enabled": False}, dedup={"unit": "off"})
+    folder = run(tmp_path, one_page(("http://a", text)), settings, bad_words=lists)
+    assert texts_of(folder)["http://a"] == text
+    assert "clean_lines" not in rules_of(folder)
+    assert "dedup_text" not in rules_of(folder)
+
+
+def test_the_counts_of_one_rule_are_what_the_one_before_kept(tmp_path, crawl):
+    counters = json.loads((run(tmp_path, crawl) / "manifest.json").read_text())["counters"]
+    pages = [item for item in counters["rules"] if item["unit"] == "pages"]
+    assert [item["rule"] for item in counters["rules"]] == [
+        "read", "newest_of_url", "clean_lines", "clean_pages", "dedup_text", "dedup_pages",
+        "language", "bad_words",
+    ]  # fmt: skip
+    for before, after in itertools.pairwise(pages):
+        assert before["kept"] == after["in"] == before["in"] - sum(before["dropped"].values())
+    languages = counters["languages"].values()
+    assert pages[-1]["kept"] == sum(
+        item["train_pages"] + item["validation_pages"] for item in languages
+    )
+
+
+def test_every_reason_has_its_examples(tmp_path, one_page):
+    bad = "WARC/1.0\nWARC-Target-URI: http://bad\nWARC-Date: 1\n\nb\udcffd\n"
+    wet = one_page(
+        (
+            "http://short",
+            "menu\nFour words are here.\nUse javascript in this one.\nOne more is it.",
+        ),
+        ("http://lorem", "menu\nThis is lorem ipsum for you."),
+        ("http://code", "This is { some code."),
+        ("http://old", english("o"), "2018"),
+        ("http://old", english("p"), "2019"),
+    )
+    extra = tmp_path / "extra.wet"
+    extra.write_bytes(bad.encode("utf-8", "surrogateescape") + b"WARC/1.0\nWARC-Date: 1\nText.\n")
+    folder = run(tmp_path, [*wet, extra])
+    samples = samples_of(folder)
+    assert samples["lorem_ipsum"] == [
+        {"url": "http://lorem", "text": "This is lorem ipsum for you."}
+    ]
+    assert samples["curly_bracket"] == [{"url": "http://code", "text": "This is { some code."}]
+    assert samples["javascript"] == [{"url": "http://short", "text": "Use javascript in this one."}]
+    assert {item["text"] for item in samples["no_end_mark"]} == {"menu"}
+    assert samples["invalid_utf8"] == [{"url": "http://bad", "text": "b?d"}]
+    assert samples["no_url"] == [{"url": "", "text": "Text."}]
+    assert samples["duplicate_url"][0]["url"] == "http://old"
+    assert all(len(item["text"]) <= 200 for kept in samples.values() for item in kept)
+    own = json.loads((tmp_path / "00000.json").read_text())["counters"]
+    assert own["read"]["invalid_utf8"] == 1
+    assert own["cleaned"]["lorem_ipsum"] == 1
+    assert own["samples"]["lorem_ipsum"] == samples["lorem_ipsum"]
+
+
+def test_manifests_name_what_went_in_and_out(tmp_path, crawl):
+    folder = run(tmp_path, crawl, shards=2)
+    own = json.loads((tmp_path / "00001.json").read_text())
+    assert own["rule"] == "c4_clean"
+    assert [item["path"] for item in own["inputs"]] == [path.as_posix() for path in crawl[1::2]]
+    assert own["settings"]["c4"]["clean"]["min_sentences"] == 3
+    decided = json.loads((tmp_path / "decisions.json").read_text())
+    assert decided["counters"]["duplicate_url"] == 4 + 3
+    assert decided["counters"]["units"] > decided["counters"]["removed_units"] > 0
+    final = json.loads((folder / "manifest.json").read_text())
+    assert [item["path"].rpartition("/")[2] for item in final["inputs"]] == [
+        "00000.parquet", "00001.parquet", "decisions.parquet",
+    ]  # fmt: skip
+
+
+def test_a_language_without_a_page_stops_the_run_and_leaves_no_corpus(tmp_path, crawl):
+    settings = settings_of(languages=["en", "ro", "de"])
+    with pytest.raises(
+        CorpusError,
+        match=r"asks for 'ro', but no page .* is left in it; .*: de 18, en 29; add WET files",
+    ):
+        run(tmp_path, crawl, settings)
+    assert list((tmp_path / "c4").iterdir()) == []
+
+
+def test_an_empty_crawl_has_no_language_at_all(tmp_path, write_wet, wet_record):
+    wet = [write_wet([wet_record("http://a", "menu")])]
+    with pytest.raises(CorpusError, match=r"asks for 'en', .* before bad words: none; add"):
+        run(tmp_path, wet)
+
+
+def test_a_language_that_is_held_out_whole_stops_the_run(tmp_path, write_wet, wet_record):
+    texts = [(f"http://{number}", english(number)) for number in range(40)]
+    held = [
+        wet_record(url, text)
+        for url, text in texts
+        if build.dedup.is_held_out(build.dedup.digest(build.dedup.normalize_url(url)), 3)
+    ]
+    with pytest.raises(
+        CorpusError, match=rf"all of its {len(held)} pages are held out .* 3; raise"
+    ):
+        run(tmp_path, [write_wet(held)], settings_of(languages=["en"]))
+
+
+def test_a_damaged_crawl_file_leaves_nothing_behind(tmp_path, crawl):
+    crawl[2].write_bytes(crawl[2].read_bytes()[:-20])
+    with pytest.raises(CrawlError, match=r"2\.warc\.wet\.gz: the gzip member"):
+        run(tmp_path / "run", crawl)
+    assert list((tmp_path / "run").iterdir()) == []
+
+
+def test_missing_parameters_of_punkt_are_named(tmp_path, crawl):
+    with pytest.raises(RawDataError, match="punkt_tab/english"):
+        build.clean_shard(
+            stage("c4_clean", settings_of()), wet=crawl, punkt=tmp_path / "absent", bad_words={},
+            output=tmp_path / "out", manifest=tmp_path / "manifest",
+        )  # fmt: skip
+
+
+def test_a_full_disk_leaves_nothing_under_a_final_name(tmp_path, crawl, monkeypatch):
+    def full(*_, **__):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    expected = run(tmp_path / "good", crawl)
+    for name in ("write_batch", "write_table"):
+        with monkeypatch.context() as patch:
+            patch.setattr(pq.ParquetWriter, name, full)
+            with pytest.raises(StorageError, match="the disk is full"):
+                run(tmp_path / "full", crawl)
+    left = [path for path in (tmp_path / "full").rglob("*") if path.is_file()]
+    assert left == []
+    folder = run(tmp_path / "full", crawl)
+    assert texts_of(folder) == texts_of(expected)
+
+
+def test_an_interrupted_job_leaves_nothing_and_can_run_again(tmp_path, crawl, monkeypatch):
+    def interrupt(*_, **__):
+        raise KeyboardInterrupt
+
+    for module, name in (
+        (build, "clean_batch"),
+        (decisions, "decisions_of"),
+        (corpus.language, "detect_languages"),
+        (corpus._SplitWriter, "append"),
+    ):
+        with monkeypatch.context() as patch:
+            patch.setattr(module, name, interrupt)
+            with pytest.raises(KeyboardInterrupt):
+                run(tmp_path, crawl)
+        assert not [path for path in tmp_path.rglob("*") if ".writing" in path.name]
+        assert not list(tmp_path.glob("c4/*"))
+    assert len(rows_of(run(tmp_path, crawl))) == 29
+
+
+def test_only_the_unit_that_is_asked_for_is_hashed(tmp_path, crawl):
+    run(tmp_path, crawl, unit="line")
+    table = pq.read_table(tmp_path / "00000.parquet")
+    assert table.column("span_keys").null_count == table.num_rows
+    assert table.column("line_keys").null_count == 0
+    with pytest.raises(ArtifactError, match=r"no keys of c4\.dedup\.unit 'three_sentence_span'"):
+        run(tmp_path, crawl, settings_of(dedup={"unit": "three_sentence_span"}), unit="line")
+
+
+def test_decisions_about_other_files_are_refused(tmp_path, crawl):
+    run(tmp_path, crawl, shards=2)
+    with pytest.raises(ArtifactError, match=r"was made for the cleaned files .* rerun c4_dedup"):
+        build.write_corpus(
+            stage("c4", settings_of()), cleaned=[tmp_path / "00000.parquet"], punkt=None,
+            decisions=tmp_path / "decisions.parquet", bad_words={}, folder=tmp_path / "c4",
+            manifest=tmp_path / "c4" / "manifest.json",
+        )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (lambda path: path.unlink(), "is missing; run the stage"),
+        (lambda path: path.write_bytes(b"x" * 100), r"is not Parquet .*delete it and rerun"),
+        (
+            lambda path: pq.write_table(pa.table({"a": [1]}), path),
+            r"has the columns \['a'\], not \['file'",
+        ),
+        (
+            lambda path: pq.write_table(tables.CLEANED.empty_table(), path),
+            "has no counts in it; delete it",
+        ),
+    ],
+)
+def test_a_cleaned_file_that_cannot_be_used_is_named(tmp_path, crawl, damage, message):
+    run(tmp_path, crawl)
+    damage(tmp_path / "00000.parquet")
+    with pytest.raises(ArtifactError, match=message):
+        build.deduplicate(
+            stage("c4_dedup", settings_of()), cleaned=[tmp_path / "00000.parquet"],
+            output=tmp_path / "decisions.parquet", manifest=tmp_path / "decisions.json",
+        )  # fmt: skip
+        build.write_corpus(
+            stage("c4", settings_of()), cleaned=[tmp_path / "00000.parquet"], punkt=None,
+            decisions=tmp_path / "decisions.parquet", bad_words={}, folder=tmp_path / "c4",
+            manifest=tmp_path / "c4" / "manifest.json",
+        )  # fmt: skip
+
+
+def test_a_flipped_byte_in_a_cleaned_file_is_found(tmp_path, crawl):
+    run(tmp_path, crawl)
+    path = tmp_path / "00000.parquet"
+    data = bytearray(path.read_bytes())
+    data[200:260] = bytes(60)
+    path.write_bytes(bytes(data))
+    with pytest.raises(ArtifactError, match="is damaged"):
+        build.deduplicate(
+            stage("c4_dedup", settings_of()), cleaned=[path], output=tmp_path / "decisions.parquet",
+            manifest=tmp_path / "decisions.json",
+        )  # fmt: skip
+
+
+def test_the_batch_kernel_is_a_function_of_its_pages(crawl):
+    rules = build.clean.CleanRules(settings_of().c4.clean, build.SentenceSplitter())
+    pages = [(path.name, page) for path in crawl for page in build.wet_files.read_pages(path)]
+    whole = build.clean_batch(pages, rules, units=build.UNITS)
+    parts = [build.clean_batch([page], rules, units=build.UNITS) for page in pages]
+    assert pa.Table.from_batches(parts).combine_chunks() == (
+        pa.Table.from_batches([whole]).combine_chunks()
+    )

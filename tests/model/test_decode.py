@@ -1,0 +1,111 @@
+import numpy as np
+import pytest
+
+keras = pytest.importorskip("keras")
+from t5repro.model.decode import greedy  # noqa: E402
+
+pytestmark = pytest.mark.keras
+STEPS = 9
+
+
+@pytest.fixture(scope="module")
+def model(make_model):
+    """A network whose answers vary from step to step and some of which end early."""
+    model = make_model(seed=4)
+    generator = np.random.default_rng(1)
+    for variable in model.trainable_variables:
+        noise = generator.normal(size=variable.shape).astype(np.float32)
+        variable.assign(np.asarray(variable.numpy()) + 0.5 * noise)
+    return model
+
+
+@pytest.fixture(scope="module")
+def inputs():
+    ids = np.random.default_rng(3).integers(2, 96, (24, 10)).astype(np.int32)
+    ids[::3, 6:] = 0
+    return ids
+
+
+def without_cache(model, ids, steps):
+    """Run the whole network again for each id."""
+    written = np.zeros((len(ids), steps), np.int32)
+    done = np.zeros(len(ids), bool)
+    for step in range(steps):
+        shifted = np.concatenate([np.zeros((len(ids), 1), np.int32), written[:, :-1]], axis=1)
+        logits = model(
+            {
+                "encoder_ids": ids,
+                "encoder_segments": (ids != 0).astype(np.int32),
+                "decoder_ids": shifted,
+                "decoder_segments": np.ones_like(shifted),
+            }
+        )
+        best = np.argmax(np.asarray(logits)[:, step], axis=-1)
+        written[:, step] = np.where(done, 0, best)
+        done |= best == 1
+    return written
+
+
+def test_greedy_decoding_with_a_cache_equals_that_without(model, inputs):
+    found = greedy(model, inputs, max_decode_length=STEPS)
+    np.testing.assert_array_equal(found, without_cache(model, inputs, STEPS))
+    assert len(np.unique(found)) > 10  # the network does not say one word only
+
+
+def test_rows_that_ended_stay_padded(model, inputs):
+    embedding = model.embedding.numpy().copy()
+    moved = embedding.copy()
+    moved[1] *= 4  # longer: the end wins often, but not at once
+    try:
+        model.embedding.assign(moved)
+        found = greedy(model, inputs, max_decode_length=STEPS)
+        expected = without_cache(model, inputs, STEPS)
+    finally:
+        model.embedding.assign(embedding)
+    np.testing.assert_array_equal(found, expected)
+    ended = found[(found == 1).any(axis=1)]
+    ends = (ended == 1).argmax(axis=1)
+    assert len(set(ends)) > 1
+    for row, end in zip(ended, ends, strict=True):
+        assert not row[end + 1 :].any()
+
+
+def test_decoding_stops_when_every_row_has_ended(make_model, inputs, monkeypatch):
+    from t5repro.model import decode
+    from t5repro.model.transformer import T5
+
+    steps = []
+
+    def always_the_end(self, hidden):
+        steps.append(1)
+        return np.tile(np.eye(1, 96, k=1, dtype=np.float32), (len(inputs), 1, 1))
+
+    monkeypatch.setattr(T5, "logits", always_the_end)
+    monkeypatch.setattr(decode, "_compile", lambda function: function)
+    found = decode.greedy(make_model(), inputs, max_decode_length=50)
+    assert len(steps) == 1
+    np.testing.assert_array_equal(found, np.tile(np.eye(1, 50, dtype=np.int32), (24, 1)))
+
+
+def test_a_row_does_not_depend_on_its_neighbours(model, inputs):
+    together = greedy(model, inputs, max_decode_length=STEPS)
+    turned = greedy(model, inputs[::-1], max_decode_length=STEPS)
+    np.testing.assert_array_equal(together, turned[::-1])
+
+
+def test_segments_default_to_where_the_inputs_are_not_padding(model, inputs):
+    segments = (inputs != 0).astype(np.int32)
+    np.testing.assert_array_equal(
+        greedy(model, inputs, segments, max_decode_length=4),
+        greedy(model, inputs, max_decode_length=4),
+    )
+
+
+def test_one_program_serves_all_batches_of_a_shape(model, inputs):
+    from t5repro.model import decode
+
+    greedy(model, inputs, max_decode_length=3)
+    program = decode._COMPILED[model][3]
+    greedy(model, inputs[::-1], max_decode_length=3)
+    assert decode._COMPILED[model][3] is program
+    assert program.experimental_get_tracing_count() == 1

@@ -1,0 +1,105 @@
+import os
+import subprocess
+import sys
+
+import pytest
+
+pytest.importorskip("tensorflow")
+from t5repro.config.schema import DevicesSettings
+from t5repro.errors import DeviceError
+from t5repro.model import devices
+
+pytestmark = pytest.mark.keras
+
+PREPARE = """
+from t5repro.config.schema import DevicesSettings
+from t5repro.model.devices import prepare
+"""
+
+
+def in_a_new_process(program, **environment):
+    """Run a program that starts TensorFlow afresh; return what it prints."""
+    kept = {name: value for name, value in os.environ.items() if name not in devices.ENVIRONMENT}
+    found = subprocess.run(
+        [sys.executable, "-c", PREPARE + program],
+        env={**kept, **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert found.returncode == 0, found.stderr
+    return found
+
+
+def test_a_cpu_is_set_up_for_the_same_bytes_every_time_and_says_nothing():
+    found = in_a_new_process(
+        """
+found = prepare(DevicesSettings(intra_op_threads=3))
+import os, sys, keras, tensorflow as tf
+assert found.kind == "cpu" and found.strategy is None
+assert os.environ["ONEDNN_MAX_CPU_ISA"] == "AVX2" and os.environ["TF_ENABLE_ONEDNN_OPTS"] == "1"
+assert keras.backend.backend() == "tensorflow"
+assert tf.config.threading.get_intra_op_parallelism_threads() == 3
+assert tf.config.threading.get_inter_op_parallelism_threads() == 2
+from tensorflow.python.framework import config
+assert config.is_op_determinism_enabled()
+assert tf.config.get_visible_devices("GPU") == []
+with found.scope():
+    tf.matmul(tf.ones((2, 2)), tf.ones((2, 2)))
+""",
+        ONEDNN_MAX_CPU_ISA="AVX512_CORE",
+    )
+    assert found.stderr == ""
+
+
+def test_all_logical_devices_work_in_step_when_mirrored():
+    in_a_new_process(
+        """
+import tensorflow as tf
+cpu = tf.config.list_physical_devices("CPU")[0]
+tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
+found = prepare(DevicesSettings(kind="mirrored"))
+assert found.names == ("CPU:0", "CPU:1") and found.strategy.num_replicas_in_sync == 2
+"""
+    )
+
+
+def test_other_threads_than_those_running_are_refused():
+    found = in_a_new_process(
+        """
+prepare(DevicesSettings(intra_op_threads=2))
+import tensorflow as tf
+tf.ones(2)
+prepare(DevicesSettings(intra_op_threads=2))
+from t5repro.errors import DeviceError
+try:
+    prepare(DevicesSettings(intra_op_threads=1))
+except DeviceError as error:
+    print(error)
+"""
+    )
+    assert "already runs with 2 threads" in found.stdout
+    assert "devices.intra_op_threads asks for 1" in found.stdout
+
+
+def test_bfloat16_on_top_of_onednn_is_refused(monkeypatch):
+    monkeypatch.setenv(devices.ONEDNN, "1")
+    with pytest.raises(DeviceError, match="'bfloat16' .* set TF_ENABLE_ONEDNN_OPTS=0 before"):
+        devices.set_environment(DevicesSettings(precision="bfloat16"))
+
+
+@pytest.mark.parametrize(
+    ("kind", "message"),
+    [
+        ("gpu", r"TensorFlow sees no GPU; it sees \('CPU:0',\); install the gpu extra"),
+        ("mirrored", r"needs 2 or more GPUs; TensorFlow sees \('CPU:0',\)"),
+        ("tpu", r"no TPU answers at devices.tpu 'nowhere' .* run on a TPU VM"),
+    ],
+)
+def test_a_device_that_is_not_here_is_refused_with_what_is(kind, message):
+    import tensorflow as tf
+
+    if tf.config.list_physical_devices("GPU"):
+        pytest.skip("this machine has a GPU")
+    with pytest.raises(DeviceError, match=message):
+        devices._FOUND_BY[kind](tf, DevicesSettings(kind=kind, tpu="nowhere"))

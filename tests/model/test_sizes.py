@@ -1,0 +1,44 @@
+import pytest
+
+keras = pytest.importorskip("keras")
+from t5repro.config.schema import ModelSettings  # noqa: E402
+from t5repro.model.sizes import SIZES, parameter_count  # noqa: E402
+
+pytestmark = pytest.mark.keras
+
+PUBLISHED = {
+    "small": 60_506_624,
+    "base": 222_903_552,
+    "large": 737_668_096,
+    "3b": 2_851_598_336,
+    "11b": 11_307_321_344,
+    "2x": 502_746_112,
+    "4x": 972_590_080,
+    "v1_1_small": 76_961_152,
+    "v1_1_base": 247_577_856,
+    "v1_1_large": 783_150_080,
+    "v1_1_xl": 2_849_757_184,
+    "v1_1_xxl": 11_135_332_352,
+}
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_published_sizes_have_the_published_number_of_parameters(name):
+    assert parameter_count(SIZES[name]) == PUBLISHED[name]
+
+
+def test_every_size_is_counted():
+    assert set(SIZES) == set(PUBLISHED)
+
+
+def test_the_baseline_of_the_settings_is_the_size_base():
+    assert ModelSettings() == SIZES["base"]
+
+
+@pytest.mark.parametrize(
+    "change", [{}, {"feed_forward": "gated_gelu", "tie_embeddings": False}], ids=["1.0", "1.1"]
+)
+def test_the_count_is_that_of_a_network_that_was_built(make_model, change):
+    model = make_model(**change)
+    built = sum(int(variable.numpy().size) for variable in model.trainable_variables)
+    assert parameter_count(model.settings, model.embedding_rows) == built

@@ -1,0 +1,154 @@
+import json
+
+import numpy as np
+import pytest
+
+keras = pytest.importorskip("keras")
+from t5repro.config.schema import VocabSettings  # noqa: E402
+from t5repro.config.stages import FinetuneStage, PretrainStage, VocabStage  # noqa: E402
+from t5repro.errors import ArtifactError, VocabularyError  # noqa: E402
+from t5repro.train import loop  # noqa: E402
+from t5repro.vocab.train import train_vocabulary  # noqa: E402
+
+pytestmark = pytest.mark.keras
+
+LINES = (
+    "the mill turns by the river",
+    "a farmer carries his grain",
+    "two children watch the wheel",
+)
+COMMON = {
+    "seed": 3,
+    "vocab": {"vocab_size": 30, "extra_ids": 70},
+    "model": {
+        "d_model": 32,
+        "d_ff": 64,
+        "d_kv": 8,
+        "num_heads": 4,
+        "num_encoder_layers": 1,
+        "num_decoder_layers": 1,
+    },
+    "devices": {},
+}
+PLAN = {
+    "steps": 4,
+    "batch_rows": 4,
+    "inputs_length": 32,
+    "targets_length": 24,
+    "log_every_steps": 2,
+    "checkpoint_every_steps": 100,
+}
+
+
+@pytest.fixture(scope="module")
+def vocabulary(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("vocabulary")
+    sample = folder / "sample.txt"
+    sample.write_text("\n".join(LINES * 20) + "\n")
+    everything = VocabSettings(**COMMON["vocab"], character_coverage=1.0).model_dump()
+    vocab = {name: everything[name] for name in VocabStage.Vocab.model_fields}
+    train_vocabulary(
+        VocabStage.model_validate({"vocab": vocab}),
+        sample=sample,
+        model=folder / "sentencepiece.model",
+        pieces=folder / "sentencepiece.vocab",
+        manifest=folder / "manifest.json",
+    )
+    return folder / "sentencepiece.model"
+
+
+@pytest.fixture
+def tokens(tmp_path):
+    folder = tmp_path / "tokens"
+    folder.mkdir()
+    np.random.default_rng(0).integers(3, 30, 4000).astype("<u2").tofile(folder / "train.ids")
+    np.arange(0, 4001, 200).astype("<i8").tofile(folder / "train.offsets")
+    (folder / "manifest.json").write_text("{}")
+    return folder / "manifest.json"
+
+
+@pytest.fixture
+def examples(tmp_path):
+    path = tmp_path / "tasks" / "copy" / "train.jsonl"
+    path.parent.mkdir(parents=True)
+    rows = [{"inputs": f"copy: {line}", "targets": line} for line in LINES]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return {"copy": path}
+
+
+@pytest.fixture(autouse=True)
+def use_this_process(tiny, monkeypatch):
+    monkeypatch.setattr(loop, "prepare", lambda settings: tiny.on_this_process())
+
+
+def pretrain(tmp_path, tokens, **plan):
+    settings = PretrainStage.model_validate({**COMMON, "pretrain": {**PLAN, **plan}})
+    folder = tmp_path / "pretrain"
+    manifest = folder / "manifest.json"
+    loop.pretrain(settings, tokens=tokens, folder=folder, work=tmp_path / "work", manifest=manifest)
+    return manifest
+
+
+def finetune(tmp_path, weights, examples, vocabulary, **change):
+    settings = FinetuneStage.model_validate(
+        {**COMMON, "tasks": {"names": list(examples)}, "finetune": PLAN, **change}
+    )
+    folder = tmp_path / "finetune"
+    manifest = folder / "manifest.json"
+    loop.finetune(
+        settings,
+        weights=weights,
+        examples=examples,
+        vocabulary=vocabulary,
+        folder=folder,
+        work=tmp_path / "work",
+        manifest=manifest,
+    )
+    return manifest
+
+
+def test_pretraining_and_finetuning_follow_each_other(tmp_path, tokens, examples, vocabulary):
+    first = pretrain(tmp_path, tokens)
+    second = finetune(tmp_path, first, examples, vocabulary)
+    before, after = (json.loads(path.read_text()) for path in (first, second))
+    assert (before["rule"], after["rule"]) == ("pretrain", "finetune")
+    assert [path["path"].rsplit("/", 1)[-1] for path in before["inputs"]] == [
+        "manifest.json",
+        "train.ids",
+        "train.offsets",
+    ]
+    assert [path["path"].rsplit("/", 1)[-1] for path in after["inputs"]] == [
+        "weights.safetensors",
+        "optimizer.safetensors",
+        "sentencepiece.model",
+        "train.jsonl",
+    ]
+    assert before["counters"]["optimizer_step"] == 4
+    assert after["counters"]["optimizer_step"] == 8
+    assert before["counters"]["input_tokens"] > 0
+    assert after["counters"]["drawn"]["copy"] > 0
+    for record in (before, after):
+        assert 0 <= record["counters"]["padding_share"] < 1
+        assert record["counters"]["target_tokens"] > 0
+    assert before["inputs"][1]["sha256"] != before["inputs"][2]["sha256"]
+
+
+def test_without_a_step_pretraining_hands_on_fresh_weights_for_finetuning(
+    tmp_path, tokens, examples, vocabulary
+):
+    first = pretrain(tmp_path, tokens, steps=0)
+    second = finetune(tmp_path, first, examples, vocabulary)
+    counters = json.loads(second.read_text())["counters"]
+    assert (counters["steps"], counters["optimizer_step"]) == (4, 4)
+
+
+def test_missing_tokens_are_named(tmp_path, tokens):
+    tokens.with_name("train.ids").unlink()
+    with pytest.raises(ArtifactError, match=r"train\.ids is missing"):
+        pretrain(tmp_path, tokens)
+
+
+def test_a_vocabulary_of_another_size_is_refused(tmp_path, tokens, examples, vocabulary):
+    first = pretrain(tmp_path, tokens, steps=0)
+    with pytest.raises(VocabularyError, match="has 100 ids"):
+        finetune(tmp_path, first, examples, vocabulary, vocab={"vocab_size": 31, "extra_ids": 70})

@@ -1,0 +1,334 @@
+import csv
+import json
+import signal
+
+import numpy as np
+import pytest
+
+keras = pytest.importorskip("keras")
+from t5repro.errors import ArtifactError, CheckpointError  # noqa: E402
+from t5repro.model.checkpoints import read_arrays  # noqa: E402
+from t5repro.train import callbacks, loop  # noqa: E402
+from t5repro.train.callbacks import TrainingDivergedError  # noqa: E402
+
+pytestmark = pytest.mark.keras
+
+RESULTS = ("weights.safetensors", "optimizer.safetensors", "history.csv")
+
+
+def bytes_of(training):
+    return {name: (training.folder / name).read_bytes() for name in RESULTS}
+
+
+def rows_of(training):
+    with (training.folder / "history.csv").open() as handle:
+        return [
+            {name: float(value) for name, value in row.items()} for row in csv.DictReader(handle)
+        ]
+
+
+@pytest.fixture(scope="module")
+def whole(tiny, tmp_path_factory):
+    """A tiny training that nothing interrupted."""
+    training = tiny.make_training(tmp_path_factory.mktemp("whole"))
+    loop.run(training, tiny.on_this_process())
+    return training
+
+
+@pytest.fixture
+def train(tiny, tmp_path):
+    """Run a tiny training in this process; return it."""
+
+    def start(name="run", **options):
+        training = tiny.make_training(tmp_path / name, **options)
+        loop.run(training, tiny.on_this_process())
+        return training
+
+    return start
+
+
+@pytest.fixture
+def interrupt(monkeypatch):
+    """Raise or send something while a step is being taken note of, once."""
+
+    def at(step, action):
+        show = callbacks.KeepHistory._show
+
+        def show_and_act(self, *arguments):
+            show(self, *arguments)
+            if self._step == step:
+                monkeypatch.setattr(callbacks.KeepHistory, "_show", show)
+                action()
+
+        monkeypatch.setattr(callbacks.KeepHistory, "_show", show_and_act)
+
+    return at
+
+
+class PowerCutError(Exception):
+    pass
+
+
+def cut_power():
+    raise PowerCutError
+
+
+def test_two_processes_end_in_the_same_bytes_and_another_seed_in_others(
+    tiny, tmp_path, in_a_new_process
+):
+    for name, runs in (("a", {"run": {}, "other": {"seed": 1}}), ("b", {"run": {}})):
+        done = in_a_new_process(tmp_path / name, runs)
+        assert done.returncode == 0, done.stderr
+    run, again, other = (
+        bytes_of(tiny.make_training(tmp_path / name)) for name in ("a/run", "b/run", "a/other")
+    )
+    assert run == again
+    assert run["weights.safetensors"] != other["weights.safetensors"]
+    assert run["history.csv"] != other["history.csv"]
+
+
+def test_training_lowers_the_loss(train):
+    rows = rows_of(train(steps=40, log_every_steps=10))
+    assert rows[-1]["loss"] < rows[0]["loss"] - 0.2
+
+
+@pytest.mark.parametrize("step", [2, 6])
+def test_a_training_that_was_cut_off_and_resumed_ends_in_the_bytes_of_one_that_was_not(
+    train, whole, interrupt, step, capfd
+):
+    interrupt(step, cut_power)
+    with pytest.raises(PowerCutError):
+        train("cut")
+    resumed = train("cut")
+    assert bytes_of(resumed) == bytes_of(whole)
+    assert ("going on from" in capfd.readouterr().err) == (step > 4)
+
+
+@pytest.mark.parametrize(
+    ("number", "raised"), [(signal.SIGTERM, SystemExit), (signal.SIGINT, KeyboardInterrupt)]
+)
+def test_a_signal_saves_the_state_of_its_step_and_the_next_try_goes_on_from_it(
+    train, whole, interrupt, tmp_path, number, raised
+):
+    handler = signal.getsignal(number)
+    interrupt(5, lambda: signal.raise_signal(number))
+    with pytest.raises(raised) as caught:
+        train("stopped")
+    if raised is SystemExit:
+        assert caught.value.code == 143
+    assert signal.getsignal(number) == handler
+    states = sorted(path.name for path in (tmp_path / "stopped" / "work").iterdir())
+    assert states == ["step-000000004.safetensors", "step-000000005.safetensors"]
+    assert not (tmp_path / "stopped" / "results").exists()
+    assert bytes_of(train("stopped")) == bytes_of(whole)
+    assert not (tmp_path / "stopped" / "work").exists()
+
+
+def test_a_killed_process_loses_the_steps_since_its_last_state_and_no_more(
+    tiny, tmp_path, in_a_new_process
+):
+    killed = in_a_new_process(tmp_path, {"run": {}}, signal_at=[int(signal.SIGKILL), 7])
+    assert killed.returncode == -signal.SIGKILL
+    work = tmp_path / "run" / "work"
+    assert [path.name for path in work.iterdir()] == ["step-000000004.safetensors"]
+    resumed = in_a_new_process(tmp_path, {"run": {}, "whole": {}})
+    assert resumed.returncode == 0, resumed.stderr
+    assert "step-000000004.safetensors" in resumed.stderr
+    run, whole = (bytes_of(tiny.make_training(tmp_path / name)) for name in ("run", "whole"))
+    assert run == whole
+
+
+def test_sigterm_ends_a_process_with_143_and_ctrl_c_like_python(tmp_path, in_a_new_process):
+    stopped = in_a_new_process(tmp_path, {"run": {}}, signal_at=[int(signal.SIGTERM), 3])
+    assert stopped.returncode == 143
+    stopped = in_a_new_process(tmp_path, {"run": {}}, signal_at=[int(signal.SIGINT), 6])
+    assert "step-000000003.safetensors" in stopped.stderr
+    assert "KeyboardInterrupt" in stopped.stderr
+    assert stopped.returncode in (130, -signal.SIGINT)
+
+
+def test_a_state_of_other_settings_is_dropped_with_a_word(train, interrupt, capfd):
+    expected = train("expected", dropout_rate=0.2)
+    interrupt(6, cut_power)
+    with pytest.raises(PowerCutError):
+        train("run")
+    changed = train("run", dropout_rate=0.2)
+    assert "is of other settings or inputs; starting anew" in capfd.readouterr().err
+    assert bytes_of(changed) == bytes_of(expected)
+
+
+def test_a_state_of_other_inputs_is_dropped_with_a_word(train, interrupt, capfd, tmp_path):
+    interrupt(6, cut_power)
+    with pytest.raises(PowerCutError):
+        train("run")
+    (tmp_path / "run" / "corpus").write_text("other ids")
+    train("run")
+    assert "is of other settings or inputs; starting anew" in capfd.readouterr().err
+
+
+def test_a_damaged_state_is_passed_over_for_the_one_before_it(
+    train, whole, interrupt, capfd, tmp_path
+):
+    interrupt(7, cut_power)
+    with pytest.raises(PowerCutError):
+        train("cut", checkpoint_every_steps=2)
+    newest = tmp_path / "cut" / "work" / "step-000000006.safetensors"
+    newest.write_bytes(newest.read_bytes()[:100])
+    resumed = train("cut", checkpoint_every_steps=2)
+    told = capfd.readouterr().err
+    assert "trying the state before it" in told
+    assert "step-000000004" in told
+    assert bytes_of(resumed) == bytes_of(whole)
+
+
+def test_the_newest_two_states_are_kept(train, interrupt, tmp_path):
+    interrupt(9, cut_power)
+    with pytest.raises(PowerCutError):
+        train(checkpoint_every_steps=1)
+    names = sorted(path.name for path in (tmp_path / "run" / "work").iterdir())
+    assert names == ["step-000000007.safetensors", "step-000000008.safetensors"]
+
+
+def test_a_finished_training_is_not_run_again_when_only_its_results_are_missing(
+    train, monkeypatch, capfd
+):
+    def full_disk(*arguments):
+        raise PowerCutError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(loop, "write_results", full_disk)
+        with pytest.raises(PowerCutError):
+            train(steps=8)
+    training = train(steps=8)
+    assert "going on from" in capfd.readouterr().err
+    assert len(rows_of(training)) == 3
+
+
+def test_the_history_has_a_row_every_few_steps_and_at_the_end(tiny, train, whole):
+    rows = rows_of(whole)
+    fine = rows_of(train("fine", log_every_steps=1))
+    assert [row["step"] for row in rows] == [3, 6, 9, 10]
+    assert [row["step"] for row in fine] == list(range(1, 11))
+    starts = (0, 3, 6, 9, 10)
+    for row, first, last in zip(rows, starts, starts[1:], strict=False):
+        part = fine[first:last]
+        assert row["loss"] == pytest.approx(np.mean([item["loss"] for item in part]), rel=1e-6)
+        assert row["tokens"] == sum(item["tokens"] for item in part)
+    targets = [tiny.batch(step)[1] for step in range(10)]
+    assert [row["tokens"] for row in fine] == [(ids > 0).sum() for ids in targets]
+    assert all(row["learning_rate"] == pytest.approx(0.05) for row in rows)
+
+
+def test_the_history_gives_the_rate_of_the_update_that_was_made(train):
+    settings = {"schedule": "inverse_square_root", "warmup_steps": 4, "factor": 0.1}
+    rows = rows_of(train(learning_rate=settings, log_every_steps=1))
+    expected = [0.1 / max(step, 4) ** 0.5 for step in range(10)]
+    np.testing.assert_allclose([row["learning_rate"] for row in rows], expected, rtol=1e-6)
+
+
+def test_the_record_says_what_ran(tiny, whole):
+    training = whole
+    record = json.loads(training.manifest.read_text())
+    counted = [tiny.batch(step)[1] for step in range(10)]
+    tokens = sum(int((ids > 0).sum()) for ids in counted)
+    model = loop.make_model(training)
+    assert record["rule"] == "pretrain"
+    assert record["settings"] == training.settings
+    assert [item["path"].rsplit("/", 1)[-1] for item in record["outputs"]] == list(RESULTS)
+    assert record["counters"] == {
+        "steps": 10,
+        "optimizer_step": 10,
+        "parameters": model.count_params(),
+        "final_loss": pytest.approx(rows_of(training)[-1]["loss"]),
+        "target_tokens": tokens,
+        "target_padding_share": 1 - tokens / sum(ids.size for ids in counted),
+        "made_up": True,
+    }
+
+
+def test_no_steps_hand_on_fresh_weights_and_an_empty_history(train):
+    training = train(steps=0)
+    assert rows_of(training) == []
+    arrays = read_arrays(training.folder / "optimizer.safetensors")
+    assert int(arrays.pop("iteration")) == 0
+    assert not any(array.any() for array in arrays.values())
+    fresh = loop.make_model(training)
+    weights = read_arrays(training.folder / "weights.safetensors")
+    np.testing.assert_array_equal(weights["embedding"], fresh.embedding.numpy())
+    counters = json.loads(training.manifest.read_text())["counters"]
+    assert counters["final_loss"] is None
+    assert "made_up" not in counters
+
+
+def test_fine_tuning_without_a_step_hands_on_the_weights_it_got(train, whole):
+    after = train(rule="finetune", start=str(whole.folder), steps=0)
+    for name in RESULTS[:2]:
+        assert bytes_of(after)[name] == bytes_of(whole)[name]
+
+
+def test_fine_tuning_goes_on_with_the_weights_the_slots_and_the_count_of_pretraining(
+    train, whole, interrupt
+):
+    schedule = {"schedule": "inverse_square_root", "warmup_steps": 1, "factor": 0.1}
+    options = {"rule": "finetune", "start": str(whole.folder), "learning_rate": schedule}
+    after = train("finetune", log_every_steps=1, **options)
+    rows = rows_of(after)
+    assert [row["step"] for row in rows] == list(range(1, 11))
+    expected = [0.1 / (10 + step) ** 0.5 for step in range(10)]
+    np.testing.assert_allclose([row["learning_rate"] for row in rows], expected, rtol=1e-6)
+    assert int(read_arrays(after.folder / "optimizer.safetensors")["iteration"]) == 20
+    assert rows[0]["loss"] < rows_of(whole)[0]["loss"]
+
+    interrupt(6, cut_power)
+    with pytest.raises(PowerCutError):
+        train("cut", log_every_steps=1, **options)
+    assert bytes_of(train("cut", log_every_steps=1, **options)) == bytes_of(after)
+
+
+def test_weights_to_start_from_that_are_missing_are_named(train, tmp_path):
+    with pytest.raises(ArtifactError, match="weights.safetensors is missing; run the stage"):
+        train(start=str(tmp_path / "nowhere"))
+
+
+def test_weights_of_another_network_are_refused(train, whole, tiny, monkeypatch):
+    monkeypatch.setattr(tiny, "SHAPE", tiny.SHAPE.model_copy(update={"d_ff": 48}))
+    with pytest.raises(CheckpointError, match="check the model and vocab settings"):
+        train(start=str(whole.folder))
+
+
+def test_a_loss_that_is_not_a_number_ends_training_at_its_step(train, tmp_path):
+    with pytest.raises(TrainingDivergedError, match=r"the loss is (nan|inf) at step \d+; lower"):
+        train(learning_rate={"schedule": "constant", "factor": 1e30})
+    assert not (tmp_path / "run" / "results").exists()
+
+
+def test_several_steps_a_call_train_the_same_weights_and_resume_like_single_ones(
+    train, whole, interrupt
+):
+    options = {"steps_per_execution": 4, "log_every_steps": 4}
+    several = train("several", **options)
+    for name in RESULTS[:2]:
+        assert bytes_of(several)[name] == bytes_of(whole)[name]
+    assert [row["step"] for row in rows_of(several)] == [4, 8, 10]
+    interrupt(8, cut_power)
+    with pytest.raises(PowerCutError):
+        train("cut", **options)
+    assert bytes_of(train("cut", **options)) == bytes_of(several)
+
+
+def test_two_replicas_train_like_one_and_repeat_themselves(tiny, train, tmp_path, in_a_new_process):
+    plain, noisy = {"dropout_rate": 0.0}, {"dropout_rate": 0.2}
+    for name, runs in (("a", {"plain": plain, "noisy": noisy}), ("b", {"noisy": noisy})):
+        done = in_a_new_process(tmp_path / name, runs, replicas=2)
+        assert done.returncode == 0, done.stderr
+    one = train(dropout_rate=0.0)
+    two, noisy, again = (
+        tiny.make_training(tmp_path / name) for name in ("a/plain", "a/noisy", "b/noisy")
+    )
+    for single, both in zip(rows_of(one), rows_of(two), strict=True):
+        assert both["tokens"] == single["tokens"]
+        assert both["loss"] == pytest.approx(single["loss"], rel=1e-5)
+    weights = [read_arrays(item.folder / RESULTS[0]) for item in (one, two)]
+    for name, array in weights[0].items():
+        np.testing.assert_allclose(weights[1][name], array, rtol=1e-3, atol=1e-4)
+    assert bytes_of(noisy) == bytes_of(again)

@@ -1,0 +1,244 @@
+from pathlib import Path
+
+import pytest
+import sentencepiece
+from hypothesis import given
+from hypothesis import strategies as st
+
+from t5repro.config.stages import VocabSampleStage, VocabStage
+from t5repro.errors import ArtifactError, CorpusError, SettingsError, VocabularyError
+from t5repro.files import read_json
+from t5repro.vocab.train import (
+    MAX_LINE_BYTES,
+    Reservoir,
+    add_sentinels,
+    characters,
+    lines_that_fit,
+    sample_corpus,
+    train_vocabulary,
+)
+
+PARTS = {"en": 10, "de": 1, "fr": 1, "ro": 1}
+
+
+def sample_settings(chars: int, parts: dict[str, int] = PARTS, seed: int = 0) -> VocabSampleStage:
+    return VocabSampleStage.model_validate(
+        {"seed": seed, "vocab": {"language_parts": parts, "sample_chars": chars}}
+    )
+
+
+def vocab_settings(size: int = 120, extra_ids: int = 100) -> VocabStage:
+    return VocabStage.model_validate(
+        {"vocab": {"vocab_size": size, "extra_ids": extra_ids, "character_coverage": 0.9995}}
+    )
+
+
+def draw(settings: VocabSampleStage, corpus: Path, folder: Path) -> tuple[str, dict]:
+    output = folder / "sample.txt"
+    sample_corpus(settings, corpus=corpus, output=output, manifest=folder / "manifest.json")
+    return output.read_text(encoding="utf-8"), read_json(folder / "manifest.json")["counters"]
+
+
+def train(settings: VocabStage, sample: Path, folder: Path) -> tuple[Path, Path]:
+    model, pieces = folder / "sentencepiece.model", folder / "sentencepiece.vocab"
+    train_vocabulary(
+        settings, sample=sample, model=model, pieces=pieces, manifest=folder / "manifest.json"
+    )
+    return model, pieces
+
+
+@pytest.fixture
+def sample(write_corpus, four_languages, tmp_path: Path) -> Path:
+    draw(sample_settings(13_000), write_corpus(four_languages), tmp_path)
+    return tmp_path / "sample.txt"
+
+
+def test_languages_give_their_parts_of_the_characters(write_corpus, four_languages, tmp_path):
+    text, counters = draw(sample_settings(13_000), write_corpus(four_languages), tmp_path)
+    longest_line = max(map(len, text.split("\n")))
+    assert list(counters) == ["de", "en", "fr", "ro"]
+    for language, counts in counters.items():
+        assert counts["asked_chars"] == 1000 * PARTS[language]
+        assert 0 <= counts["given_chars"] - counts["asked_chars"] < longest_line
+    assert sum(counts["given_chars"] for counts in counters.values()) == len(text.replace("\n", ""))
+    assert text.count("\n") == sum(counts["lines"] for counts in counters.values())
+
+
+def test_the_sample_depends_on_the_pages_not_on_their_shards(
+    write_corpus, four_languages, tmp_path: Path
+):
+    one = write_corpus(four_languages, folder=tmp_path / "one")
+    many = write_corpus(four_languages, folder=tmp_path / "many", shards=3)
+    settings = sample_settings(13_000)
+    assert draw(settings, one, tmp_path / "a")[0] == draw(settings, many, tmp_path / "b")[0]
+
+
+def test_another_seed_draws_other_pages(write_corpus, four_languages, tmp_path: Path):
+    corpus = write_corpus(four_languages)
+    first = draw(sample_settings(2600), corpus, tmp_path)[0]
+    assert first != draw(sample_settings(2600, seed=1), corpus, tmp_path)[0]
+
+
+def test_a_scarce_language_gives_all_it_has_and_the_counts_say_so(
+    write_corpus, four_languages, tmp_path: Path, capfd
+):
+    four_languages["ro"] = ["Moara veche.\nDoar atât."]
+    text, counters = draw(sample_settings(13_000), write_corpus(four_languages), tmp_path)
+    assert counters["ro"] == {"asked_chars": 1000, "given_chars": 22, "lines": 2, "pages": 1}
+    assert "Doar atât.\n" in text
+    assert "ro gives 22 characters, all it has, of 1,000 asked" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("pages", [{}, {"ro": []}, {"ro": [" \n\n "]}])
+def test_a_language_without_text_is_named_and_nothing_is_written(
+    write_corpus, four_languages, tmp_path: Path, pages
+):
+    del four_languages["ro"]
+    corpus = write_corpus(four_languages | pages)
+    with pytest.raises(CorpusError, match=r"no 'ro' text .* vocab.language_parts"):
+        draw(sample_settings(13_000), corpus, tmp_path / "out")
+    assert list((tmp_path / "out").iterdir()) == []
+
+
+def test_a_part_below_one_is_refused(write_corpus, four_languages, tmp_path: Path):
+    with pytest.raises(SettingsError, match=r"vocab.language_parts.de is 0; .* from 1"):
+        draw(sample_settings(1000, {"en": 10, "de": 0}), write_corpus(four_languages), tmp_path)
+
+
+@given(
+    pages=st.lists(
+        st.tuples(st.integers(0, 1000), st.integers(1, 50)),
+        min_size=1,
+        unique_by=lambda page: page[0],
+    ),
+    target=st.integers(1, 300),
+    order=st.randoms(use_true_random=False),
+)
+def test_the_reservoir_keeps_the_smallest_keys_in_any_order(pages, target, order):
+    kept: list[int] = []
+    for key, _ in sorted(pages):
+        if sum(dict(pages)[other] for other in kept) < target:
+            kept.append(key)
+    shuffled = pages.copy()
+    order.shuffle(shuffled)
+    reservoir = Reservoir(target)
+    for key, chars in shuffled:
+        if reservoir.wants(key):
+            reservoir.add(key, (f"{key}".ljust(chars, "x")[:chars],))
+    assert [-key for key, _ in sorted(reservoir.pages, reverse=True)] == kept
+    assert reservoir.chars == sum(map(characters, reservoir.drawn()))
+
+
+@given(st.text(max_size=300), st.integers(8, 60))
+def test_cut_lines_fit_and_hold_every_character(text: str, max_bytes: int):
+    lines = list(lines_that_fit(text, max_bytes))
+    assert all(0 < len(line.encode()) <= max_bytes for line in lines)
+    assert "".join("".join(lines).split()) == "".join(text.replace("\0", " ").split())
+
+
+def test_a_paragraph_that_sentencepiece_would_skip_is_cut_between_words():
+    paragraph = "word " * 2000 + "w" * 10_000
+    lines = list(lines_that_fit(paragraph))
+    assert max(len(line) for line in lines) <= MAX_LINE_BYTES
+    assert lines[0] == " ".join(["word"] * 838)  # 838 * 5 - 1 = 4189 bytes
+
+
+def test_special_ids_are_those_of_t5_and_sentinels_count_down_from_the_last_id(
+    sample: Path, tmp_path: Path
+):
+    model, pieces = train(vocab_settings(), sample, tmp_path)
+    processor = sentencepiece.SentencePieceProcessor(model_file=str(model))
+    assert [processor.id_to_piece(number) for number in range(3)] == ["<pad>", "</s>", "<unk>"]
+    assert processor.bos_id() == -1
+    assert processor.get_piece_size() == 220
+    assert processor.id_to_piece(219) == "▁<extra_id_0>"
+    assert processor.id_to_piece(120) == "▁<extra_id_99>"
+    assert processor.encode("The <extra_id_0> mill <extra_id_99>.")[-2] == 120
+    lines = pieces.read_text(encoding="utf-8").splitlines()
+    assert len(lines) == 220
+    assert lines[0] == "<pad>\t0"
+    assert lines[219] == "▁<extra_id_0>\t0"
+    assert read_json(tmp_path / "manifest.json")["counters"] == {
+        "pieces": 120,
+        "sentinels": 100,
+        "ids": 220,
+    }
+
+
+def test_appended_sentinels_parse_as_user_defined_pieces(sample: Path, tmp_path: Path):
+    proto = pytest.importorskip("sentencepiece.sentencepiece_model_pb2")
+    model, _ = train(vocab_settings(extra_ids=2), sample, tmp_path)
+    parsed = proto.ModelProto.FromString(model.read_bytes())
+    last = [(piece.piece, piece.score, piece.type) for piece in parsed.pieces[-2:]]
+    assert last == [("▁<extra_id_1>", 0.0, 4), ("▁<extra_id_0>", 0.0, 4)]
+    assert parsed.SerializeToString() == add_sentinels(parsed.SerializeToString(), 0)
+
+
+def test_two_folders_give_the_same_bytes_and_no_path_is_in_them(sample: Path, tmp_path: Path):
+    elsewhere = tmp_path / "else" / "where"
+    elsewhere.mkdir(parents=True)
+    copy = elsewhere / "text.txt"
+    copy.write_bytes(sample.read_bytes())
+    here = train(vocab_settings(), sample, tmp_path)[0].read_bytes()
+    assert here == train(vocab_settings(), copy, elsewhere)[0].read_bytes()
+    assert tmp_path.name.encode() not in here
+    assert b"sample" not in here
+
+
+def test_too_large_a_vocabulary_is_refused_with_the_largest_possible(sample: Path, tmp_path: Path):
+    with pytest.raises(VocabularyError, match=r"vocab_size is 60000, .* allows at most (\d+)") as e:
+        train(vocab_settings(60_000), sample, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+    largest = int(str(e.value).split("at most ")[1].split()[0])
+    train(vocab_settings(largest), sample, tmp_path / "out")
+
+
+def test_too_small_a_vocabulary_is_refused_with_what_the_characters_need(
+    sample: Path, tmp_path: Path
+):
+    with pytest.raises(VocabularyError, match=r"vocab_size is 16, .* alone need \d+ pieces"):
+        train(vocab_settings(16), sample, tmp_path / "out")
+
+
+def test_an_empty_sample_is_refused(tmp_path: Path):
+    (tmp_path / "empty.txt").write_text("")
+    with pytest.raises(VocabularyError, match=r"cannot train on .*empty.txt"):
+        train(vocab_settings(), tmp_path / "empty.txt", tmp_path / "out")
+
+
+def test_a_missing_sample_names_the_rule_that_writes_it(tmp_path: Path):
+    with pytest.raises(ArtifactError, match=r"sample.txt is missing; run the rule vocab_sample"):
+        train(vocab_settings(), tmp_path / "sample.txt", tmp_path)
+
+
+def test_the_trainer_is_quiet(sample: Path, tmp_path: Path, capfd):
+    train(vocab_settings(), sample, tmp_path)
+    lines = capfd.readouterr().err.splitlines()
+    assert [line.split(":")[0] for line in lines] == ["vocab", "vocab"]
+
+
+def test_the_model_depends_on_the_coverage_asked_for(sample: Path, tmp_path: Path):
+    rare = tmp_path / "rare.txt"
+    rare.write_text(sample.read_text(encoding="utf-8") + "ß" * 2, encoding="utf-8")
+    settings = vocab_settings()
+    full = settings.model_copy(
+        update={"vocab": settings.vocab.model_copy(update={"character_coverage": 1.0})}
+    )
+    narrow = sentencepiece.SentencePieceProcessor(
+        model_file=str(train(settings, rare, tmp_path)[0])
+    )
+    assert narrow.encode("ß")[-1] == narrow.unk_id()
+    whole = sentencepiece.SentencePieceProcessor(model_file=str(train(full, rare, tmp_path)[0]))
+    assert whole.encode("ß")[-1] != whole.unk_id()
+
+
+def test_required_characters_get_a_piece_though_the_text_lacks_them(sample: Path, tmp_path: Path):
+    settings = vocab_settings()
+    required = settings.model_copy(
+        update={"vocab": settings.vocab.model_copy(update={"required_characters": "_§"})}
+    )
+    pieces = train(settings, sample, tmp_path)[1].read_text(encoding="utf-8")
+    assert "_\t" not in pieces
+    pieces = train(required, sample, tmp_path)[1].read_text(encoding="utf-8")
+    assert "\n_\t" in pieces
+    assert "\n§\t" in pieces

@@ -1,0 +1,25 @@
+"""Clones for tests that run snakemake and dvc."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from clones import SMALL, clone, snakemake
+
+
+@pytest.fixture
+def fresh(tmp_path: Path) -> Path:
+    """A fresh clone in which nothing has run."""
+    return clone(tmp_path / "clone")
+
+
+@pytest.fixture(scope="session")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A clone in which the whole chain has run in small. Tests must not change it."""
+    folder = clone(tmp_path_factory.mktemp("finished") / "clone")
+    ran = snakemake(folder, config=SMALL)
+    assert ran.returncode == 0, ran.stdout[-4000:]
+    return folder

@@ -1,0 +1,148 @@
+"""The chain end to end, in small: files, determinism, resume, refusals."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from clones import SMALL, artifact_hashes, clone, environment, snakemake
+
+pytestmark = pytest.mark.workflow
+
+
+def test_the_whole_chain_runs_and_ends_with_a_report(finished: Path) -> None:
+    results = finished / "results/demo"
+    report = (results / "report/report.html").read_text(encoding="utf-8")
+    assert "baseline" in report
+    assert "no_pretraining" in report
+    assert "<script src" not in report
+    scores = json.loads((results / "evaluate_score/baseline/scores.json").read_text())
+    assert len(scores["tasks"]) == 12
+
+
+def test_data_is_what_data_dvc_froze(finished: Path) -> None:
+    ran = subprocess.run(
+        ["dvc", "status", "data.dvc"], cwd=finished, env=environment(finished),
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert ran.returncode == 0, ran.stderr
+    assert "up to date" in ran.stdout
+
+
+def test_a_second_run_does_nothing_and_says_so(finished: Path) -> None:
+    before = artifact_hashes(finished)
+    ran = snakemake(finished, config=SMALL)
+    assert ran.returncode == 0
+    assert "Nothing to be done" in ran.stdout
+    assert artifact_hashes(finished) == before
+
+
+def test_every_stage_wrote_a_manifest_that_holds(finished: Path) -> None:
+    from t5repro.files import sha256_of
+
+    manifests = sorted((finished / "results").rglob("*manifest.json"))
+    rules = {json.loads(path.read_text())["rule"] for path in manifests}
+    assert {"data", "c4_clean", "c4_dedup", "c4", "vocab_sample", "vocab", "tokens"} <= rules
+    assert {"pretrain", "tasks", "finetune", "evaluate_predict", "evaluate_score"} <= rules
+    for path in manifests:
+        text = path.read_text()
+        assert str(finished) not in text
+        for item in json.loads(text)["outputs"]:
+            assert sha256_of(finished / item["path"]) == item["sha256"], item["path"]
+
+
+def test_nothing_half_written_or_resumable_is_left_behind(finished: Path) -> None:
+    assert [path for path in finished.rglob(".writing-*") if ".snakemake" not in path.parts] == []
+    left = [path for path in (finished / "work").rglob("*") if path.suffix == ".safetensors"]
+    assert left == []
+
+
+@pytest.mark.slow
+def test_another_clone_on_one_core_writes_the_same_bytes_and_another_seed_others(
+    finished: Path, tmp_path: Path
+) -> None:
+    other = clone(tmp_path / "deep/er/clone")
+    assert snakemake(other, config=SMALL, cores=1).returncode == 0
+    assert artifact_hashes(other) == artifact_hashes(finished)
+    assert snakemake(other, config=(*SMALL, "seed=1")).returncode == 0
+    weights = "results/demo/finetune/baseline/weights.safetensors"
+    assert artifact_hashes(other)[weights] != artifact_hashes(finished)[weights]
+
+
+def prepared(finished: Path, folder: Path) -> Path:
+    """Return a copy of the finished clone, its records included."""
+    shutil.copytree(finished, folder, symlinks=True)
+    return folder
+
+
+@pytest.mark.parametrize("stage", ["c4_clean", "vocab", "pretrain", "finetune", "evaluate_predict"])
+@pytest.mark.slow
+def test_ctrl_c_in_a_stage_loses_nothing_and_a_rerun_gives_the_same_bytes(
+    finished: Path, tmp_path: Path, stage: str
+) -> None:
+    folder = prepared(finished, tmp_path / "clone")
+    wanted = artifact_hashes(folder)
+    shutil.rmtree(folder / "results/demo" / stage)
+    logs = sorted((folder / "logs/demo").rglob(f"{stage}*/**/*.log"))
+    for log in logs:
+        log.unlink()
+    job = subprocess.Popen(
+        ["snakemake", "--profile", "local", "--cores", "2", "--config", *SMALL],
+        cwd=folder, env=environment(folder), start_new_session=True,
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    deadline = time.monotonic() + 120
+    while not (started := [log for log in logs if log.exists() and log.stat().st_size]):
+        assert job.poll() is None, "snakemake ended before the stage began"
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    assert started
+    os.killpg(job.pid, signal.SIGINT)
+    assert job.wait(timeout=120) != 0
+    half = list((folder / "results").rglob(".writing-*"))
+    assert half == []
+    ran = snakemake(folder, config=SMALL)
+    assert ran.returncode == 0, ran.stdout[-4000:]
+    assert artifact_hashes(folder) == wanted
+
+
+def broken_task(folder: Path, name: str, change: str) -> subprocess.CompletedProcess[str]:
+    """Run the task's rule after `change` (missing, header or row) to its first file."""
+    path = folder / "data/tasks" / name
+    if change == "missing":
+        path.unlink()
+    else:
+        lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+        line = 0 if change == "header" else 3
+        lines[line] = "broken\n"
+        path.write_text("".join(lines), encoding="utf-8")
+    return subprocess.run(
+        ["t5repro", "tasks", "--settings", "{}", "--task", "glue_rte", "--files",
+         f"train={path.relative_to(folder)}", "--folder", "out", "--manifest", "out/manifest.json"],
+        cwd=folder, env=environment(folder), capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ("missing", "glue/RTE/train.tsv"),
+        ("header", "glue/RTE/train.tsv"),
+        ("row", "glue/RTE/train.tsv line 4"),
+    ],
+)
+def test_a_broken_task_file_is_named_with_its_line_and_nothing_is_written(
+    finished: Path, tmp_path: Path, change: str, message: str
+) -> None:
+    folder = tmp_path / "clone"
+    shutil.copytree(finished / "data", folder / "data")
+    shutil.copytree(finished / "src", folder / "src")
+    ran = broken_task(folder, "glue/RTE/train.tsv", change)
+    assert ran.returncode == 1
+    assert message in ran.stderr
+    assert "Traceback" not in ran.stderr
+    assert not list((folder / "out").glob("*")) if (folder / "out").exists() else True

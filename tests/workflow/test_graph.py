@@ -1,0 +1,81 @@
+"""The graph before anything runs: profiles, plans, refusals."""
+
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+import yaml
+from clones import ROOT, snakemake
+
+pytestmark = pytest.mark.workflow
+
+
+def test_the_tpu_profile_plans_the_papers_baseline_from_a_fresh_clone(fresh: Path) -> None:
+    started = time.monotonic()
+    ran = snakemake(fresh, "-n", "--quiet", "rules", profile="tpu")
+    print(f"planned in {time.monotonic() - started:.1f} s")
+    assert ran.returncode == 0, ran.stdout
+    jobs = dict(line.split()[:2] for line in ran.stdout.splitlines() if len(line.split()) == 2)
+    assert jobs["c4_clean"] == "1024"
+    assert jobs["pretrain"] == jobs["finetune"] == jobs["report"] == "1"
+
+
+def test_each_profile_names_its_run_file_and_no_default_profile_overrides_it() -> None:
+    for name, run_file in (("tpu", "configs/base.yaml"), ("local", "configs/demo.yaml")):
+        profile = yaml.safe_load((ROOT / name / "profile.yaml").read_text())
+        assert profile["configfile"] == run_file
+    assert not (ROOT / "profiles").exists()
+    assert not (ROOT / "default").exists()
+
+
+def test_without_a_run_file_snakemake_says_which_there_are(fresh: Path) -> None:
+    from clones import environment
+
+    ran = subprocess.run(
+        ["snakemake", "-n"], cwd=fresh, env=environment(fresh), capture_output=True, text=True,
+        check=False,
+    )  # fmt: skip
+    assert ran.returncode != 0
+    assert "no run file: use --profile local" in ran.stderr + ran.stdout
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ("finetune={stepz: 3}", "unknown setting 'finetune.stepz'; nearest: 'finetune.steps'"),
+        ("model={num_heads: 0}", "setting 'model.num_heads' is 0; Input should be greater than or"),
+        ("c4={clean_shards: 99}", "c4.clean_shards is 99, but c4.crawl ['crawl/*'] matches"),
+        ("data={source: ''}", "raw files are missing:"),
+    ],
+)
+def test_an_unknown_or_impossible_setting_stops_snakemake_before_any_job(
+    fresh: Path, change: str, message: str
+) -> None:
+    ran = snakemake(fresh, config=(change,))
+    assert ran.returncode != 0
+    assert message in ran.stdout
+    assert not (fresh / "results").exists()
+
+
+def test_a_setting_reruns_the_stages_that_read_it_and_no_other(finished: Path) -> None:
+    from clones import SMALL
+
+    def changed(section: str, leaf: str) -> str:
+        (word,) = (word for word in SMALL if word.startswith(f"{section}="))
+        return word.removesuffix("}") + f", {leaf}" + "}"
+
+    def planned(*changes: str) -> set[str]:
+        ran = snakemake(finished, "-n", "--quiet", "rules", config=(*SMALL, *changes))
+        words = (line.split() for line in ran.stdout.splitlines())
+        return {row[0] for row in words if len(row) == 2 and row[1].isdigit()} - {"total", "all"}
+
+    last = {"evaluate_predict", "evaluate_score", "report"}
+    assert planned() == set()
+    assert planned("evaluate={max_decode_length: 9, max_examples: 6}") == last
+    assert planned(changed("finetune", "z_loss: 0.5")) == {"finetune"} | last
+    assert planned(changed("pretrain", "z_loss: 0.5")) == {"pretrain", "finetune"} | last
+    assert planned("tokens={languages: [de]}") == {"tokens", "pretrain", "finetune"} | last
+    assert planned(changed("vocab", "character_coverage: 0.99")) >= {"vocab", "tokens", "pretrain"}
+    assert "c4_dedup" in planned("c4={dedup: {unit: line}}")
+    assert "c4_clean" not in planned("c4={dedup: {unit: line}}")
