@@ -588,3 +588,49 @@ def test_the_batch_kernel_is_a_function_of_its_pages(crawl):
     assert pa.Table.from_batches(parts).combine_chunks() == (
         pa.Table.from_batches([whole]).combine_chunks()
     )
+
+
+def test_what_a_job_writes_does_not_depend_on_the_order_of_its_files(tmp_path, crawl):
+    run(tmp_path / "one", crawl, shards=2)
+    run(tmp_path / "two", crawl, shards=2, order=-1)
+    for name in ("00000.parquet", "00001.parquet", "decisions.parquet"):
+        assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
+
+
+def test_cleaned_files_may_come_in_another_order_than_they_were_decided_in(tmp_path, crawl):
+    folder = run(tmp_path, crawl, shards=3)
+    before = texts_of(folder)
+    build.write_corpus(
+        stage("c4", settings_of()), cleaned=[tmp_path / f"0000{n}.parquet" for n in (2, 0, 1)],
+        decisions=tmp_path / "decisions.parquet", punkt=None, bad_words={}, folder=folder,
+        manifest=folder / "manifest.json",
+    )  # fmt: skip
+    assert texts_of(folder) == before
+
+
+def test_an_older_copy_of_a_page_keeps_no_line_from_others(tmp_path, one_page):
+    line = "This one line stands in both of the pages here."
+    old, other = sorted(("http://old/", "http://other"), key=build.dedup.digest)
+    wet = one_page(
+        (old, english("o") + "\n" + line, "2018"),
+        (old, english("n"), "2019"),
+        (other, english("p") + "\n" + line, "2018"),
+    )
+    found = texts_of(run(tmp_path, wet))
+    assert line not in found[old]
+    assert line in found[other]
+
+
+@pytest.mark.parametrize(("unit", "kept"), [("line", False), ("three_sentence_span", True)])
+def test_what_is_left_is_counted_as_one_text_for_lines_and_line_by_line_for_spans(
+    tmp_path, one_page, unit, kept
+):
+    # Punkt does not end a sentence behind an initial before a lower-cased word.
+    text = (
+        "the family painted the kitchen of the old house with J.\n"
+        "nobody had expected that anyone would live there again.\n"
+        "the windows of the garden room were all open that day."
+    )
+    settings = settings_of(dedup={"unit": unit, "min_sentences": 3})
+    folder = run(tmp_path, one_page(("http://a", text)), settings)
+    assert ("http://a" in texts_of(folder)) == kept
