@@ -446,6 +446,9 @@ def _add_people(commands: Any) -> None:
     show = commands.add_parser("show", help="print the scores of a run and where its report is")
     show.add_argument("run", type=Path, help="folder of the run, such as results/demo")
     show.set_defaults(handler=_show)
+    frozen = commands.add_parser("frozen", help="compare the raw inputs with data.dvc")
+    frozen.add_argument("record", type=Path, nargs="?", default=Path("data.dvc"))
+    frozen.set_defaults(handler=_frozen)
     config = commands.add_parser("config", help="print, generate or check settings")
     config.add_argument("action", choices=["show", "generate", "check"])
     config.add_argument("run_file", type=Path, nargs="?", default=Path("configs/base.yaml"))
@@ -458,6 +461,12 @@ def _show(arguments: argparse.Namespace) -> None:
     from t5repro.evaluate.report import print_table
 
     print_table(arguments.run)
+
+
+def _frozen(arguments: argparse.Namespace) -> None:
+    from t5repro.lineage.frozen import check_frozen
+
+    print(f"the raw inputs are those of {arguments.record}: {check_frozen(arguments.record)}")
 
 
 def _config(arguments: argparse.Namespace) -> None:

@@ -332,3 +332,24 @@ def test_two_replicas_train_like_one_and_repeat_themselves(tiny, train, tmp_path
     for name, array in weights[0].items():
         np.testing.assert_allclose(weights[1][name], array, rtol=1e-3, atol=1e-4)
     assert bytes_of(noisy) == bytes_of(again)
+
+
+def test_each_replica_gets_noise_of_its_own_that_follows_from_the_first(
+    tiny, tmp_path, monkeypatch
+):
+    from types import SimpleNamespace
+
+    from t5repro.model import checkpoints
+
+    def state(seed):
+        return keras.Variable(np.asarray([seed, 5]), dtype="int64").value
+
+    replicas = [state(2**31 - 1), state(2**31 - 1), state(2**31 - 1)]
+    variable = SimpleNamespace(
+        value=SimpleNamespace(values=replicas), numpy=lambda: replicas[0].numpy()
+    )
+    monkeypatch.setattr(checkpoints, "noise_variables", lambda model: {"place": variable})
+    loop.separate_noise(None)
+    seeds, drawn = zip(*(replica.numpy() for replica in replicas), strict=True)
+    assert seeds == (2**31 - 1, 1_000_002, 2_000_005)
+    assert drawn == (5, 5, 5)

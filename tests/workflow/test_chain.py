@@ -24,13 +24,26 @@ def test_the_whole_chain_runs_and_ends_with_a_report(finished: Path) -> None:
     assert len(scores["tasks"]) == 12
 
 
-def test_data_is_what_data_dvc_froze(finished: Path) -> None:
-    ran = subprocess.run(
-        ["dvc", "status", "data.dvc"], cwd=finished, env=environment(finished),
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert ran.returncode == 0, ran.stderr
-    assert "up to date" in ran.stdout
+def in_clone(folder: Path, *command: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        command, cwd=folder, env=environment(folder), capture_output=True, text=True, check=False
+    )
+
+
+def test_data_is_what_data_dvc_froze_and_a_changed_file_is_noticed(
+    finished: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "clone"
+    shutil.copytree(finished, folder, symlinks=True, ignore=shutil.ignore_patterns("results"))
+    checked = in_clone(folder, "t5repro", "frozen")
+    assert checked.returncode == 0, checked.stderr
+    assert "the raw inputs are those of data.dvc" in checked.stdout
+    assert "up to date" in in_clone(folder, "dvc", "status", "data.dvc").stdout
+    (folder / "data/tasks/glue/RTE/dev.tsv").write_text("other")
+    changed = in_clone(folder, "t5repro", "frozen")
+    assert changed.returncode == 1
+    assert "data/ hashes to" in changed.stderr
+    assert "a raw file was changed" in changed.stderr
 
 
 def test_a_second_run_does_nothing_and_says_so(finished: Path) -> None:

@@ -44,7 +44,7 @@ def test_without_a_run_file_snakemake_says_which_there_are(fresh: Path) -> None:
     ("change", "message"),
     [
         ("finetune={stepz: 3}", "unknown setting 'finetune.stepz'; nearest: 'finetune.steps'"),
-        ("model={num_heads: 0}", "setting 'model.num_heads' is 0; Input should be greater than or"),
+        ("model={num_heads: 0}", "setting 'model.num_heads' is '0'; Input should be"),
         ("c4={clean_shards: 99}", "c4.clean_shards is 99, but c4.crawl ['crawl/*'] matches"),
         ("data={source: ''}", "raw files are missing:"),
     ],
