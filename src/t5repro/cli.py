@@ -38,8 +38,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         except KeyboardInterrupt:
             announce(f"t5repro {arguments.command}: stopped; run the same command to go on")
             return INTERRUPTED
-        except BrokenPipeError:
-            return 0
     return 0
 
 
@@ -185,7 +183,8 @@ def _c4_clean(arguments: argparse.Namespace) -> None:
 @contextlib.contextmanager
 def _wet_files(arguments: argparse.Namespace, settings: Any) -> Iterator[list[Path]]:
     """Yield the WET files of the job; those behind an https prefix are fetched for its time."""
-    from t5repro.data.raw import download, read_path_list
+    from t5repro.data.download import download
+    from t5repro.data.raw import read_path_list
 
     if arguments.paths is None:
         yield arguments.wet
@@ -195,7 +194,8 @@ def _wet_files(arguments: argparse.Namespace, settings: Any) -> Iterator[list[Pa
     if not prefix.startswith("https://"):
         yield [Path(prefix) / name for name in names]
         return
-    with tempfile.TemporaryDirectory(prefix="t5repro-wet-") as folder:
+    arguments.output.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".fetching-", dir=arguments.output.parent) as folder:
         fetched = [Path(folder) / name for name in names]
         for name, path in zip(names, fetched, strict=True):
             download(prefix + name, path)

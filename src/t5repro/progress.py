@@ -16,6 +16,8 @@ from typing import Any, Self, TextIO, TypeVar
 
 from tqdm import tqdm
 
+from t5repro.files import storage_error
+
 LINE_EVERY_SECONDS = 15.0
 
 Item = TypeVar("Item")
@@ -30,21 +32,27 @@ def log_to(path: Path) -> Iterator[None]:
     Progress and `announce` reach both the log and the terminal.
     """
     global _terminal
-    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        log = path.open("w", encoding="utf-8")
+    except OSError as error:
+        raise storage_error(path, error) from error
     sys.stdout.flush()
     sys.stderr.flush()
     kept_out, kept_err = os.dup(1), os.dup(2)
-    with path.open("w", encoding="utf-8") as log, os.fdopen(os.dup(2), "w") as _terminal:
+    with log, os.fdopen(os.dup(2), "w") as _terminal:
         os.dup2(log.fileno(), 1)
         os.dup2(log.fileno(), 2)
         try:
             yield
         except BaseException:
-            traceback.print_exc()  # a fault of ours: the log keeps it, the terminal gets it too
+            with contextlib.suppress(OSError):
+                traceback.print_exc()  # a fault of ours: the log keeps it, the terminal has it too
             raise
         finally:
-            sys.stdout.flush()
-            sys.stderr.flush()
+            for screen in (sys.stdout, sys.stderr):
+                with contextlib.suppress(OSError):
+                    screen.flush()
             os.dup2(kept_out, 1)
             os.dup2(kept_err, 2)
             os.close(kept_out)
@@ -54,9 +62,16 @@ def log_to(path: Path) -> Iterator[None]:
 
 def announce(text: str) -> None:
     """Print one line to the log and, where that is another place, to the terminal."""
-    print(text, file=sys.stderr, flush=True)
-    if _terminal is not None:
-        print(text, file=_terminal, flush=True)
+    # The terminal first: the log may be on the very disk that is full. A screen or a log that
+    # cannot be written is no reason for the work to stop.
+    for screen in (_terminal, sys.stderr):
+        if screen is not None:
+            _print_line(text, screen)
+
+
+def _print_line(text: str, screen: TextIO) -> None:
+    with contextlib.suppress(OSError):
+        print(text, file=screen, flush=True)
 
 
 class Progress:
@@ -134,7 +149,7 @@ class Progress:
         if self._bar is None:
             announce(line)
         else:
-            print(line, file=sys.stderr, flush=True)
+            _print_line(line, sys.stderr)
 
 
 def follow(items: Iterable[Item], label: str, *, total: int | None, unit: str) -> Iterator[Item]:

@@ -58,6 +58,13 @@ def test_an_empty_run_file_is_the_papers_baseline() -> None:
             {"experiments": [{"name": "a", "change": {"data.folder": "x"}}]},
             r"experiment 'a' changes data; arms of one run share",
         ),
+        (
+            {"experiments": [{"name": "a", "change": {"tasks.folder": "x"}}]},
+            r"experiment 'a' changes tasks.folder; arms of one run share",
+        ),
+        ({"experiments": [{"name": "a", "change": {"c4.recipe": "x"}}]}, r"c4.recipe is 'x'"),
+        ({"c4": 3}, r"setting 'c4' is 3; Input should be"),
+        ({"vocab.language_parts.en": 5}, r"is a part of 'language_parts', .* the whole mapping"),
     ],
 )
 def test_an_unknown_or_impossible_setting_is_refused_with_its_name_and_cure(
@@ -109,6 +116,34 @@ def test_experiments_share_every_node_up_to_where_they_part() -> None:
         assert nodes(settings, rule) == ["baseline", "no_pretraining"]
     assert node_of(settings, "vocab", "no_pretraining") == "baseline"
     assert settings_of_experiment(settings, "no_pretraining").pretrain.steps == 0
+
+
+@pytest.mark.parametrize(
+    ("change", "first"),
+    [
+        ({"c4.crawl": ["crawl/a*"]}, "c4_clean"),
+        ({"c4.bad_word_lists": {"en": "lists/x"}}, "c4_clean"),
+        ({"c4.punkt_parameters": "punkt"}, "c4_clean"),
+        ({"c4.recipe": "tfds"}, "c4_dedup"),
+        ({"c4.recipe": "paper-v1"}, "c4_clean"),
+        ({"tasks.names": ["glue_cola"]}, "finetune"),
+        ({"evaluate.split": "test"}, "evaluate_predict"),
+        ({"seed": 5}, "vocab_sample"),
+    ],
+)
+def test_an_arm_has_its_own_nodes_from_the_first_stage_that_its_change_reaches(
+    change: dict[str, object], first: str
+) -> None:
+    settings = load_settings({"experiments": [ARMS[0], {"name": "arm", "change": change}]})
+    order = list(STAGES)
+    assert node_of(settings, first, "arm") == "arm"
+    assert node_of(settings, order[order.index(first) - 1], "arm") == "baseline"
+
+
+def test_an_arm_may_take_another_recipe_with_all_its_parameters() -> None:
+    arms = [ARMS[0], {"name": "first_text", "change": {"c4.recipe": "paper-v1"}}]
+    settings = load_settings({"experiments": arms})
+    assert settings_of_experiment(settings, "first_text").c4.clean.min_sentences == 5
 
 
 def test_a_job_receives_exactly_the_settings_its_stage_names() -> None:

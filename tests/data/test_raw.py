@@ -2,13 +2,19 @@
 
 import hashlib
 import json
-import zipfile
 from pathlib import Path
 
 import pytest
 
 from t5repro.config.stages import DataStage
-from t5repro.data.raw import check, fetch, missing_files, raw_path, read_path_list
+from t5repro.data.raw import (
+    check,
+    fetch,
+    files_to_bring,
+    missing_files,
+    raw_path,
+    read_path_list,
+)
 from t5repro.errors import RawDataError
 
 HASH = hashlib.sha256(b"page").hexdigest()
@@ -54,24 +60,29 @@ def test_a_missing_file_says_where_to_get_it_and_where_to_put_it(tmp_path: Path)
     assert missing_files(stage(tmp_path, source="x").data) == []
 
 
+def test_a_file_that_a_person_put_in_place_is_left_alone(tmp_path: Path) -> None:
+    source = {"origin": "by hand: https://example.org", "licence": "none", "files": {"a.wet": ""}}
+    settings = stage(tmp_path, download=True, sources=[source])
+    assert files_to_bring(settings.data) == ["a.wet"]
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data/a.wet").write_bytes(b"mine")
+    assert files_to_bring(settings.data) == []
+    fetch(settings, downloads=tmp_path)
+    assert (tmp_path / "data/a.wet").read_bytes() == b"mine"
+
+
+def test_an_old_copy_of_a_bundled_file_is_brought_again(tmp_path: Path) -> None:
+    settings = stage(tmp_path, source=bundled(tmp_path))
+    fetch(settings, downloads=tmp_path)
+    assert files_to_bring(settings.data) == []
+    (tmp_path / "data/a.wet").write_bytes(b"old")
+    assert files_to_bring(settings.data) == ["a.wet"]
+
+
 def test_a_path_cannot_leave_the_data_folder(tmp_path: Path) -> None:
     for name in ("../a", "/etc/passwd", "a/../../b"):
         with pytest.raises(RawDataError, match=r"leaves data\.folder"):
             raw_path(stage(tmp_path).data, name)
-
-
-def test_a_member_of_a_downloaded_archive_is_found_by_the_end_of_its_path(tmp_path: Path) -> None:
-    with zipfile.ZipFile(tmp_path / "CoLA.zip", "w") as archive:
-        archive.writestr("CoLA/train.tsv", "rows")
-        archive.writestr("CoLA/original/raw/train.tsv", "other")
-    source = {
-        "origin": "https://example.org/CoLA.zip",
-        "licence": "none",
-        "files": {"tasks/glue/CoLA/train.tsv": ""},
-    }
-    settings = stage(tmp_path, download=True, sources=[source])
-    fetch(settings, downloads=tmp_path)
-    assert (tmp_path / "data/tasks/glue/CoLA/train.tsv").read_text() == "rows"
 
 
 def test_only_https_is_fetched_and_files_by_hand_are_asked_for(tmp_path: Path) -> None:
@@ -87,6 +98,9 @@ def test_each_cleaning_job_takes_its_part_of_the_path_list(tmp_path: Path) -> No
     listing = tmp_path / "wet.paths"
     listing.write_text("".join(f"{number}\n" for number in range(7)))
     assert read_path_list(listing, shard=1, shards=3) == ["1", "4"]
+    listing.write_text("a\n../b\n")
+    with pytest.raises(RawDataError, match="lists '../b', which leaves c4.crawl_prefix"):
+        read_path_list(listing, shard=0, shards=1)
     listing.write_text("\n")
     with pytest.raises(RawDataError, match="lists no WET path"):
         read_path_list(listing, shard=0, shards=1)

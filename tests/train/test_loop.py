@@ -153,7 +153,7 @@ def test_a_state_of_other_settings_is_dropped_with_a_word(train, interrupt, capf
     with pytest.raises(PowerCutError):
         train("run")
     changed = train("run", dropout_rate=0.2)
-    assert "is of other settings or inputs; starting anew" in capfd.readouterr().err
+    assert "is of other settings, inputs or code; starting anew" in capfd.readouterr().err
     assert bytes_of(changed) == bytes_of(expected)
 
 
@@ -163,7 +163,7 @@ def test_a_state_of_other_inputs_is_dropped_with_a_word(train, interrupt, capfd,
         train("run")
     (tmp_path / "run" / "corpus").write_text("other ids")
     train("run")
-    assert "is of other settings or inputs; starting anew" in capfd.readouterr().err
+    assert "is of other settings, inputs or code; starting anew" in capfd.readouterr().err
 
 
 def test_a_damaged_state_is_passed_over_for_the_one_before_it(
@@ -174,11 +174,13 @@ def test_a_damaged_state_is_passed_over_for_the_one_before_it(
         train("cut", checkpoint_every_steps=2)
     newest = tmp_path / "cut" / "work" / "step-000000006.safetensors"
     newest.write_bytes(newest.read_bytes()[:100])
+    newest.with_name(".writing-abc-step-000000008.safetensors").write_bytes(b"half")
     resumed = train("cut", checkpoint_every_steps=2)
     told = capfd.readouterr().err
     assert "trying the state before it" in told
     assert "step-000000004" in told
     assert bytes_of(resumed) == bytes_of(whole)
+    assert not newest.parent.exists()
 
 
 def test_the_newest_two_states_are_kept(train, interrupt, tmp_path):

@@ -10,13 +10,16 @@ CODE      src/t5repro/data/
 
 RAW_FILES = [raw_path(name) for name in inventory.raw_files(SETTINGS)]
 
+# What is in place is no output of ours: Snakemake deletes the outputs of a job that fails.
+TO_BRING = [raw_path(name) for name in raw.files_to_bring(SETTINGS.data)]
 
-if SETTINGS.data.source or SETTINGS.data.download:
+
+if TO_BRING:
 
     rule data_fetch:
         """Copy or download what is not in place. Archives stay in work/ between runs."""
         output:
-            raw=RAW_FILES,
+            raw=TO_BRING,
         log:
             f"logs/{RUN}/data_fetch.log",
         params:

@@ -39,6 +39,7 @@ def baseline_changes() -> dict[str, Any]:
     """Return what `configs/base.yaml` states beyond the schema's values."""
     return {
         "data": {
+            "folder": "data_base",  # apart from the demo's, which data.dvc freezes
             "download": True,
             "sources": [
                 _source(
@@ -92,6 +93,7 @@ def baseline_changes() -> dict[str, Any]:
                 ),
             ],
         },
+        "devices": {"kind": "tpu", "precision": "bfloat16", "steps_per_execution": 100},
         "c4": {
             "crawl": [],
             "crawl_paths": f"crawl/{CRAWL}/wet.paths.gz",

@@ -18,6 +18,7 @@ from t5repro.config.stages import STAGES, UPSTREAM, stage_settings
 from t5repro.errors import SettingsError
 
 RECIPES = Path("configs/c4")
+SHARED = ("run", "data", "experiments", "tasks.folder", "tasks.files")  # by all arms of a run
 FREE_KEYS = {"bad_word_lists", "language_parts", "files", "change"}  # keys the user invents
 
 
@@ -70,15 +71,19 @@ def load_settings(
     """
     tree = nested(values)
     merge(tree, nested(overrides or {}))
-    recipe = (tree.get("c4") or {}).get("recipe", "paper")
     # Starting from all values keeps a section's own defaults when a run file states a part of it.
     merged = Settings().model_dump(mode="json")
-    merge(merged, _recipe(recipe))
+    merge(merged, _recipe(_recipe_name(tree) or "paper"))
     merge(merged, tree)
     settings = _validate(merged, source)
     for experiment in settings.experiments:
         settings_of_experiment(settings, experiment.name)
     return settings
+
+
+def _recipe_name(tree: Mapping[str, Any]) -> str | None:
+    section = tree.get("c4")
+    return section.get("recipe") if isinstance(section, Mapping) else None
 
 
 def _recipe(name: str) -> dict[str, Any]:
@@ -95,6 +100,11 @@ def nested(values: Mapping[str, Any]) -> dict[str, Any]:
     tree: dict[str, Any] = {}
     for key, value in values.items():
         *folders, leaf = str(key).split(".")
+        if free := sorted(FREE_KEYS.intersection(folders)):
+            raise SettingsError(
+                f"setting {key!r} is a part of {free[0]!r}, whose names are free; "
+                "write the whole mapping"
+            )
         content = nested(value) if isinstance(value, Mapping) and leaf not in FREE_KEYS else value
         for folder in reversed([*folders, leaf]):
             content = {folder: content}
@@ -122,15 +132,24 @@ def settings_of_experiment(settings: Settings, name: str) -> Settings:
     if name not in arms:
         raise SettingsError(f"no experiment {name!r}; the run has {sorted(arms)}")
     tree = settings.model_dump(mode="json")
-    merge(tree, nested(arms[name].change))
+    change = nested(arms[name].change)
+    if recipe := _recipe_name(change):
+        merge(tree, _recipe(recipe))
+    merge(tree, change)
     changed = _validate(tree, f"experiment {name!r}")
-    fixed = ("run", "data", "experiments")
-    for section in fixed:
-        if getattr(changed, section) != getattr(settings, section):
+    for leaf in SHARED:
+        if _value(changed, leaf) != _value(settings, leaf):
             raise SettingsError(
-                f"experiment {name!r} changes {section}; arms of one run share {list(fixed)}"
+                f"experiment {name!r} changes {leaf}; arms of one run share {list(SHARED)}"
             )
     return changed
+
+
+def _value(settings: Settings, name: str) -> Any:
+    value: Any = settings
+    for word in name.split("."):
+        value = getattr(value, word)
+    return value
 
 
 def node_of(settings: Settings, rule: str, experiment: str) -> str:

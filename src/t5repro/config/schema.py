@@ -239,7 +239,7 @@ class TasksSettings(Section):
             "super_glue_boolq", "super_glue_copa", "squad", "cnn_dailymail",
             "wmt_en_de", "wmt_en_fr", "wmt_en_ro",
         ],
-        "tasks of the run, by name (`t5repro tasks --list`)",
+        "tasks of the run, by name (`t5repro list_tasks`)",
     )  # fmt: skip
     folder: str = setting("tasks", "folder of the task files below `data.folder`")
     files: dict[Name, dict[str, list[str]]] = setting(

@@ -7,6 +7,8 @@ node is called after the first experiment that needs it.
 
 from typing import Any
 
+from pydantic import Field
+
 from t5repro.config.schema import (
     CleanSettings,
     DataSettings,
@@ -37,8 +39,12 @@ class CleanStage(Section):
     class C4(Section):
         """The part of `c4` that cleaning reads."""
 
+        crawl: tuple[str, ...] = ()
+        crawl_paths: str = ""
         crawl_prefix: str
         clean_shards: int
+        punkt_parameters: str = ""
+        bad_word_lists: dict[Language, str] = Field(default_factory=dict)
         clean: CleanSettings
 
     c4: C4
@@ -63,6 +69,8 @@ class C4Stage(Section):
 
         languages: list[Language]
         min_language_probability: float
+        punkt_parameters: str = ""
+        bad_word_lists: dict[Language, str] = Field(default_factory=dict)
         output_shards: int
         validation_modulus: int
         clean: CleanSettings

@@ -6,23 +6,17 @@ of real data), or fetched from their origin when `data.download` allows the netw
 
 import gzip
 import shutil
-import tarfile
-import urllib.error
-import urllib.request
-import zipfile
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
-from typing import IO
 
 from t5repro.config.schema import DataSettings, RawFiles
 from t5repro.config.stages import DataStage
+from t5repro.data.download import ARCHIVES, download_once, extract
 from t5repro.errors import RawDataError
 from t5repro.files import atomic_path, sha256_of, write_manifest
 from t5repro.progress import Progress
 
-ARCHIVES = (".zip", ".tar.gz", ".tgz", ".tar")
 BY_HAND = "by hand: "
-FETCH_TIMEOUT_SECONDS = 60
 
 
 def raw_path(data: DataSettings, name: str) -> Path:
@@ -31,12 +25,17 @@ def raw_path(data: DataSettings, name: str) -> Path:
     Raises:
         RawDataError: the name leaves the folder.
     """
-    pure = PurePosixPath(name)
-    if pure.is_absolute() or ".." in pure.parts:
+    if leaves_folder(name):
         raise RawDataError(
             f"data.sources names {name!r}, which leaves data.folder; use a path below it"
         )
     return Path(data.folder) / name
+
+
+def leaves_folder(name: str) -> bool:
+    """Tell whether a relative path could point outside the folder it is joined to."""
+    pure = PurePosixPath(name)
+    return pure.is_absolute() or ".." in pure.parts
 
 
 def check(settings: DataStage, *, manifest: Path) -> None:
@@ -80,10 +79,26 @@ def fetch(settings: DataStage, *, downloads: Path) -> None:
     with Progress("data_fetch", total=_count(data), unit="files") as progress:
         for source, name, expected in _files(data):
             path = raw_path(data, name)
-            if not _is_in_place(path, expected):
+            if _must_be_brought(data, name, expected):
                 _bring(data, source, name, path, downloads)
                 _check_one(path, expected, source)
             progress.advance()
+
+
+def files_to_bring(data: DataSettings) -> list[str]:
+    """Return the raw files that `fetch` would bring: absent ones, and old copies of bundled ones.
+
+    A file that is in place and is not bundled is left alone, whatever it holds: a person put it
+    there, and `check` names it if it is wrong.
+    """
+    if not (data.source or data.download):
+        return []
+    return [name for _, name, expected in _files(data) if _must_be_brought(data, name, expected)]
+
+
+def _must_be_brought(data: DataSettings, name: str, expected: str) -> bool:
+    path = raw_path(data, name)
+    return not path.is_file() or bool(data.source and expected and sha256_of(path) != expected)
 
 
 def missing_files(data: DataSettings) -> list[str]:
@@ -106,10 +121,6 @@ def _files(data: DataSettings) -> Iterator[tuple[RawFiles, str, str]]:
 
 def _count(data: DataSettings) -> int:
     return sum(len(source.files) for source in data.sources)
-
-
-def _is_in_place(path: Path, expected: str) -> bool:
-    return path.is_file() and (not expected or sha256_of(path) == expected)
 
 
 def _check_one(path: Path, expected: str, source: RawFiles) -> None:
@@ -137,13 +148,12 @@ def _bring(data: DataSettings, source: RawFiles, name: str, path: Path, download
             f"{source.origin.removeprefix(BY_HAND)}; put it there and run again"
         )
     else:
-        archive = downloads / source.origin.rstrip("/").split("/")[-1]
-        if not source.origin.endswith(ARCHIVES):
-            download(source.origin, path)
-            return
-        if not archive.is_file():
-            download(source.origin, archive)
-        _extract(archive, name, path)
+        # Through a folder of its own: Snakemake deletes what a failed job brought.
+        kept = download_once(source.origin, downloads)
+        if kept.name.endswith(ARCHIVES):
+            extract(kept, name, path)
+        else:
+            _copy(kept, path)
 
 
 def _copy(origin: Path, path: Path) -> None:
@@ -151,57 +161,6 @@ def _copy(origin: Path, path: Path) -> None:
         raise RawDataError(f"{origin} is missing; data.source must hold every file of data.sources")
     with atomic_path(path) as temporary:
         shutil.copyfile(origin, temporary)
-
-
-def download(address: str, path: Path) -> None:
-    """Fetch one https address into `path`.
-
-    Raises:
-        RawDataError: the address is not https, or does not answer.
-    """
-    if not address.startswith("https://"):
-        raise RawDataError(f"origin {address!r} cannot be fetched; only https addresses can")
-    try:
-        with (
-            urllib.request.urlopen(address, timeout=FETCH_TIMEOUT_SECONDS) as answer,  # noqa: S310 (https only, checked above)
-            atomic_path(path) as temporary,
-            temporary.open("wb") as handle,
-        ):
-            shutil.copyfileobj(answer, handle)
-    except urllib.error.URLError as error:
-        raise RawDataError(
-            f"{address} does not answer ({error.reason}); try again later"
-        ) from error
-
-
-def _extract(archive: Path, name: str, path: Path) -> None:
-    """Take from an archive the one member whose path ends as `name` does."""
-    tail = "/".join(PurePosixPath(name).parts[-2:])
-    with atomic_path(path) as temporary, temporary.open("wb") as target:
-        if archive.suffix == ".zip":
-            with zipfile.ZipFile(archive) as opened:
-                member = _only(opened.namelist(), tail, archive)
-                with opened.open(member) as stream:
-                    _pour(stream, target)
-        else:
-            with tarfile.open(archive) as opened_tar:
-                member = _only(opened_tar.getnames(), tail, archive)
-                extracted = opened_tar.extractfile(member)
-                if extracted is None:
-                    raise RawDataError(f"{archive}: {member} is not a file")
-                with extracted:
-                    _pour(extracted, target)
-
-
-def _pour(stream: IO[bytes], target: IO[bytes]) -> None:
-    shutil.copyfileobj(stream, target)
-
-
-def _only(members: list[str], tail: str, archive: Path) -> str:
-    found = [member for member in members if f"/{member}".endswith(f"/{tail}")]
-    if len(found) != 1:
-        raise RawDataError(f"{archive} holds {len(found)} files that end in {tail!r}; expected one")
-    return found[0]
 
 
 def read_path_list(path: Path, *, shard: int, shards: int) -> list[str]:
@@ -218,4 +177,6 @@ def read_path_list(path: Path, *, shard: int, shards: int) -> list[str]:
         raise RawDataError(f"{path} cannot be read as a list of WET paths: {error}") from error
     if not names:
         raise RawDataError(f"{path} lists no WET path")
+    if outside := [name for name in names if leaves_folder(name)]:
+        raise RawDataError(f"{path} lists {outside[0]!r}, which leaves c4.crawl_prefix; refused")
     return names[shard::shards]

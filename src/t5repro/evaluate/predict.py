@@ -106,6 +106,8 @@ def predict(
             "truncated_inputs": sum(question.truncated for question in own),
             "answers_without_eos": sum(EOS not in answer for answer in ids),
         }
+    for stale in set(folder.glob("*.jsonl")) - set(outputs):
+        stale.unlink()  # of a task that the mixture no longer has
     write_manifest(
         manifest,
         rule="evaluate_predict",

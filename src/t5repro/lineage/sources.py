@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 
 import t5repro
+from t5repro.files import sha256_of
 
 PACKAGE = Path(t5repro.__file__).parent
 RESOURCES = {".css", ".j2", ".json"}  # what modules read from beside themselves
@@ -33,6 +34,12 @@ def source_files(module: str) -> tuple[str, ...]:
     found |= {path for folder in folders for path in folder.iterdir() if path.suffix in RESOURCES}
     root = _checkout()
     return tuple(sorted(path.relative_to(root).as_posix() for path in found))
+
+
+def hashes_of_sources(module: str) -> dict[str, str]:
+    """Return the SHA-256 of each file that `source_files` names."""
+    root = _checkout()
+    return {name: sha256_of(root / name) for name in source_files(module)}
 
 
 def _checkout() -> Path:

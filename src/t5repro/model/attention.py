@@ -158,12 +158,13 @@ class Attention(SeededLayer):
         return self._heads(memory_BMD, (self.k, self.v))
 
     def _heads(self, x_BLD: Tensor, weights: tuple[Any, ...]) -> list[Tensor]:
-        """Project with all `weights` in one matrix product and split by weight and head."""
+        """Project with all `weights` and split by weight and head."""
         batch, length = ops.shape(x_BLD)[:2]
-        if len(weights) == 1:
-            joined = ops.convert_to_tensor(weights[0])
-        else:
-            joined = ops.concatenate([ops.convert_to_tensor(weight) for weight in weights], axis=1)
+        if length == 1:
+            # Decoding: joining the weights would move more numbers than the product itself.
+            single = (batch, self.num_heads, 1, self.d_kv)
+            return [ops.reshape(matmul(x_BLD, weight), single) for weight in weights]
+        joined = ops.concatenate([ops.convert_to_tensor(weight) for weight in weights], axis=1)
         shape = (batch, length, len(weights), self.num_heads, self.d_kv)
         split = ops.reshape(matmul(x_BLD, joined), shape)
         return ops.unstack(ops.transpose(split, (2, 0, 3, 1, 4)), len(weights), axis=0)

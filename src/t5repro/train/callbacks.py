@@ -17,6 +17,7 @@ import keras
 import numpy as np
 
 from t5repro.errors import T5ReproError
+from t5repro.files import TEMPORARY_PREFIX
 from t5repro.model.checkpoints import Arrays, save_state
 from t5repro.progress import Progress
 
@@ -115,8 +116,8 @@ class StateFiles:
             old.unlink()
 
     def remove(self) -> None:
-        """Remove all states, and the folder if nothing else is in it."""
-        for path in self.newest_first():
+        """Remove all states, half-written ones too, and the folder if nothing else is in it."""
+        for path in [*self.newest_first(), *self._folder.glob(f"{TEMPORARY_PREFIX}*")]:
             path.unlink()
         if self._folder.is_dir() and not any(self._folder.iterdir()):
             self._folder.rmdir()
@@ -174,7 +175,7 @@ class KeepHistory(keras.callbacks.Callback):
         """Start counting and listening."""
         self._step = self._first_step = self._steps_done()
         self._tokens = 0
-        self._started = time.monotonic()
+        self._started: float | None = None
         if threading.current_thread() is threading.main_thread():
             for number in STOP_SIGNALS:
                 self._handlers[number] = signal.signal(number, self._ask_to_stop)
@@ -183,6 +184,11 @@ class KeepHistory(keras.callbacks.Callback):
         """Give the signals back to whoever handled them before."""
         while self._handlers:
             signal.signal(*self._handlers.popitem())
+
+    def obey(self) -> None:
+        """End the process if a signal came after the last step was looked at."""
+        if self._signal:
+            self._stop()
 
     def _ask_to_stop(self, number: int, frame: FrameType | None) -> None:
         self._signal = number
@@ -202,8 +208,9 @@ class KeepHistory(keras.callbacks.Callback):
         self._show(self._step - before, loss, tokens)
         if self._passed(self._log_every_steps, before) or self._step == self._last_step:
             self._history.finish_row(self._step, self._last_rate())
-        saved = self._passed(self._checkpoint_every_steps, before)
-        if saved or self._signal:
+        # The last step too: results are written after it, and a fault there must not lose it.
+        due = self._passed(self._checkpoint_every_steps, before) or self._step == self._last_step
+        if due or self._signal:
             self._states.save(self._step, self.model, self._history)
         if self._signal:
             self._stop()
@@ -219,15 +226,17 @@ class KeepHistory(keras.callbacks.Callback):
         return float(self._learning_rate(steps_of(self.model) - 1))
 
     def _show(self, steps: int, loss: float, tokens: int) -> None:
-        self._tokens += tokens
-        seconds = max(time.monotonic() - self._started, 1e-9)
-        rows = (self._step - self._first_step) * self._batch_rows
-        self._progress.advance(
-            steps,
-            loss=f"{loss:.4f}",
-            rows_per_second=f"{rows / seconds:.0f}",
-            target_tokens_per_second=f"{self._tokens / seconds:.0f}",
-        )
+        facts: dict[str, Any] = {"loss": f"{loss:.4f}"}
+        if self._started is None:
+            # The first call compiles: speeds count from its end.
+            self._started, self._first_step = time.monotonic(), self._step
+        else:
+            self._tokens += tokens
+            seconds = max(time.monotonic() - self._started, 1e-9)
+            rows = (self._step - self._first_step) * self._batch_rows
+            facts["rows_per_second"] = f"{rows / seconds:.1f}"
+            facts["target_tokens_per_second"] = f"{self._tokens / seconds:.0f}"
+        self._progress.advance(steps, **facts)
 
     def _stop(self) -> None:
         """End the process as the signal asks; the state is saved."""

@@ -25,6 +25,7 @@ from t5repro.config.schema import DevicesSettings, ModelSettings, TrainingSettin
 from t5repro.config.stages import FinetuneStage, PretrainStage
 from t5repro.errors import ArtifactError
 from t5repro.files import describe_file, write_manifest, write_text
+from t5repro.lineage.sources import hashes_of_sources
 from t5repro.progress import Progress
 from t5repro.randomness import single_seed
 from t5repro.train.devices import Devices, prepare
@@ -268,6 +269,7 @@ def fit(
             )
         finally:
             keeper.stop_listening()
+        keeper.obey()
     seconds = time.monotonic() - started
     positions = left * plan.batch_rows * (plan.inputs_length + plan.targets_length)
     say(
@@ -293,7 +295,8 @@ def resume(
         if found is None or not np.array_equal(found, mark):
             say(
                 training,
-                f"{path} is of other settings or inputs; starting anew and removing old states",
+                f"{path} is of other settings, inputs or code; starting anew and removing old "
+                "states",
             )
             states.remove()
             return None
@@ -318,10 +321,15 @@ def separate_noise(model: Any) -> None:
 
 
 def fingerprint(training: Training) -> np.ndarray:
-    """Return the SHA-256 of what decides the result: settings and inputs."""
+    """Return the SHA-256 of what decides the result: settings, inputs, code and libraries."""
+    import keras
+    import tensorflow as tf
+
     parts = {
         "rule": training.rule,
         "settings": training.settings,
+        "code": hashes_of_sources("train.loop"),
+        "libraries": {"keras": keras.__version__, "tensorflow": tf.__version__},
         "inputs": [describe_file(path)["sha256"] for path in training.identity],
     }
     text = json.dumps(parts, sort_keys=True)
