@@ -17,6 +17,9 @@ Each message says what was wrong, where, the value, what is allowed, and the cur
 The command line prints the message alone and exits with `exit_code`.
 """
 
+import errno
+from pathlib import Path
+
 
 class T5ReproError(Exception):
     """Base of every error a user can cure."""
@@ -64,3 +67,14 @@ class DeviceError(T5ReproError):
 
 class StorageError(T5ReproError):
     """The disk is full or a folder cannot be written."""
+
+
+def storage_error(path: Path, error: OSError) -> StorageError:
+    """Return the error that tells a person why `path` could not be written."""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        cure = "the disk is full: free some space and run the same command again"
+    elif error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+        cure = "no permission to write there: check the owner of the folder"
+    else:
+        cure = "check the disk and run the same command again"
+    return StorageError(f"cannot write {path}: {error.strerror or error}; {cure}")

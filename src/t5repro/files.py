@@ -5,7 +5,6 @@ renamed: a job killed at any moment leaves no half-written file under a final na
 """
 
 import contextlib
-import errno
 import hashlib
 import json
 import os
@@ -14,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from t5repro.errors import ArtifactError, StorageError
+from t5repro.errors import ArtifactError, storage_error
 
 HASH_BLOCK_BYTES = 1 << 20
 TEMPORARY_PREFIX = ".writing-"
@@ -45,17 +44,6 @@ def atomic_path(path: Path) -> Iterator[Path]:
         raise storage_error(path, error) from error
     finally:
         temporary.unlink(missing_ok=True)
-
-
-def storage_error(path: Path, error: OSError) -> StorageError:
-    """Return the error that tells a person why `path` could not be written."""
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        cure = "the disk is full: free some space and run the same command again"
-    elif error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
-        cure = "no permission to write there: check the owner of the folder"
-    else:
-        cure = "check the disk and run the same command again"
-    return StorageError(f"cannot write {path}: {error.strerror or error}; {cure}")
 
 
 def _flush(path: Path) -> None:

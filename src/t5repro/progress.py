@@ -16,7 +16,7 @@ from typing import Any, Self, TextIO, TypeVar
 
 from tqdm import tqdm
 
-from t5repro.files import storage_error
+from t5repro.errors import storage_error
 
 LINE_EVERY_SECONDS = 15.0
 

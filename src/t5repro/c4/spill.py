@@ -14,7 +14,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from t5repro.files import TEMPORARY_PREFIX, storage_error
+from t5repro.errors import storage_error
+from t5repro.files import TEMPORARY_PREFIX
 
 MAX_BUCKETS = 256
 KEY_BITS = 64
