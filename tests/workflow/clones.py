@@ -54,7 +54,7 @@ def environment(folder: Path) -> dict[str, str]:
         **kept,
         "HOME": str(home),
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
-        "PYTHONPATH": str(folder / "src"),
+        "PYTHONPATH": str((folder if (folder / "src").is_dir() else ROOT) / "src"),
     }
 
 
