@@ -135,7 +135,7 @@ rule c4:
         settings=settings_of("c4"),
         bad_words=bad_word_pairs,
         punkt=punkt_option,
-        folder="results/{run}/c4/{node}",
+        folder=subpath(output.manifest, parent=True),
     shell:
         "t5repro c4"
         " --settings {params.settings:q}"

@@ -42,7 +42,7 @@ rule evaluate_predict:
         tpu_slices=1,
     params:
         settings=settings_of("evaluate_predict"),
-        folder="results/{run}/evaluate_predict/{node}",
+        folder=subpath(output.manifest, parent=True),
     shell:
         "t5repro evaluate_predict"
         " --settings {params.settings:q}"

@@ -35,7 +35,7 @@ rule finetune:
         tpu_slices=1,
     params:
         settings=settings_of("finetune"),
-        folder="results/{run}/finetune/{node}",
+        folder=subpath(output.manifest, parent=True),
     shell:
         "t5repro finetune"
         " --settings {params.settings:q}"

@@ -30,7 +30,7 @@ rule pretrain:
         tpu_slices=1,
     params:
         settings=settings_of("pretrain"),
-        folder="results/{run}/pretrain/{node}",
+        folder=subpath(output.manifest, parent=True),
     shell:
         "t5repro pretrain"
         " --settings {params.settings:q}"

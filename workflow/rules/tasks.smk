@@ -46,7 +46,7 @@ for task_name in ALL_TASKS:
                 for split, paths in splits_of(task_name).items()
                 for path in paths
             ],
-            folder=f"results/{RUN}/tasks/{task_name}",
+            folder=subpath(output.manifest, parent=True),
         shell:
             "t5repro tasks"
             " --settings {params.settings:q}"

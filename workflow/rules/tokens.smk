@@ -26,7 +26,7 @@ rule tokens:
         "logs/{run}/tokens/{node}.log",
     params:
         settings=settings_of("tokens"),
-        folder="results/{run}/tokens/{node}",
+        folder=subpath(output.manifest, parent=True),
     shell:
         "t5repro tokens"
         " --settings {params.settings:q}"
