@@ -432,7 +432,7 @@ def curve(phase: str, title: str, histories: Mapping[str, Path]) -> Curve:
         title=f"Training loss, {title.lower()}",
         description=said,
         x_label="step",
-        y_label="loss per target token",
+        y_label="training loss (sum / padded size)",
     )
     return Curve(title=title, chart=chart, key=legend(series), rows=rows)
 
