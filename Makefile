@@ -32,14 +32,14 @@ check: setup ## style, types, rule files, generated files
 	ruff check .
 	ruff format --check .
 	mypy
-	snakefmt --check --quiet Snakefile workflow
+	snakefmt --check Snakefile workflow
 	python workflow/lint.py
 	t5repro config check
 
 format: setup
 	ruff check --fix .
 	ruff format .
-	snakefmt --quiet Snakefile workflow
+	snakefmt Snakefile workflow
 
 generate: setup ## files made from the settings schema
 	t5repro config generate
