@@ -92,8 +92,16 @@ def prepared(finished: Path, folder: Path) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("stage", ["c4_clean", "vocab", "pretrain", "finetune", "evaluate_predict"])
-@pytest.mark.slow
+@pytest.mark.parametrize(
+    "stage",
+    [
+        "pretrain",
+        *(
+            pytest.param(stage, marks=pytest.mark.slow)
+            for stage in ("c4_clean", "vocab", "finetune", "evaluate_predict")
+        ),
+    ],
+)
 def test_ctrl_c_in_a_stage_loses_nothing_and_a_rerun_gives_the_same_bytes(
     finished: Path, tmp_path: Path, stage: str
 ) -> None:
