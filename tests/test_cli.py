@@ -74,7 +74,11 @@ def test_a_stopped_job_leaves_no_half_file_and_says_so_by_its_code(
     )
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
     job = subprocess.Popen(
-        [sys.executable, "-c", script], cwd=tmp_path, env=environment, stdout=subprocess.PIPE
+        [sys.executable, "-c", script],
+        cwd=tmp_path,
+        env=environment,
+        stdout=subprocess.PIPE,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # as on a terminal
     )
     assert job.stdout is not None
     assert job.stdout.readline().strip() == b"ready"
