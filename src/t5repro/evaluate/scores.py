@@ -1,6 +1,6 @@
 """How good the answers are: metrics of each task, its trivial answer, the benchmarks' means.
 
-A number that cannot be had stays null: a correlation of constant answers, a benchmark's mean
+A number that cannot be had stays null: one that is not finite, a benchmark's mean
 when one of its tasks is not in the run.
 """
 
