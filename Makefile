@@ -1,4 +1,4 @@
-# make demo | test | test-all | check | generate | lock | compare
+# make demo | test | test-all | parity | check | generate | lock | compare
 # Needs Linux, Python 3.11 or 3.12 and nothing else; everything is installed into .venv.
 PYTHON ?= python3
 BIN := .venv/bin
@@ -6,7 +6,7 @@ CORES ?= all
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 export PYTHONHASHSEED ?= 0
 
-.PHONY: demo setup test test-all check format generate lock compare clean
+.PHONY: demo setup parity test test-all check format generate lock compare clean
 
 demo: setup ## the whole chain on the bundled mini crawl
 	snakemake --profile local --cores $(CORES)
@@ -27,6 +27,12 @@ test: setup ## everything that takes seconds, and the demo's chain in small
 
 test-all: setup ## with what takes minutes
 	pytest
+
+parity: .venv/parity ## the peers that tests and benchmarks compare with; pytest finds them installed
+
+.venv/parity: .venv/installed
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable ".[parity]" --no-build-isolation
+	touch $@
 
 check: setup ## style, types, rule files, generated files
 	ruff check .

@@ -287,6 +287,16 @@ def test_fine_tuning_goes_on_with_the_weights_the_slots_and_the_count_of_pretrai
     assert bytes_of(train("cut", log_every_steps=1, **options)) == bytes_of(after)
 
 
+def test_fine_tuning_may_begin_with_fresh_slots_and_a_count_of_zero(train, whole):
+    after = train(
+        "fresh", rule="finetune", start=str(whole.folder), continue_optimizer=False, steps=0
+    )
+    assert bytes_of(after)["weights.safetensors"] == bytes_of(whole)["weights.safetensors"]
+    arrays = read_arrays(after.folder / "optimizer.safetensors")
+    assert int(arrays.pop("iteration")) == 0
+    assert not any(array.any() for array in arrays.values())
+
+
 def test_weights_to_start_from_that_are_missing_are_named(train, tmp_path):
     with pytest.raises(ArtifactError, match="weights.safetensors is missing; run the stage"):
         train(start=str(tmp_path / "nowhere"))

@@ -54,6 +54,7 @@ def make_training(
     seed: int = 0,
     start: str | None = None,
     steps_per_execution: int = 1,
+    continue_optimizer: bool = True,
     rule: str = "pretrain",
     **plan: Any,
 ) -> Training:
@@ -84,6 +85,7 @@ def make_training(
         devices=devices,
         seed=seed,
         start=None if start is None else Path(start),
+        continue_optimizer=continue_optimizer,
         inputs=(corpus,),
         identity=(corpus,),
         batches=batches,

@@ -256,6 +256,11 @@ class FinetuneSettings(TrainingSettings):
     learning_rate: LearningRate = setting(
         LearningRate(schedule="constant", factor=0.001), "learning rate"
     )
+    optimizer_state: Literal["continue", "fresh"] = setting(
+        "continue",
+        "Adafactor's second moments and step: taken over from pre-training, as the released code "
+        "does, or begun anew",
+    )
     mixture: Literal["proportional", "equal"] = setting(
         "proportional", "how often each task is drawn: by its examples, or all alike"
     )

@@ -52,6 +52,7 @@ class Training:
         devices: where it runs.
         seed: seed of this stage's weights and noise.
         start: folder of the weights and optimizer to go on from; absent: fresh weights.
+        continue_optimizer: whether the optimizer goes on as well, or begins anew.
         inputs: files that decide the result.
         identity: small files that change whenever an input does, such as its manifest.
         batches: takes the first step and the number of steps, returns the batches.
@@ -69,6 +70,7 @@ class Training:
     devices: DevicesSettings
     seed: int
     start: Path | None
+    continue_optimizer: bool
     inputs: tuple[Path, ...]
     identity: tuple[Path, ...]
     batches: Callable[[int, int], Any]
@@ -111,6 +113,7 @@ def pretrain(
             devices=settings.devices,
             seed=single_seed(settings.seed, "pretrain"),
             start=None,
+            continue_optimizer=False,
             inputs=(tokens, ids, offsets),
             identity=(tokens,),
             batches=lambda first, count: span_corruption_batches(
@@ -161,6 +164,7 @@ def finetune(
 
     steps = settings.finetune.steps
     start = weights.parent
+    continues = settings.finetune.optimizer_state == "continue"
     texts = (vocabulary, *(examples[task] for task in sorted(examples)))
     run(
         Training(
@@ -172,7 +176,8 @@ def finetune(
             devices=settings.devices,
             seed=single_seed(settings.seed, "finetune"),
             start=start,
-            inputs=(start / WEIGHTS, start / OPTIMIZER, *texts),
+            continue_optimizer=continues,
+            inputs=(start / WEIGHTS, *([start / OPTIMIZER] if continues else []), *texts),
             identity=(weights, *texts),
             batches=lambda first, count: rows().batches(first_step=first, steps=count),
             counters=lambda: rows().counters(first_step=0, steps=steps),
@@ -220,7 +225,8 @@ def make_model(training: Training) -> Any:
     optimizer.build(model.trainable_variables)
     if training.start is not None:
         load_weights(training.start / WEIGHTS, model)
-        load_optimizer(training.start / OPTIMIZER, optimizer)
+        if training.continue_optimizer:
+            load_optimizer(training.start / OPTIMIZER, optimizer)
     model.compile(
         optimizer=optimizer,
         loss=PaddedMeanLoss(training.plan.z_loss),
