@@ -1,0 +1,66 @@
+"""C4 against its peers on one WET file, one process each, in one run.
+
+    python -m venv PEERS && PEERS/bin/pip install -r benchmarks/peers/requirements.txt
+    python benchmarks/c4_peers.py --peers PEERS/bin/python \
+        --wet FILE --punkt FOLDER/punkt_tab/english --bad-words FOLDER/en.25e679f
+
+Peers run in an environment of their own. Imports and the loading of word and language tables are
+not counted, for nobody. TFDS's functions are called as its own pipeline calls them.
+"""
+
+import argparse
+import sys
+from pathlib import Path
+
+import pairs
+
+PEERS = Path(__file__).parent / "peers"
+# step -> program, and whether it runs in the environment of the peers
+STEPS = {
+    "read": {
+        "t5repro": "c4_ours",
+        "FastWARC": "c4_fastwarc",
+        "igzip alone": "c4_decompress",
+        "TFDS": "c4_tfds",
+    },
+    "clean": {"t5repro": "c4_ours", "TFDS": "c4_tfds", "datatrove": "c4_datatrove"},
+    "chain": {"t5repro": "c4_ours", "TFDS": "c4_tfds", "datatrove": "c4_datatrove"},
+}
+
+
+def main() -> None:
+    """Run the chosen steps and print a table for each."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--peers", required=True, help="Python of the peers' environment")
+    parser.add_argument("--wet", type=Path, required=True)
+    parser.add_argument("--punkt", type=Path, required=True)
+    parser.add_argument("--bad-words", type=Path, required=True)
+    parser.add_argument("--steps", nargs="+", choices=STEPS, default=list(STEPS))
+    parser.add_argument("--rounds", type=int, default=3)
+    given = parser.parse_args()
+    files = [str(given.wet), str(given.punkt), str(given.bad_words)]
+    print(f"{given.wet.name}, one process, medians of {given.rounds} rounds; {pairs.machine()}\n")
+    for step in given.steps:
+        commands = {}
+        for name, program in STEPS[step].items():
+            python = sys.executable if name == "t5repro" else given.peers
+            commands[name] = [python, str(PEERS / f"{program}.py"), step, *files]
+        print(rows(step, pairs.rounds(commands, given.rounds)), end="\n\n", flush=True)
+
+
+def rows(step: str, found: dict[str, list[pairs.Result]]) -> str:
+    """Return the table of one step."""
+    ours = found["t5repro"]
+    cells = []
+    for name, results in found.items():
+        first = results[0]
+        spent = pairs.seconds(results)
+        speed = f"{first['pages'] / spent:,.0f}" if "pages" in first else "-"
+        kept = str(first.get("kept", "-"))
+        times = f"{pairs.ratio(results, ours):.2f}"
+        cells.append([name, f"{spent:.3f}", speed, kept, times])
+    return pairs.table([step, "seconds", "pages/s", "kept", "times ours"], cells)
+
+
+if __name__ == "__main__":
+    main()
