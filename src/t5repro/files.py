@@ -140,8 +140,8 @@ def write_manifest(
     *,
     rule: str,
     settings: Mapping[str, Any],
-    inputs: Sequence[Path],
-    outputs: Sequence[Path],
+    inputs: Sequence[Path | Mapping[str, Any]],
+    outputs: Sequence[Path | Mapping[str, Any]],
     counters: Mapping[str, Any],
 ) -> None:
     """Write a stage's manifest: what went in and out, under which settings, with which counts.
@@ -152,8 +152,8 @@ def write_manifest(
         path: where to write it; later stages depend on this file.
         rule: the Snakemake rule.
         settings: the resolved settings the stage received.
-        inputs: files it read.
-        outputs: files it wrote, without the manifest.
+        inputs: files it read; one that is not here as what `describe_file` says of it.
+        outputs: files it wrote, without the manifest, as `inputs`.
         counters: numbers of the stage's own, such as pages dropped by rule.
     """
     write_json(
@@ -161,8 +161,12 @@ def write_manifest(
         {
             "rule": rule,
             "settings": settings,
-            "inputs": [describe_file(item) for item in inputs],
-            "outputs": [describe_file(item) for item in outputs],
+            "inputs": [_described(item) for item in inputs],
+            "outputs": [_described(item) for item in outputs],
             "counters": counters,
         },
     )
+
+
+def _described(item: Path | Mapping[str, Any]) -> Mapping[str, Any]:
+    return describe_file(item) if isinstance(item, Path) else item

@@ -507,7 +507,7 @@ def test_an_interrupted_job_leaves_nothing_and_can_run_again(tmp_path, crawl, mo
         (build, "clean_batch"),
         (decisions, "decisions_of"),
         (corpus.language, "detect_languages"),
-        (corpus._SplitWriter, "append"),
+        (corpus.SplitWriter, "append"),
     ):
         with monkeypatch.context() as patch:
             patch.setattr(module, name, interrupt)

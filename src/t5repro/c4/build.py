@@ -13,6 +13,7 @@ crawl and the settings only: not on the order of files, their division into jobs
 Source: released code, ``c4.C4._get_pages_pcollection``.
 """
 
+import contextlib
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -40,7 +41,7 @@ from t5repro.c4.sentences import PARAMETER_FILES, SentenceSplitter
 from t5repro.c4.spill import RowSpill, TableSpill, bucket_of, buckets_for, spill_folder
 from t5repro.config.schema import CleanSettings
 from t5repro.config.stages import C4Stage, CleanStage, DedupStage
-from t5repro.files import atomic_path, write_manifest
+from t5repro.files import atomic_path, describe_file, write_manifest
 from t5repro.progress import Progress
 
 Unit = Literal["three_sentence_span", "line"]
@@ -65,6 +66,7 @@ def clean_shard(
     output: Path,
     manifest: Path,
     unit: Unit | None = None,
+    names: Mapping[Path, str] | None = None,
 ) -> None:
     """Clean the pages of some WET files and write a row for each.
 
@@ -76,45 +78,129 @@ def clean_shard(
         output: Parquet file to write, with the columns `tables.CLEANED`.
         manifest: manifest to write.
         unit: unit of text to hash for `deduplicate`; None: both, at the price of time.
+        names: what the manifest calls WET files that lie under a temporary path.
 
     Raises:
         CrawlError: a WET file cannot be read.
         RawDataError: the Punkt parameters or a list cannot be read.
     """
-    chosen = settings.c4.clean
-    lists = _line_lists(chosen, bad_words)
-    rules = clean.CleanRules(chosen, SentenceSplitter(punkt), _line_rule(lists))
+    rules = clean_rules(settings, punkt, bad_words)
     files = tables.in_order(wet)
-    counts: Counter[str] = Counter(dict.fromkeys((READ, *READ_REASONS), 0))
-    fates: Counter[str] = Counter()
-    samples = Samples()
+    tally = CleanTally()
     with (
         Progress("c4_clean", total=_kilobytes(files), unit="kB") as progress,
+        cleaned_writer(output, tally) as writer,
+    ):
+        for batch, _ in cleaned_batches(
+            files, rules, tally, units=units_of(unit), progress=progress
+        ):
+            writer.write_batch(batch)
+    named = names or {}
+    write_clean_manifest(
+        settings,
+        wet=[{**describe_file(path), "path": named.get(path, path.as_posix())} for path in files],
+        punkt=punkt,
+        bad_words=bad_words,
+        output=output,
+        manifest=manifest,
+        tally=tally,
+    )
+
+
+class CleanTally:
+    """What cleaning took in and dropped, with examples: of a shard, or of a part of one."""
+
+    def __init__(self) -> None:
+        self.read: Counter[str] = Counter(dict.fromkeys((READ, *READ_REASONS), 0))
+        self.cleaned: Counter[str] = Counter()
+        self.samples = Samples()
+
+    def counters(self) -> dict[str, Any]:
+        """Return what the manifest of a shard says."""
+        return {"read": self.read, "cleaned": self.cleaned, "samples": self.samples.readable()}
+
+    def to_json(self) -> dict[str, Any]:
+        """Return everything, for `merge`."""
+        return {"read": self.read, "cleaned": self.cleaned, "samples": self.samples.to_json()}
+
+    def merge(self, other: Mapping[str, Any]) -> None:
+        """Take in what `to_json` of another part of the crawl returned."""
+        self.read.update(other["read"])
+        self.cleaned.update(other["cleaned"])
+        self.samples.merge(other["samples"])
+
+
+@contextlib.contextmanager
+def cleaned_writer(output: Path, tally: CleanTally) -> Iterator[Any]:
+    """Yield a writer of rows of `tables.CLEANED`; `tally` goes into the file at the end."""
+    with (
         atomic_path(output) as temporary,
         pq.ParquetWriter(temporary, tables.CLEANED, compression="zstd") as writer,
     ):
-        pages = _usable_pages(files, chosen, counts, samples, progress)
-        for group in _groups(pages):
-            batch = clean_batch(group, rules, units=UNITS if unit is None else (unit,))
-            for page, row in zip(group, _fates(batch), strict=True):
-                _offer_cleaned(samples, *page, *row, rules)
-            fates.update(reason or KEPT for reason in batch.column("reason").to_pylist())
-            fates.update(_line_counts(batch))
-            writer.write_batch(batch)
+        yield writer
         writer.add_key_value_metadata(
             {
-                tables.COUNTS_KEY: json.dumps(counts),
-                tables.SAMPLES_KEY: json.dumps(samples.to_json()),
+                tables.COUNTS_KEY: json.dumps(tally.read),
+                tables.SAMPLES_KEY: json.dumps(tally.samples.to_json()),
             }
         )
+
+
+def write_clean_manifest(
+    settings: CleanStage,
+    *,
+    wet: Sequence[Mapping[str, Any]],
+    punkt: Path | None,
+    bad_words: Mapping[str, Path],
+    output: Path,
+    manifest: Path,
+    tally: CleanTally,
+) -> None:
+    """Write the manifest of a cleaned shard; `wet` are the described WET files, in order."""
     write_manifest(
         manifest,
         rule="c4_clean",
         settings=settings.model_dump(mode="json"),
-        inputs=[*files, *_punkt_files(punkt), *lists],
+        inputs=[*wet, *_punkt_files(punkt), *_line_lists(settings.c4.clean, bad_words)],
         outputs=[output],
-        counters={"read": counts, "cleaned": fates, "samples": samples.readable()},
+        counters=tally.counters(),
     )
+
+
+def clean_rules(
+    settings: CleanStage, punkt: Path | None, bad_words: Mapping[str, Path]
+) -> clean.CleanRules:
+    """Return the rules for one page, with the lists and parameters that they read.
+
+    Raises:
+        RawDataError: the Punkt parameters or a list cannot be read.
+    """
+    chosen = settings.c4.clean
+    lists = _line_lists(chosen, bad_words)
+    return clean.CleanRules(chosen, SentenceSplitter(punkt), _line_rule(lists))
+
+
+def units_of(unit: Unit | None) -> tuple[Unit, ...]:
+    """Return the units to hash: the one that is asked for, else both."""
+    return UNITS if unit is None else (unit,)
+
+
+def cleaned_batches(
+    files: Sequence[Path],
+    rules: clean.CleanRules,
+    tally: CleanTally,
+    *,
+    units: Sequence[Unit],
+    progress: Progress | None = None,
+) -> Iterator[tuple[pa.RecordBatch, list[int]]]:
+    """Yield rows of `tables.CLEANED` in groups, with the characters each page had; count them."""
+    for group in _groups(_usable_pages(files, rules.settings, tally, progress)):
+        batch = clean_batch(group, rules, units=units)
+        for page, row in zip(group, _fates(batch), strict=True):
+            _offer_cleaned(tally.samples, *page, *row, rules)
+        tally.cleaned.update(reason or KEPT for reason in batch.column("reason").to_pylist())
+        tally.cleaned.update(_line_counts(batch))
+        yield batch, [len(page.text) for _, page in group]
 
 
 def clean_batch(
@@ -172,18 +258,19 @@ def _punkt_files(punkt: Path | None) -> list[Path]:
 def _usable_pages(
     files: Sequence[Path],
     settings: CleanSettings,
-    counts: Counter[str],
-    samples: Samples,
-    progress: Progress,
+    tally: CleanTally,
+    progress: Progress | None,
 ) -> Iterator[tuple[str, wet_files.Page]]:
     """Yield the pages that can be read and are short enough; count all and sample the others."""
+    counts = tally.read
     bytes_read = 0
 
     def advance(count: int) -> None:
         nonlocal bytes_read
         whole = (bytes_read + count) // 1000 - bytes_read // 1000
         bytes_read += count
-        progress.advance(whole, pages=counts[READ])
+        if progress is not None:
+            progress.advance(whole, pages=counts[READ])
 
     for path in files:
         for page in wet_files.read_pages(path, advance=advance):
@@ -197,7 +284,7 @@ def _usable_pages(
                 counts[fault] += 1
                 url = _printable(page.url)
                 rank = (dedup.digest(url).hex(), path.name, page.record)
-                samples.offer(fault, rank, url, _printable(page.text[:1000]))
+                tally.samples.offer(fault, rank, url, _printable(page.text[:1000]))
 
 
 def _printable(text: str) -> str:
@@ -214,11 +301,16 @@ def _groups(
     for item in pages:
         group.append(item)
         chars += len(item[1].text)
-        if len(group) >= GROUP_PAGES or chars >= GROUP_CHARS:
+        if is_whole_group(len(group), chars):
             yield group
             group, chars = [], 0
     if group:
         yield group
+
+
+def is_whole_group(pages: int, chars: int) -> bool:
+    """Return whether so many pages with so many characters make a row group."""
+    return pages >= GROUP_PAGES or chars >= GROUP_CHARS
 
 
 def _fates(batch: pa.RecordBatch) -> Iterator[tuple[bytes, list[str]]]:

@@ -15,9 +15,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from t5repro.c4 import badwords, clean, dedup, language, tables, wet
-from t5repro.c4.decisions import Losses
+from t5repro.c4.decisions import Losses, check_shards
 from t5repro.c4.samples import Rank, Samples
 from t5repro.c4.sentences import SentenceSplitter
 from t5repro.c4.spill import TableSpill
@@ -85,19 +86,72 @@ class Selection:
     def batches(
         self, shards: Sequence[Path], decisions: Path, progress: Progress
     ) -> Iterator[pa.RecordBatch]:
-        """Yield the pages of the corpus, columns `SELECTED`, in the order of the shards."""
-        losses = Losses(decisions, shards)
-        self._units.update(losses.counts)
+        """Yield the pages of the corpus, columns `SELECTED`, in the order of the shards.
+
+        Raises:
+            ArtifactError: a file is missing or damaged, or the decisions are about other shards.
+        """
+        check_shards(decisions, shards)
+        losses = Losses(decisions)
+        self.add_units(losses)
         for shard, path in enumerate(shards):
             parquet = tables.opened(path, tables.CLEANED)
-            self._pages.update(tables.metadata_of(parquet, tables.COUNTS_KEY, path))
-            self._samples.merge(tables.metadata_of(parquet, tables.SAMPLES_KEY, path))
+            self.add_shard(parquet, path)
             first = 0
-            for batch in tables.batches(parquet, path, _COLUMNS):
-                candidates = self._candidates(shard, first, batch, losses)
-                yield self._choose_languages(list(candidates))
+            for batch in tables.batches(parquet, path, READ_COLUMNS):
+                yield self.choose(shard, first, batch, losses)
                 first += len(batch)
                 progress.advance(len(batch))
+
+    def add_units(self, losses: Losses) -> None:
+        """Count the units of text that were compared and removed; once for a corpus."""
+        self._units.update(losses.counts)
+
+    def add_shard(self, parquet: pq.ParquetFile, path: Path) -> None:
+        """Count what cleaning read and dropped, and take its examples; once for a shard.
+
+        Raises:
+            ArtifactError: the file has no counts.
+        """
+        self._pages.update(tables.metadata_of(parquet, tables.COUNTS_KEY, path))
+        self._samples.merge(tables.metadata_of(parquet, tables.SAMPLES_KEY, path))
+
+    def choose(
+        self, shard: int, first: int, batch: pa.RecordBatch, losses: Losses
+    ) -> pa.RecordBatch:
+        """Return the pages of `batch`, columns `READ_COLUMNS`, that stay, columns `SELECTED`."""
+        return self._choose_languages(list(self._candidates(shard, first, batch, losses)))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return everything that was counted and sampled, for `merge`."""
+        return {
+            **self._counters(),
+            **{
+                name: [[*key, count] for key, count in counter.items()]
+                for name, counter in self._split_counters().items()
+            },
+            "samples": self._samples.to_json(),
+        }
+
+    def merge(self, other: Mapping[str, Any]) -> None:
+        """Take in what `to_json` of a selection from another part of the crawl returned."""
+        for name, counter in self._counters().items():
+            counter.update(other[name])
+        for name, split_counter in self._split_counters().items():
+            split_counter.update({(key, split): count for key, split, count in other[name]})
+        self._samples.merge(other["samples"])
+
+    def _counters(self) -> dict[str, Counter[str]]:
+        return {
+            "pages": self._pages,
+            "lines": self._lines,
+            "units": self._units,
+            "detected": self._detected,
+            "bad": self._bad,
+        }
+
+    def _split_counters(self) -> dict[str, Counter[tuple[str, str]]]:
+        return {"split_pages": self._split_pages, "split_chars": self._split_chars}
 
     def _candidates(
         self, shard: int, first: int, batch: pa.RecordBatch, losses: Losses
@@ -271,8 +325,8 @@ def _rule(name: str, unit: str, came_in: int, dropped: Mapping[str, int]) -> dic
 
 
 _LINE_COLUMNS = tuple(f"lines_{reason}" for reason in clean.LINE_REASONS)
-_COLUMNS = ("file", "record", "url", "timestamp", "url_key", "owner", "reason", "text",
-            "kept_lines", *_LINE_COLUMNS)  # fmt: skip
+READ_COLUMNS = ("file", "record", "url", "timestamp", "url_key", "owner", "reason", "text",
+                "kept_lines", *_LINE_COLUMNS)  # fmt: skip
 
 
 def _chosen_lists(settings: C4Stage, bad_words: Mapping[str, Path]) -> dict[str, Path]:
@@ -295,20 +349,31 @@ def _matcher(settings: C4Stage, name: str, path: Path) -> badwords.Matcher:
     return badwords.any_line(badwords.line_matcher(words))
 
 
-def write_files(settings: C4Stage, spill: TableSpill, folder: Path) -> list[Path]:
-    """Write the selected pages, sorted, and return the files, empty ones included."""
+def file_names(settings: C4Stage) -> list[str]:
+    """Return the names of the files of the corpus: those of a language and split together."""
     shards = settings.c4.output_shards
-    begins = [-(-number * HIGHEST_KEY // shards) for number in range(1, shards)]
-    paths = [
-        folder / f"{name}-{split}-{number:05d}-of-{shards:05d}.parquet"
+    return [
+        f"{name}-{split}-{number:05d}-of-{shards:05d}.parquet"
         for name in settings.c4.languages
         for split in SPLITS
         for number in range(shards)
     ]
+
+
+def file_numbers(high: NDArray[np.uint64], shards: int) -> NDArray[np.int64]:
+    """Return which of the `shards` files of its language and split each page is in."""
+    begins = [-(-number * HIGHEST_KEY // shards) for number in range(1, shards)]
+    return np.searchsorted(np.array(begins, dtype=np.uint64), high, side="right")
+
+
+def write_files(settings: C4Stage, spill: TableSpill, folder: Path) -> list[Path]:
+    """Write the selected pages, sorted, and return the files, empty ones included."""
+    shards = settings.c4.output_shards
+    paths = [folder / name for name in file_names(settings)]
     with contextlib.ExitStack() as stack:
         temporary = {path: stack.enter_context(atomic_path(path)) for path in paths}
         writers = {
-            (name, split): _SplitWriter(
+            (name, split): SplitWriter(
                 [temporary[path] for path in paths[at * shards : (at + 1) * shards]]
             )
             for at, (name, split) in enumerate(
@@ -318,9 +383,7 @@ def write_files(settings: C4Stage, spill: TableSpill, folder: Path) -> list[Path
         for table in spill.drain():
             high, low = table.column("high").to_numpy(), table.column("low").to_numpy()
             ordered = table.take(pa.array(np.lexsort((low, high))))
-            numbers = np.searchsorted(
-                np.array(begins, dtype=np.uint64), ordered.column("high").to_numpy(), side="right"
-            )
+            numbers = file_numbers(ordered.column("high").to_numpy(), shards)
             for (name, split), writer in writers.items():
                 chosen = pc.and_(
                     pc.equal(ordered.column("language"), name),
@@ -333,7 +396,7 @@ def write_files(settings: C4Stage, spill: TableSpill, folder: Path) -> list[Path
     return paths
 
 
-class _SplitWriter:
+class SplitWriter:
     """Writes the rows of one language and split, in order, into its files, one after another.
 
     Args:

@@ -5,7 +5,8 @@ of their keys, and its answers are brought back to the order of the pages. Memor
 or what one cleaned file loses, however large the crawl.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import dropwhile
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from t5repro.progress import Progress
 BUCKET_PAGES = 4_000_000  # rows of pages sorted together
 BUCKET_KEY_BYTES = 64_000_000  # keys of units sorted together: 4 million rows
 
+URL_COLUMNS = ("url_key", "timestamp", "file", "record")
 KEY_COLUMNS = {"line": "line_keys", "three_sentence_span": "span_keys"}
 
 
@@ -39,19 +41,24 @@ def spilled_urls(shards: Sequence[Path], folder: Path, progress: Progress) -> Ro
     pages = sum(tables.opened(path, tables.CLEANED).metadata.num_rows for path in shards)
     buckets = buckets_for(pages, BUCKET_PAGES)
     spill = RowSpill(folder / "pages", dedup.URL_ROW, buckets)
-    columns = ("url_key", "timestamp", "file", "record")
     for shard, path in enumerate(shards):
-        for first, batch in _numbered(path, columns):
-            rows = np.zeros(len(batch), dtype=dedup.URL_ROW)
-            _set_key(rows, b"".join(batch.column("url_key").to_pylist()))
-            rows["timestamp"] = [item.encode() for item in batch.column("timestamp").to_pylist()]
-            rows["file"] = [files[name] for name in batch.column("file").to_pylist()]
-            rows["record"] = batch.column("record").to_numpy()
-            rows["shard"] = shard
-            rows["row"] = np.arange(first, first + len(batch))
+        for first, batch in _numbered(path, URL_COLUMNS):
+            rows = url_rows(batch, files, shard, first)
             spill.add(rows, bucket_of(rows["high"], buckets))
         progress.advance()
     return spill
+
+
+def url_rows(batch: pa.RecordBatch, files: Mapping[str, int], shard: int, first: int) -> dedup.Rows:
+    """Return a row for each page of `batch`, columns `URL_COLUMNS`, the first being row `first`."""
+    rows = np.zeros(len(batch), dtype=dedup.URL_ROW)
+    _set_key(rows, b"".join(batch.column("url_key").to_pylist()))
+    rows["timestamp"] = [item.encode() for item in batch.column("timestamp").to_pylist()]
+    rows["file"] = [files[name] for name in batch.column("file").to_pylist()]
+    rows["record"] = batch.column("record").to_numpy()
+    rows["shard"] = shard
+    rows["row"] = np.arange(first, first + len(batch))
+    return rows
 
 
 def _file_names(shards: Sequence[Path]) -> list[str]:
@@ -67,30 +74,56 @@ def spilled_units(
     shards: Sequence[Path], unit: str, urls: RowSpill, folder: Path, progress: Progress
 ) -> RowSpill:
     """Bring together the rows of equal units of text, of the pages that are still in."""
-    keys = KEY_COLUMNS.get(unit)
-    if keys is None:
+    if unit not in KEY_COLUMNS:
         return RowSpill(folder / "units", dedup.UNIT_ROW, 1)
+    keys = KEY_COLUMNS[unit]
     total = sum(tables.column_bytes(tables.opened(path, tables.CLEANED), keys) for path in shards)
     buckets = buckets_for(total, BUCKET_KEY_BYTES)
     spill = RowSpill(folder / "units", dedup.UNIT_ROW, buckets)
     for shard, path in enumerate(shards):
         gone = urls.read(shard)["row"]
-        for first, batch in _numbered(path, ("reason", "owner", keys, "span_places")):
-            numbers = np.arange(first, first + len(batch))
-            stays = pc.is_null(batch.column("reason")).to_numpy(zero_copy_only=False)
-            chosen = stays & ~np.isin(numbers, gone)
-            if pc.is_null(batch.column(keys)).to_numpy(zero_copy_only=False)[stays].any():
-                raise ArtifactError(
-                    f"{path} has no keys of c4.dedup.unit {unit!r}; delete it and rerun c4_clean"
-                )
-            rows = _unit_rows(batch.filter(pa.array(chosen)), keys, shard, numbers[chosen])
+        for first, batch in _numbered(path, unit_columns(unit)):
+            rows = unit_rows(batch, unit, gone, shard, first, path)
             spill.add(rows, bucket_of(rows["high"], buckets))
         progress.advance()
     return spill
 
 
-def _unit_rows(batch: pa.RecordBatch, keys: str, shard: int, numbers: NDArray[Any]) -> dedup.Rows:
-    """Return a row for each unit of the pages of `batch`, whose row numbers are `numbers`."""
+def unit_columns(unit: str) -> tuple[str, ...]:
+    """Return the columns that `unit_rows` reads."""
+    return ("reason", "owner", KEY_COLUMNS[unit], "span_places")
+
+
+def unit_rows(
+    batch: pa.RecordBatch, unit: str, gone: NDArray[Any], shard: int, first: int, path: Path
+) -> dedup.Rows:
+    """Return a row for each unit of text of the pages of `batch` that are still in.
+
+    Args:
+        batch: rows of a cleaned file, columns `unit_columns`.
+        unit: of text, a key of `KEY_COLUMNS`.
+        gone: numbers of the rows that are older copies of a page.
+        shard: number of the cleaned file.
+        first: number of the first row of `batch`.
+        path: of the cleaned file, for the error.
+
+    Raises:
+        ArtifactError: the file has no keys of the unit.
+    """
+    keys = KEY_COLUMNS[unit]
+    numbers = np.arange(first, first + len(batch))
+    stays = pc.is_null(batch.column("reason")).to_numpy(zero_copy_only=False)
+    chosen = stays & ~np.isin(numbers, gone)
+    if pc.is_null(batch.column(keys)).to_numpy(zero_copy_only=False)[stays].any():
+        raise ArtifactError(
+            f"{path} has no keys of c4.dedup.unit {unit!r}; delete it and rerun c4_clean"
+        )
+    return _rows_of_units(batch.filter(pa.array(chosen)), keys, shard, numbers[chosen])
+
+
+def _rows_of_units(
+    batch: pa.RecordBatch, keys: str, shard: int, numbers: NDArray[Any]
+) -> dedup.Rows:
     units = pc.binary_length(batch.column(keys)).to_numpy() // dedup.KEY_BYTES
     rows = np.zeros(int(units.sum()), dtype=dedup.UNIT_ROW)
     _set_key(rows, b"".join(batch.column(keys).to_pylist()))
@@ -153,25 +186,18 @@ class Losses:
 
     Args:
         path: what the step of deduplication wrote.
-        shards: the cleaned files, in order.
+        begin: shard and row of the first page that is asked for.
 
     Raises:
-        ArtifactError: the decisions are about other files.
+        ArtifactError: the decisions are missing or damaged.
     """
 
-    def __init__(self, path: Path, shards: Sequence[Path]) -> None:
+    def __init__(self, path: Path, begin: tuple[int, int] = (0, 0)) -> None:
         parquet = tables.opened(path, tables.DECISIONS)
-        decided, given = (
-            tables.metadata_of(parquet, tables.SHARDS_KEY, path),
-            tables.shard_list(shards),
-        )
-        if decided != given:
-            raise ArtifactError(
-                f"{path} was made for the cleaned files and pages {decided}, not {given}; "
-                "rerun c4_dedup"
-            )
         self.counts: dict[str, int] = tables.metadata_of(parquet, tables.COUNTS_KEY, path)
-        self._rows = self._read(tables.batches(parquet, path))
+        groups = tables.groups_from(parquet, "shard", begin[0])
+        rows = self._read(tables.batches(parquet, path, groups=groups))
+        self._rows = dropwhile(lambda row: row[0] < begin, rows)
         self._next = next(self._rows, None)
 
     def of(self, shard: int, row: int) -> tuple[bool, dedup.Rows] | None:
@@ -187,3 +213,18 @@ class Losses:
         for batch in batches:
             for shard, row, duplicate, places in zip(*batch.to_pydict().values(), strict=True):
                 yield (shard, row), duplicate, places
+
+
+def check_shards(path: Path, shards: Sequence[Path]) -> None:
+    """Refuse decisions about other cleaned files than `shards`, which are in order.
+
+    Raises:
+        ArtifactError: they are about other files, or are missing or damaged.
+    """
+    decided = tables.metadata_of(tables.opened(path, tables.DECISIONS), tables.SHARDS_KEY, path)
+    given = tables.shard_list(shards)
+    if decided != given:
+        raise ArtifactError(
+            f"{path} was made for the cleaned files and pages {decided}, not {given}; "
+            "rerun c4_dedup"
+        )

@@ -99,7 +99,7 @@ def losing_urls(rows: Rows) -> Rows:
 
     Source: released code, ``c4_utils.select_newest_page``, which leaves ties open.
     """
-    shared = _with_shared_key(rows)
+    shared = rows[_shares_key(rows)]
     _, age_rank = np.unique(shared["timestamp"], return_inverse=True)
     order = np.lexsort(
         (shared["row"], shared["shard"], shared["record"], shared["file"], -age_rank,
@@ -110,23 +110,27 @@ def losing_urls(rows: Rows) -> Rows:
     return older
 
 
-def losing_units(rows: Rows) -> Rows:
+def losing_units(rows: Rows, *, lost: NDArray[np.bool_] | None = None) -> Rows:
     """Return what to remove, dtype `LOSER_ROW`, of the units `rows`, dtype `UNIT_ROW`.
 
     The first unit of each key by (MD5 of the raw URL, line, sentence) stays. A span that overlaps
     the copy that stays loses only the sentences beyond it.
 
+    Args:
+        rows: all units of the corpus, or of a part of it that holds whole pages.
+        lost: for a part: whether a row is the first of its key here, and other parts hold an
+            earlier one; None: `rows` are all.
+
     Source: released code, ``c4_utils.remove_duplicate_text``, for the page; the place within the
     page is ours for spans, and as there for lines.
     """
-    shared = _with_shared_key(rows)
-    order = np.lexsort(
-        (shared["start"], shared["line"], shared["row"], shared["shard"],
-         shared["owner_low"], shared["owner_high"], shared["low"], shared["high"])
-    )  # fmt: skip
-    ordered = shared[order]
+    elsewhere = np.zeros(len(rows), dtype=bool) if lost is None else lost
+    chosen = np.flatnonzero(_shares_key(rows) | elsewhere)
+    chosen = chosen[_unit_order(rows[chosen])]
+    ordered = rows[chosen]
     begins = _begins_key(ordered)
-    keeper = ordered[np.flatnonzero(begins)[np.cumsum(begins) - 1]] if len(ordered) else ordered
+    first = np.flatnonzero(begins)[np.cumsum(begins) - 1] if len(ordered) else chosen
+    keeper, kept_elsewhere = ordered[first], elsewhere[chosen][first]
     losers = np.empty(len(ordered), dtype=LOSER_ROW)
     for name in LOSER_ROW.names or ():
         losers[name] = ordered[name]
@@ -135,6 +139,7 @@ def losing_units(rows: Rows) -> Rows:
         & (ordered["row"] == keeper["row"])
         & (ordered["line"] == keeper["line"])
         & (ordered["count"] > 0)
+        & ~kept_elsewhere
     )
     end = ordered["start"] + ordered["count"]
     begin = np.where(
@@ -143,12 +148,25 @@ def losing_units(rows: Rows) -> Rows:
     losers["start"] = begin
     losers["count"] = np.where(end > begin, end - begin, 0)
     nothing_left = (ordered["count"] > 0) & (losers["count"] == 0)
-    removed: Rows = losers[~begins & ~nothing_left]
+    removed: Rows = losers[(~begins | kept_elsewhere) & ~nothing_left]
     return removed
 
 
-def _with_shared_key(rows: Rows) -> Rows:
-    """Return the rows whose key another row has too; most have none."""
+def first_units(rows: Rows) -> NDArray[np.int64]:
+    """Return the numbers of the units that are the first of their key, in the order of keys."""
+    order = _unit_order(rows)
+    return order[_begins_key(rows[order])]
+
+
+def _unit_order(rows: Rows) -> NDArray[np.int64]:
+    return np.lexsort(
+        (rows["start"], rows["line"], rows["row"], rows["shard"],
+         rows["owner_low"], rows["owner_high"], rows["low"], rows["high"])
+    )  # fmt: skip
+
+
+def _shares_key(rows: Rows) -> NDArray[np.bool_]:
+    """Return whether another row may have the same key; for most none has."""
     halves = rows["high"]
     order = np.argsort(halves)
     ordered = halves[order]
@@ -156,8 +174,9 @@ def _with_shared_key(rows: Rows) -> Rows:
     shared = np.zeros(len(rows), dtype=bool)
     shared[1:] |= equal
     shared[:-1] |= equal
-    chosen: Rows = rows[np.sort(order[shared])]
-    return chosen
+    found = np.empty(len(rows), dtype=bool)
+    found[order] = shared
+    return found
 
 
 def _begins_key(ordered: Rows) -> NDArray[np.bool_]:

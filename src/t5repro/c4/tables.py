@@ -82,14 +82,21 @@ def opened(path: Path, schema: pa.Schema) -> pq.ParquetFile:
 
 
 def batches(
-    parquet: pq.ParquetFile, path: Path, columns: Sequence[str] | None = None
+    parquet: pq.ParquetFile,
+    path: Path,
+    columns: Sequence[str] | None = None,
+    *,
+    groups: Sequence[int] | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a file in pieces that fit in memory.
+    """Yield the rows of a file, or of some of its row groups, in pieces that fit in memory.
 
     Raises:
         ArtifactError: its data is damaged.
     """
-    pieces = parquet.iter_batches(READ_PAGES, columns=None if columns is None else list(columns))
+    chosen = None if groups is None else list(groups)
+    pieces = parquet.iter_batches(
+        READ_PAGES, row_groups=chosen, columns=None if columns is None else list(columns)
+    )
     while True:
         try:
             batch = next(pieces, None)
@@ -112,6 +119,17 @@ def column_bytes(parquet: pq.ParquetFile, name: str) -> int:
     index = parquet.schema_arrow.names.index(name)
     groups = (parquet.metadata.row_group(at) for at in range(parquet.metadata.num_row_groups))
     return sum(group.column(index).total_uncompressed_size for group in groups)
+
+
+def groups_from(parquet: pq.ParquetFile, name: str, least: int) -> list[int]:
+    """Return the row groups that may hold a value of `least` or more in a column."""
+    column = parquet.schema_arrow.names.index(name)
+    groups = range(parquet.metadata.num_row_groups)
+    found = {at: parquet.metadata.row_group(at).column(column).statistics for at in groups}
+    return [
+        at for at in groups
+        if (stats := found[at]) is None or not stats.has_min_max or stats.max >= least
+    ]  # fmt: skip
 
 
 def metadata_of(parquet: pq.ParquetFile, key: bytes, path: Path) -> Any:
