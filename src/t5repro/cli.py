@@ -31,7 +31,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     log = getattr(arguments, "log", None)
     with log_to(log) if log else contextlib.nullcontext():
         try:
-            arguments.handler(arguments)
+            with _recorded(arguments):
+                arguments.handler(arguments)
         except T5ReproError as error:
             announce(f"t5repro {arguments.command}: {error}")
             return error.exit_code
@@ -39,6 +40,36 @@ def main(argv: Sequence[str] | None = None) -> int:
             announce(f"t5repro {arguments.command}: stopped; run the same command to go on")
             return INTERRUPTED
     return 0
+
+
+def _recorded(arguments: argparse.Namespace) -> contextlib.AbstractContextManager[None]:
+    """Return what writes the job's record; nothing for commands that are no rule's."""
+    from t5repro.lineage.record import recording
+    from t5repro.lineage.sources import MODULES
+
+    rule = arguments.command
+    if not getattr(arguments, "log", None) or rule not in MODULES:
+        return contextlib.nullcontext()
+    settings = _settings(arguments, "data" if rule == "data_fetch" else None)
+    return recording(
+        rule,
+        log=arguments.log,
+        settings=settings.model_dump(mode="json"),
+        given=_named_files(arguments),
+        manifest=getattr(arguments, "manifest", None),
+    )
+
+
+def _named_files(arguments: argparse.Namespace) -> list[Path]:
+    """Return every file that the command line names, but for the log."""
+    named = []
+    for option, value in sorted(vars(arguments).items()):
+        for item in value if isinstance(value, list) else [value]:
+            if isinstance(item, Path) and option != "log":
+                named.append(item)
+            elif isinstance(item, str) and option != "settings" and "=" in item:
+                named.append(Path(item.partition("=")[2]))
+    return named
 
 
 class _Terminated(SystemExit):

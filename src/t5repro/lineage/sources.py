@@ -14,6 +14,23 @@ from t5repro.files import sha256_of
 PACKAGE = Path(t5repro.__file__).parent
 RESOURCES = {".css", ".j2", ".json"}  # what modules read from beside themselves
 
+MODULES = {  # rule -> the module that its job runs
+    "data_fetch": "data.raw",
+    "data": "data.raw",
+    "c4_clean": "c4.build",
+    "c4_dedup": "c4.build",
+    "c4": "c4.build",
+    "vocab_sample": "vocab.train",
+    "vocab": "vocab.train",
+    "tokens": "vocab.encode",
+    "pretrain": "train.loop",
+    "tasks": "tasks.build",
+    "finetune": "train.loop",
+    "evaluate_predict": "evaluate.predict",
+    "evaluate_score": "evaluate.scores",
+    "report": "evaluate.report",
+}
+
 
 @cache
 def source_files(module: str) -> tuple[str, ...]:
@@ -40,6 +57,12 @@ def hashes_of_sources(module: str) -> dict[str, str]:
     """Return the SHA-256 of each file that `source_files` names."""
     root = _checkout()
     return {name: sha256_of(root / name) for name in source_files(module)}
+
+
+def hashes_of_rule(rule: str) -> dict[str, str]:
+    """Return the SHA-256 of each file that a rule's job runs, as the files are now."""
+    source_files.cache_clear()  # an edited file may import others
+    return hashes_of_sources(MODULES[rule])
 
 
 def _checkout() -> Path:

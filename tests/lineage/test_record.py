@@ -1,0 +1,181 @@
+"""A job's record: what it holds, when it may be sealed, and what it must never hold."""
+
+import dataclasses
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from t5repro.errors import ArtifactError
+from t5repro.files import sha256_of, write_manifest
+from t5repro.lineage.private import public, public_path
+from t5repro.lineage.record import find_records, read_record, record_path, recording
+from t5repro.lineage.sources import MODULES, hashes_of_rule
+
+ROOT = Path(__file__).parents[2]
+LOG = Path("logs/demo/vocab/baseline.log")
+RECORD = Path("records/demo/vocab/baseline.json")
+SETTINGS = {"seed": 3, "vocab": {"vocab_size": 32, "language_seed": 4}}
+
+
+@pytest.fixture(autouse=True)
+def in_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def finish(tmp_path: Path, **changes: object) -> Path:
+    """Run a block that writes one file and its manifest; return the manifest."""
+    given, made, manifest = Path("sample.txt"), Path("out/model"), Path("out/manifest.json")
+    given.write_text("text")
+    words = {"log": LOG, "settings": SETTINGS, "given": [given, made], "manifest": manifest}
+    with recording("vocab", **{**words, **changes}):
+        made.parent.mkdir(exist_ok=True)
+        made.write_text("model")
+        write_manifest(
+            manifest, rule="vocab", settings=SETTINGS, inputs=[given], outputs=[made], counters={}
+        )
+    return manifest
+
+
+def test_a_finished_job_tells_inputs_outputs_code_settings_and_seeds(tmp_path: Path) -> None:
+    manifest = finish(tmp_path)
+    record = read_record(RECORD)
+    assert (record.run, record.rule, record.node) == ("demo", "vocab", "baseline")
+    assert record.sealable
+    assert record.start.settings == SETTINGS
+    assert record.start.seeds == {"seed": 3, "vocab.language_seed": 4}
+    assert record.start.attempt == 1
+    assert record.start.code == hashes_of_rule("vocab")
+    assert "src/t5repro/vocab/train.py" in record.start.code
+    assert record.start.machine.libraries["sentencepiece"] == "0.2.1"
+    assert record.start.machine.python.split()[1] == ".".join(map(str, sys.version_info[:3]))
+    assert record.end is not None
+    assert [item.path for item in record.end.inputs] == ["sample.txt"]
+    assert {item.path: item.sha256 for item in record.end.outputs} == {
+        "out/model": sha256_of(Path("out/model")),
+        manifest.as_posix(): sha256_of(manifest),
+    }
+    assert find_records(run="demo") == {RECORD: record}
+
+
+def test_a_failed_job_says_so_and_the_next_attempt_counts(tmp_path: Path) -> None:
+    for attempt in (1, 2):
+        with (
+            pytest.raises(ArtifactError),
+            recording("vocab", log=LOG, settings=SETTINGS, manifest=Path("absent")),
+        ):
+            assert read_record(RECORD).end is None
+            raise ArtifactError("sample.txt is missing")
+        record = read_record(RECORD)
+        assert record.start.attempt == attempt
+        assert record.end is not None
+        assert record.end.error == "ArtifactError"
+        assert not record.sealable
+    finish(tmp_path)
+    assert read_record(RECORD).start.attempt == 3
+    finish(tmp_path)
+    assert read_record(RECORD).start.attempt == 1
+
+
+def test_a_job_whose_code_changed_while_it_ran_is_not_sealable(tmp_path: Path) -> None:
+    shutil.copytree(ROOT / "src", tmp_path / "src")
+    script = (
+        "from pathlib import Path\n"
+        "from t5repro.files import write_manifest\n"
+        "from t5repro.lineage.record import recording\n"
+        "with recording('vocab', log=Path('logs/demo/vocab/baseline.log'), settings={},\n"
+        "               manifest=Path('manifest.json')):\n"
+        "    with open('src/t5repro/vocab/train.py', 'a') as handle:\n"
+        "        handle.write('# edited meanwhile\\n')\n"
+        "    write_manifest(Path('manifest.json'), rule='vocab', settings={}, inputs=[],\n"
+        "                   outputs=[], counters={})\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path / "src")}
+    subprocess.run([sys.executable, "-c", script], cwd=tmp_path, env=environment, check=True)
+    record = read_record(RECORD)
+    assert record.end is not None
+    assert record.end.code_changed == ["src/t5repro/vocab/train.py"]
+    assert not record.sealable
+
+
+def test_nothing_secret_or_personal_is_in_a_record(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = tmp_path / "home/planted_user"
+    home.mkdir(parents=True)
+    outside = home / "corpus.txt"
+    outside.write_text("text")
+    for name, value in {
+        "HOME": str(home),
+        "LOGNAME": "planted_user",
+        "USER": "planted_user",
+        "AWS_SECRET_ACCESS_KEY": "planted_secret",
+        "PLANTED_VARIABLE": "planted_value",
+        "HOSTNAME": "planted_host",
+    }.items():
+        monkeypatch.setenv(name, value)
+    checkout = tmp_path / "checkout"
+    checkout.mkdir()
+    monkeypatch.chdir(checkout)
+    settings = {
+        "data": {
+            "source": str(home / "raw"),
+            "elsewhere": "/srv/planted_absolute/raw",
+            "crawl_prefix": "https://planted_user:planted_token@example.org/crawl?key=planted_key",
+            "sources": [{"origin": "by planted_user@example.org", "files": {"a/b.gz": "0" * 64}}],
+        }
+    }
+    finish(checkout, settings=settings, given=[Path("sample.txt"), outside])
+    text = RECORD.read_text()
+    assert "planted" not in text
+    assert str(tmp_path) not in text
+    assert '"/' not in text
+    record = read_record(RECORD)
+    assert record.end is not None
+    assert [item.sha256 for item in record.end.inputs][1:] == [sha256_of(outside)]
+    assert record.start.settings["data"]["crawl_prefix"] == "https://example.org/crawl"
+
+
+def test_hidden_values_still_compare() -> None:
+    assert public("/srv/one") == public("/srv/one") != public("/srv/two")
+    assert public({"folder": "data", "rate": 1.5, "on": True}) == {
+        "folder": "data", "rate": 1.5, "on": True,
+    }  # fmt: skip
+    assert public("file:///srv/one").startswith("hidden:")
+    assert public_path(Path("results/x")) == public_path(Path.cwd() / "results/x") == "results/x"
+
+
+def test_only_jobs_of_the_graph_are_recorded(tmp_path: Path) -> None:
+    assert record_path(Path("logs/demo/c4_clean/baseline/00000.log")) == Path(
+        "records/demo/c4_clean/baseline/00000.json"
+    )
+    assert record_path(Path("/elsewhere/other.log")) is None
+    assert record_path(Path("logs/../other.log")) is None
+    finish(tmp_path, log=Path("by_hand.log"))
+    assert not Path("records").exists()
+
+
+def test_a_broken_record_is_named_with_its_cure(tmp_path: Path) -> None:
+    finish(tmp_path)
+    values = json.loads(RECORD.read_text())
+    del values["start"]
+    RECORD.write_text(json.dumps(values))
+    with pytest.raises(ArtifactError, match=r"baseline.json is not a record \(Field required\)"):
+        read_record(RECORD)
+
+
+def test_a_record_survives_writing_and_reading(tmp_path: Path) -> None:
+    finish(tmp_path)
+    assert dataclasses.asdict(read_record(RECORD)) == json.loads(RECORD.read_text())
+
+
+def test_every_rule_has_its_code() -> None:
+    from t5repro.config.stages import STAGES
+
+    assert MODULES.keys() == STAGES.keys() | {"data_fetch"}
+    for rule in MODULES:
+        assert hashes_of_rule(rule)
