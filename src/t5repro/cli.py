@@ -487,6 +487,14 @@ def _add_people(commands: Any) -> None:
     config.add_argument("action", choices=["show", "generate", "check"])
     config.add_argument("run_file", type=Path, nargs="?", default=Path("configs/base.yaml"))
     config.set_defaults(handler=_config)
+    batches = commands.add_parser(
+        "batches", help="which documents a step of pre-training saw, or which steps saw a document"
+    )
+    batches.add_argument("manifest", type=Path, help="manifest of the pre-training")
+    asked = batches.add_mutually_exclusive_group(required=True)
+    asked.add_argument("--step", type=int, help="number of a step, from 0")
+    asked.add_argument("--document", type=int, help="place among the documents of tokens, from 0")
+    batches.set_defaults(handler=_batches)
     listing = commands.add_parser("list_tasks", help="print the names of all tasks")
     listing.set_defaults(handler=_list_tasks)
 
@@ -518,6 +526,23 @@ def _config(arguments: argparse.Namespace) -> None:
         print("generated files are in sync")
     else:
         print(load_run_file(arguments.run_file).model_dump_json(indent=2))
+
+
+def _batches(arguments: argparse.Namespace) -> None:
+    import dataclasses
+    import json
+
+    from t5repro.inputs.audit import open_recorded, seen_in_step, steps_of_documents
+
+    inputs, steps = open_recorded(arguments.manifest)
+    if arguments.step is None:
+        found = steps_of_documents(inputs, [arguments.document], steps=steps)
+        print(json.dumps({"document": arguments.document, "steps": found[arguments.document]}))
+        return
+    if not 0 <= arguments.step < steps:
+        raise SettingsError(f"--step is {arguments.step}; the training had steps 0 to {steps - 1}")
+    for seen in seen_in_step(inputs, arguments.step):
+        print(json.dumps(dataclasses.asdict(seen)))
 
 
 def _list_tasks(arguments: argparse.Namespace) -> None:

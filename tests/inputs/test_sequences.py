@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 from t5repro.errors import CorpusError
 from t5repro.inputs.sequences import (
     OPEN_ROWS,
+    Documents,
+    chunk_documents,
     cut_documents,
     document_stream,
     pack_documents,
@@ -20,6 +22,10 @@ ROOM = (16, 6)
 
 def offsets_of(lengths: list[int]) -> np.ndarray:
     return np.cumsum([0, *lengths]).astype(np.int64)
+
+
+def documents_of(offsets: np.ndarray) -> Documents:
+    return chunk_documents(offsets, chunk_tokens=0, seed=0)
 
 
 def twin(lengths: np.ndarray, room: tuple[int, int], block_items: int) -> list[int]:
@@ -80,7 +86,7 @@ def test_short_examples_fill_rows_of_512_nearly_whole():
 @given(st.lists(st.integers(1, 60), min_size=1, max_size=20), st.integers(2, 25))
 def test_cut_segments_hold_every_token_once_and_none_crosses_documents(lengths, segment_tokens):
     offsets = offsets_of(lengths)
-    starts, sizes = cut_documents(offsets, segment_tokens=segment_tokens)
+    starts, sizes = cut_documents(documents_of(offsets), segment_tokens=segment_tokens)
     tokens = np.concatenate([np.arange(a, a + b) for a, b in zip(starts, sizes, strict=True)])
     assert tokens.tolist() == list(range(offsets[-1]))
     first = np.searchsorted(offsets, starts, side="right")
@@ -94,14 +100,14 @@ def test_packed_rows_hold_every_long_enough_segment_once():
     lengths = [40, 3, 11, 25, 4, 90]
     limits = np.stack([np.arange(21) + 1, np.arange(21) // 4 + 2], 1).astype(np.int32)
     packed = pack_documents(
-        offsets_of(lengths),
+        documents_of(offsets_of(lengths)),
         segment_tokens=20,
         limits_by_tokens=limits,
         inputs_length=40,
         targets_length=20,
         seed=0,
     )
-    starts, sizes = cut_documents(offsets_of(lengths), segment_tokens=20)
+    starts, sizes = cut_documents(documents_of(offsets_of(lengths)), segment_tokens=20)
     wanted = {(a, b) for a, b in zip(starts.tolist(), sizes.tolist(), strict=True) if b >= 4}
     found = list(zip(packed.starts.tolist(), packed.lengths.tolist(), strict=True))
     assert len(found) == len(set(found))
@@ -114,13 +120,14 @@ def test_packed_rows_hold_every_long_enough_segment_once():
 
 def test_the_stream_holds_every_document_in_a_seeded_order():
     offsets = offsets_of([5, 9, 2, 14])
-    found = document_stream(offsets, segment_tokens=8, seed=0)
+    found = document_stream(documents_of(offsets), segment_tokens=8, seed=0)
     lengths = np.diff([0, *found.ends])
     assert sorted(zip(found.starts.tolist(), lengths.tolist(), strict=True)) == [
         (0, 5), (5, 9), (14, 2), (16, 14),
     ]  # fmt: skip
     orders = {
-        tuple(document_stream(offsets, segment_tokens=8, seed=seed).starts) for seed in range(20)
+        tuple(document_stream(documents_of(offsets), segment_tokens=8, seed=seed).starts)
+        for seed in range(20)
     }
     assert len(orders) > 5
 
@@ -130,9 +137,9 @@ def test_the_segments_of_an_epoch_fit_the_stream_wherever_it_begins(lengths, seg
     offsets = offsets_of(lengths)
     if offsets[-1] < segment_tokens:
         with pytest.raises(CorpusError):
-            document_stream(offsets, segment_tokens=segment_tokens, seed=0)
+            document_stream(documents_of(offsets), segment_tokens=segment_tokens, seed=0)
         return
-    found = document_stream(offsets, segment_tokens=segment_tokens, seed=0)
+    found = document_stream(documents_of(offsets), segment_tokens=segment_tokens, seed=0)
     assert found.segments >= 1
     assert 0 <= found.slack < segment_tokens
     assert found.slack + found.segments * segment_tokens <= offsets[-1]
@@ -140,16 +147,38 @@ def test_the_segments_of_an_epoch_fit_the_stream_wherever_it_begins(lengths, seg
 
 def test_a_corpus_that_fills_no_row_is_refused():
     with pytest.raises(CorpusError, match=r"the corpus has 7 tokens, one row needs 8; .* lower"):
-        document_stream(offsets_of([3, 4]), segment_tokens=8, seed=0)
+        document_stream(documents_of(offsets_of([3, 4])), segment_tokens=8, seed=0)
 
 
 def test_documents_that_are_all_too_short_are_refused():
     with pytest.raises(CorpusError, match=r"no document of the corpus has 4 tokens"):
         pack_documents(
-            offsets_of([3, 2]),
+            documents_of(offsets_of([3, 2])),
             segment_tokens=8,
             limits_by_tokens=np.ones((9, 2), np.int32),
             inputs_length=8,
             targets_length=8,
             seed=0,
         )
+
+
+@given(st.lists(st.integers(1, 60), min_size=1, max_size=20), st.integers(1, 30))
+def test_of_a_long_document_one_chunk_is_used(lengths: list[int], chunk_tokens: int):
+    offsets = offsets_of(lengths)
+    found = chunk_documents(offsets, chunk_tokens=chunk_tokens, seed=3)
+    again = chunk_documents(offsets, chunk_tokens=chunk_tokens, seed=3)
+    assert (found.starts == again.starts).all()
+    for start, tokens, begin, length in zip(*found, offsets, lengths, strict=False):
+        assert (start - begin) % chunk_tokens == 0
+        assert tokens == min(chunk_tokens, length - (start - begin))
+        assert tokens >= 1
+
+
+def test_each_chunk_of_a_document_is_equally_likely_and_short_documents_stay_whole():
+    found = chunk_documents(offsets_of([25] * 3000 + [9]), chunk_tokens=10, seed=0)
+    first = (found.starts[:-1] - offsets_of([25] * 3000)[:-1]) // 10
+    counts = np.bincount(first)
+    assert len(counts) == 3
+    assert ((counts - 1000) ** 2 / 1000).sum() < 13.8  # 99.9 % of chi-square, 2 degrees
+    assert found.lengths[-1] == 9
+    assert found.lengths[:-1][first == 2].tolist() == [5] * counts[2]

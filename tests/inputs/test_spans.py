@@ -9,13 +9,9 @@ import tensorflow as tf
 
 from t5repro.config.schema import PretrainSettings, VocabSettings
 from t5repro.errors import ArtifactError, CorpusError, SettingsError
-from t5repro.inputs.spans import (
-    SpanInputs,
-    corruption_limits,
-    load_span_inputs,
-    segment_length,
-    shuffle,
-)
+from t5repro.inputs.readers import shuffle
+from t5repro.inputs.spans import SpanInputs, load_span_inputs
+from t5repro.objectives.recipes import corruption_limits, segment_length
 
 pytestmark = pytest.mark.keras
 
@@ -268,12 +264,11 @@ def test_the_final_sentinel_of_the_paper_takes_one_more_target(write_tokens, voc
     ids, offsets = write_tokens(DOCUMENTS)
     for concatenate in (True, False):
         inputs = load_span_inputs(
-            settings_of(concatenate=concatenate, targets_length=9),
+            settings_of(concatenate=concatenate, targets_length=9, final_sentinel=True),
             tokens=ids,
             offsets=offsets,
             vocab=vocab,
             seed=0,
-            final_sentinel=True,
         )
         for batch in arrays(inputs.batches(first_step=0, steps=5)):
             last = batch["targets"] == 1
@@ -282,7 +277,7 @@ def test_the_final_sentinel_of_the_paper_takes_one_more_target(write_tokens, voc
         assert inputs.counters(steps=20)["cut_targets"] == 0
     with pytest.raises(SettingsError, match="gives 115 targets"):
         segment_length(
-            PretrainSettings(noise_mask="random_spans", targets_length=114), final_sentinel=True
+            PretrainSettings(noise_mask="random_spans", targets_length=114, final_sentinel=True)
         )
 
 

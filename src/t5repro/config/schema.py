@@ -169,8 +169,20 @@ class TokensSettings(Section):
 
 
 class ModelSettings(Section):
-    """The encoder-decoder Transformer (paper section 2.1)."""
+    """The Transformer (paper sections 2.1 and 3.2)."""
 
+    architecture: Literal[
+        "encoder_decoder", "shared_encoder_decoder", "language_model", "prefix_language_model"
+    ] = setting(
+        "encoder_decoder",
+        "two stacks, two stacks with one set of weights, or a decoder alone that reads inputs and "
+        "targets as one text: causal, or with inputs that see each other whole",
+    )
+    target_marker: Literal["end_mark", "target_word"] = setting(
+        "end_mark",
+        "what parts inputs from targets for a decoder alone: the end mark as in the released "
+        "code, or in tasks the word `target:` as in the paper's text",
+    )
     d_model: int = setting(768, "width of the residual stream; features", ge=1)
     d_ff: int = setting(3072, "width inside the feed-forward layers; features", ge=1)
     d_kv: int = setting(64, "width of one attention head; features", ge=1)
@@ -186,6 +198,22 @@ class ModelSettings(Section):
         128, "distance from which all share one bucket; tokens", ge=2
     )
     norm_epsilon: float = setting(1e-6, "added to the mean square in RMS norm", gt=0)
+
+    @property
+    def decoder_only(self) -> bool:
+        """Whether inputs and targets are one text for a single stack."""
+        return self.architecture in ("language_model", "prefix_language_model")
+
+    @model_validator(mode="after")
+    def _stacks_can_share(self) -> "ModelSettings":
+        if self.architecture == "shared_encoder_decoder" and (
+            self.num_encoder_layers != self.num_decoder_layers
+        ):
+            raise ValueError(
+                f"stacks that share weights need as many blocks: num_encoder_layers is "
+                f"{self.num_encoder_layers}, num_decoder_layers {self.num_decoder_layers}"
+            )
+        return self
 
 
 class LearningRate(Section):
@@ -216,6 +244,13 @@ class PretrainSettings(TrainingSettings):
     """Unsupervised pre-training (paper sections 3.1.4 and 3.3)."""
 
     targets_length: int = setting(192, "tokens of a row of targets", ge=4)
+    objective: Literal[
+        "replace_spans", "drop_tokens", "mass_style", "bert_style", "deshuffling", "prefix_lm", "lm"
+    ] = setting(
+        "replace_spans",
+        "what becomes of corrupted tokens, or how a text is split: a row of the paper's tables 4 "
+        "to 7 (`docs/paper_rows.md`)",
+    )
     noise_mask: Literal["iid", "random_spans"] = setting(
         "iid", "which tokens are corrupted: each on its own (the baseline), or in spans"
     )
@@ -223,11 +258,42 @@ class PretrainSettings(TrainingSettings):
     mean_noise_span_length: float = setting(
         3.0, "mean length of a corrupted span of `random_spans`; tokens", ge=1
     )
+    final_sentinel: bool = setting(
+        False,
+        "close targets that end in noise with one more sentinel, as figure 2 of the paper shows "
+        "and the released code does not",
+    )
+    unique_tokens: int = setting(
+        0,
+        "train on the first so many tokens of the corpus alone, again and again; tokens; 0: all",
+        ge=0,
+    )
+    chunk_tokens: int = setting(
+        65_536,
+        "of a longer document one chunk of this many is used, drawn by the seed; tokens; 0: whole "
+        "documents",
+        ge=0,
+    )
     concatenate_documents: bool = setting(
         True,
         "true: documents run on into each other and are cut to full rows, as in the baseline; "
         "false: each document is cut on its own and rows are packed with segment masks",
     )
+
+    @model_validator(mode="after")
+    def _objective_is_possible(self) -> "PretrainSettings":
+        whole = ("mass_style", "bert_style", "deshuffling", "prefix_lm")
+        if self.objective in whole and self.targets_length < self.inputs_length:
+            raise ValueError(
+                f"objective {self.objective} can have targets as long as its inputs: "
+                f"targets_length {self.targets_length} must be at least inputs_length "
+                f"{self.inputs_length}"
+            )
+        if self.objective == "prefix_lm" and self.noise_density > 0.5:
+            raise ValueError(
+                f"noise_density of objective prefix_lm is {self.noise_density}; at most 0.5"
+            )
+        return self
 
 
 class TasksSettings(Section):
@@ -343,6 +409,11 @@ class Settings(Section):
         ):
             if not given:
                 raise ValueError(f"{key} is empty; name at least one")
+        if self.pretrain.objective == "lm" and not self.model.decoder_only:
+            raise ValueError(
+                f"pretrain.objective lm has no inputs, which model.architecture "
+                f"{self.model.architecture} needs; use prefix_lm, or a language model"
+            )
         for key, listed in (
             ("experiments", [item.name for item in self.experiments]),
             ("tasks.names", list(self.tasks.names)),

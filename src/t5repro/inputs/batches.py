@@ -66,11 +66,7 @@ def assemble(
     decoder = tf.where(place == 0, 0, shifted)
 
     def rows(values: tf.Tensor, flat: Flat, width: int) -> tf.Tensor:
-        by_segment = tf.RaggedTensor.from_row_lengths(values, flat.lengths, validate=False)
-        by_row = tf.RaggedTensor.from_row_lengths(by_segment, segments_per_row, validate=False)
-        count = segments_per_row.shape[0]
-        padded = by_row.merge_dims(1, 2).to_tensor(shape=[count, width])
-        return tf.ensure_shape(padded, [count, width])
+        return _rows(values, flat.lengths, segments_per_row, width)
 
     features = {
         "encoder_ids": rows(inputs.ids, inputs, inputs_length),
@@ -79,3 +75,62 @@ def assemble(
         "decoder_segments": rows(tf.repeat(number, targets.lengths), targets, targets_length),
     }
     return features, rows(targets.ids, targets, targets_length)
+
+
+def assemble_joined(
+    inputs: Flat,
+    targets: Flat,
+    segments_per_row: tf.Tensor,
+    *,
+    inputs_length: int,
+    targets_length: int,
+) -> tuple[Features, tf.Tensor]:
+    """Lay segments into rows for a decoder alone: each one's targets behind its inputs.
+
+    Args:
+        inputs: inputs of each segment, end marks included; lengths of 0 where there are none.
+        targets: targets of each segment, end marks included.
+        segments_per_row: how many segments each row takes, int32 ``(rows,)``.
+        inputs_length: tokens of inputs of a row.
+        targets_length: tokens of targets of a row.
+
+    Returns:
+        Features ``decoder_ids``, ``decoder_segments`` and ``decoder_prefix``, 1 where a position
+        belongs to what a prefix language model sees whole, and the targets, 0 at inputs and
+        padding; all int32 ``(rows, inputs_length + targets_length)``.
+
+    Source: released code, ``delimited_lm`` with loss on the targets alone; seqio,
+    ``PrefixLMFeatureConverter``: the prefix is the inputs and one position more.
+    """
+    sides = [
+        tf.RaggedTensor.from_row_lengths(side.ids, side.lengths, validate=False)
+        for side in (inputs, targets)
+    ]
+    ids = tf.concat(sides, axis=1).flat_values
+    lengths = inputs.lengths + targets.lengths
+    place = tf.ragged.range(lengths).flat_values
+    number = tf.repeat(tf.ragged.range(segments_per_row).flat_values + 1, lengths)
+    own_inputs = tf.repeat(inputs.lengths, lengths)
+    shifted = tf.where(place == 0, 0, tf.pad(ids[:-1], [[1, 0]]))
+    width = inputs_length + targets_length
+
+    def rows(values: tf.Tensor) -> tf.Tensor:
+        return _rows(values, lengths, segments_per_row, width)
+
+    features = {
+        "decoder_ids": rows(shifted),
+        "decoder_segments": rows(number),
+        "decoder_prefix": rows(tf.cast(place <= own_inputs, tf.int32)),
+    }
+    return features, rows(tf.where(place < own_inputs, 0, ids))
+
+
+def _rows(
+    values: tf.Tensor, lengths: tf.Tensor, segments_per_row: tf.Tensor, width: int
+) -> tf.Tensor:
+    """Return segments one after another in their rows, int32 ``(rows, width)``."""
+    by_segment = tf.RaggedTensor.from_row_lengths(values, lengths, validate=False)
+    by_row = tf.RaggedTensor.from_row_lengths(by_segment, segments_per_row, validate=False)
+    count = segments_per_row.shape[0]
+    padded = by_row.merge_dims(1, 2).to_tensor(shape=[count, width])
+    return tf.ensure_shape(padded, [count, width])

@@ -3,7 +3,9 @@
 Each element of a dataset is ``(features, targets)``: features ``encoder_ids`` and
 ``encoder_segments`` ``(batch_rows, inputs_length)``, ``decoder_ids`` and ``decoder_segments``
 ``(batch_rows, targets_length)``, targets ``(batch_rows, targets_length)``, all int32, 0 for
-padding. Step n's batch depends on the data, the settings, the seed and n, never on the step at
+padding. For a decoder alone (`joined`) inputs and targets are one row of the sum of their lengths:
+features ``decoder_ids``, ``decoder_segments`` and ``decoder_prefix``, and targets, 0 at inputs too.
+Step n's batch depends on the data, the settings, the seed and n, never on the step at
 which a run began or on how many threads work. Between files and batches there are TensorFlow
 operations only, so that the hosts of a TPU pod can run them.
 """
@@ -28,6 +30,7 @@ def span_corruption_batches(
     seed: int,
     first_step: int,
     steps: int,
+    joined: bool = False,
 ) -> tf.data.Dataset:
     """Return the batches of pre-training from `first_step` on.
 
@@ -39,8 +42,11 @@ def span_corruption_batches(
         seed: the run's seed.
         first_step: number of the first batch.
         steps: how many batches.
+        joined: inputs and targets are one row, for a decoder alone.
     """
-    inputs = load_span_inputs(settings, tokens=tokens, offsets=offsets, vocab=vocab, seed=seed)
+    inputs = load_span_inputs(
+        settings, tokens=tokens, offsets=offsets, vocab=vocab, seed=seed, joined=joined
+    )
     return inputs.batches(first_step=first_step, steps=steps)
 
 
@@ -52,9 +58,12 @@ def span_corruption_counters(
     vocab: VocabSettings,
     seed: int,
     steps: int,
+    joined: bool = False,
 ) -> dict[str, Any]:
     """Return what the manifest of pre-training says of its batches; see `SpanInputs.counters`."""
-    inputs = load_span_inputs(settings, tokens=tokens, offsets=offsets, vocab=vocab, seed=seed)
+    inputs = load_span_inputs(
+        settings, tokens=tokens, offsets=offsets, vocab=vocab, seed=seed, joined=joined
+    )
     return inputs.counters(steps=steps)
 
 

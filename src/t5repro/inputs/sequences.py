@@ -12,7 +12,7 @@ To add a layout, return a `Stream` or `PackedRows`; `pipeline` reads nothing els
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -46,29 +46,63 @@ class Stream:
     slack: int
 
 
-def document_stream(offsets: Integers, *, segment_tokens: int, seed: int) -> Stream:
-    """Lay the documents out in a seeded order.
+class Documents(NamedTuple):
+    """What is used of each document.
+
+    Attributes:
+        starts: where it begins in the file of ids, ``(documents,)``.
+        lengths: tokens of it, ``(documents,)``.
+    """
+
+    starts: Integers
+    lengths: Integers
+
+
+def chunk_documents(offsets: Integers, *, chunk_tokens: int, seed: int) -> Documents:
+    """Choose one chunk of each document that is longer than `chunk_tokens`.
+
+    A document of n chunks, the last one shorter, gives each with probability 1 / n.
 
     Args:
         offsets: where each document begins in the file of ids, and where the last one ends.
+        chunk_tokens: tokens of a chunk; 0: documents stay whole.
+        seed: the run's seed.
+
+    Source: released code, ``select_random_chunk``, which draws anew each epoch.
+    """
+    starts, lengths = np.array(offsets[:-1]), np.diff(offsets)
+    long = np.flatnonzero(lengths > chunk_tokens) if chunk_tokens else np.zeros(0, np.int64)
+    if len(long):
+        draws = stream(seed, "pretrain", "chunks").random(len(long))
+        skipped = (draws * -(-lengths[long] // chunk_tokens)).astype(np.int64) * chunk_tokens
+        starts[long] += skipped
+        lengths[long] = np.minimum(lengths[long] - skipped, chunk_tokens)
+    return Documents(starts, lengths)
+
+
+def document_stream(documents: Documents, *, segment_tokens: int, seed: int) -> Stream:
+    """Lay the documents out in a seeded order.
+
+    Args:
+        documents: what is used of each.
         segment_tokens: tokens of a segment.
         seed: the run's seed.
 
     Raises:
         CorpusError: the documents do not fill one segment.
     """
-    tokens = int(offsets[-1])
+    tokens = int(documents.lengths.sum())
     if tokens < segment_tokens:
         raise CorpusError(
             f"the corpus has {tokens} tokens, one row needs {segment_tokens}; give it more text "
             f"or lower pretrain.inputs_length"
         )
-    order = stream(seed, "pretrain", "documents").permutation(len(offsets) - 1)
-    ends = np.cumsum(np.diff(offsets)[order], dtype=np.int64)
+    order = stream(seed, "pretrain", "documents").permutation(len(documents.starts))
+    ends = np.cumsum(documents.lengths[order], dtype=np.int64)
     # One segment less than would fit leaves room to begin each epoch at another token.
     segments = max(1, tokens // segment_tokens - 1)
     slack = min(tokens - segments * segment_tokens, segment_tokens - 1)
-    return Stream(np.asarray(offsets[:-1])[order], ends, segment_tokens, segments, slack)
+    return Stream(documents.starts[order], ends, segment_tokens, segments, slack)
 
 
 @dataclass(frozen=True)
@@ -96,7 +130,7 @@ class PackedRows:
 
 
 def cut_documents(
-    offsets: Integers, *, segment_tokens: int
+    documents: Documents, *, segment_tokens: int
 ) -> tuple[Integers, npt.NDArray[np.int32]]:
     """Cut each document into segments of `segment_tokens`, the last one shorter.
 
@@ -105,17 +139,17 @@ def cut_documents(
 
     Source: released code, ``split_tokens``.
     """
-    lengths = np.diff(offsets)
+    lengths = documents.lengths
     pieces = -(-lengths // segment_tokens)
     first = np.repeat(np.cumsum(pieces) - pieces, pieces)
     place = (np.arange(len(first)) - first) * segment_tokens
-    starts = np.repeat(np.asarray(offsets[:-1]), pieces) + place
+    starts = np.repeat(documents.starts, pieces) + place
     left = np.repeat(lengths, pieces) - place
     return starts, np.minimum(left, segment_tokens).astype(np.int32)
 
 
 def pack_documents(
-    offsets: Integers,
+    documents: Documents,
     *,
     segment_tokens: int,
     limits_by_tokens: npt.NDArray[np.int32],
@@ -126,7 +160,7 @@ def pack_documents(
     """Cut each document on its own and pack the segments into rows, in a seeded order.
 
     Args:
-        offsets: where each document begins in the file of ids, and where the last one ends.
+        documents: what is used of each.
         segment_tokens: tokens of the longest segment.
         limits_by_tokens: tokens of inputs and targets that a segment of so many tokens takes,
             ``(segment_tokens + 1, 2)``.
@@ -137,7 +171,7 @@ def pack_documents(
     Raises:
         CorpusError: no document is long enough for a segment.
     """
-    starts, lengths = cut_documents(offsets, segment_tokens=segment_tokens)
+    starts, lengths = cut_documents(documents, segment_tokens=segment_tokens)
     long_enough = np.flatnonzero(lengths >= SHORTEST_SEGMENT)
     if not len(long_enough):
         raise CorpusError(

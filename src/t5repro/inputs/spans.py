@@ -1,4 +1,4 @@
-"""Batches of span corruption from the corpus as ids (paper sections 3.1.4, 3.3.3 and 3.3.4).
+"""Batches of pre-training from the corpus as ids, for every objective (paper section 3.3).
 
 The file of ids is mapped into memory, never copied, so the corpus may be larger than the memory;
 what each layout keeps is said in `sequences`.
@@ -6,56 +6,54 @@ what each layout keeps is said in `sequences`.
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import tensorflow as tf
 
 from t5repro.config.schema import PretrainSettings, VocabSettings
-from t5repro.errors import ArtifactError, SettingsError
-from t5repro.inputs.batches import Features, Flat, assemble, gather_pieces, pad_segments
+from t5repro.errors import ArtifactError, CorpusError
+from t5repro.inputs.batches import (
+    Features,
+    Flat,
+    assemble,
+    assemble_joined,
+    gather_pieces,
+    pad_segments,
+)
+from t5repro.inputs.readers import packed_reader, stream_reader
 from t5repro.inputs.sequences import (
     Integers,
     PackedRows,
     Stream,
+    chunk_documents,
     document_stream,
     pack_documents,
 )
 from t5repro.objectives.corruption import (
+    Corrupted,
     Segments,
     flatten,
     sentinel_overflow,
-    spans_to_unique_sentinels,
-    with_final_sentinel,
 )
-from t5repro.objectives.lengths import corrupted_lengths, random_spans_lengths, span_counts
-from t5repro.objectives.masks import PHILOX, iid_noise_mask, random_spans_noise_mask
+from t5repro.objectives.masks import PHILOX
+from t5repro.objectives.recipes import (
+    OBJECTIVES,
+    Segment,
+    corrupt,
+    corruption_limits,
+    segment_length,
+)
 from t5repro.randomness import seed_pair
 from t5repro.vocab.encode import Vocabulary, id_dtype, read_ids, read_offsets
 
 CHECKED_IDS = 1 << 25  # ids looked at when a file is opened
-SHUFFLE_ROUNDS = 8  # of the cipher behind `shuffle`; TensorFlow's own wrapper takes 4
 PROBED_STEPS = 32  # steps that the counters look at
-
-
-class Rows(NamedTuple):
-    """Raw tokens of the segments of a batch.
-
-    Attributes:
-        flat: tokens before corruption.
-        limits: most tokens of inputs and targets of each segment, int32 ``(segments, 2)``.
-        segments_per_row: int32 ``(rows,)``.
-    """
-
-    flat: Flat
-    limits: tf.Tensor
-    segments_per_row: tf.Tensor
 
 
 @dataclass(frozen=True)
 class SpanInputs:
-    """The corpus, laid out for span corruption.
+    """The corpus, laid out for an objective.
 
     Attributes:
         settings: of pre-training.
@@ -65,7 +63,7 @@ class SpanInputs:
         offsets: where documents begin in it, and where the last one ends.
         layout: which tokens form a row.
         segment_tokens: tokens of the longest segment.
-        final_sentinel: whether targets that end in noise are closed by one more sentinel.
+        joined: inputs and targets are one row, for a decoder alone.
     """
 
     settings: PretrainSettings
@@ -75,7 +73,7 @@ class SpanInputs:
     offsets: Integers
     layout: Stream | PackedRows
     segment_tokens: int
-    final_sentinel: bool = False
+    joined: bool = False
 
     def batches(self, *, first_step: int, steps: int) -> tf.data.Dataset:
         """Return the batches of steps `first_step` to `first_step + steps - 1`."""
@@ -119,70 +117,79 @@ class SpanInputs:
         """Rows until every segment was taken once."""
         return self.layout.segments if isinstance(self.layout, Stream) else self.layout.rows
 
+    def pieces(self, step: int) -> tuple[Integers, Integers, Integers]:
+        """Return the pieces of the file of ids that a step's batch is made of.
+
+        Returns:
+            Where each piece begins, its tokens, and the row it is in; ``(pieces,)`` each.
+        """
+        reader = self._row_reader()
+        starts, pieces, lengths, _, per_row = (
+            item.numpy() for item in reader(tf.constant(step, tf.int64))
+        )
+        row_ends = np.cumsum(lengths, dtype=np.int64)[np.cumsum(per_row) - 1]
+        piece_starts = np.cumsum(pieces, dtype=np.int64) - pieces
+        rows = np.searchsorted(row_ends, piece_starts, side="right")
+        used = pieces > 0
+        return starts[used], pieces[used].astype(np.int64), rows[used]
+
     def documents(self, step: int) -> list[int]:
         """Return which documents have tokens in a step's batch, by their place in the file."""
-        reader = self._row_reader()
-        starts, lengths = (item.numpy() for item in reader(tf.constant(step, tf.int64))[:2])
-        first = np.searchsorted(self.offsets, starts, side="right") - 1
-        return sorted({int(number) for number in first[lengths > 0]})
+        starts = self.pieces(step)[0]
+        numbers = np.searchsorted(self.offsets, starts, side="right") - 1
+        return sorted({int(number) for number in numbers})
 
     def _row_reader(self) -> Any:
         if isinstance(self.layout, Stream):
             room = (self.settings.inputs_length, self.settings.targets_length)
-            return _stream_reader(self.layout, self.settings.batch_rows, room, self.seed)
-        return _packed_reader(self.layout, self.settings.batch_rows, self.seed)
+            return stream_reader(self.layout, self.settings.batch_rows, room, self.seed)
+        return packed_reader(self.layout, self.settings.batch_rows, self.seed)
 
     def _batch_maker(self) -> Any:
         """Return the function from a step to features, targets and statistics."""
         settings, total_ids = self.settings, self.vocab.total_ids
+        objective = OBJECTIVES[settings.objective]
         reader = self._row_reader()
-        seed = tf.constant(seed_pair(self.seed, "pretrain", "noise"), tf.int32)
+        noise, corruption = (
+            tf.constant(seed_pair(self.seed, "pretrain", use), tf.int32)
+            for use in ("noise", "corruption")
+        )
         width = self.segment_tokens
+        lay = assemble_joined if self.joined else assemble
+        room = {
+            "inputs_length": settings.inputs_length if objective.inputs else 0,
+            "targets_length": settings.targets_length,
+        }
 
         def make(step: tf.Tensor) -> tuple[Features, tf.Tensor, dict[str, tf.Tensor]]:
             starts, pieces, lengths, limits, segments_per_row = reader(step)
             flat = Flat(gather_pieces(self.ids, starts, pieces), lengths)
             tokens = pad_segments(flat, width)
             valid = tf.sequence_mask(lengths, width)
-            mask = self._mask(lengths, tf.random.fold_in(seed, step, alg=PHILOX))
-            sides = [
-                spans_to_unique_sentinels(tokens, replaced, valid, total_ids=total_ids)
-                for replaced in (mask, tf.logical_not(mask))
-            ]
-            if self.final_sentinel:
-                sides[1] = with_final_sentinel(sides[1], mask, valid, total_ids=total_ids)
+            seeds = [tf.random.fold_in(seed, step, alg=PHILOX) for seed in (noise, corruption)]
+            mask = objective.mask(settings, lengths, width, seeds[0])
+            sides = corrupt(settings, Segment(tokens, mask, valid, total_ids, seeds[1]))
             inputs, targets = (
-                flatten(side, limits=limits[:, number], eos_id=Vocabulary.eos_id)
-                for number, side in enumerate(sides)
+                _flatten(side, limits[:, number]) for number, side in enumerate(sides)
             )
-            features, labels = assemble(
+            features, labels = lay(
                 Flat(inputs.ids, inputs.lengths),
                 Flat(targets.ids, targets.lengths),
                 segments_per_row,
-                inputs_length=settings.inputs_length,
-                targets_length=settings.targets_length,
+                **room,
             )
-            overflow = sentinel_overflow(mask, valid, extra_ids=self.vocab.extra_ids)
+            spans = mask if objective.unique_sentinels else tf.zeros_like(mask)
+            overflow = sentinel_overflow(spans, valid, extra_ids=self.vocab.extra_ids)
             return features, labels, _statistics(inputs, targets, overflow)
 
         return make
 
-    def _mask(self, lengths: tf.Tensor, seed: tf.Tensor) -> tf.Tensor:
-        settings = self.settings
-        if settings.noise_mask == "iid":
-            return iid_noise_mask(
-                lengths,
-                max_tokens=self.segment_tokens,
-                noise_density=settings.noise_density,
-                seed=seed,
-            )
-        return random_spans_noise_mask(
-            lengths,
-            max_tokens=self.segment_tokens,
-            noise_density=settings.noise_density,
-            mean_noise_span_length=settings.mean_noise_span_length,
-            seed=seed,
-        )
+
+def _flatten(side: Corrupted | None, limits: tf.Tensor) -> Segments:
+    if side is not None:
+        return flatten(side, limits=limits, eos_id=Vocabulary.eos_id)
+    nothing = tf.zeros_like(limits)
+    return Segments(tf.zeros([0], tf.int32), nothing, nothing)
 
 
 STATISTICS = (
@@ -219,7 +226,7 @@ def load_span_inputs(
     offsets: Path,
     vocab: VocabSettings,
     seed: int,
-    final_sentinel: bool = False,
+    joined: bool = False,
 ) -> SpanInputs:
     """Open the corpus and lay it out.
 
@@ -229,83 +236,53 @@ def load_span_inputs(
         offsets: file of document offsets.
         vocab: of the vocabulary that the ids belong to.
         seed: the run's seed.
-        final_sentinel: close targets that end in noise by one more sentinel, as the paper's text
-            does and the released code does not.
+        joined: inputs and targets are one row, for a decoder alone.
 
     Raises:
         ArtifactError: a file is missing or damaged, or the ids are of another vocabulary.
-        CorpusError: the corpus does not fill a row.
+        CorpusError: the corpus does not fill a row, or has less than `unique_tokens`.
         SettingsError: the targets of a segment do not fit `targets_length`.
     """
-    segment_tokens = segment_length(settings, final_sentinel=final_sentinel)
+    segment_tokens = segment_length(settings)
     bounds = read_offsets(offsets)
     ids = _open_ids(tokens, vocab.total_ids, int(bounds[-1]))
+    bounds = first_tokens(bounds, settings.unique_tokens)
+    documents = chunk_documents(bounds, chunk_tokens=settings.chunk_tokens, seed=seed)
     layout: Stream | PackedRows
     if settings.concatenate_documents:
-        layout = document_stream(bounds, segment_tokens=segment_tokens, seed=seed)
+        layout = document_stream(documents, segment_tokens=segment_tokens, seed=seed)
     else:
         layout = pack_documents(
-            bounds,
+            documents,
             segment_tokens=segment_tokens,
-            limits_by_tokens=corruption_limits(
-                settings, segment_tokens, final_sentinel=final_sentinel
-            ),
+            limits_by_tokens=corruption_limits(settings, segment_tokens),
             inputs_length=settings.inputs_length,
             targets_length=settings.targets_length,
             seed=seed,
         )
-    return SpanInputs(settings, vocab, seed, ids, bounds, layout, segment_tokens, final_sentinel)
+    return SpanInputs(settings, vocab, seed, ids, bounds, layout, segment_tokens, joined)
 
 
-def segment_length(settings: PretrainSettings, *, final_sentinel: bool = False) -> int:
-    """Return the raw tokens of the longest segment whose corruption fits a row.
+def first_tokens(offsets: Integers, count: int) -> Integers:
+    """Return the offsets of the first `count` tokens; the last document is cut. 0: all of them.
+
+    The corpus is ordered by a hash of each page's address, so its beginning is a sample of it, and
+    a smaller subset is a part of a larger one.
 
     Raises:
-        SettingsError: the targets of random spans do not fit `targets_length`.
+        CorpusError: there are fewer.
 
-    Source: paper section 3.1.4; released code: one token less than a row for i.i.d. masks, which
-    never lengthen the inputs, and ``random_spans_helper`` for random spans.
+    Source: paper section 3.4.2.
     """
-    if settings.noise_mask == "iid":
-        return settings.inputs_length - 1
-    lengths = random_spans_lengths(
-        inputs_length=settings.inputs_length,
-        noise_density=settings.noise_density,
-        mean_noise_span_length=settings.mean_noise_span_length,
-    )
-    targets = lengths.targets + final_sentinel
-    if targets > settings.targets_length:
-        raise SettingsError(
-            f"pretrain.targets_length is {settings.targets_length}, but span corruption of "
-            f"{settings.inputs_length} inputs gives {targets} targets; set it to {targets} or "
-            f"more, or shorten pretrain.inputs_length"
+    if not count:
+        return offsets
+    if count > offsets[-1]:
+        raise CorpusError(
+            f"pretrain.unique_tokens is {count}, the corpus has {int(offsets[-1])} tokens; lower "
+            f"it, or give it more text"
         )
-    return lengths.tokens
-
-
-def corruption_limits(
-    settings: PretrainSettings, segment_tokens: int, *, final_sentinel: bool = False
-) -> npt.NDArray[np.int32]:
-    """Return the tokens of inputs and targets set aside for a segment of 0, 1, ... tokens.
-
-    Exact for random spans. An i.i.d. mask has no fixed number of noise tokens: its targets get
-    the mean and four standard deviations of the noise tokens, each with a sentinel of its own, and
-    what is longer is cut, as in any row.
-    """
-    tokens = np.arange(segment_tokens + 1)
-    if settings.noise_mask == "random_spans":
-        noise, spans = span_counts(
-            segment_tokens,
-            noise_density=settings.noise_density,
-            mean_noise_span_length=settings.mean_noise_span_length,
-        )
-        inputs, targets = corrupted_lengths(np.maximum(tokens, 2), noise, spans)
-    else:
-        density = settings.noise_density
-        most_noise = tokens * density + 4 * np.sqrt(tokens * density * (1 - density))
-        inputs, targets = tokens + 1, 2 * np.ceil(np.minimum(most_noise, tokens)) + 2
-    room = (settings.inputs_length, settings.targets_length)
-    return np.minimum(np.stack([inputs, targets + final_sentinel], axis=1), room).astype(np.int32)
+    whole = int(np.searchsorted(offsets, count))
+    return np.append(offsets[:whole], count).astype(np.int64)
 
 
 def _open_ids(path: Path, total_ids: int, expected: int) -> tf.Tensor:
@@ -329,75 +306,3 @@ def _open_ids(path: Path, total_ids: int, expected: int) -> tf.Tensor:
             shape=[expected],
             memory_region_name=str(path.resolve()),
         )
-
-
-def shuffle(index: tf.Tensor, seed: tuple[int, int], epoch: tf.Tensor, count: int) -> tf.Tensor:
-    """Return where each index goes in its epoch's permutation of ``0 .. count - 1``.
-
-    Computed for the indices asked for alone, so that no permutation is ever held.
-
-    Args:
-        index: int64 ``(indices,)``.
-        seed: two int32.
-        epoch: int64 ``(indices,)``.
-        count: length of the permutation.
-    """
-    seeds = tf.stack([tf.fill(tf.shape(epoch), tf.cast(part, tf.int64)) for part in seed], 1)
-    return tf.raw_ops.RandomIndexShuffle(
-        index=index,
-        seed=tf.concat([seeds, epoch[:, tf.newaxis]], axis=1),
-        max_index=tf.constant(count - 1, tf.int64),
-        rounds=SHUFFLE_ROUNDS,
-    )
-
-
-def _shuffled_rows(
-    step: tf.Tensor, batch_rows: int, rows: int, seed: int
-) -> tuple[tf.Tensor, tf.Tensor]:
-    """Return which row of the layout each row of a batch is, and in which epoch."""
-    number = step * batch_rows + tf.range(batch_rows, dtype=tf.int64)
-    epoch = number // rows
-    return shuffle(number % rows, seed_pair(seed, "pretrain", "rows"), epoch, rows), epoch
-
-
-def _stream_reader(layout: Stream, batch_rows: int, room: tuple[int, int], seed: int) -> Any:
-    """Return the function from a step to the pieces of documents that its segments consist of."""
-    starts, ends = tf.constant(layout.starts), tf.constant(layout.ends)
-    tokens = layout.segment_tokens
-    limits = tf.constant([room] * batch_rows, tf.int32)
-    phase_seed = seed_pair(seed, "pretrain", "phase")
-
-    def read(step: tf.Tensor) -> tuple[tf.Tensor, ...]:
-        row, epoch = _shuffled_rows(step, batch_rows, layout.segments, seed)
-        turn = layout.slack + 1
-        phase = shuffle(epoch % turn, phase_seed, epoch // turn, turn)
-        first = row * tokens + phase
-        document = tf.searchsorted(ends, first, side="right", out_type=tf.int64)
-        last = tf.searchsorted(ends, first + tokens - 1, side="right", out_type=tf.int64)
-        pieces = tf.ragged.range(document, last + 1)
-        owner = pieces.value_rowids()
-        documents = pieces.flat_values
-        begins = tf.where(documents > 0, tf.gather(ends, tf.maximum(documents - 1, 0)), 0)
-        low = tf.maximum(begins, tf.gather(first, owner))
-        high = tf.minimum(tf.gather(ends, documents), tf.gather(first, owner) + tokens)
-        place = tf.gather(starts, documents) + low - begins
-        lengths = tf.fill([batch_rows], tokens)
-        return place, high - low, lengths, limits, tf.ones([batch_rows], tf.int32)
-
-    return read
-
-
-def _packed_reader(layout: PackedRows, batch_rows: int, seed: int) -> Any:
-    """Return the function from a step to the segments of its rows."""
-    starts, lengths = tf.constant(layout.starts), tf.constant(layout.lengths)
-    limits, splits = tf.constant(layout.limits), tf.constant(layout.splits)
-
-    def read(step: tf.Tensor) -> tuple[tf.Tensor, ...]:
-        row, _ = _shuffled_rows(step, batch_rows, layout.rows, seed)
-        chosen = tf.ragged.range(tf.gather(splits, row), tf.gather(splits, row + 1))
-        segment = chosen.flat_values
-        tokens = tf.gather(lengths, segment)
-        counts = tf.ensure_shape(tf.cast(chosen.row_lengths(), tf.int32), [batch_rows])
-        return tf.gather(starts, segment), tokens, tokens, tf.gather(limits, segment), counts
-
-    return read

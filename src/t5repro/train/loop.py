@@ -102,6 +102,7 @@ def pretrain(
         "offsets": offsets,
         "vocab": settings.vocab,
         "seed": settings.seed,
+        "joined": settings.model.decoder_only,
     }
     run(
         Training(

@@ -1,0 +1,242 @@
+"""The paper's objectives as recipes: a mask, and what becomes of each side (section 3.3).
+
+`OBJECTIVES` has one entry per kind of row of the paper's tables 4 to 7; mask, density and mean
+span length are settings beside it. To add an objective, add an entry and its name to
+`PretrainSettings.objective`.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import tensorflow as tf
+
+from t5repro.config.schema import PretrainSettings
+from t5repro.errors import SettingsError
+from t5repro.objectives.corruption import (
+    Corrupted,
+    drop_noise,
+    noise_to_one_sentinel,
+    noise_to_random_token_or_sentinel,
+    permute_noise,
+    spans_to_unique_sentinels,
+    with_final_sentinel,
+)
+from t5repro.objectives.lengths import corrupted_lengths, random_spans_lengths, span_counts
+from t5repro.objectives.masks import (
+    iid_noise_mask,
+    random_prefix_mask,
+    random_spans_noise_mask,
+)
+
+
+class Segment(NamedTuple):
+    """What a recipe works on.
+
+    Attributes:
+        tokens: int32 ``(segments, max_tokens)``.
+        mask: True for noise.
+        valid: True up to the end of each segment.
+        total_ids: pieces and sentinels of the vocabulary.
+        seed: two int32, for recipes that draw.
+    """
+
+    tokens: tf.Tensor
+    mask: tf.Tensor
+    valid: tf.Tensor
+    total_ids: int
+    seed: tf.Tensor
+
+
+Side = Callable[[Segment], Corrupted]
+Mask = Callable[[PretrainSettings, tf.Tensor, int, tf.Tensor], tf.Tensor]
+
+
+class Objective(NamedTuple):
+    """How a segment becomes a pair.
+
+    Attributes:
+        mask: takes settings, lengths ``(segments,)``, the width and a seed.
+        inputs: makes the inputs; absent: there are none.
+        targets: makes the targets.
+        unique_sentinels: whether each run of noise needs a sentinel of its own.
+    """
+
+    mask: Mask
+    inputs: Side | None
+    targets: Side
+    unique_sentinels: bool = False
+
+
+def noise_mask(
+    settings: PretrainSettings, lengths: tf.Tensor, width: int, seed: tf.Tensor
+) -> tf.Tensor:
+    """Draw the mask that `noise_mask` names."""
+    if settings.noise_mask == "iid":
+        return iid_noise_mask(
+            lengths, max_tokens=width, noise_density=settings.noise_density, seed=seed
+        )
+    return random_spans_noise_mask(
+        lengths,
+        max_tokens=width,
+        noise_density=settings.noise_density,
+        mean_noise_span_length=settings.mean_noise_span_length,
+        seed=seed,
+    )
+
+
+def suffix_mask(
+    settings: PretrainSettings, lengths: tf.Tensor, width: int, seed: tf.Tensor
+) -> tf.Tensor:
+    """Make what follows a random beginning noise."""
+    prefix = random_prefix_mask(
+        lengths, max_tokens=width, noise_density=settings.noise_density, seed=seed
+    )
+    return tf.logical_and(tf.sequence_mask(lengths, width), tf.logical_not(prefix))
+
+
+def everything(
+    settings: PretrainSettings, lengths: tf.Tensor, width: int, seed: tf.Tensor
+) -> tf.Tensor:
+    """Make every token noise."""
+    return tf.sequence_mask(lengths, width)
+
+
+def _whole_text(segment: Segment) -> Corrupted:
+    return Corrupted(segment.tokens, segment.valid)
+
+
+def _kept(segment: Segment) -> Corrupted:
+    return drop_noise(segment.tokens, segment.mask, segment.valid)
+
+
+def _noise(segment: Segment) -> Corrupted:
+    return drop_noise(segment.tokens, tf.logical_not(segment.mask), segment.valid)
+
+
+def _spans_replaced(segment: Segment) -> Corrupted:
+    return spans_to_unique_sentinels(
+        segment.tokens, segment.mask, segment.valid, total_ids=segment.total_ids
+    )
+
+
+def _rest_replaced(segment: Segment) -> Corrupted:
+    return _spans_replaced(segment._replace(mask=tf.logical_not(segment.mask)))
+
+
+def _one_sentinel(segment: Segment) -> Corrupted:
+    return noise_to_one_sentinel(
+        segment.tokens, segment.mask, segment.valid, total_ids=segment.total_ids
+    )
+
+
+def _random_or_sentinel(segment: Segment) -> Corrupted:
+    return noise_to_random_token_or_sentinel(
+        segment.tokens,
+        tf.logical_and(segment.mask, segment.valid),
+        segment.valid,
+        total_ids=segment.total_ids,
+        seed=segment.seed,
+    )
+
+
+def _permuted(segment: Segment) -> Corrupted:
+    return permute_noise(segment.tokens, segment.mask, segment.valid, seed=segment.seed)
+
+
+OBJECTIVES: dict[str, Objective] = {
+    "replace_spans": Objective(noise_mask, _spans_replaced, _rest_replaced, unique_sentinels=True),
+    "drop_tokens": Objective(noise_mask, _kept, _noise),
+    "mass_style": Objective(noise_mask, _one_sentinel, _whole_text),
+    "bert_style": Objective(noise_mask, _random_or_sentinel, _whole_text),
+    "deshuffling": Objective(everything, _permuted, _whole_text),
+    "prefix_lm": Objective(suffix_mask, _kept, _noise),
+    "lm": Objective(everything, None, _whole_text),
+}
+
+
+def corrupt(settings: PretrainSettings, segment: Segment) -> tuple[Corrupted | None, Corrupted]:
+    """Return inputs, if the objective has any, and targets.
+
+    Args:
+        settings: of pre-training.
+        segment: tokens with the objective's mask.
+    """
+    objective = OBJECTIVES[settings.objective]
+    targets = objective.targets(segment)
+    if settings.final_sentinel and objective.unique_sentinels:
+        targets = with_final_sentinel(
+            targets, segment.mask, segment.valid, total_ids=segment.total_ids
+        )
+    return objective.inputs(segment) if objective.inputs else None, targets
+
+
+def segment_length(settings: PretrainSettings) -> int:
+    """Return the raw tokens of the longest segment whose pair fits a row.
+
+    Raises:
+        SettingsError: the targets of random spans do not fit `targets_length`.
+
+    Source: paper section 3.1.4; released code: one token less than a row, which leaves room for
+    the end mark, except that ``random_spans_helper`` uses what replaced spans leave free.
+    """
+    if settings.objective == "lm":
+        return settings.targets_length - 1
+    if settings.noise_mask == "iid" or settings.objective != "replace_spans":
+        return settings.inputs_length - 1
+    lengths = random_spans_lengths(
+        inputs_length=settings.inputs_length,
+        noise_density=settings.noise_density,
+        mean_noise_span_length=settings.mean_noise_span_length,
+    )
+    targets = lengths.targets + settings.final_sentinel
+    if targets > settings.targets_length:
+        raise SettingsError(
+            f"pretrain.targets_length is {settings.targets_length}, but span corruption of "
+            f"{settings.inputs_length} inputs gives {targets} targets; set it to {targets} or "
+            f"more, or shorten pretrain.inputs_length"
+        )
+    return lengths.tokens
+
+
+def corruption_limits(settings: PretrainSettings, segment_tokens: int) -> npt.NDArray[np.int32]:
+    """Return the tokens of inputs and targets set aside for a segment of 0, 1, ... tokens.
+
+    Exact for random spans and for objectives whose targets are the whole text. A random beginning
+    can be nearly all or nearly nothing: both sides get room for all. An i.i.d. mask has no fixed
+    number of noise tokens: its targets get the mean and four standard deviations of them, and what
+    is longer is cut, as in any row.
+    """
+    tokens = np.arange(segment_tokens + 1)
+    noise, spans = _noise_limits(settings, segment_tokens)
+    sides = {
+        "replace_spans": corrupted_lengths(np.maximum(tokens, 2), noise, spans)
+        if settings.noise_mask == "random_spans"
+        else (tokens + 1, noise + spans + 2),
+        "drop_tokens": (tokens + 1, noise + 1),
+        "prefix_lm": (tokens, tokens),
+        "lm": (0 * tokens, tokens + 1),
+    }
+    inputs, targets = sides.get(settings.objective, (tokens + 1, tokens + 1))
+    if settings.objective == "replace_spans":
+        targets = targets + settings.final_sentinel
+    room = (settings.inputs_length, settings.targets_length)
+    return np.minimum(np.stack([inputs, targets], axis=1), room).astype(np.int32)
+
+
+def _noise_limits(
+    settings: PretrainSettings, segment_tokens: int
+) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+    """Return most noise tokens and most spans of a segment of 0, 1, ... tokens."""
+    if settings.noise_mask == "random_spans":
+        return span_counts(
+            segment_tokens,
+            noise_density=settings.noise_density,
+            mean_noise_span_length=settings.mean_noise_span_length,
+        )
+    tokens = np.arange(segment_tokens + 1)
+    density = settings.noise_density
+    most = tokens * density + 4 * np.sqrt(tokens * density * (1 - density))
+    noise = np.ceil(np.minimum(most, tokens)).astype(np.int32)
+    return noise, noise
