@@ -18,7 +18,9 @@ from t5repro.metrics.text import (
     rouge_signature,
     squad,
 )
-from t5repro.tasks.readers import read_csv, read_pairs, read_squad
+from t5repro.tasks.pairs import read_pairs
+from t5repro.tasks.records import read_squad
+from t5repro.tasks.tables import read_csv
 from t5repro.tasks.task import (
     NO_TARGET,
     Baseline,

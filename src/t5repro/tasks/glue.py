@@ -21,7 +21,8 @@ from t5repro.metrics.classification import (
     pearson_correlation,
     spearman_correlation,
 )
-from t5repro.tasks.readers import Columns, parse_score, parse_word, read_lines, read_tsv
+from t5repro.tasks.lines import read_lines
+from t5repro.tasks.tables import Columns, parse_score, parse_word, read_tsv
 from t5repro.tasks.task import (
     NO_TARGET,
     Baseline,

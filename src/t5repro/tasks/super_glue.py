@@ -24,8 +24,8 @@ from t5repro.tasks.glue import (
     format_fields,
     is_no_label,
 )
-from t5repro.tasks.readers import (
-    fault,
+from t5repro.tasks.lines import fault
+from t5repro.tasks.records import (
     label_in,
     list_in,
     number_in,

@@ -17,18 +17,10 @@ from typing import Any, NamedTuple
 
 from t5repro.metrics.text import names_referent
 from t5repro.tasks.glue import ACCURACY, MAJORITY, is_no_label
-from t5repro.tasks.readers import (
-    Columns,
-    fault,
-    label_in,
-    number_in,
-    object_in,
-    parse_word,
-    read_pronoun_blocks,
-    read_records,
-    read_tsv,
-    text_in,
-)
+from t5repro.tasks.lines import fault
+from t5repro.tasks.pairs import read_pronoun_blocks
+from t5repro.tasks.records import label_in, number_in, object_in, read_records, text_in
+from t5repro.tasks.tables import Columns, parse_word, read_tsv
 from t5repro.tasks.task import (
     Baseline,
     Example,
