@@ -496,7 +496,10 @@ def _add_people(commands: Any) -> None:
     asked.add_argument("--document", type=int, help="place among the documents of tokens, from 0")
     batches.set_defaults(handler=_batches)
     listing = commands.add_parser("list_tasks", help="print the names of all tasks")
+    listing.add_argument("run_file", type=Path, nargs="?", help="add this run file's own tasks")
     listing.set_defaults(handler=_list_tasks)
+    mixtures = commands.add_parser("list_mixtures", help="print the named mixtures and their tasks")
+    mixtures.set_defaults(handler=_list_mixtures)
 
 
 def _show(arguments: argparse.Namespace) -> None:
@@ -546,10 +549,20 @@ def _batches(arguments: argparse.Namespace) -> None:
 
 
 def _list_tasks(arguments: argparse.Namespace) -> None:
+    from t5repro.config.load import load_run_file
     from t5repro.config.task_files import TASK_FILES
 
-    for name in TASK_FILES:
+    own = load_run_file(arguments.run_file).tasks.own if arguments.run_file else {}
+    for name in (*TASK_FILES, *own):
         print(name)
+
+
+def _list_mixtures(arguments: argparse.Namespace) -> None:
+    from t5repro.config.mixtures import MIXTURES
+
+    for name, mixture in MIXTURES.items():
+        note = " (with C4: not drawn by fine-tuning)" if mixture.holds_c4 else ""
+        print(f"{name}: {mixture.kind}{note}: {' '.join(mixture.tasks)}")
 
 
 if __name__ == "__main__":

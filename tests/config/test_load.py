@@ -169,9 +169,9 @@ def test_every_setting_is_read_by_a_stage_or_decides_the_graph() -> None:
     # These choose files, jobs or names; they reach the jobs as inputs and paths.
     graph = {
         "run.name", "experiments", "c4.recipe", "c4.crawl", "c4.crawl_paths",
-        "c4.punkt_parameters", "c4.bad_word_lists", "tasks.folder", "tasks.files",
+        "c4.punkt_parameters", "c4.bad_word_lists", "tasks.folder", "tasks.files", "tasks.mixture",
     }  # fmt: skip
-    free = ("data.", "vocab.language_parts")
+    free = ("data.", "vocab.language_parts", "tasks.own", "finetune.mixture_weights")
     unread = {
         name for name in leaf_names() if name not in read | graph and not name.startswith(free)
     }

@@ -6,11 +6,10 @@ import pytest
 import tensorflow as tf
 
 from t5repro.config.schema import FinetuneSettings, PretrainSettings
+from t5repro.inputs.examples import load_task_inputs
 from t5repro.inputs.pipeline import (
     span_corruption_batches,
     span_corruption_counters,
-    task_batches,
-    task_counters,
 )
 
 pytestmark = pytest.mark.keras
@@ -58,7 +57,7 @@ def span_batches(given: dict, first_step: int, steps: int) -> tf.data.Dataset:
 
 def mixed_batches(given: dict, first_step: int, steps: int) -> tf.data.Dataset:
     settings = given.pop("settings")
-    return task_batches(settings, **given, first_step=first_step, steps=steps)
+    return load_task_inputs(settings, **given).batches(first_step=first_step, steps=steps)
 
 
 def test_batches_of_pretraining_are_made_by_tensorflow_alone(pretraining: dict):
@@ -93,7 +92,8 @@ def test_counters_are_plain_numbers_for_a_manifest(pretraining: dict, finetuning
     spans = span_corruption_counters(pretraining.pop("settings"), **pretraining, steps=5)
     assert spans["padding_share"] < 0.4
     assert {type(value) for value in spans.values()} <= {int, float}
-    tasks = task_counters(finetuning.pop("settings"), **finetuning, steps=5)
+    inputs = load_task_inputs(finetuning.pop("settings"), **finetuning)
+    tasks = inputs.counters(first_step=0, steps=5)
     assert set(tasks) == {
         "rates_asked", "rates_drawn", "drawn", "examples",
         "truncated_inputs", "truncated_targets", "padding_share",

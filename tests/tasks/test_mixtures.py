@@ -7,14 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from t5repro.config.mixtures import GROUPS, MIXTURES, leave_one_out
 from t5repro.errors import SettingsError
-from t5repro.tasks.mixtures import (
-    GROUPS,
-    MIXTURES,
-    leave_one_out,
-    mixing_rates,
-    mixture_counts,
-)
+from t5repro.tasks.mixtures import mixing_rates, mixture_counts
 from t5repro.tasks.registry import task_named
 
 COUNTS = {"a": 1000, "b": 100, "c": 10}
@@ -82,29 +77,59 @@ def test_an_impossible_mixture_is_refused(change, message):
         rates(**change)
 
 
-def test_counts_are_the_released_constants_or_the_rows_at_hand():
-    tasks = ("glue_cola", "glue_wnli", "squad")
-    assert mixture_counts(tasks, {"squad": 87_599}) == {"glue_cola": 8_551, "squad": 87_599}
-    with pytest.raises(SettingsError, match="no training rows are counted for task 'squad'"):
-        mixture_counts(tasks, {})
+def counts(counted, *, examples="rows", weights=None):
+    return mixture_counts(counted, examples=examples, weights=weights or {})
+
+
+AT_HAND = {"glue_cola": 100, "squad": 87_599, "mine": 12}
+
+
+def test_counts_are_the_rows_at_hand_or_the_released_constants():
+    assert counts(AT_HAND) == AT_HAND
+    assert counts(AT_HAND, examples="released") == AT_HAND | {"glue_cola": 8_551}
+
+
+def test_a_weight_stands_in_place_of_a_count():
+    found = counts(AT_HAND, examples="released", weights={"mine": 0.5, "glue_cola": 7.0})
+    assert found == {"glue_cola": 7.0, "squad": 87_599, "mine": 0.5}
+
+
+def test_a_weight_of_a_task_without_training_rows_is_refused():
+    with pytest.raises(SettingsError, match=r"names \['glue_wnli'\], which have no training rows"):
+        counts(AT_HAND, weights={"glue_wnli": 2.0})
+
+
+def released_totals(name):
+    mixture = MIXTURES[name]
+    rows = dict.fromkeys(mixture.tasks, 1)
+    return counts(rows, examples="released", weights=mixture.weights)
 
 
 def test_the_released_mixtures_hold_these_tasks_and_totals():
-    glue = mixture_counts(MIXTURES["glue_v002_proportional"], {})
-    super_glue = mixture_counts(MIXTURES["super_glue_v102_proportional"], {})
-    assert sum(glue.values()) == 949_101
-    assert sum(super_glue.values()) == 185_673
-    assert MIXTURES["large_supervised"] == ("wmt_en_de", "wmt_en_fr", "cnn_dailymail")
+    assert sum(released_totals("glue_v002_proportional").values()) == 949_101
+    assert sum(released_totals("super_glue_v102_proportional").values()) == 185_673
+    assert MIXTURES["large_supervised_equal"].tasks == ("wmt_en_de", "wmt_en_fr", "cnn_dailymail")
+
+
+def test_the_rte_of_both_benchmarks_counts_half_where_both_are_drawn():
+    """Source: released code, `_dedupe`; not where one benchmark is left out."""
+    both = released_totals("supervised_proportional")
+    assert both["glue_rte"] == both["super_glue_rte"] == 1_245
+    assert released_totals("supervised_without_glue")["super_glue_rte"] == 2_490
+    assert released_totals("supervised_without_super_glue")["glue_rte"] == 2_490
+    assert released_totals("supervised_without_squad")["glue_rte"] == 1_245
 
 
 def test_every_task_of_a_mixture_exists_and_is_trained_on():
-    for names in (*GROUPS.values(), *MIXTURES.values()):
-        assert all(task_named(name).train_rows != 0 for name in names)
+    for mixture in MIXTURES.values():
+        assert all(task_named(name).train_rows != 0 for name in mixture.tasks)
+        scored = set(mixture.names) - set(mixture.tasks)
+        assert all(task_named(name).train_rows == 0 for name in scored)
 
 
 def test_leave_one_out_has_all_tasks_but_the_groups():
     left = leave_one_out("glue")
-    assert set(left) == set(MIXTURES["all_supervised"]) - set(GROUPS["glue"])
+    assert set(left) == set(MIXTURES["supervised_equal"].tasks) - set(GROUPS["glue"])
     assert len(GROUPS) == 7
     with pytest.raises(SettingsError, match="unknown group of tasks 'sglue'; groups are"):
         leave_one_out("sglue")

@@ -141,6 +141,38 @@ REFUSED = [
         for score in ("5.1", "-1", "nan", "high", "")
     ),
     (
+        "an index twice",
+        "glue_rte",
+        "train",
+        [
+            lines(
+                "index\tsentence1\tsentence2\tlabel",
+                "0\ta\tb\tentailment",
+                "0\tc\td\tentailment",
+            )
+        ],
+        ["file0 line 3", "repeats idx {'index': '0'}", "file0 line 2"],
+    ),
+    (
+        "a pair of MRPC twice",
+        "glue_mrpc",
+        "train",
+        [lines("Quality\t#1 ID\t#2 ID\t#1 String\t#2 String", *["1\t8\t9\ta\tb"] * 2)],
+        ["file0 line 3", "repeats idx {'#1 ID': '8', '#2 ID': '9'}"],
+    ),
+    (
+        "a WNLI index twice",
+        "glue_wnli",
+        "validation",
+        [
+            lines(
+                "index\tsentence1\tsentence2\tlabel",
+                *["3\tIce is here. It melts.\tIce melts.\t1"] * 2,
+            )
+        ],
+        ["file0 line 3", "repeats idx {'index': '3'}"],
+    ),
+    (
         "bytes that are not UTF-8",
         "glue_sst2",
         "train",

@@ -6,7 +6,7 @@ READS     results/{run}/finetune/{node}/manifest.json       and the weights it l
           results/{run}/vocab/{node}/sentencepiece.model
 WRITES    results/{run}/evaluate_predict/{node}/{task}.jsonl
           results/{run}/evaluate_score/{node}/scores.json
-SETTINGS  evaluate.*, tasks.names, model.*, vocab.*, devices.*
+SETTINGS  evaluate.*, tasks.names, tasks.text, tasks.own, model.*, vocab.*, devices.*
 CODE      src/t5repro/evaluate/
 """
 

@@ -13,13 +13,18 @@ from typing import Any
 import yaml
 from pydantic import BaseModel, ValidationError
 
+from t5repro.config.mixtures import resolve, without_mixture
+from t5repro.config.own_tasks import OwnTask
 from t5repro.config.schema import Section, Settings
 from t5repro.config.stages import STAGES, UPSTREAM, stage_settings
+from t5repro.config.task_files import check_own_names
 from t5repro.errors import SettingsError
 
 RECIPES = Path("configs/c4")
-SHARED = ("run", "data", "experiments", "tasks.folder", "tasks.files")  # by all arms of a run
-FREE_KEYS = {"bad_word_lists", "language_parts", "files", "change"}  # keys the user invents
+# By all arms of a run:
+SHARED = ("run", "data", "experiments", "tasks.folder", "tasks.files", "tasks.text", "tasks.own")
+# Mappings whose keys the user invents:
+FREE_KEYS = {"bad_word_lists", "language_parts", "files", "change", "own", "mixture_weights"}
 
 
 def load_run_file(path: Path, overrides: Mapping[str, Any] | None = None) -> Settings:
@@ -75,7 +80,9 @@ def load_settings(
     merged = Settings().model_dump(mode="json")
     merge(merged, _recipe(_recipe_name(tree) or "paper"))
     merge(merged, tree)
+    merge(merged, resolve(tree))
     settings = _validate(merged, source)
+    check_own_names(settings)
     for experiment in settings.experiments:
         settings_of_experiment(settings, experiment.name)
     return settings
@@ -135,7 +142,9 @@ def settings_of_experiment(settings: Settings, name: str) -> Settings:
     change = nested(arms[name].change)
     if recipe := _recipe_name(change):
         merge(tree, _recipe(recipe))
+    merge(tree, without_mixture(change, tree))
     merge(tree, change)
+    merge(tree, resolve(change))
     changed = _validate(tree, f"experiment {name!r}")
     for leaf in SHARED:
         if _value(changed, leaf) != _value(settings, leaf):
@@ -206,7 +215,7 @@ def _first_fault(error: ValidationError, values: dict[str, Any]) -> str:
     where = ".".join(str(part) for part in fault["loc"])
     more = f" ({len(faults) - 1} more faults follow)" if len(faults) > 1 else ""
     if fault["type"] == "extra_forbidden":
-        return f"unknown setting {where!r}{_nearest(where, leaf_names())}{more}"
+        return f"unknown setting {where!r}{_nearest(where, _names_near(fault['loc']))}{more}"
     if not where:
         return f"{fault['msg'].removeprefix('Value error, ')}{more}"
     if fault["type"] == "missing":
@@ -214,6 +223,13 @@ def _first_fault(error: ValidationError, values: dict[str, Any]) -> str:
     meaning = describe(where)
     means = f"; it means: {meaning}" if meaning else ""
     return f"setting {where!r} is {fault['input']!r}; {fault['msg']}{means}{more}"
+
+
+def _names_near(place: tuple[Any, ...]) -> list[str]:
+    """Return the settings that could be meant at a place: of a task of one's own, its keys."""
+    if place[:2] != ("tasks", "own") or len(place) < 4:
+        return leaf_names()
+    return [".".join([*map(str, place[:3]), key]) for key in OwnTask.model_fields]
 
 
 def _nearest(name: str, known: list[str]) -> str:

@@ -7,30 +7,18 @@ setting, add a field here and name its section in `config/stages.py` if a stage 
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import Field, StringConstraints, model_validator
 
-Name = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_]*$")]
+from t5repro.config.own_tasks import OwnTask, TextSettings
+from t5repro.config.section import Name as Name
+from t5repro.config.section import Section as Section
+from t5repro.config.section import setting
+
 Sha256 = Annotated[str, StringConstraints(pattern=r"^([0-9a-f]{64})?$")]
 Language = Annotated[str, StringConstraints(pattern=r"^[a-z]{2,3}$")]
+Weight = Annotated[float, Field(gt=0)]
 
 LANES = 128  # rows of the embedding are padded to a multiple of this (TPU tiles)
-
-
-class Section(BaseModel):
-    """Base of all settings: frozen, unknown keys refused."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
-
-
-def setting(value: Any, meaning: str, **bounds: Any) -> Any:
-    """Declare a setting with its baseline value, its meaning and its allowed range."""
-    if isinstance(value, list | dict | Section):
-        return Field(
-            default_factory=lambda: value.copy() if isinstance(value, list | dict) else value,
-            description=meaning,
-            **bounds,
-        )
-    return Field(default=value, description=meaning, **bounds)
 
 
 class RunSettings(Section):
@@ -313,6 +301,15 @@ class TasksSettings(Section):
         "task -> split -> files below the folder, where they differ from the original archive "
         "(a translation names source and target file)",
     )
+    mixture: str = setting(
+        "",
+        "a named mixture (`t5repro list_mixtures`): it sets `tasks.names`, `finetune.mixture`, "
+        "`.mixture_examples` and `.mixture_weights`; empty: those say it themselves",
+    )
+    own: dict[Name, OwnTask] = setting(
+        {}, "tasks of your own, by name (`docs/add_a_task.md`); name them in `tasks.names`, too"
+    )
+    text: TextSettings = setting(TextSettings(), "the paper's text in place of the code's")
 
 
 class FinetuneSettings(TrainingSettings):
@@ -334,6 +331,14 @@ class FinetuneSettings(TrainingSettings):
         524_288, "K: examples from which a task counts no more; examples", ge=1
     )
     mixture_temperature: float = setting(1.0, "T: rates are raised to 1/T after the limit", gt=0)
+    mixture_examples: Literal["rows", "released"] = setting(
+        "rows",
+        "what a task's examples are: the rows at hand, or the constants of the released GLUE and "
+        "SuperGLUE mixtures where there is one (D-040)",
+    )
+    mixture_weights: dict[Name, Weight] = setting(
+        {}, "task -> examples that it counts for, in place of its own number, before K and T"
+    )
 
 
 class EvaluateSettings(Section):
@@ -420,4 +425,9 @@ class Settings(Section):
         ):
             if repeated := sorted({item for item in listed if listed.count(item) > 1}):
                 raise ValueError(f"{key} holds {repeated} more than once; names must differ")
+        if unknown := sorted(set(self.finetune.mixture_weights) - set(self.tasks.names)):
+            raise ValueError(
+                f"finetune.mixture_weights names {unknown}, which tasks.names does not hold; "
+                f"allowed: {sorted(self.tasks.names)}"
+            )
         return self

@@ -9,6 +9,7 @@ from typing import Any
 
 from pydantic import Field
 
+from t5repro.config.own_tasks import OwnTask, TextSettings
 from t5repro.config.schema import (
     CleanSettings,
     DataSettings,
@@ -122,8 +123,17 @@ class PretrainStage(Section):
     devices: DevicesSettings
 
 
+class TaskTexts(Section):
+    """The part of `tasks` that decides how a row reads and how an answer is scored."""
+
+    text: TextSettings = TextSettings()
+    own: dict[Name, OwnTask] = Field(default_factory=dict)
+
+
 class TasksStage(Section):
-    """Settings of `tasks`: none, a task is decided by its name and its files."""
+    """Settings of `tasks`, beside a task's name and its files."""
+
+    tasks: TaskTexts = TaskTexts()
 
 
 class TaskNames(Section):
@@ -154,7 +164,9 @@ class PredictStage(Section):
 
 
 class ScoreStage(Section):
-    """Settings of `evaluate_score`: none but the predictions' own."""
+    """Settings of `evaluate_score`: how answers are read, which the tasks decide."""
+
+    tasks: TaskTexts = TaskTexts()
 
 
 class ReportStage(Section):

@@ -1,13 +1,16 @@
 """Which raw files each task is read from, in the layout of the original downloads.
 
 Paths are below `tasks.folder`. A split whose files `data.sources` does not list is not built;
-`tasks.files` names other files for a task, split by split.
+`tasks.files` names other files for a task, split by split; a task of `tasks.own` names its own.
 """
 
+import difflib
+
+from t5repro.config.own_tasks import SplitName
 from t5repro.config.schema import Settings
 from t5repro.errors import SettingsError
 
-SPLITS = ("train", "validation", "test")
+SPLITS: tuple[SplitName, ...] = ("train", "validation", "test")
 
 
 def _glue(folder: str) -> dict[str, tuple[str, ...]]:
@@ -84,14 +87,32 @@ def raw_files(settings: Settings) -> dict[str, str]:
     }
 
 
+def check_own_names(settings: Settings) -> None:
+    """Refuse a task of one's own that is called as a task of the paper is.
+
+    Raises:
+        SettingsError: it is.
+    """
+    if twice := sorted(set(settings.tasks.own) & set(TASK_FILES)):
+        raise SettingsError(
+            f"tasks.own holds {twice}, which {'is a task' if len(twice) == 1 else 'are tasks'} of "
+            "the paper; two tasks of one name cannot be told apart: choose another name"
+        )
+
+
 def task_files(settings: Settings, task: str) -> dict[str, list[str]]:
     """Return split -> raw files of a task, paths below `data.folder`.
 
     Raises:
         SettingsError: the task is unknown, or `data.sources` lists no file of it.
     """
+    if task in settings.tasks.own:
+        return _own_files(settings, task)
     if task not in TASK_FILES:
-        raise SettingsError(f"tasks.names holds {task!r}; tasks are {sorted(TASK_FILES)}")
+        known_tasks = sorted({*TASK_FILES, *settings.tasks.own})
+        close = difflib.get_close_matches(task, known_tasks, n=1, cutoff=0.4)
+        nearest = f"; nearest: {close[0]!r}" if close else ""
+        raise SettingsError(f"tasks.names holds {task!r}; tasks are {known_tasks}{nearest}")
     known = raw_files(settings)
     chosen: dict[str, list[str]] = {}
     for split in SPLITS:
@@ -100,16 +121,34 @@ def task_files(settings: Settings, task: str) -> dict[str, list[str]]:
         paths = [f"{settings.tasks.folder}/{name}" for name in files]
         absent = [path for path in paths if path not in known]
         if asked and absent:
-            raise SettingsError(
-                f"tasks.files.{task}.{split} names {absent}, which data.sources does not list; "
-                "list it there with origin, licence and sha256"
-            )
+            raise _not_listed(f"tasks.files.{task}.{split}", absent)
         if paths and not absent:
             chosen[split] = paths
     if not chosen:
         wanted = [name for files in TASK_FILES[task].values() for name in files]
         raise SettingsError(
             f"task {task!r} has no file in data.sources; it is read from {wanted} "
-            f"below {settings.tasks.folder}/, or from what tasks.files.{task} names"
+            f"below {settings.tasks.folder}/, or from what tasks.files.{task} names; "
+            "configs/sources/ says where each can be had, to copy into data.sources"
         )
     return chosen
+
+
+def _own_files(settings: Settings, task: str) -> dict[str, list[str]]:
+    known = raw_files(settings)
+    chosen: dict[str, list[str]] = {}
+    for split in SPLITS:
+        names = settings.tasks.own[task].files.get(split, [])
+        paths = [f"{settings.tasks.folder}/{name}" for name in names]
+        if absent := [path for path in paths if path not in known]:
+            raise _not_listed(f"tasks.own.{task}.files.{split}", absent)
+        if paths:
+            chosen[split] = paths
+    return chosen
+
+
+def _not_listed(key: str, absent: list[str]) -> SettingsError:
+    return SettingsError(
+        f"{key} names {absent}, which data.sources does not list; "
+        "list it there with origin, licence and sha256"
+    )

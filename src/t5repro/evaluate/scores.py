@@ -9,11 +9,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from t5repro.config.stages import ScoreStage
+from t5repro.config.stages import ScoreStage, TaskTexts
 from t5repro.errors import ArtifactError
 from t5repro.files import read_json_lines, write_json, write_manifest
 from t5repro.tasks.averages import BENCHMARKS, benchmark_averages
-from t5repro.tasks.registry import task_named
+from t5repro.tasks.registry import TEXTS_OF_THE_CODE, task_named
 
 Rows = Sequence[Mapping[str, Any]]
 
@@ -29,7 +29,7 @@ def score(
     """Write the scores of every task, of its trivial answer, and the benchmarks' means.
 
     Args:
-        settings: settings of the stage; it has none.
+        settings: settings of the stage.
         predictions: task -> JSON lines of the stage `evaluate_predict`.
         train: task -> training examples; the trivial answer is learnt from them. A task that is
             never trained on has none.
@@ -44,6 +44,7 @@ def score(
             task,
             read_rows(path, "prediction"),
             read_rows(train[task], "answer") if task in train else [],
+            settings.tasks,
         )
         for task, path in predictions.items()
     }
@@ -76,15 +77,18 @@ def read_rows(path: Path, *needed: str) -> list[dict[str, Any]]:
     return rows
 
 
-def score_task(task: str, rows: Rows, train_rows: Rows) -> dict[str, Any]:
+def score_task(
+    task: str, rows: Rows, train_rows: Rows, texts: TaskTexts = TEXTS_OF_THE_CODE
+) -> dict[str, Any]:
     """Return a task's metrics, those of its trivial answer, and which of the two is better.
 
     Args:
         task: name of the task.
         rows: answers of the model.
         train_rows: training examples.
+        texts: which texts the run chooses, and its own tasks.
     """
-    known = task_named(task)
+    known = task_named(task, texts)
     metrics = finite(known.score(rows))
     baseline = known.baseline(rows, train_rows)
     trivial = finite(baseline["metrics"])

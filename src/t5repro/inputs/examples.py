@@ -21,7 +21,7 @@ from t5repro.inputs.batches import Features, Flat, assemble, gather_pieces
 from t5repro.inputs.mixture import Mixture, PlannedRows, plan_rows
 from t5repro.inputs.sequences import Integers
 from t5repro.progress import Progress
-from t5repro.tasks.mixtures import mixing_rates
+from t5repro.tasks.mixtures import mixing_rates, mixture_counts
 from t5repro.vocab.encode import Vocabulary
 
 TEXTS_AT_ONCE = 512
@@ -210,7 +210,9 @@ def load_task_inputs(
     rows = {task: _read_examples(examples[task]) for task in tasks}
     counts = {task: len(rows[task]) for task in tasks}
     rates = mixing_rates(
-        counts,
+        mixture_counts(
+            counts, examples=settings.mixture_examples, weights=settings.mixture_weights
+        ),
         kind=settings.mixture,
         limit=settings.mixture_limit,
         temperature=settings.mixture_temperature,

@@ -1,4 +1,4 @@
-"""Batches for training: what `train` asks for, in one place.
+"""Batches of pre-training; those of fine-tuning are in `examples`.
 
 Each element of a dataset is ``(features, targets)``: features ``encoder_ids`` and
 ``encoder_segments`` ``(batch_rows, inputs_length)``, ``decoder_ids`` and ``decoder_segments``
@@ -10,14 +10,12 @@ which a run began or on how many threads work. Between files and batches there a
 operations only, so that the hosts of a TPU pod can run them.
 """
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import tensorflow as tf
 
-from t5repro.config.schema import FinetuneSettings, PretrainSettings, VocabSettings
-from t5repro.inputs.examples import load_task_inputs
+from t5repro.config.schema import PretrainSettings, VocabSettings
 from t5repro.inputs.spans import load_span_inputs
 
 
@@ -65,46 +63,3 @@ def span_corruption_counters(
         settings, tokens=tokens, offsets=offsets, vocab=vocab, seed=seed, joined=joined
     )
     return inputs.counters(steps=steps)
-
-
-def task_batches(
-    settings: FinetuneSettings,
-    *,
-    examples: Mapping[str, Path],
-    vocabulary: Path,
-    vocab: VocabSettings,
-    seed: int,
-    first_step: int,
-    steps: int,
-) -> tf.data.Dataset:
-    """Return the batches of multi-task fine-tuning from `first_step` on.
-
-    Args:
-        settings: of fine-tuning.
-        examples: task -> file of training examples.
-        vocabulary: the SentencePiece model.
-        vocab: of the vocabulary.
-        seed: the run's seed.
-        first_step: number of the first batch, counted from the start of fine-tuning.
-        steps: how many batches.
-    """
-    inputs = load_task_inputs(
-        settings, examples=examples, vocabulary=vocabulary, vocab=vocab, seed=seed
-    )
-    return inputs.batches(first_step=first_step, steps=steps)
-
-
-def task_counters(
-    settings: FinetuneSettings,
-    *,
-    examples: Mapping[str, Path],
-    vocabulary: Path,
-    vocab: VocabSettings,
-    seed: int,
-    steps: int,
-) -> dict[str, Any]:
-    """Return what the manifest of fine-tuning says of its batches; see `TaskInputs.counters`."""
-    inputs = load_task_inputs(
-        settings, examples=examples, vocabulary=vocabulary, vocab=vocab, seed=seed
-    )
-    return inputs.counters(first_step=0, steps=steps)

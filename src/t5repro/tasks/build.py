@@ -43,7 +43,7 @@ def write_examples(
         SettingsError: the task or a split is unknown, or there is nothing to read.
         TaskDataError: a file is missing or broken, or a split has no row; nothing is written.
     """
-    chosen = task_named(task)
+    chosen = task_named(task, settings.tasks)
     _check_splits(chosen, files)
     splits = [split for split in SPLITS if split in files]
     counters: dict[str, Any] = {}

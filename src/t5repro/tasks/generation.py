@@ -53,16 +53,22 @@ def pad_punctuation(text: str) -> str:
     return WHITESPACE.sub(" ", NOT_A_WORD_CHARACTER.sub(r" \1 ", text))
 
 
-def format_squad(row: Row) -> tuple[Example]:
+def format_squad(row: Row, *, padded: bool = True) -> tuple[Example]:
     """Write question and context; the target is the first gold answer.
+
+    Args:
+        row: one question.
+        padded: put spaces around punctuation in all texts.
 
     Source: released code, `preprocessors.squad`; the paper's appendix D leaves the text alone.
     """
-    question, context = pad_punctuation(row["question"]), pad_punctuation(row["context"])
-    inputs = WHITESPACE.sub(" ", f"question: {question} context: {context}")
+    pad = pad_punctuation if padded else str
+    inputs = f"question: {pad(row['question'])} context: {pad(row['context'])}"
+    if padded:
+        inputs = WHITESPACE.sub(" ", inputs)
     if row["answers"] is None:
         return (Example(inputs, NO_TARGET, row["idx"], None),)
-    answers = [pad_punctuation(answer) for answer in row["answers"]]
+    answers = [pad(answer) for answer in row["answers"]]
     return (Example(inputs, answers[0], row["idx"], answers),)
 
 

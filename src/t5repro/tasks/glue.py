@@ -50,6 +50,7 @@ SIMILARITY_STEPS = np.float32(5)  # targets are multiples of 1/5
 UNREADABLE_SIMILARITY = -1.0
 ENTAILMENT = ("entailment", "not_entailment")
 INFERENCE = ("entailment", "neutral", "contradiction")
+ROW_NUMBERS = ("index", "id")  # what GLUE calls them; some files have neither
 QQP_SHORT_ROWS = 50  # the original files break a few lines in two; TFDS leaves those out
 
 
@@ -107,11 +108,17 @@ def is_no_label(found: Any) -> bool:
 # STS-B
 
 
-def format_similarity(row: Row) -> tuple[Example]:
+def format_similarity(
+    row: Row, *, lowest_target: float = 0.0, rounded_answer: bool = True
+) -> tuple[Example]:
     """Write a pair and its score, rounded to the nearest fifth, as text.
 
-    ``3.25`` becomes ``"3.2"``: halves go to the even fifth, computed in single precision. The
-    answer that metrics compare with is the rounded score, too.
+    ``3.25`` becomes ``"3.2"``: halves go to the even fifth, computed in single precision.
+
+    Args:
+        row: two sentences and a score from 0 to 5, or None.
+        lowest_target: lower scores are written as this; 0.0 to 5.0.
+        rounded_answer: whether metrics compare with the rounded score or the row's own.
 
     Source: released code, `preprocessors.stsb`.
     """
@@ -119,22 +126,30 @@ def format_similarity(row: Row) -> tuple[Example]:
     if row["label"] is None:
         return (Example(inputs, NO_TARGET, row["idx"], None),)
     fifths = np.round(np.float32(row["label"]) * SIMILARITY_STEPS)
-    targets = f"{fifths / SIMILARITY_STEPS:.1f}"
-    return (Example(inputs, targets, row["idx"], float(targets)),)
+    rounded = f"{fifths / SIMILARITY_STEPS:.1f}"
+    targets = rounded if float(rounded) >= lowest_target else f"{lowest_target:.1f}"
+    answer = float(rounded) if rounded_answer else float(row["label"])
+    return (Example(inputs, targets, row["idx"], answer),)
 
 
-def read_similarity(text: str, row: Scored) -> float:
+def read_similarity(text: str, row: Scored, *, low: float = -np.inf, high: float = np.inf) -> float:
     """Return the number that a prediction spells, else -1.0.
 
-    A number out of 0 to 5 stays as it is; infinities and NaN count as unreadable.
+    Infinities and NaN count as unreadable.
 
-    Source: released code, `postprocessors.string_to_float`.
+    Args:
+        text: the prediction.
+        row: not looked at.
+        low: smaller numbers count as unreadable.
+        high: larger ones, too.
+
+    Source: released code, `postprocessors.string_to_float`, which has no bounds.
     """
     try:
         value = float(text)
     except ValueError:
         return UNREADABLE_SIMILARITY
-    return value if np.isfinite(value) else UNREADABLE_SIMILARITY
+    return value if np.isfinite(value) and low <= value <= high else UNREADABLE_SIMILARITY
 
 
 def is_unreadable(found: Any) -> bool:
@@ -151,6 +166,7 @@ def _table(fields: Mapping[str, str], label: str, words: tuple[str, ...], **opti
         read_tsv,
         layouts=(Columns(fields, label),),
         parse_label=_words(words),
+        id_columns=ROW_NUMBERS,
         **options,
     )
 
@@ -176,6 +192,7 @@ def read_mrpc(files: Sequence[Path], split: str, left_out: Counter[str]) -> Iter
         layouts=(Columns(MRPC_FIELDS | {"id1": "#1 ID", "id2": "#2 ID"}, "Quality"),),
         parse_label=_words(("0", "1")),
         byte_order_mark=True,
+        id_columns=("#1 ID", "#2 ID"),
     )
     listed = _read_dev_ids(files[1:])
     for row in pairs(files[:1], split, left_out):
@@ -213,6 +230,7 @@ READ_AX: Read = partial(
         Columns(PREMISE_FIRST, "label"),
     ),
     parse_label=_words(INFERENCE),
+    id_columns=ROW_NUMBERS,
 )
 
 
@@ -269,6 +287,7 @@ GLUE = (
             read_tsv,
             layouts=(Columns(PAIR, "score"),),
             parse_label=partial(parse_score, low=0, high=5),
+            id_columns=ROW_NUMBERS,
         ),
         to_examples=format_similarity,
         read_prediction=read_similarity,

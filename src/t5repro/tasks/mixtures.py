@@ -1,49 +1,13 @@
 """How often each task is drawn in a mixture (paper section 3.5.2).
 
-To add a mixture, add an entry to `MIXTURES`.
+Which tasks a named mixture has is in `config.mixtures`.
 """
 
 from collections.abc import Mapping
 from typing import Literal
 
 from t5repro.errors import SettingsError
-from t5repro.tasks.registry import task_named
-
-GROUPS: dict[str, tuple[str, ...]] = {
-    "glue": (
-        "glue_cola",
-        "glue_sst2",
-        "glue_mrpc",
-        "glue_qqp",
-        "glue_stsb",
-        "glue_mnli",
-        "glue_qnli",
-        "glue_rte",
-    ),
-    "super_glue": (
-        "dpr",
-        "super_glue_wsc",
-        "super_glue_boolq",
-        "super_glue_cb",
-        "super_glue_copa",
-        "super_glue_multirc",
-        "super_glue_record",
-        "super_glue_rte",
-        "super_glue_wic",
-    ),
-    "cnn_dailymail": ("cnn_dailymail",),
-    "squad": ("squad",),
-    "wmt_en_de": ("wmt_en_de",),
-    "wmt_en_fr": ("wmt_en_fr",),
-    "wmt_en_ro": ("wmt_en_ro",),
-}
-
-MIXTURES: dict[str, tuple[str, ...]] = {
-    "glue_v002_proportional": GROUPS["glue"],
-    "super_glue_v102_proportional": GROUPS["super_glue"],
-    "large_supervised": ("wmt_en_de", "wmt_en_fr", "cnn_dailymail"),
-    "all_supervised": tuple(name for group in GROUPS.values() for name in group),
-}
+from t5repro.tasks.registry import TASKS
 
 
 def mixing_rates(
@@ -100,36 +64,30 @@ def _check(counts: Mapping[str, float], kind: str, factors: Mapping[str, float])
             raise SettingsError(f"the mixture's {name} is {factor}; allowed: above 0; correct it")
 
 
-def mixture_counts(tasks: tuple[str, ...], counted: Mapping[str, int]) -> dict[str, int]:
-    """Return the examples that the released mixtures count for each task.
+def mixture_counts(
+    counted: Mapping[str, int],
+    *,
+    examples: Literal["rows", "released"],
+    weights: Mapping[str, float],
+) -> dict[str, float]:
+    """Return the examples that a mixture counts for each task.
 
     Args:
-        tasks: names of tasks; those that are only evaluated are left out.
-        counted: training rows at hand, for tasks without a constant in the released code.
+        counted: task -> training rows at hand; a task of no rows must not be in it.
+        examples: ``rows`` as counted; ``released`` takes the constants of the released GLUE and
+            SuperGLUE mixtures where a task has one.
+        weights: task -> examples it counts for, whatever it has.
 
     Raises:
-        SettingsError: a task is unknown, or has neither a constant nor counted rows.
+        SettingsError: a weight is for a task that has no training rows.
     """
-    counts: dict[str, int] = {}
-    for name in tasks:
-        constant = task_named(name).train_rows
-        if constant == 0:
-            continue
-        if constant is None and name not in counted:
-            raise SettingsError(
-                f"no training rows are counted for task {name!r}; counted: {sorted(counted)}; "
-                "prepare its training files, or leave it out of the mixture"
-            )
-        counts[name] = counted[name] if constant is None else constant
+    if unknown := sorted(set(weights) - set(counted)):
+        raise SettingsError(
+            f"finetune.mixture_weights names {unknown}, which have no training rows; "
+            f"allowed: {sorted(counted)}"
+        )
+    counts: dict[str, float] = {}
+    for name, rows in counted.items():
+        constant = TASKS[name].train_rows if examples == "released" and name in TASKS else None
+        counts[name] = weights.get(name, float(constant or rows))
     return counts
-
-
-def leave_one_out(group: str) -> tuple[str, ...]:
-    """Return all supervised tasks but those of one group (paper section 3.5.3).
-
-    Raises:
-        SettingsError: the group is unknown.
-    """
-    if group not in GROUPS:
-        raise SettingsError(f"unknown group of tasks {group!r}; groups are {sorted(GROUPS)}")
-    return tuple(name for other, names in GROUPS.items() if other != group for name in names)

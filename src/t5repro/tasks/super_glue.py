@@ -94,6 +94,25 @@ def _same(*names: str) -> dict[str, str]:
     return {name: name for name in names}
 
 
+# WiC
+
+
+def wic_rows_with_pos(
+    item: Mapping[str, Any], where: str, split: str, left_out: Counter[str]
+) -> Iterator[Row]:
+    """Yield the one row of a WiC object with its part of speech, which not every release has."""
+    if "pos" not in item:
+        raise fault(
+            where,
+            "no 'pos' among",
+            sorted(item),
+            "a record with 'pos': N or V",
+            "name files that have it under tasks.files, or set tasks.text.wic_part_of_speech: code",
+        )
+    fields = _same("pos", "sentence1", "sentence2", "word")
+    yield from labelled_rows(item, where, split, left_out, fields=fields, values=(False, True))
+
+
 # MultiRC
 
 
@@ -135,10 +154,14 @@ def read_multirc(files: Sequence[Path], split: str, left_out: Counter[str]) -> I
         yield row
 
 
-def format_multirc(row: Row) -> tuple[Example]:
+def format_multirc(row: Row, *, keep_markup: bool = False) -> tuple[Example]:
     """Write question, answer and paragraph, without the paragraph's HTML.
 
     The answer that metrics need is the label with the question's id.
+
+    Args:
+        row: one answer.
+        keep_markup: leave ``<b>`` and ``<br>`` where they are.
 
     Source: released code, `preprocessors.glue`; the paper's appendix D keeps the HTML.
     """
@@ -148,7 +171,9 @@ def format_multirc(row: Row) -> tuple[Example]:
     answer = example.answer
     return (
         Example(
-            inputs=BOLD.sub("", LINE_BREAK.sub(" ", example.inputs)),
+            inputs=example.inputs
+            if keep_markup
+            else BOLD.sub("", LINE_BREAK.sub(" ", example.inputs)),
             targets=example.targets,
             idx=example.idx,
             answer=None if answer is None else {"label": answer, "group": row["idx"]["question"]},

@@ -38,6 +38,7 @@ def read_tsv(
     columns_without_header: tuple[str, ...] = (),
     byte_order_mark: bool = False,
     max_short_rows: int = 0,
+    id_columns: tuple[str, ...] = (),
 ) -> Iterator[Row]:
     """Yield the rows of GLUE's tab-separated files; quotes are text.
 
@@ -50,6 +51,7 @@ def read_tsv(
         columns_without_header: columns of files that have no header; ``test`` files always do.
         byte_order_mark: whether a file may begin with one.
         max_short_rows: how many rows with too few columns are left out before it is an error.
+        id_columns: those that a file has name its rows; no two rows of a file have one name.
     """
     count = 0
     for path in files:
@@ -62,6 +64,8 @@ def read_tsv(
                 header = header.removeprefix(BYTE_ORDER_MARK)
             columns = tuple(header.split("\t"))
         positions = _positions(columns, layouts, split, where)
+        ids = [(name, columns.index(name)) for name in id_columns if name in columns]
+        seen: dict[Hashable, str] = {}
         for row_where, line in lines:
             cells = line.split("\t")
             count += 1
@@ -75,6 +79,8 @@ def read_tsv(
                     line,
                     f"{len(columns)} columns separated by tabs: {', '.join(columns)}",
                 )
+            if ids:
+                refuse_repeated({name: cells[at] for name, at in ids}, row_where, seen)
             yield {
                 **{name: cells[position] for name, position in positions.fields},
                 "label": _label_of(cells, positions.label, parse_label, row_where),
@@ -158,12 +164,21 @@ def read_csv(
     """
     seen: dict[Hashable, str] = {}
     for path in files:
-        for where, cells in _csv_rows(path, columns):
+        for where, cells in csv_rows(path, columns):
             refuse_repeated(cells[columns[0]], where, seen)
             yield {**cells, "idx": cells[columns[0]], "where": where}
 
 
-def _csv_rows(path: Path, columns: tuple[str, ...]) -> Iterator[tuple[str, dict[str, str]]]:
+def csv_rows(
+    path: Path, columns: tuple[str, ...], *, optional: tuple[str, ...] = ()
+) -> Iterator[tuple[str, dict[str, str]]]:
+    """Yield place and cells of each row of one file.
+
+    Args:
+        path: the file; its first row is the header.
+        columns: the columns to keep.
+        optional: columns to keep if the file has them.
+    """
     # The limit is the process's: an article may be longer than the module's default.
     previous = csv.field_size_limit(MAX_CSV_FIELD_CHARS)
     reader = csv.reader(raw_lines(path), strict=True)
@@ -177,7 +192,7 @@ def _csv_rows(path: Path, columns: tuple[str, ...]) -> Iterator[tuple[str, dict[
                 header,
                 f"a header with the columns {list(columns)} (absent: {absent})",
             )
-        positions = {name: header.index(name) for name in columns}
+        positions = {name: header.index(name) for name in (*columns, *optional) if name in header}
         first = reader.line_num + 1
         for cells in reader:
             where = f"{path} line {first}"

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from t5repro.metrics.text import names_referent
-from t5repro.tasks.glue import ACCURACY, MAJORITY, is_no_label
+from t5repro.tasks.glue import ACCURACY, MAJORITY, ROW_NUMBERS, is_no_label
 from t5repro.tasks.lines import fault
 from t5repro.tasks.pairs import read_pronoun_blocks
 from t5repro.tasks.records import label_in, number_in, object_in, read_records, text_in
@@ -142,6 +142,7 @@ def read_wnli(files: Sequence[Path], split: str, left_out: Counter[str]) -> Iter
         left_out,
         layouts=(Columns({"premise": "sentence1", "hypothesis": "sentence2"}, "label"),),
         parse_label=partial(parse_word, words=LABEL_WORDS),
+        id_columns=ROW_NUMBERS,
     )
     for row in table:
         premise, candidate = resolve(row["premise"], row["hypothesis"], row["where"])

@@ -1,0 +1,191 @@
+"""What a run file may say of a task of its own, of texts and of mixtures."""
+
+from pathlib import Path
+
+import pytest
+
+from t5repro.config.load import load_settings, node_of, settings_of_experiment
+from t5repro.config.mixtures import MIXTURES, mixture_named
+from t5repro.config.stages import stage_settings
+from t5repro.config.task_files import task_files
+from t5repro.errors import SettingsError
+
+ROOT = Path(__file__).parents[2]
+MINE = {
+    "files": {"train": ["mine/train.tsv"], "validation": ["mine/dev.tsv"]},
+    "prefix": "mine",
+    "fields": ["text"],
+    "target": "label",
+    "labels": ["no", "yes"],
+    "metrics": ["accuracy"],
+}
+SOURCES = [
+    {
+        "origin": "by hand: me",
+        "licence": "CC0-1.0",
+        "files": {"tasks/mine/train.tsv": "", "tasks/mine/dev.tsv": ""},
+    }
+]
+
+
+@pytest.fixture(autouse=True)
+def _at_the_root(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+
+
+def run_with(**change: object) -> dict[str, object]:
+    return {
+        "data": {"sources": SOURCES},
+        "tasks": {"names": ["mine"], "own": {"mine": MINE | change}},
+    }
+
+
+def test_an_own_task_is_read_from_the_files_it_names() -> None:
+    settings = load_settings(run_with())
+    assert task_files(settings, "mine") == {
+        "train": ["tasks/mine/train.tsv"],
+        "validation": ["tasks/mine/dev.tsv"],
+    }
+    stage = stage_settings(settings, "tasks")
+    assert stage["tasks"]["own"]["mine"]["labels"] == ["no", "yes"]
+    assert stage_settings(settings, "evaluate_score") == stage
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"prefx": "x"}, "unknown setting 'tasks.own.mine.prefx'; nearest: 'tasks.own.mine.prefix"),
+        ({"prefix": " x"}, "'tasks.own.mine.prefix' is ' x'; String should match"),
+        ({"fields": []}, r"'tasks.own.mine.fields' is \[\]; List should have at least 1"),
+        ({"fields": ["a", "a"]}, r"fields holds \['a'\] more than once"),
+        ({"files": {}}, "files names no split"),
+        ({"files": {"dev": ["a.tsv"]}}, "'tasks.own.mine.files.dev.*' is 'dev'; Input should be"),
+        ({"files": {"train": []}}, "files.train names no file"),
+        ({"files": {"train": ["a.tsv", "a.tsv"]}}, r"files.train holds \['a.tsv'\] more than once"),
+        ({"files": {"train": ["a.xlsx"]}}, r"names 'a.xlsx'; allowed: names that end in .tsv, .cs"),
+        ({"labels": ["yes"]}, r"labels holds \['yes'\] alone; name two or more, or none"),
+        ({"label_values": ["1"]}, "label_values holds 1 and labels 2; give one value for each"),
+        ({"metrics": []}, "metrics' is"),
+        ({"metrics": ["acuracy"]}, "'acuracy'; Input should be 'accuracy', 'f1'"),
+        ({"metrics": ["accuracy", "accuracy"]}, r"metrics holds \['accuracy'\] more than once"),
+        ({"metrics": ["bleu"]}, r"metrics holds \['bleu'\], which do not fit answers that are a l"),
+        ({"labels": [], "metrics": ["f1"]}, r"holds \['f1'\], .* a text; allowed: \['accuracy'"),
+        (
+            {"labels": [], "metrics": ["pearson_corrcoef", "bleu"]},
+            r"holds \['bleu'\], .* a number; allowed: \['pearson",
+        ),
+        (
+            {"labels": ["a", "b", "c"], "metrics": ["f1"]},
+            r"\['f1'\], which need two labels, not 3; allowed: accuracy, macro_f1",
+        ),
+    ],
+)
+def test_an_impossible_description_is_refused_with_key_value_and_what_is_allowed(
+    change: dict[str, object], message: str
+) -> None:
+    with pytest.raises(SettingsError, match=message):
+        load_settings(run_with(**change))
+
+
+def test_labels_and_metrics_say_what_an_answer_is() -> None:
+    def kind(**change: object) -> str:
+        return load_settings(run_with(**change)).tasks.own["mine"].answer_kind
+
+    assert kind() == "label"
+    assert kind(labels=[]) == "text"
+    assert kind(labels=[], metrics=["spearman_corrcoef"]) == "number"
+
+
+def test_an_unknown_task_is_refused_with_the_nearest_name() -> None:
+    settings = load_settings(run_with() | {"tasks.names": ["minne"]})
+    with pytest.raises(SettingsError, match="tasks.names holds 'minne'; .*nearest: 'mine'"):
+        task_files(settings, "minne")
+
+
+def test_a_task_named_twice_is_refused() -> None:
+    values = {"tasks": {"own": {"squad": MINE}}}
+    with pytest.raises(SettingsError, match=r"tasks.own holds \['squad'\], which is a task of the"):
+        load_settings(values)
+    with pytest.raises(SettingsError, match=r"tasks.names holds \['squad'\] more than once"):
+        load_settings({"tasks.names": ["squad", "dpr", "squad"]})
+
+
+def test_a_file_that_data_sources_does_not_list_is_refused() -> None:
+    values = run_with(files={"train": ["mine/other.tsv"]})
+    with pytest.raises(SettingsError, match=r"own.mine.files.train names \['tasks/mine/other.tsv'"):
+        task_files(load_settings(values), "mine")
+
+
+def test_arms_of_a_run_share_texts_and_own_tasks() -> None:
+    arm = {"name": "a", "change": {"tasks.text.copa_target": "paper"}}
+    with pytest.raises(SettingsError, match="experiment 'a' changes tasks.text; arms of one run"):
+        load_settings({"experiments": [{"name": "baseline"}, arm]})
+
+
+def test_a_named_mixture_says_tasks_rates_and_counts() -> None:
+    settings = load_settings({"tasks.mixture": "glue_v002_proportional"})
+    assert settings.tasks.names[:2] == ["glue_cola", "glue_sst2"]
+    assert {"glue_mnli", "glue_mnli_matched", "glue_mnli_mismatched"} <= set(settings.tasks.names)
+    assert settings.finetune.mixture == "proportional"
+    assert settings.finetune.mixture_examples == "released"
+    equal = load_settings({"tasks": {"mixture": "large_supervised_equal"}})
+    assert equal.tasks.names == ["wmt_en_de", "wmt_en_fr", "cnn_dailymail"]
+    assert equal.finetune.mixture == "equal"
+    assert load_settings({"tasks.mixture": "supervised_proportional"}).finetune.mixture_weights == {
+        "glue_rte": 1245.0, "super_glue_rte": 1245.0
+    }  # fmt: skip
+
+
+def test_arms_may_draw_from_other_mixtures() -> None:
+    arms = [
+        {"name": "baseline"},
+        {"name": "without_squad", "change": {"tasks.mixture": "supervised_without_squad"}},
+        {"name": "cola", "change": {"tasks.names": ["glue_cola"]}},
+    ]
+    settings = load_settings({"tasks.mixture": "supervised_proportional", "experiments": arms})
+    left_out = settings_of_experiment(settings, "without_squad")
+    assert set(settings.tasks.names) - set(left_out.tasks.names) == {"squad"}
+    cola = settings_of_experiment(settings, "cola")
+    assert (cola.tasks.mixture, cola.finetune.mixture_weights) == ("", {})
+    assert node_of(settings, "finetune", "without_squad") == "without_squad"
+    assert node_of(settings, "pretrain", "without_squad") == "baseline"
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"tasks.mixture": "glue_v02"}, "tasks.mixture is 'glue_v02'; .*nearest: 'glue_v002_prop"),
+        ({"tasks.mixture": "en_mix"}, "'en_mix', which draws from C4 .* allowed: \\['glue_v002"),
+        (
+            {"tasks": {"mixture": "supervised_equal", "names": ["squad"]}},
+            r"sets tasks.names, which is also stated as \['squad'\]; leave one of the two out",
+        ),
+        (
+            {"tasks.mixture": "supervised_equal", "finetune.mixture": "proportional"},
+            "sets finetune.mixture, which is also stated as 'proportional'",
+        ),
+        (
+            {"tasks.names": ["squad"], "finetune": {"mixture_weights": {"squda": 1}}},
+            r"mixture_weights names \['squda'\], which tasks.names does not hold; allowed: \['s",
+        ),
+        (
+            {"tasks.names": ["squad"], "finetune": {"mixture_weights": {"squad": 0}}},
+            "'finetune.mixture_weights.squad' is 0; Input should be greater than 0",
+        ),
+    ],
+)
+def test_an_impossible_mixture_is_refused(values: dict[str, object], message: str) -> None:
+    with pytest.raises(SettingsError, match=message):
+        load_settings(values)
+
+
+def test_the_mixtures_of_the_released_code_are_all_known() -> None:
+    released = {
+        "glue_v002_proportional", "super_glue_v102_proportional", "en_mix", "all_equal",
+        "all_proportional", "all_mix", "large_supervised_equal", "large_supervised_proportional",
+    }  # fmt: skip
+    groups = ("glue", "super_glue", "cnn_dailymail", "squad", "wmt_en_de", "wmt_en_fr", "wmt_en_ro")
+    assert released | {f"leave_one_out_{group}" for group in groups} <= set(MIXTURES)
+    for group in groups:
+        without = mixture_named(f"supervised_without_{group}")
+        assert without.tasks == MIXTURES[f"leave_one_out_{group}"].tasks

@@ -1,0 +1,167 @@
+"""Tasks that a run file describes: text, answers, scores, and what is refused."""
+
+import json
+from collections import Counter
+from dataclasses import asdict
+
+import pytest
+
+from t5repro.config.own_tasks import OwnTask
+from t5repro.config.stages import TasksStage, TaskTexts
+from t5repro.errors import SettingsError, TaskDataError
+from t5repro.files import read_json_lines
+from t5repro.tasks.build import write_examples
+from t5repro.tasks.registry import task_named
+
+REVIEWS = {
+    "files": {"train": ["train.tsv"]},
+    "prefix": "reviews",
+    "fields": ["title", "text"],
+    "target": "stars",
+    "labels": ["bad", "good"],
+    "label_values": ["0", "1"],
+    "metrics": ["accuracy", "f1"],
+}
+TITLES = {
+    "files": {"train": ["train.jsonl"]},
+    "prefix": "give a title:",
+    "fields": ["text"],
+    "field_names": False,
+    "target": "title",
+    "metrics": ["rouge", "squad", "bleu", "accuracy"],
+}
+EASE = {
+    "files": {"train": ["train.csv"]},
+    "prefix": "ease",
+    "fields": ["text"],
+    "target": "score",
+    "id": "name",
+    "metrics": ["pearson_corrcoef", "spearman_corrcoef"],
+}
+
+
+def texts(**own):
+    return TaskTexts(own={name: OwnTask(**described) for name, described in own.items()})
+
+
+def read(described, name, content, split="train"):
+    task = task_named("mine", texts(mine=described))
+    name.write_text(content, encoding="utf-8")
+    return task, [
+        asdict(example)
+        for row in task.read([name], split, Counter())
+        for example in task.to_examples(row)
+    ]
+
+
+def test_labels_from_a_tab_separated_file(tmp_path):
+    task, found = read(
+        REVIEWS, tmp_path / "a.tsv", 'stars\ttext\ttitle\n1\tI "loved" it.\tTea\n0\tCold.\tSoup\n'
+    )
+    assert found == [
+        {"inputs": 'reviews title: Tea text: I "loved" it.', "targets": "good", "idx": 0,
+         "answer": 1},
+        {"inputs": "reviews title: Soup text: Cold.", "targets": "bad", "idx": 1, "answer": 0},
+    ]  # fmt: skip
+    said = [row | {"prediction": word} for row, word in zip(found, ("good", "Bad"), strict=True)]
+    assert task.score(said) == {"accuracy": 50.0, "f1": pytest.approx(200 / 3)}
+    assert task.invalid_count(said) == 1
+    assert task.baseline(found, found)["kind"] == "majority"
+
+
+def test_free_text_from_json_lines_without_field_names(tmp_path):
+    rows = [{"text": "Long text.", "title": "T"}, {"text": 7, "title": "Two words"}]
+    task, found = read(
+        TITLES, tmp_path / "a.jsonl", "".join(json.dumps(row) + "\n" for row in rows)
+    )
+    assert [(row["inputs"], row["targets"]) for row in found] == [
+        ("give a title: Long text.", "T"),
+        ("give a title: 7", "Two words"),
+    ]
+    scores = task.score([row | {"prediction": row["targets"]} for row in found])
+    assert set(scores) == set(task.metric_names)
+    assert scores["em"] == scores["accuracy"] == scores["rouge1"] == 100.0
+    assert "rouge_score" in task.signature()
+    assert "tok:intl" in task.signature()
+    baseline = task.baseline(found, found)
+    assert baseline["kind"] == "copy"
+    assert baseline["metrics"]["em"] == 0.0
+
+
+def test_numbers_from_a_comma_separated_file_with_names_of_rows(tmp_path):
+    text = 'name,text,score\na,"two\nlines",1.5\nb,x,3\nc,y,2\n'
+    task, found = read(EASE, tmp_path / "a.csv", text)
+    assert found[0] == {
+        "inputs": "ease text: two\nlines", "targets": "1.5", "idx": "a", "answer": 1.5
+    }  # fmt: skip
+    said = [row | {"prediction": row["targets"]} for row in found]
+    assert task.score(said)["pearson_corrcoef"] == pytest.approx(100.0)
+    assert task.baseline(found, found)["metrics"]["spearman_corrcoef"] == 0.0
+
+
+@pytest.mark.parametrize(
+    ("described", "name", "text"),
+    [
+        (REVIEWS, "a.tsv", "text\ttitle\nx\ty\n"),
+        (EASE, "a.csv", "name,text\na,x\n"),
+        (TITLES, "a.jsonl", '{"text": "x"}\n'),
+    ],
+)
+def test_a_test_row_may_have_no_answer_and_another_may_not(described, name, text, tmp_path):
+    _, found = read(described, tmp_path / name, text, split="test")
+    assert [(row["targets"], row["answer"]) for row in found] == [("<unk>", None)]
+    with pytest.raises(TaskDataError, match=f"{name} line 1: "):
+        read(described, tmp_path / name, text)
+
+
+@pytest.mark.parametrize(
+    ("described", "name", "text", "message"),
+    [
+        (REVIEWS, "a.tsv", "stars\ttext\ttitle\n2\ta\tb\n",
+         r"line 2: stars is '2'; allowed: '0' or '1'; correct the row"),
+        (REVIEWS, "a.tsv", "stars\ttext\ttitle\n1\ta\n", "line 2: 2 columns in .* 3 columns"),
+        (REVIEWS, "a.tsv", "stars\ttext\n1\ta\n", r"found the header \['stars', 'text'\]"),
+        (EASE, "a.csv", "name,text,score\na,x,1\na,y,2\n", "line 3: repeats idx 'a'.*line 2"),
+        (EASE, "a.csv", "name,text,score\na,x,high\n", "line 2: score is 'high'; allowed: a numbe"),
+        (EASE, "a.csv", "name,text,score\na,x,inf\n", "line 2: score is 'inf'"),
+        (TITLES, "a.jsonl", '{"text": "x", "title": " "}\n', "line 1: title is ' '; allowed: text"),
+        (TITLES, "a.jsonl", '{"text": null, "title": "t"}\n', "line 1: text is None; allowed"),
+        (TITLES, "a.jsonl", '{"title": "t"}\n', "line 1: no 'text' among"),
+        (TITLES, "a.jsonl", "[1]\n", "line 1: found "),
+    ],
+)  # fmt: skip
+def test_a_row_that_does_not_fit_is_refused_with_its_place(
+    described, name, text, message, tmp_path
+):
+    with pytest.raises(TaskDataError, match=message):
+        read(described, tmp_path / name, text)
+
+
+def test_an_unreadable_encoding_is_refused_with_its_line(tmp_path):
+    (tmp_path / "a.csv").write_bytes(b"name,text,score\na,caf\xe9,1\n")
+    task = task_named("mine", texts(mine=EASE))
+    with pytest.raises(TaskDataError, match=r"a.csv line 2: bytes are not UTF-8: b'.xe9'"):
+        list(task.read([tmp_path / "a.csv"], "train", Counter()))
+
+
+def test_a_task_called_as_one_of_the_paper_is_refused():
+    with pytest.raises(SettingsError, match="two tasks are named 'squad'; rename the one under"):
+        task_named("squad", texts(squad=TITLES))
+    with pytest.raises(SettingsError, match="unknown task 'minne'; nearest: 'mine'"):
+        task_named("minne", texts(mine=TITLES))
+
+
+def test_the_stage_writes_an_own_task_and_nothing_of_a_broken_one(tmp_path):
+    path = tmp_path / "train.tsv"
+    path.write_text("stars\ttext\ttitle\n1\ta\tb\n")
+    stage = TasksStage(tasks=texts(reviews=REVIEWS))
+    folder = tmp_path / "out"
+    given = {"task": "reviews", "folder": folder, "manifest": folder / "manifest.json"}
+    write_examples(stage, files={"train": [path]}, **given)
+    assert [row["targets"] for row in read_json_lines(folder / "train.jsonl")] == ["good"]
+    for name in ("train.jsonl", "manifest.json"):
+        (folder / name).unlink()
+    path.write_text("stars\ttext\ttitle\n1\ta\tb\n9\tc\td\n")
+    with pytest.raises(TaskDataError, match="train.tsv line 3: stars is '9'"):
+        write_examples(stage, files={"train": [path]}, **given)
+    assert list(folder.iterdir()) == []

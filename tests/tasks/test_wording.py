@@ -1,0 +1,130 @@
+"""Each switch between the code's text and the paper's, against rows that a person wrote down."""
+
+import json
+from collections import Counter
+
+import pytest
+
+from t5repro.config.own_tasks import TextSettings
+from t5repro.config.stages import TaskTexts
+from t5repro.errors import TaskDataError
+from t5repro.tasks.registry import all_tasks, task_named
+from t5repro.tasks.wording import SWITCHES
+
+
+def worded(name, **text):
+    return task_named(name, TaskTexts(text=TextSettings(**text)))
+
+
+def examples(task, row):
+    return [(example.inputs, example.targets, example.answer) for example in task.to_examples(row)]
+
+
+PAIR = {"premise": "It rains.", "hypothesis": "It is wet.", "label": 0, "idx": 0}
+
+
+@pytest.mark.parametrize(
+    ("name", "prefix"),
+    [
+        ("glue_mnli", "mnli"),
+        ("glue_mnli_matched", "mnli"),
+        ("glue_mnli_mismatched", "mnli"),
+        ("glue_ax", "mnli"),
+        ("super_glue_cb", "cb"),
+        ("super_glue_rte", "rte"),
+        ("super_glue_axb", "rte"),
+        ("super_glue_axg", "rte"),
+    ],
+)
+def test_the_paper_puts_the_premise_first_and_the_code_the_hypothesis(name, prefix):
+    code = f"{prefix} hypothesis: It is wet. premise: It rains."
+    paper = f"{prefix} premise: It rains. hypothesis: It is wet."
+    assert examples(worded(name), PAIR) == [(code, "entailment", 0)]
+    assert examples(worded(name, field_order="paper"), PAIR) == [(paper, "entailment", 0)]
+
+
+@pytest.mark.parametrize(
+    ("score", "code", "paper"),
+    [(0.0, "0.0", "1.0"), (0.9, "0.8", "1.0"), (1.66, "1.6", "1.6"), (3.25, "3.2", "3.2"),
+     (5.0, "5.0", "5.0")],
+)  # fmt: skip
+def test_the_papers_similarity_begins_at_one(score, code, paper):
+    row = {"sentence1": "a", "sentence2": "b", "label": score, "idx": 0}
+    text = "stsb sentence1: a sentence2: b"
+    assert examples(worded("glue_stsb"), row) == [(text, code, float(code))]
+    found = examples(worded("glue_stsb", stsb_classes="paper"), row)
+    assert found == [(text, paper, float(code))]
+    as_in_file = worded("glue_stsb", stsb_classes="paper", stsb_answer="original")
+    assert examples(as_in_file, row) == [(text, paper, score)]
+
+
+@pytest.mark.parametrize(
+    ("said", "code", "paper"),
+    [("3.4", 3.4, 3.4), ("1.0", 1.0, 1.0), ("0.8", 0.8, -1.0), ("7.1", 7.1, -1.0),
+     ("nan", -1.0, -1.0), ("similar", -1.0, -1.0)],
+)  # fmt: skip
+def test_the_paper_calls_an_answer_outside_its_classes_wrong(said, code, paper):
+    assert worded("glue_stsb").read_prediction(said, {}) == code
+    task = worded("glue_stsb", stsb_classes="paper")
+    assert task.read_prediction(said, {}) == paper
+    assert task.is_invalid(task.read_prediction(said, {})) == (paper == -1.0)
+
+
+def test_the_papers_wic_begins_with_the_part_of_speech(tmp_path):
+    path = tmp_path / "wic.jsonl"
+    row = {"word": "bank", "pos": "N", "sentence1": "A river bank.", "sentence2": "My bank.",
+           "label": False, "idx": 4}  # fmt: skip
+    path.write_text(json.dumps(row) + "\n")
+    task = worded("super_glue_wic", wic_part_of_speech="paper")
+    (read,) = task.read([path], "train", Counter())
+    text = "wic pos: N sentence1: A river bank. sentence2: My bank. word: bank"
+    assert examples(task, read) == [(text, "False", 0)]
+
+
+def test_a_wic_file_without_the_part_of_speech_is_refused_with_the_switch(tmp_path):
+    path = tmp_path / "wic.jsonl"
+    path.write_text('{"word": "w", "sentence1": "a", "sentence2": "b", "label": true, "idx": 0}\n')
+    task = worded("super_glue_wic", wic_part_of_speech="paper")
+    with pytest.raises(TaskDataError, match=r"wic.jsonl line 1: no 'pos' among .*N or V; .*: code"):
+        list(task.read([path], "train", Counter()))
+
+
+def test_the_papers_copa_answers_true_or_false():
+    row = {"choice1": "a", "choice2": "b", "premise": "p", "question": "cause", "label": 1,
+           "idx": 0}  # fmt: skip
+    text = "copa choice1: a choice2: b premise: p question: cause"
+    assert examples(worded("super_glue_copa"), row) == [(text, "choice2", 1)]
+    task = worded("super_glue_copa", copa_target="paper")
+    assert examples(task, row) == [(text, "True", 1)]
+    assert [task.read_prediction(said, {}) for said in ("False", "True", "choice2")] == [0, 1, -1]
+
+
+def test_the_papers_multirc_keeps_its_markup():
+    row = {"question": "Who?", "answer": "Ann", "label": 1,
+           "paragraph": "<b>Sent 1: </b>Ann won.<br>",
+           "idx": {"paragraph": 0, "question": 1, "answer": 2}}  # fmt: skip
+    head = "multirc question: Who? answer: Ann paragraph: "
+    answer = {"label": 1, "group": 1}
+    code = head + "Sent 1: Ann won. "
+    assert examples(worded("super_glue_multirc"), row) == [(code, "True", answer)]
+    paper = head + "<b>Sent 1: </b>Ann won.<br>"
+    found = examples(worded("super_glue_multirc", multirc_markup="paper"), row)
+    assert found == [(paper, "True", answer)]
+
+
+def test_the_papers_squad_leaves_texts_alone():
+    row = {"question": "Who  won?", "context": "Ann (and Bo).", "answers": ["Ann (and Bo)"],
+           "idx": "q1"}  # fmt: skip
+    padded = "question: Who won ? context: Ann ( and Bo ) . "
+    assert examples(worded("squad"), row)[0][0] == padded
+    task = worded("squad", squad_punctuation="paper")
+    plain = ("question: Who  won? context: Ann (and Bo).", "Ann (and Bo)", ["Ann (and Bo)"])
+    assert examples(task, row) == [plain]
+
+
+def test_every_setting_of_texts_is_a_switch_and_touches_only_its_tasks():
+    assert {switch.setting for switch in SWITCHES} == set(TextSettings.model_fields)
+    for switch in SWITCHES:
+        for task in all_tasks():
+            changed = worded(task.name, **{switch.setting: switch.value}) != task
+            assert changed == (task.name in switch.tasks)
