@@ -82,3 +82,25 @@ def pack() -> Callable[..., dict[str, np.ndarray]]:
         return features
 
     return lay
+
+
+@pytest.fixture(scope="session")
+def join() -> Callable[..., dict[str, np.ndarray]]:
+    """Lay pairs into rows for a decoder alone, each row a list of pairs."""
+
+    def lay(rows: list[list[tuple[np.ndarray, np.ndarray]]], length: int) -> dict[str, np.ndarray]:
+        names = ("decoder_ids", "decoder_segments", "decoder_prefix", "targets")
+        features = {name: np.zeros((len(rows), length), np.int32) for name in names}
+        for row, pairs in enumerate(rows):
+            start = 0
+            for segment, (inputs, targets) in enumerate(pairs, start=1):
+                ids = np.concatenate([inputs, targets])
+                place = slice(start, start + len(ids))
+                features["decoder_ids"][row, place] = np.concatenate([[0], ids[:-1]])
+                features["decoder_segments"][row, place] = segment
+                features["decoder_prefix"][row, start : start + len(inputs) + 1] = 1
+                features["targets"][row, start + len(inputs) : place.stop] = targets
+                start = place.stop
+        return features
+
+    return lay

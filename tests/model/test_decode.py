@@ -109,3 +109,46 @@ def test_one_program_serves_all_batches_of_a_shape(model, inputs):
     greedy(model, inputs[::-1], max_decode_length=3)
     assert decode._COMPILED[model][3] is program
     assert program.experimental_get_tracing_count() == 1
+
+
+def joined_without_cache(model, ids, steps):
+    """Run a decoder alone again on inputs and answer for each id."""
+    lengths = (ids != 0).sum(axis=1)
+    width = ids.shape[1] + steps
+    text = np.zeros((len(ids), width), np.int32)
+    text[:, : ids.shape[1]] = ids
+    written = np.zeros((len(ids), steps), np.int32)
+    done = np.zeros(len(ids), bool)
+    place = np.arange(width)[None]
+    rows = np.arange(len(ids))
+    for step in range(steps):
+        logits = model(
+            {
+                "decoder_ids": np.pad(text, [[0, 0], [1, 0]])[:, :-1],
+                "decoder_segments": (place <= lengths[:, None] + step).astype(np.int32),
+                "decoder_prefix": (place <= lengths[:, None]).astype(np.int32),
+            }
+        )
+        best = np.argmax(np.asarray(logits)[rows, lengths + step], axis=-1)
+        written[:, step] = np.where(done, 0, best)
+        text[rows, lengths + step] = best
+        done |= best == 1
+    return written
+
+
+@pytest.mark.parametrize("architecture", ["language_model", "prefix_language_model"])
+def test_a_decoder_alone_decodes_with_a_cache_as_without(make_model, inputs, architecture):
+    model = make_model(seed=4, architecture=architecture)
+    generator = np.random.default_rng(1)
+    for variable in model.trainable_variables:
+        noise = generator.normal(size=variable.shape).astype(np.float32)
+        variable.assign(np.asarray(variable.numpy()) + 0.5 * noise)
+    found = greedy(model, inputs, max_decode_length=STEPS)
+    np.testing.assert_array_equal(found, joined_without_cache(model, inputs, STEPS))
+    assert len(np.unique(found)) > 10
+
+
+def test_shared_stacks_decode_with_a_cache_as_without(make_model, inputs):
+    model = make_model(seed=4, architecture="shared_encoder_decoder", num_decoder_layers=2)
+    found = greedy(model, inputs, max_decode_length=STEPS)
+    np.testing.assert_array_equal(found, without_cache(model, inputs, STEPS))

@@ -36,7 +36,15 @@ def test_the_baseline_of_the_settings_is_the_size_base():
 
 
 @pytest.mark.parametrize(
-    "change", [{}, {"feed_forward": "gated_gelu", "tie_embeddings": False}], ids=["1.0", "1.1"]
+    "change",
+    [
+        {},
+        {"feed_forward": "gated_gelu", "tie_embeddings": False},
+        {"architecture": "shared_encoder_decoder", "num_decoder_layers": 2},
+        {"architecture": "language_model"},
+        {"architecture": "prefix_language_model", "num_decoder_layers": 1},
+    ],
+    ids=["1.0", "1.1", "shared", "language model", "prefix"],
 )
 def test_the_count_is_that_of_a_network_that_was_built(make_model, change):
     model = make_model(**change)

@@ -61,17 +61,29 @@ class RelativeBias(SeededLayer):
     """One learned number per head and bucket of distance, shared by all layers of a stack."""
 
     def __init__(
-        self, *, num_heads: int, buckets: int, max_distance: int, bidirectional: bool, **place: Any
+        self,
+        *,
+        num_heads: int,
+        buckets: int,
+        max_distance: int,
+        bidirectional: bool,
+        twin: "RelativeBias | None" = None,
+        **place: Any,
     ) -> None:
         super().__init__(**place)
+        self.twin = twin
         self.num_heads = num_heads
         self.buckets = buckets
         self.max_distance = max_distance
         self.bidirectional = bidirectional
 
     def build(self, input_shape: Any = None) -> None:
-        """Create the table."""
-        self.table = self.weight("table", (self.num_heads, self.buckets), glorot_uniform())
+        """Create the table, or take the twin's."""
+        self.table: Any = (
+            self.twin.table
+            if self.twin
+            else self.weight("table", (self.num_heads, self.buckets), glorot_uniform())
+        )
 
     def call(self, length: int) -> Tensor:
         """Return the bias of all pairs of positions, float32, shape (heads, length, length)."""
@@ -84,6 +96,25 @@ class RelativeBias(SeededLayer):
         )
         return ops.take(self.table, bucket_LM.astype("int32"), axis=1)
 
+    def looking_back(self, distance: Tensor, farthest: int) -> Tensor:
+        """Return the bias of keys that lie so many tokens before their query.
+
+        Args:
+            distance: int32, any shape, from 0 to `farthest`; tokens.
+            farthest: the longest distance asked for.
+
+        Returns:
+            float32 of (heads, *shape of `distance`).
+        """
+        bucket_L = relative_position_bucket(
+            -np.arange(farthest + 1),
+            bidirectional=self.bidirectional,
+            buckets=self.buckets,
+            max_distance=self.max_distance,
+        )
+        bias_HL = ops.take(self.table, bucket_L.astype("int32"), axis=1)
+        return ops.take(bias_HL, distance, axis=1)
+
 
 def segment_mask(query_segments_BL: Tensor, key_segments_BM: Tensor) -> Tensor:
     """Return float32 0 where a query may see a key and `BLOCKED` elsewhere.
@@ -92,6 +123,22 @@ def segment_mask(query_segments_BL: Tensor, key_segments_BM: Tensor) -> Tensor:
     """
     same = ops.equal(query_segments_BL[:, None, :, None], key_segments_BM[:, None, None, :])
     return ops.where(same, 0.0, BLOCKED)
+
+
+def prefix_mask(prefix_BL: Tensor) -> Tensor:
+    """Return float32 0 where the key is not after the query or belongs to a prefix.
+
+    A row holds several examples: the mask of segments keeps their prefixes apart.
+
+    Args:
+        prefix_BL: 1 where a position belongs to what is seen whole, else 0.
+
+    Returns:
+        (batch, 1, queries, keys).
+    """
+    length = prefix_BL.shape[1]
+    visible_BLM = ops.logical_or(causal_mask(length)[None] == 0, prefix_BL[:, None, :] > 0)
+    return ops.where(visible_BLM, 0.0, BLOCKED)[:, None]
 
 
 def causal_mask(length: int) -> np.ndarray:
@@ -178,5 +225,29 @@ class Attention(SeededLayer):
         weights_BHLM = ops.cast(weights_BHLM, self.compute_dtype)
         weights_BHLM = self.dropout(weights_BHLM, training=training)
         read_BLHK = ops.transpose(ops.matmul(weights_BHLM, v_BHMK), (0, 2, 1, 3))
+        batch, length = ops.shape(read_BLHK)[:2]
+        return matmul(ops.reshape(read_BLHK, (batch, length, -1)), self.o)
+
+    def read_both(self, q_BHLK: Tensor, *parts: tuple[Tensor, Tensor, Tensor]) -> Tensor:
+        """Return what queries read from several arrays of keys as if they were one.
+
+        Decoding has the keys of the inputs in one array and those of what it writes in another;
+        joining them would copy both at every step.
+
+        Args:
+            q_BHLK: queries.
+            parts: keys, values and bias of each array, as for `read`.
+        """
+        logits = [
+            ops.cast(ops.matmul(q_BHLK, ops.transpose(keys, (0, 1, 3, 2))), "float32") + bias
+            for keys, _, bias in parts
+        ]
+        weights = ops.cast(ops.softmax(ops.concatenate(logits, axis=-1)), self.compute_dtype)
+        read_BHLK, start = 0, 0
+        for _, values, _ in parts:
+            stop = start + values.shape[2]
+            read_BHLK = read_BHLK + ops.matmul(weights[..., start:stop], values)
+            start = stop
+        read_BLHK = ops.transpose(read_BHLK, (0, 2, 1, 3))
         batch, length = ops.shape(read_BLHK)[:2]
         return matmul(ops.reshape(read_BLHK, (batch, length, -1)), self.o)

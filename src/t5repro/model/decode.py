@@ -1,8 +1,8 @@
 """Greedy decoding: the likeliest next id until the end of the text (paper section 2.4).
 
-The encoder runs once. Keys and values of what is already written are kept, so each step computes
-one position. Shapes never change, so one compiled program serves all batches of a shape; it ends
-as soon as every row has ended.
+The inputs are read once (`memory`). Keys and values of what is already written are kept, so each
+step computes one position. Shapes never change, so one compiled program serves all batches of a
+shape; it ends as soon as every row has ended.
 
 Shape suffixes: B rows of the batch, T steps, M positions of the encoder, D features, H heads,
 K features of a head.
@@ -17,11 +17,11 @@ import keras
 import numpy as np
 from keras import ops
 
-from t5repro.model.attention import causal_mask, segment_mask
 from t5repro.model.layers import Tensor
+from t5repro.model.memory import memory_bias, own_bias, read_inputs
 from t5repro.model.transformer import T5, Block
 
-PAD_ID = 0  # what decoding starts from and what follows the end
+PAD_ID = 0  # what follows the end
 EOS_ID = 1
 
 _COMPILED: weakref.WeakKeyDictionary[T5, dict[int, Callable[..., Any]]] = (
@@ -80,13 +80,8 @@ def greedy_graph(
     """Return the ids as `greedy` does, in operations of the backend."""
     batch = encoder_ids_BM.shape[0]
     blocks = model.decoder.blocks
-    encoded_BMD = model.encode(encoder_ids_BM, encoder_segments_BM)
-    memory = [block.cross_attention.keys_and_values(encoded_BMD) for block in blocks]
-    memory_bias = segment_mask(ops.ones((batch, 1), dtype="int32"), encoder_segments_BM)
-    bias_THT = ops.transpose(
-        model.decoder.relative_bias(length=max_decode_length) + causal_mask(max_decode_length),
-        (1, 0, 2),
-    )
+    memory = read_inputs(model, encoder_ids_BM, encoder_segments_BM)
+    bias_THT = own_bias(model, max_decode_length)
 
     def unfinished(step: Tensor, last_B: Tensor, done_B: Tensor, *_: Tensor) -> Tensor:
         return ops.logical_and(step < max_decode_length, ops.logical_not(ops.all(done_B)))
@@ -96,10 +91,12 @@ def greedy_graph(
     ) -> tuple[Tensor, ...]:
         x_B1D = model.embed(last_B[:, None])
         bias_H1T = ops.take(bias_THT, step, axis=0)[:, None, :]
+        reading = memory_bias(model, memory.segments, step, steps=max_decode_length)
         longer: list[Tensor] = []
         for number, block in enumerate(blocks):
             own = caches[2 * number : 2 * number + 2]
-            x_B1D, own = _step(block, x_B1D, step, own, bias_H1T, memory[number], memory_bias)
+            read = memory.keys_values[number]
+            x_B1D, own = _step(block, x_B1D, step, own, bias_H1T, read, reading)
             longer += own
         logits_BV = model.logits(model.decoder.norm(x_B1D))[:, 0]
         best_B = ops.where(done_B, PAD_ID, ops.cast(ops.argmax(logits_BV, axis=-1), "int32"))
@@ -111,7 +108,7 @@ def greedy_graph(
     empty = ops.zeros((rows, model.settings.d_kv), dtype=model.compute_dtype)
     first = (
         ops.convert_to_tensor(0, dtype="int32"),
-        ops.full((batch,), PAD_ID, dtype="int32"),
+        memory.first_ids,
         ops.zeros((batch,), dtype="bool"),
         ops.full((max_decode_length, batch), PAD_ID, dtype="int32"),
         *[empty] * (2 * len(blocks)),
@@ -134,9 +131,13 @@ def _step(
     longer = tuple(_write(cache, item, step) for cache, item in zip(caches, new, strict=True))
     shape = (*query.shape[:2], -1, query.shape[3])
     keys_BHTK, values_BHTK = (ops.reshape(cache, shape) for cache in longer)
+    memory_keys_BHMK, memory_values_BHMK = memory
+    if not block.reads_memory:  # a decoder alone: the inputs are its own keys and values
+        written = (keys_BHTK, values_BHTK, bias_H1T)
+        read = (memory_keys_BHMK, memory_values_BHMK, memory_bias)
+        return block.think(x_B1D + attention.read_both(query, read, written)), longer
     x_B1D = x_B1D + attention.read(query, keys_BHTK, values_BHTK, bias_H1T)
     query = block.cross_attention.queries(block.cross_attention_norm(x_B1D))
-    memory_keys_BHMK, memory_values_BHMK = memory
     x_B1D = x_B1D + block.cross_attention.read(
         query, memory_keys_BHMK, memory_values_BHMK, memory_bias
     )

@@ -67,14 +67,14 @@ def parameter_count(model: ModelSettings, embedding_rows: int = PUBLISHED_EMBEDD
     attention = 4 * width * model.num_heads * model.d_kv
     matrices = 3 if model.feed_forward == "gated_gelu" else 2
     feed_forward = matrices * width * model.d_ff
-    encoder_block = attention + feed_forward + 2 * width
-    decoder_block = 2 * attention + feed_forward + 3 * width
+    block = attention + feed_forward + 2 * width
+    cross_attention = attention + width
+    stack_ends = model.num_heads * model.relative_position_buckets + width  # bias table, last norm
     embeddings = embedding_rows * width * (1 if model.tie_embeddings else 2)
-    biases = 2 * model.num_heads * model.relative_position_buckets
-    return (
-        embeddings
-        + biases
-        + model.num_encoder_layers * encoder_block
-        + model.num_decoder_layers * decoder_block
-        + 2 * width
-    )
+    decoder = model.num_decoder_layers * block + stack_ends
+    if model.decoder_only:
+        return embeddings + decoder
+    decoder += model.num_decoder_layers * cross_attention
+    if model.architecture == "shared_encoder_decoder":
+        return embeddings + decoder
+    return embeddings + decoder + model.num_encoder_layers * block + stack_ends

@@ -1,6 +1,7 @@
-"""The encoder-decoder Transformer of T5 (paper section 2.1), on packed rows.
+"""The Transformers of T5 (paper sections 2.1 and 3.2), on packed rows.
 
-A row may hold several examples; segment ids keep them apart in every mask. Weights are
+Two stacks, two stacks with one set of weights, or a decoder alone, causal or with a prefix that it
+sees whole. A row may hold several examples; segment ids keep them apart in every mask. Weights are
 functions of the run's seed. To add a variant, add its switch to `ModelSettings` and its block
 here; published shapes are data in `sizes.py`.
 
@@ -18,6 +19,7 @@ from t5repro.model.attention import (
     Attention,
     RelativeBias,
     causal_mask,
+    prefix_mask,
     segment_mask,
 )
 from t5repro.model.layers import (
@@ -36,16 +38,23 @@ PRECISIONS = {"float32": "float32", "bfloat16": "mixed_bfloat16"}
 
 
 class Block(SeededLayer):
-    """Self-attention, in a decoder cross-attention, and feed-forward, each added to its input.
+    """Self-attention, cross-attention where there is an encoder to read, and feed-forward.
 
-    Each sub-layer is ``x + dropout(sub(norm(x)))``.
+    Each sub-layer is ``x + dropout(sub(norm(x)))``. A block with a twin uses the twin's weights,
+    except in cross-attention, which the twin does not have.
     """
 
     def __init__(
-        self, model: ModelSettings, *, is_decoder: bool, dropout_rate: float, **place: Any
+        self,
+        model: ModelSettings,
+        *,
+        reads_memory: bool,
+        dropout_rate: float,
+        twin: "Block | None" = None,
+        **place: Any,
     ) -> None:
         super().__init__(**place)
-        self.is_decoder = is_decoder
+        self.reads_memory = reads_memory
 
         def inside(name: str) -> dict[str, Any]:
             return {**place, "path": f"{self.place}/{name}"}
@@ -62,34 +71,43 @@ class Block(SeededLayer):
                 **inside(name),
             )
 
-        self.self_attention_norm = norm("self_attention_norm")
-        self.self_attention = attention("self_attention")
+        self.self_attention_norm: RMSNorm = (
+            twin.self_attention_norm if twin else norm("self_attention_norm")
+        )
+        self.self_attention: Attention = (
+            twin.self_attention if twin else attention("self_attention")
+        )
         self.self_attention_dropout = Dropout(dropout_rate, **inside("self_attention_dropout"))
-        if is_decoder:
+        if reads_memory:
             self.cross_attention_norm = norm("cross_attention_norm")
             self.cross_attention = attention("cross_attention")
             self.cross_attention_dropout = Dropout(
                 dropout_rate, **inside("cross_attention_dropout")
             )
-        self.feed_forward_norm = norm("feed_forward_norm")
-        self.feed_forward = FeedForward(
-            d_model=model.d_model,
-            d_ff=model.d_ff,
-            activation=model.feed_forward,
-            dropout_rate=dropout_rate,
-            **inside("feed_forward"),
+        self.feed_forward_norm: RMSNorm = (
+            twin.feed_forward_norm if twin else norm("feed_forward_norm")
+        )
+        self.feed_forward: FeedForward = (
+            twin.feed_forward
+            if twin
+            else FeedForward(
+                d_model=model.d_model,
+                d_ff=model.d_ff,
+                activation=model.feed_forward,
+                dropout_rate=dropout_rate,
+                **inside("feed_forward"),
+            )
         )
         self.feed_forward_dropout = Dropout(dropout_rate, **inside("feed_forward_dropout"))
 
     def build(self, input_shape: Any = None) -> None:
-        """Create the weights of the sub-layers."""
-        self.self_attention_norm.build()
-        self.self_attention.build()
-        if self.is_decoder:
-            self.cross_attention_norm.build()
-            self.cross_attention.build()
-        self.feed_forward_norm.build()
-        self.feed_forward.build()
+        """Create the weights of the sub-layers; a twin's are there already."""
+        layers = [self.self_attention_norm, self.self_attention]
+        if self.reads_memory:
+            layers += [self.cross_attention_norm, self.cross_attention]
+        for layer in [*layers, self.feed_forward_norm, self.feed_forward]:
+            if not layer.built:
+                layer.build()
 
     def call(
         self,
@@ -104,7 +122,7 @@ class Block(SeededLayer):
             self.self_attention_norm(x_BLD), bias_BHLL, training=training
         )
         x_BLD = x_BLD + self.self_attention_dropout(read_BLD, training=training)
-        if self.is_decoder:
+        if self.reads_memory:
             read_BLD = self.cross_attention(
                 self.cross_attention_norm(x_BLD), memory_bias_BHLM, memory_BMD, training=training
             )
@@ -118,32 +136,55 @@ class Block(SeededLayer):
 
 
 class Stack(SeededLayer):
-    """The encoder or the decoder: dropout, blocks, a last norm, dropout."""
+    """The encoder or the decoder: dropout, blocks, a last norm, dropout.
+
+    A stack with a twin uses the twin's weights wherever the twin has them: norms, self-attention,
+    feed-forward and the table of position biases.
+
+    Source: the released configuration of shared parameters builds the encoder in the decoder's
+    variable scope.
+    """
 
     def __init__(
-        self, model: ModelSettings, *, is_decoder: bool, dropout_rate: float, **place: Any
+        self,
+        model: ModelSettings,
+        *,
+        is_decoder: bool,
+        dropout_rate: float,
+        twin: "Stack | None" = None,
+        **place: Any,
     ) -> None:
         super().__init__(**place)
         self.is_decoder = is_decoder
+        self.reads_memory = is_decoder and not model.decoder_only
         layers = model.num_decoder_layers if is_decoder else model.num_encoder_layers
 
         def inside(name: str) -> dict[str, Any]:
             return {**place, "path": f"{self.place}/{name}"}
 
-        self.relative_bias = RelativeBias(
+        self.relative_bias: RelativeBias = RelativeBias(
             num_heads=model.num_heads,
             buckets=model.relative_position_buckets,
             max_distance=model.relative_position_max_distance,
             bidirectional=not is_decoder,
+            twin=twin.relative_bias if twin else None,
             **inside("relative_bias"),
         )
-        self.blocks = [
+        self.blocks: list[Block] = [
             Block(
-                model, is_decoder=is_decoder, dropout_rate=dropout_rate, **inside(f"block_{number}")
+                model,
+                reads_memory=self.reads_memory,
+                dropout_rate=dropout_rate,
+                twin=twin.blocks[number] if twin else None,
+                **inside(f"block_{number}"),
             )
             for number in range(layers)
         ]
-        self.norm = RMSNorm(model.d_model, epsilon=model.norm_epsilon, **inside("norm"))
+        self.norm: RMSNorm = (
+            twin.norm
+            if twin
+            else RMSNorm(model.d_model, epsilon=model.norm_epsilon, **inside("norm"))
+        )
         self.first_dropout = Dropout(dropout_rate, **inside("first_dropout"))
         self.last_dropout = Dropout(dropout_rate, **inside("last_dropout"))
 
@@ -152,16 +193,23 @@ class Stack(SeededLayer):
         self.relative_bias.build()
         for block in self.blocks:
             block.build()
-        self.norm.build()
+        if not self.norm.built:
+            self.norm.build()
 
-    def self_bias(self, segments_BL: Tensor) -> Tensor:
+    def self_bias(self, segments_BL: Tensor, prefix_BL: Tensor | None = None) -> Tensor:
         """Return position bias and masks of the stack's self-attention as one array.
 
         It is the same for all layers: float32, (batch, heads, length, length).
+
+        Args:
+            segments_BL: number of the example at each position, 0 for padding.
+            prefix_BL: 1 where a position is seen from before as well; for a decoder.
         """
         length = segments_BL.shape[1]
         bias_BHLL = self.relative_bias(length=length) + segment_mask(segments_BL, segments_BL)
-        return bias_BHLL + causal_mask(length) if self.is_decoder else bias_BHLL
+        if not self.is_decoder:
+            return bias_BHLL
+        return bias_BHLL + (causal_mask(length) if prefix_BL is None else prefix_mask(prefix_BL))
 
     def call(
         self,
@@ -169,6 +217,7 @@ class Stack(SeededLayer):
         segments_BL: Tensor,
         memory_BMD: Tensor | None = None,
         memory_segments_BM: Tensor | None = None,
+        prefix_BL: Tensor | None = None,
         training: bool = False,
     ) -> Tensor:
         """Return the stack's output.
@@ -178,11 +227,12 @@ class Stack(SeededLayer):
             segments_BL: number of the example at each position, 0 for padding.
             memory_BMD: what the encoder returned; for a decoder.
             memory_segments_BM: segments of the encoder's row; for a decoder.
+            prefix_BL: 1 where a position is seen from before as well; for a decoder alone.
             training: apply dropout.
         """
-        bias_BHLL = self.self_bias(segments_BL)
+        bias_BHLL = self.self_bias(segments_BL, prefix_BL)
         memory_bias_BHLM = None
-        if self.is_decoder:
+        if self.reads_memory:
             memory_bias_BHLM = segment_mask(segments_BL, memory_segments_BM)
         x_BLD = self.first_dropout(x_BLD, training=training)
         for block in self.blocks:
@@ -203,7 +253,9 @@ class T5(keras.Model):
     Calling it takes a mapping of int32 arrays ``encoder_ids`` and ``encoder_segments`` of shape
     (batch, inputs_length), ``decoder_ids`` and ``decoder_segments`` of (batch, targets_length),
     and returns float32 logits of (batch, targets_length, embedding_rows). Segments number the
-    examples of a row from 1; 0 is padding.
+    examples of a row from 1; 0 is padding. A decoder alone takes ``decoder_ids``,
+    ``decoder_segments`` and ``decoder_prefix``, 1 where a position belongs to the inputs, of
+    (batch, length), and returns logits of (batch, length, embedding_rows).
     """
 
     def __init__(
@@ -224,8 +276,11 @@ class T5(keras.Model):
             "seed": seed,
             "dtype": PRECISIONS[dtype],
         }
-        self.encoder = Stack(model, is_decoder=False, path="encoder", **stack)
-        self.decoder = Stack(model, is_decoder=True, path="decoder", **stack)
+        if not model.decoder_only:
+            self.encoder = Stack(model, is_decoder=False, path="encoder", **stack)
+        shared = model.architecture == "shared_encoder_decoder"
+        twin = self.encoder if shared else None
+        self.decoder = Stack(model, is_decoder=True, path="decoder", twin=twin, **stack)
         self.build(None)
 
     def build(self, input_shape: Any) -> None:
@@ -235,7 +290,8 @@ class T5(keras.Model):
         if not self.settings.tie_embeddings:
             draw = truncated_normal(self.settings.d_model**-0.5)
             self.output_matrix = self._weight("output_matrix", shape[::-1], draw)
-        self.encoder.build()
+        if not self.settings.decoder_only:
+            self.encoder.build()
         self.decoder.build()
         self.built = True
 
@@ -247,6 +303,15 @@ class T5(keras.Model):
         """Return the logits of the next id at each position of the decoder."""
         # Keras traces a model under a strategy with the mean of all replicas' ids first: floats.
         features = {name: ops.cast(value, "int32") for name, value in features.items()}
+        if self.settings.decoder_only:
+            whole = self.settings.architecture == "prefix_language_model"
+            decoded_BLD = self.decoder(
+                self.embed(features["decoder_ids"]),
+                features["decoder_segments"],
+                prefix_BL=features["decoder_prefix"] if whole else None,
+                training=training,
+            )
+            return self.logits(decoded_BLD)
         encoded_BMD = self.encode(
             features["encoder_ids"], features["encoder_segments"], training=training
         )
