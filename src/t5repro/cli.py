@@ -201,11 +201,12 @@ def _c4_clean(arguments: argparse.Namespace) -> None:
     from t5repro.c4.build import clean_shard
 
     settings = _settings(arguments)
-    with _wet_files(arguments, settings) as (wet, names):
+    with _wet_files(arguments, settings) as (wet, names, refused):
         clean_shard(
             settings,
             wet=wet,
             names=names,
+            refused=refused,
             output=arguments.output,
             manifest=arguments.manifest,
             **_lists(arguments),
@@ -215,25 +216,27 @@ def _c4_clean(arguments: argparse.Namespace) -> None:
 @contextlib.contextmanager
 def _wet_files(
     arguments: argparse.Namespace, settings: Any
-) -> Iterator[tuple[list[Path], dict[Path, str]]]:
-    """Yield the WET files of the job, and the listed names of those fetched for its time."""
+) -> Iterator[tuple[list[Path], dict[Path, str], list[str]]]:
+    """Yield the WET files of the job, the listed names of those fetched, and paths to refuse."""
     from t5repro.data.download import download
     from t5repro.data.raw import read_path_list
 
     if arguments.paths is None:
-        yield arguments.wet, {}
+        yield arguments.wet, {}, []
         return
-    names = read_path_list(arguments.paths, shard=arguments.shard, shards=settings.c4.clean_shards)
+    names, refused = read_path_list(
+        arguments.paths, shard=arguments.shard, shards=settings.c4.clean_shards
+    )
     prefix = settings.c4.crawl_prefix
     if not prefix.startswith("https://"):
-        yield [Path(prefix) / name for name in names], {}
+        yield [Path(prefix) / name for name in names], {}, refused
         return
     arguments.output.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".fetching-", dir=arguments.output.parent) as folder:
         fetched = [Path(folder) / name for name in names]
         for name, path in zip(names, fetched, strict=True):
             download(prefix + name, path)
-        yield fetched, dict(zip(fetched, names, strict=True))
+        yield fetched, dict(zip(fetched, names, strict=True)), refused
 
 
 def _c4_dedup(arguments: argparse.Namespace) -> None:

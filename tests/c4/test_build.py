@@ -51,7 +51,7 @@ def stage(rule, settings):
     return STAGES[rule](**stage_settings(settings, rule))
 
 
-def run(folder, wet, settings=None, *, shards=1, bad_words=None, order=1, unit=None):
+def run(folder, wet, settings=None, *, shards=1, bad_words=None, order=1):
     """Run the three steps; return the folder of the corpus."""
     settings = settings or settings_of()
     lists = bad_words or {}
@@ -60,7 +60,7 @@ def run(folder, wet, settings=None, *, shards=1, bad_words=None, order=1, unit=N
         cleaned.append(folder / f"{number:05d}.parquet")
         build.clean_shard(
             stage("c4_clean", settings), wet=wet[number::shards][::order], punkt=None,
-            bad_words=lists, output=cleaned[-1], manifest=folder / f"{number:05d}.json", unit=unit,
+            bad_words=lists, output=cleaned[-1], manifest=folder / f"{number:05d}.json",
         )  # fmt: skip
     chosen = folder / "decisions.parquet"
     build.deduplicate(
@@ -471,8 +471,57 @@ def test_a_language_that_is_held_out_whole_stops_the_run(tmp_path, write_wet, we
 def test_a_damaged_crawl_file_leaves_nothing_behind(tmp_path, crawl):
     crawl[2].write_bytes(crawl[2].read_bytes()[:-20])
     with pytest.raises(CrawlError, match=r"2\.warc\.wet\.gz: the gzip member"):
-        run(tmp_path / "run", crawl)
+        run(tmp_path / "run", crawl, settings_of(on_bad_record="fail"))
     assert list((tmp_path / "run").iterdir()) == []
+
+
+def test_damage_is_counted_and_named_and_loses_no_other_page(tmp_path, crawl, capsys):
+    expected = texts_of(run(tmp_path / "whole", crawl, settings_of(dedup={"unit": "off"})))
+    crawl[2].write_bytes(crawl[2].read_bytes()[:-20])
+    crawl[4].write_bytes(b"")
+    folder = run(tmp_path / "run", crawl, settings_of(dedup={"unit": "off"}), shards=2)
+    counters = json.loads((folder / "manifest.json").read_text())["counters"]
+    assert counters["faults"]["counts"] == {"empty_file": 1, "gzip_cut": 1}
+    assert [item["file"] for item in counters["faults"]["named"]] == [
+        "2.warc.wet.gz", "4.warc.wet.gz",
+    ]  # fmt: skip
+    lost = {url for url in expected if url not in texts_of(folder)}
+    # The cut record and the other English ones of the empty file have newer or equal copies.
+    assert lost == {f"http://en/4/{page}" for page in range(4)}
+    assert (
+        "skipped what is wrong with the crawl (empty_file 1, gzip_cut 1)" in capsys.readouterr().err
+    )
+
+
+def test_a_listed_path_that_leaves_the_folder_or_is_absent_is_named(tmp_path, crawl):
+    settings = settings_of(languages=["en"])
+    options = {
+        "wet": [*crawl, tmp_path / "absent.wet.gz"], "punkt": None, "bad_words": {},
+        "output": tmp_path / "0.parquet", "manifest": tmp_path / "0.json",
+        "refused": ["../secret.wet"],
+    }  # fmt: skip
+    build.clean_shard(stage("c4_clean", settings), **options)
+    counters = json.loads((tmp_path / "0.json").read_text())["counters"]
+    assert counters["faults"]["counts"] == {"missing_file": 1, "outside_folder": 1}
+    assert (
+        "'../secret.wet', which leaves c4.crawl_prefix; refused"
+        in (counters["faults"]["named"][1]["detail"])
+    )
+    strict = stage("c4_clean", settings_of(languages=["en"], on_bad_record="fail"))
+    with pytest.raises(CrawlError, match=r"\.\./secret\.wet', which leaves c4\.crawl_prefix"):
+        build.clean_shard(strict, **options)
+    with pytest.raises(CrawlError, match=r"absent\.wet\.gz: cannot be read"):
+        build.clean_shard(strict, **options | {"refused": []})
+
+
+def test_files_that_were_fetched_are_called_as_the_list_calls_them(tmp_path, crawl):
+    names = {path: f"crawl-data/{path.name}" for path in crawl}
+    build.clean_shard(
+        stage("c4_clean", settings_of()), wet=crawl, punkt=None, bad_words={}, names=names,
+        output=tmp_path / "0.parquet", manifest=tmp_path / "0.json",
+    )  # fmt: skip
+    inputs = json.loads((tmp_path / "0.json").read_text())["inputs"]
+    assert [item["path"] for item in inputs] == sorted(names.values())
 
 
 def test_missing_parameters_of_punkt_are_named(tmp_path, crawl):
@@ -519,12 +568,20 @@ def test_an_interrupted_job_leaves_nothing_and_can_run_again(tmp_path, crawl, mo
 
 
 def test_only_the_unit_that_is_asked_for_is_hashed(tmp_path, crawl):
-    run(tmp_path, crawl, unit="line")
+    run(tmp_path, crawl)
     table = pq.read_table(tmp_path / "00000.parquet")
     assert table.column("span_keys").null_count == table.num_rows
     assert table.column("line_keys").null_count == 0
     with pytest.raises(ArtifactError, match=r"no keys of c4\.dedup\.unit 'three_sentence_span'"):
-        run(tmp_path, crawl, settings_of(dedup={"unit": "three_sentence_span"}), unit="line")
+        build.deduplicate(
+            stage("c4_dedup", settings_of(dedup={"unit": "three_sentence_span"})),
+            cleaned=[tmp_path / "00000.parquet"], output=tmp_path / "decisions.parquet",
+            manifest=tmp_path / "decisions.json",
+        )  # fmt: skip
+    run(tmp_path / "off", crawl, settings_of(dedup={"unit": "off"}))
+    table = pq.read_table(tmp_path / "off" / "00000.parquet")
+    assert table.column("span_keys").null_count == table.num_rows
+    assert table.column("line_keys").null_count == table.num_rows
 
 
 def test_decisions_about_other_files_are_refused(tmp_path, crawl):

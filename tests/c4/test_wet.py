@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from t5repro.c4 import wet
+from t5repro.c4 import members, wet
 from t5repro.errors import CrawlError
 
 TEXTS = ("First line of one.\nSecond line.", "Über zwei.", "Three — drei.\n\nLast.")
@@ -190,18 +190,19 @@ def test_progress_counts_the_bytes_of_the_file(write_wet, three_records):
 def test_a_record_too_long_to_keep_is_told_and_the_next_one_is_whole(
     write_wet, wet_record, monkeypatch
 ):
-    monkeypatch.setattr(wet, "MAX_PENDING_CHARS", 2000)
-    monkeypatch.setattr(wet, "BLOCK_BYTES", 100)
+    monkeypatch.setattr(members, "PIECE_BYTES", 100)
+    monkeypatch.setattr(members, "INFLATE_BYTES", 100)
     records = [
         wet_record("http://long", "A line of text that goes on.\n" * 500),
         wet_record("http://one-line", "word " * 2000),
         wet_record("http://blank", "Short." + " \n" * 9000 + "End."),
         wet_record("http://last", "Last."),
     ]
-    pages = pages_of(write_wet(records, kind="whole"))
+    path = write_wet(records, kind="whole")
+    pages = list(wet.read_pages(path, limits=members.Limits(record_chars=2000)))
     assert [(page.url, page.fault) for page in pages] == [
-        ("http://long", wet.TOO_LONG),
-        ("http://one-line", wet.TOO_LONG),
+        ("http://long", wet.RECORD_TOO_LARGE),
+        ("http://one-line", wet.RECORD_TOO_LARGE),
         ("http://blank", None),
         ("http://last", None),
     ]
@@ -242,7 +243,8 @@ def test_any_text_is_read_as_the_released_code_reads_it_whatever_the_blocks(
     path = tmp_path_factory.getbasetemp() / "any.wet"
     path.write_bytes(gzip.compress(data, mtime=0) if kind == "whole" else data)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(wet, "BLOCK_BYTES", block)
+        for name in ("READ_BYTES", "PIECE_BYTES", "INFLATE_BYTES"):
+            patch.setattr(members, name, block)
         pages = pages_of(path)
     assert [
         (page.url, page.timestamp, page.text) for page in pages if page.fault is None

@@ -97,10 +97,10 @@ def test_only_https_is_fetched_and_files_by_hand_are_asked_for(tmp_path: Path) -
 def test_each_cleaning_job_takes_its_part_of_the_path_list(tmp_path: Path) -> None:
     listing = tmp_path / "wet.paths"
     listing.write_text("".join(f"{number}\n" for number in range(7)))
-    assert read_path_list(listing, shard=1, shards=3) == ["1", "4"]
-    listing.write_text("a\n../b\n")
-    with pytest.raises(RawDataError, match="lists '../b', which leaves c4.crawl_prefix"):
-        read_path_list(listing, shard=0, shards=1)
+    assert read_path_list(listing, shard=1, shards=3) == (["1", "4"], [])
+    listing.write_text("a\n../b\n/c\nd\n")
+    assert read_path_list(listing, shard=0, shards=1) == (["a", "d"], ["../b", "/c"])
+    assert read_path_list(listing, shard=0, shards=2) == (["a"], ["/c"])
     listing.write_text("\n")
     with pytest.raises(RawDataError, match="lists no WET path"):
         read_path_list(listing, shard=0, shards=1)

@@ -15,6 +15,7 @@ Source: released code, ``c4.C4._get_pages_pcollection``.
 
 import contextlib
 import json
+import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -24,7 +25,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from t5repro.c4 import clean, dedup, tables
+from t5repro.c4 import clean, dedup, faults, tables
 from t5repro.c4 import decisions as decided
 from t5repro.c4 import wet as wet_files
 from t5repro.c4.badwords import LINE_LANGUAGE, Matcher, line_matcher, read_words
@@ -36,13 +37,14 @@ from t5repro.c4.corpus import (
     remove_others,
     write_files,
 )
+from t5repro.c4.members import Limits
 from t5repro.c4.samples import Samples
 from t5repro.c4.sentences import PARAMETER_FILES, SentenceSplitter
 from t5repro.c4.spill import RowSpill, TableSpill, bucket_of, buckets_for, spill_folder
 from t5repro.config.schema import CleanSettings
 from t5repro.config.stages import C4Stage, CleanStage, DedupStage
 from t5repro.files import atomic_path, describe_file, write_manifest
-from t5repro.progress import Progress
+from t5repro.progress import Progress, announce
 
 Unit = Literal["three_sentence_span", "line"]
 UNITS: tuple[Unit, ...] = ("three_sentence_span", "line")
@@ -50,6 +52,7 @@ UNITS: tuple[Unit, ...] = ("three_sentence_span", "line")
 GROUP_PAGES = 512
 GROUP_CHARS = 8_000_000
 BUCKET_TEXT_BYTES = 128_000_000
+MEGABYTE = 1_000_000
 KEPT = "kept"
 READ = "read"
 
@@ -65,8 +68,8 @@ def clean_shard(
     bad_words: Mapping[str, Path],
     output: Path,
     manifest: Path,
-    unit: Unit | None = None,
     names: Mapping[Path, str] | None = None,
+    refused: Sequence[str] = (),
 ) -> None:
     """Clean the pages of some WET files and write a row for each.
 
@@ -77,28 +80,38 @@ def clean_shard(
         bad_words: language -> list of bad words.
         output: Parquet file to write, with the columns `tables.CLEANED`.
         manifest: manifest to write.
-        unit: unit of text to hash for `deduplicate`; None: both, at the price of time.
         names: what the manifest calls WET files that lie under a temporary path.
+        refused: listed paths that leave the folder of the crawl and are not read.
 
     Raises:
-        CrawlError: a WET file cannot be read.
+        CrawlError: a WET file cannot be read, or `c4.on_bad_record` is `fail` and one is damaged.
         RawDataError: the Punkt parameters or a list cannot be read.
     """
     rules = clean_rules(settings, punkt, bad_words)
     files = tables.in_order(wet)
-    tally = CleanTally()
+    tally = CleanTally(settings.c4.on_bad_record)
+    tally.add_refused(refused)
     with (
-        Progress("c4_clean", total=_kilobytes(files), unit="kB") as progress,
+        Progress("c4_clean", total=_megabytes(files), unit="MB") as progress,
         cleaned_writer(output, tally) as writer,
     ):
         for batch, _ in cleaned_batches(
-            files, rules, tally, units=units_of(unit), progress=progress
+            files,
+            rules,
+            tally,
+            units=units_of(settings.c4.dedup.unit),
+            limits=limits_of(settings),
+            progress=progress,
         ):
             writer.write_batch(batch)
     named = names or {}
     write_clean_manifest(
         settings,
-        wet=[{**describe_file(path), "path": named.get(path, path.as_posix())} for path in files],
+        wet=[
+            {**describe_file(path), "path": named.get(path, path.as_posix())}
+            for path in files
+            if path.is_file()  # one that is missing was told of
+        ],
         punkt=punkt,
         bad_words=bad_words,
         output=output,
@@ -108,26 +121,45 @@ def clean_shard(
 
 
 class CleanTally:
-    """What cleaning took in and dropped, with examples: of a shard, or of a part of one."""
+    """What cleaning took in and dropped, with examples: of a shard, or of a part of one.
 
-    def __init__(self) -> None:
+    Args:
+        on_bad_record: what a fault of the crawl does.
+    """
+
+    def __init__(self, on_bad_record: faults.OnBadRecord = "skip") -> None:
+        self.faults = faults.FaultLog(on_bad_record)
         self.read: Counter[str] = Counter(dict.fromkeys((READ, *READ_REASONS), 0))
         self.cleaned: Counter[str] = Counter()
         self.samples = Samples()
 
     def counters(self) -> dict[str, Any]:
         """Return what the manifest of a shard says."""
-        return {"read": self.read, "cleaned": self.cleaned, "samples": self.samples.readable()}
+        return {**self._counts(), "samples": self.samples.readable()}
 
     def to_json(self) -> dict[str, Any]:
         """Return everything, for `merge`."""
-        return {"read": self.read, "cleaned": self.cleaned, "samples": self.samples.to_json()}
+        return {**self._counts(), "samples": self.samples.to_json()}
+
+    def _counts(self) -> dict[str, Any]:
+        return {"read": self.read, "cleaned": self.cleaned, "faults": self.faults.to_json()}
+
+    def add_refused(self, paths: Iterable[str]) -> None:
+        """Take in paths of a list that leave the folder of the crawl.
+
+        Raises:
+            CrawlError: there is one, and faults are to stop the run.
+        """
+        for path in paths:
+            detail = f"the list of WET files names {path!r}, which leaves c4.crawl_prefix; refused"
+            self.faults.add(faults.Fault(path, "", faults.OUTSIDE_FOLDER, detail))
 
     def merge(self, other: Mapping[str, Any]) -> None:
         """Take in what `to_json` of another part of the crawl returned."""
         self.read.update(other["read"])
         self.cleaned.update(other["cleaned"])
         self.samples.merge(other["samples"])
+        self.faults.merge(other["faults"])
 
 
 @contextlib.contextmanager
@@ -142,6 +174,7 @@ def cleaned_writer(output: Path, tally: CleanTally) -> Iterator[Any]:
             {
                 tables.COUNTS_KEY: json.dumps(tally.read),
                 tables.SAMPLES_KEY: json.dumps(tally.samples.to_json()),
+                tables.FAULTS_KEY: json.dumps(tally.faults.to_json()),
             }
         )
 
@@ -157,6 +190,8 @@ def write_clean_manifest(
     tally: CleanTally,
 ) -> None:
     """Write the manifest of a cleaned shard; `wet` are the described WET files, in order."""
+    if wrong := tally.faults.summary():
+        announce(f"c4_clean: skipped what is wrong with the crawl ({wrong}); see {manifest}")
     write_manifest(
         manifest,
         rule="c4_clean",
@@ -180,9 +215,15 @@ def clean_rules(
     return clean.CleanRules(chosen, SentenceSplitter(punkt), _line_rule(lists))
 
 
-def units_of(unit: Unit | None) -> tuple[Unit, ...]:
-    """Return the units to hash: the one that is asked for, else both."""
-    return UNITS if unit is None else (unit,)
+def limits_of(settings: CleanStage) -> Limits:
+    """Return what one record may need."""
+    chosen = settings.c4.limits
+    return Limits(chosen.record_chars, chosen.member_bytes, chosen.gzip_expansion)
+
+
+def units_of(unit: str) -> tuple[Unit, ...]:
+    """Return the units of text to hash for `c4.dedup.unit`."""
+    return tuple(known for known in UNITS if known == unit)
 
 
 def cleaned_batches(
@@ -191,10 +232,24 @@ def cleaned_batches(
     tally: CleanTally,
     *,
     units: Sequence[Unit],
+    limits: Limits | None = None,
     progress: Progress | None = None,
 ) -> Iterator[tuple[pa.RecordBatch, list[int]]]:
-    """Yield rows of `tables.CLEANED` in groups, with the characters each page had; count them."""
-    for group in _groups(_usable_pages(files, rules.settings, tally, progress)):
+    """Yield rows of `tables.CLEANED` in groups, with the characters each page had; count them.
+
+    Args:
+        files: WET files, in order.
+        rules: for one page.
+        tally: gets what is read and dropped.
+        units: of text, to hash.
+        limits: what one record may need; None: as the settings have it by default.
+        progress: is told of bytes and pages.
+
+    Raises:
+        CrawlError: a file cannot be read, or a fault is to stop the run.
+    """
+    reader = _Reader(rules.settings.max_page_chars, limits, tally, progress)
+    for group in _groups(page for path in files for page in reader.usable_pages(path)):
         batch = clean_batch(group, rules, units=units)
         for page, row in zip(group, _fates(batch), strict=True):
             _offer_cleaned(tally.samples, *page, *row, rules)
@@ -247,44 +302,55 @@ def _line_rule(lists: Sequence[Path]) -> Matcher | None:
     return line_matcher(read_words(lists[0], LINE_LANGUAGE)) if lists else None
 
 
-def _kilobytes(files: Iterable[Path]) -> int:
-    return sum(path.stat().st_size for path in files if path.is_file()) // 1000
+def _megabytes(files: Iterable[Path]) -> int:
+    return sum(path.stat().st_size for path in files if path.is_file()) // MEGABYTE
 
 
 def _punkt_files(punkt: Path | None) -> list[Path]:
     return [] if punkt is None else [punkt / name for name in PARAMETER_FILES]
 
 
-def _usable_pages(
-    files: Sequence[Path],
-    settings: CleanSettings,
-    tally: CleanTally,
-    progress: Progress | None,
-) -> Iterator[tuple[str, wet_files.Page]]:
-    """Yield the pages that can be read and are short enough; count all and sample the others."""
-    counts = tally.read
-    bytes_read = 0
+class _Reader:
+    """Reads WET files for one job; counts all pages and sorts out those that cannot be used."""
 
-    def advance(count: int) -> None:
-        nonlocal bytes_read
-        whole = (bytes_read + count) // 1000 - bytes_read // 1000
-        bytes_read += count
-        if progress is not None:
-            progress.advance(whole, pages=counts[READ])
+    def __init__(
+        self, max_chars: int, limits: Limits | None, tally: CleanTally, progress: Progress | None
+    ) -> None:
+        self._max_chars = max_chars
+        self._limits = limits
+        self._tally = tally
+        self._progress = progress
+        self._bytes_read = 0
+        self._started = time.monotonic()
 
-    for path in files:
-        for page in wet_files.read_pages(path, advance=advance):
-            counts[READ] += 1
-            fault = page.fault
-            if fault is None and len(page.text) > settings.max_page_chars:
-                fault = wet_files.TOO_LONG
-            if fault is None:
+    def usable_pages(self, path: Path) -> Iterator[tuple[str, wet_files.Page]]:
+        """Yield the pages of a file that can be read and are short enough, with its name."""
+        tally = self._tally
+        pages = wet_files.read_pages(
+            path, advance=self._advance, limits=self._limits, on_fault=tally.faults.add
+        )
+        for page in pages:
+            tally.read[READ] += 1
+            reason = page.fault
+            if reason is None and len(page.text) > self._max_chars:
+                reason = wet_files.TOO_LONG
+            if reason is None:
                 yield path.name, page
-            else:
-                counts[fault] += 1
-                url = _printable(page.url)
-                rank = (dedup.digest(url).hex(), path.name, page.record)
-                tally.samples.offer(fault, rank, url, _printable(page.text[:1000]))
+                continue
+            tally.read[reason] += 1
+            url = _printable(page.url)
+            rank = (dedup.digest(url).hex(), path.name, page.record)
+            tally.samples.offer(reason, rank, url, _printable(page.text[:1000]))
+            if wrong := wet_files.page_fault(path, page):
+                tally.faults.add(wrong)
+
+    def _advance(self, count: int) -> None:
+        whole = (self._bytes_read + count) // MEGABYTE - self._bytes_read // MEGABYTE
+        self._bytes_read += count
+        if self._progress is not None:
+            read = self._tally.read[READ]
+            rate = read / max(time.monotonic() - self._started, 1e-9)
+            self._progress.advance(whole, pages=read, pages_per_second=round(rate))
 
 
 def _printable(text: str) -> str:

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from t5repro.c4 import badwords, clean, dedup, language, tables, wet
+from t5repro.c4 import badwords, clean, dedup, faults, language, tables, wet
 from t5repro.c4.decisions import Losses, check_shards
 from t5repro.c4.samples import Rank, Samples
 from t5repro.c4.sentences import SentenceSplitter
@@ -38,7 +38,7 @@ NOTHING_LEFT = "nothing_left"
 FEW_SENTENCES_LEFT = "few_sentences_left"
 BAD_WORD = "bad_word"
 
-READ_REASONS = (wet.NO_URL, wet.NO_CONTENT, wet.NO_TIMESTAMP, wet.INVALID_UTF8, wet.TOO_LONG)
+READ_REASONS = wet.PAGE_FAULTS
 LEFT_REASONS = (NOTHING_LEFT, FEW_SENTENCES_LEFT)
 LANGUAGE_REASONS = (language.UNDETECTED, language.UNCERTAIN, language.NOT_WANTED)
 
@@ -75,6 +75,7 @@ class Selection:
         self.lists = list(chosen.values())
         self._matchers = {name: _matcher(settings, name, path) for name, path in chosen.items()}
         self._samples = Samples()
+        self._faults = faults.FaultLog()
         self._pages: Counter[str] = Counter()
         self._lines: Counter[str] = Counter()
         self._units: Counter[str] = Counter()
@@ -115,6 +116,7 @@ class Selection:
         """
         self._pages.update(tables.metadata_of(parquet, tables.COUNTS_KEY, path))
         self._samples.merge(tables.metadata_of(parquet, tables.SAMPLES_KEY, path))
+        self._faults.merge(tables.metadata_of(parquet, tables.FAULTS_KEY, path))
 
     def choose(
         self, shard: int, first: int, batch: pa.RecordBatch, losses: Losses
@@ -131,6 +133,7 @@ class Selection:
                 for name, counter in self._split_counters().items()
             },
             "samples": self._samples.to_json(),
+            "faults": self._faults.to_json(),
         }
 
     def merge(self, other: Mapping[str, Any]) -> None:
@@ -140,6 +143,7 @@ class Selection:
         for name, split_counter in self._split_counters().items():
             split_counter.update({(key, split): count for key, split, count in other[name]})
         self._samples.merge(other["samples"])
+        self._faults.merge(other["faults"])
 
     def _counters(self) -> dict[str, Counter[str]]:
         return {
@@ -280,6 +284,7 @@ class Selection:
                 for name, count in sorted(self._detected.items())
                 if name not in self._settings.languages
             },
+            "faults": self._faults.to_json(),
             "detector": language.detector_version(),
             "samples": self._samples.readable(),
         }  # fmt: skip

@@ -51,6 +51,7 @@ CORPUS = pa.schema([(name, pa.string()) for name in ("url", "text", "timestamp",
 # In the metadata of the files:
 COUNTS_KEY = b"t5repro.counts"  # pages that were read, units that were compared
 SAMPLES_KEY = b"t5repro.samples"  # examples of what cleaning dropped
+FAULTS_KEY = b"t5repro.faults"  # what was wrong with the WET files
 SHARDS_KEY = b"t5repro.shards"  # name and pages of each file that the decisions are about
 
 

@@ -10,133 +10,145 @@ on that reading and not on the WARC standard:
   of a page's text, and the last one wins; no line that begins with ``WARC``, ``CONTENT-`` or
   ``Content-`` is ever text; the record's length and type are ignored.
 
-One departure: the released code reads UTF-8 strictly, so one bad byte loses the rest of the file.
-Here it loses the page that holds it, counted as `invalid_utf8`.
+One departure: to the released code a bad byte is the end of the file. Here damage loses the page
+that holds it (`faults`), and reading goes on at the next gzip member or the next page.
 
-Memory is bounded by `MAX_PENDING_CHARS` and a few blocks, however long a record or a file is.
+Memory is bounded by `members.Limits`, however long a record, a member or a file is.
 """
 
 import codecs
-import zlib
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import NamedTuple
 
+from t5repro.c4 import faults
+from t5repro.c4.faults import (
+    INVALID_UTF8,
+    NO_TIMESTAMP,
+    NO_URL,
+    RECORD_TOO_LARGE,
+    Fault,
+    OnFault,
+)
+from t5repro.c4.members import READ_BYTES, Gap, Limits, inflated, is_gzip, plain
 from t5repro.errors import CrawlError
-
-BLOCK_BYTES = 1 << 20
-MAX_PENDING_CHARS = 4 << 20  # of one record; far above any page that the length rule lets pass
 
 DELIMITER = "WARC/1.0"
 URL_FIELD = "WARC-Target-URI:"
 DATE_FIELD = "WARC-Date:"
 NEVER_TEXT = ("WARC", "CONTENT-", "Content-")
 
-GZIP_MAGIC = b"\x1f\x8b"
-GZIP_MEMBER = 16 + zlib.MAX_WBITS
+TYPE_FIELD = "WARC-Type:"
+DESCRIPTION = "warcinfo"  # the type of the record that describes its file and has no URL
 
-NO_URL = "no_url"
 NO_CONTENT = "no_content"
-NO_TIMESTAMP = "no_timestamp"
-INVALID_UTF8 = "invalid_utf8"
 TOO_LONG = "too_long"
+# Reasons for which a page cannot be used; the first four are faults of the crawl.
+CUT_CHARS = 1 << 18  # held of a record that was found too long
+NOTHING = Gap(0, 0, "", "", True)  # stands for a file without content
+PAGE_FAULTS = (NO_URL, NO_TIMESTAMP, INVALID_UTF8, RECORD_TOO_LARGE, NO_CONTENT, TOO_LONG)
 
 
 class Page(NamedTuple):
-    """One page of a WET file; `fault` says why it cannot be used, if it cannot."""
+    """One page of a WET file.
+
+    Attributes:
+        url: its address as the record has it.
+        timestamp: the record's date, as text.
+        text: its lines.
+        record: its number in the file, from 0.
+        fault: why it cannot be used; None if it can.
+        describes: whether it is the file's own description, which has no URL by right.
+    """
 
     url: str
     timestamp: str
     text: str
     record: int
     fault: str | None
+    describes: bool = False
 
 
-def read_pages(path: Path, *, advance: Callable[[int], None] | None = None) -> Iterator[Page]:
-    """Yield every page of a WET file in order, those with a fault included.
+def read_pages(
+    path: Path,
+    *,
+    advance: Callable[[int], None] | None = None,
+    limits: Limits | None = None,
+    on_fault: OnFault = faults.stop,
+) -> Iterator[Page]:
+    """Yield every page of a WET file in order, those that cannot be used included.
 
     Args:
         path: the file; gzip is known by its first bytes, not by its name.
         advance: called with the number of bytes read from the disk, now and then.
+        limits: what one record may need; None: as the settings have it by default.
+        on_fault: called with what is wrong with the file itself; reading goes on behind it.
 
     Raises:
-        CrawlError: the file cannot be opened, is not WET, or its gzip data is damaged or cut off.
+        CrawlError: the file cannot be opened; by default also for any fault of it.
 
     Source: released code, ``c4_utils.split_wet_file``.
     """
-    texts = _universal_newlines(_decoded(_blocks(path, advance or _nobody)))
-    for number, (record, cut) in enumerate(_records(texts, path)):
+    limits = limits or Limits()
+    texts = _universal_newlines(_decoded(_pieces(path, limits, advance or _nobody, on_fault)))
+    for number, (record, cut) in enumerate(_records(texts, path, limits, on_fault)):
         yield _page(record, number, cut=cut)
+
+
+def page_fault(path: Path, page: Page) -> Fault | None:
+    """Return what is wrong with the record of a page, if that is a fault of the crawl."""
+    if page.fault not in faults.REASONS or page.describes:
+        return None
+    url = page.url.encode("utf-8", "replace").decode("utf-8") or "no URL"
+    detail = f"record {page.record} ({url}) cannot be used ({page.fault})"
+    return Fault(path.as_posix(), f"record {page.record}", page.fault, detail)
 
 
 def _nobody(_: int) -> None:
     """Take no notice of progress."""
 
 
-def _blocks(path: Path, advance: Callable[[int], None]) -> Iterator[bytes]:
-    """Yield the file's bytes, decompressed, in pieces of at most `BLOCK_BYTES`."""
+def _pieces(
+    path: Path, limits: Limits, advance: Callable[[int], None], on_fault: OnFault
+) -> Iterator[bytes | Gap]:
+    """Yield the file's bytes, decompressed, and its gaps; tell of those."""
+    name = path.as_posix()
     try:
         with path.open("rb") as handle:
-            first = handle.read(len(GZIP_MAGIC))
-            if not first:
-                raise CrawlError(
-                    f"{path}: the file is empty; fetch it again or take it off the list"
-                )
+            first = handle.read(READ_BYTES)
             handle.seek(0)
-            pieces = _inflated if first == GZIP_MAGIC else _plain
-            yield from pieces(handle, path, advance)
+            if not first:
+                on_fault(Fault(name, "", faults.EMPTY_FILE, "the file is empty"))
+                yield NOTHING
+            elif not is_gzip(first):
+                yield from plain(handle, advance)
+            else:
+                for piece in inflated(handle, limits, advance):
+                    if isinstance(piece, Gap):
+                        place = f"bytes {piece.begin} to {piece.end}"
+                        on_fault(Fault(name, place, piece.reason, piece.detail))
+                    yield piece
+    except FileNotFoundError as error:
+        detail = f"cannot be read ({error.strerror}); check the path"
+        on_fault(Fault(name, "", faults.MISSING_FILE, detail))
+        yield NOTHING
     except OSError as error:
         raise CrawlError(
             f"{path}: cannot be read ({error.strerror or error}); check the path in the run file"
         ) from error
 
 
-def _plain(handle: IO[bytes], path: Path, advance: Callable[[int], None]) -> Iterator[bytes]:
-    while block := handle.read(BLOCK_BYTES):
-        advance(len(block))
-        yield block
-
-
-def _inflated(handle: IO[bytes], path: Path, advance: Callable[[int], None]) -> Iterator[bytes]:
-    """Yield the contents of gzip members that follow each other."""
-    member, member_at = zlib.decompressobj(GZIP_MEMBER), 0
-    fresh = True  # nothing was fed to `member` yet
-    read = 0
-    while block := handle.read(BLOCK_BYTES):
-        read += len(block)
-        advance(len(block))
-        while block:
-            if fresh:
-                block = block.lstrip(b"\0")  # padding between members, as gzip allows
-                member_at = read - len(block)
-                if not block:
-                    break
-            fresh = False
-            try:
-                data = member.decompress(block, BLOCK_BYTES)
-            except zlib.error as error:
-                raise CrawlError(
-                    f"{path}: the gzip member that begins at byte {member_at} is damaged "
-                    f"({error}); fetch the file again or take it off the list"
-                ) from error
-            if data:
-                yield data
-            block = member.unconsumed_tail
-            if member.eof:
-                block = member.unused_data
-                member, fresh = zlib.decompressobj(GZIP_MEMBER), True
-    if not fresh:
-        raise CrawlError(
-            f"{path}: the gzip member that begins at byte {member_at} is cut off at the end of the "
-            f"file (byte {read}); fetch the file again or take it off the list"
-        )
-
-
-def _decoded(blocks: Iterable[bytes]) -> Iterator[str]:
+def _decoded(pieces: Iterable[bytes | Gap]) -> Iterator[str | Gap]:
     """Yield text; bytes that are no UTF-8 become lone surrogates, which no valid text holds."""
     held = b""
-    for block in blocks:
-        data = held + block
+    for piece in pieces:
+        if isinstance(piece, Gap):
+            if held:
+                yield held.decode("utf-8", "surrogateescape")
+            held = b""
+            yield piece
+            continue
+        data = held + piece
         try:
             text, used = codecs.utf_8_decode(data, "strict", False)
         except UnicodeDecodeError:
@@ -147,10 +159,16 @@ def _decoded(blocks: Iterable[bytes]) -> Iterator[str]:
         yield held.decode("utf-8", "surrogateescape")
 
 
-def _universal_newlines(texts: Iterable[str]) -> Iterator[str]:
+def _universal_newlines(texts: Iterable[str | Gap]) -> Iterator[str | Gap]:
     r"""Yield the text with every lone ``\r`` as ``\n``; stripping removes that of ``\r\n``."""
     held = ""
     for text in texts:
+        if isinstance(text, Gap):
+            if held:
+                yield "\n"
+            held = ""
+            yield text
+            continue
         whole = held + text
         held = ""
         if whole.endswith("\r"):  # its "\n" may follow in the next piece
@@ -162,52 +180,68 @@ def _universal_newlines(texts: Iterable[str]) -> Iterator[str]:
         yield "\n"
 
 
-def _records(texts: Iterable[str], path: Path) -> Iterator[tuple[str, bool]]:
+def _records(
+    texts: Iterable[str | Gap], path: Path, limits: Limits, on_fault: OnFault
+) -> Iterator[tuple[str, bool]]:
     """Yield each record's text from its delimiter on, and whether it was too long to keep."""
-    splitter = _Splitter()
+    splitter = _Splitter(limits.record_chars)
     begin = ""  # of the file, until enough of it was seen
+    judged = False
     for text in texts:
-        if len(begin) < len(DELIMITER):
+        if isinstance(text, Gap):
+            judged = True  # what follows need not begin with a delimiter
+            yield from splitter.break_off(unfinished=text.cuts)
+            continue
+        if not judged:
             begin = (begin + text).lstrip()
-            _check_begin(begin, path)
+            judged = len(begin) >= len(DELIMITER)
+            if judged and not begin.startswith(DELIMITER):
+                on_fault(_not_wet(begin, path))
+                yield from splitter.break_off(unfinished=True)
         yield from splitter.feed(text)
-    if not begin.startswith(DELIMITER):
-        raise _not_wet(begin, path)
+    if not judged and not begin.startswith(DELIMITER):
+        on_fault(_not_wet(begin, path))
+        return
     yield from splitter.close()
 
 
-def _check_begin(begin: str, path: Path) -> None:
-    """Refuse a file as soon as its first line cannot be the delimiter."""
-    if not DELIMITER.startswith(begin[: len(DELIMITER)]):
-        raise _not_wet(begin, path)
-
-
-def _not_wet(begin: str, path: Path) -> CrawlError:
-    return CrawlError(
-        f"{path}: not a WET file: at byte 0 it begins with {begin[:40]!r}, and a WET file with the "
-        f"line {DELIMITER!r}; take it off the list of WET files"
+def _not_wet(begin: str, path: Path) -> Fault:
+    detail = (
+        f"not a WET file: at byte 0 it begins with {begin[:40]!r}, and a WET file with the "
+        f"line {DELIMITER!r}"
     )
+    return Fault(path.as_posix(), "byte 0", faults.NOT_WET, detail)
 
 
 class _Splitter:
     """Cuts a stream of text at the lines that are `DELIMITER`."""
 
-    def __init__(self) -> None:
+    def __init__(self, max_chars: int) -> None:
+        self._max_chars = max_chars
         self._pending = ""  # from the last delimiter on
         self._searched = 0  # no delimiter begins before this place of `_pending`
         self._cut = False  # text of the record in `_pending` was let go
+        self._lost = False  # its begin is unknown: nothing is a record until the next delimiter
 
     def feed(self, text: str) -> Iterator[tuple[str, bool]]:
         """Take more text; yield the records that it completes."""
         self._pending += text
         yield from self._complete(final=False)
-        if len(self._pending) > MAX_PENDING_CHARS:
+        if len(self._pending) > min(CUT_CHARS if self._cut else self._max_chars, self._max_chars):
             self._shrink()
+
+    def break_off(self, *, unfinished: bool) -> Iterator[tuple[str, bool]]:
+        """End the record before a gap; what follows is none until the next delimiter."""
+        yield from self._complete(final=True)
+        if not (unfinished or self._lost) and self._pending.strip():
+            yield self._pending, self._cut
+        self._pending, self._searched, self._cut, self._lost = "", 0, False, True
 
     def close(self) -> Iterator[tuple[str, bool]]:
         """Yield what is left at the end of the file."""
         yield from self._complete(final=True)
-        yield self._pending, self._cut
+        if not self._lost:
+            yield self._pending, self._cut
 
     def _complete(self, *, final: bool) -> Iterator[tuple[str, bool]]:
         text, start = self._pending, 0
@@ -223,8 +257,10 @@ class _Splitter:
                 line_end = len(text)
             if text[line_start:line_end].strip() == DELIMITER:
                 if text[start:line_start].strip():
-                    yield text[start:line_start], self._cut
+                    if not self._lost:
+                        yield text[start:line_start], self._cut
                     self._cut = False
+                self._lost = False
                 start = line_start
             at = text.find(DELIMITER, line_end)
         self._pending = text[start:]
@@ -236,10 +272,10 @@ class _Splitter:
         """Keep the record's meaning in less memory, or its beginning if that is too long."""
         whole, newline, rest = self._pending.rpartition("\n")
         self._pending = "\n".join(filter(None, map(str.strip, whole.split("\n")))) + newline + rest
-        if len(self._pending) > MAX_PENDING_CHARS // 2:
+        if self._cut or len(self._pending) > self._max_chars // 2:
             # The unfinished line keeps its beginning: it must not be taken for a delimiter.
             rest = rest[:100]
-            self._pending = self._pending[: MAX_PENDING_CHARS // 4] + "\n" + rest
+            self._pending = self._pending[: min(self._max_chars // 4, CUT_CHARS // 4)] + "\n" + rest
             self._cut = True
         self._searched = max(len(self._pending) - len(rest) - len(DELIMITER), 0)
 
@@ -248,6 +284,7 @@ def _page(record: str, number: int, *, cut: bool) -> Page:
     """Return the page of a record's text."""
     lines = list(filter(None, map(str.strip, record.split("\n"))))
     url = timestamp = ""
+    describes = False
     first = len(lines)
     for index, line in enumerate(lines):
         if not line.startswith(NEVER_TEXT):
@@ -257,6 +294,8 @@ def _page(record: str, number: int, *, cut: bool) -> Page:
             url = line[len(URL_FIELD) :].strip()
         elif line.startswith(DATE_FIELD):
             timestamp = line[len(DATE_FIELD) :].strip()
+        elif line.startswith(TYPE_FIELD):
+            describes = line[len(TYPE_FIELD) :].strip() == DESCRIPTION
     text = "\n".join(lines[first:])
     if any("\n" + prefix in text for prefix in NEVER_TEXT):
         kept = []
@@ -268,7 +307,8 @@ def _page(record: str, number: int, *, cut: bool) -> Page:
             if not line.startswith(NEVER_TEXT):
                 kept.append(line)
         text = "\n".join(kept)
-    return Page(url, timestamp, text, number, _fault(url, timestamp, text, cut=cut))
+    fault = _fault(url, timestamp, text, cut=cut)
+    return Page(url, timestamp, text, number, fault, describes and fault == NO_URL)
 
 
 def _fault(url: str, timestamp: str, text: str, *, cut: bool) -> str | None:
@@ -280,7 +320,7 @@ def _fault(url: str, timestamp: str, text: str, *, cut: bool) -> str | None:
     if not timestamp:
         return NO_TIMESTAMP
     if cut:
-        return TOO_LONG
+        return RECORD_TOO_LARGE
     if not (_is_unicode(text) and _is_unicode(url) and _is_unicode(timestamp)):
         return INVALID_UTF8
     return None

@@ -78,6 +78,26 @@ class DedupSettings(Section):
     min_sentences: int = setting(3, "pages left with fewer are dropped; sentences", ge=0)
 
 
+class LimitsSettings(Section):
+    """What one record of the crawl may need; bounds the memory of a cleaning job."""
+
+    record_chars: int = setting(
+        4_194_304, "a longer record is dropped as `record_too_large`; characters", ge=1000
+    )
+    member_bytes: int = setting(
+        16_777_216,
+        "a gzip member up to this, uncompressed, is used only when its checksum is right; a "
+        "longer one is read as a stream; bytes",
+        ge=1000,
+    )
+    gzip_expansion: int = setting(
+        200,
+        "a member longer than that which grows more than this is dropped as `gzip_bomb`; "
+        "uncompressed bytes per compressed byte",
+        ge=2,
+    )
+
+
 class C4Settings(Section):
     """From WET files to the corpus (`docs/decisions`, paper section 2.2)."""
 
@@ -97,6 +117,12 @@ class C4Settings(Section):
     clean_shards: int = setting(
         1, "number of cleaning jobs; WET file i goes to job i modulo this", ge=1
     )
+    on_bad_record: Literal["skip", "fail"] = setting(
+        "skip",
+        "what damage in the crawl does: `skip` counts and names it and goes on with the next page "
+        "that is whole, `fail` stops at the first",
+    )
+    limits: LimitsSettings = setting(LimitsSettings(), "what one record may need")
     languages: list[Language] = setting(
         ["en", "de", "fr", "ro"], "languages the corpus is split into; others are dropped"
     )
@@ -405,6 +431,12 @@ class Settings(Section):
                 raise ValueError(
                     f"{key} names {missing}, which c4.languages {sorted(languages)} does not build"
                 )
+        if self.c4.limits.record_chars < self.c4.clean.max_page_chars:
+            raise ValueError(
+                f"c4.limits.record_chars {self.c4.limits.record_chars} is under "
+                f"c4.clean.max_page_chars {self.c4.clean.max_page_chars}, so pages that the rules "
+                "allow would be lost; raise it"
+            )
         for key, given in (
             ("c4.languages", self.c4.languages),
             ("tokens.languages", self.tokens.languages),

@@ -5,7 +5,7 @@ the stages that read it. Experiments whose settings agree up to a rule share tha
 node is called after the first experiment that needs it.
 """
 
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import Field
 
@@ -18,6 +18,7 @@ from t5repro.config.schema import (
     EvaluateSettings,
     FinetuneSettings,
     Language,
+    LimitsSettings,
     ModelSettings,
     Name,
     PretrainSettings,
@@ -34,6 +35,12 @@ class DataStage(Section):
     data: DataSettings
 
 
+class DedupUnit(Section):
+    """The part of `c4.dedup` that cleaning reads: what to hash."""
+
+    unit: Literal["three_sentence_span", "line", "off"]
+
+
 class CleanStage(Section):
     """Settings of `c4_clean`."""
 
@@ -44,9 +51,12 @@ class CleanStage(Section):
         crawl_paths: str = ""
         crawl_prefix: str
         clean_shards: int
+        on_bad_record: Literal["skip", "fail"] = "skip"
+        limits: LimitsSettings = Field(default_factory=LimitsSettings)
         punkt_parameters: str = ""
         bad_word_lists: dict[Language, str] = Field(default_factory=dict)
         clean: CleanSettings
+        dedup: DedupUnit
 
     c4: C4
 

@@ -6,6 +6,7 @@ of real data), or fetched from their origin when `data.download` allows the netw
 
 import gzip
 import shutil
+import zlib
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
@@ -163,8 +164,10 @@ def _copy(origin: Path, path: Path) -> None:
         shutil.copyfile(origin, temporary)
 
 
-def read_path_list(path: Path, *, shard: int, shards: int) -> list[str]:
-    """Return the WET paths of one cleaning job from a crawl's path list.
+def read_path_list(path: Path, *, shard: int, shards: int) -> tuple[list[str], list[str]]:
+    """Return the WET paths of one cleaning job from a crawl's path list, and those to refuse.
+
+    A path is refused that would leave the folder that all of them are below.
 
     Raises:
         RawDataError: the list is empty or cannot be read.
@@ -173,10 +176,10 @@ def read_path_list(path: Path, *, shard: int, shards: int) -> list[str]:
     try:
         with opener(path, "rt", encoding="utf-8") as handle:
             names = [line.strip() for line in handle if line.strip()]
-    except (OSError, UnicodeDecodeError) as error:
+    except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
         raise RawDataError(f"{path} cannot be read as a list of WET paths: {error}") from error
     if not names:
         raise RawDataError(f"{path} lists no WET path")
-    if outside := [name for name in names if leaves_folder(name)]:
-        raise RawDataError(f"{path} lists {outside[0]!r}, which leaves c4.crawl_prefix; refused")
-    return names[shard::shards]
+    mine = names[shard::shards]
+    outside = [name for name in mine if leaves_folder(name)]
+    return [name for name in mine if name not in outside], outside

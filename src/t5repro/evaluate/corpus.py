@@ -15,6 +15,7 @@ from t5repro.files import read_json, sha256_of
 
 EXCERPT_CHARS = 220
 EXCERPTS_PER_RULE = 3
+FAULTS_SHOWN = 20
 REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 
 
@@ -81,6 +82,8 @@ class Corpus:
         languages: what it holds.
         others: languages that were detected and not asked for, with their pages.
         samples: examples of what each reason dropped.
+        faults: what was wrong with the crawl and was skipped, with its count.
+        named_faults: where, for the first of them.
     """
 
     experiments: str
@@ -91,6 +94,8 @@ class Corpus:
     languages: tuple[Language, ...]
     others: str
     samples: tuple[Sample, ...]
+    faults: str = ""
+    named_faults: tuple[str, ...] = ()
 
 
 def corpora(manifests: Mapping[str, Path]) -> list[Corpus]:
@@ -116,6 +121,7 @@ def _corpus(experiments: str, path: Path) -> Corpus:
     if absent:
         raise ArtifactError(f"{path} counts no {absent}; rerun the stage c4")
     rules = counters["rules"]
+    faults = counters.get("faults", {})
     pages = [rule for rule in rules if rule["unit"] == "pages"]
     read, kept = pages[0]["in"], pages[-1]["kept"]
     return Corpus(
@@ -129,6 +135,13 @@ def _corpus(experiments: str, path: Path) -> Corpus:
             f"{name} {count:,}" for name, count in counters.get("other_languages", {}).items()
         ),
         samples=_samples(counters.get("samples", {})),
+        faults=", ".join(
+            f"{words(name)} {count:,}" for name, count in faults.get("counts", {}).items()
+        ),
+        named_faults=tuple(
+            safe_text(f"{item['file']}: {item['detail']}")
+            for item in faults.get("named", [])[:FAULTS_SHOWN]
+        ),
     )
 
 
