@@ -21,6 +21,7 @@ include: "workflow/rules/tasks.smk"
 include: "workflow/rules/finetune.smk"
 include: "workflow/rules/evaluate.smk"
 include: "workflow/rules/report.smk"
+include: "workflow/rules/stages.smk"
 
 
 wildcard_constraints:
@@ -35,3 +36,11 @@ rule all:
     input:
         report=f"results/{RUN}/report/report.html",
     default_target: True
+
+
+onstart:
+    begin_run()
+
+
+onsuccess:
+    end_run()

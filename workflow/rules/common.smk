@@ -6,6 +6,7 @@ so experiments share what they have in common (`config/stages.py`).
 """
 
 import json
+import sys
 from functools import cache
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from snakemake.exceptions import WorkflowError
 from t5repro.config import load, stages, task_files as inventory
 from t5repro.data import raw
 from t5repro.errors import T5ReproError
+from t5repro.lineage import project_lock, rehydrate, seal
 from t5repro.lineage.sources import source_files as files_of_module
 
 
@@ -34,6 +36,9 @@ def load_run():
         raise WorkflowError("\n".join(["raw files are missing:", *missing]))
     return settings
 
+
+if workflow.is_main_process:
+    rehydrate.rehydrate_if_needed()
 
 SETTINGS = load_run()
 RUN = SETTINGS.run.name
@@ -109,3 +114,21 @@ def examples_of(split_of):
         ]
 
     return paths
+
+
+def begin_run():
+    """Keep other runs out of this checkout until this process ends."""
+    global project
+    try:
+        project = project_lock.acquire()
+    except T5ReproError as error:
+        raise WorkflowError(str(error)) from None
+
+
+def end_run():
+    """Let others in, and write what was built into dvc.lock; refuse by name what was not."""
+    project.close()
+    try:
+        print(seal.seal_run(SETTINGS), file=sys.stderr)
+    except T5ReproError as error:
+        raise WorkflowError(str(error)) from None

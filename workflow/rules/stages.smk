@@ -1,0 +1,48 @@
+"""
+One name for each stage: `snakemake stage_vocab`, and for one node `stage_vocab-baseline`.
+
+`dvc.yaml` runs its stages by these names.
+
+READS     what the rule of the stage writes
+"""
+
+
+def manifests_of(rule_name, node):
+    """Return the manifests of a stage: one, or one for each shard of cleaning."""
+    folder = f"results/{RUN}/{rule_name}/{node}"
+    if rule_name == "c4_clean":
+        shards = settings_at(node).c4.clean_shards
+        return [f"{folder}/{shard:05d}.manifest.json" for shard in range(shards)]
+    return [f"{folder}/manifest.json"]
+
+
+WITHOUT_NODES = {
+    "data": f"results/{RUN}/data/manifest.json",
+    "report": f"results/{RUN}/report/manifest.json",
+    **{
+        f"tasks_{task}": f"results/{RUN}/tasks/{task}/manifest.json"
+        for task in ALL_TASKS
+    },
+}
+STAGE_TARGETS = {f"stage_{name}": [path] for name, path in WITHOUT_NODES.items()}
+
+for rule_name in stages.UPSTREAM:
+    if rule_name in WITHOUT_NODES or rule_name == "tasks":
+        continue
+    for node_name in load.nodes(SETTINGS, rule_name):
+        STAGE_TARGETS[f"stage_{rule_name}-{node_name}"] = manifests_of(
+            rule_name, node_name
+        )
+    STAGE_TARGETS[f"stage_{rule_name}"] = [
+        path
+        for node_name in load.nodes(SETTINGS, rule_name)
+        for path in manifests_of(rule_name, node_name)
+    ]
+
+for target_name, target_files in STAGE_TARGETS.items():
+
+    rule:
+        name:
+            target_name
+        input:
+            target_files,
