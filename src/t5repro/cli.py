@@ -15,6 +15,7 @@ from types import FrameType
 from typing import Any
 
 from t5repro import __version__
+from t5repro.cli_lineage import add_lineage
 from t5repro.errors import SettingsError, T5ReproError
 from t5repro.progress import announce, log_to
 
@@ -486,7 +487,7 @@ def _add_people(commands: Any) -> None:
     frozen = commands.add_parser("frozen", help="compare the raw inputs with data.dvc")
     frozen.add_argument("record", type=Path, nargs="?", default=Path("data.dvc"))
     frozen.set_defaults(handler=_frozen)
-    _add_lineage(commands)
+    add_lineage(commands)
     config = commands.add_parser("config", help="print, generate or check settings")
     config.add_argument("action", choices=["show", "generate", "check"])
     config.add_argument("run_file", type=Path, nargs="?", default=Path("configs/base.yaml"))
@@ -554,69 +555,6 @@ def _batches(arguments: argparse.Namespace) -> None:
         raise SettingsError(f"--step is {arguments.step}; the training had steps 0 to {steps - 1}")
     for seen in seen_in_step(inputs, arguments.step):
         print(json.dumps(dataclasses.asdict(seen)))
-
-
-# lineage
-
-
-def _add_lineage(commands: Any) -> None:
-    dvc = _lineage_command(
-        commands, "dvc", _dvc, "generate or check dvc.yaml; write the resolved settings"
-    )
-    dvc.add_argument("action", choices=["generate", "check", "settings"])
-    seal = _lineage_command(
-        commands, "seal", _seal, "write into dvc.lock what jobs of this checkout built"
-    )
-    seal.add_argument("--only", metavar="STAGE", help="one stage")
-
-    _lineage_command(commands, "rehydrate", _rehydrate, "tell Snakemake what is as dvc.lock says")
-
-
-def _lineage_command(
-    commands: Any, name: str, handler: Handler, meaning: str
-) -> argparse.ArgumentParser:
-    from t5repro.lineage.jobs import PROFILE, RUN_FILE
-
-    parser: argparse.ArgumentParser = commands.add_parser(name, help=meaning, description=meaning)
-    parser.set_defaults(handler=handler)
-    parser.add_argument("--run-file", type=Path, default=RUN_FILE, help="whose graph is versioned")
-    parser.add_argument("--profile", default=PROFILE, help="Snakemake profile of the stages")
-    return parser
-
-
-def _dvc(arguments: argparse.Namespace) -> None:
-    from t5repro.files import write_text
-    from t5repro.lineage import dvc_stages
-
-    if arguments.action == "generate":
-        for path, text in dvc_stages.generated(arguments.run_file, arguments.profile).items():
-            write_text(path, text)
-            print(f"wrote {path}")
-        return
-    if arguments.action == "settings":
-        dvc_stages.write_resolved(arguments.run_file)
-    if faults := dvc_stages.drifted(arguments.run_file, arguments.profile):
-        raise SettingsError("\n".join(faults))
-    print("dvc.yaml is in sync with the graph")
-
-
-def _seal(arguments: argparse.Namespace) -> None:
-    from t5repro.lineage.seal import seal
-
-    done = seal(arguments.run_file, arguments.profile, arguments.only)
-    for path in done.pruned:
-        print(f"removed {path}: the graph does not declare it")
-    for stage, reason in done.left.items():
-        print(f"left as it was: {stage}, {reason}")
-    if done.sealed:
-        print(f"sealed: {' '.join(done.sealed)}")
-
-
-def _rehydrate(arguments: argparse.Namespace) -> None:
-    from t5repro.lineage.rehydrate import rehydrate
-
-    names = rehydrate(arguments.run_file)
-    print(f"as dvc.lock says: {' '.join(names) or 'nothing'}")
 
 
 def _list_tasks(arguments: argparse.Namespace) -> None:

@@ -99,7 +99,7 @@ def test_a_leaf_reaches_the_stages_that_read_it_and_the_arm_that_changes_it() ->
     assert not [name for name in vocabulary if not name.startswith("vocab.")]
     lists = leaves_of(settings, stage("c4-baseline"))["c4.bad_word_lists"]
     assert json.loads(lists)["en"] == "lists/badwords.en.txt"
-    assert settings_of_stage(settings, stage("tasks_glue_cola")) == {}
+    assert set(settings_of_stage(settings, stage("tasks_glue_cola"))) <= {"tasks"}
 
 
 def test_a_leaf_that_the_run_cache_ignores_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
