@@ -500,6 +500,12 @@ def _add_people(commands: Any) -> None:
     asked.add_argument("--step", type=int, help="number of a step, from 0")
     asked.add_argument("--document", type=int, help="place among the documents of tokens, from 0")
     batches.set_defaults(handler=_batches)
+    submit = commands.add_parser("submit", help="write the zip that a leaderboard takes")
+    submit.add_argument("leaderboard", choices=["glue", "super_glue"])
+    submit.add_argument("--predictions", type=Path, required=True, help="folder of predictions")
+    submit.add_argument("--output", type=Path, required=True, help="zip to write")
+    submit.add_argument("--run-file", type=Path, help="run file, if it changes tasks.text")
+    submit.set_defaults(handler=_submit)
     listing = commands.add_parser("list_tasks", help="print the names of all tasks")
     listing.add_argument("run_file", type=Path, nargs="?", help="add this run file's own tasks")
     listing.set_defaults(handler=_list_tasks)
@@ -555,6 +561,22 @@ def _batches(arguments: argparse.Namespace) -> None:
         raise SettingsError(f"--step is {arguments.step}; the training had steps 0 to {steps - 1}")
     for seen in seen_in_step(inputs, arguments.step):
         print(json.dumps(dataclasses.asdict(seen)))
+
+
+def _submit(arguments: argparse.Namespace) -> None:
+    from t5repro.config.load import load_run_file, load_settings
+    from t5repro.config.stages import TaskTexts
+    from t5repro.evaluate.leaderboard import LEADERBOARDS, write_submission
+
+    settings = load_run_file(arguments.run_file) if arguments.run_file else load_settings({})
+    write_submission(
+        LEADERBOARDS[arguments.leaderboard],
+        predictions=arguments.predictions,
+        texts=TaskTexts(text=settings.tasks.text),
+        output=arguments.output,
+        manifest=arguments.output.with_suffix(".manifest.json"),
+    )
+    print(f"wrote {arguments.output} and {arguments.output.with_suffix('.manifest.json')}")
 
 
 def _list_tasks(arguments: argparse.Namespace) -> None:
