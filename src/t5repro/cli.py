@@ -509,6 +509,9 @@ def _add_people(commands: Any) -> None:
     listing = commands.add_parser("list_tasks", help="print the names of all tasks")
     listing.add_argument("run_file", type=Path, nargs="?", help="add this run file's own tasks")
     listing.set_defaults(handler=_list_tasks)
+    sources = commands.add_parser("list_sources", help="print where files of tasks can be had")
+    sources.add_argument("tasks", nargs="+", metavar="TASK", help="name of a task")
+    sources.set_defaults(handler=_list_sources)
     mixtures = commands.add_parser("list_mixtures", help="print the named mixtures and their tasks")
     mixtures.set_defaults(handler=_list_mixtures)
 
@@ -586,6 +589,14 @@ def _list_tasks(arguments: argparse.Namespace) -> None:
     own = load_run_file(arguments.run_file).tasks.own if arguments.run_file else {}
     for name in (*TASK_FILES, *own):
         print(name)
+
+
+def _list_sources(arguments: argparse.Namespace) -> None:
+    import yaml
+
+    from t5repro.config.baseline import task_sources
+
+    print(yaml.safe_dump(task_sources(arguments.tasks), sort_keys=False), end="")
 
 
 def _list_mixtures(arguments: argparse.Namespace) -> None:

@@ -4,7 +4,15 @@ The generated `configs/base.yaml` is the schema's values with these on top. Hash
 where no published one exists; the `data` stage records what it read.
 """
 
+from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
+
+import yaml
+
+from t5repro.config.schema import TasksSettings
+from t5repro.config.task_files import TASK_FILES
+from t5repro.errors import SettingsError
 
 COMMON_CRAWL = "https://data.commoncrawl.org/"
 CRAWL = "CC-MAIN-2019-18"
@@ -12,27 +20,32 @@ BAD_WORDS = (
     "https://raw.githubusercontent.com/LDNOOBW/"
     "List-of-Dirty-Naughty-Obscene-and-Otherwise-Bad-Words"
 )
-GLUE = "https://dl.fbaipublicfiles.com/glue/data"
-SUPER_GLUE = "https://dl.fbaipublicfiles.com/glue/superglue/data/v2"
+TASK_SOURCES = Path("configs/sources/tasks.yaml")
 
 
 def _source(origin: str, licence: str, *files: str) -> dict[str, Any]:
     return {"origin": origin, "licence": licence, "files": dict.fromkeys(files, "")}
 
 
-def _glue_source(archive: str, folder: str) -> dict[str, Any]:
-    files = [f"tasks/glue/{folder}/{split}.tsv" for split in ("train", "dev", "test")]
-    return _source(f"{GLUE}/{archive}.zip", "see gluebenchmark.com", *files)
+def task_sources(names: Iterable[str]) -> list[dict[str, Any]]:
+    """Return where the original files of tasks can be had, as entries of `data.sources`.
 
+    Args:
+        names: tasks of the paper.
 
-def _super_glue_source(folder: str) -> dict[str, Any]:
-    files = [f"tasks/superglue/{folder}/{split}.jsonl" for split in ("train", "val", "test")]
-    return _source(f"{SUPER_GLUE}/{folder}.zip", "see super.gluebenchmark.com", *files)
-
-
-def _placed_by_hand(origin: str, licence: str, *files: str) -> dict[str, Any]:
-    """Return a source whose archive must be unpacked by hand into the layout named."""
-    return _source(f"by hand: {origin}", licence, *files)
+    Raises:
+        SettingsError: a task is unknown, or the list of sources cannot be read.
+    """
+    wanted: set[str] = set()
+    for name in names:
+        if name not in TASK_FILES:
+            raise SettingsError(f"unknown task {name!r}; tasks are {sorted(TASK_FILES)}")
+        wanted |= {f"tasks/{path}" for paths in TASK_FILES[name].values() for path in paths}
+    try:
+        known = yaml.safe_load(TASK_SOURCES.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise SettingsError(f"{TASK_SOURCES} cannot be read ({error.strerror})") from error
+    return [source for source in known if wanted & set(source["files"])]
 
 
 def baseline_changes() -> dict[str, Any]:
@@ -50,47 +63,7 @@ def baseline_changes() -> dict[str, Any]:
                 _source(f"{BAD_WORDS}/25e679f/en", "CC BY 4.0", "lists/badwords.en.txt"),
                 _source(f"{BAD_WORDS}/5faf2ba/de", "CC BY 4.0", "lists/badwords.de.txt"),
                 _source(f"{BAD_WORDS}/5faf2ba/fr", "CC BY 4.0", "lists/badwords.fr.txt"),
-                _glue_source("CoLA", "CoLA"),
-                _glue_source("SST-2", "SST-2"),
-                _glue_source("STS-B", "STS-B"),
-                _glue_source("RTE", "RTE"),
-                _placed_by_hand(
-                    "https://www.microsoft.com/en-us/download/details.aspx?id=52398",
-                    "Microsoft Research data licence",
-                    "tasks/glue/MRPC/msr_paraphrase_train.txt",
-                    "tasks/glue/MRPC/msr_paraphrase_test.txt",
-                ),
-                _super_glue_source("BoolQ"),
-                _super_glue_source("COPA"),
-                _source(
-                    "https://rajpurkar.github.io/SQuAD-explorer/dataset/train-v1.1.json",
-                    "CC BY-SA 4.0",
-                    "tasks/squad/train-v1.1.json",
-                ),
-                _source(
-                    "https://rajpurkar.github.io/SQuAD-explorer/dataset/dev-v1.1.json",
-                    "CC BY-SA 4.0",
-                    "tasks/squad/dev-v1.1.json",
-                ),
-                _placed_by_hand(
-                    "https://github.com/abisee/cnn-dailymail",
-                    "see its owners",
-                    "tasks/cnn_dailymail/train.csv",
-                    "tasks/cnn_dailymail/validation.csv",
-                    "tasks/cnn_dailymail/test.csv",
-                ),
-                *(
-                    _placed_by_hand(
-                        "https://www.statmt.org/wmt14/translation-task.html",
-                        "see statmt.org",
-                        *(
-                            f"tasks/wmt/en-{target}/{split}.{language}"
-                            for split in ("train", "validation", "test")
-                            for language in ("en", target)
-                        ),
-                    )
-                    for target in ("de", "fr", "ro")
-                ),
+                *task_sources(TasksSettings().names),
             ],
         },
         "devices": {"kind": "tpu", "precision": "bfloat16", "steps_per_execution": 100},

@@ -129,7 +129,7 @@ def task_files(settings: Settings, task: str) -> dict[str, list[str]]:
         raise SettingsError(
             f"task {task!r} has no file in data.sources; it is read from {wanted} "
             f"below {settings.tasks.folder}/, or from what tasks.files.{task} names; "
-            "configs/sources/ says where each can be had, to copy into data.sources"
+            f"`t5repro list_sources {task}` prints where each can be had, for data.sources"
         )
     return chosen
 
