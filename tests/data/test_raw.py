@@ -22,7 +22,7 @@ HASH = hashlib.sha256(b"page").hexdigest()
 
 def stage(tmp_path: Path, sha256: str = HASH, **more: object) -> DataStage:
     source = {"origin": "https://example.org/a.wet", "licence": "none", "files": {"a.wet": sha256}}
-    data = {"folder": str(tmp_path / "data"), "sources": [source], **more}
+    data: dict[str, object] = {"folder": str(tmp_path / "data"), "sources": [source], **more}
     for name, value in (("source", ""), ("download", False)):
         data.setdefault(name, value)
     return DataStage.model_validate({"data": data})
@@ -104,3 +104,19 @@ def test_each_cleaning_job_takes_its_part_of_the_path_list(tmp_path: Path) -> No
     listing.write_text("\n")
     with pytest.raises(RawDataError, match="lists no WET path"):
         read_path_list(listing, shard=0, shards=1)
+
+
+def test_without_a_network_the_file_its_origin_and_its_place_are_said(tmp_path: Path) -> None:
+    source = {
+        "origin": "https://127.0.0.1:9/QQP.zip",
+        "licence": "none",
+        "files": {"tasks/glue/QQP/train.tsv": ""},
+    }
+    settings = stage(tmp_path, download=True, sources=[source])
+    with pytest.raises(RawDataError) as caught:
+        fetch(settings, downloads=tmp_path / "work")
+    message = str(caught.value)
+    assert message.startswith(f"{tmp_path}/data/tasks/glue/QQP/train.tsv is missing and cannot be")
+    assert "https://127.0.0.1:9/QQP.zip does not answer" in message
+    assert "get it from https://127.0.0.1:9/QQP.zip on another machine and put it there" in message
+    assert not (tmp_path / "data").exists()

@@ -150,7 +150,13 @@ def _bring(data: DataSettings, source: RawFiles, name: str, path: Path, download
         )
     else:
         # Through a folder of its own: Snakemake deletes what a failed job brought.
-        kept = download_once(source.origin, downloads)
+        try:
+            kept = download_once(source.origin, downloads)
+        except RawDataError as error:
+            raise RawDataError(
+                f"{path} is missing and cannot be fetched: {error}; or get it from "
+                f"{source.origin} on another machine and put it there"
+            ) from error
         if kept.name.endswith(ARCHIVES):
             extract(kept, name, path)
         else:
