@@ -63,13 +63,13 @@ def test_a_stopped_job_leaves_no_half_file_and_says_so_by_its_code(
     script = (
         "import sys, time\n"
         "from pathlib import Path\n"
-        "from t5repro import cli, files\n"
+        "from t5repro import cli, cli_tasks, files\n"
         "def slow(arguments):\n"
         "    with files.atomic_path(Path('out')) as temporary:\n"
         "        temporary.write_text('half')\n"
         "        print('ready', flush=True)\n"
         "        time.sleep(60)\n"
-        "cli._list_tasks = slow\n"
+        "cli_tasks._list_tasks = slow\n"
         "sys.exit(cli.main(['list_tasks']))\n"
     )
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}

@@ -1,0 +1,113 @@
+"""Rows a second from the original files of five GLUE tasks to ids, in one process.
+
+    python benchmarks/tasks_speed.py --data FOLDER/tasks [--rounds 3]
+
+Times the stage `tasks` (read, check, write as JSON lines, flush to the disk, hash for the manifest)
+and then what fine-tuning does with the examples: read and tokenise inputs and targets in tf.data.
+Imports and the training of the vocabulary are not counted; that TensorFlow is not imported before
+tokenising is checked.
+"""
+
+import argparse
+import sys
+import tempfile
+import time
+from pathlib import Path
+from statistics import median
+
+import pairs
+
+from t5repro.config.schema import VocabSettings
+from t5repro.config.stages import TasksStage, VocabStage
+from t5repro.config.task_files import TASK_FILES
+from t5repro.files import read_json, read_json_lines, write_text
+from t5repro.progress import log_to
+from t5repro.tasks.build import write_examples
+from t5repro.vocab.train import train_vocabulary
+
+TASKS = ("glue_sst2", "glue_cola", "glue_rte", "glue_mrpc", "glue_stsb")
+SPLITS = ("train", "validation")
+PIECES = 8000
+ROOM = (512, 84)  # tokens of inputs and targets, as the paper's
+
+
+def prepare(data: Path, folder: Path) -> tuple[int, float]:
+    """Run the stage on every task; return rows and seconds."""
+    started = time.perf_counter()
+    for task in TASKS:
+        files = {split: [data / name for name in TASK_FILES[task][split]] for split in SPLITS}
+        write_examples(
+            TasksStage(),
+            task=task,
+            files=files,
+            folder=folder / task,
+            manifest=folder / task / "manifest.json",
+        )
+    seconds = time.perf_counter() - started
+    counters = [read_json(folder / task / "manifest.json")["counters"] for task in TASKS]
+    return sum(counter[split]["rows"] for counter in counters for split in SPLITS), seconds
+
+
+def examples(folder: Path) -> list[tuple[str, str]]:
+    """Return inputs and targets of every row."""
+    return [
+        (row["inputs"], row["targets"])
+        for task in TASKS
+        for split in SPLITS
+        for row in read_json_lines(folder / task / f"{split}.jsonl")
+    ]
+
+
+def tokenise_all(folder: Path, model: bytes) -> float:
+    """Read and tokenise every example as fine-tuning does; return seconds."""
+    from t5repro.inputs.examples import tokenise
+
+    started = time.perf_counter()
+    rows = examples(folder)
+    for side, room in enumerate(ROOM):
+        tokenise([row[side] for row in rows], model=model, max_length=room, label="tokenise")
+    return time.perf_counter() - started
+
+
+def vocabulary_of(folder: Path) -> bytes:
+    """Train a vocabulary on the examples and return it."""
+    write_text(folder / "sample.txt", "\n".join(inputs for inputs, _ in examples(folder)) + "\n")
+    stage = VocabStage.model_validate(
+        {"vocab": VocabSettings(vocab_size=PIECES, required_characters="_").model_dump(
+            include=set(VocabStage.Vocab.model_fields))}
+    )  # fmt: skip
+    train_vocabulary(
+        stage,
+        sample=folder / "sample.txt",
+        model=folder / "sentencepiece.model",
+        pieces=folder / "sentencepiece.vocab",
+        manifest=folder / "vocab.json",
+    )
+    return (folder / "sentencepiece.model").read_bytes()
+
+
+def main() -> None:
+    """Measure and print one line for each part."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--data", type=Path, required=True, help="folder with glue/")
+    parser.add_argument("--rounds", type=int, default=3)
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name, log_to(Path(name) / "log"):
+        folder = Path(name)
+        prepared = [prepare(given.data, folder) for _ in range(given.rounds)]
+        early = "tensorflow" in sys.modules
+        model = vocabulary_of(folder)
+        tokenise_all(folder, model)  # imports TensorFlow
+        tokenised = [tokenise_all(folder, model) for _ in range(given.rounds)]
+    rows = prepared[0][0]
+    to_text = median(seconds for _, seconds in prepared)
+    to_ids = median(tokenised)
+    print(f"{rows} rows, medians of {given.rounds} rounds; {pairs.machine()}")
+    print(f"files to text: {to_text:.2f} s, {rows / to_text:,.0f} rows/s")
+    print(f"text to ids:   {to_ids:.2f} s, {rows / to_ids:,.0f} rows/s")
+    print(f"together:      {to_text + to_ids:.2f} s, {rows / (to_text + to_ids):,.0f} rows/s")
+    print(f"TensorFlow imported before tokenising: {'yes' if early else 'no'}")
+
+
+if __name__ == "__main__":
+    main()
