@@ -27,8 +27,6 @@ LONGEST_MODULE_LINES = 600
 MODULES = sorted(PACKAGE.rglob("*.py"))
 
 
-
-
 def part_of(path: Path) -> str:
     return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
 
