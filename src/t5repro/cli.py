@@ -23,7 +23,7 @@ from t5repro.progress import announce, log_to
 INTERRUPTED = 130  # what a shell reports after Ctrl-C
 TERMINATED = 143  # what a shell reports after SIGTERM
 
-Handler = Callable[[argparse.Namespace], None]
+Handler = Callable[[argparse.Namespace], int | None]
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -34,23 +34,25 @@ def main(argv: Sequence[str] | None = None) -> int:
     with log_to(log) if log else contextlib.nullcontext():
         try:
             with _recorded(arguments):
-                arguments.handler(arguments)
+                code: int | None = arguments.handler(arguments)
+            return code or 0
         except T5ReproError as error:
             announce(f"t5repro {arguments.command}: {error}")
             return error.exit_code
         except KeyboardInterrupt:
             announce(f"t5repro {arguments.command}: stopped; run the same command to go on")
             return INTERRUPTED
-    return 0
 
 
 def _recorded(arguments: argparse.Namespace) -> contextlib.AbstractContextManager[None]:
     """Return what writes the job's record; nothing for commands that are no rule's."""
+    rule = arguments.command
+    if not getattr(arguments, "log", None):
+        return contextlib.nullcontext()
     from t5repro.lineage.record import recording
     from t5repro.lineage.sources import MODULES
 
-    rule = arguments.command
-    if not getattr(arguments, "log", None) or rule not in MODULES:
+    if rule not in MODULES:
         return contextlib.nullcontext()
     settings = _settings(arguments, "data" if rule == "data_fetch" else None)
     return recording(
@@ -93,6 +95,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_vocab(commands)
     _add_training(commands)
     _add_evaluation(commands)
+    _add_audit(commands)
     _add_people(commands)
     return parser
 
@@ -476,6 +479,54 @@ def _report(arguments: argparse.Namespace) -> None:
         csv=arguments.csv,
         manifest=arguments.manifest,
     )
+
+
+# for auditors
+
+
+def _add_audit(commands: Any) -> None:
+    trace = _question(commands, "trace", _trace, "follow an artifact back to the raw files")
+    trace.add_argument("artifact", help="file, scores.json#task, start of a SHA-256")
+    trace.add_argument("--rev", help="git revision, or folder with results, to look in")
+    trace.add_argument("--svg", type=Path, help="picture to write")
+    trace.add_argument("--html", type=Path, help="page to write, to click through")
+    verify = _question(commands, "verify", _verify, "hold every file against what vouches for it")
+    verify.add_argument("rev", nargs="?", help="git revision whose artifacts to check in the cache")
+    verify.add_argument("--deep", action="store_true", help="read every byte again")
+    impact = _question(commands, "impact", _impact, "list what a raw source touches")
+    impact.add_argument("raw", help="raw file, URL or domain")
+    impact.add_argument("--all-revisions", action="store_true", help="of the git history too")
+
+
+def _question(commands: Any, name: str, handler: Handler, meaning: str) -> argparse.ArgumentParser:
+    parser: argparse.ArgumentParser = commands.add_parser(name, help=meaning, description=meaning)
+    parser.set_defaults(handler=handler)
+    parser.add_argument("--json", action="store_true", help="answer as JSON")
+    return parser
+
+
+def _trace(arguments: argparse.Namespace) -> int:
+    from t5repro.audit.commands import trace
+
+    return trace(
+        arguments.artifact,
+        revision=arguments.rev,
+        svg=arguments.svg,
+        html=arguments.html,
+        as_json=arguments.json,
+    )
+
+
+def _verify(arguments: argparse.Namespace) -> int:
+    from t5repro.audit.commands import verify
+
+    return verify(arguments.rev, deep=arguments.deep, as_json=arguments.json)
+
+
+def _impact(arguments: argparse.Namespace) -> int:
+    from t5repro.audit.commands import impact
+
+    return impact(arguments.raw, all_revisions=arguments.all_revisions, as_json=arguments.json)
 
 
 # for people

@@ -12,6 +12,7 @@ Each message says what was wrong, where, the value, what is allowed, and the cur
     ├── ArtifactError       a file that an earlier stage wrote is missing or damaged
     ├── CheckpointError     weights do not fit the model they are loaded into
     ├── DeviceError         the device that a run file asks for is not here
+    ├── LineageError        a question about the lineage cannot be answered as it was asked
     └── StorageError        the disk is full or a folder cannot be written
 
 The command line prints the message alone and exits with `exit_code`.
@@ -63,6 +64,12 @@ class CheckpointError(T5ReproError):
 
 class DeviceError(T5ReproError):
     """The device that a run file asks for is not here."""
+
+
+class LineageError(T5ReproError):
+    """A question about the lineage cannot be answered as it was asked."""
+
+    exit_code = 2
 
 
 class StorageError(T5ReproError):

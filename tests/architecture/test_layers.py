@@ -17,11 +17,11 @@ LAYERS = {
     "metrics": 3, "c4": 3, "vocab": 3, "objectives": 3, "model": 3, "lineage": 3, "data": 3,
     "tasks": 4,
     "inputs": 5,
-    "train": 6, "evaluate": 6, "cli_lineage": 6,
-    "cli_tasks": 7,
+    "train": 6, "evaluate": 6, "audit": 6, "cli_lineage": 6,
+    "cli_audit": 7, "cli_tasks": 7,
     "cli": 8,
 }  # fmt: skip
-COMMAND_LINE = {"cli", "cli_lineage", "cli_tasks"}
+COMMAND_LINE = {"cli", "cli_audit", "cli_lineage", "cli_tasks"}
 WITH_TENSORFLOW = {"objectives", "model", "inputs", "train", "evaluate"}
 LONGEST_MODULE_LINES = 600
 MODULES = sorted(PACKAGE.rglob("*.py"))
