@@ -2,6 +2,7 @@
 From WET files to the corpus: clean pages shard by shard, decide on repeats, write by language.
 
 READS     {data.folder}/crawl/...                        WET files, or a list of their paths
+          withdrawn/pages.yaml                           URLs and domains to leave out
           {data.folder}/...                              lists of bad words, Punkt parameters
 WRITES    results/{run}/c4_clean/{node}/{shard}.parquet  cleaned pages and hash rows
           results/{run}/c4_dedup/{node}/decisions.parquet
@@ -20,7 +21,9 @@ def wet_files(wildcards):
         return [raw_path(c4.crawl_paths)]
     found = sorted(
         name
-        for name in inventory.raw_files(SETTINGS)
+        for name in inventory.raw_files(
+            load.load_settings(config, keep_withdrawn=True)
+        )
         if any(fnmatch(name, pattern) for pattern in c4.crawl)
     )
     if len(found) < c4.clean_shards:
@@ -28,7 +31,12 @@ def wet_files(wildcards):
             f"c4.clean_shards is {c4.clean_shards}, but c4.crawl {list(c4.crawl)} matches "
             f"{len(found)} files of data.sources; lower it, or list the files"
         )
-    return [raw_path(name) for name in found[int(wildcards.shard) :: c4.clean_shards]]
+    # A withdrawn file leaves its place empty: other jobs keep their files and need not run again.
+    return [
+        raw_path(name)
+        for name in found[int(wildcards.shard) :: c4.clean_shards]
+        if name in inventory.raw_files(SETTINGS)
+    ]
 
 
 def wet_option(wildcards):
@@ -74,6 +82,7 @@ rule c4_clean:
         wet=wet_files,
         bad_words=bad_word_files,
         punkt=punkt_files,
+        withdrawn="withdrawn/pages.yaml",
         data="results/{run}/data/manifest.json",
         code=source_files("c4.build"),
     output:
@@ -93,6 +102,7 @@ rule c4_clean:
         " --shard {wildcards.shard}"
         " --bad-words {params.bad_words:q}"
         " {params.punkt:q}"
+        " --withdrawn {input.withdrawn:q}"
         " --output {output.pages:q}"
         " --manifest {output.manifest:q}"
         " --log {log:q}"

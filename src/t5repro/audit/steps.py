@@ -1,8 +1,7 @@
 """Which steps of pre-training saw a document.
 
-Which rows form a batch is a function of ids, seed and step alone, so the question is answered by
-going through the steps again, without a model. This imports TensorFlow; a minute for 50,000 steps
-of a small corpus.
+Which rows form a batch is a function of ids, seed and step alone, so the question is answered from
+the layout that training itself read, without a model. This imports TensorFlow.
 """
 
 from collections.abc import Iterable
@@ -36,18 +35,11 @@ def steps_that_saw(
 def _steps(root: Path, job: Job, ids: str, document: int) -> list[int]:
     """Return the steps of one pre-training run that saw a document."""
     from t5repro.config.stages import PretrainStage
-    from t5repro.inputs.spans import load_span_inputs
+    from t5repro.inputs.audit import open_inputs, steps_of_documents
 
     settings = PretrainStage.model_validate(job.settings)
-    total = settings.pretrain.steps
-    if not total:
+    if not settings.pretrain.steps:
         return []
-    inputs = load_span_inputs(
-        settings.pretrain,
-        tokens=root / ids,
-        offsets=root / ids.replace(".ids", ".offsets"),
-        vocab=settings.vocab,
-        seed=settings.seed,
-        final_sentinel=getattr(settings.pretrain, "final_sentinel", False),
-    )
-    return [step for step in range(total) if document in inputs.documents(step)]
+    path = root / ids
+    inputs = open_inputs(settings, ids=path, offsets=path.with_suffix(".offsets"))
+    return steps_of_documents(inputs, [document], steps=settings.pretrain.steps)[document]

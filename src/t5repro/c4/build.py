@@ -43,6 +43,7 @@ from t5repro.c4.sentences import PARAMETER_FILES, SentenceSplitter
 from t5repro.c4.spill import RowSpill, TableSpill, bucket_of, buckets_for, spill_folder
 from t5repro.config.schema import CleanSettings
 from t5repro.config.stages import C4Stage, CleanStage, DedupStage
+from t5repro.config.withdrawn import read_pages
 from t5repro.files import atomic_path, describe_file, write_manifest
 from t5repro.progress import Progress, announce
 
@@ -68,6 +69,7 @@ def clean_shard(
     bad_words: Mapping[str, Path],
     output: Path,
     manifest: Path,
+    withdrawn: Path | None = None,
     names: Mapping[Path, str] | None = None,
     refused: Sequence[str] = (),
 ) -> None:
@@ -80,6 +82,7 @@ def clean_shard(
         bad_words: language -> list of bad words.
         output: Parquet file to write, with the columns `tables.CLEANED`.
         manifest: manifest to write.
+        withdrawn: list of withdrawn URLs and domains; None: there is none.
         names: what the manifest calls WET files that lie under a temporary path.
         refused: listed paths that leave the folder of the crawl and are not read.
 
@@ -87,7 +90,7 @@ def clean_shard(
         CrawlError: a WET file cannot be read, or `c4.on_bad_record` is `fail` and one is damaged.
         RawDataError: the Punkt parameters or a list cannot be read.
     """
-    rules = clean_rules(settings, punkt, bad_words)
+    rules = clean_rules(settings, punkt, bad_words, withdrawn)
     files = tables.in_order(wet)
     tally = CleanTally(settings.c4.on_bad_record)
     tally.add_refused(refused)
@@ -117,6 +120,7 @@ def clean_shard(
         output=output,
         manifest=manifest,
         tally=tally,
+        withdrawn=withdrawn,
     )
 
 
@@ -188,6 +192,7 @@ def write_clean_manifest(
     output: Path,
     manifest: Path,
     tally: CleanTally,
+    withdrawn: Path | None = None,
 ) -> None:
     """Write the manifest of a cleaned shard; `wet` are the described WET files, in order."""
     if wrong := tally.faults.summary():
@@ -196,14 +201,22 @@ def write_clean_manifest(
         manifest,
         rule="c4_clean",
         settings=settings.model_dump(mode="json"),
-        inputs=[*wet, *_punkt_files(punkt), *_line_lists(settings.c4.clean, bad_words)],
+        inputs=[
+            *wet,
+            *_punkt_files(punkt),
+            *_line_lists(settings.c4.clean, bad_words),
+            *([withdrawn] if withdrawn and read_pages(withdrawn) else []),
+        ],
         outputs=[output],
         counters=tally.counters(),
     )
 
 
 def clean_rules(
-    settings: CleanStage, punkt: Path | None, bad_words: Mapping[str, Path]
+    settings: CleanStage,
+    punkt: Path | None,
+    bad_words: Mapping[str, Path],
+    withdrawn: Path | None = None,
 ) -> clean.CleanRules:
     """Return the rules for one page, with the lists and parameters that they read.
 
@@ -212,7 +225,9 @@ def clean_rules(
     """
     chosen = settings.c4.clean
     lists = _line_lists(chosen, bad_words)
-    return clean.CleanRules(chosen, SentenceSplitter(punkt), _line_rule(lists))
+    gone = read_pages(withdrawn)
+    is_withdrawn = gone.holds if gone else None
+    return clean.CleanRules(chosen, SentenceSplitter(punkt), _line_rule(lists), is_withdrawn)
 
 
 def limits_of(settings: CleanStage) -> Limits:
@@ -248,7 +263,7 @@ def cleaned_batches(
     Raises:
         CrawlError: a file cannot be read, or a fault is to stop the run.
     """
-    reader = _Reader(rules.settings.max_page_chars, limits, tally, progress)
+    reader = _Reader(rules, limits, tally, progress)
     for group in _groups(page for path in files for page in reader.usable_pages(path)):
         batch = clean_batch(group, rules, units=units)
         for page, row in zip(group, _fates(batch), strict=True):
@@ -314,9 +329,14 @@ class _Reader:
     """Reads WET files for one job; counts all pages and sorts out those that cannot be used."""
 
     def __init__(
-        self, max_chars: int, limits: Limits | None, tally: CleanTally, progress: Progress | None
+        self,
+        rules: clean.CleanRules,
+        limits: Limits | None,
+        tally: CleanTally,
+        progress: Progress | None,
     ) -> None:
-        self._max_chars = max_chars
+        self._max_chars = rules.settings.max_page_chars
+        self._withdrawn = rules.withdrawn
         self._limits = limits
         self._tally = tally
         self._progress = progress
@@ -327,7 +347,11 @@ class _Reader:
         """Yield the pages of a file that can be read and are short enough, with its name."""
         tally = self._tally
         pages = wet_files.read_pages(
-            path, advance=self._advance, limits=self._limits, on_fault=tally.faults.add
+            path,
+            advance=self._advance,
+            limits=self._limits,
+            on_fault=tally.faults.add,
+            withdrawn=self._withdrawn,
         )
         for page in pages:
             tally.read[READ] += 1

@@ -73,11 +73,13 @@ class CleanRules(NamedTuple):
         settings: thresholds.
         splitter: counts sentences.
         has_bad_word: tells whether a lower-cased line drops its page; None: no such rule.
+        withdrawn: tells of a URL whether its page may not be used; None: every page may.
     """
 
     settings: CleanSettings
     splitter: SentenceSplitter
     has_bad_word: Callable[[str], bool] | None = None
+    withdrawn: Callable[[str], bool] | None = None
 
 
 def clean_page(text: str, rules: CleanRules) -> Cleaned:

@@ -292,7 +292,13 @@ class Selection:
     def _rules(self) -> Iterator[dict[str, Any]]:
         """Yield the rules in the order in which they are applied."""
         pages = self._pages
-        rule = _rule("read", "pages", pages["read"], {key: pages[key] for key in READ_REASONS})
+        came_in = pages["read"]
+        if pages[wet.WITHDRAWN]:
+            yield (
+                rule := _rule("withdrawn", "pages", came_in, {wet.WITHDRAWN: pages["withdrawn"]})
+            )
+            came_in = rule["kept"]
+        rule = _rule("read", "pages", came_in, {key: pages[key] for key in READ_REASONS})
         yield rule
         rule = _rule("newest_of_url", "pages", rule["kept"], {DUPLICATE_URL: pages[DUPLICATE_URL]})
         yield rule

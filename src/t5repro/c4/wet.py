@@ -46,6 +46,7 @@ TOO_LONG = "too_long"
 # Reasons for which a page cannot be used; the first four are faults of the crawl.
 CUT_CHARS = 1 << 18  # held of a record that was found too long
 NOTHING = Gap(0, 0, "", "", True)  # stands for a file without content
+WITHDRAWN = "withdrawn"  # its owner took it back: dropped, and no excerpt of it is kept
 PAGE_FAULTS = (NO_URL, NO_TIMESTAMP, INVALID_UTF8, RECORD_TOO_LARGE, NO_CONTENT, TOO_LONG)
 
 
@@ -75,6 +76,7 @@ def read_pages(
     advance: Callable[[int], None] | None = None,
     limits: Limits | None = None,
     on_fault: OnFault = faults.stop,
+    withdrawn: Callable[[str], bool] | None = None,
 ) -> Iterator[Page]:
     """Yield every page of a WET file in order, those that cannot be used included.
 
@@ -83,6 +85,7 @@ def read_pages(
         advance: called with the number of bytes read from the disk, now and then.
         limits: what one record may need; None: as the settings have it by default.
         on_fault: called with what is wrong with the file itself; reading goes on behind it.
+        withdrawn: tells of a URL whether its pages may not be used; they come without text.
 
     Raises:
         CrawlError: the file cannot be opened; by default also for any fault of it.
@@ -92,7 +95,10 @@ def read_pages(
     limits = limits or Limits()
     texts = _universal_newlines(_decoded(_pieces(path, limits, advance or _nobody, on_fault)))
     for number, (record, cut) in enumerate(_records(texts, path, limits, on_fault)):
-        yield _page(record, number, cut=cut)
+        page = _page(record, number, cut=cut)
+        if withdrawn is not None and page.url and withdrawn(page.url):
+            page = page._replace(text="", fault=WITHDRAWN)
+        yield page
 
 
 def page_fault(path: Path, page: Page) -> Fault | None:

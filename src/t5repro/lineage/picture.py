@@ -126,7 +126,8 @@ def _drawn(box: Box, at: tuple[int, int]) -> str:
 STYLE = """
 body{font:15px/1.45 system-ui,sans-serif;max-width:70rem;margin:2rem auto;padding:0 1rem;
 color:#1b1d21;background:#fff}
-h1{font-size:1.4rem}h2{font-size:1.1rem;margin-top:2.2rem;border-top:1px solid #ccd;padding-top:1rem}
+h1{font-size:1.4rem}
+h2{font-size:1.1rem;margin-top:2.2rem;border-top:1px solid #ccd;padding-top:1rem}
 section:target{background:#fffbe6}code,td,.h{font-family:ui-monospace,monospace;font-size:.85rem}
 table{border-collapse:collapse}td,th{text-align:left;padding:.1rem .8rem .1rem 0;
 vertical-align:top;overflow-wrap:anywhere}.h{color:#667}summary{cursor:pointer}

@@ -32,7 +32,9 @@ LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # ten times as fast wher
 class Store(Protocol):
     """Files of one state of a run, by path relative to the checkout."""
 
-    name: str
+    @property
+    def name(self) -> str:
+        """How answers call this state."""
 
     def names(self, folder: str, ending: str) -> Iterator[str]:
         """Yield the files below `folder` whose name ends with `ending`, sorted."""

@@ -1,0 +1,137 @@
+"""A small run written by hand: files, manifests and links as the stages write them."""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from t5repro.files import describe_file, write_json
+from t5repro.lineage.hashes import hash_file
+from t5repro.lineage.store import files_below, folder_md5
+
+
+def write(root: Path, name: str, text: str) -> Path:
+    path = root / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def described(root: Path, name: str) -> dict[str, Any]:
+    return {**describe_file(root / name), "path": name}
+
+
+def manifest(
+    root: Path,
+    path: str,
+    *,
+    rule: str,
+    inputs: Sequence[str] = (),
+    outputs: Sequence[str] = (),
+    settings: Mapping[str, Any] | None = None,
+) -> None:
+    write_json(
+        root / path,
+        {
+            "rule": rule,
+            "settings": settings or {},
+            "inputs": [described(root, name) for name in inputs],
+            "outputs": [described(root, name) for name in outputs],
+            "counters": {"files": len(outputs)},
+        },
+    )
+
+
+RESULT = "results/r"
+SCORES = f"{RESULT}/evaluate_score/a/scores.json"
+WEIGHTS = f"{RESULT}/finetune/a/weights.safetensors"
+
+
+def small_run(root: Path, *, rate: float = 0.1, weights: str = "weights") -> Path:
+    """Write a run: two raw pages and two tasks -> corpus -> weights -> predictions -> scores."""
+    raw = ["data/crawl/0.wet", "data/crawl/1.wet", "data/tasks/one.tsv", "data/tasks/two.tsv"]
+    for name in raw:
+        if not (root / name).exists():
+            write(root, name, f"raw {name}")
+    manifest(
+        root, f"{RESULT}/data/manifest.json", rule="data", outputs=raw,
+        settings={"data": {"folder": "data", "source": ""}},
+    )  # fmt: skip
+    cleaned = []
+    for shard in (0, 1):
+        name = f"{RESULT}/c4_clean/a/{shard}.parquet"
+        write(root, name, "cleaned " + (root / raw[shard]).read_text())
+        manifest(
+            root, f"{RESULT}/c4_clean/a/{shard}.manifest.json", rule="c4_clean",
+            inputs=[raw[shard]], outputs=[name],
+        )  # fmt: skip
+        cleaned.append(name)
+    corpus = f"{RESULT}/c4/a/en-train.parquet"
+    write(root, corpus, "".join((root / name).read_text() for name in cleaned))
+    manifest(root, f"{RESULT}/c4/a/manifest.json", rule="c4", inputs=cleaned, outputs=[corpus])
+    examples = []
+    for task, source in (("one", raw[2]), ("two", raw[3])):
+        name = f"{RESULT}/tasks/{task}/train.jsonl"
+        write(root, name, f"examples of {(root / source).read_text()}")
+        manifest(
+            root, f"{RESULT}/tasks/{task}/manifest.json", rule="tasks",
+            inputs=[source], outputs=[name],
+        )  # fmt: skip
+        examples.append(name)
+    seen = hashlib.sha256((root / corpus).read_bytes()).hexdigest()
+    write(root, WEIGHTS, f"{weights} {rate} {seen}")
+    manifest(
+        root, f"{RESULT}/finetune/a/manifest.json", rule="finetune",
+        inputs=[corpus, *examples], outputs=[WEIGHTS],
+        settings={"finetune": {"rate": rate}, "devices": {"kind": "cpu"}},
+    )  # fmt: skip
+    predictions = []
+    for task in ("one", "two"):
+        name = f"{RESULT}/evaluate_predict/a/{task}.jsonl"
+        write(root, name, f"{task} by {(root / WEIGHTS).read_text()}")
+        predictions.append(name)
+    manifest(
+        root, f"{RESULT}/evaluate_predict/a/manifest.json", rule="evaluate_predict",
+        inputs=[WEIGHTS, *examples], outputs=predictions,
+    )  # fmt: skip
+    lengths = {task: {"metrics": {"accuracy": 50.0}} for task in ("one", "two")}
+    write(root, SCORES, json.dumps({"tasks": lengths, "of": (root / WEIGHTS).read_text()}))
+    manifest(
+        root, f"{RESULT}/evaluate_score/a/manifest.json", rule="evaluate_score",
+        inputs=[*predictions, *examples], outputs=[SCORES],
+    )  # fmt: skip
+    return root
+
+
+def record(root: Path, job: str, **start: Any) -> None:
+    """Write the record of a job as `lineage.record` does: what it ran, on what."""
+    write_json(root / f"records/{job}.json", {"start": start, "end": {"ok": True, "outputs": []}})
+
+
+def lock(run: Path, *, folders: tuple[str, ...] = ("results/r/finetune", "data")) -> None:
+    """Write a `dvc.lock` that tracks some folders, and the objects that DVC's cache holds."""
+    entries = []
+    for folder in folders:
+        listed = {}
+        for path in files_below(run / folder):
+            md5 = hash_file(Path(path)).md5
+            listed[Path(path).relative_to(run / folder).as_posix()] = md5
+            keep(run, md5, Path(path).read_bytes())
+        md5 = folder_md5(listed)
+        names = sorted(listed)
+        text = json.dumps([{"md5": listed[name], "relpath": name} for name in names])
+        keep(run, md5, text.encode())
+        entries.append((folder, md5))
+    outs = "".join(
+        f"\n    - path: {name}\n      hash: md5\n      md5: {md5}" for name, md5 in entries
+    )
+    write(run, "dvc.lock", f"schema: '2.0'\nstages:\n  all:\n    cmd: run\n    outs:{outs}\n")
+    named = "".join(f"\n    - {name}" for name, _ in entries)
+    write(run, "dvc.yaml", f"stages:\n  all:\n    cmd: run\n    outs:{named}\n")
+
+
+def keep(run: Path, md5: str, data: bytes) -> None:
+    path = run / f".dvc/cache/files/md5/{md5[:2]}/{md5[2:]}"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(data)

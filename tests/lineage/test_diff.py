@@ -1,0 +1,177 @@
+"""Where two runs part first, and why."""
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from made_graphs import WEIGHTS, lock, record, small_run, write
+
+from t5repro.cli import main
+from t5repro.lineage.diff import Difference, compare, load_side
+from t5repro.lineage.hashes import hash_file
+
+MACHINE = {"python": "CPython 3.11.7", "processor": "EPYC", "libraries": {"keras": "3.15.1"}}
+CODE = {"src/x.py": "1" * 64}
+
+
+@pytest.fixture
+def pair(run: Path, tmp_path: Path) -> tuple[Path, Path]:
+    other = tmp_path / "other"
+    shutil.copytree(run, other)
+    return run, other
+
+
+def difference(pair: tuple[Path, Path]) -> Difference:
+    a, b = pair
+    return compare(load_side(a, str(a)), load_side(a, str(b)))
+
+
+def records(pair: tuple[Path, Path], **changed: Any) -> None:
+    """Record the training on both sides; `changed` is what the second has otherwise."""
+    for folder, more in zip(pair, ({}, changed), strict=True):
+        record(folder, "r/finetune/a", **{"code": CODE, "machine": MACHINE, **more})
+
+
+def test_equal_runs_agree(pair: tuple[Path, Path]) -> None:
+    found = difference(pair)
+    assert (found.partings, found.followers, found.harmless, found.equal) == ((), (), (), 9)
+
+
+def test_a_changed_setting_is_the_cause_and_later_jobs_only_follow(
+    pair: tuple[Path, Path],
+) -> None:
+    small_run(pair[1], rate=0.2)
+    found = difference(pair)
+    (parting,) = found.partings
+    (cause,) = parting.causes
+    assert (parting.job, parting.outputs) == ("finetune/a", ("finetune/a/weights.safetensors",))
+    assert (cause.kind, cause.what, cause.a, cause.b) == ("setting", "finetune.rate", "0.1", "0.2")
+    assert found.followers == ("evaluate_predict/a", "evaluate_score/a")
+
+
+def test_a_changed_raw_file_is_the_cause_at_the_first_job(pair: tuple[Path, Path]) -> None:
+    write(pair[1], "data/crawl/1.wet", "another page")
+    small_run(pair[1])
+    found = difference(pair)
+    assert found.partings[0].job == "data"
+    assert [(c.kind, c.what) for c in found.partings[0].causes] == [("input", "data/crawl/1.wet")]
+    assert "c4/a" in found.followers
+    assert [item.job for item in found.partings] == ["data", "c4_clean/a/1"]
+
+
+def test_changed_code_is_the_cause(pair: tuple[Path, Path]) -> None:
+    records(pair, code={"src/x.py": "2" * 64})
+    small_run(pair[1], weights="otherwise")
+    (parting,) = difference(pair).partings
+    assert parting.kinds == ["code"]
+    assert parting.causes[0].what == "src/x.py"
+
+
+def test_another_machine_is_the_cause(pair: tuple[Path, Path]) -> None:
+    records(pair, machine={**MACHINE, "libraries": {"keras": "3.15.2"}})
+    small_run(pair[1], weights="otherwise")
+    (parting,) = difference(pair).partings
+    assert [(c.kind, c.what) for c in parting.causes] == [("environment", "libraries.keras")]
+
+
+def test_if_nothing_differs_but_the_output_the_stage_is_not_deterministic(
+    pair: tuple[Path, Path],
+) -> None:
+    records(pair)
+    small_run(pair[1], weights="otherwise")
+    (parting,) = difference(pair).partings
+    assert parting.kinds == ["nondeterminism"]
+
+
+def test_without_records_chance_is_not_blamed(pair: tuple[Path, Path]) -> None:
+    small_run(pair[1], weights="otherwise")
+    (parting,) = difference(pair).partings
+    assert parting.kinds == ["unknown"]
+    assert "code and environment were not recorded on both sides" in parting.causes[0].what
+
+
+def test_a_difference_without_effect_is_said_apart(pair: tuple[Path, Path]) -> None:
+    records(pair, code={"src/x.py": "2" * 64})
+    found = difference(pair)
+    assert found.partings == ()
+    assert [(item.job, item.kinds) for item in found.harmless] == [("finetune/a", ["code"])]
+
+
+def test_a_job_of_one_side_only_is_named(pair: tuple[Path, Path]) -> None:
+    shutil.rmtree(pair[1] / "results/r/evaluate_score")
+    (parting,) = difference(pair).partings
+    assert (parting.job, parting.kinds) == ("evaluate_score/a", ["only on one side"])
+
+
+def commit(run: Path, message: str) -> None:
+    lock(run, folders=("results/r", "data"))
+    for words in (["add", "-A"], ["commit", "-qm", message]):
+        subprocess.run(["git", "-c", "user.name=t", "-c", "user.email=t@t", *words], cwd=run,
+                       check=True)  # fmt: skip
+
+
+@pytest.fixture
+def history(run: Path) -> Path:
+    """A repository with two revisions; artifacts are in DVC's cache only."""
+    subprocess.run(["git", "init", "-q"], cwd=run, check=True)
+    write(run, ".gitignore", "/results/\n/data/\n/.dvc/\n/work/\n")
+    commit(run, "first")
+    small_run(run, rate=0.2)
+    commit(run, "second")
+    return run
+
+
+def test_two_revisions_are_compared_from_the_lock_and_the_cache(
+    history: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(history)
+    shutil.rmtree(history / "results")
+    assert main(["diff", "HEAD~1", "HEAD", "--json"]) == 1
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["first"]["job"] == "finetune/a"
+    assert answer["first"]["kinds"] == ["setting"]
+    assert main(["diff", "HEAD", "HEAD"]) == 0
+    assert main(["diff", "HEAD", "nowhere"]) == 2
+    assert "neither a revision of this repository nor a folder" in capsys.readouterr().err
+
+
+def test_a_revision_is_verified_in_the_cache(
+    history: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(history)
+    assert main(["verify", "--deep", "HEAD~1"]) == 0
+    small_run(history)  # the first revision's files again, to know their objects
+    md5 = hash_file(history / WEIGHTS).md5
+    held = history / f".dvc/cache/files/md5/{md5[:2]}/{md5[2:]}"
+    data = held.read_bytes()
+    held.write_bytes(data[:-1] + b"?")
+    assert main(["verify", "--deep", "HEAD~1", "--json"]) == 1
+    assert json.loads(capsys.readouterr().out.split("\n", 1)[1])["first"]["path"] == WEIGHTS
+    held.unlink()
+    assert main(["verify", "HEAD~1"]) == 1
+    assert "is not in DVC's cache" in capsys.readouterr().out
+    assert main(["verify", "--deep", "HEAD"]) == 0
+
+
+def test_a_trace_can_look_into_a_revision(
+    history: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(history)
+    assert main(["trace", "scores.json#one", "--rev", "HEAD~1"]) == 0
+    assert "finetune.rate=0.1" in capsys.readouterr().out
+
+
+def test_impact_of_all_revisions_lists_each(
+    history: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(history)
+    assert main(["impact", "crawl/1.wet", "--all-revisions", "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert len(answer["revisions"]) == 2
+    assert answer["unread"] == []
+    weights = [item["outputs"]["weights"][0]["sha256"] for item in answer["revisions"]]
+    assert weights[0] != weights[1]
+    assert weights[0] == answer["here"]["outputs"]["weights"][0]["sha256"]

@@ -1,0 +1,151 @@
+"""The graph of jobs and artifacts, and that it is quick."""
+
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from made_graphs import RESULT, SCORES, WEIGHTS, manifest, write
+
+from t5repro.errors import ArtifactError, LineageError
+from t5repro.lineage.graph import load_graph
+from t5repro.lineage.store import Folder
+
+ARTIFACTS = 100_000
+
+
+def test_a_link_is_a_hash_that_leaves_one_job_and_enters_another(run: Path) -> None:
+    graph = load_graph(Folder(run))
+    assert len(graph.jobs) == 9
+    assert graph.broken == []
+    assert [job.name for job in graph.before(graph.jobs["r/finetune/a"])] == [
+        "r/c4/a", "r/tasks/one", "r/tasks/two",
+    ]  # fmt: skip
+    names = [job.name for job in graph.ordered()]
+    assert names[0] == "r/data"
+    assert names[-1] == "r/evaluate_score/a"
+
+
+def test_a_moved_file_is_linked_by_its_content(run: Path) -> None:
+    path = run / f"{RESULT}/c4/a/manifest.json"
+    values = json.loads(path.read_text())
+    values["outputs"][0]["path"] = "results/elsewhere/en-train.parquet"
+    path.write_text(json.dumps(values))
+    graph = load_graph(Folder(run))
+    assert "r/c4/a" in [job.name for job in graph.before(graph.jobs["r/finetune/a"])]
+
+
+def test_an_input_that_no_job_wrote_is_a_broken_link(run: Path) -> None:
+    path = run / f"{RESULT}/tasks/one/manifest.json"
+    values = json.loads(path.read_text())
+    values["outputs"][0]["sha256"] = "0" * 64
+    path.write_text(json.dumps(values))
+    graph = load_graph(Folder(run))
+    assert {name for name, _ in graph.broken} == {
+        "r/finetune/a", "r/evaluate_predict/a", "r/evaluate_score/a",
+    }  # fmt: skip
+
+
+def test_an_artifact_is_found_by_path_end_of_path_and_start_of_hash(run: Path) -> None:
+    graph = load_graph(Folder(run))
+    artifact = graph.find(WEIGHTS)
+    assert graph.find("a/weights.safetensors") == artifact
+    assert graph.find(artifact.sha256[:10]) == artifact
+
+
+@pytest.mark.parametrize(
+    ("wanted", "message"),
+    [
+        ("results/r/finetune/a/weight.safetensors", "nearest: results/r/finetune/a/weights"),
+        ("train.jsonl", "2 files match, among them results/r/tasks/one/train.jsonl"),
+        ("nothing", "no manifest below results/ names such a file"),
+    ],
+)
+def test_a_wrong_name_is_answered_with_the_nearest(run: Path, wanted: str, message: str) -> None:
+    with pytest.raises(LineageError, match=message):
+        load_graph(Folder(run)).find(wanted)
+
+
+def test_a_file_that_is_no_manifest_is_named(run: Path) -> None:
+    write(run, f"{RESULT}/c4/a/manifest.json", "{}")
+    with pytest.raises(ArtifactError, match=r"c4/a/manifest.json is not a manifest \(KeyError"):
+        load_graph(Folder(run))
+
+
+def test_jobs_in_a_circle_are_refused(tmp_path: Path) -> None:
+    write(tmp_path, "results/r/a/x", "x")
+    write(tmp_path, "results/r/b/y", "y")
+    x, y = "results/r/a/x", "results/r/b/y"
+    manifest(tmp_path, "results/r/a/manifest.json", rule="a", inputs=[y], outputs=[x])
+    manifest(tmp_path, "results/r/b/manifest.json", rule="b", inputs=[x], outputs=[y])
+    with pytest.raises(LineageError, match="in a circle: r/a, r/b"):
+        load_graph(Folder(tmp_path)).ordered()
+
+
+def large_run(root: Path, artifacts: int) -> str:
+    """Write a run of so many artifacts: shards of a crawl, cleaned, and one job that reads all."""
+    shards = artifacts // 20
+    raw, cleaned = [], []
+
+    def item(path: str) -> dict[str, object]:
+        text = path.encode()
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_bytes(text)
+        import hashlib
+
+        return {"path": path, "bytes": len(text), "sha256": hashlib.sha256(text).hexdigest()}
+
+    def job(path: str, rule: str, inputs: list, outputs: list) -> None:
+        values = {
+            "rule": rule, "settings": {}, "inputs": inputs, "outputs": outputs, "counters": {},
+        }  # fmt: skip
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text(json.dumps(values))
+
+    for shard in range(shards):
+        mine = [item(f"data/crawl/{shard}/{number}.wet") for number in range(9)]
+        made = [item(f"results/r/c4_clean/a/{shard}/{number}") for number in range(10)]
+        job(f"results/r/c4_clean/a/{shard}/manifest.json", "c4_clean", mine, made)
+        raw += mine
+        cleaned += made
+    job("results/r/data/manifest.json", "data", [], raw)
+    scores = item("results/r/evaluate_score/a/scores.json")
+    job("results/r/evaluate_score/a/manifest.json", "evaluate_score", cleaned, [scores])
+    return "data/crawl/0/0.wet"
+
+
+@pytest.mark.slow
+def test_trace_verify_and_impact_of_100_000_artifacts_take_less_than_ten_seconds(
+    tmp_path: Path,
+) -> None:
+    raw = large_run(tmp_path, ARTIFACTS)
+    assert sum(1 for path in tmp_path.rglob("*") if path.is_file()) >= ARTIFACTS
+    for words in (
+        ["trace", "results/r/evaluate_score/a/scores.json", "--json"],
+        ["verify", "--json"],
+        ["verify", "--json"],
+        ["impact", raw, "--json"],
+    ):
+        begun = time.monotonic()
+        ran = subprocess.run(
+            [sys.executable, "-m", "t5repro.cli", *words],
+            cwd=tmp_path, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        seconds = time.monotonic() - begun
+        assert ran.returncode == 0, ran.stdout[-500:] + ran.stderr[-500:]
+        assert seconds < 10, f"{words[0]} took {seconds:.1f} s"
+
+
+def test_questions_do_not_wait_for_tensorflow_or_dvc(run: Path) -> None:
+    code = (
+        "import sys; from t5repro.cli import main\n"
+        f"for words in (['trace', '{SCORES}'], ['verify'], ['impact', 'data/crawl/0.wet']):\n"
+        "    assert main(words) == 0\n"
+        "assert not {'tensorflow', 'keras', 'dvc', 'snakemake'} & set(sys.modules)"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", code], cwd=run, capture_output=True, text=True, check=False
+    )
+    assert ran.returncode == 0, ran.stderr

@@ -1,0 +1,41 @@
+"""What a raw file touches."""
+
+from pathlib import Path
+
+import pytest
+from made_graphs import RESULT
+
+from t5repro.cli import main
+from t5repro.lineage.graph import load_graph
+from t5repro.lineage.impact import impact
+from t5repro.lineage.store import Folder
+
+
+def test_a_shard_touches_its_own_pages_and_all_that_follows(run: Path) -> None:
+    graph = load_graph(Folder(run))
+    found = impact(graph, [graph.find("data/crawl/1.wet")], state="here")
+    assert [job.name for job in found.jobs] == [
+        "r/c4_clean/a/1", "r/c4/a", "r/finetune/a", "r/evaluate_predict/a", "r/evaluate_score/a",
+    ]  # fmt: skip
+    assert list(found.outputs) == ["cleaned pages", "corpus", "weights", "predictions", "scores"]
+    assert len(found.outputs["predictions"]) == 3
+
+
+def test_a_task_file_does_not_touch_the_corpus(run: Path) -> None:
+    graph = load_graph(Folder(run))
+    found = impact(graph, [graph.find("data/tasks/two.tsv")], state="here")
+    assert "corpus" not in found.outputs
+    assert [item.path for item in found.outputs["examples"]] == [
+        f"{RESULT}/tasks/two/train.jsonl", f"{RESULT}/tasks/two/manifest.json",
+    ]  # fmt: skip
+
+
+def test_an_unknown_source_is_refused_with_what_there_is(
+    run: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(run)
+    assert main(["impact", "crawl/7.wet"]) == 2
+    assert "no raw file of this name; there are 4" in capsys.readouterr().err
+    monkeypatch.chdir(run.parent)
+    assert main(["impact", "crawl/7.wet"]) == 2
+    assert "results/ holds no manifest" in capsys.readouterr().err

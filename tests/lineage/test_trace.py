@@ -1,0 +1,110 @@
+"""The way from a score to the raw files, as a tree, as JSON, as a picture and as a page."""
+
+import json
+import re
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import pytest
+from made_graphs import RESULT, SCORES, record, write
+
+from t5repro.cli import main
+from t5repro.errors import LineageError
+from t5repro.lineage.graph import Graph, load_graph
+from t5repro.lineage.picture import to_html, to_svg
+from t5repro.lineage.store import Folder
+from t5repro.lineage.trace import Trace, to_json, to_text, trace
+
+
+def traced(run: Path, wanted: str) -> tuple[Trace, Graph]:
+    graph = load_graph(Folder(run))
+    return trace(graph, Folder(run), wanted), graph
+
+
+def test_a_score_leads_to_every_raw_file(run: Path) -> None:
+    found, _ = traced(run, SCORES)
+    assert [item.path for item in found.raw] == [
+        "data/crawl/0.wet", "data/crawl/1.wet", "data/tasks/one.tsv", "data/tasks/two.tsv",
+    ]  # fmt: skip
+    assert found.broken == ()
+    assert [job.rule for job in found.jobs][-2:] == ["evaluate_predict", "evaluate_score"]
+
+
+def test_the_score_of_a_task_needs_no_other_tasks_predictions(run: Path) -> None:
+    found, _ = traced(run, f"{SCORES}#one")
+    assert found.value == {"metrics": {"accuracy": 50.0}}
+    names = {item.path for item in found.inputs["r/evaluate_score/a"]}
+    assert names == {f"{RESULT}/evaluate_predict/a/one.jsonl", f"{RESULT}/tasks/one/train.jsonl"}
+    # the mixture saw both
+    assert len(found.inputs["r/finetune/a"]) == 3
+
+
+def test_a_corpus_file_leads_to_its_crawl_only(run: Path) -> None:
+    found, _ = traced(run, f"{RESULT}/c4_clean/a/1.parquet")
+    assert [item.path for item in found.raw] == ["data/crawl/1.wet"]
+
+
+def test_an_unknown_task_is_answered_with_those_there_are(run: Path) -> None:
+    with pytest.raises(LineageError, match=r"#three: no such task; the file scores \['one', 'two'"):
+        traced(run, f"{SCORES}#three")
+    with pytest.raises(LineageError, match="has no scores by task; leave #x out"):
+        traced(run, "finetune/a/manifest.json#x")
+
+
+def test_each_step_says_settings_code_and_machine(run: Path) -> None:
+    record(
+        run, "r/finetune/a", at="2026-01-01T00:00:00+00:00", attempt=1, commit="c" * 40,
+        uncommitted=None, code={"src/x.py": "1" * 64},
+        machine={"python": "CPython 3.11.7", "libraries": {"keras": "3.15.1"}, "system": "Linux"},
+    )  # fmt: skip
+    text = to_text(*traced(run, SCORES))
+    assert 'settings  devices.kind="cpu", finetune.rate=0.1' in text
+    assert "code      1 files of cccccccccccc" in text
+    assert "machine   CPython 3.11.7, keras 3.15.1, Linux" in text
+    assert text.count("code      not recorded") == 8  # nothing is made up for the others
+
+
+def test_a_broken_way_is_said_and_has_an_exit_code(
+    run: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(run)
+    assert main(["trace", SCORES, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["broken"] == []
+    path = run / f"{RESULT}/c4_clean/a/0.manifest.json"
+    values = json.loads(path.read_text())
+    values["outputs"][0]["sha256"] = "0" * 64
+    path.write_text(json.dumps(values))
+    assert main(["trace", SCORES]) == 1
+    assert "0.parquet: read by r/c4/a, and no job or raw file" in capsys.readouterr().out
+    assert main(["trace", "nothing"]) == 2
+
+
+def test_json_has_every_step_with_hashes(run: Path) -> None:
+    values = to_json(traced(run, SCORES)[0])
+    assert values["steps"][0]["job"] == "r/evaluate_score/a"
+    assert len(values["raw"]) == 4
+    assert all(len(item["sha256"]) == 64 for item in values["raw"])
+
+
+def test_the_picture_is_xml_with_a_box_for_each_job(run: Path) -> None:
+    found, graph = traced(run, SCORES)
+    root = ET.fromstring(to_svg(found, graph))  # noqa: S314 our own drawing
+    space = "{http://www.w3.org/2000/svg}"
+    boxes = [item.text for group in root.iter(f"{space}g") for item in group.iter(f"{space}text")]
+    assert {"4 raw files", "c4", "finetune", "evaluate_predict", "evaluate_score"} <= set(boxes)
+    assert boxes.count("c4_clean") == 2
+    assert len(list(root.iter(f"{space}path"))) == 15
+    assert to_svg(found, graph) == to_svg(*traced(run, SCORES))
+
+
+def test_every_link_of_the_page_leads_somewhere_and_nothing_is_fetched(run: Path) -> None:
+    write(run, "data/crawl/<b>.wet", "x")
+    page = to_html(load_graph(Folder(run)), "Lineage <of> r", first="r/evaluate_score/a")
+    anchors = set(re.findall(r'id="([^"]+)"', page))
+    links = re.findall(r'href="#([^"]+)"', page)
+    assert len(anchors) == 9
+    assert len(links) > 20
+    assert set(links) <= anchors
+    assert "Lineage &lt;of&gt; r" in page
+    assert "<script" not in page
+    assert "http" not in page
