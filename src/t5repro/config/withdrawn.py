@@ -109,10 +109,17 @@ def without_withdrawn(settings: Settings, withdrawn: WithdrawnFiles) -> Settings
     tasks = _tasks_of(settings, set(gone))
     tree["tasks"]["names"] = [name for name in tree["tasks"]["names"] if name not in tasks]
     for arm in tree["experiments"]:
-        change = arm["change"]
-        if "tasks.names" in change:
-            change["tasks.names"] = [n for n in change["tasks.names"] if n not in tasks]
+        _drop_tasks(arm["change"], tasks)
     return Settings.model_validate(tree)
+
+
+def _drop_tasks(change: dict[str, Any], gone: set[str]) -> None:
+    """Take tasks out of the mixture that an arm names, however it writes the key."""
+    holder, key = change, "tasks.names"
+    if isinstance(change.get("tasks"), dict):
+        holder, key = change["tasks"], "names"
+    if key in holder:
+        holder[key] = [name for name in holder[key] if name not in gone]
 
 
 def _tasks_of(settings: Settings, gone: set[str]) -> set[str]:

@@ -1,0 +1,96 @@
+"""Withdrawn sources are left out of runs."""
+
+from pathlib import Path
+
+import pytest
+
+from t5repro.config.load import load_run_file, load_settings
+from t5repro.config.task_files import raw_files, task_files
+from t5repro.config.withdrawn import (
+    WithdrawnFiles,
+    WithdrawnPages,
+    in_domain,
+    read_files,
+    read_pages,
+    without_withdrawn,
+)
+from t5repro.errors import SettingsError
+
+ROOT = Path(__file__).parents[2]
+RTE = "tasks/glue/RTE/dev.tsv"
+
+
+@pytest.fixture(autouse=True)
+def _in_checkout(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+
+
+@pytest.mark.parametrize(
+    ("url", "inside"),
+    [
+        ("http://example.org/x", True),
+        ("https://www.example.org:8080/?a=http://other.org", True),
+        ("http://user@Example.ORG./", True),
+        ("example.org/x", True),
+        ("http://notexample.org/", False),
+        ("http://example.org.evil.com/", False),
+        ("http://other.org/example.org", False),
+        ("http://[PORADNIK]/x", False),
+    ],
+)
+def test_a_domain_holds_its_own_hosts_only(url: str, inside: bool) -> None:
+    assert in_domain(url, "example.org") is inside
+
+
+def test_the_committed_lists_can_be_read() -> None:
+    assert read_files() is not None
+    assert read_pages() is not None
+
+
+def test_pages_are_withdrawn_by_url_and_by_domain() -> None:
+    gone = WithdrawnPages(urls={"http://a.org/1": "asked"}, domains={"b.org": "asked"})
+    assert gone
+    assert gone.holds("http://a.org/1")
+    assert not gone.holds("http://a.org/2")
+    assert gone.holds("http://www.b.org/2")
+    assert not WithdrawnPages()
+
+
+def test_a_withdrawn_file_leaves_the_raw_files_and_its_task_the_mixture() -> None:
+    settings = load_run_file(Path("configs/demo.yaml"))
+    assert RTE in raw_files(settings)
+    left = without_withdrawn(settings, WithdrawnFiles(files={RTE: "asked"}))
+    assert raw_files(settings).keys() - raw_files(left).keys() == {RTE}
+    assert set(settings.tasks.names) - set(left.tasks.names) == {"glue_rte"}
+    assert task_files(left, "glue_sst2") == task_files(settings, "glue_sst2")
+
+
+def test_a_withdrawn_shard_leaves_the_tasks_alone_and_nothing_withdrawn_changes_nothing() -> None:
+    settings = load_run_file(Path("configs/demo.yaml"))
+    shard = "crawl/MINI-2019-18-00003.warc.wet.gz"
+    left = without_withdrawn(settings, WithdrawnFiles(files={shard: "asked"}))
+    assert left.tasks == settings.tasks
+    assert shard not in raw_files(left)
+    assert without_withdrawn(settings, WithdrawnFiles()) is settings
+    assert without_withdrawn(settings, WithdrawnFiles(files={"other": "x"})) is settings
+
+
+def test_an_arm_with_its_own_mixture_loses_the_task_too() -> None:
+    values = load_run_file(Path("configs/demo.yaml")).model_dump(mode="json")
+    values["experiments"] = [
+        {"name": "only", "change": {"tasks.names": ["glue_rte", "glue_sst2"]}},
+        {"name": "nested", "change": {"tasks": {"names": ["glue_rte", "glue_cola"]}}},
+    ]
+    left = without_withdrawn(load_settings(values), WithdrawnFiles(files={RTE: "asked"}))
+    from t5repro.config.load import settings_of_experiment
+
+    assert settings_of_experiment(left, "only").tasks.names == ["glue_sst2"]
+    assert settings_of_experiment(left, "nested").tasks.names == ["glue_cola"]
+
+
+@pytest.mark.parametrize("text", ["files: [a]", "urls: {a: b}\nother: 1", "{"])
+def test_a_list_that_is_none_is_refused(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "x.yaml"
+    path.write_text(text)
+    with pytest.raises(SettingsError, match="is not a list of withdrawn sources"):
+        read_files(path)
