@@ -12,8 +12,8 @@ from t5repro.config.withdrawn import (
     in_domain,
     read_files,
     read_pages,
-    without_withdrawn,
 )
+from t5repro.config.withdrawn_files import without_withdrawn
 from t5repro.errors import SettingsError
 
 ROOT = Path(__file__).parents[2]

@@ -14,29 +14,32 @@ CODE      src/t5repro/c4/
 from fnmatch import fnmatch
 
 
+@cache
+def crawl_files(patterns):
+    """Return the crawl's files as the run file lists them, withdrawn ones too."""
+    written = load.load_settings(config, keep_withdrawn=True)
+    return sorted(
+        name
+        for name in inventory.raw_files(written)
+        if any(fnmatch(name, pattern) for pattern in patterns)
+    )
+
+
 def wet_files(wildcards):
     """Return the WET files of one cleaning job."""
     c4 = settings_at(wildcards.node).c4
     if c4.crawl_paths:
         return [raw_path(c4.crawl_paths)]
-    found = sorted(
-        name
-        for name in inventory.raw_files(
-            load.load_settings(config, keep_withdrawn=True)
-        )
-        if any(fnmatch(name, pattern) for pattern in c4.crawl)
-    )
+    found = crawl_files(tuple(c4.crawl))
     if len(found) < c4.clean_shards:
         raise WorkflowError(
             f"c4.clean_shards is {c4.clean_shards}, but c4.crawl {list(c4.crawl)} matches "
             f"{len(found)} files of data.sources; lower it, or list the files"
         )
     # A withdrawn file leaves its place empty: other jobs keep their files and need not run again.
-    return [
-        raw_path(name)
-        for name in found[int(wildcards.shard) :: c4.clean_shards]
-        if name in inventory.raw_files(SETTINGS)
-    ]
+    here = inventory.raw_files(SETTINGS)
+    part = found[int(wildcards.shard) :: c4.clean_shards]
+    return [raw_path(name) for name in part if name in here]
 
 
 def wet_option(wildcards):

@@ -18,6 +18,8 @@ from t5repro.config.own_tasks import OwnTask
 from t5repro.config.schema import Section, Settings
 from t5repro.config.stages import STAGES, UPSTREAM, stage_settings
 from t5repro.config.task_files import check_own_names
+from t5repro.config.withdrawn import read_files
+from t5repro.config.withdrawn_files import without_withdrawn
 from t5repro.errors import SettingsError
 
 RECIPES = Path("configs/c4")
@@ -62,6 +64,7 @@ def load_settings(
     overrides: Mapping[str, Any] | None = None,
     *,
     source: str = "the run file",
+    keep_withdrawn: bool = False,
 ) -> Settings:
     """Return validated settings from the values of a run file and dotted overrides.
 
@@ -69,6 +72,7 @@ def load_settings(
         values: what the run file changes; keys nested or dotted.
         overrides: what the command line changes.
         source: how errors name the origin of the values.
+        keep_withdrawn: leave raw files in that `withdrawn/files.yaml` takes out.
 
     Raises:
         SettingsError: a setting is unknown or impossible; says which, the value, what is
@@ -83,6 +87,8 @@ def load_settings(
     merge(merged, resolve(tree))
     settings = _validate(merged, source)
     check_own_names(settings)
+    if not keep_withdrawn:
+        settings = without_withdrawn(settings, read_files())
     for experiment in settings.experiments:
         settings_of_experiment(settings, experiment.name)
     return settings

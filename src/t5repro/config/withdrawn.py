@@ -15,8 +15,7 @@ from typing import Any
 import yaml
 from pydantic import Field, ValidationError
 
-from t5repro.config.schema import Section, Settings
-from t5repro.config.task_files import TASK_FILES
+from t5repro.config.schema import Section
 from t5repro.errors import SettingsError
 
 FOLDER = Path("withdrawn")
@@ -90,44 +89,4 @@ def _read(path: Path, model: type[Section]) -> Mapping[str, Any]:
             "t5repro withdraw writes it"
         ) from error
     found: Mapping[str, Any] = values
-    return found
-
-
-def without_withdrawn(settings: Settings, withdrawn: WithdrawnFiles) -> Settings:
-    """Return the settings of a run without withdrawn raw files, and without tasks that need one.
-
-    Args:
-        settings: of the run.
-        withdrawn: raw files that may not be used.
-    """
-    gone = withdrawn.files.keys()
-    if not gone or not any(gone & source.files.keys() for source in settings.data.sources):
-        return settings
-    tree = settings.model_dump(mode="json")
-    for source in tree["data"]["sources"]:
-        source["files"] = {name: sha for name, sha in source["files"].items() if name not in gone}
-    tasks = _tasks_of(settings, set(gone))
-    tree["tasks"]["names"] = [name for name in tree["tasks"]["names"] if name not in tasks]
-    for arm in tree["experiments"]:
-        _drop_tasks(arm["change"], tasks)
-    return Settings.model_validate(tree)
-
-
-def _drop_tasks(change: dict[str, Any], gone: set[str]) -> None:
-    """Take tasks out of the mixture that an arm names, however it writes the key."""
-    holder, key = change, "tasks.names"
-    if isinstance(change.get("tasks"), dict):
-        holder, key = change["tasks"], "names"
-    if key in holder:
-        holder[key] = [name for name in holder[key] if name not in gone]
-
-
-def _tasks_of(settings: Settings, gone: set[str]) -> set[str]:
-    """Return the tasks that read a file that is gone."""
-    found = set()
-    for task, splits in TASK_FILES.items():
-        chosen = {**splits, **settings.tasks.files.get(task, {})}
-        names = {f"{settings.tasks.folder}/{name}" for files in chosen.values() for name in files}
-        if names & gone:
-            found.add(task)
     return found

@@ -270,7 +270,8 @@ def _recorded_code(job: Job) -> dict[str, str]:
 
 
 def _locked_code(lock: Lock, job: Job) -> dict[str, str]:
-    for stage in (job.rule, f"{job.rule}_{job.name.rsplit('/', 1)[-1]}"):
+    _, _, node, *_ = (*job.name.split("/"), "", "")
+    for stage in (job.rule, f"{job.rule}-{node}", f"{job.rule}_{node}"):
         if found := lock.dependencies(stage):
             return {name: md5 for name, md5 in found.items() if name.endswith(".py")}
     return {}
