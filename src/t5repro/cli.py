@@ -338,17 +338,23 @@ def _add_training(commands: Any) -> None:
     tasks.add_argument(
         "--files", nargs="+", required=True, metavar="SPLIT=FILE", help="files, split by split"
     )
-    _command(
+    pretrain = _command(
         commands, "pretrain", _pretrain, "pre-train on the corpus",
         tokens="manifest of the ids", folder="folder of weights",
         work="folder of resumable state", manifest="manifest to write",
     )  # fmt: skip
+    _add_monitor(pretrain)
     finetune = _command(
         commands, "finetune", _finetune, "fine-tune on the mixture of tasks",
         weights="manifest of the pre-trained weights", vocabulary="SentencePiece model",
         folder="folder of weights", work="folder of resumable state", manifest="manifest to write",
     )  # fmt: skip
     _add_examples(finetune, "examples", "training examples; the folder names the task")
+    _add_monitor(finetune)
+
+
+def _add_monitor(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--monitor", type=Path, help="folder of speeds and TensorBoard files")
 
 
 def _add_examples(parser: argparse.ArgumentParser, option: str, meaning: str) -> None:
@@ -390,6 +396,7 @@ def _pretrain(arguments: argparse.Namespace) -> None:
         folder=arguments.folder,
         work=arguments.work,
         manifest=arguments.manifest,
+        monitor=arguments.monitor,
     )
 
 
@@ -404,6 +411,7 @@ def _finetune(arguments: argparse.Namespace) -> None:
         folder=arguments.folder,
         work=arguments.work,
         manifest=arguments.manifest,
+        monitor=arguments.monitor,
     )
 
 

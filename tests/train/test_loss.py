@@ -3,7 +3,7 @@ import pytest
 
 keras = pytest.importorskip("keras")
 tf = pytest.importorskip("tensorflow")
-from t5repro.train.loss import PaddedMeanLoss, TargetTokens, token_losses  # noqa: E402
+from t5repro.train.loss import FilledPositions, PaddedMeanLoss, TargetTokens, token_losses  # noqa: E402
 
 pytestmark = pytest.mark.keras
 
@@ -65,8 +65,21 @@ def test_very_large_and_very_unlikely_logits_cost_a_finite_number():
 
 def test_target_tokens_counts_ids_that_are_not_padding_until_it_is_reset(batch):
     counter = TargetTokens()
-    counter.update_state(*batch)
-    counter.update_state(*batch)
+    counter.update_state(batch[0])
+    counter.update_state(batch[0])
     assert int(counter.result()) == 2 * 7
     counter.reset_state()
     assert int(counter.result()) == 0
+
+
+def test_filled_positions_counts_what_belongs_to_a_segment_on_both_sides():
+    counter = FilledPositions()
+    counter.update_state(
+        {
+            "encoder_ids": np.asarray([[5, 0, 7]], np.int32),
+            "encoder_segments": np.asarray([[1, 1, 2]], np.int32),
+            "decoder_ids": np.asarray([[0, 4]], np.int32),
+            "decoder_segments": np.asarray([[1, 0]], np.int32),
+        }
+    )
+    assert int(counter.result()) == 4

@@ -56,10 +56,12 @@ def make_training(
     steps_per_execution: int = 1,
     continue_optimizer: bool = True,
     rule: str = "pretrain",
+    cloud_folder: str = "",
+    monitor: bool = False,
     **plan: Any,
 ) -> Training:
     """Return a training below `folder`, with results in `results` and states in `work`."""
-    devices = DevicesSettings(steps_per_execution=steps_per_execution)
+    devices = DevicesSettings(steps_per_execution=steps_per_execution, cloud_folder=cloud_folder)
     settings = PretrainSettings.model_validate(
         {
             "steps": 10,
@@ -93,6 +95,7 @@ def make_training(
         folder=folder / "results",
         work=folder / "work",
         manifest=folder / "results" / "manifest.json",
+        monitor=folder / "logs" if monitor else None,
     )
 
 

@@ -44,5 +44,6 @@ rule finetune:
         " --vocabulary {input.vocabulary:q}"
         " --folder {params.folder:q}"
         " --work work/{wildcards.run}/finetune/{wildcards.node}"
+        " --monitor logs/{wildcards.run}/finetune/{wildcards.node}"
         " --manifest {output.manifest:q}"
         " --log {log:q}"

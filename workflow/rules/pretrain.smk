@@ -37,5 +37,6 @@ rule pretrain:
         " --tokens {input.tokens:q}"
         " --folder {params.folder:q}"
         " --work work/{wildcards.run}/pretrain/{wildcards.node}"
+        " --monitor logs/{wildcards.run}/pretrain/{wildcards.node}"
         " --manifest {output.manifest:q}"
         " --log {log:q}"

@@ -66,7 +66,12 @@ def baseline_changes() -> dict[str, Any]:
                 *task_sources(TasksSettings().names),
             ],
         },
-        "devices": {"kind": "tpu", "precision": "bfloat16", "steps_per_execution": 100},
+        "devices": {
+            "kind": "tpu",
+            "precision": "bfloat16",
+            "steps_per_execution": 100,
+            "slice": "v5e:4x4",
+        },
         "c4": {
             "crawl": [],
             "crawl_paths": f"crawl/{CRAWL}/wet.paths.gz",

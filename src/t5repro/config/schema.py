@@ -249,9 +249,42 @@ class TrainingSettings(Section):
     targets_length: int = setting(512, "tokens of a row of targets", ge=4)
     dropout_rate: float = setting(0.1, "dropout in every layer", ge=0, lt=1)
     z_loss: float = setting(1e-4, "weight of log(Z)^2 in the training loss", ge=0)
+    loss_normaliser: Literal["padded_size", "target_tokens"] = setting(
+        "padded_size",
+        "what the summed loss of a batch is divided by: all target positions, padding included, "
+        "as the released code does, or the target tokens alone",
+    )
+    micro_batches: int = setting(
+        1,
+        "parts that a batch is computed in, one after another, to save memory; the update is the "
+        "same; parts",
+        ge=1,
+    )
     learning_rate: LearningRate = setting(LearningRate(), "learning rate")
     checkpoint_every_steps: int = setting(5000, "steps between checkpoints", ge=1)
     log_every_steps: int = setting(100, "steps between rows of the history", ge=1)
+    keep_checkpoints: Literal["last", "all"] = setting(
+        "last",
+        "weights that the stage hands on: those of the last step, or also those of every "
+        "checkpoint, in `step-<n>/weights.safetensors`, to choose from later",
+    )
+
+    @property
+    def kept_steps(self) -> tuple[int, ...]:
+        """Steps of this stage whose weights are kept beside the last ones; known before a run."""
+        if self.keep_checkpoints == "last":
+            return ()
+        every = range(self.checkpoint_every_steps, self.steps, self.checkpoint_every_steps)
+        return (*every, self.steps) if self.steps else ()
+
+    @model_validator(mode="after")
+    def _rows_divide(self) -> "TrainingSettings":
+        if self.batch_rows % self.micro_batches:
+            raise ValueError(
+                f"batch_rows {self.batch_rows} is no multiple of micro_batches "
+                f"{self.micro_batches}; the parts of a batch must be of one shape"
+            )
+        return self
 
 
 class PretrainSettings(TrainingSettings):
@@ -391,6 +424,19 @@ class DevicesSettings(Section):
         "float32", "of activations; weights and optimizer are always float32"
     )
     steps_per_execution: int = setting(1, "training steps per call from the host", ge=1)
+    cloud_folder: Annotated[str, StringConstraints(pattern=r"^([a-z][a-z0-9+.-]*://.+)?$")] = (
+        setting(
+            "",
+            "Cloud Storage folder (`gs://...`) that gets a copy of every state of an unfinished "
+            "training and the TensorBoard files; a preempted machine takes its disk along; empty: "
+            "only local",
+        )
+    )
+    slice: Annotated[str, StringConstraints(pattern=r"^([a-z0-9]+:[0-9x]+)?$")] = setting(
+        "",
+        "TPU slice that `t5repro preflight` compiles pre-training for before anything else runs, "
+        "such as `v5e:4x4`; empty: no preflight",
+    )
 
 
 class Experiment(Section):
@@ -437,6 +483,14 @@ class Settings(Section):
                 f"c4.clean.max_page_chars {self.c4.clean.max_page_chars}, so pages that the rules "
                 "allow would be lost; raise it"
             )
+        every = self.devices.steps_per_execution
+        for name, plan in (("pretrain", self.pretrain), ("finetune", self.finetune)):
+            if plan.kept_steps and plan.checkpoint_every_steps % every:
+                raise ValueError(
+                    f"{name}.checkpoint_every_steps {plan.checkpoint_every_steps} is no multiple "
+                    f"of devices.steps_per_execution {every}, so {name}.keep_checkpoints 'all' "
+                    "cannot keep the weights of those steps"
+                )
         for key, given in (
             ("c4.languages", self.c4.languages),
             ("tokens.languages", self.tokens.languages),

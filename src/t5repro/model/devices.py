@@ -42,6 +42,11 @@ class Devices:
     names: tuple[str, ...]
     strategy: Any = None
 
+    @property
+    def replicas(self) -> int:
+        """Devices that share a batch."""
+        return 1 if self.strategy is None else int(self.strategy.num_replicas_in_sync)
+
     def scope(self) -> contextlib.AbstractContextManager[Any]:
         """Return the context in which model and optimizer are created."""
         return contextlib.nullcontext() if self.strategy is None else self.strategy.scope()

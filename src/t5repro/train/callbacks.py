@@ -4,12 +4,10 @@ Keras calls these after each call from the host, which is one step or `steps_per
 """
 
 import math
-import re
 import signal
 import threading
 import time
 from collections.abc import Callable
-from pathlib import Path
 from types import FrameType
 from typing import Any
 
@@ -17,12 +15,11 @@ import keras
 import numpy as np
 
 from t5repro.errors import T5ReproError
-from t5repro.files import TEMPORARY_PREFIX
-from t5repro.model.checkpoints import Arrays, save_state
+from t5repro.model.checkpoints import Arrays
 from t5repro.progress import Progress
+from t5repro.train.monitor import Monitor
+from t5repro.train.states import StateFiles
 
-KEPT_STATES = 2
-STATE_NAME = re.compile(r"^step-(\d{9})\.safetensors$")
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 TERMINATED = 143  # what a shell reports for a process that SIGTERM ended
 
@@ -89,40 +86,6 @@ class History:
         return self.tokens + sum(row[3] for row in self.rows)
 
 
-class StateFiles:
-    """The training states in a work folder; the newest `KEPT_STATES` are kept.
-
-    Args:
-        folder: the work folder.
-        others: arrays of the loop that go into every state, beside the history.
-    """
-
-    def __init__(self, folder: Path, others: Arrays) -> None:
-        self._folder = folder
-        self._others = others
-
-    def newest_first(self) -> list[Path]:
-        """Return the states, the newest first."""
-        if not self._folder.is_dir():
-            return []
-        found = (path for path in self._folder.iterdir() if STATE_NAME.match(path.name))
-        return sorted(found, reverse=True)
-
-    def save(self, step: int, model: Any, history: History) -> None:
-        """Write the state after `step` steps and remove the oldest."""
-        path = self._folder / f"step-{step:09d}.safetensors"
-        save_state(path, model, model.optimizer, {**self._others, **history.as_arrays()})
-        for old in self.newest_first()[KEPT_STATES:]:
-            old.unlink()
-
-    def remove(self) -> None:
-        """Remove all states, half-written ones too, and the folder if nothing else is in it."""
-        for path in [*self.newest_first(), *self._folder.glob(f"{TEMPORARY_PREFIX}*")]:
-            path.unlink()
-        if self._folder.is_dir() and not any(self._folder.iterdir()):
-            self._folder.rmdir()
-
-
 def steps_of(model: Any) -> int:
     """Return how many updates the optimizer has made, those of earlier trainings included."""
     return int(model.optimizer.iterations.numpy())
@@ -137,6 +100,7 @@ class KeepHistory(keras.callbacks.Callback):
         history: where rows go.
         states: where states go.
         progress: what a person sees.
+        monitor: where speeds go.
         step_offset: updates before this training, which count for the learning rate only.
         last_step: steps when training ends.
         log_every_steps: steps between rows of the history.
@@ -151,6 +115,7 @@ class KeepHistory(keras.callbacks.Callback):
         history: History,
         states: StateFiles,
         progress: Progress,
+        monitor: Monitor,
         step_offset: int,
         last_step: int,
         log_every_steps: int,
@@ -162,6 +127,7 @@ class KeepHistory(keras.callbacks.Callback):
         self._history = history
         self._states = states
         self._progress = progress
+        self._monitor = monitor
         self._step_offset = step_offset
         self._last_step = last_step
         self._log_every_steps = log_every_steps
@@ -205,9 +171,11 @@ class KeepHistory(keras.callbacks.Callback):
                 "the inputs of this step"
             )
         self._history.add(loss, self._step - before, tokens)
+        self._monitor.add(self._step - before, int(logs["filled"]))
         self._show(self._step - before, loss, tokens)
         if self._passed(self._log_every_steps, before) or self._step == self._last_step:
             self._history.finish_row(self._step, self._last_rate())
+            self._monitor.write(*self._history.rows[-1][:3])
         # The last step too: results are written after it, and a fault there must not lose it.
         due = self._passed(self._checkpoint_every_steps, before) or self._step == self._last_step
         if due or self._signal:

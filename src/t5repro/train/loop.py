@@ -23,7 +23,7 @@ import numpy as np
 
 from t5repro.config.schema import DevicesSettings, ModelSettings, TrainingSettings, VocabSettings
 from t5repro.config.stages import FinetuneStage, PretrainStage
-from t5repro.errors import ArtifactError
+from t5repro.errors import ArtifactError, SettingsError
 from t5repro.files import describe_file, write_manifest, write_text
 from t5repro.lineage.sources import hashes_of_sources
 from t5repro.progress import Progress
@@ -31,7 +31,9 @@ from t5repro.randomness import single_seed
 from t5repro.train.devices import Devices, prepare
 
 if TYPE_CHECKING:
-    from t5repro.train.callbacks import History, StateFiles
+    from t5repro.train.callbacks import History
+    from t5repro.train.monitor import Monitor
+    from t5repro.train.states import StateFiles
 
 WEIGHTS = "weights.safetensors"
 OPTIMIZER = "optimizer.safetensors"
@@ -60,6 +62,7 @@ class Training:
         folder: where results go.
         work: where states go.
         manifest: where the record goes.
+        monitor: folder of the speeds and the TensorBoard files; absent: none.
     """
 
     rule: str
@@ -78,10 +81,17 @@ class Training:
     folder: Path
     work: Path
     manifest: Path
+    monitor: Path | None = None
 
 
 def pretrain(
-    settings: PretrainStage, *, tokens: Path, folder: Path, work: Path, manifest: Path
+    settings: PretrainStage,
+    *,
+    tokens: Path,
+    folder: Path,
+    work: Path,
+    manifest: Path,
+    monitor: Path | None = None,
 ) -> None:
     """Pre-train on the corpus.
 
@@ -91,6 +101,7 @@ def pretrain(
         folder: where weights, optimizer and history go.
         work: where the state of an unfinished training is.
         manifest: where the record goes.
+        monitor: folder of the speeds and the TensorBoard files; absent: none.
     """
     devices = prepare(settings.devices)
     from t5repro.inputs.pipeline import span_corruption_batches, span_corruption_counters
@@ -124,6 +135,7 @@ def pretrain(
             folder=folder,
             work=work,
             manifest=manifest,
+            monitor=monitor,
         ),
         devices,
     )
@@ -138,6 +150,7 @@ def finetune(
     folder: Path,
     work: Path,
     manifest: Path,
+    monitor: Path | None = None,
 ) -> None:
     """Fine-tune on a mixture of tasks, going on from pre-training.
 
@@ -149,6 +162,7 @@ def finetune(
         folder: where weights, optimizer and history go.
         work: where the state of an unfinished training is.
         manifest: where the record goes.
+        monitor: folder of the speeds and the TensorBoard files; absent: none.
     """
     devices = prepare(settings.devices)
     from t5repro.inputs.examples import load_task_inputs
@@ -185,42 +199,73 @@ def finetune(
             folder=folder,
             work=work,
             manifest=manifest,
+            monitor=monitor,
         ),
         devices,
     )
 
 
 def run(training: Training, devices: Devices) -> None:
-    """Train to the end, or from where an earlier try stopped, and write the results."""
-    from t5repro.train.callbacks import History, StateFiles, steps_of
+    """Train to the end, or from where an earlier try stopped, and write the results.
 
+    Raises:
+        SettingsError: the rows of a batch cannot be split evenly.
+    """
+    from t5repro.train.callbacks import History, steps_of
+    from t5repro.train.states import CloudCopy, StateFiles, cloud_address
+
+    check_rows(training.plan, devices)
     with devices.scope():
         model = make_model(training)
     offset = steps_of(model)
     mark = fingerprint(training)
-    states = StateFiles(training.work, {"fingerprint": mark, "offset": np.asarray(offset)})
+    cloud = training.devices.cloud_folder
+    states = StateFiles(
+        training.work,
+        {"fingerprint": mark, "offset": np.asarray(offset)},
+        kept_steps=training.plan.kept_steps,
+        cloud=CloudCopy(cloud_address(cloud, training.work)) if cloud else None,
+    )
+    states.fetch()
     history = resume(training, model, states, mark) or History()
     done = steps_of(model) - offset
     if done < training.plan.steps:
         separate_noise(model)
         fit(training, model, states, history, offset=offset, done=done)
-    write_results(training, model, history)
+    write_results(training, model, history, states)
     states.remove()
+
+
+def check_rows(plan: TrainingSettings, devices: Devices) -> None:
+    """Refuse a batch that replicas and micro-batches cannot share evenly.
+
+    Raises:
+        SettingsError: they cannot; it says what would do.
+    """
+    parts = devices.replicas * plan.micro_batches
+    if plan.batch_rows % parts:
+        raise SettingsError(
+            f"batch_rows {plan.batch_rows} is no multiple of {parts}: {devices.replicas} devices "
+            f"times micro_batches {plan.micro_batches}; static shapes need parts of one size"
+        )
 
 
 def make_model(training: Training) -> Any:
     """Return the compiled model with the weights and the optimizer that training starts from."""
     from t5repro.model.checkpoints import load_optimizer, load_weights
-    from t5repro.model.transformer import T5
-    from t5repro.train.loss import PaddedMeanLoss, TargetTokens
+    from t5repro.train.loss import PaddedMeanLoss
     from t5repro.train.optimizer import Adafactor, schedule
+    from t5repro.train.step import TrainedT5
 
-    model = T5(
+    model = TrainedT5(
         training.model,
         embedding_rows=training.vocab.embedding_rows,
         dropout_rate=training.plan.dropout_rate,
         seed=training.seed,
         dtype=training.devices.precision,
+        z_loss=training.plan.z_loss,
+        normaliser=training.plan.loss_normaliser,
+        micro_batches=training.plan.micro_batches,
     )
     optimizer = Adafactor(schedule(training.plan.learning_rate))
     optimizer.build(model.trainable_variables)
@@ -231,7 +276,6 @@ def make_model(training: Training) -> Any:
     model.compile(
         optimizer=optimizer,
         loss=PaddedMeanLoss(training.plan.z_loss),
-        metrics=[TargetTokens()],
         jit_compile=False,
         steps_per_execution=training.devices.steps_per_execution,
     )
@@ -252,12 +296,14 @@ def fit(
     from t5repro.train.optimizer import schedule
 
     plan = training.plan
+    monitor = make_monitor(training, done=done)
     started = time.monotonic()
     with Progress(training.rule, total=plan.steps, unit="steps", done=done) as progress:
         keeper = KeepHistory(
             history=history,
             states=states,
             progress=progress,
+            monitor=monitor,
             step_offset=offset,
             last_step=plan.steps,
             log_every_steps=plan.log_every_steps,
@@ -276,6 +322,7 @@ def fit(
             )
         finally:
             keeper.stop_listening()
+            monitor.close()
         keeper.obey()
     seconds = time.monotonic() - started
     positions = left * plan.batch_rows * (plan.inputs_length + plan.targets_length)
@@ -283,6 +330,22 @@ def fit(
         training,
         f"{left} steps in {seconds:.1f} s with compilation: {left / seconds:.2f} steps/s, "
         f"{left * plan.batch_rows / seconds:.1f} rows/s, {positions / seconds:.0f} positions/s",
+    )
+
+
+def make_monitor(training: Training, *, done: int) -> "Monitor":
+    """Return what writes down how fast the training runs."""
+    from t5repro.train.flops import step_flops
+    from t5repro.train.monitor import Monitor
+    from t5repro.train.states import cloud_address
+
+    plan, folder, cloud = training.plan, training.monitor, training.devices.cloud_folder
+    return Monitor(
+        folder,
+        events=cloud_address(cloud, folder) if cloud and folder else str(folder),
+        positions=plan.batch_rows * (plan.inputs_length + plan.targets_length),
+        flops=step_flops(training.model, plan, embedding_rows=training.vocab.embedding_rows),
+        done=done,
     )
 
 
@@ -343,8 +406,8 @@ def fingerprint(training: Training) -> np.ndarray:
     return np.frombuffer(hashlib.sha256(text.encode()).digest(), np.uint8)
 
 
-def write_results(training: Training, model: Any, history: "History") -> None:
-    """Write weights, optimizer, history and the record."""
+def write_results(training: Training, model: Any, history: "History", states: "StateFiles") -> None:
+    """Write weights, those of kept checkpoints too, optimizer, history and the record."""
     from t5repro.model.checkpoints import save_optimizer, save_weights
     from t5repro.train.callbacks import steps_of
 
@@ -353,6 +416,7 @@ def write_results(training: Training, model: Any, history: "History") -> None:
     save_weights(outputs[0], model)
     save_optimizer(outputs[1], model.optimizer)
     write_text(outputs[2], history.as_csv())
+    outputs += states.hand_on(training.folder)
     positions = plan.steps * plan.batch_rows * plan.targets_length
     counters = {
         "steps": plan.steps,

@@ -1,0 +1,122 @@
+"""How fast a training runs: a table and TensorBoard files, for people who watch it.
+
+Both tell times, so they are no outputs of the graph: they lie in ``logs/<run>/<stage>/<node>/``
+beside the log, the TensorBoard files in Cloud Storage where the run file names a folder there.
+"""
+
+import csv
+import time
+from pathlib import Path
+from typing import Any
+
+import tensorflow as tf
+
+from t5repro.errors import storage_error
+
+TABLE = "speed.csv"
+COLUMNS = (
+    "step",
+    "loss",
+    "learning_rate",
+    "steps_per_second",
+    "tokens_per_second",
+    "padding_share",
+    "model_flops",
+    "model_flops_per_second",
+)
+
+
+class Monitor:
+    """Rows of speeds, one for each row of the history.
+
+    Args:
+        folder: where the table goes; absent: nothing is written.
+        events: folder of the TensorBoard files, a path or an address of Cloud Storage.
+        positions: positions of inputs and targets of one step, padding included.
+        flops: operations of one step.
+        done: steps of earlier tries; later rows of the table are of a try that was cut off.
+    """
+
+    def __init__(
+        self, folder: Path | None, *, events: str, positions: int, flops: int, done: int
+    ) -> None:
+        self._table = None if folder is None else folder / TABLE
+        self._positions = positions
+        self._flops = flops
+        self._writer: Any = None
+        self._begin_row()
+        self._timed = False
+        if self._table is not None:
+            _keep_rows(self._table, done)
+            self._writer = tf.summary.create_file_writer(events)
+
+    def _begin_row(self) -> None:
+        self._steps = self._filled = 0
+        self._timed_steps = self._timed_filled = 0
+        self._started = time.monotonic()
+
+    def add(self, steps: int, filled: int) -> None:
+        """Count steps and their positions that are not padding."""
+        self._steps += steps
+        self._filled += filled
+        if self._timed:
+            self._timed_steps += steps
+            self._timed_filled += filled
+        else:
+            # The first call compiles: speeds count from its end.
+            self._timed, self._started = True, time.monotonic()
+
+    def write(self, step: int, loss: float, learning_rate: float) -> None:
+        """Write the row of the steps since the one before."""
+        if self._table is None:
+            return
+        speeds: dict[str, float] = {}
+        if self._timed_steps:
+            seconds = max(time.monotonic() - self._started, 1e-9)
+            speeds = {
+                "steps_per_second": self._timed_steps / seconds,
+                "tokens_per_second": self._timed_filled / seconds,
+                "model_flops_per_second": self._timed_steps * self._flops / seconds,
+            }
+        row: dict[str, float] = {
+            "step": step,
+            "loss": loss,
+            "learning_rate": learning_rate,
+            "padding_share": 1 - self._filled / (self._steps * self._positions),
+            "model_flops": step * self._flops,
+            **speeds,
+        }
+        try:
+            with self._table.open("a", newline="", encoding="utf-8") as handle:
+                csv.DictWriter(handle, COLUMNS).writerow(row)
+        except OSError as error:
+            raise storage_error(self._table, error) from error
+        with self._writer.as_default():
+            for name in COLUMNS[1:]:
+                if name in row:
+                    tf.summary.scalar(name, row[name], step=step)
+            self._writer.flush()
+        self._begin_row()
+
+    def close(self) -> None:
+        """Close the TensorBoard file."""
+        if self._writer is not None:
+            self._writer.close()
+
+
+def _keep_rows(table: Path, done: int) -> None:
+    """Begin the table, or go on with its rows up to step `done`."""
+    rows: list[dict[str, Any]] = []
+    if done and table.is_file():
+        with table.open(newline="", encoding="utf-8") as handle:
+            read = csv.DictReader(handle)
+            if tuple(read.fieldnames or ()) == COLUMNS:
+                rows = [row for row in read if (row["step"] or "").isdigit()]
+    try:
+        table.parent.mkdir(parents=True, exist_ok=True)
+        with table.open("w", newline="", encoding="utf-8") as handle:
+            writer = csv.DictWriter(handle, COLUMNS, extrasaction="ignore")
+            writer.writeheader()
+            writer.writerows(row for row in rows if int(row["step"]) <= done)
+    except OSError as error:
+        raise storage_error(table, error) from error

@@ -1,0 +1,30 @@
+import pytest
+
+from t5repro.config.schema import ModelSettings, TrainingSettings
+from t5repro.model.sizes import SIZES
+from t5repro.train.flops import step_flops
+
+
+def test_a_step_of_t5_small_takes_850_billion_operations_at_8_rows_of_512_and_114():
+    plan = TrainingSettings(batch_rows=8, inputs_length=512, targets_length=114)
+    flops = step_flops(SIZES["small"], plan, embedding_rows=32_128)
+    assert flops == pytest.approx(850e9, rel=0.001)
+
+
+def test_a_network_of_ones_is_counted_by_hand():
+    model = ModelSettings(
+        d_model=1, d_ff=1, d_kv=1, num_heads=1, num_encoder_layers=1, num_decoder_layers=1
+    )
+    plan = TrainingSettings(batch_rows=1, inputs_length=4, targets_length=5)
+    encoder = 4 * (4 + 2) + 2 * 4 * 4  # four projections and two matrices; scores and reading
+    decoder = 5 * (6 + 2) + 2 * 5 * 5 + 2 * 5 * 4 + 4 * 2
+    assert step_flops(model, plan, embedding_rows=7) == 3 * 2 * (encoder + decoder + 5 * 7)
+
+
+def test_a_gate_is_a_third_matrix():
+    plan = TrainingSettings(batch_rows=2, inputs_length=4, targets_length=4)
+    relu, gated = (
+        step_flops(ModelSettings(feed_forward=kind), plan, embedding_rows=128)
+        for kind in ("relu", "gated_gelu")
+    )
+    assert gated - relu == 3 * 2 * 2 * (12 * 4 + 12 * 4) * 768 * 3072

@@ -1,0 +1,98 @@
+import json
+
+import numpy as np
+import pytest
+
+keras = pytest.importorskip("keras")
+tf = pytest.importorskip("tensorflow")
+from t5repro.errors import SettingsError  # noqa: E402
+from t5repro.model.devices import Devices  # noqa: E402
+from t5repro.train import loop  # noqa: E402
+from t5repro.train.loss import PaddedMeanLoss  # noqa: E402
+
+pytestmark = pytest.mark.keras
+
+
+@pytest.fixture
+def gradients(tiny, tmp_path):
+    """Return the loss and the gradients of rows of a made-up batch, by name of the weight."""
+
+    def of(rows=slice(None), **plan):
+        model = loop.make_model(tiny.make_training(tmp_path, dropout_rate=0.0, **plan))
+        features, targets = tiny.batch(3)
+        features = {name: tf.constant(array[rows]) for name, array in features.items()}
+        loss, found = model.loss_and_gradients(features, tf.constant(targets[rows]))
+        names = [item.path for item in model.trainable_variables]
+        return float(loss), dict(zip(names, map(np.asarray, found), strict=True))
+
+    return of
+
+
+def assert_equal(found, expected, tolerance=1e-5):
+    assert found[0] == pytest.approx(expected[0], rel=tolerance)
+    for name, array in expected[1].items():
+        scale = np.abs(array).max()
+        np.testing.assert_allclose(found[1][name], array, rtol=0, atol=tolerance * scale)
+
+
+@pytest.mark.parametrize("normaliser", ["padded_size", "target_tokens"])
+@pytest.mark.parametrize("parts", [2, 4, 8])
+def test_micro_batches_have_the_gradient_of_the_whole_batch(gradients, normaliser, parts):
+    whole = gradients(loss_normaliser=normaliser)
+    assert_equal(gradients(loss_normaliser=normaliser, micro_batches=parts), whole)
+
+
+def test_two_batches_of_half_the_size_have_the_gradient_of_the_whole_batch(gradients):
+    halves = [gradients(slice(0, 4)), gradients(slice(4, 8))]
+    mean = {name: (array + halves[1][1][name]) / 2 for name, array in halves[0][1].items()}
+    assert_equal(((halves[0][0] + halves[1][0]) / 2, mean), gradients())
+
+
+def test_the_gradient_is_that_of_the_loss_that_keras_trains_with(tiny, tmp_path, gradients):
+    model = loop.make_model(tiny.make_training(tmp_path, dropout_rate=0.0))
+    features, targets = tiny.batch(3)
+    with tf.GradientTape() as tape:
+        loss = PaddedMeanLoss(1e-4)(targets, model(features, training=True))
+    found = tape.gradient(loss, [item.value for item in model.trainable_variables])
+    names = [item.path for item in model.trainable_variables]
+    expected = dict(zip(names, map(np.asarray, map(tf.convert_to_tensor, found)), strict=True))
+    assert_equal(gradients(), (float(loss), expected))
+
+
+def test_target_tokens_divide_by_the_tokens_and_padded_size_by_the_positions(tiny, gradients):
+    targets = tiny.batch(3)[1]
+    tokens, positions = (targets > 0).sum(), targets.size
+    by_tokens, by_positions = (
+        gradients(loss_normaliser=name) for name in ("target_tokens", "padded_size")
+    )
+    assert tokens < positions
+    assert by_tokens[0] * tokens == pytest.approx(by_positions[0] * positions, rel=1e-5)
+
+
+def test_a_training_in_parts_follows_one_in_a_piece(tiny, tmp_path):
+    curves = []
+    for name, plan in (("whole", {}), ("parts", {"micro_batches": 4})):
+        training = tiny.make_training(tmp_path / name, dropout_rate=0.0, log_every_steps=1, **plan)
+        loop.run(training, tiny.on_this_process())
+        rows = (training.folder / "history.csv").read_text().splitlines()[1:]
+        curves.append([[float(value) for value in row.split(",")] for row in rows])
+    np.testing.assert_allclose(curves[1], curves[0], rtol=1e-4)
+
+
+def test_a_training_in_parts_repeats_itself_with_dropout(tiny, tmp_path):
+    hashes = []
+    for name in ("one", "two"):
+        training = tiny.make_training(tmp_path / name, dropout_rate=0.2, micro_batches=2)
+        loop.run(training, tiny.on_this_process())
+        record = json.loads(training.manifest.read_text())
+        hashes.append([item["sha256"] for item in record["outputs"]])
+    assert hashes[0] == hashes[1]
+
+
+def test_rows_that_devices_and_parts_cannot_share_are_refused(tiny, tmp_path):
+    class Strategy:
+        num_replicas_in_sync = 3
+
+    training = tiny.make_training(tmp_path, micro_batches=2)
+    with pytest.raises(SettingsError, match="batch_rows 8 is no multiple of 6: 3 devices times"):
+        loop.run(training, Devices("mirrored", ("CPU:0",) * 3, Strategy()))
