@@ -1,4 +1,4 @@
-# make demo | test | test-all | parity | check | generate | lock | compare
+# make demo | test | test-all | parity | preflight | check | generate | lock | compare
 # Needs Linux, Python 3.11 or 3.12 and nothing else; everything is installed into .venv.
 PYTHON ?= python3
 BIN := .venv/bin
@@ -6,7 +6,7 @@ CORES ?= all
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 export PYTHONHASHSEED ?= 0
 
-.PHONY: demo setup parity test test-all check format generate lock compare clean
+.PHONY: demo setup parity preflight test test-all check format generate lock compare clean
 
 demo: setup ## the whole chain on the bundled mini crawl
 	snakemake --profile local --cores $(CORES)
@@ -32,6 +32,13 @@ parity: .venv/parity ## the peers that tests and benchmarks compare with; pytest
 
 .venv/parity: .venv/installed
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable ".[parity]" --no-build-isolation
+	touch $@
+
+preflight: .venv-preflight/installed ## the TPU compiler, in an environment of its own
+
+.venv-preflight/installed: requirements/preflight.txt
+	$(PYTHON) -m venv .venv-preflight
+	.venv-preflight/bin/pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r requirements/preflight.txt
 	touch $@
 
 check: setup ## style, types, rule files, generated files

@@ -14,3 +14,6 @@ echo "tensorflow; python_version < '3'" > requirements/.override.txt
 compile --extra tpu --extra dev -c requirements/cpu-gpu.txt --override requirements/.override.txt \
     pyproject.toml -o requirements/tpu.txt
 rm requirements/.override.txt
+# The TPU compiler is no part of the run's environment: `make preflight` gives it one of its own.
+sed -n 's/^preflight = \[\(.*\)\]$/\1/p' pyproject.toml | tr -d '", ' | sed 's/jaxlib/\njaxlib/; s/libtpu/\nlibtpu/' |
+    compile -c requirements/cpu-gpu.txt - -o requirements/preflight.txt

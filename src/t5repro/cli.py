@@ -351,6 +351,13 @@ def _add_training(commands: Any) -> None:
     )  # fmt: skip
     _add_examples(finetune, "examples", "training examples; the folder names the task")
     _add_monitor(finetune)
+    preflight = _command(
+        commands, "preflight", _preflight, "compile a training step for a TPU slice, without a TPU"
+    )
+    preflight.add_argument("--stage", choices=["pretrain", "finetune"], default="pretrain")
+    preflight.add_argument("--slice", default="", help="such as v5e:4x4; else devices.slice")
+    preflight.add_argument("--python", help="interpreter with the packages of the extra preflight")
+    preflight.add_argument("--report", type=Path, help="JSON file to write if the step fits")
 
 
 def _add_monitor(parser: argparse.ArgumentParser) -> None:
@@ -412,6 +419,17 @@ def _finetune(arguments: argparse.Namespace) -> None:
         work=arguments.work,
         manifest=arguments.manifest,
         monitor=arguments.monitor,
+    )
+
+
+def _preflight(arguments: argparse.Namespace) -> None:
+    from t5repro.train.preflight import default_python, preflight
+
+    preflight(
+        _settings(arguments, arguments.stage),
+        slice_name=arguments.slice,
+        python=arguments.python or default_python(),
+        report=arguments.report,
     )
 
 

@@ -136,6 +136,8 @@ def test_a_cloud_that_cannot_be_reached_is_named(tmp_path):
     copy = CloudCopy(f"file://{tmp_path}/file/below")
     with pytest.raises(StorageError, match="cannot be read or written .* check devices.cloud_fold"):
         copy.push(tmp_path / "file")
+    with pytest.raises(StorageError, match="file/below cannot be read or written"):
+        copy.names()
     with pytest.raises(StorageError, match="nowhere://x cannot be read or written"):
         CloudCopy("nowhere://x").names()
 
@@ -143,7 +145,7 @@ def test_a_cloud_that_cannot_be_reached_is_named(tmp_path):
 def test_a_folder_has_its_own_place_in_the_cloud():
     work = loop.Path("work/demo/pretrain/baseline")
     assert cloud_address("gs://bucket/t5/", work) == "gs://bucket/t5/work/demo/pretrain/baseline"
-    assert cloud_address("gs://bucket", loop.Path("/tmp/w")) == "gs://bucket/tmp/w"
+    assert cloud_address("gs://bucket", loop.Path("/disk/w")) == "gs://bucket/disk/w"
 
 
 def test_an_address_has_a_scheme():

@@ -2,6 +2,7 @@
 Pre-train T5 on span corruption.
 
 READS     results/{run}/tokens/{node}/manifest.json         and the id files it lists
+          logs/{run}/preflight/{node}.json                  that it fits, where devices.slice is set
 WRITES    results/{run}/pretrain/{node}/weights.safetensors
           results/{run}/pretrain/{node}/optimizer.safetensors   slots and step, for fine-tuning
           results/{run}/pretrain/{node}/history.csv         loss and learning rate
@@ -17,6 +18,7 @@ rule pretrain:
     """
     input:
         tokens=of("tokens", "manifest.json"),
+        preflight=ancient(preflight_of),
         code=source_files("train.loop"),
     output:
         weights="results/{run}/pretrain/{node}/weights.safetensors",

@@ -253,31 +253,51 @@ def check_rows(plan: TrainingSettings, devices: Devices) -> None:
 def make_model(training: Training) -> Any:
     """Return the compiled model with the weights and the optimizer that training starts from."""
     from t5repro.model.checkpoints import load_optimizer, load_weights
+
+    model = compiled_model(
+        training.model,
+        training.plan,
+        vocab=training.vocab,
+        devices=training.devices,
+        seed=training.seed,
+    )
+    if training.start is not None:
+        load_weights(training.start / WEIGHTS, model)
+        if training.continue_optimizer:
+            load_optimizer(training.start / OPTIMIZER, model.optimizer)
+    return model
+
+
+def compiled_model(
+    shape: ModelSettings,
+    plan: TrainingSettings,
+    *,
+    vocab: VocabSettings,
+    devices: DevicesSettings,
+    seed: int,
+) -> Any:
+    """Return a fresh network with its training step and optimizer."""
     from t5repro.train.loss import PaddedMeanLoss
     from t5repro.train.optimizer import Adafactor, schedule
     from t5repro.train.step import TrainedT5
 
     model = TrainedT5(
-        training.model,
-        embedding_rows=training.vocab.embedding_rows,
-        dropout_rate=training.plan.dropout_rate,
-        seed=training.seed,
-        dtype=training.devices.precision,
-        z_loss=training.plan.z_loss,
-        normaliser=training.plan.loss_normaliser,
-        micro_batches=training.plan.micro_batches,
+        shape,
+        embedding_rows=vocab.embedding_rows,
+        dropout_rate=plan.dropout_rate,
+        seed=seed,
+        dtype=devices.precision,
+        z_loss=plan.z_loss,
+        normaliser=plan.loss_normaliser,
+        micro_batches=plan.micro_batches,
     )
-    optimizer = Adafactor(schedule(training.plan.learning_rate))
+    optimizer = Adafactor(schedule(plan.learning_rate))
     optimizer.build(model.trainable_variables)
-    if training.start is not None:
-        load_weights(training.start / WEIGHTS, model)
-        if training.continue_optimizer:
-            load_optimizer(training.start / OPTIMIZER, optimizer)
     model.compile(
         optimizer=optimizer,
-        loss=PaddedMeanLoss(training.plan.z_loss),
+        loss=PaddedMeanLoss(plan.z_loss),
         jit_compile=False,
-        steps_per_execution=training.devices.steps_per_execution,
+        steps_per_execution=devices.steps_per_execution,
     )
     return model
 

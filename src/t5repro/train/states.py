@@ -41,16 +41,15 @@ class CloudCopy:
         self._address = address
 
     def names(self) -> list[str]:
-        """Return the files in the folder."""
+        """Return the files in the folder, which is made if it is not there."""
         with self._reaching():
-            if not tf.io.gfile.isdir(self._address):
-                return []
+            # Listing hides why a folder cannot be read; making it does not.
+            tf.io.gfile.makedirs(self._address)
             return [name.rstrip("/") for name in tf.io.gfile.listdir(self._address)]
 
     def push(self, path: Path) -> None:
         """Copy a local file there; an object of Cloud Storage is whole or absent."""
         with self._reaching():
-            tf.io.gfile.makedirs(self._address)
             tf.io.gfile.copy(str(path), self._place(path.name), overwrite=True)
 
     def fetch(self, path: Path) -> None:

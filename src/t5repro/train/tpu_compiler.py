@@ -1,0 +1,129 @@
+"""The half of a preflight that knows the TPU compiler; a program of its own.
+
+    python tpu_compiler.py describe v5e:4x4
+    python tpu_compiler.py compile v5e:4x4 STEP
+
+It prints one JSON object. It runs in an interpreter with the packages of the extra `preflight` and
+imports nothing of t5repro, so that TensorFlow and JAX never meet in one process: on a TPU host both
+would load libtpu. STEP is MLIR bytecode of StableHLO, as TensorFlow writes it.
+
+What it calls of jaxlib is private and moves between releases: the versions are pinned.
+"""
+
+import json
+import os
+import sys
+import time
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+PINNED = {"jax": "0.10.2", "jaxlib": "0.10.2", "libtpu": "0.0.42.1"}
+ENVIRONMENT = {
+    "TPU_SKIP_MDS_QUERY": "1",  # no question to a metadata server that is not here
+    "TPU_WORKER_HOSTNAMES": "localhost",
+    "JAX_PLATFORMS": "cpu",
+    "TF_CPP_MIN_LOG_LEVEL": "3",
+}
+
+
+def check_versions() -> dict[str, str] | None:
+    """Return what is wrong with the installed packages, if anything is."""
+    found = {}
+    for name in PINNED:
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            return {"fault": "missing", "text": f"{name} is not installed"}
+    if found != PINNED:
+        listed = ", ".join(f"{name} {version}" for name, version in found.items())
+        return {"fault": "versions", "text": f"found {listed}"}
+    return None
+
+
+def topology(name: str) -> Any:
+    """Return the description of a slice."""
+    from jax.experimental import topologies
+
+    return topologies.get_topology_desc(platform="tpu", topology_name=name)
+
+
+def describe(name: str) -> dict[str, Any]:
+    """Return how many cores a slice has and what they are."""
+    from jaxlib import _jax
+
+    try:
+        devices = topology(name).devices
+    except _jax.JaxRuntimeError as error:
+        return {"fault": "slice", "text": _first_line(error)}
+    return {"cores": len(devices), "kind": devices[0].device_kind}
+
+
+def compile_step(name: str, step: Path) -> dict[str, Any]:
+    """Return what the compiler says of a step on one core of the slice."""
+    from jax._src.interpreters import mlir
+    from jax._src.lib import xla_client
+    from jaxlib import _jax
+    from jaxlib.mlir import ir
+
+    device = topology(name).devices[0]
+    context = mlir.make_ir_context()
+    with context:
+        context.allow_unregistered_dialects = True
+        module = ir.Module.parse(step.read_bytes())
+        _remove_copies(module, ir)
+        started = time.monotonic()
+        try:
+            compiled = device.client.compile(
+                module, _jax.DeviceList((device,)), xla_client.CompileOptions()
+            )
+        except _jax.JaxRuntimeError as error:
+            if "RESOURCE_EXHAUSTED" not in str(error):
+                raise
+            return {"fault": "memory", "text": _first_line(error)}
+    memory = compiled.get_compiled_memory_stats()
+    costs = compiled.cost_analysis()
+    costs = costs[0] if isinstance(costs, list) else costs
+    return {
+        "argument_bytes": memory.argument_size_in_bytes,
+        "output_bytes": memory.output_size_in_bytes - memory.alias_size_in_bytes,
+        "temporary_bytes": memory.temp_size_in_bytes,
+        "code_bytes": memory.generated_code_size_in_bytes,
+        "flops": costs.get("flops"),
+        "bytes_accessed": costs.get("bytes accessed"),
+        "seconds": time.monotonic() - started,
+    }
+
+
+def _remove_copies(module: Any, ir: Any) -> None:
+    """Remove ``mhlo.copy``, an identity that jaxlib's compiler does not know."""
+    copies = []
+
+    def note(operation: Any) -> Any:
+        if operation.name == "mhlo.copy":
+            copies.append(operation)
+        return ir.WalkResult.ADVANCE
+
+    module.operation.walk(note)
+    for operation in copies:
+        operation.results[0].replace_all_uses_with(operation.operands[0])
+        operation.operation.erase()
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().splitlines()[0]
+
+
+def main(arguments: list[str]) -> dict[str, Any]:
+    """Do what the command line asks; return what to print."""
+    os.environ.update(ENVIRONMENT)
+    wrong = check_versions()
+    if wrong is not None:
+        return wrong
+    if arguments[0] == "describe":
+        return describe(arguments[1])
+    return compile_step(arguments[1], Path(arguments[2]))
+
+
+if __name__ == "__main__":
+    print(json.dumps(main(sys.argv[1:])))
