@@ -17,6 +17,7 @@ from typing import Any
 from t5repro import __version__
 from t5repro.cli_audit import add_audit
 from t5repro.cli_lineage import add_lineage
+from t5repro.cli_preflight import add_preflight
 from t5repro.cli_tasks import add_task_commands
 from t5repro.errors import SettingsError, T5ReproError
 from t5repro.progress import announce, log_to
@@ -95,6 +96,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_c4(commands)
     _add_vocab(commands)
     _add_training(commands)
+    add_preflight(commands)
     _add_evaluation(commands)
     add_audit(commands)
     _add_people(commands)
@@ -351,13 +353,6 @@ def _add_training(commands: Any) -> None:
     )  # fmt: skip
     _add_examples(finetune, "examples", "training examples; the folder names the task")
     _add_monitor(finetune)
-    preflight = _command(
-        commands, "preflight", _preflight, "compile a training step for a TPU slice, without a TPU"
-    )
-    preflight.add_argument("--stage", choices=["pretrain", "finetune"], default="pretrain")
-    preflight.add_argument("--slice", default="", help="such as v5e:4x4; else devices.slice")
-    preflight.add_argument("--python", help="interpreter with the packages of the extra preflight")
-    preflight.add_argument("--report", type=Path, help="JSON file to write if the step fits")
 
 
 def _add_monitor(parser: argparse.ArgumentParser) -> None:
@@ -419,17 +414,6 @@ def _finetune(arguments: argparse.Namespace) -> None:
         work=arguments.work,
         manifest=arguments.manifest,
         monitor=arguments.monitor,
-    )
-
-
-def _preflight(arguments: argparse.Namespace) -> None:
-    from t5repro.train.preflight import default_python, preflight
-
-    preflight(
-        _settings(arguments, arguments.stage),
-        slice_name=arguments.slice,
-        python=arguments.python or default_python(),
-        report=arguments.report,
     )
 
 

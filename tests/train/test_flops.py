@@ -28,3 +28,12 @@ def test_a_gate_is_a_third_matrix():
         for kind in ("relu", "gated_gelu")
     )
     assert gated - relu == 3 * 2 * 2 * (12 * 4 + 12 * 4) * 768 * 3072
+
+
+def test_a_decoder_alone_reads_inputs_and_targets_as_one_row():
+    model = ModelSettings(
+        architecture="language_model", d_model=1, d_ff=1, d_kv=1, num_heads=1, num_decoder_layers=2
+    )
+    plan = TrainingSettings(batch_rows=1, inputs_length=4, targets_length=5)
+    block = 9 * (4 + 2) + 2 * 9 * 9
+    assert step_flops(model, plan, embedding_rows=7) == 3 * 2 * (2 * block + 9 * 7)

@@ -72,9 +72,7 @@ def test_the_pins_are_those_of_the_extra():
 
 def test_packages_that_are_missing_are_named_with_the_cure(tmp_path):
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(tmp_path)], check=True)
-    with pytest.raises(
-        PreflightError, match=r"jax is not installed; preflight needs .*pip inst"
-    ):
+    with pytest.raises(PreflightError, match=r"jax is not installed; preflight needs .*pip inst"):
         ask(str(tmp_path / "bin" / "python"), "describe", "v5e:4x4")
 
 

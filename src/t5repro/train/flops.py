@@ -34,6 +34,10 @@ def forward_multiplications(
     matrices = 3 if model.feed_forward == "gated_gelu" else 2
     projection = width * inner
     feed_forward = matrices * width * model.d_ff
+    if model.decoder_only:  # inputs and targets are one row
+        length = inputs_length + targets_length
+        block = length * (4 * projection + feed_forward + 2 * length * inner)
+        return model.num_decoder_layers * block + length * width * embedding_rows
     encoder = inputs_length * (4 * projection + feed_forward + 2 * inputs_length * inner)
     decoder = targets_length * (6 * projection + feed_forward)
     decoder += targets_length * 2 * (targets_length + inputs_length) * inner

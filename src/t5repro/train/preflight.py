@@ -182,17 +182,24 @@ def lowered_step(
     )
     tf.random.set_seed(0)  # ordered operations ask for it; no drawn number enters the program
     step = tf.function(model.train_step, jit_compile=True, autograph=False)
-    written = step.experimental_get_compiler_ir(example_batch(plan, rows))
+    batch = example_batch(plan, rows, decoder_only=settings.model.decoder_only)
+    written = step.experimental_get_compiler_ir(batch)
     return bytes(written(stage="stablehlo_serialized"))
 
 
-def example_batch(plan: TrainingSettings, rows: int) -> tuple[dict[str, Any], Any]:
+def example_batch(
+    plan: TrainingSettings, rows: int, *, decoder_only: bool = False
+) -> tuple[dict[str, Any], Any]:
     """Return a batch of padding: its shapes are what is compiled."""
     import tensorflow as tf
 
     def ids(length: int) -> Any:
         return tf.zeros((rows, length), tf.int32)
 
+    if decoder_only:
+        joined = ids(plan.inputs_length + plan.targets_length)
+        names = ("decoder_ids", "decoder_segments", "decoder_prefix")
+        return dict.fromkeys(names, joined), joined
     inputs, targets = ids(plan.inputs_length), ids(plan.targets_length)
     features = {
         "encoder_ids": inputs,

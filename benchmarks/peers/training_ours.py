@@ -1,0 +1,58 @@
+"""t5repro's training step: python training_ours.py SHAPE STEPS."""
+
+import sys
+
+import training_shapes as shared
+
+from t5repro.config.schema import (
+    DevicesSettings,
+    LearningRate,
+    ModelSettings,
+    TrainingSettings,
+    VocabSettings,
+)
+from t5repro.train.devices import prepare
+
+
+def main(name: str, steps: int) -> None:
+    """Train and print the time of a step."""
+    shape = shared.SHAPES[name]
+    devices = DevicesSettings()
+    prepare(devices)
+    import keras
+    import numpy as np
+    import tensorflow as tf
+
+    from t5repro.train.loop import compiled_model
+
+    plan = TrainingSettings(
+        batch_rows=shape.rows,
+        inputs_length=shape.inputs,
+        targets_length=shape.targets,
+        dropout_rate=shared.DROPOUT,
+        learning_rate=LearningRate(schedule="constant", factor=shared.RATE),
+    )
+    model = compiled_model(
+        shared.settings(shape, ModelSettings),
+        plan,
+        vocab=VocabSettings(vocab_size=shape.ids - 100, extra_ids=100),
+        devices=devices,
+        seed=0,
+    )
+    ids = shared.batch(shape)
+    features = {
+        "encoder_ids": ids["inputs"],
+        "encoder_segments": np.ones_like(ids["inputs"]),
+        "decoder_ids": ids["shifted"],
+        "decoder_segments": np.ones_like(ids["targets"]),
+    }
+    data = tf.data.Dataset.from_tensors((features, ids["targets"])).repeat()
+    clock = shared.Clock()
+    ticks = keras.callbacks.LambdaCallback(on_train_batch_end=lambda *_: clock.tick())
+    count = steps + shared.WARM_UP_STEPS
+    model.fit(data.take(count), epochs=1, callbacks=[ticks], verbose=0)
+    clock.tell(shape)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], int(sys.argv[2]))

@@ -1,0 +1,62 @@
+"""One training step against Hugging Face and keras-hub, one process each, in one run.
+
+    make parity && python benchmarks/training.py --shapes tiny small
+
+Everybody trains the same shape on the same made-up ids, full rows, dropout 0.1, float32, with
+Adafactor and two threads: ours as the stage does (`t5repro.train.loop.compiled_model` under `fit`),
+Hugging Face eager with its Adafactor, keras-hub's backbone with Keras's Adafactor under `fit`. The
+first steps, which compile, are not counted. The machine's matrix product is measured beside them.
+"""
+
+import argparse
+import sys
+from pathlib import Path
+
+import pairs
+
+PEERS = Path(__file__).parent / "peers"
+SHAPES = ("tiny", "small")
+PROGRAMS = ("t5repro", "Hugging Face eager", "keras-hub fit", "matrix product")
+FILES = dict(
+    zip(
+        PROGRAMS,
+        ("training_ours", "training_huggingface", "training_keras_hub", "training_product"),
+        strict=True,
+    )
+)
+
+
+def main() -> None:
+    """Run the chosen shapes and print a table for each."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--shapes", nargs="+", choices=SHAPES, default=list(SHAPES))
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--steps", type=int, default=12, help="timed steps of a process")
+    given = parser.parse_args()
+    print(f"medians of {given.rounds} rounds of {given.steps} steps; {pairs.machine()}\n")
+    for shape in given.shapes:
+        commands = {
+            name: [sys.executable, str(PEERS / f"{file}.py"), shape, str(given.steps)]
+            for name, file in FILES.items()
+        }
+        print(rows(shape, pairs.rounds(commands, given.rounds)), end="\n\n", flush=True)
+
+
+def rows(shape: str, found: dict[str, list[pairs.Result]]) -> str:
+    """Return the table of one shape."""
+    product = found.pop("matrix product")
+    peak = product[0]["flops"] / pairs.seconds(product)
+    cells = []
+    for name, results in found.items():
+        spent = pairs.seconds(results)
+        speed = results[0]["flops"] / spent
+        cells.append(
+            f"| {name} | {spent:.3f} | {results[0]['tokens'] / spent:,.0f} | {speed / 1e9:.0f} "
+            f"| {speed / peak:.0%} | {pairs.ratio(results, found['t5repro']):.2f} |"
+        )
+    head = f"| {shape} | s a step | tokens/s | GFLOP/s | of {peak / 1e9:.0f} | time to ours |"
+    return "\n".join([head, "|---|---|---|---|---|---|", *cells])
+
+
+if __name__ == "__main__":
+    main()
