@@ -46,6 +46,11 @@ def test_an_empty_run_file_is_the_papers_baseline() -> None:
         ({"c4.recipe": "papr"}, r"c4.recipe is 'papr'; recipes in .* nearest: 'paper'"),
         ({"vocab.language_parts": {"it": 1}}, r"language_parts names \['it'\], which c4.languages"),
         ({"tasks.names": []}, r"tasks.names is empty"),
+        ({"pretrain.objective": "lm"}, r"objective lm has no inputs, which model.architecture"),
+        (
+            {"model.architecture": "shared_encoder_decoder", "model.num_decoder_layers": 6},
+            r"stacks that share weights need as many blocks",
+        ),
         ({"tasks.names": ["a", "a"]}, r"tasks.names holds \['a'\] more than once"),
         ({"devices.kind": "npu"}, r"'devices.kind' is 'npu'; Input should be 'cpu', 'gpu'"),
         ({"finetune.mixture_temperature": float("nan")}, r"mixture_temperature' is nan"),

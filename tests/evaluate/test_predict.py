@@ -231,6 +231,38 @@ class TestWithAModel:
             alone = greedy(model, ids[:, :64], max_decode_length=6)
             assert vocabulary.decode(alone[0].tolist()) == row["prediction"]
 
+    @pytest.mark.parametrize(
+        "change",
+        [
+            {"architecture": "language_model"},
+            {"architecture": "prefix_language_model", "target_marker": "target_word"},
+            {"architecture": "shared_encoder_decoder"},
+        ],
+    )
+    def test_every_architecture_answers(
+        self, inputs: dict[str, Path], tmp_path: Path, change: dict[str, str]
+    ) -> None:
+        from t5repro.model.checkpoints import save_weights
+        from t5repro.model.decode import greedy
+        from t5repro.model.transformer import T5
+        from t5repro.vocab.encode import Vocabulary
+
+        values = self.settings().model_dump(mode="json")
+        values["model"] |= change
+        settings = PredictStage.model_validate(values)
+        model = T5(
+            settings.model, embedding_rows=settings.vocab.embedding_rows, dropout_rate=0.0, seed=5
+        )
+        save_weights(tmp_path / "weights.safetensors", model)
+        self.run(settings, inputs | {"weights": tmp_path / "manifest.json"}, tmp_path / "out")
+        vocabulary = Vocabulary.load(inputs["vocabulary"])
+        word = change.get("target_marker") == "target_word"
+        end = vocabulary.encode("target:") if word else [EOS]
+        for row in rows_of(tmp_path / "out" / "one.jsonl")[:3]:
+            ids = [*vocabulary.encode(row["inputs"])[: 64 - len(end)], *end]
+            alone = greedy(model, np.asarray([ids], np.int32), max_decode_length=6)
+            assert vocabulary.decode(alone[0].tolist()) == row["prediction"]
+
     def test_missing_weights_name_the_stage_that_writes_them(
         self, inputs: dict[str, Path], tmp_path: Path
     ) -> None:

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from t5repro.config.schema import FinetuneSettings, VocabSettings
-from t5repro.errors import ArtifactError, VocabularyError
+from t5repro.config.schema import FinetuneSettings, ModelSettings, VocabSettings
+from t5repro.errors import ArtifactError, SettingsError, VocabularyError
 from t5repro.inputs.examples import TaskInputs, load_task_inputs, tokenise
-from t5repro.vocab.encode import Vocabulary
+from t5repro.vocab.encode import Vocabulary, inputs_end
 
 pytestmark = pytest.mark.keras
 
@@ -214,3 +214,61 @@ def test_a_broken_row_is_named(write_examples, vocabulary: Path, task_vocab):
         handle.write('{"inputs": "only"}\n')
     with pytest.raises(ArtifactError, match=r"train.jsonl line 2 lacks inputs or targets"):
         load(settings_of(), examples, vocabulary, task_vocab)
+
+
+def test_a_decoder_alone_reads_targets_behind_inputs(
+    write_examples, three_tasks, vocabulary, task_vocab
+):
+    examples = write_examples(three_tasks)
+    apart = load(settings_of(), examples, vocabulary, task_vocab)
+    joined = load_task_inputs(
+        settings_of(),
+        examples=examples,
+        vocabulary=vocabulary,
+        vocab=task_vocab,
+        seed=0,
+        network=ModelSettings(architecture="prefix_language_model"),
+    )
+    for one, (features, targets) in zip(
+        apart.batches(first_step=3, steps=4), joined.batches(first_step=3, steps=4), strict=True
+    ):
+        pairs = iter(segments(one))
+        for row in range(4):
+            kept = features["decoder_segments"].numpy()[row]
+            for number in range(1, kept.max() + 1):
+                here = kept == number
+                inputs, answer = next(pairs)
+                ids = features["decoder_ids"].numpy()[row][here].tolist()
+                assert ids == [0, *inputs, *answer][:-1]
+                assert targets.numpy()[row][here].tolist() == [0] * len(inputs) + answer
+                assert features["decoder_prefix"].numpy()[row][here].sum() == len(inputs) + 1
+        assert features["decoder_ids"].shape == (4, 48 + 16)
+
+
+def test_the_word_of_the_paper_can_part_inputs_from_targets(
+    write_examples, three_tasks, vocabulary, task_vocab
+):
+    examples = write_examples(three_tasks)
+    word = Vocabulary.load(vocabulary).encode("target:")
+    network = ModelSettings(architecture="language_model", target_marker="target_word")
+    inputs = load_task_inputs(
+        settings_of(), examples=examples, vocabulary=vocabulary, vocab=task_vocab, seed=0,
+        network=network,
+    )  # fmt: skip
+    side = inputs.inputs
+    for start, length in zip(side.starts, side.lengths, strict=True):
+        assert side.ids[start + length - len(word) : start + length].tolist() == word
+    assert side.lengths.max() <= 48
+    ends = inputs.targets.starts + inputs.targets.lengths - 1
+    assert (inputs.targets.ids[ends] == 1).all()
+    with pytest.raises(SettingsError, match=r"inputs_length is 4, the word 'target:' has"):
+        load_task_inputs(
+            settings_of(inputs_length=4), examples=examples, vocabulary=vocabulary,
+            vocab=task_vocab, seed=0, network=network,
+        )  # fmt: skip
+
+
+def test_an_encoder_decoder_has_the_end_mark_whatever_the_marker(vocabulary):
+    words = Vocabulary.load(vocabulary)
+    model = ModelSettings(target_marker="target_word")
+    assert inputs_end(words, model, inputs_length=48) == (1,)

@@ -10,7 +10,7 @@ import tensorflow as tf
 from t5repro.config.schema import PretrainSettings, VocabSettings
 from t5repro.errors import ArtifactError, CorpusError, SettingsError
 from t5repro.inputs.readers import shuffle
-from t5repro.inputs.spans import SpanInputs, load_span_inputs
+from t5repro.inputs.spans import SpanInputs, first_tokens, load_span_inputs
 from t5repro.objectives.recipes import corruption_limits, segment_length
 
 pytestmark = pytest.mark.keras
@@ -80,6 +80,113 @@ def test_step_n_depends_on_n_alone(write_tokens, vocab, noise_mask, concatenate)
     whole = arrays(inputs.batches(first_step=0, steps=30))
     assert same(arrays(inputs.batches(first_step=23, steps=7)), whole[23:])
     assert not same(whole[:7], whole[23:])
+
+
+OBJECTIVES = pytest.mark.parametrize(
+    "objective",
+    ["replace_spans", "drop_tokens", "mass_style", "bert_style", "deshuffling", "prefix_lm", "lm"],
+)
+
+
+def pairs_of(batch: dict[str, np.ndarray]) -> list[list[tuple[list[int], list[int]]]]:
+    """Return inputs and targets of each segment, row by row."""
+    rows = []
+    for row, segments in enumerate(batch["decoder_segments"]):
+        inputs, numbers = batch["encoder_ids"][row], batch["encoder_segments"][row]
+        rows.append(
+            [
+                (
+                    inputs[numbers == number].tolist(),
+                    batch["targets"][row][segments == number].tolist(),
+                )
+                for number in range(1, segments.max() + 1)
+            ]
+        )
+    return rows
+
+
+@OBJECTIVES
+@pytest.mark.parametrize("concatenate", [True, False])
+def test_a_decoder_alone_reads_the_same_pairs_one_behind_the_other(
+    write_tokens, vocab, objective, concatenate
+):
+    ids, offsets = write_tokens(DOCUMENTS)
+    settings = settings_of("iid", concatenate, objective=objective, targets_length=34)
+    apart, joined = (
+        arrays(
+            load_span_inputs(
+                settings, tokens=ids, offsets=offsets, vocab=vocab, seed=0, joined=flag
+            ).batches(first_step=2, steps=6)
+        )
+        for flag in (False, True)
+    )
+    width = 34 if objective == "lm" else 32 + 34
+    for pairs, batch in zip(map(pairs_of, apart), joined, strict=True):
+        twin = {
+            name: np.zeros((4, width), np.int32)
+            for name in ("decoder_ids", "decoder_segments", "decoder_prefix", "targets")
+        }
+        for row, segments in enumerate(pairs):
+            start = 0
+            for number, (inputs, targets) in enumerate(segments, start=1):
+                text = [*inputs, *targets]
+                stop = start + len(text)
+                twin["decoder_ids"][row, start:stop] = [0, *text[:-1]]
+                twin["decoder_segments"][row, start:stop] = number
+                twin["decoder_prefix"][row, start : start + len(inputs) + 1] = 1
+                twin["targets"][row, start:stop] = [*[0] * len(inputs), *targets]
+                start = stop
+        assert set(batch) == set(twin)
+        for name, expected in twin.items():
+            assert (batch[name] == expected).all(), name
+
+
+@OBJECTIVES
+@pytest.mark.parametrize("concatenate", [True, False])
+def test_every_objective_is_a_function_of_the_step_and_is_never_cut(
+    write_tokens, vocab, objective, concatenate
+):
+    settings = settings_of("iid", concatenate, objective=objective, targets_length=34)
+    inputs = load(settings, write_tokens(DOCUMENTS), vocab)
+    whole = arrays(inputs.batches(first_step=0, steps=8))
+    assert same(arrays(inputs.batches(first_step=5, steps=3)), whole[5:])
+    counters = inputs.counters(steps=8)
+    assert counters["cut_inputs"] == counters["cut_targets"] == 0
+    assert counters["spans_past_sentinels"] == 0
+    assert 0 < counters["padding_share"] < 0.9
+
+
+def test_repeated_data_are_the_first_tokens_of_the_corpus_to_the_token(write_tokens, vocab):
+    for concatenate in (True, False):
+        settings = settings_of(concatenate=concatenate, unique_tokens=250)
+        inputs = load(settings, write_tokens(DOCUMENTS), vocab)
+        seen = set()
+        for batch in arrays(inputs.batches(first_step=0, steps=60)):
+            for row in (batch["encoder_ids"], batch["targets"]):
+                seen |= set((row[(row >= 3) & (row < 893)] - 3).tolist())
+        # What fills no segment, or is too short to be one, is left out.
+        assert seen <= set(range(250))
+        assert len(seen) > 200
+        assert inputs.offsets[-1] == 250
+    with pytest.raises(CorpusError, match="unique_tokens is 708, the corpus has 707 tokens"):
+        load(settings_of(unique_tokens=708), write_tokens(DOCUMENTS), vocab)
+
+
+def test_a_smaller_subset_is_the_beginning_of_a_larger_one():
+    offsets = np.cumsum([0, *DOCUMENTS])
+    assert first_tokens(offsets, 0) is offsets
+    assert first_tokens(offsets, 707).tolist() == offsets.tolist()
+    assert first_tokens(offsets, 177).tolist() == [0, 40, 47, 177]
+    assert first_tokens(offsets, 178).tolist() == [0, 40, 47, 177, 178]
+    assert first_tokens(offsets, 1).tolist() == [0, 1]
+
+
+def test_sentinels_past_the_vocabulary_are_counted(write_tokens):
+    few = VocabSettings(vocab_size=998, extra_ids=2)
+    inputs = load(settings_of("iid", noise_density=0.4), write_tokens(DOCUMENTS), few)
+    counters = inputs.counters(steps=8)
+    assert counters["segments_past_sentinels"] == counters["segments"] == 32
+    assert counters["spans_past_sentinels"] > 32
 
 
 @LAYOUTS

@@ -1,7 +1,8 @@
 """Run file and overrides -> settings, with errors that name the key and the nearest right one.
 
-Order, later wins: the baseline of `schema.py`, the C4 recipe, the run file, overrides of the
-command line, and for an experiment the settings it changes. Any key may be written dotted.
+Order, later wins: the baseline of `schema.py`, the C4 recipe, a published size, the run file,
+overrides of the command line, and for an experiment the settings it changes. Any key may be written
+dotted.
 """
 
 import difflib
@@ -16,6 +17,7 @@ from pydantic import BaseModel, ValidationError
 from t5repro.config.mixtures import resolve, without_mixture
 from t5repro.config.own_tasks import OwnTask
 from t5repro.config.schema import Section, Settings
+from t5repro.config.sizes import published_shape
 from t5repro.config.stages import STAGES, UPSTREAM, stage_settings
 from t5repro.config.task_files import check_own_names
 from t5repro.config.withdrawn import read_files
@@ -83,6 +85,7 @@ def load_settings(
     # Starting from all values keeps a section's own defaults when a run file states a part of it.
     merged = Settings().model_dump(mode="json")
     merge(merged, _recipe(_recipe_name(tree) or "paper"))
+    merge(merged, published_shape(tree))
     merge(merged, tree)
     merge(merged, resolve(tree))
     settings = _validate(merged, source)
@@ -149,6 +152,7 @@ def settings_of_experiment(settings: Settings, name: str) -> Settings:
     if recipe := _recipe_name(change):
         merge(tree, _recipe(recipe))
     merge(tree, without_mixture(change, tree))
+    merge(tree, published_shape(change))
     merge(tree, change)
     merge(tree, resolve(change))
     changed = _validate(tree, f"experiment {name!r}")

@@ -185,6 +185,12 @@ class TokensSettings(Section):
 class ModelSettings(Section):
     """The Transformer (paper sections 2.1 and 3.2)."""
 
+    published: str = setting(
+        "",
+        "name of a published size, such as `small`, `11b`, `2x` or `v1_1_base` "
+        "(`config/sizes.py`): it sets widths, heads, blocks, `feed_forward` and `tie_embeddings`; "
+        "what is stated beside it goes on top",
+    )
     architecture: Literal[
         "encoder_decoder", "shared_encoder_decoder", "language_model", "prefix_language_model"
     ] = setting(

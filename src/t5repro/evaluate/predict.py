@@ -68,7 +68,7 @@ def predict(
         ArtifactError: the weights or the examples are missing or damaged.
         VocabularyError: the vocabulary has more ids than the model has embeddings.
     """
-    from t5repro.vocab.encode import Vocabulary
+    from t5repro.vocab.encode import Vocabulary, inputs_end
 
     weights_file = weights.parent / WEIGHTS_FILE
     if not weights_file.is_file():
@@ -78,13 +78,16 @@ def predict(
         task: read_examples(path, limit=settings.evaluate.max_examples)
         for task, path in examples.items()
     }
+    length = settings.evaluate.inputs_length
+    end = inputs_end(words, settings.model, inputs_length=length)
     questions = [
         question
         for task in rows
         for question in make_questions(
             task,
             words.encode_batch([row["inputs"] for row in rows[task]]),
-            inputs_length=settings.evaluate.inputs_length,
+            inputs_length=length,
+            end=end,
         )
     ]
     answers = _answer(settings, questions, weights=weights_file, total_ids=words.total_ids)
@@ -142,24 +145,30 @@ def read_examples(path: Path, *, limit: int) -> list[dict[str, Any]]:
 
 
 def make_questions(
-    task: str, encoded: Sequence[Sequence[int]], *, inputs_length: int
+    task: str,
+    encoded: Sequence[Sequence[int]],
+    *,
+    inputs_length: int,
+    end: tuple[int, ...] = (EOS,),
 ) -> list[Question]:
-    """Cut token lists to a length, end them with EOS and choose their padded lengths.
+    """Cut token lists to a length, end them and choose their padded lengths.
 
     Args:
         task: name of the task.
         encoded: ids of each example, without EOS.
-        inputs_length: longest allowed, EOS included; tokens.
+        inputs_length: longest allowed, the end included; tokens.
+        end: ids that follow each list.
 
     Source: released code, ``seqio.preprocessors.append_eos_after_trim``.
     """
+    room = inputs_length - len(end)
     return [
         Question(
             task=task,
             position=position,
-            tokens=(*ids[: inputs_length - 1], EOS),
-            truncated=len(ids) > inputs_length - 1,
-            bucket=bucket_length(min(len(ids) + 1, inputs_length), longest=inputs_length),
+            tokens=(*ids[:room], *end),
+            truncated=len(ids) > room,
+            bucket=bucket_length(min(len(ids) + len(end), inputs_length), longest=inputs_length),
         )
         for position, ids in enumerate(encoded)
     ]

@@ -14,15 +14,15 @@ import numpy.typing as npt
 import tensorflow as tf
 import tensorflow_text
 
-from t5repro.config.schema import FinetuneSettings, VocabSettings
+from t5repro.config.schema import FinetuneSettings, ModelSettings, VocabSettings
 from t5repro.errors import ArtifactError, VocabularyError
 from t5repro.files import read_json_lines
-from t5repro.inputs.batches import Features, Flat, assemble, gather_pieces
+from t5repro.inputs.batches import Features, Flat, assemble, assemble_joined, gather_pieces
 from t5repro.inputs.mixture import Mixture, PlannedRows, plan_rows
 from t5repro.inputs.sequences import Integers
 from t5repro.progress import Progress
 from t5repro.tasks.mixtures import mixing_rates, mixture_counts
-from t5repro.vocab.encode import Vocabulary
+from t5repro.vocab.encode import Vocabulary, inputs_end
 
 TEXTS_AT_ONCE = 512
 
@@ -31,7 +31,7 @@ class Tokenised(NamedTuple):
     """Texts as ids.
 
     Attributes:
-        ids: all of them one after another, cut and ended with the end mark, int32.
+        ids: all of them one after another, cut and ended, int32.
         starts: where each text begins.
         lengths: tokens of each, end mark included.
         cut: True where tokens were cut off.
@@ -43,23 +43,32 @@ class Tokenised(NamedTuple):
     cut: npt.NDArray[np.bool_]
 
 
-def tokenise(texts: list[str], *, model: bytes, max_length: int, label: str) -> Tokenised:
+def tokenise(
+    texts: list[str],
+    *,
+    model: bytes,
+    max_length: int,
+    label: str,
+    end: tuple[int, ...] = (Vocabulary.eos_id,),
+) -> Tokenised:
     """Turn texts into ids.
 
     Args:
         texts: what to tokenise.
         model: the serialised SentencePiece model.
-        max_length: most tokens of a text, end mark included; the rest is cut off.
+        max_length: most tokens of a text, its end included; the rest is cut off.
         label: how progress names the work.
+        end: ids that follow each text; the end mark.
 
     Source: released code, ``append_eos_after_trim``.
     """
+    room = max_length - len(end)
     tokenizer = tensorflow_text.SentencepieceTokenizer(model=model, out_type=tf.int32)
 
     def encode(batch: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         ragged = tokenizer.tokenize(batch)
-        end = tf.fill([tf.shape(batch)[0], 1], Vocabulary.eos_id)
-        return tf.concat([ragged[:, : max_length - 1], end], axis=1), ragged.row_lengths()
+        ends = tf.tile(tf.constant([end]), [tf.shape(batch)[0], 1])
+        return tf.concat([ragged[:, :room], ends], axis=1), ragged.row_lengths()
 
     dataset = (
         tf.data.Dataset.from_tensor_slices(texts)
@@ -80,7 +89,7 @@ def tokenise(texts: list[str], *, model: bytes, max_length: int, label: str) -> 
         ids=np.concatenate(ids),
         starts=np.cumsum(sizes) - sizes,
         lengths=sizes.astype(np.int32),
-        cut=np.concatenate(whole) > max_length - 1,
+        cut=np.concatenate(whole) > room,
     )
 
 
@@ -94,6 +103,7 @@ class TaskInputs:
         mixture: tasks, rates and lengths.
         inputs: inputs of every example, task after task.
         targets: targets of every example.
+        joined: inputs and targets are one row, for a decoder alone.
     """
 
     settings: FinetuneSettings
@@ -101,6 +111,7 @@ class TaskInputs:
     mixture: Mixture
     inputs: Tokenised
     targets: Tokenised
+    joined: bool = False
 
     def plan(self, *, first_step: int, steps: int) -> PlannedRows:
         """Return the examples of the rows of some steps."""
@@ -116,6 +127,7 @@ class TaskInputs:
         """Return the batches of steps `first_step` to `first_step + steps - 1`."""
         plan = self.plan(first_step=first_step, steps=steps)
         rows = self.settings.batch_rows
+        lay = assemble_joined if self.joined else assemble
         with tf.device("CPU:0"):
             examples, splits = tf.constant(plan.examples), tf.constant(plan.splits)
             sides = [
@@ -128,7 +140,7 @@ class TaskInputs:
             chosen = examples[bounds[0] : bounds[-1]]
             inputs, targets = (_examples(chosen, *side) for side in sides)
             counts = tf.ensure_shape(tf.cast(bounds[1:] - bounds[:-1], tf.int32), [rows])
-            return assemble(
+            return lay(
                 inputs,
                 targets,
                 counts,
@@ -186,6 +198,7 @@ def load_task_inputs(
     vocabulary: Path,
     vocab: VocabSettings,
     seed: int,
+    network: ModelSettings | None = None,
 ) -> TaskInputs:
     """Read and tokenise the training examples of every task.
 
@@ -195,6 +208,7 @@ def load_task_inputs(
         vocabulary: the SentencePiece model.
         vocab: of the vocabulary, which the model must match.
         seed: the run's seed.
+        network: what reads the examples; absent: an encoder-decoder.
 
     Raises:
         ArtifactError: a file is missing, empty or damaged.
@@ -218,16 +232,19 @@ def load_task_inputs(
         temperature=settings.mixture_temperature,
     )
     model = vocabulary.read_bytes()
+    network = network or ModelSettings()
+    marker = inputs_end(known, network, inputs_length=settings.inputs_length)
     inputs, targets = (
         tokenise(
             [row[side] for task in tasks for row in rows[task]],
             model=model,
             max_length=length,
             label=f"finetune: tokenise {name}",
+            end=end,
         )
-        for side, length, name in (
-            (0, settings.inputs_length, "inputs"),
-            (1, settings.targets_length, "targets"),
+        for side, length, name, end in (
+            (0, settings.inputs_length, "inputs", marker),
+            (1, settings.targets_length, "targets", (known.eos_id,)),
         )
     )
     mixture = Mixture(
@@ -236,7 +253,7 @@ def load_task_inputs(
         counts=np.array([counts[task] for task in tasks], np.int64),
         lengths=np.stack([inputs.lengths, targets.lengths], axis=1),
     )
-    return TaskInputs(settings, seed, mixture, inputs, targets)
+    return TaskInputs(settings, seed, mixture, inputs, targets, network.decoder_only)
 
 
 def _read_examples(path: Path) -> list[tuple[str, str]]:

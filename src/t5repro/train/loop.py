@@ -175,6 +175,7 @@ def finetune(
             vocabulary=vocabulary,
             vocab=settings.vocab,
             seed=settings.seed,
+            network=settings.model,
         )
 
     steps = settings.finetune.steps

@@ -15,9 +15,9 @@ import numpy as np
 import numpy.typing as npt
 import sentencepiece
 
-from t5repro.config.schema import LANES
+from t5repro.config.schema import LANES, ModelSettings
 from t5repro.config.stages import TokensStage
-from t5repro.errors import ArtifactError, CorpusError, VocabularyError
+from t5repro.errors import ArtifactError, CorpusError, SettingsError, VocabularyError
 from t5repro.files import atomic_path, write_manifest
 from t5repro.progress import Progress
 from t5repro.vocab.corpus import pages_in, read_pages, shards_of
@@ -26,6 +26,7 @@ from t5repro.vocab.train import EOS_ID, PAD_ID, UNK_ID, sentinel
 SPLITS = ("train", "validation")
 OFFSET_DTYPE = np.dtype("<i8")
 WIDEST_SHORT = 1 << 16  # so many ids fit two bytes
+TARGET_WORD = "target:"  # between inputs and targets in the paper's text
 
 
 class Vocabulary:
@@ -113,6 +114,28 @@ class Vocabulary:
             kept.append(int(number) if number < self.total_ids else UNK_ID)
         text: str = self._processor.decode(kept)
         return text
+
+
+def inputs_end(
+    vocabulary: Vocabulary, model: ModelSettings, *, inputs_length: int
+) -> tuple[int, ...]:
+    """Return the ids that close the inputs of a task: the end mark, or the word `target:`.
+
+    Raises:
+        SettingsError: they leave no room in `inputs_length`.
+
+    Source: section 3.2.1 of the paper has the word, for a decoder alone; the released code, model
+    type ``delimited_lm``, the end mark (D-011).
+    """
+    if model.decoder_only and model.target_marker == "target_word":
+        word = tuple(vocabulary.encode(TARGET_WORD))
+        if len(word) >= inputs_length:
+            raise SettingsError(
+                f"inputs_length is {inputs_length}, the word {TARGET_WORD!r} has {len(word)} "
+                f"tokens in this vocabulary; raise it or set model.target_marker to end_mark"
+            )
+        return word
+    return (vocabulary.eos_id,)
 
 
 def id_dtype(total_ids: int) -> np.dtype[Any]:

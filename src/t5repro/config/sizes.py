@@ -1,0 +1,80 @@
+"""Published shapes of T5, by name (paper sections 3.6 and 3.7).
+
+`model.published` chooses one; settings of `model` that a run file states beside it go on top. To
+add a size, add its entry to `SIZES`. The tests hold each entry against its published number of
+parameters.
+
+Source: the released operative configurations of T5 1.0 and 1.1; `2x` and `4x` are the models of
+section 3.6.
+"""
+
+import difflib
+from collections.abc import Mapping
+from typing import Any
+
+from t5repro.config.schema import ModelSettings
+from t5repro.errors import SettingsError
+
+
+def v1_0(layers: int, d_model: int, d_ff: int, num_heads: int, d_kv: int) -> ModelSettings:
+    """Return a T5 1.0 shape with as many layers in the decoder as in the encoder."""
+    return _shape(layers, d_model, d_ff, num_heads, d_kv)
+
+
+def v1_1(layers: int, d_model: int, d_ff: int, num_heads: int) -> ModelSettings:
+    """Return a T5 1.1 shape: gated feed-forward, an output matrix of its own."""
+    return _shape(
+        layers, d_model, d_ff, num_heads, 64, feed_forward="gated_gelu", tie_embeddings=False
+    )
+
+
+def _shape(
+    layers: int, d_model: int, d_ff: int, num_heads: int, d_kv: int, **others: Any
+) -> ModelSettings:
+    return ModelSettings(
+        num_encoder_layers=layers,
+        num_decoder_layers=layers,
+        d_model=d_model,
+        d_ff=d_ff,
+        num_heads=num_heads,
+        d_kv=d_kv,
+        **others,
+    )
+
+
+SIZES: dict[str, ModelSettings] = {
+    "small": v1_0(6, 512, 2048, 8, 64),
+    "base": v1_0(12, 768, 3072, 12, 64),
+    "large": v1_0(24, 1024, 4096, 16, 64),
+    "3b": v1_0(24, 1024, 16_384, 32, 128),
+    "11b": v1_0(24, 1024, 65_536, 128, 128),
+    "2x": v1_0(16, 1024, 4096, 16, 64),
+    "4x": v1_0(32, 1024, 4096, 16, 64),
+    "v1_1_small": v1_1(8, 512, 1024, 6),
+    "v1_1_base": v1_1(12, 768, 2048, 12),
+    "v1_1_large": v1_1(24, 1024, 2816, 16),
+    "v1_1_xl": v1_1(24, 2048, 5120, 32),
+    "v1_1_xxl": v1_1(24, 4096, 10_240, 64),
+}
+
+SHAPE = (
+    "d_model", "d_ff", "d_kv", "num_heads", "num_encoder_layers", "num_decoder_layers",
+    "feed_forward", "tie_embeddings",
+)  # fmt: skip
+
+
+def published_shape(tree: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings that the size named in a tree of settings stands for; none: nothing.
+
+    Raises:
+        SettingsError: there is no such size.
+    """
+    section = tree.get("model")
+    name = section.get("published") if isinstance(section, Mapping) else None
+    if not name:
+        return {}
+    if name not in SIZES:
+        close = difflib.get_close_matches(str(name), SIZES, n=1)
+        nearest = f"; nearest: {close[0]!r}" if close else ""
+        raise SettingsError(f"model.published is {name!r}; sizes are {sorted(SIZES)}{nearest}")
+    return {"model": {key: getattr(SIZES[name], key) for key in SHAPE}}
