@@ -20,8 +20,8 @@ from t5repro.lineage.record import record_path
 RUN_FILE = Path("configs/demo.yaml")
 PROFILE = "local"
 SNAKEFILE = Path("Snakefile")
-# What brings raw files in is no stage: data.dvc stands for them.
-NOT_STAGES = {"all", "data_fetch"}
+# What brings raw files in is no stage: data.dvc stands for them. A preflight only checks.
+NOT_STAGES = {"all", "data_fetch", "preflight"}
 LARGEST_CHECKSUM_BYTES = 10_000_000_000  # as in local/profile.yaml
 
 
@@ -146,12 +146,13 @@ def _stage(name: str, jobs: Sequence[Any]) -> Stage:
 
 def _job(job: Any) -> Job:
     code = tuple(str(path) for path in job.input.get("code", []))
+    checks = [str(path) for path in job.input.get("preflight", [])]
     (log,) = job.log
     record = record_path(Path(log))
     if record is None:
         raise ArtifactError(f"rule {job.rule.name} logs to {log}; logs are below logs/")
     return Job(
-        inputs=tuple(str(path) for path in job.input if str(path) not in code),
+        inputs=tuple(str(path) for path in job.input if str(path) not in (*code, *checks)),
         code=code,
         outputs=tuple(str(path) for path in job.output),
         record=record,

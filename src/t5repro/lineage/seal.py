@@ -158,7 +158,7 @@ def present_files(stage: Stage, hasher: Hasher) -> Present:
     for path in list(declared):
         if path.endswith("manifest.json") and Path(path).is_file():
             listed = [item["path"] for item in read_json(Path(path))["outputs"]]
-            declared += [name for name in listed if Path(name).parent.as_posix() == stage.folder]
+            declared += [name for name in listed if Path(name).is_relative_to(stage.folder)]
     declared = list(dict.fromkeys(declared))
     found = {path: hasher.of(path) for path in declared}
     files = {path: hashes for path, hashes in found.items() if hashes}

@@ -1,0 +1,29 @@
+from pathlib import Path
+
+import pytest
+from made_graphs import manifest, write
+
+from t5repro.lineage.jobs import Job, Stage
+from t5repro.lineage.lockfile import Hasher
+from t5repro.lineage.seal import present_files
+
+FOLDER = "results/r/finetune/a"
+
+
+def test_weights_of_checkpoints_that_a_manifest_lists_are_no_orphans(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    listed = [f"{FOLDER}/weights.safetensors", f"{FOLDER}/step-4/weights.safetensors"]
+    for name in (*listed, f"{FOLDER}/step-8/weights.safetensors"):
+        write(tmp_path, name, name)
+    manifest(tmp_path, f"{FOLDER}/manifest.json", rule="finetune", outputs=listed)
+    job = Job(
+        inputs=(),
+        code=(),
+        outputs=(listed[0], f"{FOLDER}/manifest.json"),
+        record=Path("logs/r/finetune/a.json"),
+    )
+    present = present_files(Stage("finetune-a", "finetune", "a", FOLDER, (job,)), Hasher())
+    assert set(present.files) == {*listed, f"{FOLDER}/manifest.json"}
+    assert present.orphans == [f"{FOLDER}/step-8/weights.safetensors"]
