@@ -373,3 +373,34 @@ def test_any_text_gives_scores_from_0_to_100(pairs):
     ]
     assert np.all(np.isfinite(values))
     assert all(0.0 <= value <= 100.0 + 1e-9 for value in values)
+
+
+DETERMINERS = re.compile(
+    r"a|an|few|her|his|each|every|many|much|my|our|some|that|the|their|these|this|those|which|"
+    r"whose|your"
+)
+
+
+def bare(phrase):
+    """Return a phrase in lower case without determiners; single spaces part its words."""
+    words = phrase.lower().strip().split(" ")
+    return " ".join(word for word in words if not DETERMINERS.fullmatch(word))
+
+
+def test_the_winograd_rule_equals_its_definition():
+    """Source: released code, `postprocessors.wsc_simple`, written anew from its description."""
+    names = ("The", "cat", "Bob's", "hat", "a", "big", "dog", "her", "Ann", "’s", "")
+    for seed in range(CASES):
+        draw = random.Random(seed)
+        said, wanted = (
+            " ".join(draw.choice(names) for _ in range(draw.randint(0, 4))) for _ in range(2)
+        )
+        left, right = bare(said), bare(wanted)
+        if not left:
+            expected = -1
+        elif ("'" in left) != ("'" in right):
+            expected = 0
+        else:
+            one, other = set(left.split(" ")), set(right.split(" "))
+            expected = int(one <= other or other <= one)
+        assert metrics.names_referent(said, wanted) == expected, (said, wanted)

@@ -1,5 +1,8 @@
 """Benchmark averages against the paper's own numbers."""
 
+import random
+from statistics import fmean
+
 import pytest
 
 from t5repro.tasks.averages import BENCHMARKS, benchmark_averages
@@ -56,3 +59,25 @@ def test_every_column_is_a_metric_of_its_task():
         assert len(groups) == 8
         for group in groups:
             assert all(column in task_named(task).metric_names for task, column in group)
+
+
+def test_averages_equal_their_definition_on_random_scores():
+    """Mean inside a group, then over the groups; undefined if any column is missing."""
+    for seed in range(1000):
+        draw = random.Random(seed)
+        scores: dict[str, dict[str, float]] = {}
+        lost = set()
+        for name, groups in BENCHMARKS.items():
+            for group in groups:
+                for task, metric in group:
+                    if draw.random() < 0.01:
+                        lost.add(name)
+                    else:
+                        scores.setdefault(task, {})[metric] = draw.uniform(-100, 100)
+        found = benchmark_averages(scores)
+        for name, groups in BENCHMARKS.items():
+            if name in lost:
+                assert found[name] is None
+                continue
+            means = [fmean(scores[task][metric] for task, metric in group) for group in groups]
+            assert found[name] == pytest.approx(fmean(means))
