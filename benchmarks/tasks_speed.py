@@ -5,15 +5,18 @@
 Times the stage `tasks` (read, check, write as JSON lines, flush to the disk, hash for the manifest)
 and then what fine-tuning does with the examples: read and tokenise inputs and targets in tf.data.
 Imports and the training of the vocabulary are not counted; that TensorFlow is not imported before
-tokenising is checked.
+tokenising is checked. Seconds are of the clock and, since other work on the machine slows the clock
+and not the count, of the processor, all threads together.
 """
 
 import argparse
+import os
 import sys
 import tempfile
 import time
 from pathlib import Path
 from statistics import median
+from typing import NamedTuple
 
 import pairs
 
@@ -31,9 +34,34 @@ PIECES = 8000
 ROOM = (512, 84)  # tokens of inputs and targets, as the paper's
 
 
-def prepare(data: Path, folder: Path) -> tuple[int, float]:
+class Seconds(NamedTuple):
+    """What a part took."""
+
+    clock: float
+    processor: float
+
+
+def now() -> Seconds:
+    """Return both clocks."""
+    return Seconds(time.perf_counter(), time.process_time())
+
+
+def since(started: Seconds) -> Seconds:
+    """Return what went by."""
+    ended = now()
+    return Seconds(ended.clock - started.clock, ended.processor - started.processor)
+
+
+def middle(rounds: list[Seconds]) -> Seconds:
+    """Return the medians."""
+    return Seconds(
+        median(seconds.clock for seconds in rounds), median(seconds.processor for seconds in rounds)
+    )
+
+
+def prepare(data: Path, folder: Path) -> tuple[int, Seconds]:
     """Run the stage on every task; return rows and seconds."""
-    started = time.perf_counter()
+    started = now()
     for task in TASKS:
         files = {split: [data / name for name in TASK_FILES[task][split]] for split in SPLITS}
         write_examples(
@@ -43,7 +71,7 @@ def prepare(data: Path, folder: Path) -> tuple[int, float]:
             folder=folder / task,
             manifest=folder / task / "manifest.json",
         )
-    seconds = time.perf_counter() - started
+    seconds = since(started)
     counters = [read_json(folder / task / "manifest.json")["counters"] for task in TASKS]
     return sum(counter[split]["rows"] for counter in counters for split in SPLITS), seconds
 
@@ -58,15 +86,15 @@ def examples(folder: Path) -> list[tuple[str, str]]:
     ]
 
 
-def tokenise_all(folder: Path, model: bytes) -> float:
+def tokenise_all(folder: Path, model: bytes) -> Seconds:
     """Read and tokenise every example as fine-tuning does; return seconds."""
     from t5repro.inputs.examples import tokenise
 
-    started = time.perf_counter()
+    started = now()
     rows = examples(folder)
     for side, room in enumerate(ROOM):
         tokenise([row[side] for row in rows], model=model, max_length=room, label="tokenise")
-    return time.perf_counter() - started
+    return since(started)
 
 
 def vocabulary_of(folder: Path) -> bytes:
@@ -100,12 +128,18 @@ def main() -> None:
         tokenise_all(folder, model)  # imports TensorFlow
         tokenised = [tokenise_all(folder, model) for _ in range(given.rounds)]
     rows = prepared[0][0]
-    to_text = median(seconds for _, seconds in prepared)
-    to_ids = median(tokenised)
+    to_text, to_ids = middle([seconds for _, seconds in prepared]), middle(tokenised)
     print(f"{rows} rows, medians of {given.rounds} rounds; {pairs.machine()}")
-    print(f"files to text: {to_text:.2f} s, {rows / to_text:,.0f} rows/s")
-    print(f"text to ids:   {to_ids:.2f} s, {rows / to_ids:,.0f} rows/s")
-    print(f"together:      {to_text + to_ids:.2f} s, {rows / (to_text + to_ids):,.0f} rows/s")
+    print(f"load of the machine: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
+    for name, clock, processor in (
+        ("files to text", *to_text),
+        ("text to ids", *to_ids),
+        ("together", to_text.clock + to_ids.clock, to_text.processor + to_ids.processor),
+    ):
+        print(
+            f"{name}: {clock:.2f} s, {rows / clock:,.0f} rows/s; "
+            f"processor {processor:.2f} s, {rows / processor:,.0f} rows/s"
+        )
     print(f"TensorFlow imported before tokenising: {'yes' if early else 'no'}")
 
 

@@ -17,6 +17,7 @@ from t5repro.errors import ArtifactError, storage_error
 
 HASH_BLOCK_BYTES = 1 << 20
 TEMPORARY_PREFIX = ".writing-"
+LINE = json.JSONEncoder(sort_keys=True, ensure_ascii=False)  # `json.dumps` would make one a row
 
 
 @contextlib.contextmanager
@@ -89,7 +90,7 @@ def write_json_lines(path: Path, rows: Iterable[Mapping[str, Any]]) -> int:
     count = 0
     with atomic_path(path) as temporary, temporary.open("w", encoding="utf-8") as handle:
         for row in rows:
-            handle.write(json.dumps(row, sort_keys=True, ensure_ascii=False) + "\n")
+            handle.write(LINE.encode(row) + "\n")
             count += 1
     return count
 

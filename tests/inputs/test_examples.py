@@ -86,9 +86,21 @@ def test_ids_are_those_of_sentencepiece_where_two_ways_to_cut_score_alike(
         for _ in range(2000)
     ]
     found = tokenise(texts, model=model.read_bytes(), max_length=10_000, label="test")
-    pieces = [piece.tolist() for piece in np.split(found.ids, found.starts[1:])]
+    pieces = [
+        found.ids[start : start + length].tolist()
+        for start, length in zip(found.starts, found.lengths, strict=True)
+    ]
     assert known.total_ids - 1 in known.encode("....")
     assert pieces == [[*known.encode(text), 1] for text in texts]
+
+
+def test_a_text_that_repeats_is_kept_once(vocabulary: Path):
+    known = Vocabulary.load(vocabulary)
+    texts = ["The mill", "positive", "The mill", "positive", "positive"]
+    found = tokenise(texts, model=vocabulary.read_bytes(), max_length=50, label="test")
+    assert found.ids.tolist() == [*known.encode("The mill"), 1, *known.encode("positive"), 1]
+    assert found.starts.tolist() == [found.starts[0], found.starts[1]] * 2 + [found.starts[1]]
+    assert len(found.lengths) == len(found.cut) == 5
 
 
 def test_long_texts_are_cut_before_the_end_mark(vocabulary: Path):

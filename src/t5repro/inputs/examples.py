@@ -31,8 +31,8 @@ class Tokenised(NamedTuple):
     """Texts as ids.
 
     Attributes:
-        ids: all of them one after another, cut and ended, int32.
-        starts: where each text begins.
+        ids: every distinct text one after another, cut and ended, int32.
+        starts: where each text begins; equal texts begin at one place.
         lengths: tokens of each, end mark included.
         cut: True where tokens were cut off.
     """
@@ -70,26 +70,29 @@ def tokenise(
         ends = tf.tile(tf.constant([end]), [tf.shape(batch)[0], 1])
         return tf.concat([ragged[:, :room], ends], axis=1), ragged.row_lengths()
 
+    # Label words and questions with several answers repeat: each text is tokenised and kept once.
+    places = {text: place for place, text in enumerate(dict.fromkeys(texts))}
     dataset = (
-        tf.data.Dataset.from_tensor_slices(texts)
+        tf.data.Dataset.from_tensor_slices(list(places))
         .batch(TEXTS_AT_ONCE)
         .map(encode, num_parallel_calls=tf.data.AUTOTUNE, deterministic=True)
     )
     ids: list[Any] = []
     lengths: list[Any] = []
     whole: list[Any] = []
-    with Progress(label, total=len(texts), unit="texts") as progress:
+    with Progress(label, total=len(places), unit="texts") as progress:
         for ragged, before in dataset:
             ids.append(ragged.flat_values.numpy())
             lengths.append(ragged.row_lengths().numpy())
             whole.append(before.numpy())
             progress.advance(len(before))
     sizes = np.concatenate(lengths)
+    chosen = np.fromiter((places[text] for text in texts), np.int64, len(texts))
     return Tokenised(
         ids=np.concatenate(ids),
-        starts=np.cumsum(sizes) - sizes,
-        lengths=sizes.astype(np.int32),
-        cut=np.concatenate(whole) > room,
+        starts=(np.cumsum(sizes) - sizes)[chosen],
+        lengths=sizes.astype(np.int32)[chosen],
+        cut=(np.concatenate(whole) > room)[chosen],
     )
 
 
