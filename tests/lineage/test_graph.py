@@ -1,9 +1,9 @@
 """The graph of jobs and artifacts, and that it is quick."""
 
 import json
+import resource
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -116,6 +116,12 @@ def large_run(root: Path, artifacts: int) -> str:
     return "data/crawl/0/0.wet"
 
 
+def seconds_of_children() -> float:
+    """Return the processor time of programs that ended: what a busy machine does not lengthen."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
 @pytest.mark.slow
 def test_trace_verify_and_impact_of_100_000_artifacts_take_less_than_ten_seconds(
     tmp_path: Path,
@@ -128,12 +134,12 @@ def test_trace_verify_and_impact_of_100_000_artifacts_take_less_than_ten_seconds
         ["verify", "--json"],
         ["impact", raw, "--json"],
     ):
-        begun = time.monotonic()
+        begun = seconds_of_children()
         ran = subprocess.run(
             [sys.executable, "-m", "t5repro.cli", *words],
             cwd=tmp_path, capture_output=True, text=True, check=False,
         )  # fmt: skip
-        seconds = time.monotonic() - begun
+        seconds = seconds_of_children() - begun
         assert ran.returncode == 0, ran.stdout[-500:] + ran.stderr[-500:]
         assert seconds < 10, f"{words[0]} took {seconds:.1f} s"
 

@@ -4,7 +4,7 @@ Cleaned shards keep file, record number, URL and fate of every page; rows of the
 and time. The newest page of an address is the one that stays, so address and time join the two.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -34,8 +34,7 @@ def find_pages(graph: Graph, root: Path, wanted: str, kind: Kind) -> Raw:
         found = [
             page
             for item in _parquet(job)
-            for page in _pages(root / item.path)
-            if is_of(page["url"], wanted, kind)
+            for page in _pages(root / item.path, lambda url: is_of(url, wanted, kind))
         ]
         names = {page["file"] for page in found}
         starts.update((i.path, i) for i in job.inputs if i.path.rsplit("/", 1)[-1] in names)
@@ -60,9 +59,15 @@ def _parquet(job: Job) -> list[Artifact]:
     return [item for item in job.outputs if item.path.endswith(".parquet")]
 
 
-def _pages(path: Path) -> Iterator[dict[str, Any]]:
+def _pages(path: Path, chosen: Callable[[str], bool] | None = None) -> Iterator[dict[str, Any]]:
+    """Yield the pages of a cleaned shard; `chosen` tells by the URL which ones, at less cost."""
     try:
-        yield from pq.read_table(path, columns=list(COLUMNS)).to_pylist()
+        if chosen is not None:
+            urls = pq.read_table(path, columns=["url"]).column("url").to_pylist()
+            if not any(map(chosen, urls)):
+                return
+        pages = pq.read_table(path, columns=list(COLUMNS)).to_pylist()
+        yield from pages if chosen is None else (p for p in pages if chosen(p["url"]))
     except (OSError, ValueError) as error:
         raise ArtifactError(f"{path} cannot be read ({error}); dvc checkout restores it") from error
 

@@ -1,0 +1,69 @@
+"""Results that were made up are found by building them again."""
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from clones import SMALL, environment
+
+from t5repro.files import sha256_of
+
+pytestmark = [pytest.mark.workflow, pytest.mark.slow]
+
+SCORES = "results/demo/evaluate_score/baseline/scores.json"
+MANIFEST = "results/demo/evaluate_score/baseline/manifest.json"
+
+
+def rebuild(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        ["t5repro", "rebuild", *words, "--json", "--config", *SMALL],
+        cwd=folder, env=environment(folder), capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+
+@pytest.fixture
+def copy(finished: Path, tmp_path: Path) -> Path:
+    folder = tmp_path / "clone"
+    shutil.copytree(finished, folder, symlinks=True)
+    for words in (["add", "-A"], ["commit", "-qm", "as it is"]):
+        subprocess.run(
+            ["git", "-c", "user.name=t", "-c", "user.email=t@t", *words], cwd=folder, check=True
+        )
+    return folder
+
+
+def test_an_honest_stage_comes_out_byte_for_byte(copy: Path) -> None:
+    ran = rebuild(copy, "evaluate_score")
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    answer = json.loads(ran.stdout)
+    assert len(answer["outcomes"]) == 4
+    assert {item["result"] for item in answer["outcomes"]} == {"same bytes"}
+
+
+def test_forged_scores_with_a_manifest_to_match_are_found(copy: Path) -> None:
+    scores = json.loads((copy / SCORES).read_text())
+    scores["tasks"]["glue_sst2"]["metrics"]["accuracy"] = 99.9
+    (copy / SCORES).write_text(json.dumps(scores))
+    manifest = json.loads((copy / MANIFEST).read_text())
+    manifest["outputs"][0]["sha256"] = sha256_of(copy / SCORES)
+    (copy / MANIFEST).write_text(json.dumps(manifest))
+    ran = rebuild(copy, "evaluate_score/baseline")
+    assert ran.returncode == 1, ran.stdout + ran.stderr
+    wrong = [i["path"] for i in json.loads(ran.stdout)["outcomes"] if i["result"] == "different"]
+    assert SCORES in wrong
+
+
+def test_a_sample_is_drawn_and_can_be_drawn_again(copy: Path) -> None:
+    ran = rebuild(copy, "--sample", "1", "--seed", "3")
+    again = rebuild(copy, "--sample", "1", "--seed", "3")
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert json.loads(ran.stdout)["outcomes"] == json.loads(again.stdout)["outcomes"]
+
+
+def test_an_unknown_stage_is_refused(copy: Path) -> None:
+    ran = rebuild(copy, "nothing")
+    assert ran.returncode == 2
+    assert "no job of results/ is called so; rules are" in ran.stderr
+    assert "not both" in rebuild(copy).stderr
