@@ -20,7 +20,7 @@ HOLDS, FOUND = 0, 1
 def show(value: dict[str, Any], text: str, *, as_json: bool) -> None:
     """Print an answer."""
     if as_json:
-        text = json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
+        text = json.dumps(value, sort_keys=True, ensure_ascii=False) + "\n"
     sys.stdout.write(text)
 
 
@@ -56,7 +56,8 @@ def trace(
             part = Graph(found.jobs)
             first = found.jobs[-1].name if found.jobs else ""
             write_text(html, to_html(part, f"Lineage of {artifact}", first=first))
-    show(tracing.to_json(found), tracing.to_text(found, graph), as_json=as_json)
+    text = "" if as_json else tracing.to_text(found, graph)  # long, and then not wanted
+    show(tracing.to_json(found), text, as_json=as_json)
     return FOUND if found.broken else HOLDS
 
 
