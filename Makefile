@@ -12,6 +12,7 @@ demo: setup ## the whole chain on the bundled mini crawl
 	snakemake --profile local --cores $(CORES)
 	t5repro frozen data.dvc
 	t5repro show results/demo
+	t5repro certificate
 
 setup: .venv/installed ## .venv with the locked packages
 

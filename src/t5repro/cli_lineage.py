@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from t5repro.errors import SettingsError
+from t5repro.errors import ArtifactError, SettingsError
 
 Handler = Callable[[argparse.Namespace], None]
 RUN_FILE = Path("configs/demo.yaml")
@@ -22,6 +22,11 @@ def add_lineage(commands: Any) -> None:
     )
     seal.add_argument("--only", metavar="STAGE", help="one stage")
 
+    certificate = _lineage_command(
+        commands, "certificate", _certificate, "say which stages this machine reproduced"
+    )
+    certificate.add_argument("--rev", default="HEAD", help="revision to compare with")
+    certificate.add_argument("--json", action="store_true", help="print JSON")
     _lineage_command(commands, "rehydrate", _rehydrate, "tell Snakemake what is as dvc.lock says")
 
 
@@ -68,3 +73,18 @@ def _rehydrate(arguments: argparse.Namespace) -> None:
 
     names = rehydrate(arguments.run_file)
     print(f"as dvc.lock says: {' '.join(names) or 'nothing'}")
+
+
+def _certificate(arguments: argparse.Namespace) -> None:
+    import dataclasses
+    import json
+
+    from t5repro.lineage.certificate import certificate_text, certify
+
+    found = certify(arguments.run_file, arguments.rev)
+    if arguments.json:
+        print(json.dumps(dataclasses.asdict(found), indent=2))
+    else:
+        print(certificate_text(found))
+    if not found.holds:
+        raise ArtifactError("a stage came out differently than committed")

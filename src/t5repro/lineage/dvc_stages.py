@@ -42,7 +42,11 @@ def resolved_path(settings: Settings) -> Path:
 
 def generated(run_file: Path = RUN_FILE, profile: str = PROFILE) -> dict[Path, str]:
     """Return path -> text of `dvc.yaml` and of the resolved settings."""
-    settings, stages = resolve(run_file)
+    return texts(*resolve(run_file), run_file, profile)
+
+
+def texts(settings: Settings, stages: list[Stage], run_file: Path, profile: str) -> dict[Path, str]:
+    """Return path -> text of what `generated` names, from a graph resolved already."""
     return {
         PIPELINE: pipeline_text(settings, stages, run_file, profile),
         resolved_path(settings): resolved_text(settings, stages),

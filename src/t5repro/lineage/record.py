@@ -9,6 +9,7 @@ To read: `read_record`, `find_records`. To record a job: `recording`.
 """
 
 import contextlib
+import json
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
@@ -77,6 +78,7 @@ class End:
     outputs: list[RecordedFile] = field(default_factory=list)
     code_changed: list[str] = field(default_factory=list)
     devices: dict[str, int] | None = None
+    numbers: dict[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -112,11 +114,27 @@ def read_record(path: Path) -> Record:
     Raises:
         ArtifactError: it is missing, or is not a record.
     """
+    return _parsed(read_json(path), str(path))
+
+
+def parse_record(text: str, name: str) -> Record:
+    """Return a record from its text; `name` is what errors call it.
+
+    Raises:
+        ArtifactError: it is not a record.
+    """
     try:
-        return _RECORD.validate_python(read_json(path))
+        return _parsed(json.loads(text), name)
+    except json.JSONDecodeError as error:
+        raise ArtifactError(f"a record of {name} is not JSON: {error}") from error
+
+
+def _parsed(values: Any, name: str) -> Record:
+    try:
+        return _RECORD.validate_python(values)
     except ValidationError as error:
         raise ArtifactError(
-            f"{path} is not a record ({error.errors()[0]['msg']}); restore it with git checkout, "
+            f"{name} is not a record ({error.errors()[0]['msg']}); restore it with git checkout, "
             "or rerun its job"
         ) from error
 
@@ -167,7 +185,10 @@ def recording(
     changed = sorted(
         name for name in start.code.keys() | now.keys() if start.code.get(name) != now.get(name)
     )
-    done = _end(begun, ok=True, inputs=inputs, outputs=outputs, code_changed=changed)
+    done = _end(
+        begun, ok=True, inputs=inputs, outputs=outputs, code_changed=changed,
+        numbers=_numbers_of(manifest),
+    )  # fmt: skip
     _write(path, _ended(record, done))
 
 
@@ -243,6 +264,25 @@ def _files(
             inputs[name] = _described(path)
     outputs[manifest.as_posix()] = _described(manifest)
     return list(inputs.values()), list(outputs.values())
+
+
+def _numbers_of(manifest: Path | None) -> dict[str, float]:
+    """Return what the job counted and measured, by dotted name: counters and scores."""
+    if manifest is None:
+        return {}
+    found = dict(_numbers(read_json(manifest)["counters"]))
+    scores = manifest.parent / "scores.json"
+    if scores.is_file():
+        found |= _numbers({"tasks": read_json(scores).get("tasks", {})})
+    return found
+
+
+def _numbers(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, float]]:
+    for name, value in values.items():
+        if isinstance(value, Mapping):
+            yield from _numbers(value, f"{prefix}{name}.")
+        elif isinstance(value, int | float) and not isinstance(value, bool):
+            yield f"{prefix}{name}", value
 
 
 def _described(path: Path) -> RecordedFile:

@@ -9,7 +9,7 @@ take an edited file for a built one.
 import os
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -67,14 +67,16 @@ def seal(run_file: Path = RUN_FILE, profile: str = PROFILE, only: str | None = N
         StorageError: another run is at work.
     """
     settings, stages = resolve(run_file)
-    if only is not None:
-        stages = [stage for stage in stages if stage.name == only]
-        if not stages:
-            raise ArtifactError(f"no stage {only!r} in the graph of {run_file}")
+    chosen = [stage.name for stage in stages if only in (None, stage.name)]
+    if not chosen:
+        raise ArtifactError(f"no stage {only!r} in the graph of {run_file}")
     if os.environ.get(INSIDE_DVC):
-        return _check(settings, stages)
+        return _check(settings, [stage for stage in stages if stage.name in chosen])
     with held():
-        return _seal(settings, stages, run_file, profile)
+        for path, text in dvc_stages.texts(settings, stages, run_file, profile).items():
+            if not path.is_file() or path.read_text(encoding="utf-8") != text:
+                write_text(path, text)
+        return seal_stages(settings, stages, chosen)
 
 
 def seal_run(settings: Settings) -> str:
@@ -112,11 +114,9 @@ def _check(settings: Settings, stages: list[Stage]) -> Sealed:
     return done
 
 
-def _seal(settings: Settings, stages: list[Stage], run_file: Path, profile: str) -> Sealed:
+def seal_stages(settings: Settings, stages: list[Stage], chosen: Iterable[str]) -> Sealed:
+    """Bring the chosen stages of `dvc.lock` to what was built here; see `seal`."""
     hasher, done = Hasher(), Sealed()
-    for path, text in dvc_stages.generated(run_file, profile).items():
-        if not path.is_file() or path.read_text(encoding="utf-8") != text:
-            write_text(path, text)
     lock = read_lock()
     wanted = dvc_stages.read_pipeline()["stages"]
     refused = raw_faults(stages, lock, hasher)
@@ -124,7 +124,7 @@ def _seal(settings: Settings, stages: list[Stage], run_file: Path, profile: str)
     folders = {
         stage.folder: hasher.folder(stage.folder, present[stage.name].files) for stage in stages
     }
-    for stage in stages:
+    for stage in (stage for stage in stages if stage.name in set(chosen)):
         here, locked = present[stage.name], lock.get(stage.name, Locked())
         if not here.files:
             done.left[stage.name] = "not built"
@@ -265,13 +265,13 @@ def _agrees(
     deps = {path: folders.get(path) or _md5(hasher, path) for path in wanted["deps"]}
     return (
         locked.cmd == wanted["cmd"]
-        and _same_values(locked.params, params)
+        and same_values(locked.params, params)
         and locked.deps == deps
         and locked.outs == {stage.folder: folders[stage.folder]}
     )
 
 
-def _same_values(locked: dict[str, Any], here: dict[str, Any]) -> bool:
+def same_values(locked: Mapping[str, Any], here: Mapping[str, Any]) -> bool:
     """Compare leaves; DVC writes 1e-06 as YAML 1.2 has it, which our reader takes for text."""
     return locked.keys() == here.keys() and all(
         locked[name] == value or (isinstance(value, float) and str(locked[name]) == str(value))
