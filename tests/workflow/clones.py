@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import yaml
+
 from t5repro.files import sha256_of
 
 ROOT = Path(__file__).parents[2]
@@ -39,6 +41,35 @@ def clone(folder: Path) -> Path:
         else:
             target.unlink(missing_ok=True)
     return folder
+
+
+def shrink(folder: Path) -> None:
+    """Write SMALL into the clone's run file and commit it, so that DVC versions small runs."""
+    run_file = folder / "configs/demo.yaml"
+    values = yaml.safe_load(run_file.read_text(encoding="utf-8"))
+    for word in SMALL:
+        section, _, leaves = word.partition("=")
+        values[section] = {**values.get(section, {}), **yaml.safe_load(leaves)}
+    run_file.write_text(yaml.safe_dump(values, sort_keys=False), encoding="utf-8")
+    (folder / "dvc.lock").unlink(missing_ok=True)
+    commit(folder, "small")
+
+
+def commit(folder: Path, message: str) -> None:
+    """Commit everything in a clone."""
+    who = ["-c", "user.name=test", "-c", "user.email=test@example.org"]
+    subprocess.run(["git", "add", "--all"], cwd=folder, check=True)
+    subprocess.run(
+        ["git", *who, "commit", "--quiet", "--allow-empty", "-m", message], cwd=folder, check=True
+    )
+
+
+def run_in(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """Run a command in a clone; everything it printed is in `stdout`."""
+    return subprocess.run(
+        words, cwd=folder, env=environment(folder), check=False, text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+    )  # fmt: skip
 
 
 def environment(folder: Path) -> dict[str, str]:

@@ -7,7 +7,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from clones import SMALL, clone, snakemake
+from clones import SMALL, clone, shrink, snakemake
 
 
 @pytest.fixture
@@ -20,6 +20,7 @@ def fresh(tmp_path: Path) -> Path:
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A clone in which the whole chain has run in small. Tests must not change it."""
     folder = clone(tmp_path_factory.mktemp("finished") / "clone")
+    shrink(folder)
     ran = snakemake(folder, config=SMALL)
     assert ran.returncode == 0, ran.stdout[-4000:]
     return folder

@@ -1,0 +1,397 @@
+"""DVC and Snakemake of one mind: after runs, pulls and checkouts, after tampering and kills."""
+
+import json
+import os
+import random
+import re
+import shutil
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+import yaml
+from clones import artifact_hashes, commit, environment, run_in, snakemake
+
+pytestmark = pytest.mark.workflow
+NOTHING = "Nothing to be done"
+FLIP = """
+import json, os, sys
+from pathlib import Path
+from t5repro.errors import ArtifactError
+from t5repro.lineage.jobs import RUN_FILE, resolve
+from t5repro.lineage.seal import seal_stages
+settings, stages = resolve(RUN_FILE)
+names = [stage.name for stage in stages]
+missed = []
+for word in sys.argv[1:]:
+    path = Path(word)
+    facts, data = path.stat(), path.read_bytes()
+    place = len(data) // 2
+    path.write_bytes(data[:place] + bytes([data[place] ^ 1]) + data[place + 1:])
+    os.utime(path, ns=(facts.st_atime_ns, facts.st_mtime_ns))
+    try:
+        seal_stages(settings, stages, names)
+    except ArtifactError as error:
+        if word not in str(error):
+            missed.append([word, str(error)])
+    else:
+        missed.append([word, "sealed"])
+    path.write_bytes(data)
+    os.utime(path, ns=(facts.st_atime_ns, facts.st_mtime_ns))
+seal_stages(settings, stages, names)
+print(json.dumps(missed))
+"""
+
+
+def copy(finished: Path, folder: Path) -> Path:
+    """Return a copy of the finished clone, its notes and its cache included."""
+    shutil.copytree(finished, folder, symlinks=True)
+    return folder
+
+
+def lock_of(folder: Path) -> str:
+    return (folder / "dvc.lock").read_text()
+
+
+def with_remote(finished: Path, tmp_path: Path) -> Path:
+    """Return a copy whose results are committed and pushed to a folder remote."""
+    folder = copy(finished, tmp_path / "origin")
+    commit(folder, "results")
+    ran = run_in(folder, "dvc", "remote", "add", "--local", "-d", "folder", str(tmp_path / "store"))
+    assert ran.returncode == 0, ran.stdout
+    pushed = run_in(folder, "dvc", "push", "--run-cache")
+    assert "pushed" in pushed.stdout, pushed.stdout
+    return folder
+
+
+def clone_of(origin: Path, folder: Path) -> Path:
+    subprocess.run(["git", "clone", "--quiet", origin, folder], check=True)
+    shutil.copy(origin / ".dvc/config.local", folder / ".dvc/config.local")
+    return folder
+
+
+def test_after_snakemake_dvc_agrees_and_has_sealed_every_stage(finished: Path) -> None:
+    status = run_in(finished, "dvc", "status")
+    assert "up to date" in status.stdout, status.stdout
+    stages = yaml.safe_load((finished / "dvc.yaml").read_text())["stages"]
+    assert stages.keys() == yaml.safe_load(lock_of(finished))["stages"].keys()
+
+
+def test_a_clone_that_pulls_has_nothing_to_do_in_either_tool(
+    finished: Path, tmp_path: Path
+) -> None:
+    origin = with_remote(finished, tmp_path)
+    clone = clone_of(origin, tmp_path / "clone")
+    assert run_in(clone, "dvc", "pull").returncode == 0
+    before = {path: path.stat().st_mtime_ns for path in (clone / "results").rglob("*")}
+    assert NOTHING in snakemake(clone, "-n").stdout
+    assert {path: path.stat().st_mtime_ns for path in (clone / "results").rglob("*")} == before
+    repro = run_in(clone, "dvc", "repro", "--pull")
+    assert "Running stage" not in repro.stdout
+    assert "up to date" in repro.stdout
+    assert artifact_hashes(clone) == artifact_hashes(origin)
+
+
+@pytest.mark.slow
+def test_without_a_lock_the_run_cache_knows_everything(finished: Path, tmp_path: Path) -> None:
+    origin = with_remote(finished, tmp_path)
+    clone = clone_of(origin, tmp_path / "clone")
+    (clone / "dvc.lock").unlink()
+    assert run_in(clone, "dvc", "pull", "--run-cache", "data.dvc").returncode == 0
+    repro = run_in(clone, "dvc", "repro", "--pull")
+    assert repro.returncode == 0, repro.stdout
+    assert set(re.findall(r"Running stage '(\S+)'", repro.stdout)) <= {"settings"}
+    assert artifact_hashes(clone) == artifact_hashes(origin)
+    assert NOTHING in snakemake(clone, "-n").stdout
+
+
+def artifacts(folder: Path) -> list[str]:
+    return sorted(path for path in artifact_hashes(folder) if (folder / path).stat().st_size)
+
+
+@pytest.mark.parametrize(
+    "part", [pytest.param(5, id="some"), pytest.param(None, id="all", marks=pytest.mark.slow)]
+)
+def test_one_flipped_byte_with_its_date_kept_is_named_and_nothing_is_sealed(
+    finished: Path, tmp_path: Path, part: int | None
+) -> None:
+    folder = copy(finished, tmp_path / "clone")
+    lock, every = lock_of(folder), artifacts(folder)
+    chosen = random.Random(0).sample(every, part) if part else every
+    ran = subprocess.run(
+        ["python", "-c", FLIP, *chosen], cwd=folder, env=environment(folder), check=False,
+        text=True, capture_output=True,
+    )  # fmt: skip
+    assert ran.returncode == 0, ran.stderr
+    assert json.loads(ran.stdout.splitlines()[-1]) == []
+    assert lock_of(folder) == lock
+
+
+def test_a_tampered_file_is_not_laundered_by_the_next_run(finished: Path, tmp_path: Path) -> None:
+    folder = copy(finished, tmp_path / "clone")
+    lock = lock_of(folder)
+    pieces = folder / "results/demo/vocab/baseline/sentencepiece.vocab"
+    facts = pieces.stat()
+    pieces.write_bytes(pieces.read_bytes().replace(b"a", b"b", 1))
+    os.utime(pieces, ns=(facts.st_atime_ns, facts.st_mtime_ns))
+    (folder / "results/demo/report/report.html").unlink()
+    ran = snakemake(folder)
+    assert ran.returncode != 0
+    assert "results/demo/vocab/baseline/sentencepiece.vocab: changed, but no job" in ran.stdout
+    assert lock_of(folder) == lock
+    shutil.copy(finished / pieces.relative_to(folder), pieces)
+    assert run_in(folder, "t5repro", "seal").returncode == 0
+
+
+def test_orphans_go_and_a_job_whose_code_moved_is_refused(finished: Path, tmp_path: Path) -> None:
+    folder = copy(finished, tmp_path / "clone")
+    orphan = folder / "results/demo/c4_clean/baseline/00009.parquet"
+    orphan.write_bytes(b"withdrawn text")
+    (orphan.parent / ".writing-x-00000.parquet").write_bytes(b"half")
+    ran = run_in(folder, "t5repro", "seal")
+    assert f"removed {orphan.relative_to(folder)}" in ran.stdout, ran.stdout
+    assert not orphan.exists()
+    assert not list(orphan.parent.glob(".writing-*"))
+    record = folder / "records/demo/tokens/baseline.json"
+    values = json.loads(record.read_text())
+    values["end"]["code_changed"] = ["src/t5repro/vocab/encode.py"]
+    record.write_text(json.dumps(values))
+    (folder / "dvc.lock").unlink()
+    ran = run_in(folder, "t5repro", "seal")
+    assert ran.returncode == 1
+    assert "src/t5repro/vocab/encode.py: changed while the job of" in ran.stdout
+    assert not (folder / "dvc.lock").exists()
+
+
+def test_two_runs_in_one_folder_are_kept_apart(finished: Path, tmp_path: Path) -> None:
+    from t5repro.lineage.project_lock import held
+
+    folder = copy(finished, tmp_path / "clone")
+    (folder / "results/demo/report/report.html").unlink()
+    with held(folder / ".snakemake/t5repro.lock"):
+        ran = snakemake(folder)
+        assert ran.returncode != 0
+        assert f"another run is at work in this folder (process {os.getpid()})" in ran.stdout
+        assert run_in(folder, "t5repro", "seal").returncode == 1
+    assert not (folder / "results/demo/report/report.html").exists()
+
+
+def test_scores_are_metrics_and_histories_are_plots(finished: Path) -> None:
+    metrics = run_in(finished, "dvc", "metrics", "show", "--json")
+    files = json.loads(metrics.stdout)[""]["data"]
+    scores = files["results/demo/evaluate_score/baseline/scores.json"]["data"]
+    assert scores["tasks"]["glue_sst2"]["metrics"]["accuracy"] >= 0
+    plots = run_in(finished, "dvc", "plots", "show", "--json").stdout
+    assert {"pretrain_loss", "finetune_loss"} <= json.loads(plots)["data"].keys()
+
+
+def test_a_run_file_edited_reaches_dvc_without_any_command_of_ours(
+    finished: Path, tmp_path: Path
+) -> None:
+    folder = copy(finished, tmp_path / "clone")
+    change(folder, "evaluate.max_decode_length", 9)
+    repro = run_in(folder, "dvc", "repro", "settings")
+    assert repro.returncode == 0, repro.stdout
+    assert dirty(folder) == {
+        f"evaluate_predict-{arm}" for arm in ("baseline", "no_pretraining")
+    } | {"report"}
+
+
+def change(folder: Path, leaf: str, value: object) -> None:
+    """Set one leaf of the clone's run file."""
+    path = folder / "configs/demo.yaml"
+    values = yaml.safe_load(path.read_text())
+    *sections, name = leaf.split(".")
+    place = values
+    for section in sections:
+        place = place.setdefault(section, {})
+    place[name] = value
+    path.write_text(yaml.safe_dump(values, sort_keys=False))
+
+
+def dirty(folder: Path) -> set[str]:
+    """Return the stages that DVC finds changed themselves."""
+    return set(json.loads(run_in(folder, "dvc", "status", "--json").stdout)) - {"settings"}
+
+
+CHANGES: dict[str, object] = {
+    "c4.clean_shards": 3, "c4.validation_modulus": 41,
+    "c4.bad_word_lists": {"en": "lists/badwords.en.txt", "de": "lists/badwords.de.txt"},
+    "c4.crawl": ["crawl/MINI-2019-18-0000[0-6]*"], "c4.recipe": "tfds",
+    "vocab.vocab_size": 1201, "vocab.sample_chars": 2000001, "vocab.required_characters": "_!",
+    "model.d_model": 48, "model.d_ff": 80, "model.d_kv": 8, "model.num_heads": 3,
+    "model.num_encoder_layers": 1, "model.num_decoder_layers": 1,
+    "pretrain.steps": 7, "pretrain.batch_rows": 5, "pretrain.inputs_length": 120,
+    "pretrain.targets_length": 50, "pretrain.noise_mask": "iid_tokens",
+    "pretrain.concatenate_documents": True,
+    "pretrain.learning_rate": {"warmup_steps": 9}, "pretrain.checkpoint_every_steps": 3,
+    "pretrain.log_every_steps": 3, "finetune.steps": 9, "finetune.batch_rows": 5,
+    "finetune.inputs_length": 120, "finetune.targets_length": 50,
+    "finetune.learning_rate": {"factor": 0.02}, "finetune.mixture_limit": 1400,
+    "finetune.checkpoint_every_steps": 3, "finetune.log_every_steps": 3,
+    "evaluate.batch_rows": 32, "evaluate.inputs_length": 120, "evaluate.max_decode_length": 9,
+    "evaluate.max_examples": 5,
+}  # fmt: skip
+LATER = {
+    "data": "c4 tasks",
+    "c4": "vocab",
+    "vocab": "pretrain finetune evaluate",
+    "model": "pretrain finetune evaluate",
+    "pretrain": "finetune",
+    "tasks": "finetune",
+    "finetune": "evaluate",
+}
+RULES = {
+    "c4": {"c4_clean", "c4_dedup", "c4"},
+    "vocab": {"vocab_sample", "vocab", "tokens"},
+    "evaluate": {"evaluate_predict", "evaluate_score", "report"},
+    "model": set(),
+}
+FIRST = {  # where a leaf enters in the middle of its section
+    "c4.validation_modulus": {"c4"},
+    "vocab.vocab_size": {"vocab", "tokens"},
+    "vocab.required_characters": {"vocab", "tokens"},
+}
+
+
+def expected(leaf: str) -> set[str]:
+    """Return the rules that a changed leaf must rerun, written down by hand, not resolved."""
+    section = leaf.partition(".")[0]
+    rules = set(FIRST.get(leaf) or RULES.get(section, {section}))
+    queue = LATER.get(section, "").split()
+    while queue:
+        later = queue.pop()
+        rules |= RULES.get(later, {later})
+        queue += LATER.get(later, "").split()
+    return rules
+
+
+def rules_of(stages: set[str]) -> set[str]:
+    return {"tasks" if name.startswith("tasks_") else name.partition("-")[0] for name in stages}
+
+
+def closure(folder: Path, first: set[str]) -> set[str]:
+    """Return stages and all that depend on them, as dvc.yaml links them."""
+    stages = yaml.safe_load((folder / "dvc.yaml").read_text())["stages"]
+    made = {str(entry["outs"][0]): name for name, entry in stages.items()}
+    found = set(first)
+    grown = True
+    while grown:
+        more = {
+            name
+            for name, entry in stages.items()
+            for path in entry["deps"]
+            if {made.get(path), made.get(path.rpartition("/")[0])} & found
+        }
+        grown = not more <= found
+        found |= more
+    return found
+
+
+def planned(folder: Path) -> set[str]:
+    ran = snakemake(folder, "-n", "--quiet", "rules")
+    assert ran.returncode == 0, ran.stdout
+    words = (line.split() for line in ran.stdout.splitlines())
+    found = {row[0] for row in words if len(row) == 2 and row[1].isdigit()}
+    return found - {"total", "all", "data_fetch"}
+
+
+@pytest.mark.parametrize(
+    "leaf",
+    [
+        leaf if leaf in {"vocab.vocab_size"} else pytest.param(leaf, marks=pytest.mark.slow)
+        for leaf in CHANGES
+    ],
+)
+def test_each_leaf_of_the_run_file_reruns_the_same_stages_in_both_tools(
+    finished: Path, tmp_path: Path, leaf: str
+) -> None:
+    folder = copy(finished, tmp_path / "clone")
+    change(folder, leaf, CHANGES[leaf])
+    assert rules_of(planned(folder)) == expected(leaf)
+    assert run_in(folder, "t5repro", "dvc", "generate").returncode == 0
+    by_dvc = closure(folder, dirty(folder))
+    assert rules_of(by_dvc) == expected(leaf)
+
+
+def test_every_leaf_of_the_run_file_is_changed_by_a_test() -> None:
+    from clones import ROOT
+
+    values = yaml.safe_load((ROOT / "configs/demo.yaml").read_text())
+    elsewhere = {"run", "data", "experiments"}  # names, hashes and arms; other tests change them
+    leaves = {
+        f"{section}.{name}"
+        for section, content in values.items()
+        if section not in elsewhere
+        for name in content
+    }
+    assert leaves <= CHANGES.keys()
+
+
+@pytest.mark.slow
+def test_both_tools_rerun_a_changed_leaf_alike_and_older_revisions_come_back(
+    finished: Path, tmp_path: Path
+) -> None:
+    folder = copy(finished, tmp_path / "one")
+    commit(folder, "first")
+    first = artifact_hashes(folder)
+    other = copy(folder, tmp_path / "two")
+    for place in (folder, other):
+        change(place, "evaluate.max_decode_length", 9)
+    ran = snakemake(folder)
+    assert ran.returncode == 0, ran.stdout[-3000:]
+    assert "up to date" in run_in(folder, "dvc", "status").stdout
+    repro = run_in(other, "dvc", "repro")
+    assert repro.returncode == 0, repro.stdout[-3000:]
+    again = set(re.findall(r"Running stage '(\S+)'", repro.stdout)) - {"settings"}
+    assert rules_of(again) == expected("evaluate.max_decode_length")
+    assert artifact_hashes(other) == artifact_hashes(folder) != first
+    assert NOTHING in snakemake(other, "-n").stdout
+    commit(folder, "second")
+    subprocess.run(["git", "checkout", "--quiet", "HEAD~1"], cwd=folder, check=True)
+    assert run_in(folder, "dvc", "checkout").returncode == 0
+    assert artifact_hashes(folder) == first
+    assert NOTHING in snakemake(folder, "-n").stdout
+
+
+KILLS = 20
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("tool", ["snakemake", "dvc"])
+def test_a_killed_chain_goes_on_to_the_same_bytes(
+    finished: Path, tmp_path: Path, tool: str
+) -> None:
+    wanted = artifact_hashes(finished)
+    folder = copy(finished, tmp_path / "clone")
+    for made in ("results", ".dvc/cache", ".dvc/tmp", ".snakemake", "records", "work"):
+        shutil.rmtree(folder / made, ignore_errors=True)
+    (folder / "dvc.lock").unlink()
+    words = {
+        "snakemake": ["snakemake", "--profile", "local", "--cores", "2"],
+        "dvc": ["dvc", "repro"],
+    }[tool]
+    draw = random.Random(tool)
+    for _ in range(KILLS // 2):
+        job = subprocess.Popen(
+            words, cwd=folder, env=environment(folder), start_new_session=True,
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+        try:
+            job.wait(timeout=draw.uniform(2, 40))
+        except subprocess.TimeoutExpired:
+            os.killpg(job.pid, signal.SIGKILL)
+            job.wait()
+        time.sleep(0.5)
+        for path, found in artifact_hashes(folder).items():
+            if ".writing-" not in path:
+                assert wanted[path] == found, path
+    ran = run_in(folder, *words)
+    assert ran.returncode == 0, ran.stdout[-3000:]
+    assert run_in(folder, "t5repro", "seal").returncode == 0
+    assert artifact_hashes(folder) == wanted
+    assert "up to date" in run_in(folder, "dvc", "status").stdout
+    assert NOTHING in snakemake(folder, "-n").stdout
