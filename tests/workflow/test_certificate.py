@@ -1,0 +1,89 @@
+"""The certificate: exactly, within tolerance, or differently and where first."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from clones import commit, run_in
+
+pytestmark = pytest.mark.workflow
+RESULTS = Path("results/demo")
+
+
+@pytest.fixture(scope="module")
+def committed(finished: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the finished clone whose lock and records are committed."""
+    folder = tmp_path_factory.mktemp("committed") / "clone"
+    shutil.copytree(finished, folder, symlinks=True)
+    commit(folder, "results")
+    return folder
+
+
+@pytest.fixture
+def machine(committed: Path, tmp_path: Path) -> Path:
+    """Another machine that has run the chain: a copy to change."""
+    return Path(shutil.copytree(committed, tmp_path / "clone", symlinks=True))
+
+
+def verdicts(folder: Path) -> dict[str, dict[str, str]]:
+    ran = run_in(folder, "t5repro", "certificate", "--json")
+    values = json.loads(ran.stdout.partition("\nt5repro certificate:")[0])
+    assert bool(ran.returncode) == any(
+        item["outcome"] == "differently" for item in values["verdicts"]
+    )
+    return {item["stage"]: item for item in values["verdicts"]}
+
+
+def test_equal_bytes_are_reproduced_exactly(committed: Path) -> None:
+    assert {item["outcome"] for item in verdicts(committed).values()} == {"exactly"}
+    ran = run_in(committed, "t5repro", "certificate")
+    assert ran.returncode == 0
+    assert "no stage came out differently" in ran.stdout
+
+
+def test_other_texts_with_the_same_scores_are_within_tolerance(machine: Path) -> None:
+    path = RESULTS / "evaluate_predict/baseline/squad.jsonl"
+    with (machine / path).open("a") as handle:
+        handle.write("\n")
+    found = verdicts(machine)["evaluate_predict-baseline"]
+    assert found["outcome"] == "within tolerance"
+    assert found["why"] == f"{path}; its scores agree"
+
+
+def test_losses_near_the_committed_ones_are_within_tolerance_and_far_ones_not(
+    machine: Path,
+) -> None:
+    with (machine / RESULTS / "pretrain/baseline/history.csv").open("a") as handle:
+        handle.write("\n")
+    record = machine / "records/demo/pretrain/baseline.json"
+    values = json.loads(record.read_text())
+    loss = values["end"]["numbers"]["final_loss"]
+    for factor, outcome in ((1.04, "within tolerance"), (1.06, "differently")):
+        values["end"]["numbers"]["final_loss"] = loss * factor
+        record.write_text(json.dumps(values))
+        found = verdicts(machine)["pretrain-baseline"]
+        assert found["outcome"] == outcome, found
+    assert f"final_loss is {loss * 1.06}, committed is {loss}" in found["why"]
+
+
+def test_the_first_difference_is_named_with_its_cause(machine: Path) -> None:
+    path = RESULTS / "c4/baseline/en-train-00000-of-00001.parquet"
+    with (machine / path).open("ab") as handle:
+        handle.write(b"x")
+    (machine / RESULTS / "report/report.html").write_text("other")
+    ran = run_in(machine, "t5repro", "certificate")
+    assert ran.returncode == 1
+    assert f"first difference: c4-baseline, {path}; same code, settings and inputs" in ran.stdout
+    code = machine / "src/t5repro/c4/corpus.py"
+    code.write_text(code.read_text() + "# edited\n")
+    ran = run_in(machine, "t5repro", "certificate")
+    assert "src/t5repro/c4/corpus.py is not the committed one" in ran.stdout
+
+
+def test_without_a_committed_lock_it_says_so(machine: Path) -> None:
+    (machine / "dvc.lock").unlink()
+    commit(machine, "no lock")
+    ran = run_in(machine, "t5repro", "certificate")
+    assert ran.returncode == 0
+    assert "no certificate: HEAD has no dvc.lock to compare with" in ran.stdout
