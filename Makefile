@@ -24,12 +24,13 @@ setup: .venv/installed ## .venv with the locked packages
 	touch $@
 
 test: setup ## everything that takes seconds, and the demo's chain in small
-	pytest -m "not slow and not accelerator"
+	pytest -m "not slow and not accelerator and not parity"
 
 test-all: setup ## with what takes minutes
 	pytest
 
-parity: .venv/parity ## the peers that tests and benchmarks compare with; pytest finds them installed
+parity: .venv/parity ## install the peers, and compare with them: Hugging Face on torch
+	pytest -m parity tests/parity
 
 .venv/parity: .venv/installed
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable ".[parity]" --no-build-isolation

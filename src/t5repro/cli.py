@@ -16,6 +16,7 @@ from typing import Any
 
 from t5repro import __version__
 from t5repro.cli_audit import add_audit
+from t5repro.cli_exchange import add_exchange
 from t5repro.cli_lineage import add_lineage
 from t5repro.cli_preflight import add_preflight
 from t5repro.cli_tasks import add_task_commands
@@ -99,6 +100,7 @@ def _parser() -> argparse.ArgumentParser:
     add_preflight(commands)
     _add_evaluation(commands)
     add_audit(commands)
+    add_exchange(commands, _settings)
     _add_people(commands)
     return parser
 
@@ -281,11 +283,14 @@ def _add_vocab(commands: Any) -> None:
         commands, "vocab_sample", _vocab_sample, "draw the text the vocabulary is trained on",
         corpus="manifest of the corpus", output="text file", manifest="manifest to write",
     )  # fmt: skip
-    _command(
+    vocab = _command(
         commands, "vocab", _vocab, "train the SentencePiece vocabulary",
-        sample="output of vocab_sample", model="model to write", pieces="list of pieces to write",
+        model="model to write", pieces="list of pieces to write",
         manifest="manifest to write",
     )  # fmt: skip
+    source = vocab.add_mutually_exclusive_group(required=True)
+    source.add_argument("--sample", type=Path, help="output of vocab_sample")
+    source.add_argument("--model-file", type=Path, help="SentencePiece model to take over")
     _command(
         commands, "tokens", _tokens, "write the corpus as ids",
         corpus="manifest of the corpus", vocabulary="SentencePiece model", folder="folder of ids",
@@ -305,15 +310,16 @@ def _vocab_sample(arguments: argparse.Namespace) -> None:
 
 
 def _vocab(arguments: argparse.Namespace) -> None:
-    from t5repro.vocab.train import train_vocabulary
+    from t5repro.vocab.train import adopt_vocabulary, train_vocabulary
 
-    train_vocabulary(
-        _settings(arguments),
-        sample=arguments.sample,
-        model=arguments.model,
-        pieces=arguments.pieces,
-        manifest=arguments.manifest,
-    )
+    settings = _settings(arguments)
+    outputs = {
+        "model": arguments.model, "pieces": arguments.pieces, "manifest": arguments.manifest
+    }  # fmt: skip
+    if arguments.model_file is None:
+        train_vocabulary(settings, sample=arguments.sample, **outputs)
+    else:
+        adopt_vocabulary(settings, source=arguments.model_file, **outputs)
 
 
 def _tokens(arguments: argparse.Namespace) -> None:
@@ -346,6 +352,7 @@ def _add_training(commands: Any) -> None:
         work="folder of resumable state", manifest="manifest to write",
     )  # fmt: skip
     _add_monitor(pretrain)
+    pretrain.add_argument("--start-from", type=Path, help="folder of a published checkpoint")
     finetune = _command(
         commands, "finetune", _finetune, "fine-tune on the mixture of tasks",
         weights="manifest of the pre-trained weights", vocabulary="SentencePiece model",
@@ -395,6 +402,7 @@ def _pretrain(arguments: argparse.Namespace) -> None:
     pretrain(
         _settings(arguments),
         tokens=arguments.tokens,
+        start_from=arguments.start_from,
         folder=arguments.folder,
         work=arguments.work,
         manifest=arguments.manifest,

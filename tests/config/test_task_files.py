@@ -3,7 +3,7 @@
 import pytest
 
 from t5repro.config.load import load_settings
-from t5repro.config.task_files import task_files
+from t5repro.config.task_files import start_files, task_files, vocabulary_files
 from t5repro.errors import SettingsError
 
 
@@ -37,3 +37,34 @@ def test_a_task_without_any_file_says_what_it_is_read_from() -> None:
         task_files(run_with("x"), "glue_cola")
     with pytest.raises(SettingsError, match="holds 'glue_colla'; tasks are"):
         task_files(run_with("x"), "glue_colla")
+
+
+def with_start(*files: str, **change: object) -> object:
+    source = {"origin": "o", "licence": "l", "files": dict.fromkeys(files, "")}
+    return load_settings({"data": {"sources": [source]}, **change})
+
+
+def test_the_files_of_a_published_checkpoint_are_those_below_its_folder() -> None:
+    files = ("t5/config.json", "t5/model.safetensors", "t5_large/config.json", "crawl/a")
+    settings = with_start(*files, **{"pretrain.start_from": "t5"})
+    assert start_files(settings) == ["t5/config.json", "t5/model.safetensors"]
+    assert start_files(with_start(*files)) == []
+
+
+def test_a_checkpoint_that_the_run_does_not_list_is_refused() -> None:
+    settings = with_start("t5_large/config.json", **{"pretrain.start_from": "t5"})
+    with pytest.raises(SettingsError, match="start_from is 't5', but data.sources lists no file"):
+        start_files(settings)
+
+
+def test_a_vocabulary_that_the_run_does_not_list_is_refused() -> None:
+    assert vocabulary_files(with_start("a")) == []
+    listed = with_start("t5/spiece.model", **{"vocab.model_file": "t5/spiece.model"})
+    assert vocabulary_files(listed) == ["t5/spiece.model"]
+    with pytest.raises(SettingsError, match=r"model_file is 'b', which data.sources does not"):
+        vocabulary_files(with_start("a", **{"vocab.model_file": "b"}))
+
+
+def test_beam_search_for_a_task_that_the_run_does_not_have_is_refused() -> None:
+    with pytest.raises(SettingsError, match=r"beam_tasks names \['wmt_en_xx'\], which tasks.names"):
+        with_start("a", **{"evaluate.beam_tasks": ["wmt_en_xx"]})

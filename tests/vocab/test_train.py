@@ -1,3 +1,4 @@
+import io
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from t5repro.vocab.train import (
     MAX_LINE_BYTES,
     Reservoir,
     add_sentinels,
+    adopt_vocabulary,
     characters,
     lines_that_fit,
     sample_corpus,
@@ -242,3 +244,60 @@ def test_required_characters_get_a_piece_though_the_text_lacks_them(sample: Path
     pieces = train(required, sample, tmp_path)[1].read_text(encoding="utf-8")
     assert "\n_\t" in pieces
     assert "\n§\t" in pieces
+
+
+def adopt(tmp_path, source, size, extra_ids=8):
+    settings = VocabStage.model_validate(
+        {"vocab": {"vocab_size": size, "extra_ids": extra_ids, "character_coverage": 1.0}}
+    )
+    adopt_vocabulary(
+        settings,
+        source=source,
+        model=tmp_path / "adopted.model",
+        pieces=tmp_path / "adopted.vocab",
+        manifest=tmp_path / "adopted.json",
+    )
+    return (tmp_path / "adopted.model").read_bytes()
+
+
+def bare_model(size=36):
+    trained = io.BytesIO()
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(f"word{n} and yes or no" for n in range(200)),
+        model_writer=trained,
+        vocab_size=size,
+        pad_id=0,
+        eos_id=1,
+        unk_id=2,
+        bos_id=-1,
+        minloglevel=2,
+    )
+    return trained.getvalue()
+
+
+def test_a_vocabulary_of_an_owner_gets_sentinels_once(tmp_path):
+    source = tmp_path / "spiece.model"
+    source.write_bytes(bare_model())
+    adopted = adopt(tmp_path, source, 36)
+    assert adopted == add_sentinels(bare_model(), 8)
+    pieces = (tmp_path / "adopted.vocab").read_text(encoding="utf-8").splitlines()
+    assert len(pieces) == 44
+    assert pieces[-1].startswith("▁<extra_id_0>\t")
+    source.write_bytes(adopted)
+    assert adopt(tmp_path, source, 36) == adopted
+
+
+def test_a_vocabulary_of_another_number_of_pieces_names_the_setting(tmp_path):
+    source = tmp_path / "spiece.model"
+    source.write_bytes(bare_model())
+    with pytest.raises(VocabularyError, match="has 44 ids .* set vocab.vocab_size to 36"):
+        adopt(tmp_path, source, 50)
+
+
+def test_a_file_that_is_no_vocabulary_is_refused(tmp_path):
+    source = tmp_path / "spiece.model"
+    with pytest.raises(ArtifactError, match="is missing; vocab.model_file names it"):
+        adopt(tmp_path, source, 36)
+    source.write_bytes(b"nothing")
+    with pytest.raises(ArtifactError, match="not a SentencePiece model; get it again"):
+        adopt(tmp_path, source, 36)

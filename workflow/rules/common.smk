@@ -28,7 +28,10 @@ def load_run():
     try:
         settings = load.load_settings(config, source="the run file")
         for arm in settings.experiments:
-            for task in load.settings_of_experiment(settings, arm.name).tasks.names:
+            own = load.settings_of_experiment(settings, arm.name)
+            inventory.start_files(own)
+            inventory.vocabulary_files(own)
+            for task in own.tasks.names:
                 inventory.task_files(settings, task)
     except T5ReproError as error:
         raise WorkflowError(str(error)) from None

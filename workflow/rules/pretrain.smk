@@ -11,6 +11,18 @@ CODE      src/t5repro/train/ and the packages it imports
 """
 
 
+def start_files(wildcards):
+    """Return the raw files of the checkpoint to begin with."""
+    return [
+        raw_path(name) for name in inventory.start_files(settings_at(wildcards.node))
+    ]
+
+
+def start_option(wildcards):
+    folder = settings_at(wildcards.node).pretrain.start_from
+    return ["--start-from", raw_path(folder)] if folder else []
+
+
 rule pretrain:
     """
     Train, or hand on initial weights when pretrain.steps is 0. An interrupted job resumes from
@@ -19,6 +31,7 @@ rule pretrain:
     input:
         tokens=of("tokens", "manifest.json"),
         preflight=ancient(preflight_of),
+        start=start_files,
         code=source_files("train.loop"),
     output:
         weights="results/{run}/pretrain/{node}/weights.safetensors",
@@ -32,11 +45,13 @@ rule pretrain:
         tpu_slices=1,
     params:
         settings=settings_of("pretrain"),
+        start=start_option,
         folder=subpath(output.manifest, parent=True),
     shell:
         "t5repro pretrain"
         " --settings {params.settings:q}"
         " --tokens {input.tokens:q}"
+        " {params.start:q}"
         " --folder {params.folder:q}"
         " --work work/{wildcards.run}/pretrain/{wildcards.node}"
         " --monitor logs/{wildcards.run}/pretrain/{wildcards.node}"

@@ -10,6 +10,19 @@ CODE      src/t5repro/vocab/train.py
 """
 
 
+def vocabulary_source(wildcards):
+    """Return the sample to train on, or the raw file of a vocabulary that is used as it is."""
+    if brought := inventory.vocabulary_files(settings_at(wildcards.node)):
+        return raw_path(brought[0])
+    return of("vocab_sample", "sample.txt")(wildcards)
+
+
+def vocabulary_option(wildcards):
+    return (
+        "--model-file" if settings_at(wildcards.node).vocab.model_file else "--sample"
+    )
+
+
 rule vocab_sample:
     """Draw text from each language in the parts that vocab.language_parts asks for."""
     input:
@@ -32,9 +45,9 @@ rule vocab_sample:
 
 
 rule vocab:
-    """Train the unigram vocabulary and append the sentinels."""
+    """Train the unigram vocabulary and append the sentinels, or take vocab.model_file."""
     input:
-        sample=of("vocab_sample", "sample.txt"),
+        sample=vocabulary_source,
         code=source_files("vocab.train"),
     output:
         model="results/{run}/vocab/{node}/sentencepiece.model",
@@ -44,10 +57,11 @@ rule vocab:
         "logs/{run}/vocab/{node}.log",
     params:
         settings=settings_of("vocab"),
+        option=vocabulary_option,
     shell:
         "t5repro vocab"
         " --settings {params.settings:q}"
-        " --sample {input.sample:q}"
+        " {params.option} {input.sample:q}"
         " --model {output.model:q}"
         " --pieces {output.pieces:q}"
         " --manifest {output.manifest:q}"

@@ -159,6 +159,11 @@ class VocabSettings(Section):
     character_coverage: float = setting(
         0.9995, "share of characters covered by pieces", gt=0.9, le=1
     )
+    model_file: str = setting(
+        "",
+        "raw file with a SentencePiece model to use instead of training one, such as that of a "
+        "published checkpoint; sentinels are appended if it has none",
+    )
     required_characters: str = setting(
         "",
         "characters that get a piece however rare they are: a small corpus may lack one that "
@@ -327,6 +332,11 @@ class PretrainSettings(TrainingSettings):
         "documents",
         ge=0,
     )
+    start_from: str = setting(
+        "",
+        "folder of raw files with a published checkpoint to begin with: Hugging Face, keras-hub, "
+        "the T5 release's TensorFlow files or this project's; empty: fresh weights",
+    )
     concatenate_documents: bool = setting(
         True,
         "true: documents run on into each other and are cut to full rows, as in the baseline; "
@@ -412,6 +422,15 @@ class EvaluateSettings(Section):
     batch_rows: int = setting(32, "examples decoded together", ge=1)
     inputs_length: int = setting(512, "inputs are cut to this; tokens", ge=4)
     max_decode_length: int = setting(128, "targets are cut to this; tokens", ge=1)
+    beam_tasks: list[Name] = setting(
+        [],
+        "tasks decoded by beam search, the others are greedily; the paper's largest models use "
+        "it for cnn_dailymail and the wmt tasks",
+    )
+    beam_width: int = setting(4, "answers that beam search keeps alive", ge=1, le=64)
+    length_penalty: float = setting(
+        0.6, "alpha of beam search: log p is divided by ((5 + length) / 6)^alpha", ge=0
+    )
     split: Literal["validation", "test"] = setting("validation", "split that is scored")
     max_examples: int = setting(0, "examples scored per task; 0: all", ge=0)
 
@@ -497,6 +516,10 @@ class Settings(Section):
                     f"of devices.steps_per_execution {every}, so {name}.keep_checkpoints 'all' "
                     "cannot keep the weights of those steps"
                 )
+        if missing := sorted(set(self.evaluate.beam_tasks) - set(self.tasks.names)):
+            raise ValueError(
+                f"evaluate.beam_tasks names {missing}, which tasks.names does not hold"
+            )
         for key, given in (
             ("c4.languages", self.c4.languages),
             ("tokens.languages", self.tokens.languages),

@@ -113,6 +113,7 @@ class VocabStage(Section):
         extra_ids: int
         character_coverage: float
         required_characters: str = ""
+        model_file: str = ""
 
     vocab: Vocab
 

@@ -100,6 +100,39 @@ def check_own_names(settings: Settings) -> None:
         )
 
 
+def start_files(settings: Settings) -> list[str]:
+    """Return the raw files of the checkpoint that pre-training begins with, maybe none.
+
+    Raises:
+        SettingsError: `data.sources` lists no file of its folder.
+    """
+    folder = settings.pretrain.start_from
+    if not folder:
+        return []
+    found = sorted(name for name in raw_files(settings) if name.startswith(f"{folder}/"))
+    if not found:
+        raise SettingsError(
+            f"pretrain.start_from is {folder!r}, but data.sources lists no file below it; list "
+            "the checkpoint's files there with origin, licence and sha256"
+        )
+    return found
+
+
+def vocabulary_files(settings: Settings) -> list[str]:
+    """Return the raw file of the vocabulary, if the run brings one.
+
+    Raises:
+        SettingsError: `data.sources` does not list it.
+    """
+    name = settings.vocab.model_file
+    if name and name not in raw_files(settings):
+        raise SettingsError(
+            f"vocab.model_file is {name!r}, which data.sources does not list; list it there with "
+            "origin, licence and sha256"
+        )
+    return [name] if name else []
+
+
 def task_files(settings: Settings, task: str) -> dict[str, list[str]]:
     """Return split -> raw files of a task, paths below `data.folder`.
 

@@ -1,13 +1,15 @@
 """What the fine-tuned model answers to every example of every task (paper section 2.4).
 
-Answers are greedy: the most probable token until EOS. An example's padded length depends on its
+Answers are greedy, the most probable token until EOS, but for the tasks of `evaluate.beam_tasks`,
+whose answers beam search finds. An example's padded length depends on its
 own tokens alone and every batch has the same number of rows, so the shapes it is computed in,
 and with them the arithmetic, do not depend on its neighbours; which row of a batch it takes does,
 and may move the last bits of a float on some devices, an answer only at a tie.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -216,7 +218,6 @@ def _answer(
 ) -> dict[tuple[str, int], list[int]]:
     """Return the ids that the model answers, by task and position."""
     from t5repro.model.checkpoints import load_weights
-    from t5repro.model.decode import greedy
     from t5repro.model.transformer import T5
 
     embedding_rows = settings.vocab.embedding_rows
@@ -235,18 +236,34 @@ def _answer(
     load_weights(weights, model)
     answers: dict[tuple[str, int], list[int]] = {}
     rows = settings.evaluate.batch_rows
+    by_beam = set(settings.evaluate.beam_tasks)
     with Progress("predict", total=len(questions), unit="examples") as progress:
-        for group in batches(questions, rows=rows):
-            encoder_ids = padded(group, rows=rows)
-            decoded = np.asarray(
-                greedy(
-                    model,
-                    encoder_ids,
-                    (encoder_ids > 0).astype(np.int32),
-                    max_decode_length=settings.evaluate.max_decode_length,
-                )
-            )
-            for row, question in enumerate(group):
-                answers[question.task, question.position] = decoded[row].tolist()
-            progress.advance(len(group), padded_tokens=group[0].bucket)
+        for searched in (False, True):
+            decode = _decoder(settings, model, searched=searched)
+            own = [item for item in questions if (item.task in by_beam) == searched]
+            for group in batches(own, rows=rows):
+                encoder_ids = padded(group, rows=rows)
+                decoded = decode(encoder_ids, (encoder_ids > 0).astype(np.int32))
+                for row, question in enumerate(group):
+                    answers[question.task, question.position] = decoded[row].tolist()
+                progress.advance(len(group), padded_tokens=group[0].bucket)
     return answers
+
+
+def _decoder(
+    settings: PredictStage, model: Any, *, searched: bool
+) -> Callable[[Ids, Ids], NDArray[Any]]:
+    """Return the function from ids and segments to answers: beam search, or greedy decoding."""
+    from t5repro.model.beam import beam_search
+    from t5repro.model.decode import greedy
+
+    longest = settings.evaluate.max_decode_length
+    if not searched:
+        return partial(greedy, model, max_decode_length=longest)
+    return partial(
+        beam_search,
+        model,
+        max_decode_length=longest,
+        width=settings.evaluate.beam_width,
+        length_penalty=settings.evaluate.length_penalty,
+    )

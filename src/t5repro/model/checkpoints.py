@@ -54,7 +54,7 @@ def load_weights(path: Path, model: Any) -> None:
     Raises:
         CheckpointError: the file lacks a weight, has one more, or one has another shape.
     """
-    _assign(path, read_arrays(path), weight_variables(model), "the model")
+    assign(path, read_arrays(path), weight_variables(model), "the model")
 
 
 def save_optimizer(path: Path, optimizer: Any) -> None:
@@ -68,7 +68,7 @@ def load_optimizer(path: Path, optimizer: Any) -> None:
     Raises:
         CheckpointError: the file was written for another model or optimizer.
     """
-    _assign(path, read_arrays(path), optimizer_variables(optimizer), "the optimizer")
+    assign(path, read_arrays(path), optimizer_variables(optimizer), "the optimizer")
 
 
 def save_state(
@@ -101,7 +101,7 @@ def load_state(path: Path, model: Any, optimizer: Any) -> Arrays:
             raise CheckpointError(f"{path} holds {name!r}, which is no part of a training state")
         parts[part][rest] = value
     for part, variables in _state(model, optimizer).items():
-        _assign(path, parts[part], variables, f"the {part} of this run")
+        assign(path, parts[part], variables, f"the {part} of this run")
     return parts["others"]
 
 
@@ -137,8 +137,12 @@ def _values(variables: Mapping[str, Any]) -> Arrays:
     return {name: np.asarray(item.numpy()) for name, item in variables.items()}
 
 
-def _assign(path: Path, arrays: Arrays, variables: Mapping[str, Any], owner: str) -> None:
-    """Set `variables` to `arrays`, all or none."""
+def assign(path: Path, arrays: Arrays, variables: Mapping[str, Any], owner: str) -> None:
+    """Set `variables` to `arrays`, all or none.
+
+    Raises:
+        CheckpointError: an array is absent, too many, or of another shape; `owner` says whose.
+    """
     for name, item in variables.items():
         if name not in arrays:
             raise CheckpointError(

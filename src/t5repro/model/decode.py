@@ -10,7 +10,7 @@ K features of a head.
 
 import functools
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import Any
 
 import keras
@@ -24,7 +24,7 @@ from t5repro.model.transformer import T5, Block
 PAD_ID = 0  # what follows the end
 EOS_ID = 1
 
-_COMPILED: weakref.WeakKeyDictionary[T5, dict[int, Callable[..., Any]]] = (
+_COMPILED: weakref.WeakKeyDictionary[T5, dict[Hashable, Callable[..., Any]]] = (
     weakref.WeakKeyDictionary()
 )
 
@@ -48,14 +48,37 @@ def greedy(
     Returns:
         int32 (batch, max_decode_length); 0 after the end.
     """
+    return call_compiled(
+        model,
+        ("greedy", max_decode_length),
+        functools.partial(greedy_graph, model, max_decode_length=max_decode_length),
+        encoder_ids,
+        encoder_segments,
+    )
+
+
+def call_compiled(
+    model: T5,
+    key: Hashable,
+    graph: Callable[..., Tensor],
+    encoder_ids: np.ndarray,
+    encoder_segments: np.ndarray | None,
+) -> np.ndarray:
+    """Run a decoding graph; it is compiled once per model, key and shape of the inputs.
+
+    Args:
+        model: the network that the graph reads.
+        key: tells graphs of one model apart.
+        graph: takes ids and segments as tensors, returns int32 ids.
+        encoder_ids: int32 (batch, inputs_length), 0 is padding.
+        encoder_segments: 1 where there is input; absent: where an id is not padding.
+    """
     if encoder_segments is None:
         encoder_segments = (encoder_ids != PAD_ID).astype(np.int32)
     compiled = _COMPILED.setdefault(model, {})
-    if max_decode_length not in compiled:
-        compiled[max_decode_length] = _compile(
-            functools.partial(greedy_graph, model, max_decode_length=max_decode_length)
-        )
-    ids = compiled[max_decode_length](
+    if key not in compiled:
+        compiled[key] = _compile(graph)
+    ids = compiled[key](
         ops.convert_to_tensor(encoder_ids, dtype="int32"),
         ops.convert_to_tensor(encoder_segments, dtype="int32"),
     )
@@ -78,7 +101,7 @@ def greedy_graph(
     model: T5, encoder_ids_BM: Tensor, encoder_segments_BM: Tensor, *, max_decode_length: int
 ) -> Tensor:
     """Return the ids as `greedy` does, in operations of the backend."""
-    batch = encoder_ids_BM.shape[0]
+    batch = ops.shape(encoder_ids_BM)[0]
     blocks = model.decoder.blocks
     memory = read_inputs(model, encoder_ids_BM, encoder_segments_BM)
     bias_THT = own_bias(model, max_decode_length)
@@ -128,8 +151,12 @@ def _step(
     """Run one block on one position; return its output and the longer caches."""
     attention = block.self_attention
     query, *new = attention.queries_keys_values(block.self_attention_norm(x_B1D))
-    longer = tuple(_write(cache, item, step) for cache, item in zip(caches, new, strict=True))
-    shape = (*query.shape[:2], -1, query.shape[3])
+    batch, heads, _, d_kv = ops.shape(query)
+    longer = tuple(
+        write_step(cache, ops.reshape(item, (batch * heads, d_kv)), step)
+        for cache, item in zip(caches, new, strict=True)
+    )
+    shape = (batch, heads, -1, d_kv)
     keys_BHTK, values_BHTK = (ops.reshape(cache, shape) for cache in longer)
     memory_keys_BHMK, memory_values_BHMK = memory
     if not block.reads_memory:  # a decoder alone: the inputs are its own keys and values
@@ -144,15 +171,15 @@ def _step(
     return block.think(x_B1D), longer
 
 
-def _write(cache: Tensor, new_BH1K: Tensor, step: Tensor) -> Tensor:
-    """Put one position's keys or values into a cache, in place where the backend can.
+def write_step(cache: Tensor, new: Tensor, step: Tensor) -> Tensor:
+    """Put one step's keys or values into a cache, in place where the backend can.
 
     Args:
-        cache: (batch * heads * steps, d_kv).
-        new_BH1K: what to write.
+        cache: (rows * steps, features); a row is one head of one example.
+        new: what to write, (rows, features).
         step: where.
     """
-    rows = new_BH1K.shape[0] * new_BH1K.shape[1]
-    steps = cache.shape[0] // rows
+    rows = ops.shape(new)[0]
+    steps = ops.shape(cache)[0] // rows
     places = ops.arange(rows, dtype="int32") * steps + step
-    return ops.scatter_update(cache, places[:, None], ops.reshape(new_BH1K, (rows, -1)))
+    return ops.scatter_update(cache, places[:, None], new)

@@ -50,7 +50,7 @@ def read_inputs(model: T5, ids_BM: Tensor, segments_BM: Tensor) -> Memory:
     return Memory(
         [block.cross_attention.keys_and_values(encoded_BMD) for block in model.decoder.blocks],
         segments_BM,
-        ops.full((ids_BM.shape[0],), START_ID, dtype="int32"),
+        ops.full((ops.shape(ids_BM)[0],), START_ID, dtype="int32"),
     )
 
 

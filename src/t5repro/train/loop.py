@@ -63,6 +63,7 @@ class Training:
         work: where states go.
         manifest: where the record goes.
         monitor: folder of the speeds and the TensorBoard files; absent: none.
+        published: folder of a checkpoint of another library to begin with, instead of `start`.
     """
 
     rule: str
@@ -82,6 +83,7 @@ class Training:
     work: Path
     manifest: Path
     monitor: Path | None = None
+    published: Path | None = None
 
 
 def pretrain(
@@ -92,6 +94,7 @@ def pretrain(
     work: Path,
     manifest: Path,
     monitor: Path | None = None,
+    start_from: Path | None = None,
 ) -> None:
     """Pre-train on the corpus.
 
@@ -102,12 +105,14 @@ def pretrain(
         work: where the state of an unfinished training is.
         manifest: where the record goes.
         monitor: folder of the speeds and the TensorBoard files; absent: none.
+        start_from: folder of a published checkpoint to begin with; absent: fresh weights.
     """
     devices = prepare(settings.devices)
     from t5repro.inputs.pipeline import span_corruption_batches, span_corruption_counters
 
     ids, offsets = tokens.parent / "train.ids", tokens.parent / "train.offsets"
     steps = settings.pretrain.steps
+    checkpoint = files_of(start_from)
     corpus: dict[str, Any] = {
         "tokens": ids,
         "offsets": offsets,
@@ -126,8 +131,9 @@ def pretrain(
             seed=single_seed(settings.seed, "pretrain"),
             start=None,
             continue_optimizer=False,
-            inputs=(tokens, ids, offsets),
-            identity=(tokens,),
+            published=start_from,
+            inputs=(tokens, ids, offsets, *checkpoint),
+            identity=(tokens, *checkpoint),
             batches=lambda first, count: span_corruption_batches(
                 settings.pretrain, **corpus, first_step=first, steps=count
             ),
@@ -139,6 +145,13 @@ def pretrain(
         ),
         devices,
     )
+
+
+def files_of(folder: Path | None) -> tuple[Path, ...]:
+    """Return all files below a folder, in the order of their names."""
+    if folder is None:
+        return ()
+    return tuple(sorted(path for path in folder.rglob("*") if path.is_file()))
 
 
 def finetune(
@@ -266,6 +279,10 @@ def make_model(training: Training) -> Any:
         load_weights(training.start / WEIGHTS, model)
         if training.continue_optimizer:
             load_optimizer(training.start / OPTIMIZER, model.optimizer)
+    if training.published is not None:
+        from t5repro.train.exchange import load_start
+
+        say(training, load_start(training.published, model, model.optimizer))
     return model
 
 

@@ -13,7 +13,7 @@ import struct
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 
 import sentencepiece
 
@@ -219,12 +219,61 @@ def train_vocabulary(
             f"the trained model has {total} ids, vocab.vocab_size + vocab.extra_ids is "
             f"{size + extra_ids}; the installed sentencepiece does not fit this project's lock file"
         )
+    _write_vocabulary(settings, processor, proto, sample, model, pieces, manifest)
+
+
+def adopt_vocabulary(
+    settings: VocabStage, *, source: Path, model: Path, pieces: Path, manifest: Path
+) -> None:
+    """Write a vocabulary that its owner trained, with sentinels if it has none.
+
+    Args:
+        settings: pieces and sentinels that it must have.
+        source: SentencePiece model.
+        model: SentencePiece model to write.
+        pieces: list of pieces to write, as `train_vocabulary` does.
+        manifest: manifest to write.
+
+    Raises:
+        ArtifactError: the source is missing or is no SentencePiece model.
+        VocabularyError: it has another number of ids than the settings.
+    """
+    if not source.is_file():
+        raise ArtifactError(f"{source} is missing; vocab.model_file names it")
+    size, extra_ids = settings.vocab.vocab_size, settings.vocab.extra_ids
+    proto = source.read_bytes()
+    try:
+        processor = sentencepiece.SentencePieceProcessor(model_proto=proto)
+    except RuntimeError as error:
+        raise ArtifactError(f"{source} is not a SentencePiece model; get it again") from error
+    if processor.piece_to_id("\u2581" + sentinel(0)) == UNK_ID:
+        proto = add_sentinels(proto, extra_ids)
+        processor = sentencepiece.SentencePieceProcessor(model_proto=proto)
+    total = processor.get_piece_size()
+    if total != size + extra_ids:
+        raise VocabularyError(
+            f"{source} has {total} ids with its sentinels, vocab.vocab_size + vocab.extra_ids is "
+            f"{size + extra_ids}; set vocab.vocab_size to {total - extra_ids}"
+        )
+    _write_vocabulary(settings, processor, proto, source, model, pieces, manifest)
+
+
+def _write_vocabulary(
+    settings: VocabStage,
+    processor: Any,
+    proto: bytes,
+    source: Path,
+    model: Path,
+    pieces: Path,
+    manifest: Path,
+) -> None:
+    size, extra_ids = settings.vocab.vocab_size, settings.vocab.extra_ids
     write_bytes(model, proto)
     write_text(
         pieces,
         "".join(
             f"{processor.id_to_piece(number)}\t{processor.get_score(number):g}\n"
-            for number in range(total)
+            for number in range(size + extra_ids)
         ),
     )
     announce(f"vocab: {size:,} pieces and {extra_ids} sentinels")
@@ -232,9 +281,9 @@ def train_vocabulary(
         manifest,
         rule="vocab",
         settings=settings.model_dump(mode="json"),
-        inputs=[sample],
+        inputs=[source],
         outputs=[model, pieces],
-        counters={"pieces": size, "sentinels": extra_ids, "ids": total},
+        counters={"pieces": size, "sentinels": extra_ids, "ids": size + extra_ids},
     )
 
 

@@ -1,0 +1,75 @@
+"""Decoding against Hugging Face and keras-hub on one CPU, one process each, in one run.
+
+    make parity
+    .venv/bin/python benchmarks/decoding.py --shapes tiny small --searches greedy beam
+
+Batch 32, inputs of 128 ids without padding, exactly 64 new ids, random weights, float32; the end
+is made impossible, so nobody stops early. The first call compiles and is not counted; of the
+calls after it the fastest is, since what disturbs a process only ever makes it slower. keras-hub's
+beam search is left out unless named: it takes minutes to compile and run.
+"""
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+import pairs
+
+PEERS = Path(__file__).parent / "peers"
+PROGRAMS = {"t5repro": "decode_ours", "Hugging Face": "decode_face", "keras-hub": "decode_hub"}
+SHAPES = {
+    "tiny": {"layers": 3, "d_model": 192, "d_ff": 768, "num_heads": 3, "d_kv": 64, "ids": 4096},
+    "small": {"layers": 6, "d_model": 512, "d_ff": 2048, "num_heads": 8, "d_kv": 64, "ids": 32128},
+}
+SEARCHES = {"greedy": 1, "beam": 4}
+TASK = {"rows": 32, "inputs": 128, "steps": 64}
+
+
+def main() -> None:
+    """Run the chosen shapes and searches and print a table."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--shapes", nargs="+", choices=SHAPES, default=list(SHAPES))
+    parser.add_argument("--searches", nargs="+", choices=SEARCHES, default=list(SEARCHES))
+    parser.add_argument("--peers", nargs="+", choices=PROGRAMS, default=list(PROGRAMS))
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--calls", type=int, default=3, help="calls in a process, after the first")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--hub-beam", action="store_true", help="keras-hub's beam search as well")
+    given = parser.parse_args()
+    rows = []
+    for search in given.searches:
+        for shape in given.shapes:
+            task = {
+                **TASK,
+                **SHAPES[shape],
+                "width": SEARCHES[search],
+                "calls": given.calls,
+                "threads": given.threads,
+            }
+            commands = {
+                peer: [sys.executable, str(PEERS / f"{PROGRAMS[peer]}.py"), json.dumps(task)]
+                for peer in given.peers
+                if peer != "keras-hub" or search == "greedy" or given.hub_beam
+            }
+            found = pairs.rounds(commands, given.rounds)
+            for peer, results in found.items():
+                times = pairs.ratio(results, found["t5repro"])
+                new = TASK["rows"] * TASK["steps"] / pairs.seconds(results)
+                rows.append(
+                    [
+                        f"{search}, {shape}",
+                        peer,
+                        f"{pairs.seconds(results):.2f}",
+                        f"{new:,.0f}",
+                        f"{times:.2f}",
+                        f"{max(result['others'] for result in results):.2f}",
+                    ]
+                )
+    print(pairs.machine(), end="\n\n")
+    head = ["task", "library", "seconds", "ids/s", "time / t5repro's", "cores others used at most"]
+    print(pairs.table(head, rows))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,172 @@
+"""One weight, its names elsewhere: Hugging Face, the released TensorFlow checkpoints, keras-hub.
+
+Ours are places in the model (`encoder/block_0/self_attention/q`), which every weights file uses.
+To exchange with another library, add a column to `Place` and fill it in `places`.
+
+Source: transformers ``T5ForConditionalGeneration``; mesh variable scopes of the released
+checkpoints (``block_000/layer_000/SelfAttention``), read by transformers'
+``load_tf_weights_in_t5``; keras-hub ``T5Backbone``.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from t5repro.config.schema import ModelSettings
+from t5repro.errors import CheckpointError
+
+Arrays = dict[str, np.ndarray]
+
+PROJECTORS = {"q": "query", "k": "key", "v": "value", "o": "output"}
+DENSES = {"wi": "input", "wi_0": "input", "wi_1": "gate", "wo": "output"}
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a weight lies in each library.
+
+    Attributes:
+        ours: place in our model.
+        huggingface: name in a Hugging Face state.
+        released: name in a released TensorFlow checkpoint.
+        keras_hub: attributes from keras-hub's backbone to the variable, joined by dots.
+        turned: whether Hugging Face stores the transposed matrix.
+        turned_in_keras_hub: whether keras-hub does.
+    """
+
+    ours: str
+    huggingface: str
+    released: str
+    keras_hub: str
+    turned: bool = True
+    turned_in_keras_hub: bool = False
+
+
+def places(model: ModelSettings) -> list[Place]:
+    """Return every weight of a network of this shape.
+
+    Raises:
+        CheckpointError: no other library has this architecture.
+    """
+    if model.architecture != "encoder_decoder":
+        raise CheckpointError(
+            f"model.architecture is {model.architecture!r}, which Hugging Face, keras-hub and the "
+            "released checkpoints do not have; only 'encoder_decoder' can be exchanged"
+        )
+    found = [
+        Place("embedding", "shared.weight", "shared/embedding", "token_embedding.embeddings", False)
+    ]
+    if not model.tie_embeddings:
+        found.append(
+            Place(
+                "output_matrix",
+                "lm_head.weight",
+                "decoder/logits/kernel",
+                "token_embedding.reverse_embeddings",
+            )
+        )
+    for stack, layers in (
+        ("encoder", model.num_encoder_layers),
+        ("decoder", model.num_decoder_layers),
+    ):
+        found += _stack(stack, layers, gated=model.feed_forward == "gated_gelu")
+    return found
+
+
+def _stack(stack: str, layers: int, *, gated: bool) -> Iterator[Place]:
+    yield Place(
+        f"{stack}/relative_bias/table",
+        f"{stack}.block.0.layer.0.SelfAttention.relative_attention_bias.weight",
+        f"{stack}/block_000/layer_000/SelfAttention/relative_attention_bias",
+        f"{stack}_transformer_layers.0.self_attention.relative_attention_bias",
+        turned_in_keras_hub=True,
+    )
+    for number in range(layers):
+        yield from _block(stack, number, gated=gated)
+    yield Place(
+        f"{stack}/norm/scale",
+        f"{stack}.final_layer_norm.weight",
+        f"{stack}/final_layer_norm/scale",
+        f"{stack}_layer_norm.weight",
+        False,
+    )
+
+
+def _block(stack: str, number: int, *, gated: bool) -> Iterator[Place]:
+    ours, hub = f"{stack}/block_{number}", f"{stack}_transformer_layers.{number}"
+    attentions = [("self_attention", "SelfAttention")]
+    if stack == "decoder":
+        attentions.append(("cross_attention", "EncDecAttention"))
+    for order, (name, theirs) in enumerate(attentions):
+        face = f"{stack}.block.{number}.layer.{order}"
+        released = f"{stack}/block_{number:03d}/layer_{order:03d}"
+        yield Place(
+            f"{ours}/{name}_norm/scale",
+            f"{face}.layer_norm.weight",
+            f"{released}/layer_norm/scale",
+            f"{hub}.{name}_layer_norm.weight",
+            False,
+        )
+        for matrix, projector in PROJECTORS.items():
+            yield Place(
+                f"{ours}/{name}/{matrix}",
+                f"{face}.{theirs}.{matrix}.weight",
+                f"{released}/{theirs}/{matrix}",
+                f"{hub}.{name}.{projector}_projector.kernel",
+            )
+    order = len(attentions)
+    face = f"{stack}.block.{number}.layer.{order}"
+    released = f"{stack}/block_{number:03d}/layer_{order:03d}"
+    yield Place(
+        f"{ours}/feed_forward_norm/scale",
+        f"{face}.layer_norm.weight",
+        f"{released}/layer_norm/scale",
+        f"{hub}.layer_norm.weight",
+        False,
+    )
+    for matrix in ("wi_0", "wi_1", "wo") if gated else ("wi", "wo"):
+        yield Place(
+            f"{ours}/feed_forward/{matrix}",
+            f"{face}.DenseReluDense.{matrix}.weight",
+            f"{released}/DenseReluDense/{matrix}/kernel",
+            f"{hub}.{DENSES[matrix]}_projector.kernel",
+        )
+
+
+def shape_of(weights: Mapping[str, np.ndarray], **others: object) -> ModelSettings:
+    """Return the shape of the network that our weights belong to.
+
+    Args:
+        weights: arrays by our names.
+        others: settings that no array shows, such as the epsilon of the norms.
+
+    Raises:
+        CheckpointError: the arrays are not those of an encoder-decoder.
+    """
+    try:
+        heads, buckets = weights["encoder/relative_bias/table"].shape
+        d_model, inner = weights["encoder/block_0/self_attention/q"].shape
+        gated = "encoder/block_0/feed_forward/wi_0" in weights
+        d_ff = weights[f"encoder/block_0/feed_forward/{'wi_0' if gated else 'wi'}"].shape[1]
+    except (KeyError, ValueError) as error:
+        raise CheckpointError(
+            f"the weights are not those of a T5 encoder-decoder ({error}); "
+            "name a folder with a T5 1.0 or 1.1 checkpoint"
+        ) from error
+    values: dict[str, object] = {
+        "d_model": d_model,
+        "d_ff": d_ff,
+        "d_kv": inner // heads,
+        "num_heads": heads,
+        "num_encoder_layers": _layers(weights, "encoder"),
+        "num_decoder_layers": _layers(weights, "decoder"),
+        "feed_forward": "gated_gelu" if gated else "relu",
+        "tie_embeddings": "output_matrix" not in weights,
+        "relative_position_buckets": buckets,
+    }
+    return ModelSettings.model_validate(values | others)
+
+
+def _layers(weights: Mapping[str, np.ndarray], stack: str) -> int:
+    return len({name.split("/")[1] for name in weights if name.startswith(f"{stack}/block_")})

@@ -1,0 +1,350 @@
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+keras = pytest.importorskip("keras")
+from t5repro.config.schema import ModelSettings  # noqa: E402
+from t5repro.config.sizes import SIZES  # noqa: E402
+from t5repro.errors import ArtifactError, CheckpointError  # noqa: E402
+from t5repro.model.checkpoints import (  # noqa: E402
+    optimizer_variables,
+    save_weights,
+    weight_variables,
+    write_arrays,
+)
+from t5repro.model.convert import (  # noqa: E402
+    Pieces,
+    fit,
+    read_published,
+    write_huggingface,
+    write_keras_hub,
+)
+from t5repro.model.names import places, shape_of  # noqa: E402
+
+pytestmark = [
+    pytest.mark.keras,
+    # keras-hub's T5 warns about its own layers when a user builds it.
+    pytest.mark.filterwarnings("ignore:.*does not support masking:UserWarning"),
+    # ... and leaves the vocabulary's file to the garbage collector.
+    pytest.mark.filterwarnings("ignore:unclosed file.*vocabulary.spm:ResourceWarning"),
+    pytest.mark.filterwarnings("ignore:Exception ignored in.*vocabulary.spm"),
+]
+VARIANTS = {
+    "1.0": {},
+    "1.1": {"feed_forward": "gated_gelu", "tie_embeddings": False},
+}
+HUB_SHAPE = {"num_decoder_layers": 2, "relative_position_max_distance": 128}
+
+
+@pytest.fixture(params=VARIANTS.values(), ids=VARIANTS.keys())
+def variant(request):
+    return request.param
+
+
+def arrays_of(model):
+    return {name: item.numpy() for name, item in weight_variables(model).items()}
+
+
+def logits_of(model):
+    ids = np.random.default_rng(1).integers(2, 96, (3, 12)).astype(np.int32)
+    return np.asarray(
+        model(
+            {
+                "encoder_ids": ids,
+                "encoder_segments": np.ones_like(ids),
+                "decoder_ids": ids[:, :7],
+                "decoder_segments": np.ones_like(ids[:, :7]),
+            }
+        )
+    )
+
+
+@pytest.fixture(scope="module")
+def pieces():
+    """A vocabulary of 64 pieces, with and without eight sentinels."""
+    import io
+
+    import sentencepiece
+
+    from t5repro.vocab.train import add_sentinels
+
+    trained = io.BytesIO()
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(f"word{n} and yes or no word{n + 1}" for n in range(200)),
+        model_writer=trained,
+        vocab_size=56,
+        pad_id=0,
+        eos_id=1,
+        unk_id=2,
+        bos_id=-1,
+        minloglevel=2,
+    )
+    return Pieces(add_sentinels(trained.getvalue(), 8), trained.getvalue(), 8)
+
+
+def test_every_weight_of_every_variant_has_one_place(make_model, variant):
+    model = make_model(**variant)
+    found = places(model.settings)
+    assert {place.ours for place in found} == set(weight_variables(model))
+    for column in ("ours", "huggingface", "released", "keras_hub"):
+        names = [getattr(place, column) for place in found]
+        assert len(set(names)) == len(names), column
+
+
+@pytest.mark.parametrize("size", ["small", "v1_1_small"])
+def test_a_shape_is_read_off_its_arrays(size):
+    asked = SIZES[size]
+    narrow = asked.model_copy(update={"d_model": 16, "d_ff": 32})
+    from t5repro.model.transformer import T5
+
+    weights = arrays_of(T5(narrow, embedding_rows=128, dropout_rate=0.0, seed=0))
+    assert shape_of(weights) == narrow
+
+
+def test_arrays_of_another_network_have_no_shape():
+    with pytest.raises(CheckpointError, match="not those of a T5 encoder-decoder"):
+        shape_of({"embedding": np.zeros((4, 4))})
+
+
+def test_hugging_face_folders_come_back_as_they_were(tmp_path, make_model, variant, pieces):
+    model = make_model(seed=3, **variant)
+    files = write_huggingface(tmp_path, model.settings, arrays_of(model), pieces)
+    assert sorted(path.name for path in files) == sorted(path.name for path in tmp_path.iterdir())
+    found = read_published(tmp_path)
+    assert found.model == model.settings
+    assert found.form == "huggingface"
+    assert found.vocabulary == pieces.without_sentinels
+    for name, value in arrays_of(model).items():
+        np.testing.assert_array_equal(found.weights[name], value)
+
+
+def test_the_same_weights_are_the_same_hugging_face_bytes(tmp_path, make_model, pieces):
+    model = make_model(seed=3)
+    for name in ("one", "two"):
+        write_huggingface(tmp_path / name, model.settings, arrays_of(model), pieces)
+    for path in (tmp_path / "one").iterdir():
+        assert path.read_bytes() == (tmp_path / "two" / path.name).read_bytes()
+
+
+def test_shards_of_a_hugging_face_folder_are_joined(tmp_path, make_model, pieces):
+    from t5repro.model.checkpoints import read_arrays
+
+    model = make_model(seed=3)
+    write_huggingface(tmp_path, model.settings, arrays_of(model), pieces)
+    arrays = read_arrays(tmp_path / "model.safetensors")
+    (tmp_path / "model.safetensors").unlink()
+    names = sorted(arrays)
+    shards = {"a.safetensors": names[::2], "b.safetensors": names[1::2]}
+    for shard, own in shards.items():
+        write_arrays(tmp_path / shard, {name: arrays[name] for name in own})
+    index = {"weight_map": {name: shard for shard, own in shards.items() for name in own}}
+    (tmp_path / "model.safetensors.index.json").write_text(json.dumps(index))
+    found = read_published(tmp_path)
+    np.testing.assert_array_equal(found.weights["embedding"], arrays_of(model)["embedding"])
+
+    index["weight_map"]["shared.weight"] = "../a.safetensors"
+    (tmp_path / "model.safetensors.index.json").write_text(json.dumps(index))
+    with pytest.raises(CheckpointError, match=r"'\.\./a\.safetensors', which leaves the folder"):
+        read_published(tmp_path)
+
+
+def test_keras_hub_presets_come_back_and_compute_the_same(tmp_path, make_model, pieces):
+    import keras_hub
+
+    model = make_model(seed=3, **HUB_SHAPE)
+    write_keras_hub(tmp_path, model.settings, arrays_of(model), pieces)
+    found = read_published(tmp_path)
+    assert (found.form, found.model) == ("keras_hub", model.settings)
+    assert found.vocabulary == pieces.with_sentinels
+    for name, value in arrays_of(model).items():
+        np.testing.assert_array_equal(found.weights[name], value)
+
+    theirs = keras_hub.models.T5Seq2SeqLM.from_preset(str(tmp_path))
+    ids = np.random.default_rng(1).integers(2, 96, (3, 12)).astype(np.int32)
+    expected = theirs(
+        {
+            "encoder_token_ids": ids,
+            "encoder_padding_mask": np.ones_like(ids),
+            "decoder_token_ids": ids[:, :7],
+            "decoder_padding_mask": np.ones_like(ids[:, :7]),
+        }
+    )
+    np.testing.assert_allclose(logits_of(model), np.asarray(expected), rtol=1e-4, atol=1e-5)
+    tokens = theirs.preprocessor.tokenizer("word7 and yes")
+    from t5repro.vocab.encode import Vocabulary
+
+    (tmp_path / "s.model").write_bytes(pieces.with_sentinels)
+    assert list(np.asarray(tokens)) == Vocabulary.load(tmp_path / "s.model").encode("word7 and yes")
+
+
+def test_a_gated_preset_of_keras_hub_is_close_but_has_another_gelu(tmp_path, make_model, pieces):
+    import keras_hub
+
+    model = make_model(seed=3, **HUB_SHAPE, **VARIANTS["1.1"])
+    write_keras_hub(tmp_path, model.settings, arrays_of(model), pieces)
+    assert read_published(tmp_path).model == model.settings
+    theirs = keras_hub.models.T5Seq2SeqLM.from_preset(str(tmp_path))
+    ids = np.random.default_rng(1).integers(2, 96, (3, 12)).astype(np.int32)
+    expected = np.asarray(
+        theirs(
+            {
+                "encoder_token_ids": ids,
+                "encoder_padding_mask": np.ones_like(ids),
+                "decoder_token_ids": ids[:, :7],
+                "decoder_padding_mask": np.ones_like(ids[:, :7]),
+            }
+        )
+    )
+    error = np.abs(logits_of(model) - expected).max() / np.abs(expected).max()
+    assert 0 < error < 5e-3
+
+
+def test_a_shape_that_keras_hub_cannot_have_is_refused(tmp_path, make_model, pieces):
+    model = make_model()
+    with pytest.raises(
+        CheckpointError,
+        match=r"num_encoder_layers and .* must be equal; .*max_distance must be 128",
+    ):
+        write_keras_hub(tmp_path, model.settings, arrays_of(model), pieces)
+
+
+def write_released(folder: Path, model, *, step=1000, modern=False, slots=True):
+    """Write a checkpoint as the T5 release does: with TensorFlow's own writer, by its names."""
+    import tensorflow as tf
+
+    folder.mkdir(parents=True, exist_ok=True)
+    generator = np.random.default_rng(2)
+    arrays = {"global_step": np.asarray(step, np.int64)}
+    for place in places(model.settings):
+        value = arrays_of(model)[place.ours]
+        name = place.released
+        if modern:
+            name = name.replace("final_layer_norm", "rms_norm").replace("layer_norm", "rms_norm")
+        arrays[name] = value
+        if not slots:
+            continue
+        if value.ndim == 2 and min(value.shape) >= 128:
+            largest = int(np.argmax(value.shape))  # the first of equals, as mesh sorts
+            square = generator.random(value.shape).astype(np.float32)
+            arrays[f"{name}_slot_vr"] = square.mean(axis=largest)
+            arrays[f"{name}_slot_vc"] = square.mean(axis=1 - largest)
+        else:
+            arrays[f"{name}_slot_v"] = generator.random(value.shape).astype(np.float32)
+    # Old releases store a bias of cross-attention that nothing reads.
+    unread = "decoder/block_000/layer_001/EncDecAttention/relative_attention_bias"
+    arrays[unread] = np.zeros((3, 32))
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        variables = {
+            name: tf.compat.v1.get_variable(name, initializer=value)
+            for name, value in arrays.items()
+        }
+        session.run(tf.compat.v1.global_variables_initializer())
+        tf.compat.v1.train.Saver(variables).save(session, str(folder / "model.ckpt"), step)
+    return arrays
+
+
+@pytest.mark.parametrize("modern", [False, True])
+def test_a_checkpoint_of_the_release_is_read(tmp_path, make_model, variant, modern):
+    model = make_model(seed=5, relative_position_max_distance=128, **variant)
+    write_released(tmp_path, make_model(seed=9, **variant), step=90)
+    write_released(tmp_path, model, step=1000, modern=modern, slots=False)
+    found = read_published(tmp_path)
+    assert (found.form, found.model) == ("released", model.settings)
+    assert found.optimizer == {}
+    for name, value in arrays_of(model).items():
+        np.testing.assert_array_equal(found.weights[name], value)
+
+
+def test_moments_of_the_release_lie_where_our_optimizer_keeps_them(tmp_path, make_model):
+    """Sizes from 128 on are factored; matrices wider than high, higher than wide, square."""
+    from t5repro.train.optimizer import Adafactor, Constant
+
+    model = make_model(seed=5, d_model=128, d_ff=160, d_kv=64, num_heads=2)
+    arrays = write_released(tmp_path, model, step=77)
+    optimizer = Adafactor(Constant(0.1))
+    optimizer.build(model.trainable_variables)
+    slots = read_published(tmp_path).optimizer
+    variables = optimizer_variables(optimizer)
+    assert {name: value.shape for name, value in slots.items()} == {
+        name: tuple(item.shape) for name, item in variables.items() if name != "learning_rate"
+    }
+    assert int(slots["iteration"]) == 77
+    wi, wo = (f"encoder/block_000/layer_001/DenseReluDense/{name}/kernel" for name in ("wi", "wo"))
+    ours = "encoder.block_0.feed_forward"
+    # 128 x 160: `vr` is the mean over the 160 columns, one number a row.
+    np.testing.assert_array_equal(slots[f"{ours}.wi.row_moment"], arrays[f"{wi}_slot_vr"])
+    np.testing.assert_array_equal(slots[f"{ours}.wi.column_moment"], arrays[f"{wi}_slot_vc"])
+    # 160 x 128: the largest dimension are the rows.
+    np.testing.assert_array_equal(slots[f"{ours}.wo.row_moment"], arrays[f"{wo}_slot_vc"])
+    np.testing.assert_array_equal(slots[f"{ours}.wo.column_moment"], arrays[f"{wo}_slot_vr"])
+
+
+def test_a_folder_of_this_project_is_read(tmp_path, make_model):
+    model = make_model(seed=6, relative_position_max_distance=128)
+    save_weights(tmp_path / "weights.safetensors", model)
+    found = read_published(tmp_path)
+    assert (found.form, found.model) == ("t5repro", model.settings)
+
+
+def test_a_pickle_is_refused_with_the_cure(tmp_path):
+    (tmp_path / "pytorch_model.bin").write_bytes(b"\x80")
+    with pytest.raises(ArtifactError, match=r"a pickle, which can run code.*safe_serialization"):
+        read_published(tmp_path)
+
+
+def test_a_folder_without_weights_says_what_is_allowed(tmp_path):
+    with pytest.raises(ArtifactError, match=r"holds no weights that can be read; allowed are"):
+        read_published(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"model_type": "bart"}, r"is of a 'bart' model; only T5"),
+        ({"feed_forward_proj": "swish"}, r"feed_forward_proj is 'swish'; allowed are"),
+    ],
+)
+def test_a_model_that_is_no_t5_is_refused(tmp_path, make_model, pieces, change, message):
+    model = make_model()
+    write_huggingface(tmp_path, model.settings, arrays_of(model), pieces)
+    config = json.loads((tmp_path / "config.json").read_text())
+    (tmp_path / "config.json").write_text(json.dumps(config | change))
+    with pytest.raises(CheckpointError, match=message):
+        read_published(tmp_path)
+
+
+def test_a_missing_weight_is_named_by_its_names(tmp_path, make_model, pieces):
+    from t5repro.model.checkpoints import read_arrays
+
+    model = make_model()
+    write_huggingface(tmp_path, model.settings, arrays_of(model), pieces)
+    arrays = read_arrays(tmp_path / "model.safetensors")
+    del arrays["encoder.final_layer_norm.weight"]
+    write_arrays(tmp_path / "model.safetensors", arrays)
+    with pytest.raises(CheckpointError, match=r"lacks 'encoder/norm/scale' .*final_layer_norm"):
+        read_published(tmp_path)
+
+
+def test_a_damaged_checkpoint_is_refused(tmp_path):
+    (tmp_path / "model.ckpt-1.index").write_bytes(b"nothing")
+    with pytest.raises(ArtifactError, match="not a whole TensorFlow checkpoint"):
+        read_published(tmp_path)
+
+
+def test_weights_are_fitted_to_the_settings_or_refused(tmp_path, make_model):
+    model = make_model(relative_position_max_distance=128, **VARIANTS["1.1"])
+    save_weights(tmp_path / "weights.safetensors", model)
+    found = read_published(tmp_path)
+    same = fit(found, model.settings, embedding_rows=96, where=tmp_path)
+    assert same["embedding"].shape == (96, 24)
+    padded = fit(found, model.settings, embedding_rows=128, where=tmp_path)
+    assert padded["embedding"].shape == (128, 24)
+    assert padded["output_matrix"].shape == (24, 128)
+    assert not padded["embedding"][96:].any()
+    other = ModelSettings.model_validate(model.settings.model_dump() | {"d_ff": 48})
+    with pytest.raises(CheckpointError) as refused:
+        fit(found, other, embedding_rows=256, where=tmp_path)
+    assert "model.d_ff is 48, the weights have 40" in str(refused.value)
+    assert "make 256 rows of the embedding, the weights have 96" in str(refused.value)
