@@ -8,14 +8,14 @@ import argparse
 import contextlib
 import signal
 import sys
-import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
 from t5repro import __version__
 from t5repro.cli_audit import add_audit
+from t5repro.cli_c4 import fetched, listed_files, on_spark
 from t5repro.cli_exchange import add_exchange
 from t5repro.cli_lineage import add_lineage
 from t5repro.cli_preflight import add_preflight
@@ -184,6 +184,12 @@ def _add_c4(commands: Any) -> None:
     )  # fmt: skip
     write.add_argument("--cleaned", type=Path, nargs="+", required=True, help="outputs of c4_clean")
     _add_lists(write)
+    for command in (clean, dedup, write):
+        command.add_argument(
+            "--engine",
+            default="",
+            help="`c4.engine` and `c4.spark` as JSON, or a run file to take them from",
+        )
 
 
 def _add_lists(parser: argparse.ArgumentParser) -> None:
@@ -212,10 +218,29 @@ def _c4_clean(arguments: argparse.Namespace) -> None:
     from t5repro.c4.build import clean_shard
 
     settings = _settings(arguments)
-    with _wet_files(arguments, settings) as (wet, names, refused):
+    wet, addresses, refused = listed_files(arguments, settings)
+    with on_spark(arguments) as (spark, _):
+        if spark is not None:
+            from t5repro.c4 import spark as cluster
+            from t5repro.data.download import fetch_address
+
+            cluster.clean_shard(
+                spark,
+                settings,
+                wet=wet,
+                addresses=addresses,
+                fetch=fetch_address,
+                refused=refused,
+                output=arguments.output,
+                manifest=arguments.manifest,
+                withdrawn=arguments.withdrawn,
+                **_lists(arguments),
+            )
+            return
+    with fetched(wet, addresses, arguments.output) as (files, names):
         clean_shard(
             settings,
-            wet=wet,
+            wet=files,
             names=names,
             refused=refused,
             output=arguments.output,
@@ -225,54 +250,40 @@ def _c4_clean(arguments: argparse.Namespace) -> None:
         )
 
 
-@contextlib.contextmanager
-def _wet_files(
-    arguments: argparse.Namespace, settings: Any
-) -> Iterator[tuple[list[Path], dict[Path, str], list[str]]]:
-    """Yield the WET files of the job, the listed names of those fetched, and paths to refuse."""
-    from t5repro.data.download import download
-    from t5repro.data.raw import read_path_list
-
-    if arguments.paths is None:
-        yield arguments.wet, {}, []
-        return
-    names, refused = read_path_list(
-        arguments.paths, shard=arguments.shard, shards=settings.c4.clean_shards
-    )
-    prefix = settings.c4.crawl_prefix
-    if not prefix.startswith("https://"):
-        yield [Path(prefix) / name for name in names], {}, refused
-        return
-    arguments.output.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=".fetching-", dir=arguments.output.parent) as folder:
-        fetched = [Path(folder) / name for name in names]
-        for name, path in zip(names, fetched, strict=True):
-            download(prefix + name, path)
-        yield fetched, dict(zip(fetched, names, strict=True)), refused
-
-
 def _c4_dedup(arguments: argparse.Namespace) -> None:
     from t5repro.c4.build import deduplicate
 
-    deduplicate(
-        _settings(arguments),
-        cleaned=arguments.cleaned,
-        output=arguments.output,
-        manifest=arguments.manifest,
-    )
+    given = {
+        "cleaned": arguments.cleaned,
+        "output": arguments.output,
+        "manifest": arguments.manifest,
+    }
+    with on_spark(arguments) as (spark, partitions):
+        if spark is None:
+            deduplicate(_settings(arguments), **given)
+        else:
+            from t5repro.c4 import spark as cluster
+
+            cluster.deduplicate(spark, _settings(arguments), **given, partitions=partitions)
 
 
 def _c4(arguments: argparse.Namespace) -> None:
     from t5repro.c4.build import write_corpus
 
-    write_corpus(
-        _settings(arguments),
-        cleaned=arguments.cleaned,
-        decisions=arguments.decisions,
-        folder=arguments.folder,
-        manifest=arguments.manifest,
+    given = {
+        "cleaned": arguments.cleaned,
+        "decisions": arguments.decisions,
+        "folder": arguments.folder,
+        "manifest": arguments.manifest,
         **_lists(arguments),
-    )
+    }
+    with on_spark(arguments) as (spark, partitions):
+        if spark is None:
+            write_corpus(_settings(arguments), **given)
+        else:
+            from t5repro.c4 import spark as cluster
+
+            cluster.write_corpus(spark, _settings(arguments), **given, partitions=partitions)
 
 
 # vocab, tokens

@@ -13,6 +13,7 @@ Each message says what was wrong, where, the value, what is allowed, and the cur
     ├── CheckpointError     weights do not fit the model they are loaded into
     ├── DeviceError         the device that a run file asks for is not here
     ├── LineageError        a question about the lineage cannot be answered as it was asked
+    ├── ClusterError        Spark cannot be started, or did not finish a job
     └── StorageError        the disk is full or a folder cannot be written
 
 The command line prints the message alone and exits with `exit_code`.
@@ -70,6 +71,10 @@ class LineageError(T5ReproError):
     """A question about the lineage cannot be answered as it was asked."""
 
     exit_code = 2
+
+
+class ClusterError(T5ReproError):
+    """Spark cannot be started, or did not finish a job."""
 
 
 class StorageError(T5ReproError):

@@ -172,12 +172,15 @@ def test_every_setting_is_read_by_a_stage_or_decides_the_graph() -> None:
     for rule in STAGES:
         if rule != "report":
             read |= set(_leaves(stage_settings(settings, rule)))
-    # These choose files, jobs or names; they reach the jobs as inputs and paths.
+    # These choose files, jobs, names or machines; they reach the jobs beside their settings.
     graph = {
         "run.name", "experiments", "c4.recipe", "c4.crawl", "c4.crawl_paths",
         "c4.punkt_parameters", "c4.bad_word_lists", "tasks.folder", "tasks.files", "tasks.mixture",
     }  # fmt: skip
-    free = ("data.", "vocab.language_parts", "tasks.own", "finetune.mixture_weights")
+    free = (
+        "data.", "vocab.language_parts", "tasks.own", "finetune.mixture_weights",
+        "c4.engine", "c4.spark.",
+    )  # fmt: skip
     unread = {
         name for name in leaf_names() if name not in read | graph and not name.startswith(free)
     }

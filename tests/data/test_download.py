@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from t5repro.data.download import blocks_of, download, download_once, extract
+from t5repro.data.download import blocks_of, download, download_once, extract, fetch_address
 from t5repro.errors import RawDataError
 
 
@@ -85,4 +85,10 @@ def test_a_damaged_archive_is_deleted_so_that_the_next_run_fetches_it(tmp_path: 
     archive.write_bytes(b"no archive")
     with pytest.raises(RawDataError, match="is damaged"):
         extract(archive, "a/b", tmp_path / "out")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_object_that_cannot_be_had_is_named(tmp_path: Path) -> None:
+    with pytest.raises(RawDataError, match="s3:// cannot be fetched .*check the address"):
+        fetch_address("s3://", tmp_path / "pages.wet.gz")
     assert list(tmp_path.iterdir()) == []

@@ -11,7 +11,14 @@ SETTINGS  c4.*
 CODE      src/t5repro/c4/
 """
 
+import json
 from fnmatch import fnmatch
+
+from t5repro.config.stages import engine_settings
+
+# A resource and not a parameter: another engine makes the same bytes and reruns nothing. For the
+# same reason its code is no input of the rules; the kernels' code is.
+ENGINE = json.dumps(engine_settings(SETTINGS), sort_keys=True)
 
 
 @cache
@@ -93,6 +100,8 @@ rule c4_clean:
         manifest="results/{run}/c4_clean/{node}/{shard}.manifest.json",
     log:
         "logs/{run}/c4_clean/{node}/{shard}.log",
+    resources:
+        engine=ENGINE,
     params:
         settings=settings_of("c4_clean"),
         wet=wet_option,
@@ -101,6 +110,7 @@ rule c4_clean:
     shell:
         "t5repro c4_clean"
         " --settings {params.settings:q}"
+        " --engine {resources.engine:q}"
         " {params.wet} {input.wet:q}"
         " --shard {wildcards.shard}"
         " --bad-words {params.bad_words:q}"
@@ -121,11 +131,14 @@ rule c4_dedup:
         manifest="results/{run}/c4_dedup/{node}/manifest.json",
     log:
         "logs/{run}/c4_dedup/{node}.log",
+    resources:
+        engine=ENGINE,
     params:
         settings=settings_of("c4_dedup"),
     shell:
         "t5repro c4_dedup"
         " --settings {params.settings:q}"
+        " --engine {resources.engine:q}"
         " --cleaned {input.cleaned:q}"
         " --output {output.decisions:q}"
         " --manifest {output.manifest:q}"
@@ -144,6 +157,8 @@ rule c4:
         manifest="results/{run}/c4/{node}/manifest.json",
     log:
         "logs/{run}/c4/{node}.log",
+    resources:
+        engine=ENGINE,
     params:
         settings=settings_of("c4"),
         bad_words=bad_word_pairs,
@@ -152,6 +167,7 @@ rule c4:
     shell:
         "t5repro c4"
         " --settings {params.settings:q}"
+        " --engine {resources.engine:q}"
         " --cleaned {input.cleaned:q}"
         " --decisions {input.decisions:q}"
         " --bad-words {params.bad_words:q}"

@@ -30,7 +30,6 @@ from t5repro.c4 import decisions as decided
 from t5repro.c4 import wet as wet_files
 from t5repro.c4.badwords import LINE_LANGUAGE, Matcher, line_matcher, read_words
 from t5repro.c4.corpus import (
-    DUPLICATE_URL,
     READ_REASONS,
     SELECTED,
     Selection,
@@ -162,7 +161,7 @@ class CleanTally:
         """Take in what `to_json` of another part of the crawl returned."""
         self.read.update(other["read"])
         self.cleaned.update(other["cleaned"])
-        self.samples.merge(other["samples"])
+        self.samples.join(other["samples"])
         self.faults.merge(other["faults"])
 
 
@@ -455,9 +454,8 @@ def deduplicate(
     """
     shards = tables.in_order(cleaned)
     unit = settings.c4.dedup.unit
-    counts = Counter(units=0, removed_units=0, pages_with_removed_units=0)
-    counts[DUPLICATE_URL] = 0
-    with atomic_path(output) as temporary, spill_folder(output) as folder:
+    counts = decided.dedup_counts()
+    with spill_folder(output) as folder:
         with Progress("c4_dedup", total=2 * len(shards), unit="shards") as progress:
             urls = RowSpill(folder / "urls", dedup.LOSER_ROW, len(shards))
             for rows in decided.spilled_urls(shards, folder, progress).drain():
@@ -466,25 +464,28 @@ def deduplicate(
             for rows in decided.spilled_units(shards, unit, urls, folder, progress).drain():
                 counts["units"] += len(rows)
                 decided.add_losers(losers, dedup.losing_units(rows))
-        with pq.ParquetWriter(temporary, tables.DECISIONS, compression="zstd") as writer:
+        with decided.decisions_writer(output, counts, tables.shard_list(shards)) as writer:
             for shard in range(len(shards)):
-                lost = losers.read(shard)
-                batch = decided.decisions_of(shard, urls.read(shard), lost)
-                counts[DUPLICATE_URL] += pc.sum(batch.column("duplicate_url")).as_py() or 0
-                counts["removed_units"] += len(lost)
-                counts["pages_with_removed_units"] += len(set(lost["row"].tolist()))
+                batch = decided.decisions_of(shard, urls.read(shard), losers.read(shard))
+                counts.update(decided.counts_of_decisions(batch))
                 writer.write_batch(batch)
-            writer.add_key_value_metadata(
-                {
-                    tables.COUNTS_KEY: json.dumps(counts),
-                    tables.SHARDS_KEY: json.dumps(tables.shard_list(shards)),
-                }
-            )
+    write_dedup_manifest(settings, inputs=shards, output=output, manifest=manifest, counts=counts)
+
+
+def write_dedup_manifest(
+    settings: DedupStage,
+    *,
+    inputs: Sequence[Path | Mapping[str, Any]],
+    output: Path,
+    manifest: Path,
+    counts: Mapping[str, int],
+) -> None:
+    """Write the manifest of deduplication; `inputs` are the cleaned files, in order."""
     write_manifest(
         manifest,
         rule="c4_dedup",
         settings=settings.model_dump(mode="json"),
-        inputs=shards,
+        inputs=inputs,
         outputs=[output],
         counters=counts,
     )
@@ -533,12 +534,49 @@ def write_corpus(
                 spill.add(batch, bucket_of(high, buckets))
         selection.check_languages()
         outputs = write_files(settings, spill, folder)
+    write_corpus_manifest(
+        settings,
+        cleaned=shards,
+        decisions=decisions,
+        punkt=punkt,
+        selection=selection,
+        folder=folder,
+        outputs=outputs,
+        manifest=manifest,
+    )
+
+
+def write_corpus_manifest(
+    settings: C4Stage,
+    *,
+    cleaned: Sequence[Path | Mapping[str, Any]],
+    decisions: Path | Mapping[str, Any],
+    punkt: Path | None,
+    selection: Selection,
+    folder: Path,
+    outputs: Sequence[Path],
+    manifest: Path,
+    described: Sequence[Mapping[str, Any]] | None = None,
+) -> None:
+    """Remove files of an earlier run and write the manifest of the corpus.
+
+    Args:
+        settings: what the rule `c4` reads.
+        cleaned: cleaned files, in order.
+        decisions: of deduplication.
+        punkt: folder of Punkt parameters, if there is one.
+        selection: that chose the pages.
+        folder: of the corpus.
+        outputs: its files.
+        manifest: to write.
+        described: what is known of `outputs`, in their order; None: they are read for it.
+    """
     remove_others(folder, outputs)
     write_manifest(
         manifest,
         rule="c4",
         settings=settings.model_dump(mode="json"),
-        inputs=[*shards, decisions, *_punkt_files(punkt), *selection.lists],
-        outputs=outputs,
+        inputs=[*cleaned, decisions, *_punkt_files(punkt), *selection.lists],
+        outputs=outputs if described is None else described,
         counters=selection.counters(),
     )

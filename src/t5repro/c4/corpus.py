@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from t5repro.c4 import badwords, clean, dedup, faults, language, tables, wet
-from t5repro.c4.decisions import Losses, check_shards
+from t5repro.c4.decisions import DUPLICATE_URL, Losses, check_shards
 from t5repro.c4.samples import Rank, Samples
 from t5repro.c4.sentences import SentenceSplitter
 from t5repro.c4.spill import TableSpill
@@ -32,7 +32,6 @@ GROUP_PAGES = 512
 FILE_NAME = re.compile(r"[a-z]{2,3}-(train|validation)-\d{5}-of-\d{5}\.parquet")
 HIGHEST_KEY = 1 << 64
 
-DUPLICATE_URL = "duplicate_url"
 REPEATED_TEXT = "repeated_text"
 NOTHING_LEFT = "nothing_left"
 FEW_SENTENCES_LEFT = "few_sentences_left"
@@ -142,7 +141,7 @@ class Selection:
             counter.update(other[name])
         for name, split_counter in self._split_counters().items():
             split_counter.update({(key, split): count for key, split, count in other[name]})
-        self._samples.merge(other["samples"])
+        self._samples.join(other["samples"])
         self._faults.merge(other["faults"])
 
     def _counters(self) -> dict[str, Counter[str]]:

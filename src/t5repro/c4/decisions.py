@@ -5,6 +5,9 @@ of their keys, and its answers are brought back to the order of the pages. Memor
 or what one cleaned file loses, however large the crawl.
 """
 
+import contextlib
+import json
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import dropwhile
 from pathlib import Path
@@ -13,17 +16,20 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from t5repro.c4 import dedup, tables
 from t5repro.c4.spill import RowSpill, bucket_of, buckets_for
 from t5repro.errors import ArtifactError
+from t5repro.files import atomic_path
 from t5repro.progress import Progress
 
 BUCKET_PAGES = 4_000_000  # rows of pages sorted together
 BUCKET_KEY_BYTES = 64_000_000  # keys of units sorted together: 4 million rows
 
 URL_COLUMNS = ("url_key", "timestamp", "file", "record")
+DUPLICATE_URL = "duplicate_url"
 KEY_COLUMNS = {"line": "line_keys", "three_sentence_span": "span_keys"}
 
 
@@ -179,6 +185,44 @@ def decisions_of(shard: int, urls: dedup.Rows, units: dedup.Rows) -> pa.RecordBa
         ],
         schema=tables.DECISIONS,
     )
+
+
+def dedup_counts() -> Counter[str]:
+    """Return the counters of deduplication, at zero."""
+    counts = Counter(units=0, removed_units=0, pages_with_removed_units=0)
+    counts[DUPLICATE_URL] = 0
+    return counts
+
+
+def counts_of_decisions(batch: pa.RecordBatch) -> dict[str, int]:
+    """Return how many pages and units of text some decisions remove."""
+    lost = pc.binary_length(batch.column("places")).to_numpy() // dedup.PLACE_TYPE.itemsize
+    return {
+        DUPLICATE_URL: pc.sum(batch.column("duplicate_url")).as_py() or 0,
+        "removed_units": int(lost.sum()),
+        "pages_with_removed_units": int((lost > 0).sum()),
+    }
+
+
+@contextlib.contextmanager
+def decisions_writer(
+    output: Path, counts: Mapping[str, int], shards: Sequence[Sequence[Any]]
+) -> Iterator[Any]:
+    """Yield a writer of rows of `tables.DECISIONS`, a row group for each shard.
+
+    Args:
+        output: file to write.
+        counts: go into the file at the end.
+        shards: name and pages of each cleaned file, in order.
+    """
+    with (
+        atomic_path(output) as temporary,
+        pq.ParquetWriter(temporary, tables.DECISIONS, compression="zstd") as writer,
+    ):
+        yield writer
+        writer.add_key_value_metadata(
+            {tables.COUNTS_KEY: json.dumps(counts), tables.SHARDS_KEY: json.dumps(shards)}
+        )
 
 
 class Losses:

@@ -29,23 +29,33 @@ class Samples:
         """Keep the begin of `text` as an example of `reason` if its rank is small enough."""
         if self.wants(reason, rank):
             excerpt = " ".join(text[: 4 * EXCERPT_CHARS].split())[:EXCERPT_CHARS]
-            kept = self._kept.setdefault(reason, [])
-            kept.append((rank, url, excerpt))
-            kept.sort()
-            del kept[EXAMPLES:]
+            self._keep(reason, rank, url, excerpt)
+
+    def _keep(self, reason: str, rank: Rank, url: str, excerpt: str) -> None:
+        kept = self._kept.setdefault(reason, [])
+        kept.append((rank, url, excerpt))
+        kept.sort()
+        del kept[EXAMPLES:]
 
     def to_json(self) -> dict[str, list[list[Any]]]:
-        """Return the examples with their ranks, for `merge`."""
+        """Return the examples with their ranks, for `merge` and `join`."""
         return {
             reason: [[*rank, url, text] for rank, url, text in kept]
             for reason, kept in sorted(self._kept.items())
         }
 
     def merge(self, others: Mapping[str, Iterable[Iterable[Any]]]) -> None:
-        """Take in what `to_json` of another part of the crawl returned."""
+        """Take in what `to_json` of an earlier step returned."""
         for reason, examples in others.items():
             for key, file, record, url, text in examples:
                 self.offer(reason, (key, file, record), url, text)
+
+    def join(self, others: Mapping[str, Iterable[Iterable[Any]]]) -> None:
+        """Take in the examples of another part of the same step, letter by letter."""
+        for reason, examples in others.items():
+            for key, file, record, url, excerpt in examples:
+                if self.wants(reason, (key, file, record)):
+                    self._keep(reason, (key, file, record), url, excerpt)
 
     def readable(self) -> dict[str, list[dict[str, str]]]:
         """Return reason -> examples, each with ``url`` and ``text``, for a manifest."""

@@ -18,7 +18,7 @@ from t5repro.config.mixtures import resolve, without_mixture
 from t5repro.config.own_tasks import OwnTask
 from t5repro.config.schema import Section, Settings
 from t5repro.config.sizes import published_shape
-from t5repro.config.stages import STAGES, UPSTREAM, stage_settings
+from t5repro.config.stages import STAGES, UPSTREAM, Engine, stage_settings
 from t5repro.config.task_files import check_own_names
 from t5repro.config.withdrawn import read_files
 from t5repro.config.withdrawn_files import without_withdrawn
@@ -26,9 +26,20 @@ from t5repro.errors import SettingsError
 
 RECIPES = Path("configs/c4")
 # By all arms of a run:
-SHARED = ("run", "data", "experiments", "tasks.folder", "tasks.files", "tasks.text", "tasks.own")
+SHARED = (
+    "run", "data", "experiments", "tasks.folder", "tasks.files", "tasks.text", "tasks.own",
+    "c4.engine", "c4.spark",
+)  # fmt: skip
 # Mappings whose keys the user invents:
-FREE_KEYS = {"bad_word_lists", "language_parts", "files", "change", "own", "mixture_weights"}
+FREE_KEYS = {
+    "bad_word_lists",
+    "language_parts",
+    "files",
+    "change",
+    "own",
+    "mixture_weights",
+    "conf",
+}
 
 
 def load_run_file(path: Path, overrides: Mapping[str, Any] | None = None) -> Settings:
@@ -210,6 +221,18 @@ def parse_stage(rule: str, text: str) -> Any:
         return STAGES[rule].model_validate_json(text)
     except ValidationError as error:
         raise SettingsError(f"--settings of {rule}: {_first_fault(error, {})}") from error
+
+
+def parse_engine(text: str) -> Engine:
+    """Return what is to run the steps of `c4`, from the JSON that a job received.
+
+    Raises:
+        SettingsError: it is not JSON, or not these settings.
+    """
+    try:
+        return Engine.model_validate_json(text)
+    except ValidationError as error:
+        raise SettingsError(f"--engine: {_first_fault(error, {})}") from error
 
 
 def _validate(values: dict[str, Any], source: str) -> Settings:

@@ -98,6 +98,24 @@ class LimitsSettings(Section):
     )
 
 
+class SparkSettings(Section):
+    """Apache Spark, when it builds the corpus (`docs/run_on_spark.md`)."""
+
+    master: str = setting(
+        "local[*]", "the cluster: `spark://host:7077`, `yarn`, `k8s://…`, or `local[2]`"
+    )
+    partitions: int = setting(
+        0, "tasks of a sorting step; 0: by the number of rows and of cores", ge=0
+    )
+    driver_memory: str = setting("2g", "memory of the driver, which never holds a page's text")
+    executor_memory: str = setting("2g", "memory of an executor's JVM; Python's is beside it")
+    python: str = setting(
+        "", "interpreter on the workers, with this project's packages; empty: the path of this one"
+    )
+    packages: list[str] = setting([], "Maven coordinates of further jars")
+    conf: dict[str, str] = setting({}, "further settings of Spark, by their names, `spark.…`")
+
+
 class C4Settings(Section):
     """From WET files to the corpus (`docs/decisions`, paper section 2.2)."""
 
@@ -112,7 +130,7 @@ class C4Settings(Section):
         "raw file that lists WET paths, one a line (`wet.paths.gz`); used instead of `c4.crawl`",
     )
     crawl_prefix: str = setting(
-        "", "where the listed paths begin: a folder, or an https address with `data.download`"
+        "", "where the listed paths begin: a folder, or an address, `https://`, `s3://` or `gs://`"
     )
     clean_shards: int = setting(
         1, "number of cleaning jobs; WET file i goes to job i modulo this", ge=1
@@ -141,6 +159,10 @@ class C4Settings(Section):
     validation_modulus: int = setting(
         1000, "a page is held out when md5(normalised URL) modulo this is 0; pages", ge=2
     )
+    engine: Literal["local", "spark"] = setting(
+        "local", "what runs the steps: this machine or Apache Spark; both make the same bytes"
+    )
+    spark: SparkSettings = setting(SparkSettings(), "the cluster, if `c4.engine` is `spark`")
     clean: CleanSettings = setting(CleanSettings(), "rules for one page")
     dedup: DedupSettings = setting(DedupSettings(), "removal of repeated text")
 

@@ -24,6 +24,7 @@ from t5repro.config.schema import (
     PretrainSettings,
     Section,
     Settings,
+    SparkSettings,
     TokensSettings,
     VocabSettings,
 )
@@ -59,6 +60,13 @@ class CleanStage(Section):
         dedup: DedupUnit
 
     c4: C4
+
+
+class Engine(Section):
+    """What runs the steps of `c4`: decides no byte, so no rule's settings hold it."""
+
+    engine: Literal["local", "spark"] = "local"
+    spark: SparkSettings = SparkSettings()
 
 
 class DedupStage(Section):
@@ -219,10 +227,17 @@ UPSTREAM: dict[str, tuple[str, ...]] = {
 }
 
 
+def engine_settings(settings: Settings) -> dict[str, Any]:
+    """Return what runs the steps of `c4`, as plain JSON values."""
+    return {name: settings.c4.model_dump(mode="json")[name] for name in Engine.model_fields}
+
+
 def stage_settings(settings: Settings, rule: str) -> dict[str, Any]:
     """Return the part of `settings` that `rule` reads, as plain JSON values."""
     everything = settings.model_dump(mode="json")
     if rule == "report":
+        for name in Engine.model_fields:
+            del everything["c4"][name]
         return {"settings": everything}
     return _narrow(everything, STAGES[rule])
 

@@ -19,6 +19,8 @@ from t5repro.files import HASH_BLOCK_BYTES, atomic_path
 
 ARCHIVES = (".zip", ".tar.gz", ".tgz", ".tar")
 TIMEOUT_SECONDS = 60
+STORES = ("s3://", "gs://")
+ADDRESSES = ("https://", *STORES)  # what `fetch_address` knows
 
 
 def download_once(origin: str, folder: Path) -> Path:
@@ -28,6 +30,35 @@ def download_once(origin: str, folder: Path) -> Path:
     if not path.is_file():
         download(origin, path)
     return path
+
+
+def fetch_address(address: str, path: Path) -> None:
+    """Fetch an https address or an object of a cloud's store into `path`.
+
+    Credentials, region and another endpoint are taken from where the store's own tools take them
+    (`AWS_ACCESS_KEY_ID`, `AWS_ENDPOINT_URL`, …; Google's application default credentials).
+
+    Raises:
+        RawDataError: it cannot be had, or the address is of another kind.
+    """
+    if not address.startswith(STORES):
+        download(address, path)
+        return
+    from pyarrow import fs
+
+    try:
+        store, name = fs.FileSystem.from_uri(address)
+        with (
+            store.open_input_stream(name, compression=None) as source,
+            atomic_path(path) as temporary,
+            temporary.open("wb") as handle,
+        ):
+            shutil.copyfileobj(source, handle, HASH_BLOCK_BYTES)
+    except (OSError, ValueError) as error:
+        raise RawDataError(
+            f"{address} cannot be fetched ({error}); check the address, the network and the "
+            "credentials of the store"
+        ) from error
 
 
 def download(address: str, path: Path) -> None:

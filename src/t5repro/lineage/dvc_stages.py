@@ -114,6 +114,8 @@ def _leaves(
     values: Mapping[str, Any], model: type[Section], prefix: str = ""
 ) -> Iterator[tuple[str, Any]]:
     for name, field in model.model_fields.items():
+        if name not in values:
+            continue  # decides no byte: no stage is given it
         value, inner = values[name], field.annotation
         if isinstance(inner, type) and issubclass(inner, Section):
             yield from _leaves(value, inner, f"{prefix}{name}.")

@@ -1,0 +1,215 @@
+"""A Spark session for one step of the corpus, and jobs on it with progress and clear errors.
+
+The workers need Python with this project's dependencies at the same versions as here; the
+package itself is sent to them as an archive, so that their code is always the driver's.
+"""
+
+import contextlib
+import json
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import t5repro
+from t5repro import errors
+from t5repro.config.schema import SparkSettings
+from t5repro.errors import ClusterError
+from t5repro.progress import Progress
+
+LEAST_JAVA = 17
+CONNECT_SECONDS = 10
+POLL_SECONDS = 0.2
+DEFAULT_PORT = 7077
+LOOPBACK = ("local", "spark://127.0.0.1", "spark://localhost")
+TEXT_ROWS = 256  # pages in an Arrow batch between Spark and Python
+
+_JAVA_VERSION = re.compile(r'version "(\d+)')
+
+
+@contextlib.contextmanager
+def session(settings: SparkSettings, step: str) -> Iterator[Any]:
+    """Yield a Spark session on the cluster of the settings; it stops when the block ends.
+
+    Args:
+        settings: the master and what its executors get.
+        step: name of the step, shown by the cluster.
+
+    Raises:
+        ClusterError: PySpark or Java is missing, or the cluster does not answer.
+    """
+    try:
+        from py4j.protocol import Py4JError
+        from pyspark.errors import PySparkException
+        from pyspark.sql import SparkSession
+    except ImportError as error:
+        raise ClusterError(
+            f"c4.engine is 'spark', and {error.name} is not installed here; "
+            "pip install 't5repro[spark]', or set c4.engine to local"
+        ) from error
+    _check_java()
+    _check_master(settings.master)
+    builder = SparkSession.builder
+    for name, value in _conf(settings, step).items():
+        builder = builder.config(name, value)
+    with _same_hash_seed(), tempfile.TemporaryDirectory(prefix="t5repro-spark-") as folder:
+        try:
+            spark = builder.getOrCreate()
+        except (PySparkException, Py4JError) as error:
+            raise ClusterError(
+                f"no Spark session on c4.spark.master {settings.master!r}: {_first_line(error)}; "
+                "see the log"
+            ) from error
+        try:
+            spark.sparkContext.addPyFile(str(_archive(Path(folder))))
+            yield spark
+        finally:
+            spark.stop()
+
+
+def _conf(settings: SparkSettings, step: str) -> dict[str, str]:
+    """Return Spark's settings: ours, and over them those of `c4.spark.conf`."""
+    conf = {
+        "spark.master": settings.master,
+        "spark.app.name": f"t5repro {step}",
+        "spark.driver.memory": settings.driver_memory,
+        "spark.executor.memory": settings.executor_memory,
+        "spark.pyspark.python": settings.python or sys.executable,
+        "spark.pyspark.driver.python": sys.executable,
+        "spark.executorEnv.PYTHONHASHSEED": "0",
+        "spark.log.level": "WARN",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        # Numbers of tasks are chosen here, and nothing is joined.
+        "spark.sql.adaptive.enabled": "false",
+        "spark.sql.execution.arrow.maxRecordsPerBatch": str(TEXT_ROWS),
+    }
+    if settings.packages:
+        conf["spark.jars.packages"] = ",".join(settings.packages)
+    if settings.master.startswith(LOOPBACK):
+        conf["spark.driver.host"] = conf["spark.driver.bindAddress"] = "127.0.0.1"
+    return conf | settings.conf
+
+
+@contextlib.contextmanager
+def _same_hash_seed() -> Iterator[None]:
+    """Let Python on the workers order its sets alike, as Spark asks for."""
+    before = os.environ.get("PYTHONHASHSEED")
+    os.environ["PYTHONHASHSEED"] = before or "0"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["PYTHONHASHSEED"]
+
+
+def _check_java() -> None:
+    home = os.environ.get("JAVA_HOME")
+    java = f"{home}/bin/java" if home else shutil.which("java")
+    needs = f"c4.engine is 'spark', and Spark needs Java {LEAST_JAVA}"
+    cure = f"install it (apt install openjdk-{LEAST_JAVA}-jre-headless), or set c4.engine to local"
+    if java is None or not Path(java).is_file():
+        where = f"JAVA_HOME {home!r} has no bin/java" if home else "there is no java on the PATH"
+        raise ClusterError(f"{needs}: {where}; {cure}")
+    ran = subprocess.run([java, "-version"], capture_output=True, text=True, check=False)
+    found = _JAVA_VERSION.search(ran.stderr + ran.stdout)
+    if found is None or int(found[1]) < LEAST_JAVA:
+        raise ClusterError(f"{needs} or later: {java} is {found and found[1]}; {cure}")
+
+
+def _check_master(master: str) -> None:
+    """Knock at a standalone master: Spark itself would wait for it for a minute."""
+    if not master.startswith("spark://"):
+        return
+    for place in master.removeprefix("spark://").split(","):
+        host, _, port = place.rpartition(":") if ":" in place else (place, "", str(DEFAULT_PORT))
+        with contextlib.suppress(OSError, ValueError):
+            socket.create_connection((host, int(port)), timeout=CONNECT_SECONDS).close()
+            return
+    raise ClusterError(
+        f"c4.spark.master {master!r} does not answer; start it (docs/run_on_spark.md), "
+        "or correct host and port"
+    )
+
+
+def _archive(folder: Path) -> Path:
+    """Write the package as an archive that Python imports from."""
+    root = Path(t5repro.__file__).parent
+    path = folder / "t5repro.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        for source in sorted(root.rglob("*.py")):
+            archive.write(source, source.relative_to(root.parent))
+    return path
+
+
+def notes_of(frame: Any, label: str) -> list[Any]:
+    """Run a job whose rows are notes, and return what they say.
+
+    Args:
+        frame: a Spark data frame with one column, ``note``, of JSON.
+        label: what the progress says is being done.
+
+    Raises:
+        ClusterError: the cluster could not finish the job.
+        T5ReproError: a task found what the same step on one machine would stop for.
+    """
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
+    rows: list[Any] = []
+    failures: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            rows.extend(frame.collect())
+        except (PySparkException, Py4JError) as error:
+            failures.append(error)
+
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+    with Progress(label, total=None, unit="tasks") as progress:
+        _follow(thread, frame.sparkSession.sparkContext.statusTracker(), progress)
+    if failures:
+        raise ClusterError(
+            f"Spark could not finish {label}: {_first_line(failures[0])}; see the log, and run "
+            "the same command again"
+        ) from failures[0]
+    notes = [json.loads(row["note"]) for row in rows]
+    for note in notes:
+        if "error" in note:
+            kind, message = note["error"]
+            raise getattr(errors, kind)(message)
+    return notes
+
+
+def _follow(thread: threading.Thread, tracker: Any, progress: Progress) -> None:
+    """Show finished tasks until a job is done."""
+    stages: dict[int, tuple[int, int]] = {}
+    shown = 0
+    while thread.is_alive():
+        thread.join(POLL_SECONDS)
+        for number in tracker.getActiveStageIds():
+            info = tracker.getStageInfo(number)
+            if info is not None:
+                stages[number] = (info.numCompletedTasks, info.numTasks)
+        done = sum(count for count, _ in stages.values())
+        if done > shown:
+            progress.advance(
+                done - shown, started_steps_have=sum(all_ for _, all_ in stages.values())
+            )
+            shown = done
+
+
+def _first_line(error: BaseException) -> str:
+    """Return the line of Spark's long message that tells a person most."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    causes = [line for line in lines if line.startswith("Caused by:") or "Error: " in line]
+    return (causes or lines or [type(error).__name__])[0]
