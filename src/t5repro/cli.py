@@ -17,6 +17,7 @@ from t5repro import __version__
 from t5repro.cli_audit import add_audit
 from t5repro.cli_c4 import fetched, listed_files, on_spark
 from t5repro.cli_exchange import add_exchange
+from t5repro.cli_export import add_export
 from t5repro.cli_lineage import add_lineage
 from t5repro.cli_preflight import add_preflight
 from t5repro.cli_tasks import add_task_commands
@@ -101,6 +102,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_evaluation(commands)
     add_audit(commands)
     add_exchange(commands, _settings)
+    add_export(commands)
     _add_people(commands)
     return parser
 

@@ -1,0 +1,1 @@
+"""Standard documents made from manifests and records, one module per standard."""

@@ -1,0 +1,116 @@
+"""The local key that statements are signed with: Ed25519, as PEM files.
+
+The private half is written once, readable by its owner alone, and never into the checkout where
+git could take it. Ed25519 signatures are a function of key and text, so equal statements have equal
+signatures.
+"""
+
+import os
+from pathlib import Path
+
+from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    PublicFormat,
+    load_pem_private_key,
+    load_pem_public_key,
+)
+from securesystemslib.signer import CryptoSigner, SSlibKey
+
+from t5repro.errors import LineageError, storage_error
+
+PUBLIC_ENDING = ".pub"
+OWNER_ONLY = 0o600
+READABLE = 0o644
+
+
+def new_key(path: Path, root: Path) -> Path:
+    """Write a new key and, beside it, its public half; return the path of the public half.
+
+    Raises:
+        LineageError: a key is there already, or the place is inside the checkout.
+        StorageError: the files cannot be written.
+    """
+    public = path.with_name(path.name + PUBLIC_ENDING)
+    for place in (path, public):
+        if place.exists():
+            raise LineageError(
+                f"{place} exists, and what it signed needs it; name another file for the new key"
+            )
+    if path.resolve().is_relative_to(root.resolve()):
+        raise LineageError(
+            f"{path} is inside the checkout, where git or DVC could publish it; "
+            "keep the private key elsewhere, such as ~/.config/t5repro/key.pem"
+        )
+    signer = CryptoSigner(Ed25519PrivateKey.generate())
+    _write_new(path, signer.private_bytes, OWNER_ONLY)
+    _write_new(public, _public_pem(path), READABLE)
+    return public
+
+
+def _public_pem(path: Path) -> bytes:
+    key = _private(path)
+    return key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
+
+
+def _write_new(path: Path, data: bytes, mode: int) -> None:
+    """Write a file that must not exist, never readable by others for a moment."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+    except OSError as error:
+        raise storage_error(path, error) from error
+
+
+def read_signer(path: Path) -> CryptoSigner:
+    """Return what signs with a private key.
+
+    Raises:
+        LineageError: the file is missing, or is no unencrypted Ed25519 private key in PEM.
+    """
+    return CryptoSigner(_private(path))
+
+
+def _private(path: Path) -> Ed25519PrivateKey:
+    try:
+        key = load_pem_private_key(_read(path), None)
+    except (ValueError, TypeError, UnsupportedAlgorithm) as error:
+        raise LineageError(_no_key(path, "private", "--key")) from error
+    if not isinstance(key, Ed25519PrivateKey):
+        raise LineageError(_no_key(path, "private", "--key"))
+    return key
+
+
+def read_public(path: Path) -> SSlibKey:
+    """Return a public key.
+
+    Raises:
+        LineageError: the file is missing, or is no Ed25519 public key in PEM.
+    """
+    try:
+        key = load_pem_public_key(_read(path))
+    except (ValueError, TypeError, UnsupportedAlgorithm) as error:
+        raise LineageError(_no_key(path, "public", "--public-key")) from error
+    if not isinstance(key, Ed25519PublicKey):
+        raise LineageError(_no_key(path, "public", "--public-key"))
+    return SSlibKey.from_crypto(key)
+
+
+def _no_key(path: Path, half: str, option: str) -> str:
+    # the file's content is never shown: it may be the other half
+    return (
+        f"{option} {path}: not a {half} Ed25519 key in PEM without a password; "
+        "t5repro export --new-key makes one"
+    )
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise LineageError(
+            f"{path}: {error.strerror}; t5repro export --new-key makes a key"
+        ) from error
