@@ -136,7 +136,8 @@ def _library(name: str, versions: list[str]) -> Component:
 
 def _nearest(run: Run, chosen: frozenset[str]) -> dict[str, list[str]]:
     """Return job -> the nearest chosen jobs before it, through those that are not chosen."""
-    producers = run.producers()
+    raw = {item.key: job for job in run.of_rule(DATA) for item in job.inputs}
+    producers = raw | run.producers()
     found: dict[str, list[str]] = {}
     for job in run.jobs:
         names: set[str] = set()

@@ -11,7 +11,6 @@ from typing import Any
 from urllib.parse import quote
 
 from rocrate.model.computationalworkflow import ComputationalWorkflow
-from rocrate.model.computerlanguage import SNAKEMAKE_DEFAULT_VERSION
 from rocrate.model.contextentity import ContextEntity
 from rocrate.model.file import File
 from rocrate.rocrate import ROCrate
@@ -44,7 +43,11 @@ CRATE_PROFILES = (
     "https://w3id.org/ro/crate/1.1",
     "https://w3id.org/workflowhub/workflow-ro-crate/1.0",
 )
-TERMS = {"sha256": "https://w3id.org/ro/terms/workflow-run#sha256"}
+# Version 1.1 of the context has no word for the first, and later ones another for the second.
+TERMS = {
+    "sha256": "https://w3id.org/ro/terms/workflow-run#sha256",
+    "ComputationalWorkflow": "https://bioschemas.org/ComputationalWorkflow",
+}
 LICENSE = (
     "The code is under the licence in its file LICENSE; crawled pages and task files keep the "
     "terms of their sources."
@@ -86,7 +89,7 @@ class _Builder:
     def __init__(self, run: Run, license_text: str) -> None:
         self._run = run
         self._license = license_text
-        self._crate = ROCrate()
+        self._crate = ROCrate(version="1.1")
         self._known: dict[str, Any] = {}
         self.files: list[str] = []
 
@@ -152,14 +155,13 @@ class _Builder:
             self._local_file(other)
         for job in self._run.jobs:
             self._local_file(root / "records" / f"{job.name}.json")
-        versions = libraries_of(self._run).get("snakemake", [SNAKEMAKE_DEFAULT_VERSION])
         language = self._entity(
             "https://w3id.org/workflowhub/workflow-ro-crate#snakemake",
             "ComputerLanguage",
             {
                 "name": "Snakemake",
                 "url": {"@id": "https://snakemake.readthedocs.io"},
-                "version": versions[-1],
+                **self._snakemake("version"),
             },
         )
         self.files.append(WORKFLOW)
@@ -183,6 +185,11 @@ class _Builder:
         self._crate.mainEntity = workflow
         return workflow
 
+    def _snakemake(self, term: str) -> dict[str, str]:
+        """Return the version that jobs ran with; nothing where none is recorded."""
+        versions = libraries_of(self._run).get("snakemake", [])
+        return {term: ", ".join(versions)} if versions else {}
+
     def _rules(self) -> list[str]:
         return list(dict.fromkeys(job.rule for job in self._run.jobs))
 
@@ -205,9 +212,9 @@ class _Builder:
                 "instrument": self._tool(job.rule),
                 "startTime": self._run.started(job),
                 "endTime": self._run.ended(job),
-                "actionStatus": {"@id": DONE},
-                "object": [*self._each(job.inputs, artifacts), *self._settings(job)],
-                "result": self._each(job.outputs, artifacts),
+                "actionStatus": DONE,
+                "object": _single([*self._each(job.inputs, artifacts), *self._settings(job)]),
+                "result": _single(self._each(job.outputs, artifacts)),
             },
         )
 
@@ -236,21 +243,20 @@ class _Builder:
                 "instrument": workflow,
                 "startTime": min(self._run.started(job) for job in jobs),
                 "endTime": self._run.published(),
-                "actionStatus": {"@id": DONE},
-                "object": [artifacts[key] for key in read if key not in made],
-                "result": [artifacts[key] for key in made if key not in read],
+                "actionStatus": DONE,
+                "object": _single([artifacts[key] for key in read if key not in made]),
+                "result": _single([artifacts[key] for key in made if key not in read]),
             },
         )
 
     def _organized(self, whole: Any, actions: list[Any]) -> Any:
-        versions = libraries_of(self._run).get("snakemake", [])
         engine = self._entity(
             "https://snakemake.github.io",
             "SoftwareApplication",
             {
                 "name": "Snakemake",
                 "url": {"@id": "https://snakemake.github.io"},
-                **({"softwareVersion": versions[-1]} if versions else {}),
+                **self._snakemake("softwareVersion"),
             },
         )
         controls = [
@@ -275,3 +281,8 @@ class _Builder:
                 "result": whole,
             },
         )
+
+
+def _single(values: list[Any]) -> Any:
+    """Return the only value of a list in its place, as the standard asks."""
+    return values[0] if len(values) == 1 else values
