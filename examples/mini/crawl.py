@@ -8,6 +8,7 @@ from dice import Dice
 from parallel import sentences as parallel_sentences
 from prose import BOOKS, page_paragraphs, page_title, paragraphs
 from prose_other import OTHER
+from selections import selection_files
 from wet import Page, conversion, warcinfo
 
 PAGES = {"en": 700, "de": 200, "fr": 200, "ro": 200}
@@ -188,7 +189,10 @@ def crawl_files(held_out: frozenset[str]) -> dict[str, bytes]:
         held_out: sentences that must not be in the crawl, because a task is scored on them.
     """
     files = {path: text.encode() for path, text in dirt.list_files().items()}
-    for shard, pages in enumerate(_shards(held_out)):
+    shards = _shards(held_out)
+    addresses = [page.url for pages in shards for page in pages]
+    files |= {path: text.encode() for path, text in selection_files(addresses).items()}
+    for shard, pages in enumerate(shards):
         plain = shard == PLAIN_SHARD
         name = f"MINI-2019-18-{shard:05}.warc.wet{'' if plain else '.gz'}"
         records = [warcinfo(name, CRAWL_DATE), *(conversion(page) for page in pages)]

@@ -15,7 +15,7 @@ from typing import Any
 
 from t5repro import __version__
 from t5repro.cli_audit import add_audit
-from t5repro.cli_c4 import fetched, listed_files, on_spark
+from t5repro.cli_c4 import clean_crawl, on_spark, train_on_crawl
 from t5repro.cli_exchange import add_exchange
 from t5repro.cli_export import add_export
 from t5repro.cli_lineage import add_lineage
@@ -166,14 +166,21 @@ def _data(arguments: argparse.Namespace) -> None:
 
 
 def _add_c4(commands: Any) -> None:
+    punkt = _command(
+        commands, "c4_punkt", _c4_punkt, "train Punkt parameters on a part of the crawl",
+        folder="folder of parameters", manifest="manifest to write",
+    )  # fmt: skip
+    _add_wet(punkt)
+    punkt.add_argument("--withdrawn", type=Path, help="list of withdrawn URLs and domains")
     clean = _command(
         commands, "c4_clean", _c4_clean, "clean the pages of one shard of the crawl",
         output="Parquet file of pages", manifest="manifest to write",
     )  # fmt: skip
     _add_lists(clean)
     clean.add_argument("--withdrawn", type=Path, help="list of withdrawn URLs and domains")
-    clean.add_argument("--wet", type=Path, nargs="*", default=[], help="WET files")
-    clean.add_argument("--paths", type=Path, help="list of WET paths, instead of --wet")
+    _add_wet(clean)
+    clean.add_argument("--domains", type=Path, help="list of the domains to read")
+    clean.add_argument("--urls", type=Path, help="list of the addresses to read")
     clean.add_argument("--shard", type=int, default=0, help="which part of the list")
     dedup = _command(
         commands, "c4_dedup", _c4_dedup, "decide which pages and spans to remove",
@@ -194,15 +201,23 @@ def _add_c4(commands: Any) -> None:
         )
 
 
+def _add_wet(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--wet", type=Path, nargs="*", default=[], help="WET files")
+    parser.add_argument("--paths", type=Path, help="list of WET paths, instead of --wet")
+
+
 def _add_lists(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--punkt", type=Path, help="folder of Punkt parameters (punkt_tab layout)")
+    parser.add_argument(
+        "--punkt", nargs="*", default=[], metavar="LANGUAGE=FOLDER",
+        help="folders of Punkt parameters (punkt_tab layout)",
+    )  # fmt: skip
     parser.add_argument(
         "--bad-words", nargs="*", default=[], metavar="LANGUAGE=FILE", help="lists of bad words"
     )
 
 
 def _lists(arguments: argparse.Namespace) -> dict[str, Any]:
-    return {"punkt": arguments.punkt, "bad_words": _pairs(arguments.bad_words)}
+    return {"punkt": _pairs(arguments.punkt), "bad_words": _pairs(arguments.bad_words)}
 
 
 def _pairs(items: Sequence[str]) -> dict[str, Path]:
@@ -216,40 +231,12 @@ def _pairs(items: Sequence[str]) -> dict[str, Path]:
     return pairs
 
 
+def _c4_punkt(arguments: argparse.Namespace) -> None:
+    train_on_crawl(arguments, _settings(arguments))
+
+
 def _c4_clean(arguments: argparse.Namespace) -> None:
-    from t5repro.c4.build import clean_shard
-
-    settings = _settings(arguments)
-    wet, addresses, refused = listed_files(arguments, settings)
-    with on_spark(arguments) as (spark, _):
-        if spark is not None:
-            from t5repro.c4 import spark as cluster
-            from t5repro.data.download import fetch_address
-
-            cluster.clean_shard(
-                spark,
-                settings,
-                wet=wet,
-                addresses=addresses,
-                fetch=fetch_address,
-                refused=refused,
-                output=arguments.output,
-                manifest=arguments.manifest,
-                withdrawn=arguments.withdrawn,
-                **_lists(arguments),
-            )
-            return
-    with fetched(wet, addresses, arguments.output) as (files, names):
-        clean_shard(
-            settings,
-            wet=files,
-            names=names,
-            refused=refused,
-            output=arguments.output,
-            manifest=arguments.manifest,
-            withdrawn=arguments.withdrawn,
-            **_lists(arguments),
-        )
+    clean_crawl(arguments, _settings(arguments), _lists(arguments))
 
 
 def _c4_dedup(arguments: argparse.Namespace) -> None:

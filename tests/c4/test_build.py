@@ -8,7 +8,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from t5repro.c4 import build, corpus, decisions, tables
+from t5repro.c4 import build, corpus, decisions, reading, tables
+from t5repro.c4.sentences import SentenceSplitter
 from t5repro.config.schema import Settings
 from t5repro.config.stages import STAGES, stage_settings
 from t5repro.errors import ArtifactError, CorpusError, CrawlError, RawDataError, StorageError
@@ -51,7 +52,7 @@ def stage(rule, settings):
     return STAGES[rule](**stage_settings(settings, rule))
 
 
-def run(folder, wet, settings=None, *, shards=1, bad_words=None, order=1):
+def run(folder, wet, settings=None, *, shards=1, bad_words=None, order=1, select=None):
     """Run the three steps; return the folder of the corpus."""
     settings = settings or settings_of()
     lists = bad_words or {}
@@ -59,8 +60,9 @@ def run(folder, wet, settings=None, *, shards=1, bad_words=None, order=1):
     for number in range(shards):
         cleaned.append(folder / f"{number:05d}.parquet")
         build.clean_shard(
-            stage("c4_clean", settings), wet=wet[number::shards][::order], punkt=None,
+            stage("c4_clean", settings), wet=wet[number::shards][::order], punkt={},
             bad_words=lists, output=cleaned[-1], manifest=folder / f"{number:05d}.json",
+            select=select,
         )  # fmt: skip
     chosen = folder / "decisions.parquet"
     build.deduplicate(
@@ -68,7 +70,7 @@ def run(folder, wet, settings=None, *, shards=1, bad_words=None, order=1):
         manifest=folder / "decisions.json",
     )  # fmt: skip
     build.write_corpus(
-        stage("c4", settings), cleaned=cleaned[::order], decisions=chosen, punkt=None,
+        stage("c4", settings), cleaned=cleaned[::order], decisions=chosen, punkt={},
         bad_words=lists, folder=folder / "c4", manifest=folder / "c4" / "manifest.json",
     )  # fmt: skip
     return folder / "c4"
@@ -160,7 +162,7 @@ def test_bytes_do_not_depend_on_jobs_or_on_the_order_of_files(tmp_path, crawl, u
 def test_bytes_do_not_depend_on_how_much_fits_in_memory(tmp_path, crawl, monkeypatch):
     expected = run(tmp_path / "large", crawl)
     for module, name, value in (
-        (build, "GROUP_PAGES", 5),
+        (reading, "GROUP_PAGES", 5),
         (build, "BUCKET_TEXT_BYTES", 300),
         (decisions, "BUCKET_PAGES", 3),
         (decisions, "BUCKET_KEY_BYTES", 100),
@@ -370,7 +372,7 @@ def test_listed_words_drop_pages_of_their_language(tmp_path, one_page, lists, mo
 
 def test_without_cleaning_only_length_and_language_are_left(tmp_path, one_page, lists):
     text = english("x") + "\nmenu { grue }\nLorem ipsum dolor sit amet."
-    settings = settings_of(clean={"enabled": False}, dedup={"unit": "off"})
+    settings = settings_of(clean={"enabled": False, "bad_words": "off"}, dedup={"unit": "off"})
     folder = run(tmp_path, one_page(("http://a", text)), settings, bad_words=lists)
     assert texts_of(folder)["http://a"] == text
     assert "clean_lines" not in rules_of(folder)
@@ -496,7 +498,7 @@ def test_damage_is_counted_and_named_and_loses_no_other_page(tmp_path, crawl, ca
 def test_a_listed_path_that_leaves_the_folder_or_is_absent_is_named(tmp_path, crawl):
     settings = settings_of(languages=["en"])
     options = {
-        "wet": [*crawl, tmp_path / "absent.wet.gz"], "punkt": None, "bad_words": {},
+        "wet": [*crawl, tmp_path / "absent.wet.gz"], "punkt": {}, "bad_words": {},
         "output": tmp_path / "0.parquet", "manifest": tmp_path / "0.json",
         "refused": ["../secret.wet"],
     }  # fmt: skip
@@ -517,7 +519,7 @@ def test_a_listed_path_that_leaves_the_folder_or_is_absent_is_named(tmp_path, cr
 def test_files_that_were_fetched_are_called_as_the_list_calls_them(tmp_path, crawl):
     names = {path: f"crawl-data/{path.name}" for path in crawl}
     build.clean_shard(
-        stage("c4_clean", settings_of()), wet=crawl, punkt=None, bad_words={}, names=names,
+        stage("c4_clean", settings_of()), wet=crawl, punkt={}, bad_words={}, names=names,
         output=tmp_path / "0.parquet", manifest=tmp_path / "0.json",
     )  # fmt: skip
     inputs = json.loads((tmp_path / "0.json").read_text())["inputs"]
@@ -527,8 +529,9 @@ def test_files_that_were_fetched_are_called_as_the_list_calls_them(tmp_path, cra
 def test_missing_parameters_of_punkt_are_named(tmp_path, crawl):
     with pytest.raises(RawDataError, match="punkt_tab/english"):
         build.clean_shard(
-            stage("c4_clean", settings_of()), wet=crawl, punkt=tmp_path / "absent", bad_words={},
-            output=tmp_path / "out", manifest=tmp_path / "manifest",
+            stage("c4_clean", settings_of()), wet=crawl, bad_words={},
+            punkt={"en": tmp_path / "absent"}, output=tmp_path / "out",
+            manifest=tmp_path / "manifest",
         )  # fmt: skip
 
 
@@ -588,7 +591,7 @@ def test_decisions_about_other_files_are_refused(tmp_path, crawl):
     run(tmp_path, crawl, shards=2)
     with pytest.raises(ArtifactError, match=r"was made for the cleaned files .* rerun c4_dedup"):
         build.write_corpus(
-            stage("c4", settings_of()), cleaned=[tmp_path / "00000.parquet"], punkt=None,
+            stage("c4", settings_of()), cleaned=[tmp_path / "00000.parquet"], punkt={},
             decisions=tmp_path / "decisions.parquet", bad_words={}, folder=tmp_path / "c4",
             manifest=tmp_path / "c4" / "manifest.json",
         )  # fmt: skip
@@ -618,7 +621,7 @@ def test_a_cleaned_file_that_cannot_be_used_is_named(tmp_path, crawl, damage, me
             output=tmp_path / "decisions.parquet", manifest=tmp_path / "decisions.json",
         )  # fmt: skip
         build.write_corpus(
-            stage("c4", settings_of()), cleaned=[tmp_path / "00000.parquet"], punkt=None,
+            stage("c4", settings_of()), cleaned=[tmp_path / "00000.parquet"], punkt={},
             decisions=tmp_path / "decisions.parquet", bad_words={}, folder=tmp_path / "c4",
             manifest=tmp_path / "c4" / "manifest.json",
         )  # fmt: skip
@@ -638,7 +641,7 @@ def test_a_flipped_byte_in_a_cleaned_file_is_found(tmp_path, crawl):
 
 
 def test_the_batch_kernel_is_a_function_of_its_pages(crawl):
-    rules = build.clean.CleanRules(settings_of().c4.clean, build.SentenceSplitter())
+    rules = build.clean.CleanRules(settings_of().c4.clean, SentenceSplitter())
     pages = [(path.name, page) for path in crawl for page in build.wet_files.read_pages(path)]
     whole = build.clean_batch(pages, rules, units=build.UNITS)
     parts = [build.clean_batch([page], rules, units=build.UNITS) for page in pages]
@@ -659,7 +662,7 @@ def test_cleaned_files_may_come_in_another_order_than_they_were_decided_in(tmp_p
     before = texts_of(folder)
     build.write_corpus(
         stage("c4", settings_of()), cleaned=[tmp_path / f"0000{n}.parquet" for n in (2, 0, 1)],
-        decisions=tmp_path / "decisions.parquet", punkt=None, bad_words={}, folder=folder,
+        decisions=tmp_path / "decisions.parquet", punkt={}, bad_words={}, folder=folder,
         manifest=folder / "manifest.json",
     )  # fmt: skip
     assert texts_of(folder) == before
@@ -691,3 +694,50 @@ def test_what_is_left_is_counted_as_one_text_for_lines_and_line_by_line_for_span
     settings = settings_of(dedup={"unit": unit, "min_sentences": 3})
     folder = run(tmp_path, one_page(("http://a", text)), settings)
     assert ("http://a" in texts_of(folder)) == kept
+
+
+def test_only_pages_of_listed_domains_and_addresses_are_read(tmp_path, one_page):
+    lists = {"domains": tmp_path / "d.json", "urls": tmp_path / "u.txt"}
+    lists["domains"].write_text('{"stay": true, "news.example": [""]}')
+    staying = [f"http://stay/{name}/{number}" for name in ("en", "de") for number in range(3)]
+    lists["urls"].write_text("\n".join([*staying, "https://www.news.example/a"]))
+    wet = one_page(
+        ("http://news.example/a", english("a")), ("http://news.example/b", english("b")),
+        ("http://sport.news.example/a", english("c")), ("http://other.example/a", english("d")),
+    )  # fmt: skip
+    folder = run(tmp_path, wet, settings_of(dedup={"unit": "off"}), select=lists)
+    found = [url for url in texts_of(folder) if "stay" not in url]
+    assert found == ["http://news.example/a"]
+    dropped = rules_of(folder)["read"]["dropped"]
+    assert (dropped["domain_not_listed"], dropped["url_not_listed"]) == (2, 1)
+    inputs = json.loads((tmp_path / "00000.json").read_text())["inputs"]
+    assert {str(path) for path in lists.values()} <= {item["path"] for item in inputs}
+
+
+def test_pages_of_doubtful_language_go_to_und_if_it_is_asked_for(tmp_path, one_page):
+    wet = one_page(("http://a", "12345 67 ! 890."), ("http://b", "Zwei one trois due. abc 99."))
+    settings = settings_of(
+        languages=["en", "de", "und", "fr"], clean={"enabled": False, "bad_words": "off"},
+        dedup={"unit": "off"}, require_pages=False, min_language_probability=1.0,
+    )  # fmt: skip
+    folder = run(tmp_path, wet, settings)
+    assert "http://a" in texts_of(folder, "und")
+    assert texts_of(folder, "fr") == {}
+    assert rules_of(folder)["language"]["dropped"]["language_uncertain"] == 0
+
+
+@pytest.mark.parametrize("fraction", [1.0, 0.5, 0.001])
+def test_a_share_of_the_pages_with_listed_words_is_dropped_by_url(
+    tmp_path, one_page, lists, fraction
+):
+    urls = [f"http://bad/{number}" for number in range(20)]
+    pages = [(url, english(url) + "\nThere is a grue in here, they say.") for url in urls]
+    settings = settings_of(clean={"bad_word_fraction": fraction}, dedup={"unit": "off"})
+    folder = run(tmp_path, one_page(*pages), settings, bad_words=lists)
+    dropped, of = fraction.as_integer_ratio()
+    kept = {
+        url for url in urls
+        if int(build.dedup.digest(build.dedup.normalize_url(url)).hex(), 16) % of >= dropped
+    }  # fmt: skip
+    assert {url for url in texts_of(folder) if "bad" in url} == kept
+    assert len(kept) == {1.0: 0, 0.5: len(kept), 0.001: 20}[fraction]

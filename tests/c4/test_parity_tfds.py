@@ -141,6 +141,7 @@ def ours(wet_files, real_data, english_punkt, tmp_path_factory):
     settings = Settings(
         c4={
             "recipe": "tfds",
+            "punkt_language": "en",
             "languages": ["en"],
             "clean": {"min_sentences": 3, "min_words_per_line": 5, "bad_words": "page"},
             "dedup": {"unit": "line", "min_sentences": 3},
@@ -157,16 +158,17 @@ def ours(wet_files, real_data, english_punkt, tmp_path_factory):
     for shard in range(2):
         cleaned.append(folder / f"{shard}.parquet")
         build.clean_shard(
-            stage("c4_clean"), wet=wet_files[shard::2], punkt=english_punkt, bad_words=lists,
-            output=cleaned[-1], manifest=folder / f"{shard}.json",
+            stage("c4_clean"), wet=wet_files[shard::2], punkt={"en": english_punkt},
+            bad_words=lists, output=cleaned[-1], manifest=folder / f"{shard}.json",
         )  # fmt: skip
     build.deduplicate(
         stage("c4_dedup"), cleaned=cleaned, output=folder / "decisions.parquet",
         manifest=folder / "decisions.json",
     )  # fmt: skip
     build.write_corpus(
-        stage("c4"), cleaned=cleaned, decisions=folder / "decisions.parquet", punkt=english_punkt,
-        bad_words=lists, folder=folder / "c4", manifest=folder / "c4" / "manifest.json",
+        stage("c4"), cleaned=cleaned, decisions=folder / "decisions.parquet",
+        punkt={"en": english_punkt}, bad_words=lists, folder=folder / "c4",
+        manifest=folder / "c4" / "manifest.json",
     )  # fmt: skip
     pages = {}
     for split in ("train", "validation"):
@@ -221,6 +223,7 @@ def test_every_counter_is_that_of_the_released_code(theirs, ours):
         "curly_bracket": lines.get("filtered:squigglybracket", 0),
         "few_sentences": lines.get("filtered:too_few_sentences", 0),
         "bad_word_in_line": 0,
+        "few_paragraphs": 0,
     }
     repeats = theirs.counters["dedupe-lines"]
     assert rules["dedup_text"]["dropped"]["repeated_text"] == (

@@ -141,7 +141,7 @@ def build_corpus(folder, monkeypatch, settings, wet, *, session=None, shards=1):
     folder.mkdir(exist_ok=True)
     monkeypatch.chdir(folder)
     steps, first = (build, ()) if session is None else (engine, (session,))
-    lists = {"punkt": None, "bad_words": BAD_WORDS}
+    lists = {"punkt": {}, "bad_words": BAD_WORDS}
     cleaned = []
     for number in range(shards):
         cleaned.append(Path(f"clean/{number:05d}.parquet"))
@@ -229,7 +229,7 @@ def test_text_that_thousands_of_pages_share_stays_once(
 def clean(session, folder, wet, manifest="m.json", c4=None, **more):
     settings = stage("c4_clean", settings_of(**(c4 or {})))
     engine.clean_shard(
-        session, settings, wet=wet, punkt=None, bad_words={}, output=folder / "pages.parquet",
+        session, settings, wet=wet, punkt={}, bad_words={}, output=folder / "pages.parquet",
         manifest=folder / manifest, **more,
     )  # fmt: skip
 
@@ -316,7 +316,7 @@ def test_listed_files_are_fetched_by_the_workers_and_named_as_listed(tmp_path, s
     there = (tmp_path / "pages.parquet").read_bytes()
     found = json.loads((tmp_path / "m.json").read_text())
     build.clean_shard(
-        stage("c4_clean", settings_of()), wet=CRAWL[:2], punkt=None, bad_words={},
+        stage("c4_clean", settings_of()), wet=CRAWL[:2], punkt={}, bad_words={},
         output=tmp_path / "pages.parquet", manifest=tmp_path / "m.json",
         names=dict(zip(CRAWL, map(str, listed), strict=False)),
     )  # fmt: skip
@@ -338,7 +338,7 @@ def test_damage_is_counted_and_named_as_on_one_machine(tmp_path, spark):
     found = tmp_path / "spark"
     clean(spark, found, wet, refused=refused)
     build.clean_shard(
-        stage("c4_clean", settings_of()), wet=wet, punkt=None, bad_words={}, refused=refused,
+        stage("c4_clean", settings_of()), wet=wet, punkt={}, bad_words={}, refused=refused,
         output=tmp_path / "here" / "pages.parquet", manifest=tmp_path / "here" / "m.json",
     )  # fmt: skip
     manifests = [json.loads((tmp_path / name / "m.json").read_text()) for name in ("spark", "here")]
@@ -364,7 +364,7 @@ def test_a_shard_without_a_file_and_one_withdrawn_page_are_as_on_one_machine(tmp
         clean(spark, tmp_path, wet, withdrawn=withdrawn)
         found = files_below(tmp_path)
         build.clean_shard(
-            stage("c4_clean", settings_of()), wet=wet, punkt=None, bad_words={},
+            stage("c4_clean", settings_of()), wet=wet, punkt={}, bad_words={},
             output=tmp_path / "pages.parquet", manifest=tmp_path / "m.json", withdrawn=withdrawn,
         )  # fmt: skip
         assert_same(files_below(tmp_path), found)

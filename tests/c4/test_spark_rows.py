@@ -105,7 +105,7 @@ def cleaned_file(path, write_wet, wet_record, pages, unit):
     settings = Settings(c4={"dedup": {"unit": unit}})
     build.clean_shard(
         STAGES["c4_clean"](**stage_settings(settings, "c4_clean")),
-        wet=[write_wet(records)], punkt=None, bad_words={}, output=path,
+        wet=[write_wet(records)], punkt={}, bad_words={}, output=path,
         manifest=path.with_suffix(".json"),
     )  # fmt: skip
     return path

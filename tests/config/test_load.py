@@ -14,6 +14,7 @@ from t5repro.config.load import (
     parse_stage,
     settings_of_experiment,
 )
+from t5repro.config.schema import Settings
 from t5repro.config.stages import STAGES, UPSTREAM, stage_settings
 from t5repro.errors import SettingsError
 
@@ -126,12 +127,12 @@ def test_experiments_share_every_node_up_to_where_they_part() -> None:
 @pytest.mark.parametrize(
     ("change", "first"),
     [
-        ({"c4.crawl": ["crawl/a*"]}, "c4_clean"),
+        ({"c4.crawl": ["crawl/a*"]}, "c4_punkt"),
         ({"c4.bad_word_lists": {"en": "lists/x"}}, "c4_clean"),
-        ({"c4.punkt_parameters": "punkt"}, "c4_clean"),
+        ({"c4.punkt_parameters": {"en": "punkt"}}, "c4_punkt"),
         ({"c4.dedup.unit": "line"}, "c4_clean"),
         ({"c4.dedup.min_sentences": 1}, "c4_dedup"),
-        ({"c4.recipe": "paper-v1"}, "c4_clean"),
+        ({"c4.recipe": "paper-v1"}, "c4_punkt"),
         ({"tasks.names": ["glue_cola"]}, "finetune"),
         ({"evaluate.split": "test"}, "evaluate_predict"),
         ({"seed": 5}, "vocab_sample"),
@@ -174,7 +175,7 @@ def test_every_setting_is_read_by_a_stage_or_decides_the_graph() -> None:
             read |= set(_leaves(stage_settings(settings, rule)))
     # These choose files, jobs, names or machines; they reach the jobs beside their settings.
     graph = {
-        "run.name", "experiments", "c4.recipe", "c4.crawl", "c4.crawl_paths",
+        "run.name", "experiments", "c4.recipe", "c4.variant", "c4.crawl", "c4.crawl_paths",
         "c4.punkt_parameters", "c4.bad_word_lists", "tasks.folder", "tasks.files", "tasks.mixture",
     }  # fmt: skip
     free = (
@@ -209,3 +210,48 @@ def test_no_setting_has_a_name_that_dvc_forgets() -> None:
 @pytest.mark.parametrize("path", sorted((ROOT / "configs").glob("*.yaml")), ids=lambda p: p.name)
 def test_every_committed_run_file_loads(path: Path) -> None:
     assert load_run_file(path).experiments
+
+
+VARIANTS = sorted(path.stem for path in Path("configs/c4/variants").glob("*.yaml"))
+
+
+def variant_of(name: str, **change: object) -> Settings:
+    arm = {"name": "arm", "change": {"c4.variant": name, **change}}
+    settings = load_settings({"experiments": [ARMS[0], arm]})
+    return settings_of_experiment(settings, "arm")
+
+
+def test_the_variants_of_the_corpus_are_files() -> None:
+    assert VARIANTS == [
+        "de", "en", "en.noblocklist", "en.noclean", "fr", "multilingual", "realnewslike", "ro",
+        "webtextlike",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_an_arm_may_take_each_variant(name: str) -> None:
+    language = name if name in ("de", "fr", "ro") else "en"
+    changed = variant_of(
+        name, **{"vocab.language_parts": {language: 1}, "tokens.languages": [language]}
+    )
+    assert language in changed.c4.languages
+    assert (len(changed.c4.languages) > 1) == (name == "multilingual")
+    assert changed.c4.clean.enabled == (name not in ("en.noclean", "multilingual"))
+    assert bool(changed.c4.select.domains) == (name == "realnewslike")
+    assert bool(changed.c4.select.urls) == (name == "webtextlike")
+
+
+def test_a_variant_takes_back_what_another_one_changed() -> None:
+    english = {"vocab.language_parts": {"en": 1}, "tokens.languages": ["en"]}
+    run = {"c4.variant": "en.noclean", **english}
+    arms = [ARMS[0], {"name": "clean", "change": {"c4.variant": "en"}}]
+    settings = load_settings({**run, "experiments": arms})
+    assert settings.c4.dedup.unit == "off"
+    changed = settings_of_experiment(settings, "clean")
+    expected = load_settings({"c4.variant": "en", **english})
+    assert changed.c4 == expected.c4
+
+
+def test_an_unknown_variant_is_named_with_the_nearest() -> None:
+    with pytest.raises(SettingsError, match="c4.variant is 'realnewlike'.*nearest: 'realnewslike'"):
+        load_settings({"c4.variant": "realnewlike"})

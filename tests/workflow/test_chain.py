@@ -14,7 +14,8 @@ from clones import SMALL, artifact_hashes, clone, environment, snakemake
 pytestmark = pytest.mark.workflow
 
 ORDER = [
-    "c4_clean", "c4_dedup", "c4", "vocab_sample", "vocab", "tokens", "pretrain", "finetune",
+    "c4_punkt", "c4_clean", "c4_dedup", "c4", "vocab_sample", "vocab", "tokens", "pretrain",
+    "finetune",
     "evaluate_predict", "evaluate_score", "report",
 ]  # fmt: skip
 

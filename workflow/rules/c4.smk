@@ -1,10 +1,13 @@
 """
-From WET files to the corpus: clean pages shard by shard, decide on repeats, write by language.
+From WET files to the corpus: train Punkt, clean pages shard by shard, decide on repeats, write by
+language.
 
 READS     {data.folder}/crawl/...                        WET files, or a list of their paths
           withdrawn/pages.yaml                           URLs and domains to leave out
-          {data.folder}/...                              lists of bad words, Punkt parameters
-WRITES    results/{run}/c4_clean/{node}/{shard}.parquet  cleaned pages and hash rows
+          {data.folder}/...                              lists of bad words, domains, addresses;
+                                                         Punkt parameters
+WRITES    results/{run}/c4_punkt/{node}/{language}/...   Punkt parameters
+          results/{run}/c4_clean/{node}/{shard}.parquet  cleaned pages and hash rows
           results/{run}/c4_dedup/{node}/decisions.parquet
           results/{run}/c4/{node}/{language}-{split}-{i}-of-{n}.parquet
 SETTINGS  c4.*
@@ -19,6 +22,22 @@ from t5repro.config.stages import engine_settings
 # A resource and not a parameter: another engine makes the same bytes and reruns nothing. For the
 # same reason its code is no input of the rules; the kernels' code is.
 ENGINE = json.dumps(engine_settings(SETTINGS), sort_keys=True)
+PARAMETER_FILES = (
+    "abbrev_types.txt",
+    "collocations.tab",
+    "ortho_context.tab",
+    "sent_starters.txt",
+)
+
+
+def listed(name, key):
+    """Return where a raw file lies that a setting names; it must be in `data.sources`."""
+    if name not in inventory.raw_files(SETTINGS):
+        raise WorkflowError(
+            f"{key} names {name!r}, which data.sources does not list; list it there with origin, "
+            "licence and sha256"
+        )
+    return raw_path(name)
 
 
 @cache
@@ -36,7 +55,7 @@ def wet_files(wildcards):
     """Return the WET files of one cleaning job."""
     c4 = settings_at(wildcards.node).c4
     if c4.crawl_paths:
-        return [raw_path(c4.crawl_paths)]
+        return [listed(c4.crawl_paths, "c4.crawl_paths")]
     found = crawl_files(tuple(c4.crawl))
     if len(found) < c4.clean_shards:
         raise WorkflowError(
@@ -44,9 +63,22 @@ def wet_files(wildcards):
             f"{len(found)} files of data.sources; lower it, or list the files"
         )
     # A withdrawn file leaves its place empty: other jobs keep their files and need not run again.
+    return those_here(found[int(wildcards.shard) :: c4.clean_shards])
+
+
+def those_here(names):
+    """Return where the files lie that were not withdrawn."""
     here = inventory.raw_files(SETTINGS)
-    part = found[int(wildcards.shard) :: c4.clean_shards]
-    return [raw_path(name) for name in part if name in here]
+    return [raw_path(name) for name in names if name in here]
+
+
+def punkt_wet_files(wildcards):
+    """Return the WET files that Punkt is trained on."""
+    c4 = settings_at(wildcards.node).c4
+    if c4.crawl_paths:
+        return [listed(c4.crawl_paths, "c4.crawl_paths")]
+    found = crawl_files(tuple(c4.crawl))
+    return those_here(raw.evenly_spaced(found, c4.punkt_sample_files))
 
 
 def wet_option(wildcards):
@@ -54,28 +86,66 @@ def wet_option(wildcards):
     return "--paths" if listed else "--wet"
 
 
-def bad_word_files(wildcards):
-    lists = settings_at(wildcards.node).c4.bad_word_lists
-    return [raw_path(lists[language]) for language in sorted(lists)]
-
-
 def bad_word_pairs(wildcards):
     lists = settings_at(wildcards.node).c4.bad_word_lists
-    return [f"{language}={raw_path(lists[language])}" for language in sorted(lists)]
+    return pairs(
+        {
+            language: listed(lists[language], f"c4.bad_word_lists.{language}")
+            for language in sorted(lists)
+        }
+    )
 
 
-def punkt_files(wildcards):
-    folder = settings_at(wildcards.node).c4.punkt_parameters
+def bad_word_files(wildcards):
+    return [pair.partition("=")[2] for pair in bad_word_pairs(wildcards)]
+
+
+def select_files(wildcards):
+    chosen = settings_at(wildcards.node).c4.select
     return [
-        raw_path(name)
-        for name in inventory.raw_files(SETTINGS)
-        if folder and name.startswith(folder)
+        listed(name, f"c4.select.{key}")
+        for key, name in (("domains", chosen.domains), ("urls", chosen.urls))
+        if name
     ]
 
 
-def punkt_option(wildcards):
-    folder = settings_at(wildcards.node).c4.punkt_parameters
-    return ["--punkt", raw_path(folder)] if folder else []
+def select_options(wildcards):
+    chosen = settings_at(wildcards.node).c4.select
+    return [
+        word
+        for key, name in (("domains", chosen.domains), ("urls", chosen.urls))
+        if name
+        for word in (f"--{key}", raw_path(name))
+    ]
+
+
+def punkt_folder(node):
+    return f"results/{RUN}/c4_punkt/{node_of('c4_punkt', node)}"
+
+
+def punkt_files(wildcards):
+    """Return the given Punkt parameters, and the manifest of those that are trained."""
+    c4 = settings_at(wildcards.node).c4
+    given = [
+        listed(f"{folder}/{name}", f"c4.punkt_parameters.{language}")
+        for language, folder in sorted(c4.punkt_parameters.items())
+        for name in PARAMETER_FILES
+    ]
+    trained = stages.punkt_to_train(c4)
+    return given + (
+        [f"{punkt_folder(wildcards.node)}/manifest.json"] if trained else []
+    )
+
+
+def punkt_pairs(wildcards):
+    """Return LANGUAGE=FOLDER of the Punkt parameters, given and trained."""
+    c4 = settings_at(wildcards.node).c4
+    given = {language: raw_path(path) for language, path in c4.punkt_parameters.items()}
+    trained = {
+        language: f"{punkt_folder(wildcards.node)}/{language}"
+        for language in stages.punkt_to_train(c4)
+    }
+    return pairs(dict(sorted((given | trained).items())))
 
 
 def cleaned_shards(wildcards):
@@ -86,6 +156,31 @@ def cleaned_shards(wildcards):
     ]
 
 
+rule c4_punkt:
+    """Learn from pages of the crawl, language by language, where sentences end."""
+    input:
+        wet=punkt_wet_files,
+        withdrawn="withdrawn/pages.yaml",
+        data="results/{run}/data/manifest.json",
+        code=source_files("c4.punkt"),
+    output:
+        manifest="results/{run}/c4_punkt/{node}/manifest.json",
+    log:
+        "logs/{run}/c4_punkt/{node}.log",
+    params:
+        settings=settings_of("c4_punkt"),
+        wet=wet_option,
+        folder=subpath(output.manifest, parent=True),
+    shell:
+        "t5repro c4_punkt"
+        " --settings {params.settings:q}"
+        " {params.wet} {input.wet:q}"
+        " --withdrawn {input.withdrawn:q}"
+        " --folder {params.folder:q}"
+        " --manifest {output.manifest:q}"
+        " --log {log:q}"
+
+
 rule c4_clean:
     """Clean the pages of one shard of the crawl."""
     input:
@@ -93,6 +188,7 @@ rule c4_clean:
         bad_words=bad_word_files,
         punkt=punkt_files,
         withdrawn="withdrawn/pages.yaml",
+        select=select_files,
         data="results/{run}/data/manifest.json",
         code=source_files("c4.build"),
     output:
@@ -106,7 +202,8 @@ rule c4_clean:
         settings=settings_of("c4_clean"),
         wet=wet_option,
         bad_words=bad_word_pairs,
-        punkt=punkt_option,
+        punkt=punkt_pairs,
+        select=select_options,
     shell:
         "t5repro c4_clean"
         " --settings {params.settings:q}"
@@ -114,7 +211,8 @@ rule c4_clean:
         " {params.wet} {input.wet:q}"
         " --shard {wildcards.shard}"
         " --bad-words {params.bad_words:q}"
-        " {params.punkt:q}"
+        " --punkt {params.punkt:q}"
+        " {params.select:q}"
         " --withdrawn {input.withdrawn:q}"
         " --output {output.pages:q}"
         " --manifest {output.manifest:q}"
@@ -162,7 +260,7 @@ rule c4:
     params:
         settings=settings_of("c4"),
         bad_words=bad_word_pairs,
-        punkt=punkt_option,
+        punkt=punkt_pairs,
         folder=subpath(output.manifest, parent=True),
     shell:
         "t5repro c4"
@@ -171,7 +269,7 @@ rule c4:
         " --cleaned {input.cleaned:q}"
         " --decisions {input.decisions:q}"
         " --bad-words {params.bad_words:q}"
-        " {params.punkt:q}"
+        " --punkt {params.punkt:q}"
         " --folder {params.folder:q}"
         " --manifest {output.manifest:q}"
         " --log {log:q}"

@@ -15,9 +15,7 @@ Source: released code, ``c4.C4._get_pages_pcollection``.
 
 import contextlib
 import json
-import time
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -25,20 +23,21 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from t5repro.c4 import clean, dedup, faults, tables
+from t5repro.c4 import clean, dedup, tables
 from t5repro.c4 import decisions as decided
 from t5repro.c4 import wet as wet_files
 from t5repro.c4.badwords import LINE_LANGUAGE, Matcher, line_matcher, read_words
 from t5repro.c4.corpus import (
-    READ_REASONS,
     SELECTED,
     Selection,
     remove_others,
     write_files,
 )
 from t5repro.c4.members import Limits
+from t5repro.c4.reading import CleanTally, NamedPage, Reader, groups, megabytes
 from t5repro.c4.samples import Samples
-from t5repro.c4.sentences import PARAMETER_FILES, SentenceSplitter
+from t5repro.c4.select import address_fault
+from t5repro.c4.sentences import PARAMETER_FILES, Splitters
 from t5repro.c4.spill import RowSpill, TableSpill, bucket_of, buckets_for, spill_folder
 from t5repro.config.schema import CleanSettings
 from t5repro.config.stages import C4Stage, CleanStage, DedupStage
@@ -49,12 +48,8 @@ from t5repro.progress import Progress, announce
 Unit = Literal["three_sentence_span", "line"]
 UNITS: tuple[Unit, ...] = ("three_sentence_span", "line")
 
-GROUP_PAGES = 512
-GROUP_CHARS = 8_000_000
 BUCKET_TEXT_BYTES = 128_000_000
-MEGABYTE = 1_000_000
 KEPT = "kept"
-READ = "read"
 
 
 # Clean
@@ -64,11 +59,12 @@ def clean_shard(
     settings: CleanStage,
     *,
     wet: Sequence[Path],
-    punkt: Path | None,
+    punkt: Mapping[str, Path],
     bad_words: Mapping[str, Path],
     output: Path,
     manifest: Path,
     withdrawn: Path | None = None,
+    select: Mapping[str, Path] | None = None,
     names: Mapping[Path, str] | None = None,
     refused: Sequence[str] = (),
 ) -> None:
@@ -77,11 +73,12 @@ def clean_shard(
     Args:
         settings: what the rule `c4_clean` reads.
         wet: WET files, in any order.
-        punkt: folder of Punkt parameters; None: Punkt without.
+        punkt: language -> folder of its Punkt parameters.
         bad_words: language -> list of bad words.
         output: Parquet file to write, with the columns `tables.CLEANED`.
         manifest: manifest to write.
         withdrawn: list of withdrawn URLs and domains; None: there is none.
+        select: the lists of `c4.select`, by the name of their setting.
         names: what the manifest calls WET files that lie under a temporary path.
         refused: listed paths that leave the folder of the crawl and are not read.
 
@@ -89,12 +86,12 @@ def clean_shard(
         CrawlError: a WET file cannot be read, or `c4.on_bad_record` is `fail` and one is damaged.
         RawDataError: the Punkt parameters or a list cannot be read.
     """
-    rules = clean_rules(settings, punkt, bad_words, withdrawn)
+    rules = clean_rules(settings, punkt, bad_words, select=select, withdrawn=withdrawn)
     files = tables.in_order(wet)
     tally = CleanTally(settings.c4.on_bad_record)
     tally.add_refused(refused)
     with (
-        Progress("c4_clean", total=_megabytes(files), unit="MB") as progress,
+        Progress("c4_clean", total=megabytes(files), unit="MB") as progress,
         cleaned_writer(output, tally) as writer,
     ):
         for batch, _ in cleaned_batches(
@@ -120,49 +117,8 @@ def clean_shard(
         manifest=manifest,
         tally=tally,
         withdrawn=withdrawn,
+        select=select,
     )
-
-
-class CleanTally:
-    """What cleaning took in and dropped, with examples: of a shard, or of a part of one.
-
-    Args:
-        on_bad_record: what a fault of the crawl does.
-    """
-
-    def __init__(self, on_bad_record: faults.OnBadRecord = "skip") -> None:
-        self.faults = faults.FaultLog(on_bad_record)
-        self.read: Counter[str] = Counter(dict.fromkeys((READ, *READ_REASONS), 0))
-        self.cleaned: Counter[str] = Counter()
-        self.samples = Samples()
-
-    def counters(self) -> dict[str, Any]:
-        """Return what the manifest of a shard says."""
-        return {**self._counts(), "samples": self.samples.readable()}
-
-    def to_json(self) -> dict[str, Any]:
-        """Return everything, for `merge`."""
-        return {**self._counts(), "samples": self.samples.to_json()}
-
-    def _counts(self) -> dict[str, Any]:
-        return {"read": self.read, "cleaned": self.cleaned, "faults": self.faults.to_json()}
-
-    def add_refused(self, paths: Iterable[str]) -> None:
-        """Take in paths of a list that leave the folder of the crawl.
-
-        Raises:
-            CrawlError: there is one, and faults are to stop the run.
-        """
-        for path in paths:
-            detail = f"the list of WET files names {path!r}, which leaves c4.crawl_prefix; refused"
-            self.faults.add(faults.Fault(path, "", faults.OUTSIDE_FOLDER, detail))
-
-    def merge(self, other: Mapping[str, Any]) -> None:
-        """Take in what `to_json` of another part of the crawl returned."""
-        self.read.update(other["read"])
-        self.cleaned.update(other["cleaned"])
-        self.samples.join(other["samples"])
-        self.faults.merge(other["faults"])
 
 
 @contextlib.contextmanager
@@ -186,12 +142,13 @@ def write_clean_manifest(
     settings: CleanStage,
     *,
     wet: Sequence[Mapping[str, Any]],
-    punkt: Path | None,
+    punkt: Mapping[str, Path],
     bad_words: Mapping[str, Path],
     output: Path,
     manifest: Path,
     tally: CleanTally,
     withdrawn: Path | None = None,
+    select: Mapping[str, Path] | None = None,
 ) -> None:
     """Write the manifest of a cleaned shard; `wet` are the described WET files, in order."""
     if wrong := tally.faults.summary():
@@ -205,6 +162,7 @@ def write_clean_manifest(
             *_punkt_files(punkt),
             *_line_lists(settings.c4.clean, bad_words),
             *([withdrawn] if withdrawn and read_pages(withdrawn) else []),
+            *(path for _, path in sorted((select or {}).items())),
         ],
         outputs=[output],
         counters=tally.counters(),
@@ -213,8 +171,9 @@ def write_clean_manifest(
 
 def clean_rules(
     settings: CleanStage,
-    punkt: Path | None,
+    punkt: Mapping[str, Path],
     bad_words: Mapping[str, Path],
+    select: Mapping[str, Path] | None = None,
     withdrawn: Path | None = None,
 ) -> clean.CleanRules:
     """Return the rules for one page, with the lists and parameters that they read.
@@ -225,8 +184,14 @@ def clean_rules(
     chosen = settings.c4.clean
     lists = _line_lists(chosen, bad_words)
     gone = read_pages(withdrawn)
-    is_withdrawn = gone.holds if gone else None
-    return clean.CleanRules(chosen, SentenceSplitter(punkt), _line_rule(lists), is_withdrawn)
+    wanted = select or {}
+    return clean.CleanRules(
+        chosen,
+        Splitters(punkt, only=settings.c4.punkt_language),
+        _line_rule(lists),
+        gone.holds if gone else None,
+        address_fault(wanted.get("domains"), wanted.get("urls")),
+    )
 
 
 def limits_of(settings: CleanStage) -> Limits:
@@ -262,8 +227,15 @@ def cleaned_batches(
     Raises:
         CrawlError: a file cannot be read, or a fault is to stop the run.
     """
-    reader = _Reader(rules, limits, tally, progress)
-    for group in _groups(page for path in files for page in reader.usable_pages(path)):
+    reader = Reader(
+        rules.settings.max_page_chars,
+        tally,
+        limits=limits,
+        address_fault=rules.address_fault,
+        withdrawn=rules.withdrawn,
+        progress=progress,
+    )
+    for group in groups(page for path in files for page in reader.usable_pages(path)):
         batch = clean_batch(group, rules, units=units)
         for page, row in zip(group, _fates(batch), strict=True):
             _offer_cleaned(tally.samples, *page, *row, rules)
@@ -273,17 +245,20 @@ def cleaned_batches(
 
 
 def clean_batch(
-    pages: Sequence[tuple[str, wet_files.Page]], rules: clean.CleanRules, *, units: Sequence[Unit]
+    pages: Sequence[NamedPage], rules: clean.CleanRules, *, units: Sequence[Unit]
 ) -> pa.RecordBatch:
     """Clean pages, each with the name of its file, into rows of `tables.CLEANED`."""
     columns: list[list[Any]] = [[] for _ in tables.CLEANED.names]
-    for file, page in pages:
-        cleaned = clean.clean_page(page.text, rules)
+    results = [clean.clean_page(page.text, rules) for _, page in pages]
+    staying = [cleaned.text for cleaned in results if cleaned.reason is None]
+    guesses = iter(rules.splitter.languages_of(staying))
+    for (file, page), cleaned in zip(pages, results, strict=True):
         stays = cleaned.reason is None
+        split_as = next(guesses) if stays else None
         line_keys = dedup.line_keys(cleaned.text) if stays and "line" in units else None
         spans: tuple[bytes | None, bytes | None] = (None, None)
         if stays and "three_sentence_span" in units:
-            spans = dedup.span_units(cleaned.text, rules.splitter)
+            spans = dedup.span_units(cleaned.text, rules.splitter.of(split_as or ""))
         row = (
             file,
             page.record,
@@ -293,6 +268,7 @@ def clean_batch(
             dedup.digest(page.url),
             cleaned.reason,
             cleaned.text if stays else None,
+            split_as,
             cleaned.kept_lines,
             *cleaned.dropped_lines,
             line_keys,
@@ -316,90 +292,8 @@ def _line_rule(lists: Sequence[Path]) -> Matcher | None:
     return line_matcher(read_words(lists[0], LINE_LANGUAGE)) if lists else None
 
 
-def _megabytes(files: Iterable[Path]) -> int:
-    return sum(path.stat().st_size for path in files if path.is_file()) // MEGABYTE
-
-
-def _punkt_files(punkt: Path | None) -> list[Path]:
-    return [] if punkt is None else [punkt / name for name in PARAMETER_FILES]
-
-
-class _Reader:
-    """Reads WET files for one job; counts all pages and sorts out those that cannot be used."""
-
-    def __init__(
-        self,
-        rules: clean.CleanRules,
-        limits: Limits | None,
-        tally: CleanTally,
-        progress: Progress | None,
-    ) -> None:
-        self._max_chars = rules.settings.max_page_chars
-        self._withdrawn = rules.withdrawn
-        self._limits = limits
-        self._tally = tally
-        self._progress = progress
-        self._bytes_read = 0
-        self._started = time.monotonic()
-
-    def usable_pages(self, path: Path) -> Iterator[tuple[str, wet_files.Page]]:
-        """Yield the pages of a file that can be read and are short enough, with its name."""
-        tally = self._tally
-        pages = wet_files.read_pages(
-            path,
-            advance=self._advance,
-            limits=self._limits,
-            on_fault=tally.faults.add,
-            withdrawn=self._withdrawn,
-        )
-        for page in pages:
-            tally.read[READ] += 1
-            reason = page.fault
-            if reason is None and len(page.text) > self._max_chars:
-                reason = wet_files.TOO_LONG
-            if reason is None:
-                yield path.name, page
-                continue
-            tally.read[reason] += 1
-            url = _printable(page.url)
-            rank = (dedup.digest(url).hex(), path.name, page.record)
-            tally.samples.offer(reason, rank, url, _printable(page.text[:1000]))
-            if wrong := wet_files.page_fault(path, page):
-                tally.faults.add(wrong)
-
-    def _advance(self, count: int) -> None:
-        whole = (self._bytes_read + count) // MEGABYTE - self._bytes_read // MEGABYTE
-        self._bytes_read += count
-        if self._progress is not None:
-            read = self._tally.read[READ]
-            rate = read / max(time.monotonic() - self._started, 1e-9)
-            self._progress.advance(whole, pages=read, pages_per_second=round(rate))
-
-
-def _printable(text: str) -> str:
-    """Return `text` with a question mark for every byte that was no UTF-8."""
-    return text.encode("utf-8", "replace").decode("utf-8")
-
-
-def _groups(
-    pages: Iterable[tuple[str, wet_files.Page]],
-) -> Iterator[list[tuple[str, wet_files.Page]]]:
-    """Divide pages into groups that fit in memory."""
-    group: list[tuple[str, wet_files.Page]] = []
-    chars = 0
-    for item in pages:
-        group.append(item)
-        chars += len(item[1].text)
-        if is_whole_group(len(group), chars):
-            yield group
-            group, chars = [], 0
-    if group:
-        yield group
-
-
-def is_whole_group(pages: int, chars: int) -> bool:
-    """Return whether so many pages with so many characters make a row group."""
-    return pages >= GROUP_PAGES or chars >= GROUP_CHARS
+def _punkt_files(punkt: Mapping[str, Path]) -> list[Path]:
+    return [folder / name for _, folder in sorted(punkt.items()) for name in PARAMETER_FILES]
 
 
 def _fates(batch: pa.RecordBatch) -> Iterator[tuple[bytes, list[str]]]:
@@ -499,7 +393,7 @@ def write_corpus(
     *,
     cleaned: Sequence[Path],
     decisions: Path,
-    punkt: Path | None,
+    punkt: Mapping[str, Path],
     bad_words: Mapping[str, Path],
     folder: Path,
     manifest: Path,
@@ -510,7 +404,7 @@ def write_corpus(
         settings: what the rule `c4` reads.
         cleaned: what `clean_shard` wrote, in any order.
         decisions: what `deduplicate` wrote for them.
-        punkt: folder of Punkt parameters; None: Punkt without.
+        punkt: language -> folder of its Punkt parameters.
         bad_words: language -> list of bad words.
         folder: where the Parquet files go, ``{language}-{split}-{i}-of-{n}.parquet``.
         manifest: manifest to write.
@@ -526,7 +420,8 @@ def write_corpus(
     buckets = buckets_for(text_bytes, BUCKET_TEXT_BYTES)
     with spill_folder(manifest) as spilled:
         spill = TableSpill(spilled / "pages", SELECTED, buckets)
-        selection = Selection(settings, SentenceSplitter(punkt), bad_words)
+        splitters = Splitters(punkt, only=settings.c4.punkt_language)
+        selection = Selection(settings, splitters, bad_words)
         pages = sum(tables.opened(path, tables.CLEANED).metadata.num_rows for path in shards)
         with Progress("c4", total=pages, unit="pages") as progress:
             for batch in selection.batches(shards, decisions, progress):
@@ -551,7 +446,7 @@ def write_corpus_manifest(
     *,
     cleaned: Sequence[Path | Mapping[str, Any]],
     decisions: Path | Mapping[str, Any],
-    punkt: Path | None,
+    punkt: Mapping[str, Path],
     selection: Selection,
     folder: Path,
     outputs: Sequence[Path],

@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
-from t5repro.c4.sentences import SentenceSplitter
+from t5repro.c4.sentences import SentenceSplitter, Splitters
 from t5repro.config.schema import CleanSettings
 
 END_MARKS = (".", "?", "!", '"')
@@ -47,7 +47,8 @@ LOREM_IPSUM = "lorem_ipsum"
 CURLY_BRACKET = "curly_bracket"
 BAD_WORD_IN_LINE = "bad_word_in_line"
 FEW_SENTENCES = "few_sentences"
-PAGE_REASONS = (LOREM_IPSUM, CURLY_BRACKET, BAD_WORD_IN_LINE, FEW_SENTENCES)
+FEW_PARAGRAPHS = "few_paragraphs"
+PAGE_REASONS = (FEW_PARAGRAPHS, LOREM_IPSUM, CURLY_BRACKET, BAD_WORD_IN_LINE, FEW_SENTENCES)
 
 
 class Cleaned(NamedTuple):
@@ -71,15 +72,17 @@ class CleanRules(NamedTuple):
 
     Attributes:
         settings: thresholds.
-        splitter: counts sentences.
+        splitter: counts sentences, in each page with the parameters of its language.
         has_bad_word: tells whether a lower-cased line drops its page; None: no such rule.
         withdrawn: tells of a URL whether its page may not be used; None: every page may.
+        address_fault: says why a page of this normalised URL is not read; None: all are.
     """
 
     settings: CleanSettings
-    splitter: SentenceSplitter
+    splitter: SentenceSplitter | Splitters
     has_bad_word: Callable[[str], bool] | None = None
     withdrawn: Callable[[str], bool] | None = None
+    address_fault: Callable[[str], str | None] | None = None
 
 
 def clean_page(text: str, rules: CleanRules) -> Cleaned:
@@ -87,10 +90,31 @@ def clean_page(text: str, rules: CleanRules) -> Cleaned:
 
     Source: released code, ``c4_utils.clean_page``; `has_bad_word`: the code of 2019.
     """
+    if not _has_paragraphs(text, rules.settings):
+        return Cleaned("", FEW_PARAGRAPHS, 0, (0,) * len(LINE_REASONS))
     if not rules.settings.enabled:
         return Cleaned(text, None, 0, (0,) * len(LINE_REASONS))
     cleaned = None if rules.has_bad_word is not None else _clean_plain_page(text, rules)
     return cleaned or _clean_line_by_line(text, rules)
+
+
+def _has_paragraphs(text: str, settings: CleanSettings) -> bool:
+    """Return whether a page has enough lines that are long.
+
+    Source: released code, ``c4_utils.paragraph_filter``: the third-longest line decides.
+    """
+    if not settings.min_paragraphs:
+        return True
+    long_lines = (len(line) >= settings.paragraph_chars for line in text.split("\n"))
+    return sum(long_lines) >= settings.min_paragraphs
+
+
+def _has_sentences(kept: list[str], rules: CleanRules) -> bool:
+    """Return whether the lines that stay hold enough sentences; Punkt is asked only in doubt."""
+    least = rules.settings.min_sentences
+    if len(kept) >= least:  # no line is blank, so each has one
+        return True
+    return rules.splitter.for_text("\n".join(kept).strip()).lines_have_at_least(least, kept)
 
 
 def _clean_plain_page(text: str, rules: CleanRules) -> Cleaned | None:
@@ -125,7 +149,7 @@ def _clean_plain_page(text: str, rules: CleanRules) -> Cleaned | None:
         return None
     no_end_mark = len(lines) - long_words - few_words - len(kept)
     counts = (long_words, no_end_mark, few_words, 0, 0)
-    if not rules.splitter.lines_have_at_least(settings.min_sentences, kept):
+    if not _has_sentences(kept, rules):
         return Cleaned("", FEW_SENTENCES, len(kept), counts)
     return Cleaned(joined.strip(), None, len(kept), counts)
 
@@ -143,7 +167,7 @@ def _clean_line_by_line(text: str, rules: CleanRules) -> Cleaned:
         else:
             return Cleaned("", fate, len(kept), tuple(dropped.values()))
     counts = tuple(dropped.values())
-    if not rules.splitter.lines_have_at_least(rules.settings.min_sentences, kept):
+    if not _has_sentences(kept, rules):
         return Cleaned("", FEW_SENTENCES, len(kept), counts)
     return Cleaned("\n".join(kept).strip(), None, len(kept), counts)
 

@@ -19,17 +19,18 @@ from numpy.typing import NDArray
 
 from t5repro.c4 import badwords, clean, dedup, faults, language, tables, wet
 from t5repro.c4.decisions import DUPLICATE_URL, Losses, check_shards
+from t5repro.c4.reading import READ_REASONS
 from t5repro.c4.samples import Rank, Samples
-from t5repro.c4.sentences import SentenceSplitter
+from t5repro.c4.sentences import SentenceSplitter, Splitters
 from t5repro.c4.spill import TableSpill
-from t5repro.config.stages import C4Stage
+from t5repro.config.stages import UNDETERMINED, C4Stage
 from t5repro.errors import CorpusError
 from t5repro.files import atomic_path
 from t5repro.progress import Progress
 
 SPLITS = ("train", "validation")
 GROUP_PAGES = 512
-FILE_NAME = re.compile(r"[a-z]{2,3}-(train|validation)-\d{5}-of-\d{5}\.parquet")
+FILE_NAME = re.compile(r"[a-z]{2,3}(-[a-z]{2})?-(train|validation)-\d{5}-of-\d{5}\.parquet")
 HIGHEST_KEY = 1 << 64
 
 REPEATED_TEXT = "repeated_text"
@@ -37,8 +38,8 @@ NOTHING_LEFT = "nothing_left"
 FEW_SENTENCES_LEFT = "few_sentences_left"
 BAD_WORD = "bad_word"
 
-READ_REASONS = wet.PAGE_FAULTS
 LEFT_REASONS = (NOTHING_LEFT, FEW_SENTENCES_LEFT)
+DOUBTS = (language.UNDETECTED, language.UNCERTAIN)
 LANGUAGE_REASONS = (language.UNDETECTED, language.UNCERTAIN, language.NOT_WANTED)
 
 SELECTED = pa.schema(
@@ -66,7 +67,10 @@ class Selection:
     """
 
     def __init__(
-        self, settings: C4Stage, splitter: SentenceSplitter, bad_words: Mapping[str, Path]
+        self,
+        settings: C4Stage,
+        splitter: SentenceSplitter | Splitters,
+        bad_words: Mapping[str, Path],
     ) -> None:
         self._settings = settings.c4
         self._splitter = splitter
@@ -181,21 +185,22 @@ class Selection:
         """Return the text without its repeats; empty if the page is dropped for that."""
         text: str = page["text"]
         unit = self._settings.dedup.unit
+        splitter = self._splitter.of(page["split_as"])
         if places is not None:
             if self._samples.wants(REPEATED_TEXT, rank):
-                repeat = dedup.text_at(text, places[0], self._splitter)
+                repeat = dedup.text_at(text, places[0], splitter)
                 self._samples.offer(REPEATED_TEXT, rank, page["url"], repeat)
             if unit == "line":
                 text = dedup.remove_lines(text, places)
             else:
-                text = dedup.remove_spans(text, places, self._splitter)
+                text = dedup.remove_spans(text, places, splitter)
         if not text:
             self._drop(NOTHING_LEFT, rank, page["url"], page["text"])
         elif unit != "off" and not dedup.has_enough_sentences(
             text,
             count=self._settings.dedup.min_sentences,
             whole_text=unit == "line",
-            splitter=self._splitter,
+            splitter=splitter,
         ):
             self._drop(FEW_SENTENCES_LEFT, rank, page["url"], text)
             return ""
@@ -211,12 +216,13 @@ class Selection:
                 wanted=frozenset(self._settings.languages),
                 min_probability=self._settings.min_language_probability,
             )
+            if reason in DOUBTS and UNDETERMINED in self._settings.languages:
+                detected, reason = language.Detected(UNDETERMINED, 1.0), None
             if reason is None or reason == language.NOT_WANTED:
                 self._detected[detected.language] += 1
-            matcher = self._matchers.get(detected.language)
-            if reason is None and matcher is not None and matcher(page.text):
-                reason = BAD_WORD
+            if reason is None and self._has_bad_word(page, detected.language):
                 self._bad[detected.language] += 1
+                reason = BAD_WORD if self._drops_bad(page.url_key) else None
             if reason is not None:
                 self._drop(reason, page.rank, page.url, page.text)
                 continue
@@ -233,6 +239,18 @@ class Selection:
             schema=SELECTED,
         )
 
+    def _has_bad_word(self, page: _Candidate, name: str) -> bool:
+        matcher = self._matchers.get(name) or self._matchers.get(name.partition("-")[0])
+        return matcher is not None and matcher(page.text)
+
+    def _drops_bad(self, url_key: bytes) -> bool:
+        """Return whether a page with a listed word goes: all do, or a share of them by URL.
+
+        Source: released code, ``c4_utils.get_badwords_filter_fn``.
+        """
+        dropped, of = self._settings.clean.bad_word_fraction.as_integer_ratio()
+        return int.from_bytes(url_key, "big") % of < dropped
+
     def _drop(self, reason: str, rank: Rank, url: str, text: str) -> None:
         self._pages[reason] += 1
         self._samples.offer(reason, rank, url, text)
@@ -243,7 +261,7 @@ class Selection:
         Raises:
             CorpusError: a language of `c4.languages` has no page in train.
         """
-        for name in self._settings.languages:
+        for name in self._settings.languages if self._settings.require_pages else ():
             held_out = self._split_pages[name, "validation"]
             if self._split_pages[name, "train"]:
                 continue
@@ -301,7 +319,7 @@ class Selection:
         yield rule
         rule = _rule("newest_of_url", "pages", rule["kept"], {DUPLICATE_URL: pages[DUPLICATE_URL]})
         yield rule
-        if self._settings.clean.enabled:
+        if self._settings.clean.enabled or self._settings.clean.min_paragraphs:
             lines = {reason: self._lines[f"lines_{reason}"] for reason in clean.LINE_REASONS}
             seen = self._lines["kept_lines"] + sum(lines.values())
             yield _rule("clean_lines", "lines", seen, lines)
@@ -336,13 +354,13 @@ def _rule(name: str, unit: str, came_in: int, dropped: Mapping[str, int]) -> dic
 
 _LINE_COLUMNS = tuple(f"lines_{reason}" for reason in clean.LINE_REASONS)
 READ_COLUMNS = ("file", "record", "url", "timestamp", "url_key", "owner", "reason", "text",
-                "kept_lines", *_LINE_COLUMNS)  # fmt: skip
+                "split_as", "kept_lines", *_LINE_COLUMNS)  # fmt: skip
 
 
 def _chosen_lists(settings: C4Stage, bad_words: Mapping[str, Path]) -> dict[str, Path]:
     """Return the lists whose words are looked for in finished pages."""
     rules = settings.c4.clean
-    if rules.bad_words == "off" or not rules.enabled:
+    if rules.bad_words == "off":
         return {}
     return {
         name: path

@@ -1,19 +1,20 @@
 """Split text into sentences with Punkt, exactly as NLTK does, and only as far as is needed.
 
-The released code counts sentences with NLTK's English Punkt, whatever the language. Parameters
-come from a folder in NLTK's ``punkt_tab`` layout; without one, Punkt runs with none, which makes
-nearly every full stop before white space the end of a sentence.
+The released code counts sentences with NLTK's English Punkt, whatever the language. Here each page
+has the parameters of its own language, or all have those of one (`Splitters`). They come from
+folders in NLTK's ``punkt_tab`` layout, given or written by `punkt`; without, Punkt runs with none,
+which makes nearly every full stop before white space the end of a sentence.
 
 NLTK makes several objects for every word beside a full stop. Here the plain case, a word, a mark
 and another word, is decided by the same rules without them; everything else is left to NLTK.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from nltk.tokenize.punkt import (
     PunktLanguageVars,
@@ -21,6 +22,7 @@ from nltk.tokenize.punkt import (
     PunktSentenceTokenizer,
 )
 
+from t5repro.c4.language import detect_languages
 from t5repro.errors import RawDataError
 
 PARAMETER_FILES = (
@@ -151,6 +153,18 @@ class SentenceSplitter:
         begins_sentences = flags & _LOWER_ANYWHERE and not flags & _UPPER_INSIDE
         return bool(begins_sentences) or follower_type in known.sent_starters
 
+    def for_text(self, text: str) -> Self:
+        """Return itself: it splits every text."""
+        return self
+
+    def of(self, language: str) -> Self:
+        """Return itself, whatever the language."""
+        return self
+
+    def languages_of(self, texts: Sequence[str]) -> list[str]:
+        """Return for each text the language whose parameters split it: it has but one set."""
+        return [""] * len(texts)
+
     def split(self, text: str) -> list[str]:
         """Return the sentences of `text`."""
         return [text[begin:end] for begin, end in self.spans(text)]
@@ -170,6 +184,45 @@ class SentenceSplitter:
                 return True
             missing -= len(list(islice(self.spans(line), missing + 1))) - 1
         return missing <= 0
+
+
+class Splitters:
+    """Punkt with the parameters of several languages; a page is split with those of its own.
+
+    The language of a page is what langdetect finds most probable in its cleaned text, whatever the
+    probability. A page in a language without parameters is split by Punkt without any.
+
+    Args:
+        folders: language -> its parameters in NLTK's ``punkt_tab`` layout.
+        only: the language whose parameters split every page; empty: each page's own.
+
+    Raises:
+        RawDataError: a file of a folder is missing or has a broken row.
+    """
+
+    def __init__(self, folders: Mapping[str, Path], *, only: str = "") -> None:
+        self._only = only
+        self._untrained = SentenceSplitter()
+        self._by_language = {
+            name: SentenceSplitter(folder)
+            for name, folder in folders.items()
+            if not only or name == only
+        }
+
+    def languages_of(self, texts: Sequence[str]) -> list[str]:
+        """Return for each text the language whose parameters split it; empty: none."""
+        if self._only or not self._by_language:
+            return [self._only if self._by_language else ""] * len(texts)
+        found = (detected.language for detected in detect_languages(texts))
+        return [name if name in self._by_language else "" for name in found]
+
+    def of(self, language: str) -> SentenceSplitter:
+        """Return the splitter of a language that `languages_of` returned."""
+        return self._by_language.get(language, self._untrained)
+
+    def for_text(self, text: str) -> SentenceSplitter:
+        """Return the splitter of a text."""
+        return self.of(self.languages_of([text])[0])
 
 
 def _read_parameters(folder: Path, parameters: Any) -> None:

@@ -31,7 +31,8 @@ from t5repro.c4.corpus import (
     file_numbers,
 )
 from t5repro.c4.decisions import KEY_COLUMNS, Losses, check_shards
-from t5repro.c4.sentences import SentenceSplitter
+from t5repro.c4.reading import CleanTally, is_whole_group
+from t5repro.c4.sentences import Splitters
 from t5repro.c4.spark_dedup import LOSERS, PIECE, URL, URLS, DedupJob, Piece, pieces_of
 from t5repro.c4.spark_frames import MOST_TASKS, big_batches, hashed, mapped, over, partitions_for
 from t5repro.c4.spark_rows import (
@@ -73,11 +74,12 @@ class CleanJob(NamedTuple):
 
     settings: CleanStage
     wet: Sequence[Path]
-    punkt: Path | None
+    punkt: Mapping[str, Path]
     bad_words: Mapping[str, Path]
     withdrawn: Path | None
     addresses: Mapping[Path, str]
     fetch: Fetch | None
+    select: Mapping[str, Path]
 
 
 def clean_shard(
@@ -85,7 +87,7 @@ def clean_shard(
     settings: CleanStage,
     *,
     wet: Sequence[Path],
-    punkt: Path | None,
+    punkt: Mapping[str, Path],
     bad_words: Mapping[str, Path],
     output: Path,
     manifest: Path,
@@ -93,6 +95,7 @@ def clean_shard(
     addresses: Mapping[Path, str] | None = None,
     fetch: Fetch | None = None,
     refused: Sequence[str] = (),
+    select: Mapping[str, Path] | None = None,
 ) -> None:
     """Clean the pages of some WET files, a file to a task, and write a row for each.
 
@@ -100,7 +103,7 @@ def clean_shard(
         spark: session.
         settings: as all others, of `build.clean_shard`.
         wet: WET files, in any order.
-        punkt: folder of Punkt parameters; None: Punkt without.
+        punkt: language -> folder of its Punkt parameters.
         bad_words: language -> list of bad words.
         output: Parquet file to write.
         manifest: manifest to write.
@@ -108,6 +111,7 @@ def clean_shard(
         addresses: where those of `wet` are to be fetched from that are not files here.
         fetch: brings what is at an address into a file; runs on the workers.
         refused: listed paths that leave the folder of the crawl and are not read.
+        select: the lists of `c4.select`, by the name of their setting.
 
     Raises:
         CrawlError: a WET file cannot be read, or `c4.on_bad_record` is `fail` and one is damaged.
@@ -116,9 +120,11 @@ def clean_shard(
     """
     context = context_here()
     files = tables.in_order(wet)
-    tally = build.CleanTally(settings.c4.on_bad_record)
+    tally = CleanTally(settings.c4.on_bad_record)
     tally.add_refused(refused)
-    job = CleanJob(settings, files, punkt, bad_words, withdrawn, addresses or {}, fetch)
+    job = CleanJob(
+        settings, files, punkt, bad_words, withdrawn, addresses or {}, fetch, select or {}
+    )
     cleaned = over(spark, len(files), partial(_clean, job=job), CLEANED, context)
     together = cleaned.repartition(1).sortWithinPartitions("source", "record")
     write = partial(_write_cleaned, output=output, begin=tally.to_json())
@@ -136,15 +142,18 @@ def clean_shard(
         manifest=manifest,
         tally=tally,
         withdrawn=withdrawn,
+        select=select,
     )
 
 
 def _clean(batches: Batches, job: CleanJob) -> Batches:
     """Clean WET files; yield rows `CLEANED`, and note what was counted in each file."""
-    rules = build.clean_rules(job.settings, job.punkt, job.bad_words, job.withdrawn)
+    rules = build.clean_rules(
+        job.settings, job.punkt, job.bad_words, select=job.select, withdrawn=job.withdrawn
+    )
     for number in numbers_in(batches):
         path = job.wet[number]
-        tally = build.CleanTally(job.settings.c4.on_bad_record)
+        tally = CleanTally(job.settings.c4.on_bad_record)
         with _here(path, job) as local:
             for batch, chars in build.cleaned_batches(
                 [local],
@@ -178,7 +187,7 @@ def _write_cleaned(batches: Batches, output: Path, begin: Mapping[str, Any]) -> 
     if error := error_of(notes):
         yield note_batch(NOTES, error)
         return
-    tally = build.CleanTally()
+    tally = CleanTally()
     tally.merge(begin)
     for note in notes:
         tally.merge(note["tally"])
@@ -196,7 +205,7 @@ def _whole_groups(batches: Batches) -> Batches:
         start = 0
         for end, count in enumerate(column(batch, "chars").tolist(), start=1):
             pages, chars = pages + 1, chars + count
-            if build.is_whole_group(pages, chars):
+            if is_whole_group(pages, chars):
                 held.append(batch.slice(start, end - start))
                 yield joined(held)
                 held, start, pages, chars = [], end, 0, 0
@@ -314,12 +323,16 @@ class CorpusJob(NamedTuple):
     settings: C4Stage
     pieces: Sequence[Piece]
     decisions: Path
-    punkt: Path | None
+    punkt: Mapping[str, Path]
     bad_words: Mapping[str, Path]
 
     def selection(self) -> Selection:
         """Return a selection that has counted nothing."""
-        return Selection(self.settings, SentenceSplitter(self.punkt), self.bad_words)
+        return Selection(
+            self.settings,
+            Splitters(self.punkt, only=self.settings.c4.punkt_language),
+            self.bad_words,
+        )
 
 
 def write_corpus(
@@ -328,7 +341,7 @@ def write_corpus(
     *,
     cleaned: Sequence[Path],
     decisions: Path,
-    punkt: Path | None,
+    punkt: Mapping[str, Path],
     bad_words: Mapping[str, Path],
     folder: Path,
     manifest: Path,
@@ -341,7 +354,7 @@ def write_corpus(
         settings: as all others, of `build.write_corpus`.
         cleaned: what `clean_shard` wrote, in any order.
         decisions: what `deduplicate` wrote for them.
-        punkt: folder of Punkt parameters; None: Punkt without.
+        punkt: language -> folder of its Punkt parameters.
         bad_words: language -> list of bad words.
         folder: where the Parquet files go.
         manifest: manifest to write.

@@ -15,7 +15,8 @@ READ_PAGES = 512
 
 _KEY = pa.binary(dedup.KEY_BYTES)
 
-# One row a page that was read and is short enough. `text` and the keys are null where `reason`
+# One row a page that was read and is short enough. `split_as` is the language whose Punkt
+# parameters split it; empty: those without parameters. `text` and the keys are null where `reason`
 # says why the page was dropped; keys of a unit that was not asked for are null as well.
 CLEANED = pa.schema(
     [
@@ -27,6 +28,7 @@ CLEANED = pa.schema(
         ("owner", _KEY),
         ("reason", pa.string()),
         ("text", pa.string()),
+        ("split_as", pa.string()),
         ("kept_lines", pa.uint32()),
         *((f"lines_{reason}", pa.uint32()) for reason in clean.LINE_REASONS),
         ("line_keys", pa.binary()),

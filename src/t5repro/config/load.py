@@ -25,6 +25,7 @@ from t5repro.config.withdrawn_files import without_withdrawn
 from t5repro.errors import SettingsError
 
 RECIPES = Path("configs/c4")
+VARIANTS = RECIPES / "variants"
 # By all arms of a run:
 SHARED = (
     "run", "data", "experiments", "tasks.folder", "tasks.files", "tasks.text", "tasks.own",
@@ -33,6 +34,7 @@ SHARED = (
 # Mappings whose keys the user invents:
 FREE_KEYS = {
     "bad_word_lists",
+    "punkt_parameters",
     "language_parts",
     "files",
     "change",
@@ -95,7 +97,8 @@ def load_settings(
     merge(tree, nested(overrides or {}))
     # Starting from all values keeps a section's own defaults when a run file states a part of it.
     merged = Settings().model_dump(mode="json")
-    merge(merged, _recipe(_recipe_name(tree) or "paper"))
+    merge(merged, _recipe(_file_name(tree, "recipe") or "paper"))
+    merge(merged, _variant(_file_name(tree, "variant")))
     merge(merged, published_shape(tree))
     merge(merged, tree)
     merge(merged, resolve(tree))
@@ -108,18 +111,26 @@ def load_settings(
     return settings
 
 
-def _recipe_name(tree: Mapping[str, Any]) -> str | None:
+def _file_name(tree: Mapping[str, Any], key: str) -> str | None:
     section = tree.get("c4")
-    return section.get("recipe") if isinstance(section, Mapping) else None
+    return section.get(key) if isinstance(section, Mapping) else None
 
 
 def _recipe(name: str) -> dict[str, Any]:
-    known = sorted(path.stem for path in RECIPES.glob("*.yaml"))
+    return _parameters("recipe", name, RECIPES)
+
+
+def _variant(name: str | None) -> dict[str, Any]:
+    return _parameters("variant", name, VARIANTS) if name else {}
+
+
+def _parameters(kind: str, name: str, folder: Path) -> dict[str, Any]:
+    known = sorted(path.stem for path in folder.glob("*.yaml"))
     if name not in known:
         raise SettingsError(
-            f"c4.recipe is {name!r}; recipes in {RECIPES}/ are {known}{_nearest(str(name), known)}"
+            f"c4.{kind} is {name!r}; {kind}s in {folder}/ are {known}{_nearest(str(name), known)}"
         )
-    return {"c4": read_yaml(RECIPES / f"{name}.yaml")}
+    return {"c4": nested(read_yaml(folder / f"{name}.yaml"))}
 
 
 def nested(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -160,8 +171,12 @@ def settings_of_experiment(settings: Settings, name: str) -> Settings:
         raise SettingsError(f"no experiment {name!r}; the run has {sorted(arms)}")
     tree = settings.model_dump(mode="json")
     change = nested(arms[name].change)
-    if recipe := _recipe_name(change):
-        merge(tree, _recipe(recipe))
+    recipe, variant = _file_name(change, "recipe"), _file_name(change, "variant")
+    if recipe or (variant is not None and settings.c4.variant):
+        # What another variant changed goes back to the recipe.
+        merge(tree, _recipe(recipe or settings.c4.recipe))
+    if recipe or variant is not None:
+        merge(tree, _variant(settings.c4.variant if variant is None else variant))
     merge(tree, without_mixture(change, tree))
     merge(tree, published_shape(change))
     merge(tree, change)

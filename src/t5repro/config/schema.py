@@ -15,7 +15,8 @@ from t5repro.config.section import Section as Section
 from t5repro.config.section import setting
 
 Sha256 = Annotated[str, StringConstraints(pattern=r"^([0-9a-f]{64})?$")]
-Language = Annotated[str, StringConstraints(pattern=r"^[a-z]{2,3}$")]
+Language = Annotated[str, StringConstraints(pattern=r"^[a-z]{2,3}(-[a-z]{2})?$")]
+VariantName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9._-]*$")]
 Weight = Annotated[float, Field(gt=0)]
 
 LANES = 128  # rows of the embedding are padded to a multiple of this (TPU tiles)
@@ -59,12 +60,24 @@ class CleanSettings(Section):
     )
     min_words_per_line: int = setting(5, "shorter lines are dropped; words", ge=1)
     min_sentences: int = setting(3, "pages with fewer are dropped; sentences", ge=0)
+    min_paragraphs: int = setting(
+        0, "pages with fewer long paragraphs are dropped, as mC4 does with 3; lines", ge=0
+    )
+    paragraph_chars: int = setting(200, "a line is a long paragraph from this on; characters", ge=1)
     bad_words: Literal["page", "line_2019", "off"] = setting(
         "page",
         "where listed words are looked for: the finished page, each line as the code of 2019 "
         "did, or nowhere (`en.noblocklist`)",
     )
-    enabled: bool = setting(True, "false: the paper's unfiltered C4, only length and language")
+    bad_word_fraction: float = setting(
+        1.0,
+        "share of the pages with a listed word that are dropped, chosen by their URL; mC4: 0.999",
+        gt=0,
+        le=1,
+    )
+    enabled: bool = setting(
+        True, "false: no rule looks at lines or sentences, as in the paper's unfiltered C4"
+    )
 
 
 class DedupSettings(Section):
@@ -76,6 +89,19 @@ class DedupSettings(Section):
         "lines as in TFDS 3, or nothing",
     )
     min_sentences: int = setting(3, "pages left with fewer are dropped; sentences", ge=0)
+
+
+class SelectSettings(Section):
+    """Which addresses are read at all; the raw files are listed in `data.sources`."""
+
+    domains: str = setting(
+        "",
+        "raw file with the domains whose pages are read, as JSON: domain -> list of its allowed "
+        "subdomains, or anything else for all of them; empty: every domain",
+    )
+    urls: str = setting(
+        "", "raw file with the addresses whose pages are read, one a line; empty: every address"
+    )
 
 
 class LimitsSettings(Section):
@@ -122,6 +148,9 @@ class C4Settings(Section):
     recipe: Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9._-]*$")] = setting(
         "paper", "file of parameters below `configs/c4/` to start from"
     )
+    variant: VariantName = setting(
+        "", "file below `configs/c4/variants/` that is laid over the recipe; empty: none"
+    )
     crawl: list[str] = setting(
         ["crawl/*"], "which raw files are WET files: patterns over paths in `data.sources`"
     )
@@ -147,10 +176,32 @@ class C4Settings(Section):
     min_language_probability: float = setting(
         0.99, "langdetect's probability under which a page is dropped", gt=0, le=1
     )
-    punkt_parameters: str = setting(
+    require_pages: bool = setting(
+        True,
+        "a language of `c4.languages` without a page stops the run; false: its files are empty",
+    )
+    select: SelectSettings = setting(SelectSettings(), "which addresses are read at all")
+    punkt_parameters: dict[Language, str] = setting(
+        {},
+        "language -> folder below `data.folder` with its Punkt parameters in NLTK's `punkt_tab` "
+        "layout; they go before trained ones",
+    )
+    punkt_training: bool = setting(
+        True,
+        "train Punkt parameters on the crawl for every language without given ones; false: those "
+        "are split by Punkt without parameters",
+    )
+    punkt_language: str = setting(
         "",
-        "folder with Punkt parameters in NLTK's `punkt_tab` layout, below `data.folder`; "
-        "empty: Punkt without trained parameters",
+        "language whose parameters split every page, as the released code does with `en`; empty: "
+        "those of the page's own language, guessed by langdetect",
+        pattern=r"^([a-z]{2,3}(-[a-z]{2})?)?$",
+    )
+    punkt_sample_files: int = setting(
+        8, "WET files that Punkt parameters are trained on, evenly spread over the crawl", ge=1
+    )
+    punkt_sample_chars: int = setting(
+        4_000_000, "text that Punkt parameters are trained on; characters a language", ge=1000
     )
     bad_word_lists: dict[Language, str] = setting(
         {}, "language -> raw file with one listed word a line; languages without pass"

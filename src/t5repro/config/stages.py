@@ -23,6 +23,7 @@ from t5repro.config.schema import (
     Name,
     PretrainSettings,
     Section,
+    SelectSettings,
     Settings,
     SparkSettings,
     TokensSettings,
@@ -42,6 +43,34 @@ class DedupUnit(Section):
     unit: Literal["three_sentence_span", "line", "off"]
 
 
+class PunktStage(Section):
+    """Settings of `c4_punkt`."""
+
+    class C4(Section):
+        """The part of `c4` that training Punkt reads."""
+
+        class Clean(Section):
+            """Rules for the lines that are trained on."""
+
+            max_page_chars: int
+            max_word_chars: int
+            min_words_per_line: int
+
+        crawl: tuple[str, ...] = ()
+        crawl_paths: str = ""
+        crawl_prefix: str = ""
+        limits: LimitsSettings = Field(default_factory=LimitsSettings)
+        languages: list[Language]
+        punkt_parameters: dict[Language, str] = Field(default_factory=dict)
+        punkt_training: bool = True
+        punkt_language: str = ""
+        punkt_sample_files: int
+        punkt_sample_chars: int
+        clean: Clean
+
+    c4: C4
+
+
 class CleanStage(Section):
     """Settings of `c4_clean`."""
 
@@ -54,7 +83,10 @@ class CleanStage(Section):
         clean_shards: int
         on_bad_record: Literal["skip", "fail"] = "skip"
         limits: LimitsSettings = Field(default_factory=LimitsSettings)
-        punkt_parameters: str = ""
+        select: SelectSettings = Field(default_factory=SelectSettings)
+        punkt_parameters: dict[Language, str] = Field(default_factory=dict)
+        punkt_training: bool = True
+        punkt_language: str = ""
         bad_word_lists: dict[Language, str] = Field(default_factory=dict)
         clean: CleanSettings
         dedup: DedupUnit
@@ -88,7 +120,10 @@ class C4Stage(Section):
 
         languages: list[Language]
         min_language_probability: float
-        punkt_parameters: str = ""
+        require_pages: bool = True
+        punkt_parameters: dict[Language, str] = Field(default_factory=dict)
+        punkt_training: bool = True
+        punkt_language: str = ""
         bad_word_lists: dict[Language, str] = Field(default_factory=dict)
         output_shards: int
         validation_modulus: int
@@ -194,8 +229,11 @@ class ReportStage(Section):
     settings: Settings
 
 
+UNDETERMINED = "und"  # in `c4.languages`: pages whose language is not sure
+
 STAGES: dict[str, type[Section]] = {
     "data": DataStage,
+    "c4_punkt": PunktStage,
     "c4_clean": CleanStage,
     "c4_dedup": DedupStage,
     "c4": C4Stage,
@@ -212,7 +250,8 @@ STAGES: dict[str, type[Section]] = {
 
 UPSTREAM: dict[str, tuple[str, ...]] = {
     "data": (),
-    "c4_clean": ("data",),
+    "c4_punkt": ("data",),
+    "c4_clean": ("data", "c4_punkt"),
     "c4_dedup": ("c4_clean",),
     "c4": ("c4_dedup",),
     "vocab_sample": ("c4",),
@@ -230,6 +269,18 @@ UPSTREAM: dict[str, tuple[str, ...]] = {
 def engine_settings(settings: Settings) -> dict[str, Any]:
     """Return what runs the steps of `c4`, as plain JSON values."""
     return {name: settings.c4.model_dump(mode="json")[name] for name in Engine.model_fields}
+
+
+def punkt_to_train(c4: Any) -> list[str]:
+    """Return the languages for which `c4_punkt` trains parameters.
+
+    Args:
+        c4: the settings of `c4`, or the part of them that a stage reads.
+    """
+    if not c4.punkt_training:
+        return []
+    wanted = [c4.punkt_language] if c4.punkt_language else c4.languages
+    return [name for name in wanted if name not in c4.punkt_parameters and name != UNDETERMINED]
 
 
 def stage_settings(settings: Settings, rule: str) -> dict[str, Any]:

@@ -7,7 +7,7 @@ of real data), or fetched from their origin when `data.download` allows the netw
 import gzip
 import shutil
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePosixPath
 
 from t5repro.config.schema import DataSettings, RawFiles
@@ -168,6 +168,12 @@ def _copy(origin: Path, path: Path) -> None:
         raise RawDataError(f"{origin} is missing; data.source must hold every file of data.sources")
     with atomic_path(path) as temporary:
         shutil.copyfile(origin, temporary)
+
+
+def evenly_spaced(names: Sequence[str], count: int) -> list[str]:
+    """Return at most `count` of the names, evenly spread over them."""
+    chosen = min(count, len(names))
+    return [names[at * len(names) // chosen] for at in range(chosen)]
 
 
 def read_path_list(path: Path, *, shard: int, shards: int) -> tuple[list[str], list[str]]:

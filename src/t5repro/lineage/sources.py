@@ -17,6 +17,7 @@ RESOURCES = {".css", ".j2", ".json"}  # what modules read from beside themselves
 MODULES = {  # rule -> the module that its job runs
     "data_fetch": "data.raw",
     "data": "data.raw",
+    "c4_punkt": "c4.punkt",
     "c4_clean": "c4.build",
     "c4_dedup": "c4.build",
     "c4": "c4.build",
