@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, StringConstraints, model_validator
 
+from t5repro.config.crawl import LimitsSettings, SelectSettings
 from t5repro.config.own_tasks import OwnTask, TextSettings
 from t5repro.config.section import Name as Name
 from t5repro.config.section import Section as Section
@@ -89,39 +90,6 @@ class DedupSettings(Section):
         "lines as in TFDS 3, or nothing",
     )
     min_sentences: int = setting(3, "pages left with fewer are dropped; sentences", ge=0)
-
-
-class SelectSettings(Section):
-    """Which addresses are read at all; the raw files are listed in `data.sources`."""
-
-    domains: str = setting(
-        "",
-        "raw file with the domains whose pages are read, as JSON: domain -> list of its allowed "
-        "subdomains, or anything else for all of them; empty: every domain",
-    )
-    urls: str = setting(
-        "", "raw file with the addresses whose pages are read, one a line; empty: every address"
-    )
-
-
-class LimitsSettings(Section):
-    """What one record of the crawl may need; bounds the memory of a cleaning job."""
-
-    record_chars: int = setting(
-        4_194_304, "a longer record is dropped as `record_too_large`; characters", ge=1000
-    )
-    member_bytes: int = setting(
-        16_777_216,
-        "a gzip member up to this, uncompressed, is used only when its checksum is right; a "
-        "longer one is read as a stream; bytes",
-        ge=1000,
-    )
-    gzip_expansion: int = setting(
-        200,
-        "a member longer than that which grows more than this is dropped as `gzip_bomb`; "
-        "uncompressed bytes per compressed byte",
-        ge=2,
-    )
 
 
 class SparkSettings(Section):

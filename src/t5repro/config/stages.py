@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from t5repro.config.crawl import LimitsSettings, SelectSettings
 from t5repro.config.own_tasks import OwnTask, TextSettings
 from t5repro.config.schema import (
     CleanSettings,
@@ -18,12 +19,10 @@ from t5repro.config.schema import (
     EvaluateSettings,
     FinetuneSettings,
     Language,
-    LimitsSettings,
     ModelSettings,
     Name,
     PretrainSettings,
     Section,
-    SelectSettings,
     Settings,
     SparkSettings,
     TokensSettings,
