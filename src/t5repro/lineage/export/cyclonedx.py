@@ -28,7 +28,8 @@ from t5repro.lineage.graph import DATA, Artifact, Job
 from t5repro.lineage.trace import leaves_of
 
 MODELS = {"pretrain": "self-supervised", "finetune": "supervised"}  # rule -> how it learns
-DATASETS = (DATA, "c4", "vocab", "tasks")
+TRAINED_ON = (DATA, "c4", "tasks")
+DATASETS = (*TRAINED_ON, "vocab")
 VERSION = SchemaVersion.V1_6
 HASH_SHOWN = 12
 
@@ -151,7 +152,7 @@ def _nearest(run: Run, chosen: frozenset[str]) -> dict[str, list[str]]:
 
 def _card(run: Run, job: Job, above: Mapping[str, Iterable[str]]) -> dict[str, Any]:
     by_name = {other.name: other for other in run.jobs}
-    data = [name for name in above[job.name] if by_name[name].rule in DATASETS]
+    data = [name for name in above[job.name] if by_name[name].rule in TRAINED_ON]
     card: dict[str, Any] = {
         "modelParameters": {
             "approach": {"type": MODELS[job.rule]},
