@@ -27,14 +27,14 @@ SHARDS = {
 COMMIT = "c0ffee" + "0" * 34
 
 
-def exported_run(root: Path) -> Path:
-    """Write the run below `root`; return `root`."""
+def exported_run(root: Path, data_folder: str = "data") -> Path:
+    """Write the run below `root`, its raw files in `data_folder`; return `root`."""
     write(root, "Snakefile", "include: 'workflow/rules/all.smk'\n")
     write(root, "workflow/rules/all.smk", "rule all:\n    input: []\n")
-    raw = ["data/crawl/0.warc.wet", "data/tasks/one.tsv"]
+    raw = [f"{data_folder}/crawl/0.warc.wet", f"{data_folder}/tasks/one.tsv"]
     for name in raw:
-        write(root, name, f"raw {name}")
-    data = {"data": {"folder": "data", "source": "https://user:secret@host.example/x?token=1"}}
+        write(root, name, f"raw {name[-12:]}")
+    data = {"data": {"folder": data_folder, "source": "https://user:secret@host.example/x?token=1"}}
     _job(root, "data", "data", [], raw, data, hour=0)
     corpus = [_shard(root, name, rows) for name, rows in SHARDS.items()]
     languages = {"en": (5, 1), "ro": (2, 0)}

@@ -1,5 +1,6 @@
 """Documents of a run, each read back by the library or validator of its standard."""
 
+import base64
 import io
 import json
 import shutil
@@ -50,6 +51,27 @@ def test_no_secret_and_no_folder_of_the_machine_is_told(name: str, made: Path) -
     text = written(name, Path("out"))
     for secret in ("secret", "token", str(made), str(Path.home()) + "/"):
         assert secret not in text
+
+
+@pytest.mark.parametrize("name", [*FILES, "ro-crate", "in-toto"])
+def test_raw_files_of_another_folder_are_named_by_hash_alone(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    elsewhere, key = tmp_path / "private_folder", str(tmp_path / "key")
+    monkeypatch.chdir(exported_run(tmp_path / "checkout", str(elsewhere)))
+    main(["export", "--new-key", key])
+    assert main(["export", "--format", name, "--key", key, "--output", "out"]) == 0
+    place = Path("out/ro-crate-metadata.json") if name == "ro-crate" else Path("out")
+    text = place.read_text(encoding="utf-8")
+    if name == "in-toto":
+        assert main(["export", "--verify", "out", "--public-key", f"{key}.pub"]) == 0
+        assert "2 raw files outside the checkout were not read" in capsys.readouterr().out
+        text = "".join(
+            base64.b64decode(json.loads(line)["payload"]).decode() for line in text.splitlines()
+        )
+    assert "private_folder" not in text
+    if name != "croissant":
+        assert sha256_of(elsewhere / "crawl/0.warc.wet") in text
 
 
 @pytest.mark.parametrize("name", ["ro-crate", "openlineage"])

@@ -181,6 +181,26 @@ def test_a_signed_text_that_is_no_statement_is_refused(signed: Path) -> None:
             open_envelope(json.dumps(envelope.to_dict()), key)
 
 
+def test_a_statement_cannot_lead_out_of_the_checkout(
+    signed: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from securesystemslib.dsse import Envelope
+
+    from t5repro.lineage.export.keys import read_signer
+
+    write(signed, "outside", "x")
+    path = signed / "run.intoto.jsonl"
+    lines = path.read_text().splitlines()
+    values = json.loads(base64.b64decode(json.loads(lines[-1])["payload"]))
+    digest = {"sha256": sha256_of(signed / "outside")}
+    values["subject"].append({"name": "../outside", "digest": digest})
+    envelope = Envelope(json.dumps(values).encode(), "application/vnd.in-toto+json", {})
+    envelope.sign(read_signer(signed / "key"))
+    path.write_text("\n".join([*lines[:-1], json.dumps(envelope.to_dict())]))
+    assert checked(signed) == 1
+    assert "../outside lies outside the checkout" in capsys.readouterr().out
+
+
 # keys
 
 

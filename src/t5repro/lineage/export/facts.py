@@ -25,6 +25,7 @@ from t5repro.lineage.store import Folder
 from t5repro.lineage.trace import trace
 
 NAMESPACE = "urn:t5repro:"
+HIDDEN = "hidden:"  # what `lineage.private` puts before the hash of a folder
 MEDIA_TYPES = {
     ".csv": "text/csv",
     ".gz": "application/gzip",
@@ -245,4 +246,9 @@ def fault_of(hasher: Hasher, path: str, sha256: str) -> str:
 def inside(path: str) -> bool:
     """Whether a path names a place below the checkout."""
     pure = PurePosixPath(path)
-    return not pure.is_absolute() and ".." not in pure.parts and not path.startswith("hidden:")
+    return not pure.is_absolute() and ".." not in pure.parts and not is_hidden(path)
+
+
+def is_hidden(path: str) -> bool:
+    """Whether a path has a hash in the place of a folder of the machine."""
+    return path.startswith(HIDDEN)

@@ -28,7 +28,7 @@ from t5repro.lineage.export.facts import (
     check_files,
     compact,
     fault_of,
-    inside,
+    is_hidden,
     machine_of,
     manifest_hash,
     media_type,
@@ -137,20 +137,29 @@ class Attested:
     Attributes:
         jobs: jobs whose statement holds in itself: signed by the key, and of the expected kind.
         files: files that were found as a statement says.
+        unread: files named by a hash of their folder, which lies outside the checkout.
         findings: what does not hold, each naming the line, or the job, and the file.
     """
 
     jobs: tuple[str, ...]
     files: int
+    unread: int
     findings: tuple[str, ...]
 
     def to_json(self) -> dict[str, Any]:
         """Return it as plain JSON values."""
-        return {"jobs": list(self.jobs), "files": self.files, "findings": list(self.findings)}
+        return {
+            "jobs": list(self.jobs),
+            "files": self.files,
+            "unread": self.unread,
+            "findings": list(self.findings),
+        }
 
     def to_text(self) -> str:
         """Return it in words."""
         lines = [f"{len(self.jobs)} statements signed by this key, {self.files} files as they say"]
+        if self.unread:
+            lines.append(f"{self.unread} raw files outside the checkout were not read")
         return "\n".join([*lines, *self.findings]) + "\n"
 
 
@@ -176,16 +185,18 @@ def verify(lines: Iterable[str], key: Key, root: Path, wanted: Iterable[Job]) ->
         for statement in statements
         for item in (*statement["subject"], *_raw(statement))
     }
-    files = 0
+    files = unread = 0
     for statement in statements:
         name = job_of(statement)
         found = [*statement["subject"], *(_raw(statement))]
         for item in found:
             path, sha256 = _pair(item)
-            fault = fault_of(hasher, path, sha256) if inside(path) else ""
-            files += not fault
-            if fault:
+            if is_hidden(path):
+                unread += 1
+            elif fault := fault_of(hasher, path, sha256):
                 findings.append(f"{name}: {path} {fault}")
+            else:
+                files += 1
         findings += [
             f"{name}: no statement vouches for its input {path} {sha256[:12]}"
             for path, sha256 in _unvouched(statement, vouched)
@@ -197,7 +208,7 @@ def verify(lines: Iterable[str], key: Key, root: Path, wanted: Iterable[Job]) ->
         for job in wanted
         if job.name.split("/", 1)[0] in runs and job.name not in names
     ]
-    return Attested(names, files, tuple(findings))
+    return Attested(names, files, unread, tuple(findings))
 
 
 def open_envelope(line: str, key: Key) -> dict[str, Any]:
