@@ -37,3 +37,8 @@ def seed_pair(seed: int, *name: str | int) -> tuple[int, int]:
 def single_seed(seed: int, *name: str | int) -> int:
     """Return one non-negative int32 for a library that takes a single number."""
     return seed_pair(seed, *name)[0]
+
+
+def repeat_seed(seed: int, repeat: int) -> int:
+    """Return the seed of a repetition of a stage; repetition 0 has the run's own."""
+    return single_seed(seed, "repeat", repeat) if repeat else seed

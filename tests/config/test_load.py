@@ -255,3 +255,14 @@ def test_a_variant_takes_back_what_another_one_changed() -> None:
 def test_an_unknown_variant_is_named_with_the_nearest() -> None:
     with pytest.raises(SettingsError, match="c4.variant is 'realnewlike'.*nearest: 'realnewslike'"):
         load_settings({"c4.variant": "realnewlike"})
+
+
+def test_more_episodes_than_steps_are_refused():
+    with pytest.raises(SettingsError, match="unfreezing_episodes 12 is more than the steps 11"):
+        load_settings(
+            {
+                "finetune.method": "gradual_unfreezing",
+                "finetune.unfreezing_episodes": 12,
+                "finetune.steps": 11,
+            }
+        )

@@ -11,7 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from t5repro.config.schema import DevicesSettings, ModelSettings, PretrainSettings, VocabSettings
+from t5repro.config.schema import (
+    DevicesSettings,
+    FinetuneSettings,
+    ModelSettings,
+    PretrainSettings,
+    VocabSettings,
+)
 from t5repro.model.devices import set_environment
 from t5repro.train.devices import Devices, prepare
 from t5repro.train.loop import Training, run
@@ -58,11 +64,13 @@ def make_training(
     rule: str = "pretrain",
     cloud_folder: str = "",
     monitor: bool = False,
+    blocks: int = 1,
     **plan: Any,
 ) -> Training:
     """Return a training below `folder`, with results in `results` and states in `work`."""
     devices = DevicesSettings(steps_per_execution=steps_per_execution, cloud_folder=cloud_folder)
-    settings = PretrainSettings.model_validate(
+    kind = FinetuneSettings if rule == "finetune" else PretrainSettings
+    settings = kind.model_validate(
         {
             "steps": 10,
             "batch_rows": ROWS,
@@ -82,7 +90,7 @@ def make_training(
         rule=rule,
         settings={"seed": seed, "plan": settings.model_dump(mode="json")},
         plan=settings,
-        model=SHAPE,
+        model=SHAPE.model_copy(update={"num_encoder_layers": blocks, "num_decoder_layers": blocks}),
         vocab=VOCAB,
         devices=devices,
         seed=seed,

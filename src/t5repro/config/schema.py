@@ -314,6 +314,12 @@ class TrainingSettings(Section):
     )
     learning_rate: LearningRate = setting(LearningRate(), "learning rate")
     checkpoint_every_steps: int = setting(5000, "steps between checkpoints", ge=1)
+    repeat: int = setting(
+        0,
+        "number of this repetition of the stage: another one has other fresh weights, noise and "
+        "order of inputs, from the same vocabulary and data",
+        ge=0,
+    )
     log_every_steps: int = setting(100, "steps between rows of the history", ge=1)
     keep_checkpoints: Literal["last", "all"] = setting(
         "last",
@@ -435,6 +441,22 @@ class FinetuneSettings(TrainingSettings):
     learning_rate: LearningRate = setting(
         LearningRate(schedule="constant", factor=0.001), "learning rate"
     )
+    method: Literal["all", "adapters", "gradual_unfreezing"] = setting(
+        "all",
+        "what trains: every weight, adapters added to each block and norms, or the top block of "
+        "each stack first and one more in each episode",
+    )
+    adapter_width: int = setting(
+        2048, "inner width of the adapters; the paper has 32, 128, 512, 2048; features", ge=1
+    )
+    adapter_norms: Literal["all", "own"] = setting(
+        "all",
+        "norms that train beside adapters: all as in the paper's text, or the adapters' own as in "
+        "the released code (D-046)",
+    )
+    unfreezing_episodes: int = setting(
+        0, "episodes of gradual unfreezing; 0: as many as a stack has blocks", ge=0
+    )
     optimizer_state: Literal["continue", "fresh"] = setting(
         "continue",
         "Adafactor's second moments and step: taken over from pre-training, as the released code "
@@ -455,6 +477,15 @@ class FinetuneSettings(TrainingSettings):
     mixture_weights: dict[Name, Weight] = setting(
         {}, "task -> examples that it counts for, in place of its own number, before K and T"
     )
+
+    @model_validator(mode="after")
+    def _episodes_have_steps(self) -> "FinetuneSettings":
+        if self.method == "gradual_unfreezing" and self.steps < self.unfreezing_episodes:
+            raise ValueError(
+                f"unfreezing_episodes {self.unfreezing_episodes} is more than the steps "
+                f"{self.steps}; an episode has at least one step"
+            )
+        return self
 
 
 class EvaluateSettings(Section):

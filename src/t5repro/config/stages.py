@@ -206,12 +206,25 @@ class FinetuneStage(Section):
     devices: DevicesSettings
 
 
+class AddedLayers(Section):
+    """The part of `finetune` that says which layers the network has."""
+
+    method: Literal["all", "adapters", "gradual_unfreezing"] = "all"
+    adapter_width: int = 2048
+
+    @property
+    def width(self) -> int:
+        """Inner width of the adapters; 0: the network has none."""
+        return self.adapter_width if self.method == "adapters" else 0
+
+
 class PredictStage(Section):
     """Settings of `evaluate_predict`."""
 
     vocab: VocabSettings
     model: ModelSettings
     tasks: TaskNames
+    finetune: AddedLayers = AddedLayers()
     evaluate: EvaluateSettings
     devices: DevicesSettings
 

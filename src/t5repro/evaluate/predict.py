@@ -232,6 +232,7 @@ def _answer(
         dropout_rate=0.0,
         seed=0,
         dtype=settings.devices.precision,
+        adapter_width=settings.finetune.width,
     )
     load_weights(weights, model)
     answers: dict[tuple[str, int], list[int]] = {}

@@ -59,6 +59,7 @@ def export_server(settings: PredictStage, *, weights: Path, vocabulary: Path, fo
         dropout_rate=0.0,
         seed=0,
         dtype=settings.devices.precision,
+        adapter_width=settings.finetune.width,
     )
     load_weights(weights_file, model)
     server = make_server(settings, model, vocabulary.read_bytes(), total_ids=words.total_ids)

@@ -21,6 +21,7 @@ from t5repro.files import read_json
 from t5repro.inputs.readers import phases, shuffled_rows
 from t5repro.inputs.sequences import Integers, Stream
 from t5repro.inputs.spans import SpanInputs, load_span_inputs
+from t5repro.randomness import repeat_seed
 
 ROWS_AT_ONCE = 1 << 20
 
@@ -80,7 +81,7 @@ def open_inputs(settings: PretrainStage, *, ids: Path, offsets: Path) -> SpanInp
         tokens=ids,
         offsets=offsets,
         vocab=settings.vocab,
-        seed=settings.seed,
+        seed=repeat_seed(settings.seed, settings.pretrain.repeat),
         joined=settings.model.decoder_only,
     )
 

@@ -5,7 +5,7 @@ An optimizer file names each slot by its weight, and the step. A state file hold
 of the dropout noise, and what the training loop adds.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -23,9 +23,9 @@ STATE_PARTS = ("weights", "optimizer", "noise")
 
 
 def weight_variables(model: Any) -> dict[str, Any]:
-    """Return the trainable variables by their place in the model."""
+    """Return all weights by their place in the model, those that do not train as well."""
     prefix = f"{model.name}/"
-    return {item.path.removeprefix(prefix): item for item in model.trainable_variables}
+    return {item.path.removeprefix(prefix): item for item in model.weights}
 
 
 def optimizer_variables(optimizer: Any) -> dict[str, Any]:
@@ -48,13 +48,19 @@ def save_weights(path: Path, model: Any) -> None:
     write_arrays(path, _values(weight_variables(model)))
 
 
-def load_weights(path: Path, model: Any) -> None:
+def load_weights(path: Path, model: Any, *, fresh: Collection[str] = ()) -> None:
     """Set the weights to those of a file.
+
+    Args:
+        path: the file.
+        model: what has the weights.
+        fresh: weights that keep their values where the file lacks them, such as adapters.
 
     Raises:
         CheckpointError: the file lacks a weight, has one more, or one has another shape.
     """
-    assign(path, read_arrays(path), weight_variables(model), "the model")
+    arrays = read_arrays(path)
+    assign(path, arrays, _without(weight_variables(model), fresh, arrays), "the model")
 
 
 def save_optimizer(path: Path, optimizer: Any) -> None:
@@ -62,13 +68,30 @@ def save_optimizer(path: Path, optimizer: Any) -> None:
     write_arrays(path, _values(optimizer_variables(optimizer)))
 
 
-def load_optimizer(path: Path, optimizer: Any) -> None:
+def load_optimizer(
+    path: Path, optimizer: Any, *, fresh: Collection[str] = (), frozen: Collection[str] = ()
+) -> None:
     """Set the optimizer's slots and step to those of a file.
+
+    Args:
+        path: the file.
+        optimizer: what has the slots.
+        fresh: weights whose slots begin anew where the file lacks them.
+        frozen: weights that have no slots here, whatever the file holds.
 
     Raises:
         CheckpointError: the file was written for another model or optimizer.
     """
-    assign(path, read_arrays(path), optimizer_variables(optimizer), "the optimizer")
+    frozen_slots = tuple(f"{_slot_of(place)}." for place in frozen)
+    arrays = {
+        name: value
+        for name, value in read_arrays(path).items()
+        if not frozen_slots or not name.startswith(frozen_slots)
+    }
+    own = optimizer_variables(optimizer)
+    fresh_slots = tuple(f"{_slot_of(place)}." for place in fresh)
+    slots = {name for name in own if fresh_slots and name.startswith(fresh_slots)}
+    assign(path, arrays, _without(own, slots, arrays), "the optimizer")
 
 
 def save_state(
@@ -135,6 +158,18 @@ def _state(model: Any, optimizer: Any) -> dict[str, dict[str, Any]]:
 
 def _values(variables: Mapping[str, Any]) -> Arrays:
     return {name: np.asarray(item.numpy()) for name, item in variables.items()}
+
+
+def _slot_of(place: str) -> str:
+    """Return the beginning of a slot's name in `train.optimizer`."""
+    return place.replace("/", ".")
+
+
+def _without(
+    variables: Mapping[str, Any], fresh: Collection[str], arrays: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Leave out the `fresh` variables that a file lacks."""
+    return {name: item for name, item in variables.items() if name in arrays or name not in fresh}
 
 
 def assign(path: Path, arrays: Arrays, variables: Mapping[str, Any], owner: str) -> None:

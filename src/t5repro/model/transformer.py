@@ -15,6 +15,7 @@ import keras
 from keras import ops
 
 from t5repro.config.schema import ModelSettings
+from t5repro.model.adapters import Adapter
 from t5repro.model.attention import (
     Attention,
     RelativeBias,
@@ -50,6 +51,7 @@ class Block(SeededLayer):
         *,
         reads_memory: bool,
         dropout_rate: float,
+        adapter_width: int = 0,
         twin: "Block | None" = None,
         **place: Any,
     ) -> None:
@@ -99,13 +101,23 @@ class Block(SeededLayer):
             )
         )
         self.feed_forward_dropout = Dropout(dropout_rate, **inside("feed_forward_dropout"))
+        self.adapter: Adapter | None = None
+        if adapter_width:
+            self.adapter = (twin.adapter if twin else None) or Adapter(
+                d_model=model.d_model,
+                width=adapter_width,
+                epsilon=model.norm_epsilon,
+                dropout_rate=dropout_rate,
+                **inside("adapter"),
+            )
 
     def build(self, input_shape: Any = None) -> None:
         """Create the weights of the sub-layers; a twin's are there already."""
         layers = [self.self_attention_norm, self.self_attention]
         if self.reads_memory:
             layers += [self.cross_attention_norm, self.cross_attention]
-        for layer in [*layers, self.feed_forward_norm, self.feed_forward]:
+        layers += [self.feed_forward_norm, self.feed_forward]
+        for layer in [*layers, *([self.adapter] if self.adapter else [])]:
             if not layer.built:
                 layer.build()
 
@@ -130,9 +142,10 @@ class Block(SeededLayer):
         return self.think(x_BLD, training=training)
 
     def think(self, x_BLD: Tensor, training: bool = False) -> Tensor:
-        """Return the residual stream after the feed-forward sub-layer."""
+        """Return the residual stream after the feed-forward sub-layer and the adapter."""
         thought_BLD = self.feed_forward(self.feed_forward_norm(x_BLD), training=training)
-        return x_BLD + self.feed_forward_dropout(thought_BLD, training=training)
+        x_BLD = x_BLD + self.feed_forward_dropout(thought_BLD, training=training)
+        return x_BLD if self.adapter is None else self.adapter(x_BLD, training=training)
 
 
 class Stack(SeededLayer):
@@ -151,6 +164,7 @@ class Stack(SeededLayer):
         *,
         is_decoder: bool,
         dropout_rate: float,
+        adapter_width: int = 0,
         twin: "Stack | None" = None,
         **place: Any,
     ) -> None:
@@ -175,6 +189,7 @@ class Stack(SeededLayer):
                 model,
                 reads_memory=self.reads_memory,
                 dropout_rate=dropout_rate,
+                adapter_width=adapter_width,
                 twin=twin.blocks[number] if twin else None,
                 **inside(f"block_{number}"),
             )
@@ -249,6 +264,7 @@ class T5(keras.Model):
         dropout_rate: share of features dropped in training.
         seed: the run's seed; weights and noise follow from it.
         dtype: precision of activations, ``float32`` or ``bfloat16``; weights are float32.
+        adapter_width: inner width of an adapter in each block; features; 0: no adapters.
 
     Calling it takes a mapping of int32 arrays ``encoder_ids`` and ``encoder_segments`` of shape
     (batch, inputs_length), ``decoder_ids`` and ``decoder_segments`` of (batch, targets_length),
@@ -266,6 +282,7 @@ class T5(keras.Model):
         dropout_rate: float,
         seed: int,
         dtype: str = "float32",
+        adapter_width: int = 0,
     ) -> None:
         super().__init__(name="t5", dtype=PRECISIONS[dtype], autocast=False)
         self.settings = model
@@ -273,6 +290,7 @@ class T5(keras.Model):
         self.run_seed = seed
         stack: dict[str, Any] = {
             "dropout_rate": dropout_rate,
+            "adapter_width": adapter_width,
             "seed": seed,
             "dtype": PRECISIONS[dtype],
         }

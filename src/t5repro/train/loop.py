@@ -27,7 +27,7 @@ from t5repro.errors import ArtifactError, SettingsError
 from t5repro.files import describe_file, write_manifest, write_text
 from t5repro.lineage.sources import hashes_of_sources
 from t5repro.progress import Progress
-from t5repro.randomness import single_seed
+from t5repro.randomness import repeat_seed, single_seed
 from t5repro.train.devices import Devices, prepare
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ def pretrain(
         "tokens": ids,
         "offsets": offsets,
         "vocab": settings.vocab,
-        "seed": settings.seed,
+        "seed": repeat_seed(settings.seed, settings.pretrain.repeat),
         "joined": settings.model.decoder_only,
     }
     run(
@@ -128,7 +128,7 @@ def pretrain(
             model=settings.model,
             vocab=settings.vocab,
             devices=settings.devices,
-            seed=single_seed(settings.seed, "pretrain"),
+            seed=single_seed(corpus["seed"], "pretrain"),
             start=None,
             continue_optimizer=False,
             published=start_from,
@@ -187,11 +187,12 @@ def finetune(
             examples=examples,
             vocabulary=vocabulary,
             vocab=settings.vocab,
-            seed=settings.seed,
+            seed=seed,
             network=settings.model,
         )
 
     steps = settings.finetune.steps
+    seed = repeat_seed(settings.seed, settings.finetune.repeat)
     start = weights.parent
     continues = settings.finetune.optimizer_state == "continue"
     texts = (vocabulary, *(examples[task] for task in sorted(examples)))
@@ -203,7 +204,7 @@ def finetune(
             model=settings.model,
             vocab=settings.vocab,
             devices=settings.devices,
-            seed=single_seed(settings.seed, "finetune"),
+            seed=single_seed(seed, "finetune"),
             start=start,
             continue_optimizer=continues,
             inputs=(start / WEIGHTS, *([start / OPTIMIZER] if continues else []), *texts),
@@ -266,7 +267,9 @@ def check_rows(plan: TrainingSettings, devices: Devices) -> None:
 
 def make_model(training: Training) -> Any:
     """Return the compiled model with the weights and the optimizer that training starts from."""
-    from t5repro.model.checkpoints import load_optimizer, load_weights
+    from t5repro.model.adapters import PLACE
+    from t5repro.model.checkpoints import load_optimizer, load_weights, weight_variables
+    from t5repro.train.methods import first_steps, trains
 
     model = compiled_model(
         training.model,
@@ -276,13 +279,19 @@ def make_model(training: Training) -> Any:
         seed=training.seed,
     )
     if training.start is not None:
-        load_weights(training.start / WEIGHTS, model)
+        places = weight_variables(model)
+        new = [place for place in places if PLACE in place]
+        frozen = [place for place in places if not trains(place, training.plan)]
+        load_weights(training.start / WEIGHTS, model, fresh=new)
         if training.continue_optimizer:
-            load_optimizer(training.start / OPTIMIZER, model.optimizer)
+            load_optimizer(training.start / OPTIMIZER, model.optimizer, fresh=new, frozen=frozen)
     if training.published is not None:
         from t5repro.train.exchange import load_start
 
         say(training, load_start(training.published, model, model.optimizer))
+    done, places = int(model.optimizer.iterations.numpy()), weight_variables(model)
+    waits = first_steps(places, training.plan, training.model)
+    model.optimizer.starts = {place: done + step for place, step in waits.items()}
     return model
 
 
@@ -296,6 +305,7 @@ def compiled_model(
 ) -> Any:
     """Return a fresh network with its training step and optimizer."""
     from t5repro.train.loss import PaddedMeanLoss
+    from t5repro.train.methods import adapter_width, freeze
     from t5repro.train.optimizer import Adafactor, schedule
     from t5repro.train.step import TrainedT5
 
@@ -305,10 +315,12 @@ def compiled_model(
         dropout_rate=plan.dropout_rate,
         seed=seed,
         dtype=devices.precision,
+        adapter_width=adapter_width(plan),
         z_loss=plan.z_loss,
         normaliser=plan.loss_normaliser,
         micro_batches=plan.micro_batches,
     )
+    freeze(model, plan)
     optimizer = Adafactor(schedule(plan.learning_rate))
     optimizer.build(model.trainable_variables)
     model.compile(
@@ -459,7 +471,8 @@ def write_results(training: Training, model: Any, history: "History", states: "S
     counters = {
         "steps": plan.steps,
         "optimizer_step": steps_of(model),
-        "parameters": sum(int(np.prod(item.shape)) for item in model.trainable_variables),
+        "parameters": sum(int(np.prod(item.shape)) for item in model.weights),
+        "trained_parameters": sum(int(np.prod(item.shape)) for item in model.trainable_variables),
         "final_loss": history.rows[-1][1] if history.rows else None,
         "target_tokens": history.all_tokens,
         "target_padding_share": 1 - history.all_tokens / positions if positions else None,

@@ -66,24 +66,29 @@ class Adafactor(keras.optimizers.Optimizer):
     Args:
         learning_rate: rate as a function of the step.
 
+    Attributes:
+        starts: place of a weight -> count of updates from which on it is updated, and its slots;
+            before that neither changes. Absent: always. Set it before the first update.
+
     The step counter is global: fine-tuning continues the count of pre-training, and the decay of
     the second moments is 1 - (step + 1)^-0.8.
     """
 
     def __init__(self, learning_rate: Any) -> None:
         super().__init__(learning_rate=learning_rate, name="adafactor")
+        self.starts: dict[str, int] = {}
 
     def build(self, variables: list[Any]) -> None:
         """Create the slots: two vectors for a factored weight, else one array of its shape."""
         if self.built:
             return
         super().build(variables)
+        self._places = [place_of(item) for item in variables]
         self._slots = [self._make_slots(item) for item in variables]
 
     def _make_slots(self, variable: Any) -> tuple[Any, ...]:
         axes = factored_axes(tuple(variable.shape))
-        # A weight's place is its path without the model's name, so slots are found by weight.
-        place = variable.path.partition("/")[2]
+        place = place_of(variable)
         if axes is None:
             return (self._slot(f"{place}/moment", variable, tuple(variable.shape)),)
         return tuple(
@@ -99,33 +104,47 @@ class Adafactor(keras.optimizers.Optimizer):
         gradient = ops.cast(ops.convert_to_tensor(gradient), "float32")
         step = ops.cast(self.iterations + 1, "float32")
         decay = 1.0 - ops.power(step, -DECAY_EXPONENT)
-        slots = self._slots[self._get_variable_index(variable)]
+        index = self._get_variable_index(variable)
+        slots, start = self._slots[index], self.starts.get(self._places[index], 0)
+        awake = ops.greater_equal(self.iterations, start) if start else None
         square = ops.square(gradient) + SQUARE_FLOOR
         axes = factored_axes(tuple(variable.shape))
         if axes is None:
-            (moment,) = self._moved(slots, (square,), decay)
+            (moment,) = self._moved(slots, (square,), decay, awake)
             update = gradient * ops.rsqrt(moment)
         else:
             rows, columns = axes
             means = (ops.mean(square, axis=columns), ops.mean(square, axis=rows))
-            row, column = self._moved(slots, means, decay)
+            row, column = self._moved(slots, means, decay, awake)
             row = ops.expand_dims(row, columns)
             row = row / ops.mean(row, axis=rows, keepdims=True)
             update = gradient * ops.rsqrt(row) * ops.rsqrt(ops.expand_dims(column, rows))
         clipped = ops.maximum(1.0, root_mean_square(update) / CLIP)
         scale = ops.maximum(root_mean_square(ops.convert_to_tensor(variable)), SCALE_FLOOR)
-        self.assign_sub(variable, update * (learning_rate * scale / clipped))
+        update = update * (learning_rate * scale / clipped)
+        if awake is not None:
+            update = ops.where(awake, update, 0.0)
+        self.assign_sub(variable, update)
 
     def _moved(
-        self, slots: tuple[Any, ...], values: tuple[Tensor, ...], decay: Tensor
+        self,
+        slots: tuple[Any, ...],
+        values: tuple[Tensor, ...],
+        decay: Tensor,
+        awake: Tensor | None,
     ) -> list[Tensor]:
-        """Move each slot towards its value; return the new slots."""
+        """Move each slot towards its value, where it is awake; return the new slots."""
         moved = []
         for slot, value in zip(slots, values, strict=True):
             new = ops.convert_to_tensor(slot) * decay + value * (1.0 - decay)
-            self.assign(slot, new)
+            self.assign(slot, new if awake is None else ops.where(awake, new, slot))
             moved.append(new)
         return moved
+
+
+def place_of(variable: Any) -> str:
+    """Return a weight's place in the model: its path without the model's name."""
+    return str(variable.path).partition("/")[2]
 
 
 def factored_axes(shape: tuple[int, ...]) -> tuple[int, int] | None:
