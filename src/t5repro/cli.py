@@ -431,14 +431,20 @@ def _finetune(arguments: argparse.Namespace) -> None:
 def _add_evaluation(commands: Any) -> None:
     predict = _command(
         commands, "evaluate_predict", _predict, "predict the targets of every task",
-        weights="manifest of the fine-tuned weights", vocabulary="SentencePiece model",
-        folder="folder of predictions", manifest="manifest to write",
+        vocabulary="SentencePiece model", folder="folder of predictions",
+        manifest="manifest to write",
     )  # fmt: skip
+    predict.add_argument(
+        "--weights", nargs="+", type=Path, required=True, metavar="FILE",
+        help="manifest of the fine-tuned weights; of an ensemble, those of its members",
+    )  # fmt: skip
+    _add_kept_steps(predict)
     _add_examples(predict, "examples", "examples to predict; the folder names the task")
     score = _command(
         commands, "evaluate_score", _score, "score the predictions",
         output="scores to write", manifest="manifest to write",
     )  # fmt: skip
+    _add_kept_steps(score)
     _add_examples(score, "predictions", "predictions; the file is named after the task")
     _add_examples(score, "train", "training examples, for the majority class")
     report = _command(
@@ -456,6 +462,13 @@ def _add_evaluation(commands: Any) -> None:
         )
 
 
+def _add_kept_steps(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--kept-steps", nargs="*", type=int, default=[], metavar="STEP",
+        help="steps of fine-tuning that are evaluated beside the last",
+    )  # fmt: skip
+
+
 def _predict(arguments: argparse.Namespace) -> None:
     settings = _settings(arguments)
     from t5repro.train.devices import prepare
@@ -465,7 +478,9 @@ def _predict(arguments: argparse.Namespace) -> None:
 
     predict(
         settings,
-        weights=arguments.weights,
+        weights=arguments.weights[0],
+        others=arguments.weights[1:],
+        kept_steps=arguments.kept_steps,
         examples=_by_folder(arguments.examples),
         vocabulary=arguments.vocabulary,
         folder=arguments.folder,
@@ -480,6 +495,7 @@ def _score(arguments: argparse.Namespace) -> None:
         _settings(arguments),
         predictions=_by_name(arguments.predictions),
         train=_by_folder(arguments.train),
+        kept_steps=arguments.kept_steps,
         output=arguments.output,
         manifest=arguments.manifest,
     )

@@ -278,3 +278,100 @@ class TestWithAModel:
         object.__setattr__(small.vocab, "extra_ids", -100)  # 0 rows after rounding up
         with pytest.raises(VocabularyError, match=r"64 ids, the model only 0 embeddings"):
             self.run(small, inputs, tmp_path)
+
+    def test_an_ensemble_of_one_equals_its_member_byte_for_byte_and_of_two_does_not(
+        self, inputs: dict[str, Path], tmp_path: Path
+    ) -> None:
+        from t5repro.model.checkpoints import save_weights
+        from t5repro.model.transformer import T5
+
+        settings = self.settings()
+        other = T5(
+            settings.model, embedding_rows=settings.vocab.embedding_rows, dropout_rate=0.0, seed=8
+        )
+        (tmp_path / "other").mkdir()
+        save_weights(tmp_path / "other" / "weights.safetensors", other)
+        self.run(settings, inputs, tmp_path / "alone")
+        values = settings.model_dump(mode="json")
+        values["evaluate"]["ensemble"] = ["member"]
+        answers = {}
+        for name, more in (("one", []), ("two", [tmp_path / "other" / "manifest.json"])):
+            predict(
+                PredictStage.model_validate(values),
+                weights=inputs["weights"],
+                others=more,
+                examples={"one": inputs["one"], "two": inputs["two"]},
+                vocabulary=inputs["vocabulary"],
+                folder=tmp_path / name,
+                manifest=tmp_path / name / "manifest.json",
+            )
+            answers[name] = (tmp_path / name / "one.jsonl").read_bytes()
+        assert answers["one"] == (tmp_path / "alone" / "one.jsonl").read_bytes()
+        assert answers["two"] != answers["one"]
+        record = json.loads((tmp_path / "two" / "manifest.json").read_text(encoding="utf-8"))
+        assert sum("weights.safetensors" in item["path"] for item in record["inputs"]) == 2
+
+    def test_kept_checkpoints_answer_with_their_own_weights_beside_the_last(
+        self, inputs: dict[str, Path], tmp_path: Path
+    ) -> None:
+        from t5repro.model.checkpoints import save_weights
+        from t5repro.model.transformer import T5
+
+        settings = self.settings()
+        trained = tmp_path / "finetune"
+        places = {8: trained, 3: trained / "step-3", 6: trained / "step-6"}
+        alone = {}
+        for step, place in places.items():
+            place.mkdir(exist_ok=True)
+            model = T5(
+                settings.model,
+                embedding_rows=settings.vocab.embedding_rows,
+                dropout_rate=0.0,
+                seed=step,
+            )
+            save_weights(place / "weights.safetensors", model)
+        for step, place in places.items():
+            at = inputs | {"weights": place / "manifest.json"}
+            self.run(settings, at, tmp_path / str(step))
+            alone[step] = (tmp_path / str(step) / "one.jsonl").read_bytes()
+        stale = tmp_path / "out" / "step-4"
+        stale.mkdir(parents=True)
+        (stale / "one.jsonl").write_text("{}")
+        predict(
+            settings,
+            weights=trained / "manifest.json",
+            kept_steps=(3, 6, 8),
+            examples={"one": inputs["one"], "two": inputs["two"]},
+            vocabulary=inputs["vocabulary"],
+            folder=tmp_path / "out",
+            manifest=tmp_path / "out" / "manifest.json",
+        )
+        assert (tmp_path / "out" / "one.jsonl").read_bytes() == alone[8]
+        assert (tmp_path / "out" / "step-3" / "one.jsonl").read_bytes() == alone[3]
+        assert (tmp_path / "out" / "step-6" / "one.jsonl").read_bytes() == alone[6]
+        assert not (stale / "one.jsonl").exists()
+        assert len(set(alone.values())) == 3
+
+    def test_a_network_with_adapters_answers_with_them(
+        self, inputs: dict[str, Path], tmp_path: Path
+    ) -> None:
+        from t5repro.errors import CheckpointError
+        from t5repro.model.checkpoints import save_weights
+        from t5repro.model.transformer import T5
+
+        settings = self.settings()
+        model = T5(
+            settings.model,
+            embedding_rows=settings.vocab.embedding_rows,
+            dropout_rate=0.0,
+            seed=5,
+            adapter_width=4,
+        )
+        save_weights(tmp_path / "weights.safetensors", model)
+        at = inputs | {"weights": tmp_path / "manifest.json"}
+        with pytest.raises(CheckpointError, match="adapter"):
+            self.run(settings, at, tmp_path / "without")
+        values = settings.model_dump(mode="json")
+        values["finetune"] = {"method": "adapters", "adapter_width": 4}
+        counters = self.run(PredictStage.model_validate(values), at, tmp_path / "with")
+        assert counters["tasks"]["one"]["examples"] == 11

@@ -1,10 +1,12 @@
 """
 Predict every task's targets greedily and score them.
 
-READS     results/{run}/finetune/{node}/manifest.json       and the weights it lists
+READS     results/{run}/finetune/{node}/manifest.json       and the weights it lists; of an
+                                                            ensemble, those of its members
           results/{run}/tasks/{task}/{split}.jsonl          the split of evaluate.split
           results/{run}/vocab/{node}/sentencepiece.model
-WRITES    results/{run}/evaluate_predict/{node}/{task}.jsonl
+WRITES    results/{run}/evaluate_predict/{node}/{task}.jsonl       step-{n}/{task}.jsonl too, with
+                                                                   evaluate.checkpoints: all
           results/{run}/evaluate_score/{node}/scores.json
 SETTINGS  evaluate.*, tasks.names, tasks.text, tasks.own, model.*, vocab.*, devices.*
 CODE      src/t5repro/evaluate/
@@ -26,10 +28,27 @@ def predictions(wildcards):
     ]
 
 
+def answering_models(wildcards):
+    """Return the manifests of the models that answer: the node's own, or an ensemble's."""
+    arms = settings_at(wildcards.node).evaluate.ensemble or [wildcards.node]
+    return [
+        f"results/{RUN}/finetune/{node_of('finetune', arm)}/manifest.json"
+        for arm in arms
+    ]
+
+
+def kept_steps(wildcards):
+    """Return the option that names the kept checkpoints to evaluate, if there are any."""
+    settings = settings_at(wildcards.node)
+    if settings.evaluate.checkpoints == "last":
+        return []
+    return ["--kept-steps", *map(str, settings.finetune.kept_steps)]
+
+
 rule evaluate_predict:
     """Decode greedily until the end of sequence."""
     input:
-        weights=of("finetune", "manifest.json"),
+        weights=answering_models,
         examples=examples_of(evaluated_split),
         vocabulary=of("vocab", "sentencepiece.model"),
         code=source_files("evaluate.predict"),
@@ -42,6 +61,7 @@ rule evaluate_predict:
         tpu_slices=1,
     params:
         settings=settings_of("evaluate_predict"),
+        steps=kept_steps,
         folder=subpath(output.manifest, parent=True),
     shell:
         "t5repro evaluate_predict"
@@ -49,6 +69,7 @@ rule evaluate_predict:
         " --weights {input.weights:q}"
         " --examples {input.examples:q}"
         " --vocabulary {input.vocabulary:q}"
+        " {params.steps:q}"
         " --folder {params.folder:q}"
         " --manifest {output.manifest:q}"
         " --log {log:q}"
@@ -67,12 +88,14 @@ rule evaluate_score:
         "logs/{run}/evaluate_score/{node}.log",
     params:
         settings=settings_of("evaluate_score"),
+        steps=kept_steps,
         predictions=predictions,
     shell:
         "t5repro evaluate_score"
         " --settings {params.settings:q}"
         " --predictions {params.predictions:q}"
         " --train {input.train:q}"
+        " {params.steps:q}"
         " --output {output.scores:q}"
         " --manifest {output.manifest:q}"
         " --log {log:q}"

@@ -16,10 +16,18 @@ def train_split(settings):
     return "train"
 
 
+def earlier_training(wildcards):
+    """Return the manifest of the training to go on from."""
+    start = settings_at(wildcards.node).finetune.start_from
+    if start:
+        return f"results/{RUN}/finetune/{node_of('finetune', start)}/manifest.json"
+    return of("pretrain", "manifest.json")(wildcards)
+
+
 rule finetune:
     """Go on from the pre-trained weights, slots and step. Resumes as pretrain does."""
     input:
-        weights=of("pretrain", "manifest.json"),
+        weights=earlier_training,
         examples=examples_of(train_split),
         vocabulary=of("vocab", "sentencepiece.model"),
         code=source_files("train.loop"),

@@ -14,6 +14,7 @@ from typing import Any
 import yaml
 from pydantic import BaseModel, ValidationError
 
+from t5repro.config.arms import check_arms
 from t5repro.config.mixtures import resolve, without_mixture
 from t5repro.config.own_tasks import OwnTask
 from t5repro.config.schema import Section, Settings
@@ -106,8 +107,8 @@ def load_settings(
     check_own_names(settings)
     if not keep_withdrawn:
         settings = without_withdrawn(settings, read_files())
-    for experiment in settings.experiments:
-        settings_of_experiment(settings, experiment.name)
+    names = [experiment.name for experiment in settings.experiments]
+    check_arms({name: settings_of_experiment(settings, name) for name in names})
     return settings
 
 

@@ -26,6 +26,7 @@ WEIGHTS_FILE = "weights.safetensors"
 SHORTEST_BUCKET = 32  # tokens; below it, padding costs less than one more compilation
 
 Ids = NDArray[np.int32]
+Answers = dict[tuple[str, int], list[int]]  # task and position -> ids
 
 
 @dataclass(frozen=True)
@@ -55,8 +56,13 @@ def predict(
     vocabulary: Path,
     folder: Path,
     manifest: Path,
+    others: Sequence[Path] = (),
+    kept_steps: Sequence[int] = (),
 ) -> None:
     """Write ``<task>.jsonl`` with the model's answer to every example, in the file's order.
+
+    The answers of kept checkpoints go to ``step-<n>/<task>.jsonl``; those of the last step are the
+    answers of the fine-tuned model itself.
 
     Args:
         settings: settings of the stage.
@@ -65,6 +71,8 @@ def predict(
         vocabulary: SentencePiece model.
         folder: where the answers go.
         manifest: manifest to write; it counts cut inputs and answers without an end.
+        others: manifests of further models that answer together with the first.
+        kept_steps: steps of fine-tuning whose weights are kept beside the last.
 
     Raises:
         ArtifactError: the weights or the examples are missing or damaged.
@@ -72,9 +80,11 @@ def predict(
     """
     from t5repro.vocab.encode import Vocabulary, inputs_end
 
-    weights_file = weights.parent / WEIGHTS_FILE
-    if not weights_file.is_file():
-        raise ArtifactError(f"{weights_file} is missing; run the stage finetune, which writes it")
+    members = [weights_beside(path) for path in (weights, *others)]
+    earlier = {
+        step: weights_beside(weights.parent / f"step-{step}" / "manifest.json")
+        for step in sorted(kept_steps)[:-1]
+    }
     words = Vocabulary.load(vocabulary)
     rows = {
         task: read_examples(path, limit=settings.evaluate.max_examples)
@@ -92,34 +102,60 @@ def predict(
             end=end,
         )
     ]
-    answers = _answer(settings, questions, weights=weights_file, total_ids=words.total_ids)
+    batches_of_weights = [members, *([path] for path in earlier.values())]
+    answers, *answers_before = _answer(
+        settings, questions, weights=batches_of_weights, total_ids=words.total_ids
+    )
     counters = {}
     outputs = []
     for task, task_rows in rows.items():
         own = [question for question in questions if question.task == task]
         ids = [answers[task, question.position] for question in own]
         outputs.append(folder / f"{task}.jsonl")
-        write_json_lines(
-            outputs[-1],
-            (
-                {**row, "prediction": words.decode(answer)}
-                for row, answer in zip(task_rows, ids, strict=True)
-            ),
-        )
+        _write_answers(outputs[-1], task, task_rows, answers, words)
         counters[task] = {
             "examples": len(own),
             "truncated_inputs": sum(question.truncated for question in own),
             "answers_without_eos": sum(EOS not in answer for answer in ids),
         }
-    for stale in set(folder.glob("*.jsonl")) - set(outputs):
-        stale.unlink()  # of a task that the mixture no longer has
+    for step, before in zip(earlier, answers_before, strict=True):
+        for task, task_rows in rows.items():
+            outputs.append(folder / f"step-{step}" / f"{task}.jsonl")
+            _write_answers(outputs[-1], task, task_rows, before, words)
+    for stale in {*folder.glob("*.jsonl"), *folder.glob("step-*/*.jsonl")} - set(outputs):
+        stale.unlink()  # of a task that the mixture no longer has, or a step that is not kept
     write_manifest(
         manifest,
         rule="evaluate_predict",
         settings=settings.model_dump(mode="json"),
-        inputs=[weights_file, vocabulary, *examples.values()],
+        inputs=[*members, *earlier.values(), vocabulary, *examples.values()],
         outputs=outputs,
         counters={"tasks": counters},
+    )
+
+
+def weights_beside(manifest: Path) -> Path:
+    """Return the file of weights beside a manifest of fine-tuning.
+
+    Raises:
+        ArtifactError: there is none.
+    """
+    path = manifest.parent / WEIGHTS_FILE
+    if not path.is_file():
+        raise ArtifactError(f"{path} is missing; run the stage finetune, which writes it")
+    return path
+
+
+def _write_answers(
+    path: Path, task: str, rows: Sequence[Mapping[str, Any]], answers: Answers, words: Any
+) -> None:
+    """Write a task's rows with what was answered to each."""
+    write_json_lines(
+        path,
+        (
+            {**row, "prediction": words.decode(answers[task, number])}
+            for number, row in enumerate(rows)
+        ),
     )
 
 
@@ -214,9 +250,20 @@ def padded(group: Sequence[Question], *, rows: int) -> Ids:
 
 
 def _answer(
-    settings: PredictStage, questions: Sequence[Question], *, weights: Path, total_ids: int
-) -> dict[tuple[str, int], list[int]]:
-    """Return the ids that the model answers, by task and position."""
+    settings: PredictStage,
+    questions: Sequence[Question],
+    *,
+    weights: Sequence[Sequence[Path]],
+    total_ids: int,
+) -> list[Answers]:
+    """Return the ids that the model answers with each of several sets of weights.
+
+    Args:
+        settings: settings of the stage.
+        questions: what is asked.
+        weights: files of one model, or of the members of an ensemble; each set in its turn.
+        total_ids: ids of the vocabulary.
+    """
     from t5repro.model.checkpoints import load_weights
     from t5repro.model.transformer import T5
 
@@ -226,41 +273,56 @@ def _answer(
             f"the vocabulary has {total_ids} ids, the model only {embedding_rows} embeddings; "
             "vocab.vocab_size must be the one that the vocabulary was trained with"
         )
-    model = T5(
-        settings.model,
-        embedding_rows=embedding_rows,
-        dropout_rate=0.0,
-        seed=0,
-        dtype=settings.devices.precision,
-        adapter_width=settings.finetune.width,
-    )
-    load_weights(weights, model)
-    answers: dict[tuple[str, int], list[int]] = {}
+    models = [
+        T5(
+            settings.model,
+            embedding_rows=embedding_rows,
+            dropout_rate=0.0,
+            seed=0,
+            dtype=settings.devices.precision,
+            adapter_width=settings.finetune.width,
+        )
+        for _ in weights[0]
+    ]
+    found = []
+    with Progress("predict", total=len(questions) * len(weights), unit="examples") as progress:
+        for paths in weights:
+            for path, model in zip(paths, models, strict=True):
+                load_weights(path, model)
+            found.append(_answer_all(settings, questions, models, progress))
+    return found
+
+
+def _answer_all(
+    settings: PredictStage, questions: Sequence[Question], models: Sequence[Any], progress: Progress
+) -> Answers:
+    """Return what the models answer together, with the weights that they have now."""
+    answers: Answers = {}
     rows = settings.evaluate.batch_rows
     by_beam = set(settings.evaluate.beam_tasks)
-    with Progress("predict", total=len(questions), unit="examples") as progress:
-        for searched in (False, True):
-            decode = _decoder(settings, model, searched=searched)
-            own = [item for item in questions if (item.task in by_beam) == searched]
-            for group in batches(own, rows=rows):
-                encoder_ids = padded(group, rows=rows)
-                decoded = decode(encoder_ids, (encoder_ids > 0).astype(np.int32))
-                for row, question in enumerate(group):
-                    answers[question.task, question.position] = decoded[row].tolist()
-                progress.advance(len(group), padded_tokens=group[0].bucket)
+    for searched in (False, True):
+        decode = _decoder(settings, models, searched=searched)
+        own = [item for item in questions if (item.task in by_beam) == searched]
+        for group in batches(own, rows=rows):
+            encoder_ids = padded(group, rows=rows)
+            decoded = decode(encoder_ids, (encoder_ids > 0).astype(np.int32))
+            for row, question in enumerate(group):
+                answers[question.task, question.position] = decoded[row].tolist()
+            progress.advance(len(group), padded_tokens=group[0].bucket)
     return answers
 
 
 def _decoder(
-    settings: PredictStage, model: Any, *, searched: bool
+    settings: PredictStage, models: Sequence[Any], *, searched: bool
 ) -> Callable[[Ids, Ids], NDArray[Any]]:
     """Return the function from ids and segments to answers: beam search, or greedy decoding."""
     from t5repro.model.beam import beam_search
     from t5repro.model.decode import greedy
 
+    model, *others = models
     longest = settings.evaluate.max_decode_length
     if not searched:
-        return partial(greedy, model, max_decode_length=longest)
+        return partial(greedy, model, max_decode_length=longest, others=tuple(others))
     return partial(
         beam_search,
         model,

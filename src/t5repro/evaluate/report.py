@@ -17,6 +17,7 @@ from t5repro.config.schema import Settings
 from t5repro.config.stages import ReportStage
 from t5repro.errors import ArtifactError
 from t5repro.evaluate import sections
+from t5repro.evaluate.best_view import best_tables
 from t5repro.evaluate.corpus import corpora
 from t5repro.evaluate.published import paper_source
 from t5repro.evaluate.table import csv_text, plain_table, read_csv, score_rows
@@ -97,6 +98,7 @@ def _scores_view(
         "effect": sections.effect(content),
         "difference_title": difference_title,
         "groups": groups,
+        "best": best_tables(content),
         "columns": 7 + len(names) + bool(difference_title),
         "reasons": [line.reason for _, lines in groups for line in lines if line.reason],
         "split": settings.evaluate.split,

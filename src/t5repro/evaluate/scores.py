@@ -11,6 +11,7 @@ from typing import Any
 
 from t5repro.config.stages import ScoreStage, TaskTexts
 from t5repro.errors import ArtifactError
+from t5repro.evaluate.best import RULE, best_checkpoints, best_metrics
 from t5repro.files import read_json_lines, write_json, write_manifest
 from t5repro.tasks.averages import BENCHMARKS, benchmark_averages
 from t5repro.tasks.registry import TEXTS_OF_THE_CODE, task_named
@@ -25,6 +26,7 @@ def score(
     train: Mapping[str, Path],
     output: Path,
     manifest: Path,
+    kept_steps: Sequence[int] = (),
 ) -> None:
     """Write the scores of every task, of its trivial answer, and the benchmarks' means.
 
@@ -35,6 +37,8 @@ def score(
             never trained on has none.
         output: ``scores.json``.
         manifest: manifest to write.
+        kept_steps: steps of fine-tuning whose answers lie in ``step-<n>/`` beside those of the
+            last; the best of each group of tasks is chosen among all.
 
     Raises:
         ArtifactError: a file is missing, empty, or not what its stage writes.
@@ -49,15 +53,66 @@ def score(
         for task, path in predictions.items()
     }
     content = {"tasks": tasks, "averages": averages(tasks), "beats_baseline": beaten(tasks)}
+    earlier = {
+        step: {task: path.parent / f"step-{step}" / path.name for task, path in predictions.items()}
+        for step in sorted(kept_steps)[:-1]
+    }
+    if kept_steps:
+        content["checkpoints"] = checkpoints(
+            tasks, earlier, last=max(kept_steps), texts=settings.tasks
+        )
     write_json(output, content)
     write_manifest(
         manifest,
         rule="evaluate_score",
         settings=settings.model_dump(mode="json"),
-        inputs=[*predictions.values(), *(train[task] for task in predictions if task in train)],
+        inputs=[
+            *predictions.values(),
+            *(path for paths in earlier.values() for path in paths.values()),
+            *(train[task] for task in predictions if task in train),
+        ],
         outputs=[output],
         counters={"examples": {task: entry["examples"] for task, entry in tasks.items()}},
     )
+
+
+def checkpoints(
+    tasks: Mapping[str, Mapping[str, Any]],
+    earlier: Mapping[int, Mapping[str, Path]],
+    *,
+    last: int,
+    texts: TaskTexts,
+) -> dict[str, Any]:
+    """Return the scores of every kept checkpoint and the best step of each group of tasks.
+
+    Args:
+        tasks: task -> its scores at the last step.
+        earlier: step -> task -> answers of that step.
+        last: number of the last step.
+        texts: how answers are read.
+
+    Returns:
+        ``chosen_by``, the rule in words; ``scores``, step -> task -> metrics; ``best``, group ->
+        what `best_checkpoints` returns and the weights behind it; ``averages`` of the best.
+    """
+    by_step = {
+        step: {
+            task: finite(task_named(task, texts).score(read_rows(path, "prediction")))
+            for task, path in paths.items()
+        }
+        for step, paths in earlier.items()
+    }
+    by_step[last] = {task: entry["metrics"] for task, entry in tasks.items()}
+    best = best_checkpoints(by_step)
+    for item in best.values():
+        item["weights"] = f"step-{item['step']}/weights.safetensors"
+    chosen = {task: {"metrics": metrics} for task, metrics in best_metrics(best).items()}
+    return {
+        "chosen_by": RULE,
+        "scores": {str(step): by_step[step] for step in sorted(by_step)},
+        "best": best,
+        "averages": averages(chosen),
+    }
 
 
 def read_rows(path: Path, *needed: str) -> list[dict[str, Any]]:

@@ -11,9 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from t5repro.errors import ArtifactError
+from t5repro.evaluate.best import best_metrics
 from t5repro.evaluate.published import published_value
 
 AVERAGE = "average"
+BEST = ":best"  # after an experiment's name: its best kept checkpoints instead of the last
 BENCHMARKS = {"glue": "GLUE", "super_glue": "SuperGLUE"}
 UNDEFINED = "–"
 
@@ -71,7 +73,7 @@ class ScoreRow:
     """One number of one experiment, as the CSV has it.
 
     Attributes:
-        experiment: name of the arm.
+        experiment: name of the arm, with `BEST` for its best kept checkpoints.
         task: name of the task, or of a benchmark for its mean.
         metric: name of the metric; ``average`` for a benchmark.
         value: on the scale of 100; None: it is not defined.
@@ -103,21 +105,40 @@ def score_rows(scores: Mapping[str, Mapping[str, Any]]) -> list[ScoreRow]:
     for experiment, content in scores.items():
         for task, entry in content["tasks"].items():
             rows += [_task_row(experiment, task, entry, metric) for metric in metric_order(entry)]
-        for benchmark, mean in content["averages"].items():
-            rows.append(
-                ScoreRow(
-                    experiment=experiment,
-                    task=benchmark,
-                    metric=AVERAGE,
-                    value=mean["value"],
-                    baseline_kind="",
-                    baseline=None,
-                    examples=None,
-                    invalid=None,
-                    paper_baseline=published_value(benchmark, AVERAGE),
-                )
-            )
+        rows += _average_rows(experiment, content["averages"])
+    for experiment, content in scores.items():
+        if chosen := content.get("checkpoints"):
+            rows += _best_rows(f"{experiment}{BEST}", content["tasks"], chosen)
     return rows
+
+
+def _average_rows(experiment: str, averages: Mapping[str, Any]) -> list[ScoreRow]:
+    return [
+        ScoreRow(
+            experiment=experiment,
+            task=benchmark,
+            metric=AVERAGE,
+            value=mean["value"],
+            baseline_kind="",
+            baseline=None,
+            examples=None,
+            invalid=None,
+            paper_baseline=published_value(benchmark, AVERAGE),
+        )
+        for benchmark, mean in averages.items()
+    ]
+
+
+def _best_rows(
+    experiment: str, tasks: Mapping[str, Any], chosen: Mapping[str, Any]
+) -> list[ScoreRow]:
+    """Return the rows of the best kept checkpoints; invalid answers are counted at the last."""
+    metrics = best_metrics(chosen["best"])
+    rows = []
+    for task, values in metrics.items():
+        entry = {**tasks[task], "metrics": values, "invalid": None}
+        rows += [_task_row(experiment, task, entry, metric) for metric in metric_order(entry)]
+    return rows + _average_rows(experiment, chosen["averages"])
 
 
 def metric_order(entry: Mapping[str, Any]) -> list[str]:

@@ -10,7 +10,7 @@ K features of a head.
 
 import functools
 import weakref
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 import keras
@@ -35,8 +35,9 @@ def greedy(
     encoder_segments: np.ndarray | None = None,
     *,
     max_decode_length: int,
+    others: Sequence[T5] = (),
 ) -> np.ndarray:
-    """Return the ids the model writes for each row of inputs.
+    """Return the ids the model, or an ensemble of models, writes for each row of inputs.
 
     Args:
         model: the network.
@@ -44,14 +45,17 @@ def greedy(
         encoder_segments: int32 of the same shape, 1 where there is input; absent: where an id
             is not padding. One example a row.
         max_decode_length: ids written at most, the end included.
+        others: networks that answer together with the first, by the mean of the logits.
 
     Returns:
         int32 (batch, max_decode_length); 0 after the end.
     """
     return call_compiled(
         model,
-        ("greedy", max_decode_length),
-        functools.partial(greedy_graph, model, max_decode_length=max_decode_length),
+        ("greedy", max_decode_length, *map(id, others)),
+        functools.partial(
+            greedy_graph, model, max_decode_length=max_decode_length, others=tuple(others)
+        ),
         encoder_ids,
         encoder_segments,
     )
@@ -97,14 +101,61 @@ def _compile(function: Callable[..., Any]) -> Callable[..., Any]:
     return function
 
 
+class _Writer:
+    """One network on its way through the steps: what it reads, and one step of it.
+
+    Args:
+        model: the network.
+        encoder_ids_BM: the inputs.
+        encoder_segments_BM: 1 where there is input.
+        steps: how many steps there may be.
+    """
+
+    def __init__(
+        self, model: T5, encoder_ids_BM: Tensor, encoder_segments_BM: Tensor, *, steps: int
+    ) -> None:
+        self.model, self.steps = model, steps
+        self.memory = read_inputs(model, encoder_ids_BM, encoder_segments_BM)
+        self.bias_THT = own_bias(model, steps)
+        self.arrays = 2 * len(model.decoder.blocks)
+
+    def empty(self, batch: Tensor) -> list[Tensor]:
+        """Return the keys and values of no step, for each block."""
+        settings = self.model.settings
+        rows = batch * settings.num_heads * self.steps
+        return [ops.zeros((rows, settings.d_kv), dtype=self.model.compute_dtype)] * self.arrays
+
+    def step(
+        self, step: Tensor, last_B: Tensor, caches: Sequence[Tensor]
+    ) -> tuple[Tensor, list[Tensor]]:
+        """Return the logits of the next id, (batch, ids), and the longer caches."""
+        model = self.model
+        x_B1D = model.embed(last_B[:, None])
+        bias_H1T = ops.take(self.bias_THT, step, axis=0)[:, None, :]
+        reading = memory_bias(model, self.memory.segments, step, steps=self.steps)
+        longer: list[Tensor] = []
+        for number, block in enumerate(model.decoder.blocks):
+            own = tuple(caches[2 * number : 2 * number + 2])
+            read = self.memory.keys_values[number]
+            x_B1D, own = _step(block, x_B1D, step, own, bias_H1T, read, reading)
+            longer += own
+        return model.logits(model.decoder.norm(x_B1D))[:, 0], longer
+
+
 def greedy_graph(
-    model: T5, encoder_ids_BM: Tensor, encoder_segments_BM: Tensor, *, max_decode_length: int
+    model: T5,
+    encoder_ids_BM: Tensor,
+    encoder_segments_BM: Tensor,
+    *,
+    max_decode_length: int,
+    others: Sequence[T5] = (),
 ) -> Tensor:
     """Return the ids as `greedy` does, in operations of the backend."""
     batch = ops.shape(encoder_ids_BM)[0]
-    blocks = model.decoder.blocks
-    memory = read_inputs(model, encoder_ids_BM, encoder_segments_BM)
-    bias_THT = own_bias(model, max_decode_length)
+    writers = [
+        _Writer(member, encoder_ids_BM, encoder_segments_BM, steps=max_decode_length)
+        for member in (model, *others)
+    ]
 
     def unfinished(step: Tensor, last_B: Tensor, done_B: Tensor, *_: Tensor) -> Tensor:
         return ops.logical_and(step < max_decode_length, ops.logical_not(ops.all(done_B)))
@@ -112,31 +163,35 @@ def greedy_graph(
     def write_one(
         step: Tensor, last_B: Tensor, done_B: Tensor, ids_TB: Tensor, *caches: Tensor
     ) -> tuple[Tensor, ...]:
-        x_B1D = model.embed(last_B[:, None])
-        bias_H1T = ops.take(bias_THT, step, axis=0)[:, None, :]
-        reading = memory_bias(model, memory.segments, step, steps=max_decode_length)
         longer: list[Tensor] = []
-        for number, block in enumerate(blocks):
-            own = caches[2 * number : 2 * number + 2]
-            read = memory.keys_values[number]
-            x_B1D, own = _step(block, x_B1D, step, own, bias_H1T, read, reading)
-            longer += own
-        logits_BV = model.logits(model.decoder.norm(x_B1D))[:, 0]
+        logits: list[Tensor] = []
+        for writer in writers:
+            own = caches[len(longer) : len(longer) + writer.arrays]
+            logits_BV, new = writer.step(step, last_B, own)
+            logits.append(logits_BV)
+            longer += new
+        logits_BV = mean_logits(logits)
         best_B = ops.where(done_B, PAD_ID, ops.cast(ops.argmax(logits_BV, axis=-1), "int32"))
         ids_TB = ops.scatter_update(ids_TB, step[None, None], best_B[None])
         done_B = ops.logical_or(done_B, ops.equal(best_B, EOS_ID))
         return step + 1, best_B, done_B, ids_TB, *longer
 
-    rows = batch * model.settings.num_heads * max_decode_length
-    empty = ops.zeros((rows, model.settings.d_kv), dtype=model.compute_dtype)
     first = (
         ops.convert_to_tensor(0, dtype="int32"),
-        memory.first_ids,
+        writers[0].memory.first_ids,
         ops.zeros((batch,), dtype="bool"),
         ops.full((max_decode_length, batch), PAD_ID, dtype="int32"),
-        *[empty] * (2 * len(blocks)),
+        *[cache for writer in writers for cache in writer.empty(batch)],
     )
     return ops.transpose(ops.while_loop(unfinished, write_one, first)[3])
+
+
+def mean_logits(logits: Sequence[Tensor]) -> Tensor:
+    """Return the mean of several networks' logits, before the softmax; of one, its own.
+
+    Source: paper section 3.6.
+    """
+    return logits[0] if len(logits) == 1 else sum(logits) / len(logits)
 
 
 def _step(
