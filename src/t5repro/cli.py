@@ -18,6 +18,7 @@ from t5repro.cli_audit import add_audit
 from t5repro.cli_c4 import clean_crawl, on_spark, train_on_crawl
 from t5repro.cli_exchange import add_exchange
 from t5repro.cli_export import add_export
+from t5repro.cli_files import add_examples, add_kept_steps, by_folder, by_name, pairs
 from t5repro.cli_lineage import add_lineage
 from t5repro.cli_preflight import add_preflight
 from t5repro.cli_tasks import add_task_commands
@@ -217,18 +218,7 @@ def _add_lists(parser: argparse.ArgumentParser) -> None:
 
 
 def _lists(arguments: argparse.Namespace) -> dict[str, Any]:
-    return {"punkt": _pairs(arguments.punkt), "bad_words": _pairs(arguments.bad_words)}
-
-
-def _pairs(items: Sequence[str]) -> dict[str, Path]:
-    """Return ``{"en": Path("list")}`` from ``["en=list"]``."""
-    pairs = {}
-    for item in items:
-        name, separator, path = item.partition("=")
-        if not separator or not name or not path:
-            raise SettingsError(f"argument {item!r} must be NAME=FILE")
-        pairs[name] = Path(path)
-    return pairs
+    return {"punkt": pairs(arguments.punkt), "bad_words": pairs(arguments.bad_words)}
 
 
 def _c4_punkt(arguments: argparse.Namespace) -> None:
@@ -358,7 +348,7 @@ def _add_training(commands: Any) -> None:
         weights="manifest of the pre-trained weights", vocabulary="SentencePiece model",
         folder="folder of weights", work="folder of resumable state", manifest="manifest to write",
     )  # fmt: skip
-    _add_examples(finetune, "examples", "training examples; the folder names the task")
+    add_examples(finetune, "examples", "training examples; the folder names the task")
     _add_monitor(finetune)
 
 
@@ -366,16 +356,12 @@ def _add_monitor(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--monitor", type=Path, help="folder of speeds and TensorBoard files")
 
 
-def _add_examples(parser: argparse.ArgumentParser, option: str, meaning: str) -> None:
-    parser.add_argument(f"--{option}", type=Path, nargs="+", required=True, help=meaning)
-
-
 def _tasks(arguments: argparse.Namespace) -> None:
     from t5repro.tasks.build import write_examples
 
     files: dict[str, list[Path]] = {}
     for item in arguments.files:
-        ((split, path),) = _pairs([item]).items()
+        ((split, path),) = pairs([item]).items()
         files.setdefault(split, []).append(path)
     write_examples(
         _settings(arguments),
@@ -384,16 +370,6 @@ def _tasks(arguments: argparse.Namespace) -> None:
         folder=arguments.folder,
         manifest=arguments.manifest,
     )
-
-
-def _by_folder(paths: Sequence[Path]) -> dict[str, Path]:
-    """Return ``{"glue_cola": Path(".../glue_cola/train.jsonl")}``."""
-    return {path.parent.name: path for path in paths}
-
-
-def _by_name(paths: Sequence[Path]) -> dict[str, Path]:
-    """Return ``{"glue_cola": Path(".../glue_cola.jsonl")}``."""
-    return {path.stem: path for path in paths}
 
 
 def _pretrain(arguments: argparse.Namespace) -> None:
@@ -416,7 +392,7 @@ def _finetune(arguments: argparse.Namespace) -> None:
     finetune(
         _settings(arguments),
         weights=arguments.weights,
-        examples=_by_folder(arguments.examples),
+        examples=by_folder(arguments.examples),
         vocabulary=arguments.vocabulary,
         folder=arguments.folder,
         work=arguments.work,
@@ -438,15 +414,15 @@ def _add_evaluation(commands: Any) -> None:
         "--weights", nargs="+", type=Path, required=True, metavar="FILE",
         help="manifest of the fine-tuned weights; of an ensemble, those of its members",
     )  # fmt: skip
-    _add_kept_steps(predict)
-    _add_examples(predict, "examples", "examples to predict; the folder names the task")
+    add_kept_steps(predict)
+    add_examples(predict, "examples", "examples to predict; the folder names the task")
     score = _command(
         commands, "evaluate_score", _score, "score the predictions",
         output="scores to write", manifest="manifest to write",
     )  # fmt: skip
-    _add_kept_steps(score)
-    _add_examples(score, "predictions", "predictions; the file is named after the task")
-    _add_examples(score, "train", "training examples, for the majority class")
+    add_kept_steps(score)
+    add_examples(score, "predictions", "predictions; the file is named after the task")
+    add_examples(score, "train", "training examples, for the majority class")
     report = _command(
         commands, "report", _report, "write the report",
         html="page to write", csv="table to write", manifest="manifest to write",
@@ -462,13 +438,6 @@ def _add_evaluation(commands: Any) -> None:
         )
 
 
-def _add_kept_steps(command: argparse.ArgumentParser) -> None:
-    command.add_argument(
-        "--kept-steps", nargs="*", type=int, default=[], metavar="STEP",
-        help="steps of fine-tuning that are evaluated beside the last",
-    )  # fmt: skip
-
-
 def _predict(arguments: argparse.Namespace) -> None:
     settings = _settings(arguments)
     from t5repro.train.devices import prepare
@@ -481,7 +450,7 @@ def _predict(arguments: argparse.Namespace) -> None:
         weights=arguments.weights[0],
         others=arguments.weights[1:],
         kept_steps=arguments.kept_steps,
-        examples=_by_folder(arguments.examples),
+        examples=by_folder(arguments.examples),
         vocabulary=arguments.vocabulary,
         folder=arguments.folder,
         manifest=arguments.manifest,
@@ -493,8 +462,8 @@ def _score(arguments: argparse.Namespace) -> None:
 
     score(
         _settings(arguments),
-        predictions=_by_name(arguments.predictions),
-        train=_by_folder(arguments.train),
+        predictions=by_name(arguments.predictions),
+        train=by_folder(arguments.train),
         kept_steps=arguments.kept_steps,
         output=arguments.output,
         manifest=arguments.manifest,
@@ -504,14 +473,14 @@ def _score(arguments: argparse.Namespace) -> None:
 def _report(arguments: argparse.Namespace) -> None:
     from t5repro.evaluate.report import write_report
 
-    pretrain, finetune = _pairs(arguments.pretrain_history), _pairs(arguments.finetune_history)
+    pretrain, finetune = pairs(arguments.pretrain_history), pairs(arguments.finetune_history)
     write_report(
         _settings(arguments),
-        scores=_pairs(arguments.scores),
+        scores=pairs(arguments.scores),
         histories={
             name: {"pretrain": pretrain[name], "finetune": finetune[name]} for name in pretrain
         },
-        corpus=_pairs(arguments.corpus),
+        corpus=pairs(arguments.corpus),
         html=arguments.html,
         csv=arguments.csv,
         manifest=arguments.manifest,

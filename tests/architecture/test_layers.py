@@ -18,13 +18,13 @@ LAYERS = {
     "tasks": 4,
     "inputs": 5,
     "train": 6, "evaluate": 6, "audit": 6, "cli_lineage": 6,
-    "cli_audit": 7, "cli_c4": 7, "cli_exchange": 7, "cli_export": 7,
+    "cli_audit": 7, "cli_c4": 7, "cli_exchange": 7, "cli_export": 7, "cli_files": 7,
     "cli_preflight": 7, "cli_tasks": 7,
     "cli": 8,
 }  # fmt: skip
 COMMAND_LINE = {
-    "cli", "cli_audit", "cli_c4", "cli_exchange", "cli_export", "cli_lineage", "cli_preflight",
-    "cli_tasks",
+    "cli", "cli_audit", "cli_c4", "cli_exchange", "cli_export", "cli_files", "cli_lineage",
+    "cli_preflight", "cli_tasks",
 }  # fmt: skip
 WITH_TENSORFLOW = {"objectives", "model", "inputs", "train", "evaluate"}
 LONGEST_MODULE_LINES = 600

@@ -20,10 +20,10 @@ def by_whole_passes(models, ids):
         features = {
             "encoder_ids": ids,
             "encoder_segments": segments,
-            "decoder_ids": written[:, : step + 1],
-            "decoder_segments": np.ones((len(ids), step + 1), np.int32),
+            "decoder_ids": written[:, :STEPS],
+            "decoder_segments": np.ones((len(ids), STEPS), np.int32),
         }
-        logits = np.mean([np.asarray(model(features))[:, -1] for model in models], axis=0)
+        logits = np.mean([np.asarray(model(features))[:, step] for model in models], axis=0)
         best = np.where(done, 0, logits.argmax(axis=-1))
         written[:, step + 1] = best
         done |= best == 1
