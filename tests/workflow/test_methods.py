@@ -1,0 +1,98 @@
+"""Fine-tuning methods, kept checkpoints, chains of fine-tuning and ensembles in one real run."""
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+from clones import clone, commit, shrink, snakemake
+
+pytestmark = [pytest.mark.workflow, pytest.mark.slow, pytest.mark.keras]
+
+ARMS = {
+    "baseline": {},
+    "adapters": {"finetune.method": "adapters", "finetune.adapter_width": 8},
+    "gradual": {"finetune.method": "gradual_unfreezing"},
+    "kept": {"finetune.keep_checkpoints": "all", "evaluate.checkpoints": "all"},
+    "then_sst2": {
+        "finetune.start_from": "baseline",
+        "tasks.names": ["glue_sst2"],
+        "finetune.steps": 2,
+    },
+    "again": {"finetune.repeat": 1},
+    "alone": {"evaluate.ensemble": ["baseline"]},
+    "both": {"evaluate.ensemble": ["baseline", "again"]},
+}
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Results of a small run with an arm for each method."""
+    folder = clone(tmp_path_factory.mktemp("methods") / "clone")
+    shrink(folder)
+    run_file = folder / "configs/demo.yaml"
+    values = yaml.safe_load(run_file.read_text(encoding="utf-8"))
+    values["experiments"] = [{"name": name, "change": change} for name, change in ARMS.items()]
+    values["tasks"] = {"names": ["glue_sst2", "glue_mrpc"]}
+    values["finetune"]["checkpoint_every_steps"] = 3
+    run_file.write_text(yaml.safe_dump(values, sort_keys=False), encoding="utf-8")
+    commit(folder, "methods")
+    ran = snakemake(folder)
+    assert ran.returncode == 0, ran.stdout[-4000:]
+    return folder / "results/demo"
+
+
+def read(path: Path) -> dict:
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def test_every_method_runs_from_the_crawl_to_the_report(results: Path) -> None:
+    trained = {path.name for path in (results / "finetune").iterdir()}
+    # An ensemble and an arm that only evaluates more train nothing of their own.
+    assert trained == {"baseline", "adapters", "gradual", "kept", "then_sst2", "again"}
+    record = read(results / "finetune/adapters/manifest.json")["counters"]
+    whole = read(results / "finetune/baseline/manifest.json")["counters"]
+    assert record["trained_parameters"] < record["parameters"]
+    assert whole["trained_parameters"] == whole["parameters"] < record["parameters"]
+    again = read(results / "finetune/then_sst2/manifest.json")
+    assert any("finetune/baseline/weights" in item["path"] for item in again["inputs"])
+    assert again["counters"]["optimizer_step"] == whole["optimizer_step"] + 2
+
+
+def test_kept_checkpoints_are_answered_and_the_choice_is_traceable(results: Path) -> None:
+    folder = results / "evaluate_predict/kept"
+    assert {path.name for path in folder.glob("step-*")} == {"step-3", "step-6"}
+    chosen = read(results / "evaluate_score/kept/scores.json")["checkpoints"]
+    assert set(chosen["scores"]) == {"3", "6", "8"}
+    for item in chosen["best"].values():
+        assert (results / "finetune/kept" / item["weights"]).is_file()
+        assert item["means"][str(item["step"])] == max(item["means"].values())
+    with (results / "report/scores.csv").open(encoding="utf-8") as handle:
+        names = {row["experiment"] for row in csv.DictReader(handle)}
+    assert names == {*ARMS, "kept:best"}
+    assert "Best checkpoints of kept" in (results / "report/report.html").read_text("utf-8")
+    # Keeping more weights changes neither the last ones nor their answers.
+    for stage, name in (
+        ("finetune", "weights.safetensors"),
+        ("evaluate_predict", "glue_sst2.jsonl"),
+    ):
+        whole, kept = (results / stage / arm / name for arm in ("baseline", "kept"))
+        assert whole.read_bytes() == kept.read_bytes()
+
+
+def test_an_ensemble_of_one_equals_its_member(results: Path) -> None:
+    for name in ("glue_sst2.jsonl", "glue_mrpc.jsonl"):
+        member, alone = (
+            (results / "evaluate_predict" / arm / name).read_bytes()
+            for arm in ("baseline", "alone")
+        )
+        assert member == alone
+    weights = [
+        item["path"]
+        for item in read(results / "evaluate_predict/both/manifest.json")["inputs"]
+        if item["path"].endswith("weights.safetensors")
+    ]
+    assert weights == [
+        f"results/demo/finetune/{arm}/weights.safetensors" for arm in ("baseline", "again")
+    ]
