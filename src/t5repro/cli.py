@@ -54,6 +54,7 @@ def _recorded(arguments: argparse.Namespace) -> contextlib.AbstractContextManage
     rule = arguments.command
     if not getattr(arguments, "log", None):
         return contextlib.nullcontext()
+    from t5repro.config.stages import received
     from t5repro.lineage.record import recording
     from t5repro.lineage.sources import MODULES
 
@@ -63,7 +64,7 @@ def _recorded(arguments: argparse.Namespace) -> contextlib.AbstractContextManage
     return recording(
         rule,
         log=arguments.log,
-        settings=settings.model_dump(mode="json"),
+        settings=received(rule, settings.model_dump(mode="json")),
         given=_named_files(arguments),
         manifest=getattr(arguments, "manifest", None),
     )

@@ -299,10 +299,25 @@ def stage_settings(settings: Settings, rule: str) -> dict[str, Any]:
     """Return the part of `settings` that `rule` reads, as plain JSON values."""
     everything = settings.model_dump(mode="json")
     if rule == "report":
-        for name in Engine.model_fields:
-            del everything["c4"][name]
-        return {"settings": everything}
+        return received(rule, {"settings": everything})
     return _narrow(everything, STAGES[rule])
+
+
+def received(rule: str, values: dict[str, Any]) -> dict[str, Any]:
+    """Return a stage's settings without what no command line carries.
+
+    The engine reaches a step of `c4` as a resource; `report`, which shows all settings, is not told
+    it, and what the schema fills in for it afterwards was not read from anywhere.
+
+    Args:
+        rule: the stage.
+        values: its settings as plain JSON values, defaults filled in.
+    """
+    if rule != "report":
+        return values
+    shown = values["settings"]
+    c4 = {name: value for name, value in shown["c4"].items() if name not in Engine.model_fields}
+    return {**values, "settings": {**shown, "c4": c4}}
 
 
 def _narrow(values: dict[str, Any], model: type[Section]) -> dict[str, Any]:
