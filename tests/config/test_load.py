@@ -1,5 +1,6 @@
 """Settings: what is refused and how it is said, and how experiments share nodes."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from t5repro.config.load import (
     settings_of_experiment,
 )
 from t5repro.config.schema import Settings
-from t5repro.config.stages import STAGES, UPSTREAM, stage_settings
+from t5repro.config.stages import STAGES, UPSTREAM, received, stage_settings
 from t5repro.errors import SettingsError
 
 ROOT = Path(__file__).parents[2]
@@ -160,6 +161,14 @@ def test_a_job_receives_exactly_the_settings_its_stage_names() -> None:
         assert set(values) == set(model.model_fields)
         assert parse_stage(rule, model.model_validate(values).model_dump_json()) is not None
     assert "z_loss" not in str(stage_settings(settings, "c4"))
+
+
+@pytest.mark.parametrize("rule", STAGES)
+def test_a_record_holds_the_settings_that_were_sent_and_no_filled_in_ones(rule: str) -> None:
+    settings = load_settings({"c4": {"engine": "spark"}})
+    sent = stage_settings(settings, rule)
+    parsed = parse_stage(rule, json.dumps(sent)).model_dump(mode="json")
+    assert received(rule, parsed) == sent
 
 
 def test_settings_of_another_stage_are_refused() -> None:
