@@ -87,7 +87,8 @@ class Withdrawal:
             f"remote: {len(self.remote)} objects to delete there (--json lists all)",
             *(f"  {name}" for name in self.remote[:5]),
             *(f"by hand: {line}" for line in self.by_hand),
-            "next: generate dvc.yaml again, run snakemake, commit withdrawn/, configs/, data.dvc",
+            "next: t5repro dvc generate; snakemake, which makes and seals what was pruned; then "
+            "commit everything git status shows",
         ]
         return "\n".join(lines) + "\n"
 
