@@ -50,7 +50,6 @@ def chain(arguments: argparse.Namespace) -> dict[str, float]:
             wet=[arguments.wet],
             output=cleaned,
             manifest=folder / "clean.json",
-            unit="line" if arguments.recipe == "tfds" else "three_sentence_span",
             **lists,
         )
         build.deduplicate(

@@ -179,7 +179,7 @@ def _universal_newlines(texts: Iterable[str | Gap]) -> Iterator[str | Gap]:
         held = ""
         if whole.endswith("\r"):  # its "\n" may follow in the next piece
             whole, held = whole[:-1], "\r"
-        if whole.count("\r") != whole.count("\r\n"):
+        if "\r" in whole and whole.count("\r") != whole.count("\r\n"):
             whole = whole.replace("\r\n", "\n").replace("\r", "\n")
         yield whole
     if held:
