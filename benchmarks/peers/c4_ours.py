@@ -40,7 +40,7 @@ def chain(arguments: argparse.Namespace) -> dict[str, float]:
     """From a WET file to Parquet files, with counters, samples and manifests."""
     chosen = stages(arguments)
     detect_languages(["Profiles are loaded before the clock starts, as for the peers."])
-    lists = {"punkt": arguments.punkt, "bad_words": {"en": arguments.bad_words}}
+    lists = {"punkt": {"en": arguments.punkt}, "bad_words": {"en": arguments.bad_words}}
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         cleaned, decisions = folder / "00000.parquet", folder / "decisions.parquet"
