@@ -274,6 +274,13 @@ def test_several_shards_are_found_only_below_the_document(made: Path) -> None:
         commands.export("croissant", output=Path("deep/er/croissant.json"))
 
 
+def test_a_document_that_names_files_relative_to_itself_stays_inside(
+    made: Path, tmp_path: Path
+) -> None:
+    with pytest.raises(LineageError, match="outside the checkout, .* would tell folders of this"):
+        commands.export("croissant", output=tmp_path / "croissant.json")
+
+
 def test_a_run_without_a_corpus_has_no_croissant(made: Path) -> None:
     shutil.rmtree(made / RUN / "c4")
     with pytest.raises(LineageError, match="r: no corpus; Croissant describes what the rule c4"):

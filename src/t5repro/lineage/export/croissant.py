@@ -29,13 +29,19 @@ def document(run: Run, folder: Path, license_text: str | None = None) -> dict[st
 
     Args:
         run: with one corpus.
-        folder: where the document will lie; files are named relative to it.
+        folder: where in the checkout the document will lie; files are named relative to it.
         license_text: licence of the corpus, or its address; absent if not given.
 
     Raises:
-        LineageError: the run has no corpus or several, or a file was altered.
+        LineageError: the run has no corpus or several, a file was altered, or the folder lies
+            outside the checkout.
     """
     job = _corpus(run)
+    if not folder.resolve().is_relative_to(run.root.resolve()):
+        raise LineageError(
+            f"--output in {folder}: outside the checkout, and the document names files relative to "
+            "itself, so it would tell folders of this machine; write it inside"
+        )
     shards = [item for item in job.outputs if item.path.endswith(".parquet")]
     check_files(run, shards)
     sets: dict[str, list[Artifact]] = {}

@@ -61,7 +61,7 @@ def _events(run: facts.Run) -> Iterator[RunEvent]:
         inputs = [_input(item) for item in {item.key: item for item in job.inputs}.values()]
         outputs = [_output(item) for item in job.outputs]
         step = Job(NAMESPACE, job.name, {"jobType": _kind("RULE")})
-        this = EventRun(_run_id(job), _run_facets(run, job))
+        this = EventRun(_run_id(job), _run_facets(run.name, whole.runId, job))
         yield _event(RunState.START, run.started(job), this, step, inputs, [])
         yield _event(RunState.COMPLETE, run.ended(job), this, step, inputs, outputs)
     yield _event(RunState.COMPLETE, run.published(), whole, pipeline, [], [])
@@ -94,12 +94,12 @@ def _kind(name: str) -> JobTypeJobFacet:
     return JobTypeJobFacet("BATCH", "SNAKEMAKE", name, producer=PRODUCER)
 
 
-def _run_facets(run: facts.Run, job: GraphJob) -> dict[str, Any]:
+def _run_facets(run_name: str, whole: str, job: GraphJob) -> dict[str, Any]:
     start = facts.start_of(job)
     libraries = facts.machine_of(job).get("libraries") or {}
     found: dict[str, Any] = {
         "parent": ParentRunFacet(
-            ParentRun(facts.run_uuid(run)), ParentJob(NAMESPACE, run.name), producer=PRODUCER
+            ParentRun(whole), ParentJob(NAMESPACE, run_name), producer=PRODUCER
         ),
         "executionParameters": ExecutionParametersRunFacet(
             [ExecutionParameter(key=name, value=value) for name, value in leaves_of(job.settings)],
