@@ -136,7 +136,8 @@ def test_experiments_share_every_node_up_to_where_they_part() -> None:
         ({"c4.recipe": "paper-v1"}, "c4_punkt"),
         ({"tasks.names": ["glue_cola"]}, "finetune"),
         ({"evaluate.split": "test"}, "evaluate_predict"),
-        ({"seed": 5}, "vocab_sample"),
+        ({"vocab.sample_seed": 5}, "vocab_sample"),
+        ({"seed": 5}, "pretrain"),
     ],
 )
 def test_an_arm_has_its_own_nodes_from_the_first_stage_that_its_change_reaches(
@@ -275,3 +276,42 @@ def test_more_episodes_than_steps_are_refused():
                 "finetune.steps": 11,
             }
         )
+
+
+SEEDED = [
+    {"name": "baseline", "seeds": [0, 1, 7]},
+    {"name": "other", "change": {"pretrain.steps": 5}},
+]
+
+
+def test_an_experiment_of_several_seeds_is_several_arms_known_before_the_run() -> None:
+    settings = load_settings({"experiments": SEEDED})
+    assert [(arm.name, arm.change.get("seed")) for arm in settings.experiments] == [
+        ("baseline", 0), ("baseline_seed_1", 1), ("baseline_seed_7", 7), ("other", None),
+    ]  # fmt: skip
+    seeds = [settings_of_experiment(settings, arm.name).seed for arm in settings.experiments]
+    assert seeds == [0, 1, 7, 0]
+    assert nodes(settings, "vocab") == nodes(settings, "tokens") == ["baseline"]
+    assert nodes(settings, "pretrain") == [arm.name for arm in settings.experiments]
+
+
+def test_settings_with_several_seeds_are_read_back_as_they_are() -> None:
+    settings = load_settings({"experiments": SEEDED})
+    assert load_settings(settings.model_dump(mode="json")) == settings
+
+
+@pytest.mark.parametrize(
+    ("arms", "message"),
+    [
+        ([{"name": "a", "seeds": [3, 3]}], r"seeds of experiment 'a' repeat \[3\]"),
+        ([{"name": "a", "seeds": [1], "change": {"seed": 2}}], "states both seeds"),
+        ([{"name": "a", "seeds": [-1]}], "greater than or equal to 0"),
+        (
+            [{"name": "a", "seeds": [1, 2]}, {"name": "a_seed_2"}],
+            r"experiments holds \['a_seed_2'\] more than once",
+        ),
+    ],
+)
+def test_impossible_seeds_are_refused(arms: list[dict[str, object]], message: str) -> None:
+    with pytest.raises(SettingsError, match=message):
+        load_settings({"experiments": arms})

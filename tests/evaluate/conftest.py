@@ -9,7 +9,9 @@ import pytest
 
 from t5repro.config.schema import Experiment, Settings
 from t5repro.config.stages import ReportStage
+from t5repro.evaluate.arms import Group
 from t5repro.evaluate.report import write_report
+from t5repro.evaluate.table import ScoreRow, score_rows
 
 HOSTILE = '<script>alert("x")</script><img src=http://evil.example/a.png>'
 
@@ -63,6 +65,11 @@ def scores_of(shift: float) -> dict[str, Any]:
         },
         "beats_baseline": {"beaten": told.count(True), "of": len(told) - told.count(None)},
     }
+
+
+def alone(*names: str) -> list[Group]:
+    """Return experiments of one arm each."""
+    return [Group(name=name, arms=(name,), seeds=(0,)) for name in names]
 
 
 def rule(name: str, unit: str, came_in: int, **dropped: int) -> dict[str, Any]:
@@ -157,6 +164,15 @@ class Run:
         score_files, history_files, corpus_files = {}, {}, {}
         for name in self.scores:
             score_files[name] = _put(f"score/{name}/scores.json", json.dumps(self.scores[name]))
+            answers = [
+                _put(f"evaluate_predict/{name}/{task}.jsonl", "{}\n")
+                for task in self.scores[name]["tasks"]
+                if "<" not in task
+            ]
+            _put(
+                f"score/{name}/manifest.json",
+                json.dumps({"inputs": [{"path": path.as_posix()} for path in answers]}),
+            )
             history_files[name] = {
                 phase: _put(f"{phase}/{name}/history.csv", text)
                 for phase, text in self.histories[name].items()
@@ -199,3 +215,9 @@ def written(run: Run) -> Run:
 def make_scores() -> Callable[[float], dict[str, Any]]:
     """Return the function that makes a scores.json."""
     return scores_of
+
+
+@pytest.fixture
+def make_rows() -> Callable[[dict[str, Any]], list[ScoreRow]]:
+    """Return the function that makes the rows of experiments of one arm each."""
+    return lambda scores: score_rows(alone(*scores), scores)

@@ -10,7 +10,7 @@ from t5repro.config.stages import ScoreStage
 from t5repro.evaluate.best import best_checkpoints, best_metrics, groups_of
 from t5repro.evaluate.best_view import best_tables
 from t5repro.evaluate.scores import score
-from t5repro.evaluate.table import csv_text, score_rows
+from t5repro.evaluate.table import csv_text
 
 MRPC = {
     2: {"glue_mrpc": {"f1": 80.0, "accuracy": 60.0}},
@@ -89,7 +89,7 @@ def scored(tmp_path):
     return run
 
 
-def test_scores_hold_every_step_the_choice_and_the_weights_behind_it(scored, tmp_path):
+def test_scores_hold_every_step_the_choice_and_the_weights_behind_it(scored, tmp_path, make_rows):
     content = scored((3, 6, 8))
     assert content["tasks"]["glue_sst2"]["metrics"] == {"accuracy": 0.0}  # the last, as ever
     chosen = content["checkpoints"]
@@ -103,10 +103,11 @@ def test_scores_hold_every_step_the_choice_and_the_weights_behind_it(scored, tmp
         item["path"] for item in json.loads((tmp_path / "manifest.json").read_text())["inputs"]
     ]
     assert any(path.endswith("step-3/glue_sst2.jsonl") for path in listed)
-    rows = {(row.experiment, row.task): row.value for row in score_rows({"arm": content})}
+    rows = {(row.experiment, row.task): row.value for row in make_rows({"arm": content})}
     assert rows["arm", "glue_sst2"] == 0.0
     assert rows["arm:best", "glue_sst2"] == 100.0
-    assert "arm:best,glue_sst2,accuracy,100.0" in csv_text(score_rows({"arm": content}))
+    said = csv_text(make_rows({"arm": content}))
+    assert "arm:best,arm:best,0,1,glue_sst2,accuracy,100.0" in said
     (table,) = best_tables({"arm": content})
     lines = {line.weights: (line.step, line.best, line.last) for line in table.lines}
     assert lines["step-3/weights.safetensors"] == ("3", "100.00", "0.00")

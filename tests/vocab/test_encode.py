@@ -23,7 +23,6 @@ def model(write_corpus, four_languages, tmp_path: Path) -> Path:
     sample_corpus(
         VocabSampleStage.model_validate(
             {
-                "seed": 0,
                 "vocab": {
                     "language_parts": dict.fromkeys(four_languages, 1),
                     "sample_chars": 12_000,

@@ -25,7 +25,7 @@ PARTS = {"en": 10, "de": 1, "fr": 1, "ro": 1}
 
 def sample_settings(chars: int, parts: dict[str, int] = PARTS, seed: int = 0) -> VocabSampleStage:
     return VocabSampleStage.model_validate(
-        {"seed": seed, "vocab": {"language_parts": parts, "sample_chars": chars}}
+        {"vocab": {"language_parts": parts, "sample_chars": chars, "sample_seed": seed}}
     )
 
 

@@ -2,6 +2,7 @@
 The report: experiments beside each other, as a page and as a table.
 
 READS     results/{run}/evaluate_score/{node}/scores.json   every experiment
+          results/{run}/evaluate_score/{node}/manifest.json names the predictions
           results/{run}/pretrain|finetune/{node}/history.csv
           results/{run}/c4/{node}/manifest.json             what the corpus rules dropped
 WRITES    results/{run}/report/report.html                  self-contained
@@ -11,6 +12,7 @@ CODE      src/t5repro/evaluate/
 """
 
 SCORES = by_experiment("evaluate_score", "scores.json")
+SCORE_MANIFESTS = by_experiment("evaluate_score", "manifest.json")
 PRETRAIN_HISTORIES = by_experiment("pretrain", "history.csv")
 FINETUNE_HISTORIES = by_experiment("finetune", "history.csv")
 CORPORA = by_experiment("c4", "manifest.json")
@@ -20,6 +22,7 @@ rule report:
     """Set the experiments beside each other and beside the paper."""
     input:
         scores=list(SCORES.values()),
+        predicted=list(SCORE_MANIFESTS.values()),
         pretrain=list(PRETRAIN_HISTORIES.values()),
         finetune=list(FINETUNE_HISTORIES.values()),
         corpus=list(CORPORA.values()),

@@ -17,7 +17,7 @@ from pydantic import BaseModel, ValidationError
 from t5repro.config.arms import check_arms
 from t5repro.config.mixtures import resolve, without_mixture
 from t5repro.config.own_tasks import OwnTask
-from t5repro.config.schema import Section, Settings
+from t5repro.config.schema import Experiment, Section, Settings
 from t5repro.config.sizes import published_shape
 from t5repro.config.stages import STAGES, UPSTREAM, Engine, stage_settings
 from t5repro.config.task_files import check_own_names
@@ -104,12 +104,34 @@ def load_settings(
     merge(merged, tree)
     merge(merged, resolve(tree))
     settings = _validate(merged, source)
+    if any(item.seeds for item in settings.experiments):
+        merged["experiments"] = [
+            arm.model_dump(mode="json") for item in settings.experiments for arm in arms_of(item)
+        ]
+        settings = _validate(merged, source)
     check_own_names(settings)
     if not keep_withdrawn:
         settings = without_withdrawn(settings, read_files())
     names = [experiment.name for experiment in settings.experiments]
     check_arms({name: settings_of_experiment(settings, name) for name in names})
     return settings
+
+
+def arms_of(item: Experiment) -> list[Experiment]:
+    """Return an experiment's arms: itself, or one for each of its seeds.
+
+    They are arms like any other, so each has its nodes and shares what no seed reaches.
+    """
+    return [
+        item.model_copy(
+            update={
+                "name": f"{item.name}_seed_{seed}" if number else item.name,
+                "change": {**item.change, "seed": seed},
+                "seeds": [],
+            }
+        )
+        for number, seed in enumerate(item.seeds)
+    ] or [item]
 
 
 def _file_name(tree: Mapping[str, Any], key: str) -> str | None:

@@ -23,6 +23,7 @@ Language = Annotated[str, StringConstraints(pattern=r"^[a-z]{2,3}(-[a-z]{2})?$")
 VariantName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9._-]*$")]
 
 LANES = 128  # rows of the embedding are padded to a multiple of this (TPU tiles)
+MOST_SEED = 2**31 - 1
 
 
 class RunSettings(Section):
@@ -206,6 +207,9 @@ class VocabSettings(Section):
         "",
         "raw file with a SentencePiece model to use instead of training one, such as that of a "
         "published checkpoint; sentinels are appended if it has none",
+    )
+    sample_seed: int = setting(
+        0, "seed of the draw of the sample; arms of several seeds share a vocabulary", ge=0
     )
     required_characters: str = setting(
         "",
@@ -438,13 +442,31 @@ class Experiment(Section):
     name: Name = Field(description="name of the arm")
     row: str = setting("", "label of the paper's table row it stands for")
     change: dict[str, Any] = setting({}, "dotted setting -> value")
+    seeds: list[Annotated[int, Field(ge=0, le=MOST_SEED)]] = setting(
+        [],
+        "train this arm once for each; the first keeps the arm's name, the others are called "
+        "`NAME_seed_N`; empty: once, with the run's seed",
+    )
+
+    @model_validator(mode="after")
+    def _seeds_differ(self) -> "Experiment":
+        if repeated := sorted({seed for seed in self.seeds if self.seeds.count(seed) > 1}):
+            raise ValueError(f"seeds of experiment {self.name!r} repeat {repeated}")
+        if self.seeds and "seed" in self.change:
+            raise ValueError(
+                f"experiment {self.name!r} states both seeds {self.seeds} and change.seed "
+                f"{self.change['seed']}; keep one of them"
+            )
+        return self
 
 
 class Settings(Section):
     """All settings of a run."""
 
     run: RunSettings = setting(RunSettings(), "what this run is called")
-    seed: int = setting(0, "seed of every random stream", ge=0, le=2**31 - 1)
+    seed: int = setting(
+        0, "seed of every random stream but the vocabulary's sample", ge=0, le=MOST_SEED
+    )
     data: DataSettings = setting(DataSettings(), "raw inputs")
     c4: C4Settings = setting(C4Settings(), "corpus")
     vocab: VocabSettings = setting(VocabSettings(), "vocabulary")

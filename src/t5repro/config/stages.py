@@ -140,8 +140,8 @@ class VocabSampleStage(Section):
 
         language_parts: dict[Language, int]
         sample_chars: int
+        sample_seed: int = 0
 
-    seed: int
     vocab: Vocab
 
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from t5repro.evaluate.sections import title_of
+from t5repro.evaluate.scoreboard import title_of
 from t5repro.evaluate.table import METRIC_TITLES, shown
 
 

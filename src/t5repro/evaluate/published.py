@@ -8,7 +8,7 @@ import difflib
 import functools
 import importlib.resources
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +18,11 @@ TASK_BY_TASK = 16  # the table that prints every metric of every task
 BASELINE = "Baseline average"
 NO_PRETRAINING = "No pre-training"
 DEVIATION = "Baseline standard deviation"
+PREVIOUS_BEST = "Previous best"  # not a model of the paper
+DEVIATIONS_THAT_COUNT = 2  # section 3.1.5 of the paper: what is closer is called equal
+COLUMNS_OF_A_ROW = 7
+ROUNDING = 1e-9  # of differences between printed figures
+NOTED_IN = {10: "D-014", 13: "D-015"}
 
 
 @dataclass(frozen=True)
@@ -37,6 +42,15 @@ class PublishedRow:
     split: str
     values: Mapping[str, float]
     note: str = ""
+
+    def is_same_as(self, other: "PublishedRow") -> bool:
+        """Whether two tables print one configuration: all the figures they share are equal."""
+        common = self.values.keys() & other.values.keys()
+        return (
+            self.split == other.split
+            and len(common) >= COLUMNS_OF_A_ROW
+            and all(self.values[key] == other.values[key] for key in common)
+        )
 
 
 @functools.cache
@@ -99,3 +113,51 @@ def published_value(task: str, metric: str, *, row: str = BASELINE) -> float | N
         row: a row of the task-by-task table.
     """
     return published_row(TASK_BY_TASK, row).values.get(f"{task}.{metric}")
+
+
+def published_title(table: int) -> str:
+    """Return what the paper's table of this number is about."""
+    return str(_facts()["tables"][str(table)]["title"])
+
+
+def figure(name: str, key: str, *, split: str) -> float | None:
+    """Return what the paper prints for a row, in whichever of its tables has the column.
+
+    Args:
+        name: what an experiment's `row` says.
+        key: ``task.metric``.
+        split: which split was scored.
+    """
+    named = [row for row in rows_called(name) if row.split == split]
+    same = [row for row in published_rows() if any(row.is_same_as(other) for other in named)]
+    return next((row.values[key] for row in [*named, *same] if key in row.values), None)
+
+
+def deviation(key: str, *, split: str) -> float | None:
+    """Return the standard deviation of the paper's baseline over ten trainings.
+
+    It was measured on the validation sets, so it says nothing of another split.
+    """
+    row = published_row(TASK_BY_TASK, DEVIATION)
+    return row.values.get(key) if row.split == split else None
+
+
+def counts_as_difference(difference: float | None, spread: float | None) -> bool | None:
+    """Return whether a difference is one by the paper's rule: over two standard deviations.
+
+    None where a part is unknown.
+
+    Source: section 3.1.5.
+    """
+    if difference is None or spread is None:
+        return None
+    return abs(difference) > DEVIATIONS_THAT_COUNT * spread + ROUNDING
+
+
+def near_best(values: Sequence[float | None], spread: float | None) -> list[bool]:
+    """Return which values are bold: within two standard deviations of the best of the column."""
+    known = [value for value in values if value is not None]
+    if len(known) < 2:
+        return [False] * len(values)
+    floor = max(known) - DEVIATIONS_THAT_COUNT * (spread or 0.0)
+    return [value is not None and value >= floor - ROUNDING for value in values]

@@ -13,14 +13,25 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
+from t5repro.config.load import settings_of_experiment
 from t5repro.config.schema import Settings
 from t5repro.config.stages import ReportStage
 from t5repro.errors import ArtifactError
-from t5repro.evaluate import sections
+from t5repro.evaluate import arms, choices, scoreboard
+from t5repro.evaluate.behind import Files, manifest_of, read_scores, sources
+from t5repro.evaluate.beside import paper_tables
 from t5repro.evaluate.best_view import best_tables
 from t5repro.evaluate.corpus import corpora
-from t5repro.evaluate.published import paper_source
-from t5repro.evaluate.table import csv_text, plain_table, read_csv, score_rows
+from t5repro.evaluate.losses import Curve, curve
+from t5repro.evaluate.published import TASK_BY_TASK, paper_source
+from t5repro.evaluate.table import (
+    ScoreRow,
+    csv_text,
+    plain_table,
+    read_csv,
+    score_rows,
+    switch_lines,
+)
 from t5repro.files import write_manifest, write_text
 
 PHASES = {"pretrain": "Pre-training", "finetune": "Fine-tuning"}
@@ -41,9 +52,9 @@ def write_report(
 
     Args:
         settings: all settings of the run.
-        scores: experiment -> ``scores.json``; their order is the page's.
-        histories: experiment -> phase (``pretrain``, ``finetune``) -> ``history.csv``.
-        corpus: experiment -> manifest of its corpus.
+        scores: arm -> ``scores.json``, a manifest beside each; their order is the page's.
+        histories: arm -> phase (``pretrain``, ``finetune``) -> ``history.csv``.
+        corpus: arm -> manifest of its corpus.
         html: the page.
         csv: the scores as a table, in full precision.
         manifest: manifest to write.
@@ -51,19 +62,27 @@ def write_report(
     Raises:
         ArtifactError: a file is missing or is not what its stage writes.
     """
-    order = settings.settings.tasks.names
-    content = {name: sections.read_scores(path, order) for name, path in scores.items()}
-    rows = score_rows(content)
+    listed = arms.groups(settings.settings, list(scores))
+    content = {
+        name: read_scores(path, settings.settings.tasks.names) for name, path in scores.items()
+    }
+    rows = score_rows(
+        listed,
+        content,
+        split=settings.settings.evaluate.split,
+        switches={
+            group.name: choices.switched(settings_of_experiment(settings.settings, group.name))
+            for group in listed
+        },
+    )
     write_text(csv, csv_text(rows))
+    files = Files(scores, content, rows, page=html.parent)
     view = {
-        **_scores_view(settings.settings, content, rows),
-        **_settings_view(settings.settings, list(scores)),
-        "curves": [
-            sections.curve(phase, title, {name: paths[phase] for name, paths in histories.items()})
-            for phase, title in PHASES.items()
-        ],
+        **_scores_view(settings.settings, content, rows, listed, files),
+        **_settings_view(settings.settings, listed),
+        "curves": _curves(settings.settings, listed, histories),
         "corpora": corpora(corpus),
-        "sources": sections.sources(scores, histories, corpus),
+        "sources": sources(scores, histories, corpus, html.parent),
         "csv_name": csv.name,
         "paper_source": paper_source(),
     }
@@ -74,6 +93,7 @@ def write_report(
         settings=settings.model_dump(mode="json"),
         inputs=[
             *scores.values(),
+            *map(manifest_of, scores.values()),
             *(path for paths in histories.values() for path in paths.values()),
             *corpus.values(),
         ],
@@ -83,38 +103,73 @@ def write_report(
 
 
 def _scores_view(
-    settings: Settings, content: Mapping[str, Any], rows: Sequence[Any]
+    settings: Settings,
+    content: Mapping[str, Any],
+    rows: Sequence[ScoreRow],
+    listed: Sequence[arms.Group],
+    files: Files,
 ) -> dict[str, Any]:
-    """Return what the head of the page and its table of scores show."""
-    names = list(content)
-    groups = sections.score_groups(rows, content)
-    difference_title = sections.difference_title(settings, names)
+    """Return what the head of the page and its tables of scores show."""
+    lines = scoreboard.score_groups(rows, content, listed, files)
+    difference_title = arms.difference_title(settings, listed)
     limit = settings.evaluate.max_examples
+    split = settings.evaluate.split
+    tables = paper_tables(rows, content, listed, files, split=split)
+    orientation = TASK_BY_TASK not in {table.number for table in tables}
+    tasks = {task for item in content.values() for task in item["tasks"]}
     return {
         "run": settings.run.name,
-        "lede": sections.lede(settings, content),
-        "arms": sections.arms(settings, names),
-        "tallies": sections.tallies(content),
-        "effect": sections.effect(content),
+        "lede": arms.lede(settings, len(listed), len(tasks)),
+        "arms": listed,
+        "several": any(group.several for group in listed),
+        "tallies": scoreboard.tallies(rows, listed),
+        "effect": scoreboard.effect(rows, listed),
         "difference_title": difference_title,
-        "groups": groups,
+        "groups": lines,
         "best": best_tables(content),
-        "columns": 7 + len(names) + bool(difference_title),
-        "reasons": [line.reason for _, lines in groups for line in lines if line.reason],
-        "split": settings.evaluate.split,
+        "orientation": orientation,
+        "columns": 5 + 2 * orientation + len(listed) + bool(difference_title),
+        "reasons": [line.reason for _, found in lines for line in found if line.reason],
+        "paper_tables": tables,
+        "split": split,
         "limited": f" (its first {limit:,} examples)" if limit else "",
         "paper_model": PAPER_MODEL,
-        "our_model": sections.model_words(settings),
+        "our_model": arms.model_words(settings),
     }
 
 
-def _settings_view(settings: Settings, names: Sequence[str]) -> dict[str, Any]:
+def _curves(
+    settings: Settings,
+    listed: Sequence[arms.Group],
+    histories: Mapping[str, Mapping[str, Path]],
+) -> list[Curve]:
+    """Return the losses of each phase, all experiments in one drawing."""
+    own = [settings_of_experiment(settings, group.name) for group in listed]
+    kinds = [f"{item.pretrain.objective} {item.pretrain.noise_mask}" for item in own]
+    divisors = {
+        "pretrain": [item.pretrain.loss_normaliser for item in own],
+        "finetune": [item.finetune.loss_normaliser for item in own],
+    }
+    return [
+        curve(
+            phase,
+            title,
+            listed,
+            {name: paths[phase] for name, paths in histories.items()},
+            divisors=divisors[phase],
+            kinds=kinds if phase == "pretrain" else (),
+        )
+        for phase, title in PHASES.items()
+    ]
+
+
+def _settings_view(settings: Settings, listed: Sequence[arms.Group]) -> dict[str, Any]:
     """Return what the parts on settings, raw inputs and choices show."""
-    listed = sections.all_settings(settings, names)
+    every = choices.all_settings(settings, listed)
     return {
-        "settings": listed,
-        "differing": [item for item in listed if item.differs],
-        "switches": sections.switches(listed),
+        "settings": every,
+        "differing": [item for item in every if item.differs],
+        "choices": choices.in_force(every),
         "raw": [source.model_dump(mode="json") for source in settings.data.sources],
     }
 
@@ -145,5 +200,7 @@ def print_table(run: Path) -> None:
     if not tables:
         raise ArtifactError(f"{run / 'report'} holds no scores.csv; run the stage report first")
     for table in tables:
-        sys.stdout.write(plain_table(read_csv(table)))
-        sys.stdout.write(f"\nreport: {table.with_name('report.html').as_posix()}\n")
+        rows = read_csv(table)
+        sys.stdout.write(plain_table(rows))
+        sys.stdout.write("\n" + "".join(f"{line}\n" for line in switch_lines(rows)))
+        sys.stdout.write(f"report: {table.with_name('report.html').as_posix()}\n")

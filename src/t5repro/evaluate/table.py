@@ -5,14 +5,21 @@ Because the three are written from the same rows, a number cannot differ between
 
 import csv
 import io
+import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import astuple, dataclass, fields
+from dataclasses import astuple, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
 from t5repro.errors import ArtifactError
+from t5repro.evaluate.arms import Group
 from t5repro.evaluate.best import best_metrics
-from t5repro.evaluate.published import published_value
+from t5repro.evaluate.published import (
+    counts_as_difference,
+    deviation,
+    figure,
+    published_value,
+)
 
 AVERAGE = "average"
 BEST = ":best"  # after an experiment's name: its best kept checkpoints instead of the last
@@ -73,52 +80,108 @@ class ScoreRow:
     """One number of one experiment, as the CSV has it.
 
     Attributes:
-        experiment: name of the arm, with `BEST` for its best kept checkpoints.
+        experiment: name of the experiment, which may have several arms; with `BEST` for its
+            best kept checkpoints.
+        arm: name of the arm; empty on the mean over seeds.
+        seed: of the arm; None on the mean over seeds.
+        runs: how many arms the number is the mean of.
         task: name of the task, or of a benchmark for its mean.
         metric: name of the metric; ``average`` for a benchmark.
         value: on the scale of 100; None: it is not defined.
+        sd: standard deviation over the seeds, with n - 1; None for one run.
         baseline_kind: ``majority``, ``copy`` or, for a benchmark, nothing.
         baseline: what that trivial answer scores.
         examples: how many were scored.
-        invalid: how many answers were none of the allowed.
+        invalid: how many answers were none of the allowed; of several runs, all of theirs.
         paper_baseline: what the paper's baseline scores on the real task.
+        paper_row: row of the paper that the experiment stands for.
+        paper: what that row scores.
+        paper_sd: standard deviation of the paper's baseline.
+        differs: whether value and paper are over two of these deviations apart.
+        switches: choices away from their defaults, ``name=value`` each.
     """
 
     experiment: str
+    arm: str
+    seed: int | None
+    runs: int
     task: str
     metric: str
     value: float | None
+    sd: float | None
     baseline_kind: str
     baseline: float | None
     examples: int | None
     invalid: int | None
     paper_baseline: float | None
+    paper_row: str = ""
+    paper: float | None = None
+    paper_sd: float | None = None
+    differs: bool | None = None
+    switches: str = ""
 
 
-def score_rows(scores: Mapping[str, Mapping[str, Any]]) -> list[ScoreRow]:
-    """Return the rows of all experiments: tasks in their order, then the benchmarks' means.
+def score_rows(
+    listed: Sequence[Group],
+    scores: Mapping[str, Mapping[str, Any]],
+    *,
+    split: str = "validation",
+    switches: Mapping[str, str] | None = None,
+) -> list[ScoreRow]:
+    """Return the rows of all experiments: each arm's, then the means over seeds where it has some.
 
     Args:
-        scores: experiment -> content of its ``scores.json``.
+        listed: the experiments.
+        scores: arm -> content of its ``scores.json``.
+        split: which split was scored.
+        switches: arm -> its choices away from their defaults.
     """
     rows = []
-    for experiment, content in scores.items():
-        for task, entry in content["tasks"].items():
-            rows += [_task_row(experiment, task, entry, metric) for metric in metric_order(entry)]
-        rows += _average_rows(experiment, content["averages"])
-    for experiment, content in scores.items():
-        if chosen := content.get("checkpoints"):
-            rows += _best_rows(f"{experiment}{BEST}", content["tasks"], chosen)
+    for group in listed:
+        away = (switches or {}).get(group.name, "")
+        runs = [
+            _arm_rows(group, arm, seed, scores[arm])
+            for arm, seed in zip(group.arms, group.seeds, strict=True)
+        ]
+        best = [
+            _best_rows(best_of(group), f"{arm}{BEST}", seed, scores[arm])
+            for arm, seed in zip(group.arms, group.seeds, strict=True)
+            if scores[arm].get("checkpoints")
+        ]
+        for found in (runs, best):
+            for run in [*found, _means(found)] if len(found) > 1 else found:
+                rows += [_beside_paper(row, group.row, split, away) for row in run]
     return rows
 
 
-def _average_rows(experiment: str, averages: Mapping[str, Any]) -> list[ScoreRow]:
+def best_of(group: Group) -> Group:
+    """Return an experiment at the best kept checkpoints of each group of tasks."""
+    return replace(
+        group, name=f"{group.name}{BEST}", arms=tuple(f"{arm}{BEST}" for arm in group.arms)
+    )
+
+
+def _arm_rows(group: Group, arm: str, seed: int, content: Mapping[str, Any]) -> list[ScoreRow]:
+    """Return an arm's rows: tasks in their order, then the benchmarks' means."""
+    rows = [
+        _task_row(group.name, arm, seed, task, entry, metric)
+        for task, entry in content["tasks"].items()
+        for metric in metric_order(entry)
+    ]
+    return rows + _average_rows(group, arm, seed, content["averages"])
+
+
+def _average_rows(group: Group, arm: str, seed: int, averages: Mapping[str, Any]) -> list[ScoreRow]:
     return [
         ScoreRow(
-            experiment=experiment,
+            experiment=group.name,
+            arm=arm,
+            seed=seed,
+            runs=1,
             task=benchmark,
             metric=AVERAGE,
             value=mean["value"],
+            sd=None,
             baseline_kind="",
             baseline=None,
             examples=None,
@@ -129,16 +192,60 @@ def _average_rows(experiment: str, averages: Mapping[str, Any]) -> list[ScoreRow
     ]
 
 
-def _best_rows(
-    experiment: str, tasks: Mapping[str, Any], chosen: Mapping[str, Any]
-) -> list[ScoreRow]:
+def _best_rows(group: Group, arm: str, seed: int, content: Mapping[str, Any]) -> list[ScoreRow]:
     """Return the rows of the best kept checkpoints; invalid answers are counted at the last."""
-    metrics = best_metrics(chosen["best"])
+    chosen = content["checkpoints"]
     rows = []
-    for task, values in metrics.items():
-        entry = {**tasks[task], "metrics": values, "invalid": None}
-        rows += [_task_row(experiment, task, entry, metric) for metric in metric_order(entry)]
-    return rows + _average_rows(experiment, chosen["averages"])
+    for task, values in best_metrics(chosen["best"]).items():
+        entry = {**content["tasks"][task], "metrics": values, "invalid": None}
+        rows += [
+            _task_row(group.name, arm, seed, task, entry, metric) for metric in metric_order(entry)
+        ]
+    return rows + _average_rows(group, arm, seed, chosen["averages"])
+
+
+def _means(runs: Sequence[Sequence[ScoreRow]]) -> list[ScoreRow]:
+    """Return the means over seeds; undefined where one of the runs has no number."""
+    by_number = [{(row.task, row.metric): row for row in run} for run in runs]
+    rows = []
+    for row in runs[0]:
+        found = [run.get((row.task, row.metric)) for run in by_number]
+        values = [other.value for other in found if other and other.value is not None]
+        whole = len(values) == len(runs)
+        invalid = [other.invalid for other in found if other and other.invalid is not None]
+        rows.append(
+            replace(
+                row,
+                arm="",
+                seed=None,
+                runs=len(runs),
+                value=statistics.fmean(values) if whole else None,
+                sd=statistics.stdev(values) if whole else None,
+                invalid=sum(invalid) if len(invalid) == len(runs) else None,
+            )
+        )
+    return rows
+
+
+def _beside_paper(row: ScoreRow, name: str, split: str, switches: str) -> ScoreRow:
+    key = f"{row.task}.{row.metric}"
+    paper = figure(name, key, split=split) if name else None
+    spread = deviation(key, split=split)
+    difference = None if row.value is None or paper is None else row.value - paper
+    return replace(
+        row,
+        paper_row=name,
+        paper=paper,
+        paper_sd=spread,
+        differs=counts_as_difference(difference, spread),
+        switches=switches,
+    )
+
+
+def of_experiments(rows: Sequence[ScoreRow]) -> list[ScoreRow]:
+    """Return the rows that stand for whole experiments: means over seeds, or the only run's."""
+    several = {row.experiment for row in rows if row.runs > 1}
+    return [row for row in rows if row.runs > 1 or row.experiment not in several]
 
 
 def metric_order(entry: Mapping[str, Any]) -> list[str]:
@@ -148,12 +255,18 @@ def metric_order(entry: Mapping[str, Any]) -> list[str]:
     return [primary, *others] if primary else others
 
 
-def _task_row(experiment: str, task: str, entry: Mapping[str, Any], metric: str) -> ScoreRow:
+def _task_row(
+    experiment: str, arm: str, seed: int, task: str, entry: Mapping[str, Any], metric: str
+) -> ScoreRow:
     return ScoreRow(
         experiment=experiment,
+        arm=arm,
+        seed=seed,
+        runs=1,
         task=task,
         metric=metric,
         value=entry["metrics"].get(metric),
+        sd=None,
         baseline_kind=entry["baseline"]["kind"],
         baseline=entry["baseline"]["metrics"].get(metric),
         examples=entry["examples"],
@@ -167,8 +280,14 @@ def csv_text(rows: Sequence[ScoreRow]) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(field.name for field in fields(ScoreRow))
-    writer.writerows(["" if cell is None else cell for cell in astuple(row)] for row in rows)
+    writer.writerows([_cell(cell) for cell in astuple(row)] for row in rows)
     return text.getvalue()
+
+
+def _cell(value: Any) -> Any:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return "" if value is None else value
 
 
 def read_csv(path: Path) -> list[ScoreRow]:
@@ -189,7 +308,7 @@ def read_csv(path: Path) -> list[ScoreRow]:
     for number, cells in enumerate(reader, start=2):
         try:
             rows.append(_parse(cells))
-        except (TypeError, ValueError) as error:
+        except (KeyError, TypeError, ValueError) as error:
             raise ArtifactError(
                 f"{path} line {number} is no score ({error}); delete it and rerun the stage report"
             ) from error
@@ -199,14 +318,23 @@ def read_csv(path: Path) -> list[ScoreRow]:
 def _parse(cells: Mapping[str, str]) -> ScoreRow:
     return ScoreRow(
         experiment=cells["experiment"],
+        arm=cells["arm"],
+        seed=int(cells["seed"]) if cells["seed"] else None,
+        runs=int(cells["runs"]),
         task=cells["task"],
         metric=cells["metric"],
         value=_number(cells["value"]),
+        sd=_number(cells["sd"]),
         baseline_kind=cells["baseline_kind"],
         baseline=_number(cells["baseline"]),
         examples=int(cells["examples"]) if cells["examples"] else None,
         invalid=int(cells["invalid"]) if cells["invalid"] else None,
         paper_baseline=_number(cells["paper_baseline"]),
+        paper_row=cells["paper_row"],
+        paper=_number(cells["paper"]),
+        paper_sd=_number(cells["paper_sd"]),
+        differs={"yes": True, "no": False, "": None}[cells["differs"]],
+        switches=cells["switches"],
     )
 
 
@@ -232,16 +360,39 @@ def first_rows(rows: Sequence[ScoreRow]) -> list[ScoreRow]:
     return sorted(firsts.values(), key=lambda row: row.metric == AVERAGE)
 
 
-def plain_table(rows: Sequence[ScoreRow]) -> str:
-    """Return the rows as a plain text table, one line per task and metric."""
+def spread(value: float | None) -> str:
+    """Return a standard deviation as it follows its mean; nothing where there is none."""
+    return "" if value is None else f" ±{value:.2f}"
+
+
+def switch_lines(rows: Sequence[ScoreRow]) -> list[str]:
+    """Return the choices away from their defaults, one line for experiments that agree."""
+    found: dict[str, dict[str, None]] = {}
+    for row in rows:
+        found.setdefault(row.switches, {})[row.experiment] = None
+    return [
+        f"switches of {', '.join(experiments)}: {text or 'all at their defaults'}"
+        for text, experiments in found.items()
+    ]
+
+
+def plain_table(every: Sequence[ScoreRow]) -> str:
+    """Return the rows as a plain text table, one line per task and metric.
+
+    Several seeds are one column: their mean and standard deviation.
+    """
+    rows = of_experiments(every)
     experiments = list(dict.fromkeys(row.experiment for row in rows))
-    values = {(row.task, row.metric, row.experiment): row.value for row in rows}
+    values = {
+        (row.task, row.metric, row.experiment): shown(row.value) + spread(row.sd) for row in rows
+    }
     head = ["task", "metric", "trivial", *experiments, "examples"]
     lines = [head]
     for first in first_rows(rows):
         kind = f" {first.baseline_kind}" if first.baseline_kind else ""
         scored = [
-            shown(values.get((first.task, first.metric, experiment))) for experiment in experiments
+            values.get((first.task, first.metric, experiment), UNDEFINED)
+            for experiment in experiments
         ]
         lines.append(
             [

@@ -99,7 +99,7 @@ def sample_corpus(
             asked = max(1, settings.vocab.sample_chars * parts[language] // whole)
             shards = shards_of(corpus, language, "train")
             counts = {"asked_chars": asked, "given_chars": 0, "lines": 0, "pages": 0}
-            for lines in _draw_pages(settings.seed, language, shards, asked):
+            for lines in _draw_pages(settings.vocab.sample_seed, language, shards, asked):
                 _write_page(handle, lines, counts)
             if not counts["given_chars"]:
                 raise CorpusError(
