@@ -351,6 +351,7 @@ def _add_training(commands: Any) -> None:
     )  # fmt: skip
     add_examples(finetune, "examples", "training examples; the folder names the task")
     _add_monitor(finetune)
+    finetune.add_argument("--tokens", type=Path, help="manifest of the ids, if they are drawn too")
 
 
 def _add_monitor(parser: argparse.ArgumentParser) -> None:
@@ -395,6 +396,7 @@ def _finetune(arguments: argparse.Namespace) -> None:
         weights=arguments.weights,
         examples=by_folder(arguments.examples),
         vocabulary=arguments.vocabulary,
+        tokens=arguments.tokens,
         folder=arguments.folder,
         work=arguments.work,
         manifest=arguments.manifest,

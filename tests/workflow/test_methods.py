@@ -21,6 +21,7 @@ ARMS = {
         "finetune.steps": 2,
     },
     "again": {"finetune.repeat": 1},
+    "with_corpus": {"finetune.corpus_examples": 2000},
     "alone": {"evaluate.ensemble": ["baseline"]},
     "both": {"evaluate.ensemble": ["baseline", "again"]},
 }
@@ -50,11 +51,14 @@ def read(path: Path) -> dict:
 def test_every_method_runs_from_the_crawl_to_the_report(results: Path) -> None:
     trained = {path.name for path in (results / "finetune").iterdir()}
     # An ensemble and an arm that only evaluates more train nothing of their own.
-    assert trained == {"baseline", "adapters", "gradual", "kept", "then_sst2", "again"}
+    assert trained == {"baseline", "adapters", "gradual", "kept", "then_sst2", "again", "with_corpus"}
     record = read(results / "finetune/adapters/manifest.json")["counters"]
     whole = read(results / "finetune/baseline/manifest.json")["counters"]
     assert record["trained_parameters"] < record["parameters"]
     assert whole["trained_parameters"] == whole["parameters"] < record["parameters"]
+    drawn = read(results / "finetune/with_corpus/manifest.json")
+    assert 0 < drawn["counters"]["corpus"]["rows"] < 8 * 4
+    assert any(item["path"].endswith("tokens/baseline/train.ids") for item in drawn["inputs"])
     again = read(results / "finetune/then_sst2/manifest.json")
     assert any("finetune/baseline/weights" in item["path"] for item in again["inputs"])
     assert again["counters"]["optimizer_step"] == whole["optimizer_step"] + 2

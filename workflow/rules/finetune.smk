@@ -24,10 +24,18 @@ def earlier_training(wildcards):
     return of("pretrain", "manifest.json")(wildcards)
 
 
+def drawn_corpus(wildcards):
+    """Return the manifest of the ids, where the mixture draws the corpus beside the tasks."""
+    if not settings_at(wildcards.node).finetune.corpus_examples:
+        return []
+    return [of("tokens", "manifest.json")(wildcards)]
+
+
 rule finetune:
     """Go on from the pre-trained weights, slots and step. Resumes as pretrain does."""
     input:
         weights=earlier_training,
+        tokens=drawn_corpus,
         examples=examples_of(train_split),
         vocabulary=of("vocab", "sentencepiece.model"),
         code=source_files("train.loop"),
@@ -43,6 +51,9 @@ rule finetune:
         tpu_slices=1,
     params:
         settings=settings_of("finetune"),
+        tokens=lambda wildcards, input: (
+            ["--tokens", *input.tokens] if input.tokens else []
+        ),
         folder=subpath(output.manifest, parent=True),
     shell:
         "t5repro finetune"
@@ -50,6 +61,7 @@ rule finetune:
         " --weights {input.weights:q}"
         " --examples {input.examples:q}"
         " --vocabulary {input.vocabulary:q}"
+        " {params.tokens:q}"
         " --folder {params.folder:q}"
         " --work work/{wildcards.run}/finetune/{wildcards.node}"
         " --monitor logs/{wildcards.run}/finetune/{wildcards.node}"

@@ -202,6 +202,7 @@ class FinetuneStage(Section):
     vocab: VocabSettings
     model: ModelSettings
     tasks: TaskNames
+    pretrain: PretrainSettings = PretrainSettings()
     finetune: FinetuneSettings
     devices: DevicesSettings
 

@@ -117,6 +117,12 @@ class FinetuneSettings(TrainingSettings):
         "what a task's examples are: the rows at hand, or the constants of the released GLUE and "
         "SuperGLUE mixtures where there is one (D-040)",
     )
+    corpus_examples: float = setting(
+        0,
+        "examples that the corpus counts for where it is drawn beside the tasks, before K and T, "
+        "as rows of the objective of `pretrain`; 0: tasks alone",
+        ge=0,
+    )
     mixture_weights: dict[Name, Weight] = setting(
         {}, "task -> examples that it counts for, in place of its own number, before K and T"
     )

@@ -26,6 +26,8 @@ from t5repro.vocab.encode import Vocabulary, inputs_end
 
 TEXTS_AT_ONCE = 512
 
+CORPUS = "/corpus"  # among the tasks of a mixture; no task can have this name
+
 
 class Tokenised(NamedTuple):
     """Texts as ids.
@@ -257,6 +259,25 @@ def load_task_inputs(
         lengths=np.stack([inputs.lengths, targets.lengths], axis=1),
     )
     return TaskInputs(settings, seed, mixture, inputs, targets, network.decoder_only)
+
+
+def corpus_share(settings: FinetuneSettings, counts: Mapping[str, int]) -> float:
+    """Return the share of the corpus among all examples of a mixture that draws it.
+
+    Args:
+        settings: of fine-tuning; `corpus_examples` is above 0.
+        counts: task -> training examples.
+    """
+    counted = mixture_counts(
+        counts, examples=settings.mixture_examples, weights=settings.mixture_weights
+    )
+    rates = mixing_rates(
+        {**counted, CORPUS: settings.corpus_examples},
+        kind=settings.mixture,
+        limit=settings.mixture_limit,
+        temperature=settings.mixture_temperature,
+    )
+    return rates[CORPUS]
 
 
 def _read_examples(path: Path) -> list[tuple[str, str]]:

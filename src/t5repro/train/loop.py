@@ -164,6 +164,7 @@ def finetune(
     work: Path,
     manifest: Path,
     monitor: Path | None = None,
+    tokens: Path | None = None,
 ) -> None:
     """Fine-tune on a mixture of tasks, going on from pre-training.
 
@@ -176,19 +177,15 @@ def finetune(
         work: where the state of an unfinished training is.
         manifest: where the record goes.
         monitor: folder of the speeds and the TensorBoard files; absent: none.
+        tokens: manifest of the token files, which are beside it, where the corpus is drawn too.
     """
     devices = prepare(settings.devices)
-    from t5repro.inputs.examples import load_task_inputs
+    from t5repro.inputs.corpus_mixture import load_inputs
 
     @functools.cache  # batches and counters share the tokenised examples
     def rows() -> Any:
-        return load_task_inputs(
-            settings.finetune,
-            examples=examples,
-            vocabulary=vocabulary,
-            vocab=settings.vocab,
-            seed=seed,
-            network=settings.model,
+        return load_inputs(
+            settings, examples=examples, vocabulary=vocabulary, seed=seed, tokens=tokens
         )
 
     steps = settings.finetune.steps
@@ -196,6 +193,8 @@ def finetune(
     start = weights.parent
     continues = settings.finetune.optimizer_state == "continue"
     texts = (vocabulary, *(examples[task] for task in sorted(examples)))
+    corpus = (tokens.parent / "train.ids", tokens.parent / "train.offsets") if tokens else ()
+    named = (tokens,) if tokens else ()
     run(
         Training(
             rule="finetune",
@@ -207,8 +206,14 @@ def finetune(
             seed=single_seed(seed, "finetune"),
             start=start,
             continue_optimizer=continues,
-            inputs=(start / WEIGHTS, *([start / OPTIMIZER] if continues else []), *texts),
-            identity=(weights, *texts),
+            inputs=(
+                start / WEIGHTS,
+                *([start / OPTIMIZER] if continues else []),
+                *texts,
+                *named,
+                *corpus,
+            ),
+            identity=(weights, *texts, *named),
             batches=lambda first, count: rows().batches(first_step=first, steps=count),
             counters=lambda: rows().counters(first_step=0, steps=steps),
             folder=folder,
