@@ -31,7 +31,7 @@ def run() -> Settings:
 
 
 def test_every_arm_of_the_paper_is_possible_and_names_a_published_row(run: Settings) -> None:
-    assert len(run.experiments) == 54
+    assert len(run.experiments) == 86
     for arm in run.experiments:
         settings_of_experiment(run, arm.name)
         assert rows_called(arm.row), arm.row
