@@ -6,6 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+import yaml
 from clones import SMALL, environment
 
 from t5repro.files import sha256_of
@@ -53,6 +54,21 @@ def test_forged_scores_with_a_manifest_to_match_are_found(copy: Path) -> None:
     assert ran.returncode == 1, ran.stdout + ran.stderr
     wrong = [i["path"] for i in json.loads(ran.stdout)["outcomes"] if i["result"] == "different"]
     assert SCORES in wrong
+
+
+def test_a_forged_lock_alone_is_found(copy: Path) -> None:
+    lock = yaml.safe_load((copy / "dvc.lock").read_text())
+    (out,) = lock["stages"]["evaluate_score-baseline"]["outs"]
+    honest = out["md5"]
+    out["md5"] = f"{'0' * 32}{honest[32:]}"  # a folder's hash ends with .dir
+    (copy / "dvc.lock").write_text(yaml.safe_dump(lock))
+    ran = rebuild(copy, "evaluate_score/baseline")
+    assert ran.returncode == 1, ran.stdout + ran.stderr
+    (wrong,) = [i for i in json.loads(ran.stdout)["outcomes"] if i["result"] == "different"]
+    assert wrong["path"] == out["path"]
+    assert wrong["detail"] == (
+        f"built md5 {honest[:12]}, dvc.lock says {'0' * 12}: it was not built so"
+    )
 
 
 def test_a_sample_is_drawn_and_can_be_drawn_again(copy: Path) -> None:
