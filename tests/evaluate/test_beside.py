@@ -236,3 +236,24 @@ def test_a_figure_is_found_in_whichever_table_prints_the_configuration() -> None
     assert figure("All parameters", "glue_cola.matthews_corrcoef", split="validation") == 53.84
     assert figure("3", "squad.em", split="validation") == 81.84
     assert figure("3", "glue_cola.matthews_corrcoef", split="validation") is None
+
+
+def test_the_best_kept_checkpoints_stand_below_the_last(run: Any) -> None:
+    run.scores["baseline"]["checkpoints"] = {
+        "chosen_by": "highest mean",
+        "scores": {"3": {}, "8": {}},
+        "averages": {},
+        "best": {
+            "squad": {
+                "step": 3,
+                "metrics": {"squad": {"em": 30.0, "f1": 40.0}},
+                "columns": ["squad/em", "squad/f1"],
+                "means": {"3": 35.0, "8": 32.27},
+                "weights": "step-3/weights.safetensors",
+            }
+        },
+    }
+    rows = tables_of(run.write().page)["paper-1"]
+    assert [row[0]["text"] for row in rows[3:5]] == ["baseline", "baseline:best"]
+    assert rows[4][3]["text"].startswith("30.00−50.88 ●")
+    assert rows[4][3]["links"][0] == "../score/baseline/scores.json"

@@ -303,7 +303,9 @@ def read_csv(path: Path) -> list[ScoreRow]:
     names = [field.name for field in fields(ScoreRow)]
     reader = csv.DictReader(io.StringIO(text))
     if reader.fieldnames != names:
-        raise ArtifactError(f"{path} has columns {reader.fieldnames}; expected {names}")
+        raise ArtifactError(
+            f"{path} has columns {reader.fieldnames}; expected {names}; rerun the stage report"
+        )
     rows = []
     for number, cells in enumerate(reader, start=2):
         try:
