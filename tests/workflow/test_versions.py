@@ -250,6 +250,8 @@ RULES = {
     "model": set(),
 }
 FIRST = {  # where a leaf enters in the middle of its section
+    "c4.crawl": {"c4_punkt", "c4_clean", "c4_dedup", "c4"},
+    "c4.recipe": {"c4_punkt", "c4_clean", "c4_dedup", "c4"},
     "c4.validation_modulus": {"c4"},
     "vocab.vocab_size": {"vocab", "tokens"},
     "vocab.required_characters": {"vocab", "tokens"},
@@ -350,10 +352,21 @@ def test_both_tools_rerun_a_changed_leaf_alike_and_older_revisions_come_back(
     assert artifact_hashes(other) == artifact_hashes(folder) != first
     assert NOTHING in snakemake(other, "-n").stdout
     commit(folder, "second")
+    metrics_and_plots_of_both_revisions_are_told_apart(folder)
     subprocess.run(["git", "checkout", "--quiet", "HEAD~1"], cwd=folder, check=True)
     assert run_in(folder, "dvc", "checkout").returncode == 0
     assert artifact_hashes(folder) == first
     assert NOTHING in snakemake(folder, "-n").stdout
+
+
+def metrics_and_plots_of_both_revisions_are_told_apart(folder: Path) -> None:
+    told = json.loads(run_in(folder, "dvc", "metrics", "diff", "--all", "--json", "HEAD~1").stdout)
+    name = "results/demo/evaluate_score/baseline/scores.json"
+    assert told[name]["tasks.glue_sst2.metrics.accuracy"].keys() >= {"old", "new"}
+    plots = run_in(folder, "dvc", "plots", "diff", "--json", "HEAD~1", "HEAD")
+    assert plots.returncode == 0, plots.stdout[-3000:]
+    drawn = json.loads(plots.stdout)["data"]["pretrain_loss"]
+    assert {revision for plot in drawn for revision in plot["revisions"]} == {"HEAD~1", "HEAD"}
 
 
 KILLS = 20
