@@ -13,12 +13,6 @@ from clones import SMALL, artifact_hashes, clone, environment, snakemake
 
 pytestmark = pytest.mark.workflow
 
-ORDER = [
-    "c4_punkt", "c4_clean", "c4_dedup", "c4", "vocab_sample", "vocab", "tokens", "pretrain",
-    "finetune",
-    "evaluate_predict", "evaluate_score", "report",
-]  # fmt: skip
-
 
 def test_the_whole_chain_runs_and_ends_with_a_report(finished: Path) -> None:
     results = finished / "results/demo"
@@ -113,14 +107,13 @@ def test_ctrl_c_in_a_stage_loses_nothing_and_a_rerun_gives_the_same_bytes(
 ) -> None:
     folder = prepared(finished, tmp_path / "clone")
     wanted = artifact_hashes(folder)
-    # And what follows: Snakemake makes no intermediate file that nothing newer needs.
-    for later in ORDER[ORDER.index(stage) :]:
-        shutil.rmtree(folder / "results/demo" / later)
+    targets = [path for path in wanted if f"/{stage}/" in path and path.endswith("manifest.json")]
+    shutil.rmtree(folder / "results/demo" / stage)
     logs = sorted((folder / "logs/demo").rglob(f"{stage}*/**/*.log"))
     for log in logs:
         log.unlink()
     job = subprocess.Popen(
-        ["snakemake", "--profile", "local", "--cores", "2", "--config", *SMALL],
+        ["snakemake", "--profile", "local", "--cores", "2", *targets],
         cwd=folder, env=environment(folder), start_new_session=True,
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # as on a terminal
@@ -135,7 +128,7 @@ def test_ctrl_c_in_a_stage_loses_nothing_and_a_rerun_gives_the_same_bytes(
     assert job.wait(timeout=120) != 0
     half = list((folder / "results").rglob(".writing-*"))
     assert half == []
-    ran = snakemake(folder, config=SMALL)
+    ran = snakemake(folder, *targets)
     assert ran.returncode == 0, ran.stdout[-4000:]
     assert artifact_hashes(folder) == wanted
 
