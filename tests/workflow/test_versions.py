@@ -333,6 +333,7 @@ def test_every_leaf_of_the_run_file_is_changed_by_a_test() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1800)
 def test_both_tools_rerun_a_changed_leaf_alike_and_older_revisions_come_back(
     finished: Path, tmp_path: Path
 ) -> None:
