@@ -17,7 +17,10 @@ from t5repro.evaluate.serving import export_server
 from t5repro.vocab.train import train_vocabulary
 
 pytestmark = pytest.mark.keras
-SHARED_TASKS = Path(__file__).parents[2].parent / "shared/data/tasks"
+ROOT = Path(__file__).parents[2]
+REAL_ROWS = ROOT.parent / "shared/data/tasks/glue/SST-2/dev.tsv"
+BUNDLED_ROWS = ROOT / "examples/mini/tasks/glue/SST-2/dev.tsv"
+MORE_TEXT = ROOT / "examples/mini/tasks/cnn_dailymail/validation.csv"
 LONGEST = 64
 
 SERVE = """
@@ -54,15 +57,10 @@ def stage(beam_tasks: tuple[str, ...] = (), **change: Any) -> PredictStage:
 
 
 def real_rows() -> list[str]:
-    """Return inputs of real task rows, or of the bundled ones."""
-    found = sorted(SHARED_TASKS.rglob("dev.tsv")) if SHARED_TASKS.is_dir() else []
-    for path in found:
-        if "SST-2" in path.as_posix():
-            lines = path.read_text(encoding="utf-8").splitlines()[1:61]
-            return [f"sst2 sentence: {line.split(chr(9))[0]}" for line in lines]
-    from t5repro.evaluate import predict as module
-
-    return [f"sst2 sentence: {line}" for line in (module.__doc__ or "").split(". ")]
+    """Return inputs of real task rows, or of the bundled ones where those are absent."""
+    path = next((path for path in (REAL_ROWS, BUNDLED_ROWS) if path.is_file()), BUNDLED_ROWS)
+    lines = path.read_text(encoding="utf-8").splitlines()[1:61]
+    return [f"sst2 sentence: {line.split(chr(9))[0]}" for line in lines]
 
 
 @pytest.fixture(scope="module")
@@ -76,7 +74,8 @@ def artifacts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("serving")
     rows = [*real_rows(), "", "word " * 200, "Ünïcode – 日本 <extra_id_0> \n tab\t"]
     sample = folder / "sample.txt"
-    sample.write_text("\n".join(rows * 3), encoding="utf-8")
+    more = MORE_TEXT.read_text(encoding="utf-8").splitlines()[:200]
+    sample.write_text("\n".join([*rows * 3, *more]), encoding="utf-8")
     train_vocabulary(
         VocabStage.model_validate(
             {"vocab": {"vocab_size": 300, "extra_ids": 8, "character_coverage": 0.99}}

@@ -241,6 +241,7 @@ def test_the_record_says_what_ran(tiny, whole):
         "steps": 10,
         "optimizer_step": 10,
         "parameters": model.count_params(),
+        "trained_parameters": model.count_params(),
         "final_loss": pytest.approx(rows_of(training)[-1]["loss"]),
         "target_tokens": tokens,
         "target_padding_share": 1 - tokens / sum(ids.size for ids in counted),
