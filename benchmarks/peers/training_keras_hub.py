@@ -45,7 +45,7 @@ def main(name: str, steps: int) -> None:
     }
     data = tf.data.Dataset.from_tensors((features, ids["targets"])).repeat()
     clock = shared.Clock()
-    ticks = keras.callbacks.LambdaCallback(on_train_batch_end=lambda *_: clock.tick())
+    ticks = keras.callbacks.LambdaCallback(on_train_batch_end=lambda batch, logs: clock.tick())
     count = steps + shared.WARM_UP_STEPS
     model.fit(data.take(count), epochs=1, callbacks=[ticks], verbose=0)
     clock.tell(shape)

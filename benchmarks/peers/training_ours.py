@@ -1,4 +1,4 @@
-"""t5repro's training step: python training_ours.py SHAPE STEPS."""
+"""t5repro's training step: python training_ours.py SHAPE STEPS INSTRUCTION_SET."""
 
 import sys
 
@@ -14,10 +14,10 @@ from t5repro.config.schema import (
 from t5repro.train.devices import prepare
 
 
-def main(name: str, steps: int) -> None:
+def main(name: str, steps: int, instruction_set: str) -> None:
     """Train and print the time of a step."""
     shape = shared.SHAPES[name]
-    devices = DevicesSettings()
+    devices = DevicesSettings(instruction_set=instruction_set)
     prepare(devices)
     import keras
     import numpy as np
@@ -48,11 +48,11 @@ def main(name: str, steps: int) -> None:
     }
     data = tf.data.Dataset.from_tensors((features, ids["targets"])).repeat()
     clock = shared.Clock()
-    ticks = keras.callbacks.LambdaCallback(on_train_batch_end=lambda *_: clock.tick())
+    ticks = keras.callbacks.LambdaCallback(on_train_batch_end=lambda batch, logs: clock.tick())
     count = steps + shared.WARM_UP_STEPS
     model.fit(data.take(count), epochs=1, callbacks=[ticks], verbose=0)
     clock.tell(shape)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]))
+    main(sys.argv[1], int(sys.argv[2]), sys.argv[3])

@@ -1,6 +1,8 @@
 import os
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -50,6 +52,23 @@ with found.scope():
         ONEDNN_MAX_CPU_ISA="AVX512_CORE",
     )
     assert found.stderr == ""
+
+
+MATRIX_PRODUCT = """
+import sys
+prepare(DevicesSettings(instruction_set=sys.argv[1]))
+import tensorflow as tf
+tf.matmul(tf.ones((256, 256)), tf.ones((256, 256)))
+"""
+
+
+@pytest.mark.parametrize("chosen", ["avx2", "native"])
+def test_matrix_products_use_the_instruction_set_that_was_asked_for(chosen):
+    program = MATRIX_PRODUCT.replace("sys.argv[1]", repr(chosen))
+    found = in_a_new_process(program, ONEDNN_VERBOSE="1", ONEDNN_MAX_CPU_ISA="SSE41")
+    (isa,) = re.findall(r"info,cpu,isa:(.*)", found.stdout)
+    flags = Path("/proc/cpuinfo").read_text().partition("flags")[2].partition("\n")[0].split()
+    assert ("AVX-512" in isa) == (chosen == "native" and "avx512f" in flags)
 
 
 def test_all_logical_devices_work_in_step_when_mirrored():

@@ -417,6 +417,11 @@ class DevicesSettings(Section):
     intra_op_threads: int = setting(
         2, "threads inside one operation on a CPU; a fixed number keeps results exact", ge=1
     )
+    instruction_set: Literal["avx2", "native"] = setting(
+        "avx2",
+        "of matrix products on a CPU: what every x86-64 server has, with the same bytes on all of "
+        "them, or the processor's widest, up to twice as fast where that is AVX-512",
+    )
     precision: Literal["float32", "bfloat16"] = setting(
         "float32", "of activations; weights and optimizer are always float32"
     )

@@ -100,7 +100,12 @@ CHOICES = (
     Choice(
         "D-043",
         "bytes of a result on a CPU",
-        ("devices.kind", "devices.precision", "devices.intra_op_threads"),
+        (
+            "devices.kind",
+            "devices.precision",
+            "devices.intra_op_threads",
+            "devices.instruction_set",
+        ),
     ),
     Choice("D-044", "optimizer state in fine-tuning", ("finetune.optimizer_state",)),
     Choice("D-045", "beam search", ("evaluate.beam_tasks",)),

@@ -2,9 +2,9 @@
 
 `prepare` must run before the first TensorFlow operation of the process; import Keras after it.
 
-What decides the bytes of a result on a CPU: the instruction set of oneDNN (fixed to AVX2, which
-every x86-64 server has), the number of threads inside one operation (a setting), and operations
-that add in no fixed order (switched to their ordered forms).
+What decides the bytes of a result on a CPU: the instruction set of oneDNN (a setting: AVX2, which
+every x86-64 server has, or the processor's widest), the number of threads inside one operation (a
+setting), and operations that add in no fixed order (switched to their ordered forms).
 """
 
 import contextlib
@@ -25,6 +25,7 @@ ENVIRONMENT = {
     "KERAS_BACKEND": "tensorflow",
     "ONEDNN_MAX_CPU_ISA": "AVX2",
 }
+INSTRUCTION_SETS = {"avx2": "AVX2", "native": "DEFAULT"}  # as oneDNN calls them
 INTER_OP_THREADS = 2  # operations that run side by side; does not change results
 
 
@@ -72,7 +73,7 @@ def set_environment(settings: DevicesSettings) -> None:
     Raises:
         DeviceError: TensorFlow is imported already, in a way that would crash.
     """
-    wanted = dict(ENVIRONMENT)
+    wanted = {**ENVIRONMENT, "ONEDNN_MAX_CPU_ISA": INSTRUCTION_SETS[settings.instruction_set]}
     if settings.kind == "cpu":
         # Without a GPU driver TensorFlow reports an error, which is none when a CPU is asked for.
         wanted[QUIET] = "3"
