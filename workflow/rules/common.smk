@@ -15,7 +15,7 @@ from snakemake.exceptions import WorkflowError
 from t5repro.config import load, stages, task_files as inventory
 from t5repro.data import raw
 from t5repro.errors import T5ReproError
-from t5repro.lineage import project_lock, rehydrate, seal
+from t5repro.lineage import project_lock, rehydrate, seal, stopping
 from t5repro.lineage.sources import source_files as files_of_module
 
 
@@ -126,6 +126,12 @@ def begin_run():
         project = project_lock.acquire()
     except T5ReproError as error:
         raise WorkflowError(str(error)) from None
+    stopping.hand_on_sigterm(at_once=begin_no_more_jobs)
+
+
+def begin_no_more_jobs():
+    """Set the mark that the scheduler looks at before it begins a job."""
+    workflow.scheduler._user_kill = "graceful"
 
 
 def end_run():

@@ -1,0 +1,72 @@
+"""A run that is asked to stop does stop, and leaves the folder free for the next."""
+
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+from clones import environment
+
+from t5repro.lineage.project_lock import held
+
+pytestmark = pytest.mark.workflow
+
+# Snakemake hashes the inputs of a finished job with its scheduler's lock held: this takes seconds.
+INPUT_BYTES = 2 << 30  # a hole, not bytes on the disk
+RULES = """
+include: "Snakefile"
+
+
+rule big:
+    input:
+        "big.bin",
+    output:
+        "small.txt",
+    shell:
+        "touch {output}"
+
+
+rule bigger:
+    input:
+        "small.txt",
+    output:
+        "smaller.txt",
+    shell:
+        "sleep 1; touch {output}"
+"""
+
+
+def test_sigterm_while_snakemake_hashes_an_input_ends_the_run(fresh: Path) -> None:
+    (fresh / "big.smk").write_text(RULES)
+    with (fresh / "big.bin").open("wb") as file:
+        file.truncate(INPUT_BYTES)
+    job = subprocess.Popen(
+        ["snakemake", "--profile", "local", "--cores", "2", "-s", "big.smk", "smaller.txt"],
+        cwd=fresh, env=environment(fresh), start_new_session=True,
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    try:
+        wait_until_the_job_ended(fresh / "small.txt", job)
+        for _ in range(3):  # hundreds of signals would end it by the depth of their recursion
+            os.killpg(job.pid, signal.SIGTERM)
+            time.sleep(0.1)
+        assert job.wait(timeout=120) != 0
+    finally:
+        if job.poll() is None:
+            os.killpg(job.pid, signal.SIGKILL)
+            job.wait()
+    assert not (fresh / "smaller.txt").exists()
+    with held(fresh / ".snakemake/t5repro.lock"):
+        pass
+
+
+def wait_until_the_job_ended(output: Path, run: subprocess.Popen[bytes]) -> None:
+    """Wait until an output is there and its job, a child of Snakemake, is not."""
+    deadline = time.monotonic() + 300
+    while not output.exists() or psutil.Process(run.pid).children(recursive=True):
+        assert run.poll() is None, "snakemake ended before its job"
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
