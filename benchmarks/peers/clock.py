@@ -20,15 +20,15 @@ def measure(call: Callable[[], Any], calls: int) -> None:
     call()
     found = []
     for _ in range(calls):
-        busy, own, begin = _busy_seconds(), time.process_time(), time.perf_counter()
+        busy, own, begin = busy_seconds(), time.process_time(), time.perf_counter()
         call()
         seconds = time.perf_counter() - begin
-        others = _busy_seconds() - busy - (time.process_time() - own)
+        others = busy_seconds() - busy - (time.process_time() - own)
         found.append({"seconds": seconds, "others": max(0.0, others / seconds)})
     print(json.dumps(min(found, key=lambda item: item["seconds"])))
 
 
-def _busy_seconds() -> float:
+def busy_seconds() -> float:
     """Return the seconds that all cores were busy since the machine started."""
     fields = Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:]
     user, nice, system, _, _, irq, softirq = (int(field) for field in fields[:7])

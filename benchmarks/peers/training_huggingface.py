@@ -8,11 +8,10 @@ from transformers import T5Config, T5ForConditionalGeneration
 from transformers.optimization import Adafactor
 
 
-def main(name: str, steps: int) -> None:
-    """Train and print the time of a step."""
+def network(shape: shared.Shape) -> tuple[T5ForConditionalGeneration, Adafactor]:
+    """Return the network in training mode, and its optimizer."""
     torch.set_num_threads(2)
     torch.manual_seed(0)
-    shape = shared.SHAPES[name]
     config = T5Config(
         vocab_size=shape.ids,
         d_model=shape.d_model,
@@ -31,6 +30,13 @@ def main(name: str, steps: int) -> None:
         scale_parameter=True,
         warmup_init=False,
     )
+    return model, optimizer
+
+
+def main(name: str, steps: int) -> None:
+    """Train and print the time of a step."""
+    shape = shared.SHAPES[name]
+    model, optimizer = network(shape)
     ids = {key: torch.from_numpy(value).long() for key, value in shared.batch(shape).items()}
 
     def step() -> None:

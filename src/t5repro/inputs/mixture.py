@@ -3,7 +3,7 @@
 Examples come in blocks. A block draws its tasks by the mixing rates from a stream of its own;
 each task goes through its examples in one seeded order an epoch, forever. The rows of a step
 follow from the rows of all blocks before it, so a run resumed at step n plans from the start of
-the stream: about five million examples a second, many blocks side by side, and no text is read.
+the stream: about three million examples a second, and no text is read.
 """
 
 from dataclasses import dataclass

@@ -12,7 +12,7 @@ To add a layout, return a `Stream` or `PackedRows`; `pipeline` reads nothing els
 """
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +21,7 @@ from t5repro.errors import CorpusError
 from t5repro.randomness import stream
 
 OPEN_ROWS = 10  # rows that still take segments; more of them fill hardly better
-BLOCK_ITEMS = 16_384  # items packed on their own: blocks are packed side by side
+BLOCK_ITEMS = 16_384  # items packed on their own
 SHORTEST_SEGMENT = 4  # tokens; what is shorter has nothing to predict from
 
 Integers = npt.NDArray[np.int64]
@@ -198,8 +198,8 @@ def pack_rows(
     """Put items into rows in the order they come: the first open row with room takes an item.
 
     Ten rows are open; when none has room, the one nearest to full gives way to a new one. Blocks
-    of `block_items` are packed on their own, side by side, which costs each a few rows that are
-    not quite full and makes the rows of a block independent of what came before.
+    of `block_items` are packed on their own, which costs each a few rows that are not quite full
+    and makes the rows of a block independent of what came before.
 
     Args:
         lengths: tokens of inputs and targets of each item, ``(items, 2)``; each fits a row.
@@ -211,44 +211,39 @@ def pack_rows(
 
     Source: our own in place of mesh's ``pack_dataset``, which keeps one open row.
     """
-    blocks = -(-len(lengths) // block_items)
-    padded = np.zeros((blocks * block_items, 2), np.int32)
-    padded[: len(lengths)] = lengths
-    placed, opened = _pack_blocks(padded.reshape(blocks, block_items, 2), np.asarray(room))
-    first_row = np.cumsum(opened) - opened
-    rows: Integers = (placed + first_row[:, np.newaxis]).reshape(-1)[: len(lengths)]
+    rows = np.zeros(len(lengths), np.int64)
+    opened = 0
+    for first in range(0, len(lengths), block_items):
+        block = slice(first, first + block_items)
+        rows[block], opened = _pack_block(lengths[block], room, opened)
     return rows
 
 
-def _pack_blocks(
-    lengths: npt.NDArray[np.int32], room: npt.NDArray[Any]
-) -> tuple[Integers, Integers]:
-    """Pack every block at once, one item of each at a time.
+def _pack_block(
+    lengths: npt.NDArray[np.int32], room: tuple[int, int], opened: int
+) -> tuple[list[int], int]:
+    """Return the row of each item, and the number of rows after `opened` earlier ones.
 
-    Args:
-        lengths: ``(blocks, items, 2)``; items of no length, at the end, open no row.
-        room: tokens of a row, ``(2,)``.
-
-    Returns:
-        The row of each item within its block, and the rows of each block.
+    A loop over Python's integers: three million items a second, which the same steps in NumPy do
+    not reach even over hundreds of blocks at once.
     """
-    blocks, items, _ = lengths.shape
-    free = np.zeros((blocks, OPEN_ROWS, 2), np.int32)
-    number = np.zeros((blocks, OPEN_ROWS), np.int64)
-    opened = np.zeros(blocks, np.int64)
-    placed = np.zeros((blocks, items), np.int64)
-    every = np.arange(blocks)
-    for item in range(items):
-        wanted = lengths[:, item]
-        fits = np.all(free >= wanted[:, np.newaxis], axis=2)
-        slot = fits.argmax(axis=1)
-        if not (found := fits[every, slot]).all():
-            full = np.flatnonzero(~found)
-            tightest = (free[full] / room).min(axis=2).argmin(axis=1)
-            slot[full] = tightest
-            free[full, tightest] = room
-            number[full, tightest] = opened[full]
-            opened[full] += 1
-        free[every, slot] -= wanted
-        placed[:, item] = number[every, slot]
-    return placed, opened
+    room_inputs, room_targets = room
+    free_inputs, free_targets = [0] * OPEN_ROWS, [0] * OPEN_ROWS
+    number = [0] * OPEN_ROWS
+    every = range(OPEN_ROWS)
+    rows: list[int] = []
+    for inputs, targets in zip(*lengths.T.tolist(), strict=True):
+        for slot in every:
+            if inputs <= free_inputs[slot] and targets <= free_targets[slot]:
+                break
+        else:
+            left = [
+                min(free_inputs[n] / room_inputs, free_targets[n] / room_targets) for n in every
+            ]
+            slot = left.index(min(left))
+            free_inputs[slot], free_targets[slot], number[slot] = *room, opened
+            opened += 1
+        free_inputs[slot] -= inputs
+        free_targets[slot] -= targets
+        rows.append(number[slot])
+    return rows, opened

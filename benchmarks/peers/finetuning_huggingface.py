@@ -1,0 +1,51 @@
+"""Hugging Face's T5, batches padded to their longest: SHAPE STEPS FOLDER."""
+
+import sys
+from pathlib import Path
+
+import finetuning_shared as shared
+import numpy as np
+import torch
+import training_shapes as shapes
+from training_huggingface import network
+
+EXAMPLES = 64
+IGNORED = -100  # what Hugging Face's loss leaves out
+
+
+def main(name: str, steps: int, folder: Path) -> None:
+    """Fine-tune and print the time of an example."""
+    model, optimizer = network(shapes.SHAPES[name])
+    with np.load(folder / "examples.npz") as arrays:
+        sides = {
+            side: np.split(arrays[side], np.cumsum(arrays[f"{side}_lengths"])[:-1])
+            for side in ("inputs", "targets")
+        }
+    count = steps + shapes.WARM_UP_STEPS
+    clock = shared.Clock(shapes.WARM_UP_STEPS)
+    filled = positions = 0
+    for step in range(count):
+        chosen = range(step * EXAMPLES, (step + 1) * EXAMPLES)
+        inputs = padded([sides["inputs"][place] for place in chosen], 0)
+        targets = padded([sides["targets"][place] for place in chosen], IGNORED)
+        optimizer.zero_grad()
+        found = model(input_ids=inputs, attention_mask=(inputs != 0).long(), labels=targets)
+        found.loss.backward()
+        optimizer.step()
+        clock.tick()
+        if step >= shapes.WARM_UP_STEPS:
+            filled += int((inputs != 0).sum())
+            positions += inputs.numel()
+    clock.tell(examples=steps * EXAMPLES, filled=filled, positions=positions, steps=steps)
+
+
+def padded(rows: list[np.ndarray], value: int) -> torch.Tensor:
+    """Return the rows padded to the longest of them."""
+    found = np.full((len(rows), max(map(len, rows))), value, np.int64)
+    for row, ids in zip(found, rows, strict=True):
+        row[: len(ids)] = ids
+    return torch.from_numpy(found)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], int(sys.argv[2]), Path(sys.argv[3]))

@@ -1,0 +1,63 @@
+"""t5repro's fine-tuning, packed: python finetuning_ours.py SHAPE STEPS FOLDER INSTRUCTION_SET."""
+
+import sys
+from pathlib import Path
+
+import finetuning_shared as shared
+import training_shapes as shapes
+
+from t5repro.config.schema import (
+    DevicesSettings,
+    FinetuneSettings,
+    LearningRate,
+    ModelSettings,
+    VocabSettings,
+)
+from t5repro.train.devices import prepare
+
+ROWS = 8
+
+
+def main(name: str, steps: int, folder: Path, instruction_set: str) -> None:
+    """Fine-tune and print the time of an example."""
+    shape = shapes.SHAPES[name]
+    devices = DevicesSettings(instruction_set=instruction_set)
+    prepare(devices)
+    import keras
+
+    from t5repro.inputs.examples import load_task_inputs
+    from t5repro.train.loop import compiled_model
+
+    vocab = VocabSettings(vocab_size=shared.PIECES, extra_ids=shared.EXTRA_IDS)
+    plan = FinetuneSettings(
+        batch_rows=ROWS,
+        inputs_length=shared.ROOM[0],
+        targets_length=shared.ROOM[1],
+        dropout_rate=shapes.DROPOUT,
+        learning_rate=LearningRate(schedule="constant", factor=shapes.RATE),
+    )
+    inputs = load_task_inputs(
+        plan,
+        examples=shared.files_of(folder),
+        vocabulary=folder / shared.VOCABULARY,
+        vocab=vocab,
+        seed=0,
+    )
+    model = compiled_model(
+        shapes.settings(shape, ModelSettings), plan, vocab=vocab, devices=devices, seed=0
+    )
+    clock = shared.Clock(shapes.WARM_UP_STEPS)
+    ticks = keras.callbacks.LambdaCallback(on_train_batch_end=lambda batch, logs: clock.tick())
+    count = steps + shapes.WARM_UP_STEPS
+    model.fit(inputs.batches(first_step=0, steps=count), epochs=1, callbacks=[ticks], verbose=0)
+    timed = inputs.plan(first_step=shapes.WARM_UP_STEPS, steps=steps).examples
+    clock.tell(
+        examples=len(timed),
+        filled=int(inputs.mixture.lengths[timed, 0].sum()),
+        positions=steps * ROWS * shared.ROOM[0],
+        steps=steps,
+    )
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], int(sys.argv[2]), Path(sys.argv[3]), sys.argv[4])
