@@ -241,7 +241,7 @@ def cleaned_batches(
             _offer_cleaned(tally.samples, *page, *row, rules)
         tally.cleaned.update(reason or KEPT for reason in batch.column("reason").to_pylist())
         tally.cleaned.update(_line_counts(batch))
-        yield batch, [len(page.text) for _, page in group]
+        yield batch, [page.chars for _, page in group]
 
 
 def clean_batch(
@@ -249,7 +249,7 @@ def clean_batch(
 ) -> pa.RecordBatch:
     """Clean pages, each with the name of its file, into rows of `tables.CLEANED`."""
     columns: list[list[Any]] = [[] for _ in tables.CLEANED.names]
-    results = [clean.clean_page(page.text, rules) for _, page in pages]
+    results = [clean.clean_page(page.text, rules, page.lines) for _, page in pages]
     staying = [cleaned.text for cleaned in results if cleaned.reason is None]
     guesses = iter(rules.splitter.languages_of(staying))
     for (file, page), cleaned in zip(pages, results, strict=True):
@@ -318,7 +318,7 @@ def _offer_cleaned(
     rank = (owner.hex(), file, page.record)
     wanted = [reason for reason in reasons if samples.wants(reason, rank)]
     if wanted:
-        lines = clean.first_dropped_lines(page.text, rules)
+        lines = clean.first_dropped_lines(page.text, rules, wanted)
         for reason in wanted:
             samples.offer(reason, rank, page.url, lines.get(reason, page.text))
 

@@ -10,7 +10,7 @@ To add a rule: add its reason, its test in `_line_fate` in the right place, and 
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import NamedTuple
 
 from t5repro.c4.sentences import SentenceSplitter, Splitters
@@ -33,6 +33,7 @@ POLICY_TEXTS = (
 
 # A line that ends in anything else has no end mark, whatever citation marks are taken out of it.
 MAY_END_WELL = frozenset((*END_MARKS, "]"))
+OTHER_LINE_ENDS = "\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
 # A text without any of these is not touched by a rule that looks for text.
 TEXT_RULE_HINTS = (LOREM_IPSUM_TEXT, JAVASCRIPT_TEXT, CURLY_BRACKET_TEXT, *POLICY_TEXTS)
 
@@ -85,8 +86,13 @@ class CleanRules(NamedTuple):
     address_fault: Callable[[str], str | None] | None = None
 
 
-def clean_page(text: str, rules: CleanRules) -> Cleaned:
-    """Apply the rules to the text of one page.
+def clean_page(text: str, rules: CleanRules, lines: list[str] | None = None) -> Cleaned:
+    r"""Apply the rules to the text of one page.
+
+    Args:
+        text: of the page.
+        rules: with their parameters.
+        lines: what ``\n`` divides `text` into, each stripped, if that is known.
 
     Source: released code, ``c4_utils.clean_page``; `has_bad_word`: the code of 2019.
     """
@@ -94,7 +100,7 @@ def clean_page(text: str, rules: CleanRules) -> Cleaned:
         return Cleaned("", FEW_PARAGRAPHS, 0, (0,) * len(LINE_REASONS))
     if not rules.settings.enabled:
         return Cleaned(text, None, 0, (0,) * len(LINE_REASONS))
-    cleaned = None if rules.has_bad_word is not None else _clean_plain_page(text, rules)
+    cleaned = None if rules.has_bad_word is not None else _clean_plain_page(text, rules, lines)
     return cleaned or _clean_line_by_line(text, rules)
 
 
@@ -117,7 +123,7 @@ def _has_sentences(kept: list[str], rules: CleanRules) -> bool:
     return rules.splitter.for_text("\n".join(kept).strip()).lines_have_at_least(least, kept)
 
 
-def _clean_plain_page(text: str, rules: CleanRules) -> Cleaned | None:
+def _clean_plain_page(text: str, rules: CleanRules, known: list[str] | None) -> Cleaned | None:
     """Clean a page in which no text rule applies; None if one may, and order decides.
 
     The rules that look at the end and the words of a line go first and leave little text; that is
@@ -126,12 +132,10 @@ def _clean_plain_page(text: str, rules: CleanRules) -> Cleaned | None:
     settings = rules.settings
     longest = settings.max_word_chars or len(text)
     least = settings.min_words_per_line
-    lines = list(map(str.strip, text.splitlines()))
+    lines = _stripped_lines(text) if known is None or _has_other_ends(text) else known
     long_words = few_words = 0
     kept: list[str] = []
-    for line in lines:
-        if line[-1:] not in MAY_END_WELL and len(line) <= longest:
-            continue
+    for line in _promising(lines, longest):
         if len(line) > longest and _has_long_word(line, longest):
             long_words += 1
             continue
@@ -154,6 +158,22 @@ def _clean_plain_page(text: str, rules: CleanRules) -> Cleaned | None:
     return Cleaned(joined.strip(), None, len(kept), counts)
 
 
+def _promising(lines: list[str], longest: int) -> list[str]:
+    """Return the lines that end well, or are longer than a word may be."""
+    if max(map(len, lines), default=0) > longest:
+        return [line for line in lines if line[-1:] in MAY_END_WELL or len(line) > longest]
+    return [line for line in lines if line[-1:] in MAY_END_WELL]
+
+
+def _stripped_lines(text: str) -> list[str]:
+    return list(map(str.strip, text.splitlines()))
+
+
+def _has_other_ends(text: str) -> bool:
+    r"""Return whether `text` holds an end of a line, as Python knows them, that is no ``\n``."""
+    return any(end in text for end in OTHER_LINE_ENDS)
+
+
 def _clean_line_by_line(text: str, rules: CleanRules) -> Cleaned:
     """Clean a page with every rule in its order."""
     kept: list[str] = []
@@ -172,10 +192,14 @@ def _clean_line_by_line(text: str, rules: CleanRules) -> Cleaned:
     return Cleaned("\n".join(kept).strip(), None, len(kept), counts)
 
 
-def first_dropped_lines(text: str, rules: CleanRules) -> dict[str, str]:
-    """Return the first line of a page that each reason drops, as an example of the reason."""
+def first_dropped_lines(
+    text: str, rules: CleanRules, reasons: Collection[str] = (*LINE_REASONS, *PAGE_REASONS)
+) -> dict[str, str]:
+    """Return the first line of a page that each of `reasons` drops, as an example of it."""
     found: dict[str, str] = {}
     for raw_line in text.splitlines() if rules.settings.enabled else ():
+        if all(reason in found for reason in reasons):
+            break
         _, fate = _line_fate(raw_line, rules)
         if fate is not None:
             found.setdefault(fate, raw_line)
@@ -212,4 +236,4 @@ def _line_fate(line: str, rules: CleanRules) -> tuple[str, str | None]:
 
 
 def _has_long_word(line: str, longest: int) -> bool:
-    return any(len(word) > longest for word in line.split())
+    return max(map(len, line.split()), default=0) > longest

@@ -1,5 +1,7 @@
 """The bytes of a WET file: plain, one gzip stream, or gzip members one after another.
 
+ISA-L inflates what is sound; zlib everything else, because it says what is wrong.
+
 A member is held back until its checksum is known to be right, so what a flipped byte made of a
 page never passes for one. A member longer than `Limits.member_bytes` is read as a stream. Behind
 damage the next member is looked for, and a `Gap` takes the place of what was lost.
@@ -9,9 +11,12 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator
 from typing import IO, Any, NamedTuple
 
+from isal import igzip_lib
+
 from t5repro.c4 import faults
 
-READ_BYTES = 1 << 16
+READ_BYTES = 1 << 16  # of a file's begin, and where a member is looked for
+FEED_BYTES = 1 << 15  # read to be inflated; what is behind a member's end is copied once
 PIECE_BYTES = 1 << 18  # pieces are joined up to this
 INFLATE_BYTES = 1 << 20  # inflated in one call
 
@@ -75,23 +80,24 @@ def plain(handle: IO[bytes], advance: Advance) -> Iterator[bytes]:
 
 
 def inflated(handle: IO[bytes], limits: Limits, advance: Advance) -> Iterator[bytes | Gap]:
-    """Yield the contents of the gzip members of a file, joined to larger pieces, and gaps."""
-    reader = _Members(handle, limits, advance)
-    pieces: list[bytes] = []
-    waiting = 0
-    for piece in reader.pieces():
-        if isinstance(piece, bytes):
-            pieces.append(piece)
-            waiting += len(piece)
-            if waiting < PIECE_BYTES:
-                continue
-        if pieces:
-            yield b"".join(pieces)
-            pieces, waiting = [], 0
-        if isinstance(piece, Gap):
+    """Yield the contents of the gzip members of a file, and gaps.
+
+    A member that begins a record comes as it is; what else there is is joined to larger pieces.
+    """
+    waiting: list[bytes] = []
+    size = 0
+    for piece in _Members(handle, limits, advance).pieces():
+        alone = isinstance(piece, Gap) or piece.startswith(DELIMITER)
+        if waiting and (alone or size >= PIECE_BYTES):
+            yield b"".join(waiting)
+            waiting, size = [], 0
+        if isinstance(piece, Gap) or alone:
             yield piece
-    if pieces:
-        yield b"".join(pieces)
+        else:
+            waiting.append(piece)
+            size += len(piece)
+    if waiting:
+        yield b"".join(waiting)
 
 
 class _Members:
@@ -116,22 +122,46 @@ class _Members:
         """Yield contents and gaps, in their order."""
         while self._fill():
             self._block = self._block.lstrip(b"\0")  # padding between members, as gzip allows
-            if self._block:
-                yield from self._member()
+            if not self._block:
+                continue
+            begin = self._at - len(self._block)
+            whole = self._sound_member()
+            if whole is None:
+                self._go_to(begin)
+                yield from self._checked_member(begin)
+            elif whole:
+                self._last = whole[-1:]
+                yield from _in_pieces(whole)
 
     def _fill(self) -> bool:
         """Read on if there is nothing left to use; return whether there is now."""
         if not self._block:
-            self._block = self._handle.read(READ_BYTES)
+            self._block = self._handle.read(FEED_BYTES)
             self._at += len(self._block)
             if self._at > self._furthest:
                 self._advance(self._at - self._furthest)
                 self._furthest = self._at
         return bool(self._block)
 
-    def _member(self) -> Iterator[bytes | Gap]:
-        """Yield one member, or the gap that is there instead."""
-        begin = self._at - len(self._block)
+    def _sound_member(self) -> bytes | None:
+        """Return the contents of a member, inflated by ISA-L; None if it is long or not sound."""
+        engine = igzip_lib.IgzipDecompressor(flag=igzip_lib.DECOMP_GZIP)
+        held: list[bytes] = []
+        left = self._limits.member_bytes
+        try:
+            while not engine.eof:
+                if left <= 0 or (engine.needs_input and not self._fill()):
+                    return None
+                data, self._block = self._block if engine.needs_input else b"", b""
+                held.append(engine.decompress(data, left))
+                left -= len(held[-1])
+        except igzip_lib.error:  # type: ignore[misc]  # the stub says only that it exists
+            return None
+        self._block = engine.unused_data
+        return held[0] if len(held) == 1 else b"".join(held)
+
+    def _checked_member(self, begin: int) -> Iterator[bytes | Gap]:
+        """Yield one member by zlib, which says what is wrong with it, or a gap."""
         engine = zlib.decompressobj(GZIP_MEMBER)
         held: list[bytes] = []
         made = 0
@@ -252,6 +282,13 @@ class _Members:
         except zlib.error as error:
             return any(check in str(error) for check in _CHECKS)
         return bool(data)
+
+
+def _in_pieces(data: bytes) -> list[bytes]:
+    """Return `data` in pieces as small as if it had been inflated step by step."""
+    if len(data) <= INFLATE_BYTES:
+        return [data]
+    return [data[at : at + INFLATE_BYTES] for at in range(0, len(data), INFLATE_BYTES)]
 
 
 def _byte_by_byte(engine: Any, data: bytes) -> list[bytes]:

@@ -112,7 +112,7 @@ class Reader:
         for page in pages:
             tally.read[READ] += 1
             reason = page.fault
-            if reason is None and len(page.text) > self._max_chars:
+            if reason is None and page.is_longer_than(self._max_chars):
                 reason = wet_files.TOO_LONG
             if reason is None and self._address_fault is not None:
                 reason = self._address_fault(dedup.normalize_url(page.url))
@@ -151,7 +151,7 @@ def groups(pages: Iterable[NamedPage]) -> Iterator[list[NamedPage]]:
     chars = 0
     for item in pages:
         group.append(item)
-        chars += len(item[1].text)
+        chars += item[1].chars
         if is_whole_group(len(group), chars):
             yield group
             group, chars = [], 0

@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import IO
 
 from t5repro.c4.members import GZIP_MAGIC
-from t5repro.c4.wet import DELIMITER, NEVER_TEXT, URL_FIELD
+from t5repro.c4.records import DELIMITER, NEVER_TEXT
+from t5repro.c4.wet import URL_FIELD
 from t5repro.errors import CrawlError
 from t5repro.files import atomic_path
 

@@ -50,6 +50,9 @@ _PLAIN_CONTEXT = re.compile(
 )
 
 
+_WORD_AND_FLAGS = re.compile(r"^([^\t\n]*)\t(\d+)$", re.MULTILINE)
+
+
 class _Flags(dict[str, int]):
     """Orthographic flags by word: 0 for an unknown one, and asking does not add it."""
 
@@ -234,11 +237,13 @@ def _read_parameters(folder: Path, parameters: Any) -> None:
         if not separator or "\t" in second:
             raise _broken(folder, "collocations.tab", number, row, "two words")
         parameters.collocations.add((first, second))
-    for number, row in enumerate(_rows(folder, "ortho_context.tab"), start=1):
-        word, _, flags = row.partition("\t")
-        if not flags.isdecimal():
-            raise _broken(folder, "ortho_context.tab", number, row, "a word and a whole number")
-        parameters.ortho_context[word] = int(flags)
+    rows = _rows(folder, "ortho_context.tab")
+    found = _WORD_AND_FLAGS.findall("\n".join(rows))
+    if len(found) != len(rows):
+        number = next(at for at, row in enumerate(rows, 1) if not _WORD_AND_FLAGS.fullmatch(row))
+        wanted = "a word and a whole number"
+        raise _broken(folder, "ortho_context.tab", number, rows[number - 1], wanted)
+    parameters.ortho_context.update((word, int(flags)) for word, flags in found)
 
 
 def _rows(folder: Path, name: str) -> list[str]:

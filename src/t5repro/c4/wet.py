@@ -16,8 +16,8 @@ that holds it (`faults`), and reading goes on at the next gzip member or the nex
 Memory is bounded by `members.Limits`, however long a record, a member or a file is.
 """
 
-import codecs
 from collections.abc import Callable, Iterable, Iterator
+from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
@@ -31,43 +31,96 @@ from t5repro.c4.faults import (
     OnFault,
 )
 from t5repro.c4.members import READ_BYTES, Gap, Limits, inflated, is_gzip, plain
+from t5repro.c4.records import (
+    NEVER_TEXT,
+    Record,
+    as_text,
+    one_newline,
+    plain_text_at,
+    records,
+    stripped_lines,
+)
 from t5repro.errors import CrawlError
 
-DELIMITER = "WARC/1.0"
 URL_FIELD = "WARC-Target-URI:"
 DATE_FIELD = "WARC-Date:"
-NEVER_TEXT = ("WARC", "CONTENT-", "Content-")
 
 TYPE_FIELD = "WARC-Type:"
 DESCRIPTION = "warcinfo"  # the type of the record that describes its file and has no URL
 
+_URL_FIELD, _DATE_FIELD, _TYPE_FIELD = URL_FIELD.encode(), DATE_FIELD.encode(), TYPE_FIELD.encode()
+_RECORD_END = b"\r\n\r\n"
+
 NO_CONTENT = "no_content"
 TOO_LONG = "too_long"
 # Reasons for which a page cannot be used; the first four are faults of the crawl.
-CUT_CHARS = 1 << 18  # held of a record that was found too long
 NOTHING = Gap(0, 0, "", "", True)  # stands for a file without content
 WITHDRAWN = "withdrawn"  # its owner took it back: dropped, and no excerpt of it is kept
 PAGE_FAULTS = (NO_URL, NO_TIMESTAMP, INVALID_UTF8, RECORD_TOO_LARGE, NO_CONTENT, TOO_LONG)
 
 
-class Page(NamedTuple):
+class Page:
     """One page of a WET file.
 
-    Attributes:
+    Args:
         url: its address as the record has it.
         timestamp: the record's date, as text.
-        text: its lines.
+        body: its text; lines may be blank or begin or end with white space.
         record: its number in the file, from 0.
         fault: why it cannot be used; None if it can.
         describes: whether it is the file's own description, which has no URL by right.
     """
 
-    url: str
-    timestamp: str
-    text: str
-    record: int
-    fault: str | None
-    describes: bool = False
+    def __init__(
+        self,
+        url: str,
+        timestamp: str,
+        body: str,
+        record: int,
+        fault: str | None,
+        describes: bool = False,
+    ) -> None:
+        self.url = url
+        self.timestamp = timestamp
+        self.record = record
+        self.fault = fault
+        self.describes = describes
+        self._body = body
+
+    @cached_property
+    def lines(self) -> list[str]:
+        """Its lines, stripped, without blank ones; made when they are first asked for."""
+        return stripped_lines(self._body)
+
+    @cached_property
+    def text(self) -> str:
+        """Its lines as one text."""
+        return "\n".join(self.lines)
+
+    @cached_property
+    def chars(self) -> int:
+        """The length of its text."""
+        return sum(map(len, self.lines)) + max(len(self.lines) - 1, 0)
+
+    def is_longer_than(self, chars: int) -> bool:
+        """Return whether its text has more than so many characters."""
+        return len(self._body) > chars and self.chars > chars
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Page) and self._values() == other._values()
+
+    def __hash__(self) -> int:
+        return hash(self._values())
+
+    def __repr__(self) -> str:
+        return f"Page{self._values()}"
+
+    def _values(self) -> tuple[object, ...]:
+        return self.url, self.timestamp, self.text, self.record, self.fault, self.describes
+
+    def without_text(self, fault: str) -> "Page":
+        """Return the page with nothing in it, for a reason."""
+        return Page(self.url, self.timestamp, "", self.record, fault, self.describes)
 
 
 def read_pages(
@@ -93,11 +146,11 @@ def read_pages(
     Source: released code, ``c4_utils.split_wet_file``.
     """
     limits = limits or Limits()
-    texts = _universal_newlines(_decoded(_pieces(path, limits, advance or _nobody, on_fault)))
-    for number, (record, cut) in enumerate(_records(texts, path, limits, on_fault)):
-        page = _page(record, number, cut=cut)
+    pieces = _pieces(path, limits, advance or _nobody, on_fault)
+    for number, record in enumerate(records(pieces, path, limits, on_fault)):
+        page = _page(record, number)
         if withdrawn is not None and page.url and withdrawn(page.url):
-            page = page._replace(text="", fault=WITHDRAWN)
+            page = page.without_text(WITHDRAWN)
         yield page
 
 
@@ -144,196 +197,101 @@ def _pieces(
         ) from error
 
 
-def _decoded(pieces: Iterable[bytes | Gap]) -> Iterator[str | Gap]:
-    """Yield text; bytes that are no UTF-8 become lone surrogates, which no valid text holds."""
-    held = b""
-    for piece in pieces:
-        if isinstance(piece, Gap):
-            if held:
-                yield held.decode("utf-8", "surrogateescape")
-            held = b""
-            yield piece
-            continue
-        data = held + piece
-        try:
-            text, used = codecs.utf_8_decode(data, "strict", False)
-        except UnicodeDecodeError:
-            text, used = codecs.utf_8_decode(data, "surrogateescape", False)
-        held = data[used:]
-        yield text
-    if held:
-        yield held.decode("utf-8", "surrogateescape")
+def _page(record: Record, number: int) -> Page:
+    """Return the page of a record.
+
+    Nearly all records hold fields before their text and nowhere else: their text is decoded and
+    not looked at. Of the others every line is.
+    """
+    data, cut, begin = record
+    begin = plain_text_at(data) if begin is None else begin
+    if begin is None:
+        fields, body = _sorted_lines(stripped_lines(one_newline(as_text(data))))
+        sound = _is_unicode(body)
+    else:
+        end = len(data) - len(_RECORD_END) if data.endswith(_RECORD_END) else len(data)
+        fields = _leading_fields(data, begin)
+        body, sound = _decoded(memoryview(data)[begin:end])
+        body = one_newline(body)
+    fault = _fault(fields, body, cut=cut, sound=sound)
+    describes = fields.kind == DESCRIPTION and fault == NO_URL
+    return Page(fields.url, fields.timestamp, body, number, fault, describes)
 
 
-def _universal_newlines(texts: Iterable[str | Gap]) -> Iterator[str | Gap]:
-    r"""Yield the text with every lone ``\r`` as ``\n``; stripping removes that of ``\r\n``."""
-    held = ""
-    for text in texts:
-        if isinstance(text, Gap):
-            if held:
-                yield "\n"
-            held = ""
-            yield text
-            continue
-        whole = held + text
-        held = ""
-        if whole.endswith("\r"):  # its "\n" may follow in the next piece
-            whole, held = whole[:-1], "\r"
-        if "\r" in whole and whole.count("\r") != whole.count("\r\n"):
-            whole = whole.replace("\r\n", "\n").replace("\r", "\n")
-        yield whole
-    if held:
-        yield "\n"
+class _Fields(NamedTuple):
+    url: str
+    timestamp: str
+    kind: str
 
 
-def _records(
-    texts: Iterable[str | Gap], path: Path, limits: Limits, on_fault: OnFault
-) -> Iterator[tuple[str, bool]]:
-    """Yield each record's text from its delimiter on, and whether it was too long to keep."""
-    splitter = _Splitter(limits.record_chars)
-    begin = ""  # of the file, until enough of it was seen
-    judged = False
-    for text in texts:
-        if isinstance(text, Gap):
-            judged = True  # what follows need not begin with a delimiter
-            yield from splitter.break_off(unfinished=text.cuts)
-            continue
-        if not judged:
-            begin = (begin + text).lstrip()
-            judged = len(begin) >= len(DELIMITER)
-            if judged and not begin.startswith(DELIMITER):
-                on_fault(_not_wet(begin, path))
-                yield from splitter.break_off(unfinished=True)
-        yield from splitter.feed(text)
-    if not judged and not begin.startswith(DELIMITER):
-        on_fault(_not_wet(begin, path))
-        return
-    yield from splitter.close()
+def _decoded(data: memoryview) -> tuple[str, bool]:
+    """Return text, and whether it is UTF-8."""
+    try:
+        return str(data, "utf-8"), True
+    except UnicodeDecodeError:
+        return as_text(bytes(data)), False
 
 
-def _not_wet(begin: str, path: Path) -> Fault:
-    detail = (
-        f"not a WET file: at byte 0 it begins with {begin[:40]!r}, and a WET file with the "
-        f"line {DELIMITER!r}"
-    )
-    return Fault(path.as_posix(), "byte 0", faults.NOT_WET, detail)
+def _leading_fields(record: bytes, end: int) -> _Fields:
+    """Return the fields in the first `end` bytes of a record, which hold nothing else."""
+    url = _value(record, _URL_FIELD, end)
+    # A record with a URL describes no file.
+    kind = "" if url else _value(record, _TYPE_FIELD, end)
+    return _Fields(url, _value(record, _DATE_FIELD, end), kind)
 
 
-class _Splitter:
-    """Cuts a stream of text at the lines that are `DELIMITER`."""
-
-    def __init__(self, max_chars: int) -> None:
-        self._max_chars = max_chars
-        self._pending = ""  # from the last delimiter on
-        self._searched = 0  # no delimiter begins before this place of `_pending`
-        self._cut = False  # text of the record in `_pending` was let go
-        self._lost = False  # its begin is unknown: nothing is a record until the next delimiter
-
-    def feed(self, text: str) -> Iterator[tuple[str, bool]]:
-        """Take more text; yield the records that it completes."""
-        self._pending += text
-        yield from self._complete(final=False)
-        if len(self._pending) > min(CUT_CHARS if self._cut else self._max_chars, self._max_chars):
-            self._shrink()
-
-    def break_off(self, *, unfinished: bool) -> Iterator[tuple[str, bool]]:
-        """End the record before a gap; what follows is none until the next delimiter."""
-        yield from self._complete(final=True)
-        if not (unfinished or self._lost) and self._pending.strip():
-            yield self._pending, self._cut
-        self._pending, self._searched, self._cut, self._lost = "", 0, False, True
-
-    def close(self) -> Iterator[tuple[str, bool]]:
-        """Yield what is left at the end of the file."""
-        yield from self._complete(final=True)
-        if not self._lost:
-            yield self._pending, self._cut
-
-    def _complete(self, *, final: bool) -> Iterator[tuple[str, bool]]:
-        text, start = self._pending, 0
-        searched = len(text) - len(DELIMITER) + 1
-        at = text.find(DELIMITER, self._searched)
-        while at >= 0:
-            line_start = max(text.rfind("\n", start, at) + 1, start)
-            line_end = text.find("\n", at)
-            if line_end < 0:
-                if not final:
-                    searched = at  # the line goes on in the next piece
-                    break
-                line_end = len(text)
-            if text[line_start:line_end].strip() == DELIMITER:
-                if text[start:line_start].strip():
-                    if not self._lost:
-                        yield text[start:line_start], self._cut
-                    self._cut = False
-                self._lost = False
-                start = line_start
-            at = text.find(DELIMITER, line_end)
-        self._pending = text[start:]
-        # The delimiter that `_pending` begins with is not to be found again as the next one, and
-        # finding it again does no harm: it is a record of nothing but white space before it.
-        self._searched = max(searched - start, 0)
-
-    def _shrink(self) -> None:
-        """Keep the record's meaning in less memory, or its beginning if that is too long."""
-        whole, newline, rest = self._pending.rpartition("\n")
-        self._pending = "\n".join(filter(None, map(str.strip, whole.split("\n")))) + newline + rest
-        if self._cut or len(self._pending) > self._max_chars // 2:
-            # The unfinished line keeps its beginning: it must not be taken for a delimiter.
-            rest = rest[:100]
-            self._pending = self._pending[: min(self._max_chars // 4, CUT_CHARS // 4)] + "\n" + rest
-            self._cut = True
-        self._searched = max(len(self._pending) - len(rest) - len(DELIMITER), 0)
+def _value(record: bytes, name: bytes, end: int) -> str:
+    """Return the last value that a field has in the first `end` bytes of a record."""
+    at = record.rfind(name, 0, end)
+    while at > 0 and not _begins_line(record, at):  # in the value of another field
+        at = record.rfind(name, 0, at)
+    if at < 0:
+        return ""
+    begin = at + len(name)
+    stop = record.find(b"\n", begin, end)
+    return as_text(record[begin : stop if stop >= 0 else end]).strip()
 
 
-def _page(record: str, number: int, *, cut: bool) -> Page:
-    """Return the page of a record's text."""
-    lines = list(filter(None, map(str.strip, record.split("\n"))))
-    url = timestamp = ""
-    describes = False
-    first = len(lines)
-    for index, line in enumerate(lines):
+def _begins_line(record: bytes, at: int) -> bool:
+    """Return whether only white space stands before a place on its line."""
+    return record[at - 1 : at] == b"\n" or not record[record.rfind(b"\n", 0, at) + 1 : at].strip()
+
+
+def _sorted_lines(lines: Iterable[str]) -> tuple[_Fields, str]:
+    """Return the fields that stand anywhere in a record, and the lines that are its text."""
+    url = timestamp = kind = ""
+    text: list[str] = []
+    for line in lines:
         if not line.startswith(NEVER_TEXT):
-            first = index
-            break
-        if line.startswith(URL_FIELD):
+            text.append(line)
+        elif line.startswith(URL_FIELD):
             url = line[len(URL_FIELD) :].strip()
         elif line.startswith(DATE_FIELD):
             timestamp = line[len(DATE_FIELD) :].strip()
-        elif line.startswith(TYPE_FIELD):
-            describes = line[len(TYPE_FIELD) :].strip() == DESCRIPTION
-    text = "\n".join(lines[first:])
-    if any("\n" + prefix in text for prefix in NEVER_TEXT):
-        kept = []
-        for line in lines[first:]:
-            if line.startswith(URL_FIELD):
-                url = line[len(URL_FIELD) :].strip()
-            elif line.startswith(DATE_FIELD):
-                timestamp = line[len(DATE_FIELD) :].strip()
-            if not line.startswith(NEVER_TEXT):
-                kept.append(line)
-        text = "\n".join(kept)
-    fault = _fault(url, timestamp, text, cut=cut)
-    return Page(url, timestamp, text, number, fault, describes and fault == NO_URL)
+        elif line.startswith(TYPE_FIELD) and not text:
+            kind = line[len(TYPE_FIELD) :].strip()
+    return _Fields(url, timestamp, kind), "\n".join(text)
 
 
-def _fault(url: str, timestamp: str, text: str, *, cut: bool) -> str | None:
-    """Return why a page cannot be used; None if it can."""
-    if not url:
+def _fault(fields: _Fields, body: str, *, cut: bool, sound: bool) -> str | None:
+    """Return why a page cannot be used; None if it can. `sound`: its text is UTF-8."""
+    if not fields.url:
         return NO_URL
-    if not text:
+    if not body or body.isspace():
         return NO_CONTENT
-    if not timestamp:
+    if not fields.timestamp:
         return NO_TIMESTAMP
     if cut:
         return RECORD_TOO_LARGE
-    if not (_is_unicode(text) and _is_unicode(url) and _is_unicode(timestamp)):
+    if not (sound and _is_unicode(fields.url) and _is_unicode(fields.timestamp)):
         return INVALID_UTF8
     return None
 
 
 def _is_unicode(text: str) -> bool:
     """Return whether `text` holds no lone surrogate, which is what a bad byte became."""
+    if text.isascii():
+        return True
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:
