@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from t5repro.c4 import spill as spill_module
 from t5repro.c4.spill import (
     MAX_BUCKETS,
     RowSpill,
@@ -34,6 +35,12 @@ def test_buckets_are_ranges_in_the_order_of_the_keys(keys, buckets):
     assert found.tolist() == [key * buckets >> 64 for key in sorted(keys)]
 
 
+@pytest.fixture(params=[0, 30, 10**6], ids=["all on disk", "some on disk", "none on disk"])
+def _held(request, monkeypatch):
+    monkeypatch.setattr(spill_module, "HELD_BYTES", request.param)
+
+
+@pytest.mark.usefixtures("_held")
 def test_rows_come_back_from_their_bucket_in_the_order_in_which_they_came(tmp_path):
     spill = RowSpill(tmp_path / "rows", ROW, 3)
     spill.add(np.array([(9, 0), (1, 1), (9, 2)], dtype=ROW), np.array([2, 0, 2]))
@@ -44,6 +51,7 @@ def test_rows_come_back_from_their_bucket_in_the_order_in_which_they_came(tmp_pa
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.usefixtures("_held")
 def test_tables_come_back_from_their_bucket(tmp_path):
     schema = pa.schema([("text", pa.string())])
     spill = TableSpill(tmp_path / "pages", schema, 4)

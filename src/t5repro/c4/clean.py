@@ -13,6 +13,8 @@ import re
 from collections.abc import Callable, Collection
 from typing import NamedTuple
 
+from ahocorasick_rs import BytesAhoCorasick
+
 from t5repro.c4.sentences import SentenceSplitter, Splitters
 from t5repro.config.schema import CleanSettings
 
@@ -35,7 +37,10 @@ POLICY_TEXTS = (
 MAY_END_WELL = frozenset((*END_MARKS, "]"))
 OTHER_LINE_ENDS = "\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
 # A text without any of these is not touched by a rule that looks for text.
-TEXT_RULE_HINTS = (LOREM_IPSUM_TEXT, JAVASCRIPT_TEXT, CURLY_BRACKET_TEXT, *POLICY_TEXTS)
+RULE_TEXTS = (LOREM_IPSUM_TEXT, JAVASCRIPT_TEXT, CURLY_BRACKET_TEXT, *POLICY_TEXTS)
+
+_ANY_RULE_TEXT = BytesAhoCorasick([text.encode() for text in RULE_TEXTS])
+KELVIN_SIGN = "\u212a"  # its lower case is "k"
 
 LONG_WORD = "long_word"
 NO_END_MARK = "no_end_mark"
@@ -148,14 +153,23 @@ def _clean_plain_page(text: str, rules: CleanRules, known: list[str] | None) -> 
             continue
         kept.append(line)
     joined = "\n".join(kept)
-    lowered = joined.lower()
-    if any(hint in lowered for hint in TEXT_RULE_HINTS):
+    if _may_hold_rule_text(joined):
         return None
     no_end_mark = len(lines) - long_words - few_words - len(kept)
     counts = (long_words, no_end_mark, few_words, 0, 0)
     if not _has_sentences(kept, rules):
         return Cleaned("", FEW_SENTENCES, len(kept), counts)
     return Cleaned(joined.strip(), None, len(kept), counts)
+
+
+def _may_hold_rule_text(text: str) -> bool:
+    """Return whether a rule that looks for text may find some in `text`, whatever its case.
+
+    The texts are ASCII. Of other letters the Kelvin sign alone becomes one of theirs: a capital I
+    with a dot becomes two characters, which none of the texts holds one after the other.
+    """
+    found = _ANY_RULE_TEXT.find_matches_as_indexes(text.encode("utf-8").lower())
+    return bool(found) or KELVIN_SIGN in text
 
 
 def _promising(lines: list[str], longest: int) -> list[str]:

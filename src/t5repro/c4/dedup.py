@@ -64,7 +64,8 @@ def line_keys(text: str) -> bytes:
 
     Source: released code, ``c4_utils._emit_url_to_lines``.
     """
-    return b"".join([digest(line.strip()) for line in text.lower().split("\n")])
+    lines = [line.lower().strip().encode("utf-8") for line in text.split("\n")]
+    return b"".join([hashlib.md5(line, usedforsecurity=False).digest() for line in lines])
 
 
 def span_units(text: str, splitter: SentenceSplitter) -> tuple[bytes, bytes]:

@@ -71,10 +71,7 @@ class SentenceSplitter:
     """
 
     def __init__(self, folder: Path | None = None) -> None:
-        parameters = PunktParameters()
-        parameters.ortho_context = _Flags()
-        if folder is not None:
-            _read_parameters(folder, parameters)
+        parameters = _parameters(folder, _stamps(folder))
         language = PunktLanguageVars()
         self._parameters = parameters
         self._ends = language.period_context_re()
@@ -226,6 +223,23 @@ class Splitters:
     def for_text(self, text: str) -> SentenceSplitter:
         """Return the splitter of a text."""
         return self.of(self.languages_of([text])[0])
+
+
+def _stamps(folder: Path | None) -> tuple[tuple[int, int] | None, ...]:
+    """Return size and time of each file of a folder; None for one that is missing."""
+    paths = [folder / name for name in PARAMETER_FILES] if folder is not None else []
+    found = [path.stat() if path.is_file() else None for path in paths]
+    return tuple((stat.st_size, stat.st_mtime_ns) if stat else None for stat in found)
+
+
+@lru_cache(maxsize=8)
+def _parameters(folder: Path | None, stamps: tuple[tuple[int, int] | None, ...]) -> Any:
+    """Return the parameters in a folder; None: those of Punkt untrained. `stamps`: its files'."""
+    parameters = PunktParameters()
+    parameters.ortho_context = _Flags()
+    if folder is not None:
+        _read_parameters(folder, parameters)
+    return parameters
 
 
 def _read_parameters(folder: Path, parameters: Any) -> None:

@@ -6,6 +6,7 @@ the result does not depend on how many there are.
 
 import contextlib
 import tempfile
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from t5repro.errors import storage_error
 from t5repro.files import TEMPORARY_PREFIX
 
 MAX_BUCKETS = 256
+HELD_BYTES = 16_000_000  # of one spill in memory, before it goes to the disk
 KEY_BITS = 64
 
 
@@ -54,7 +56,7 @@ def spill_folder(beside: Path) -> Iterator[Path]:
 
 
 class RowSpill:
-    """Fixed-width rows in buckets.
+    """Fixed-width rows in buckets; what is little stays in memory.
 
     Args:
         stem: the begin of the paths of its files.
@@ -66,6 +68,8 @@ class RowSpill:
         self._stem = stem
         self._dtype = dtype
         self._buckets = buckets
+        self._held: defaultdict[int, list[bytes]] = defaultdict(list)
+        self._held_bytes = 0
 
     def add(self, rows: NDArray[Any], buckets: NDArray[Any]) -> None:
         """Append each row to its bucket."""
@@ -73,28 +77,37 @@ class RowSpill:
         begins = np.searchsorted(buckets[order], np.arange(self._buckets + 1))
         for bucket in np.flatnonzero(np.diff(begins)).tolist():
             chosen = rows[order[begins[bucket] : begins[bucket + 1]]]
-            with self._path(bucket).open("ab") as handle:
-                handle.write(chosen.astype(self._dtype, copy=False).tobytes())
+            self._held[bucket].append(chosen.astype(self._dtype, copy=False).tobytes())
+            self._held_bytes += len(self._held[bucket][-1])
+        if self._held_bytes > HELD_BYTES:
+            self._write()
 
     def read(self, bucket: int) -> NDArray[Any]:
         """Return the rows of a bucket, in the order in which they were added."""
         path = self._path(bucket)
-        if not path.exists():
-            return np.empty(0, dtype=self._dtype)
-        return np.fromfile(path, dtype=self._dtype)
+        data = [path.read_bytes()] if path.exists() else []
+        return np.frombuffer(b"".join(data + self._held.get(bucket, [])), dtype=self._dtype)
 
     def drain(self) -> Iterator[NDArray[Any]]:
-        """Yield the rows of each bucket and delete them from the disk."""
+        """Yield the rows of each bucket and let go of them."""
         for bucket in range(self._buckets):
             yield self.read(bucket)
+            self._held.pop(bucket, None)
             self._path(bucket).unlink(missing_ok=True)
+
+    def _write(self) -> None:
+        for bucket, held in self._held.items():
+            with self._path(bucket).open("ab") as handle:
+                handle.writelines(held)
+        self._held.clear()
+        self._held_bytes = 0
 
     def _path(self, bucket: int) -> Path:
         return self._stem.with_name(f"{self._stem.name}-{bucket}")
 
 
 class TableSpill:
-    """Arrow rows in buckets.
+    """Arrow rows in buckets; what is little stays in memory.
 
     Args:
         stem: the begin of the paths of its files.
@@ -107,25 +120,40 @@ class TableSpill:
         self._schema = schema
         self._buckets = buckets
         self._writers: dict[int, Any] = {}
+        self._held: defaultdict[int, list[pa.RecordBatch]] = defaultdict(list)
+        self._held_bytes = 0
 
     def add(self, batch: pa.RecordBatch, buckets: NDArray[Any]) -> None:
         """Append each row to its bucket."""
         for bucket in np.unique(buckets).tolist():
-            if bucket not in self._writers:
-                self._writers[bucket] = pa.ipc.new_file(str(self._path(bucket)), self._schema)
-            self._writers[bucket].write_batch(
-                batch.take(pa.array(np.flatnonzero(buckets == bucket)))
-            )
+            chosen = batch.take(pa.array(np.flatnonzero(buckets == bucket)))
+            self._held[bucket].append(chosen)
+            self._held_bytes += chosen.nbytes
+        if self._held_bytes > HELD_BYTES:
+            self._write()
 
     def drain(self) -> Iterator[pa.Table]:
-        """Yield the rows of each bucket and delete them from the disk."""
+        """Yield the rows of each bucket and let go of them."""
         for writer in self._writers.values():
             writer.close()
-        for bucket in sorted(self._writers):
+        for bucket in sorted({*self._writers, *self._held}):
+            held = pa.Table.from_batches(self._held.pop(bucket, []), self._schema)
+            if bucket not in self._writers:
+                yield held
+                continue
             path = self._path(bucket)
             with pa.ipc.open_file(str(path)) as reader:
-                yield reader.read_all()
+                yield pa.concat_tables([reader.read_all(), held])
             path.unlink()
+
+    def _write(self) -> None:
+        for bucket, held in self._held.items():
+            if bucket not in self._writers:
+                self._writers[bucket] = pa.ipc.new_file(str(self._path(bucket)), self._schema)
+            for batch in held:
+                self._writers[bucket].write_batch(batch)
+        self._held.clear()
+        self._held_bytes = 0
 
     def _path(self, bucket: int) -> Path:
         return self._stem.with_name(f"{self._stem.name}-{bucket}")
