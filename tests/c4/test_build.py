@@ -320,6 +320,11 @@ def test_pages_of_other_languages_are_counted(tmp_path, one_page):
     assert rules_of(folder)["language"]["dropped"]["language_not_wanted"] == 1
     languages = counters["languages"]["en"]
     assert languages["detected_pages"] == languages["train_pages"] + languages["validation_pages"]
+    lines, doubts, bad = languages["rules"]
+    assert doubts["kept"] == languages["detected_pages"] == bad["in"] == bad["kept"]
+    kept = [entry["rules"][0]["kept"] for entry in counters["languages"].values()]
+    assert sum(kept) + len(french.splitlines()) == rules_of(folder)["clean_lines"]["kept"]
+    assert lines["kept"] == kept[0] > 0
     characters = sum(len(text) for text in texts_of(folder).values())
     assert characters == languages["train_characters"] + languages["validation_characters"]
     assert counters["detector"].startswith("langdetect-rs ")

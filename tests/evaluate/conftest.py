@@ -95,6 +95,7 @@ CORPUS: dict[str, Any] = {
             name: {
                 "detected_pages": pages + bad,
                 "pages_with_bad_words": bad,
+                "rules": [rule("language", "pages", pages + bad + 1, language_uncertain=1)],
                 "train_pages": pages - 3,
                 "train_characters": pages * 1900,
                 "validation_pages": 3,

@@ -19,7 +19,10 @@ COUNTERS: dict[str, Any] = {
          "dropped": {"lorem_ipsum": 100, "few_sentences": 300}, "kept": 600},
     ],
     "languages": {
-        "en": {"detected_pages": 610, "pages_with_bad_words": 10, "train_pages": 590,
+        "en": {"detected_pages": 610, "pages_with_bad_words": 10, "rules": [
+                   {"rule": "language", "unit": "pages", "in": 620,
+                    "dropped": {"language_uncertain": 10}, "kept": 610}],
+               "train_pages": 590,
                "train_characters": 123456, "validation_pages": 10, "validation_characters": 2000}
     },
     "other_languages": {"it": 4},

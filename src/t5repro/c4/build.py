@@ -28,6 +28,7 @@ from t5repro.c4 import decisions as decided
 from t5repro.c4 import wet as wet_files
 from t5repro.c4.badwords import LINE_LANGUAGE, Matcher, line_matcher, read_words
 from t5repro.c4.corpus import (
+    KEPT,
     SELECTED,
     Selection,
     remove_others,
@@ -49,7 +50,6 @@ Unit = Literal["three_sentence_span", "line"]
 UNITS: tuple[Unit, ...] = ("three_sentence_span", "line")
 
 BUCKET_TEXT_BYTES = 128_000_000
-KEPT = "kept"
 
 
 # Clean

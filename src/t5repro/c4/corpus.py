@@ -37,6 +37,7 @@ REPEATED_TEXT = "repeated_text"
 NOTHING_LEFT = "nothing_left"
 FEW_SENTENCES_LEFT = "few_sentences_left"
 BAD_WORD = "bad_word"
+KEPT = "kept"
 
 LEFT_REASONS = (NOTHING_LEFT, FEW_SENTENCES_LEFT)
 DOUBTS = (language.UNDETECTED, language.UNCERTAIN)
@@ -55,6 +56,7 @@ class _Candidate(NamedTuple):
     timestamp: str
     url_key: bytes
     rank: Rank
+    lines: Mapping[str, int]  # how many of the page's lines stayed, and went for each reason
 
 
 class Selection:
@@ -84,6 +86,8 @@ class Selection:
         self._units: Counter[str] = Counter()
         self._detected: Counter[str] = Counter()
         self._bad: Counter[str] = Counter()
+        self._dropped_bad: Counter[str] = Counter()
+        self._seen: Counter[tuple[str, str]] = Counter()  # by the language that is most probable
         self._split_pages: Counter[tuple[str, str]] = Counter()
         self._split_chars: Counter[tuple[str, str]] = Counter()
 
@@ -155,10 +159,15 @@ class Selection:
             "units": self._units,
             "detected": self._detected,
             "bad": self._bad,
+            "dropped_bad": self._dropped_bad,
         }
 
     def _split_counters(self) -> dict[str, Counter[tuple[str, str]]]:
-        return {"split_pages": self._split_pages, "split_chars": self._split_chars}
+        return {
+            "seen": self._seen,
+            "split_pages": self._split_pages,
+            "split_chars": self._split_chars,
+        }
 
     def _candidates(
         self, shard: int, first: int, batch: pa.RecordBatch, losses: Losses
@@ -176,9 +185,11 @@ class Selection:
             else:
                 text = self._what_is_left(page, rank, None if loss is None else loss[1])
                 if text:
-                    yield _Candidate(page["url"], text, page["timestamp"], page["url_key"], rank)
+                    lines = {name: page[name] for name in LINE_COUNTS}
+                    known = (page["url"], text, page["timestamp"], page["url_key"])
+                    yield _Candidate(*known, rank, lines)
         rows = batch.filter(pa.array(newest))
-        for name in ("kept_lines", *_LINE_COLUMNS):
+        for name in LINE_COUNTS:
             self._lines[name] += pc.sum(rows.column(name)).as_py() or 0
 
     def _what_is_left(self, page: Mapping[str, Any], rank: Rank, places: Any) -> str:
@@ -216,6 +227,9 @@ class Selection:
                 wanted=frozenset(self._settings.languages),
                 min_probability=self._settings.min_language_probability,
             )
+            self._seen[detected.language, reason or KEPT] += 1
+            for name, count in page.lines.items():
+                self._seen[detected.language, name] += count
             if reason in DOUBTS and UNDETERMINED in self._settings.languages:
                 detected, reason = language.Detected(UNDETERMINED, 1.0), None
             if reason is None or reason == language.NOT_WANTED:
@@ -223,6 +237,7 @@ class Selection:
             if reason is None and self._has_bad_word(page, detected.language):
                 self._bad[detected.language] += 1
                 reason = BAD_WORD if self._drops_bad(page.url_key) else None
+                self._dropped_bad[detected.language] += reason is not None
             if reason is not None:
                 self._drop(reason, page.rank, page.url, page.text)
                 continue
@@ -286,6 +301,7 @@ class Selection:
                 name: {
                     "detected_pages": self._detected[name],
                     "pages_with_bad_words": self._bad[name],
+                    "rules": self._rules_of(name),
                     **{
                         f"{split}_{what}": counter[name, split]
                         for split in SPLITS
@@ -305,6 +321,21 @@ class Selection:
             "detector": language.detector_version(),
             "samples": self._samples.readable(),
         }  # fmt: skip
+
+    def _rules_of(self, name: str) -> list[dict[str, Any]]:
+        """Return what the rules did to the pages that are most probably in a language.
+
+        Of pages that are dropped before their language is looked for nothing is known.
+        """
+        lines = {reason: self._seen[name, f"lines_{reason}"] for reason in clean.LINE_REASONS}
+        seen = self._seen[name, "kept_lines"] + sum(lines.values())
+        doubts = {reason: self._seen[name, reason] for reason in LANGUAGE_REASONS}
+        pages = self._seen[name, KEPT] + sum(doubts.values())
+        return [
+            _rule("clean_lines", "lines", seen, lines),
+            _rule("language", "pages", pages, doubts),
+            _rule("bad_words", "pages", self._detected[name], {BAD_WORD: self._dropped_bad[name]}),
+        ]
 
     def _rules(self) -> Iterator[dict[str, Any]]:
         """Yield the rules in the order in which they are applied."""
@@ -352,9 +383,9 @@ def _rule(name: str, unit: str, came_in: int, dropped: Mapping[str, int]) -> dic
     }
 
 
-_LINE_COLUMNS = tuple(f"lines_{reason}" for reason in clean.LINE_REASONS)
+LINE_COUNTS = ("kept_lines", *(f"lines_{reason}" for reason in clean.LINE_REASONS))
 READ_COLUMNS = ("file", "record", "url", "timestamp", "url_key", "owner", "reason", "text",
-                "split_as", "kept_lines", *_LINE_COLUMNS)  # fmt: skip
+                "split_as", *LINE_COUNTS)  # fmt: skip
 
 
 def _chosen_lists(settings: C4Stage, bad_words: Mapping[str, Path]) -> dict[str, Path]:

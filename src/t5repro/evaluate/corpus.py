@@ -51,6 +51,7 @@ class Language:
     train_characters: str
     validation_pages: str
     validation_characters: str
+    steps: tuple[Step, ...]
 
 
 @dataclass(frozen=True)
@@ -165,7 +166,7 @@ def _step(rule: Mapping[str, Any]) -> Step:
     )
 
 
-def _language(name: str, entry: Mapping[str, int]) -> Language:
+def _language(name: str, entry: Mapping[str, Any]) -> Language:
     return Language(
         name=name,
         detected=f"{entry['detected_pages']:,}",
@@ -174,6 +175,7 @@ def _language(name: str, entry: Mapping[str, int]) -> Language:
         train_characters=f"{entry['train_characters']:,}",
         validation_pages=f"{entry['validation_pages']:,}",
         validation_characters=f"{entry['validation_characters']:,}",
+        steps=tuple(_step(rule) for rule in entry["rules"]),
     )
 
 
