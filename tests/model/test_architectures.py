@@ -58,6 +58,13 @@ def loss_and_slopes(model, features):
 def test_packed_rows_give_the_loss_and_the_gradients_of_separate_rows(
     make_model, examples, pack, join, change
 ):
+    """The loss and the gradient of each weight agree to 1e-5 of their norms.
+
+    The measure of a weight is |packed - separate| / |separate| over all its elements, and the
+    largest difference against the largest element. Single elements cannot be held to 1e-5 of
+    themselves: rows of other lengths add the same numbers in another order, and an element whose
+    terms cancel keeps the rounding of its terms, about 1e-7 of them in float32.
+    """
     model = randomised(make_model(**change))
     alone, together = [[pair] for pair in examples], [examples[:2], examples[2:]]
     if model.settings.decoder_only:
@@ -67,8 +74,8 @@ def test_packed_rows_give_the_loss_and_the_gradients_of_separate_rows(
     (loss, slopes), (packed_loss, packed) = (loss_and_slopes(model, rows) for rows in layouts)
     assert packed_loss == pytest.approx(loss, rel=1e-5)
     for one, other in zip(slopes, packed, strict=True):
-        np.testing.assert_allclose(other, one, rtol=1e-4, atol=1e-5 * np.abs(one).max())
-        assert np.abs(one).max() > 0
+        assert np.linalg.norm(other - one) < 1e-5 * np.linalg.norm(one)
+        assert np.abs(other - one).max() < 1e-5 * np.abs(one).max()
 
 
 def test_shared_stacks_have_one_set_of_weights_and_cross_attention_beside_it(make_model):
