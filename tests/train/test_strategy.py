@@ -1,7 +1,9 @@
 """Trainings on several logical devices of one CPU, and trainings that are killed many times."""
 
 import csv
+import json
 import random
+import re
 import signal
 
 import numpy as np
@@ -27,35 +29,35 @@ def losses_of(training):
         return [float(row["loss"]) for row in csv.DictReader(handle)]
 
 
+TOKENS = {**CURVE, "loss_normaliser": "target_tokens"}
+PARTS = {**CURVE, "micro_batches": 2}
+
+
 @pytest.fixture(scope="module")
 def one_device(tiny, tmp_path_factory, in_a_new_process):
     folder = tmp_path_factory.mktemp("one")
-    runs = {"whole": CURVE, "tokens": {**CURVE, "loss_normaliser": "target_tokens"}}
+    runs = {"whole": CURVE, "tokens": TOKENS}
     done = in_a_new_process(folder, runs)
     assert done.returncode == 0, done.stderr
     return {name: losses_of(tiny.make_training(folder / name)) for name in runs}
 
 
-@pytest.mark.parametrize("replicas", [2, 8])
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize(
+    ("replicas", "more"), [(2, {"parts": PARTS}), (8, {})], ids=["2, also in parts", "8"]
+)
 def test_the_loss_over_a_hundred_steps_does_not_depend_on_the_number_of_devices(
-    tiny, tmp_path, in_a_new_process, one_device, replicas
+    tiny, tmp_path, in_a_new_process, one_device, replicas, more
 ):
-    tokens = {**CURVE, "loss_normaliser": "target_tokens"}
-    done = in_a_new_process(tmp_path, {"whole": CURVE, "tokens": tokens}, replicas=replicas)
+    runs = {"whole": CURVE, "tokens": TOKENS, **more}
+    done = in_a_new_process(tmp_path, runs, replicas=replicas)
     assert done.returncode == 0, done.stderr
-    for name, expected in one_device.items():
+    for name in runs:
         found = losses_of(tiny.make_training(tmp_path / name))
+        expected = one_device["tokens" if name == "tokens" else "whole"]
+        assert len(found) == CURVE["steps"]
         np.testing.assert_allclose(found, expected, rtol=1e-4)
     assert one_device["whole"][-1] < one_device["whole"][0]
-
-
-def test_two_devices_with_micro_batches_follow_one_without(
-    tiny, tmp_path, in_a_new_process, one_device
-):
-    done = in_a_new_process(tmp_path, {"parts": {**CURVE, "micro_batches": 2}}, replicas=2)
-    assert done.returncode == 0, done.stderr
-    found = losses_of(tiny.make_training(tmp_path / "parts"))
-    np.testing.assert_allclose(found, one_device["whole"], rtol=1e-4)
 
 
 @pytest.mark.timeout(1800)
@@ -63,15 +65,14 @@ def test_a_training_killed_at_ten_random_steps_ends_in_the_bytes_of_one_that_was
     tiny, tmp_path, in_a_new_process
 ):
     options = {"steps": 60, "checkpoint_every_steps": 3, "keep_checkpoints": "all"}
+    steps = sorted(random.Random(6).sample(range(4, 60), 10))
     whole = in_a_new_process(tmp_path, {"whole": options})
     assert whole.returncode == 0, whole.stderr
-    steps = sorted(random.Random(6).sample(range(4, 60), 10))
-    for step in steps:
-        killed = in_a_new_process(tmp_path, {"run": options}, signal_at=[int(signal.SIGKILL), step])
-        assert killed.returncode == -signal.SIGKILL, killed.stderr
-    resumed = in_a_new_process(tmp_path, {"run": options})
-    assert resumed.returncode == 0, resumed.stderr
-    assert "going on from" in resumed.stderr
+    killed = in_a_new_process(tmp_path, {"run": options}, kill_at=steps)
+    assert json.loads(killed.stdout) == [-signal.SIGKILL] * 10 + [0], killed.stderr
+    last = [(step - 1) // 3 * 3 for step in steps]
+    went_on = [int(found) for found in re.findall(r"going on from \S+step-(\d+)", killed.stderr)]
+    assert went_on == last
     folders = [tmp_path / name / "results" for name in ("whole", "run")]
     kept = [f"step-{step}/weights.safetensors" for step in range(3, 61, 3)]
     for name in (*RESULTS, *kept):

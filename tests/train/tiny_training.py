@@ -5,7 +5,10 @@ python tiny_training.py FOLDER '{"steps": 10, "seed": 0}'
 
 import json
 import os
+import signal
 import sys
+import traceback
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -113,8 +116,20 @@ def main(
     *,
     replicas: int = 1,
     signal_at: tuple[int, int] | None = None,
+    kill_at: Sequence[int] = (),
 ) -> None:
-    """Run trainings on this machine's CPU, or on `replicas` logical devices of it."""
+    """Run trainings on this machine's CPU, or on `replicas` logical devices of it.
+
+    With `kill_at` they are first begun and killed by SIGKILL at each of these steps, by turns, and
+    at last run to the end: every time in a process of its own, which takes over the imports, and
+    nothing that TensorFlow does. It prints how each process ended.
+    """
+    if kill_at:
+        import_everything()
+        kills = [(int(signal.SIGKILL), step) for step in kill_at]
+        ends = [in_a_copy(main, folder, runs, signal_at=kill) for kill in (*kills, None)]
+        print(json.dumps(ends))
+        return
     settings = DevicesSettings(kind="mirrored" if replicas > 1 else "cpu")
     set_environment(settings)
     if replicas > 1:
@@ -128,6 +143,26 @@ def main(
         send_signal_at(*signal_at)
     for name, options in runs.items():
         run(make_training(folder / name, **options), devices)
+
+
+def import_everything() -> None:
+    """Import what a training needs; TensorFlow starts no thread before its first operation."""
+    set_environment(DevicesSettings())
+    from t5repro.inputs import batches  # noqa: F401
+    from t5repro.train import callbacks, flops, loss, methods, monitor, states, step  # noqa: F401
+
+
+def in_a_copy(function: Callable[..., None], *arguments: Any, **named: Any) -> int:
+    """Run a function in a copy of this process; return how it ended, below 0 by a signal."""
+    copy = os.fork()
+    if copy == 0:
+        try:
+            function(*arguments, **named)
+        except BaseException:
+            traceback.print_exc()
+            os._exit(1)
+        os._exit(0)
+    return os.waitstatus_to_exitcode(os.waitpid(copy, 0)[1])
 
 
 def send_signal_at(number: int, step: int) -> None:
