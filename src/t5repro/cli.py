@@ -428,7 +428,8 @@ def _add_evaluation(commands: Any) -> None:
     add_examples(score, "train", "training examples, for the majority class")
     report = _command(
         commands, "report", _report, "write the report",
-        html="page to write", csv="table to write", manifest="manifest to write",
+        html="page to write", trace="page of the way back to the raw files to write",
+        csv="table to write", manifest="manifest to write",
     )  # fmt: skip
     for option, what in (
         ("scores", "scores of each experiment"),
@@ -485,6 +486,7 @@ def _report(arguments: argparse.Namespace) -> None:
         },
         corpus=pairs(arguments.corpus),
         html=arguments.html,
+        trace=arguments.trace,
         csv=arguments.csv,
         manifest=arguments.manifest,
     )

@@ -6,10 +6,11 @@ import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import pytest
-from made_graphs import RESULT, SCORES, record, write
+from made_graphs import RESULT, SCORES, manifest, record, write
 
 from t5repro.cli import main
 from t5repro.errors import LineageError
+from t5repro.evaluate.way_back import write_way_back
 from t5repro.lineage.graph import Graph, load_graph
 from t5repro.lineage.picture import to_html, to_svg
 from t5repro.lineage.store import Folder
@@ -102,9 +103,34 @@ def test_every_link_of_the_page_leads_somewhere_and_nothing_is_fetched(run: Path
     page = to_html(load_graph(Folder(run)), "Lineage <of> r", first="r/evaluate_score/a")
     anchors = set(re.findall(r'id="([^"]+)"', page))
     links = re.findall(r'href="#([^"]+)"', page)
-    assert len(anchors) == 9
+    jobs = {name for name in anchors if not name.startswith("file:")}
+    assert len(jobs) == 9
+    assert len(anchors - jobs) == 22  # every file, manifests included
     assert len(links) > 20
     assert set(links) <= anchors
     assert "Lineage &lt;of&gt; r" in page
     assert "<script" not in page
     assert "http" not in page
+
+
+def test_the_reports_page_holds_the_jobs_on_the_way_alone_and_leads_to_their_records(
+    run: Path,
+) -> None:
+    write(run, f"{RESULT}/left/manifest.json", "{")
+    manifest(run, f"{RESULT}/other/a/manifest.json", rule="other", inputs=["data/crawl/0.wet"])
+    page = run / RESULT / "report/trace.html"
+    read = write_way_back(page, "r", [Path(SCORES)], root=run)
+    text = page.read_text(encoding="utf-8")
+    assert len(read) == 9
+    assert "r/other/a" not in text
+    links = re.findall(r'href="([^#"]+)"', text)
+    assert "../../../records/r/evaluate_score/a.json" in links
+    assert len(links) == 9
+    assert set(re.findall(r'href="#([^"]+)"', text)) <= set(re.findall(r'id="([^"]+)"', text))
+    assert '<section id="r.evaluate_score.a"><h2>r/evaluate_score/a</h2>' in text
+    assert "<p>Rule <code>evaluate_score</code></p>" in text
+    again = page.read_bytes()
+    write_way_back(page, "r", [Path(SCORES)], root=run)
+    assert page.read_bytes() == again
+    with pytest.raises(LineageError, match="no manifest"):
+        write_way_back(page, "r", [Path("results/r/none.json")], root=run)

@@ -5,7 +5,9 @@ READS     results/{run}/evaluate_score/{node}/scores.json   every experiment
           results/{run}/evaluate_score/{node}/manifest.json names the predictions
           results/{run}/pretrain|finetune/{node}/history.csv
           results/{run}/c4/{node}/manifest.json             what the corpus rules dropped
+          results/{run}/**/manifest.json                    of every job before: the way back
 WRITES    results/{run}/report/report.html                  self-contained
+          results/{run}/report/trace.html                   from the scores to the raw files
           results/{run}/report/scores.csv
 SETTINGS  all: the report shows them
 CODE      src/t5repro/evaluate/
@@ -18,6 +20,18 @@ FINETUNE_HISTORIES = by_experiment("finetune", "history.csv")
 CORPORA = by_experiment("c4", "manifest.json")
 
 
+def manifests_behind(wildcards):
+    """Return the manifest of every job before the report; `stages.smk` lists them."""
+    return sorted(
+        {
+            path
+            for name, paths in STAGE_TARGETS.items()
+            if name != "stage_report"
+            for path in paths
+        }
+    )
+
+
 rule report:
     """Set the experiments beside each other and beside the paper."""
     input:
@@ -26,9 +40,11 @@ rule report:
         pretrain=list(PRETRAIN_HISTORIES.values()),
         finetune=list(FINETUNE_HISTORIES.values()),
         corpus=list(CORPORA.values()),
+        behind=manifests_behind,
         code=source_files("evaluate.report"),
     output:
         html="results/{run}/report/report.html",
+        trace="results/{run}/report/trace.html",
         csv="results/{run}/report/scores.csv",
         manifest="results/{run}/report/manifest.json",
     log:
@@ -47,6 +63,7 @@ rule report:
         " --finetune-history {params.finetune:q}"
         " --corpus {params.corpus:q}"
         " --html {output.html:q}"
+        " --trace {output.trace:q}"
         " --csv {output.csv:q}"
         " --manifest {output.manifest:q}"
         " --log {log:q}"

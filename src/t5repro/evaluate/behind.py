@@ -11,6 +11,8 @@ from t5repro.errors import ArtifactError
 from t5repro.evaluate.arms import Group
 from t5repro.evaluate.table import BEST, ScoreRow, shown
 from t5repro.files import read_json, sha256_of
+from t5repro.lineage.graph import job_name
+from t5repro.lineage.picture import anchor
 
 DIGEST_CHARS = 12
 STEP = "step-"  # folders of answers of kept checkpoints
@@ -80,12 +82,14 @@ class Behind:
         text: its value.
         scores: link to ``scores.json``.
         predictions: link to the answers of the task; empty for a benchmark's mean.
+        way_back: link to where the scores are followed back; empty without that page.
     """
 
     label: str
     text: str
     scores: str
     predictions: str
+    way_back: str
 
 
 class Files:
@@ -96,6 +100,7 @@ class Files:
         contents: arm -> what that file holds.
         rows: numbers of all arms.
         page: folder of the page, from which links start.
+        trace: page on which the scores are followed back, if there is one.
 
     Raises:
         ArtifactError: a manifest is missing or is none.
@@ -108,7 +113,13 @@ class Files:
         rows: Sequence[ScoreRow],
         *,
         page: Path,
+        trace: Path | None = None,
     ) -> None:
+        self._way_back = {
+            arm: f"{link(trace, page)}#{anchor(job_name(manifest_of(path).as_posix()))}"
+            for arm, path in scores.items()
+            if trace
+        }
         self._scores = {arm: link(path, page) for arm, path in scores.items()}
         self._predictions: dict[tuple[str, str], str] = {}
         for arm, path in scores.items():
@@ -131,6 +142,7 @@ class Files:
                 text=shown(row.value),
                 scores=self._scores[arm.removesuffix(BEST)],
                 predictions=self._predictions.get((arm, task), ""),
+                way_back=self._way_back.get(arm.removesuffix(BEST), ""),
             )
             for arm, row in found
             if row is not None

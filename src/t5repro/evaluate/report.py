@@ -32,6 +32,7 @@ from t5repro.evaluate.table import (
     score_rows,
     switch_lines,
 )
+from t5repro.evaluate.way_back import write_way_back
 from t5repro.files import write_manifest, write_text
 
 PHASES = {"pretrain": "Pre-training", "finetune": "Fine-tuning"}
@@ -47,8 +48,9 @@ def write_report(
     html: Path,
     csv: Path,
     manifest: Path,
+    trace: Path | None = None,
 ) -> None:
-    """Write the page and the CSV.
+    """Write the page, the CSV and the page of the way back to the raw files.
 
     Args:
         settings: all settings of the run.
@@ -58,9 +60,11 @@ def write_report(
         html: the page.
         csv: the scores as a table, in full precision.
         manifest: manifest to write.
+        trace: the page on which every score is followed back; None to leave it out.
 
     Raises:
         ArtifactError: a file is missing or is not what its stage writes.
+        LineageError: no manifest names the scores or a history.
     """
     listed = arms.groups(settings.settings, list(scores))
     content = {
@@ -76,7 +80,7 @@ def write_report(
         },
     )
     write_text(csv, csv_text(rows))
-    files = Files(scores, content, rows, page=html.parent)
+    files = Files(scores, content, rows, page=html.parent, trace=trace)
     view = {
         **_scores_view(settings.settings, content, rows, listed, files),
         **_settings_view(settings.settings, listed),
@@ -84,20 +88,20 @@ def write_report(
         "corpora": corpora(corpus),
         "sources": sources(scores, histories, corpus, html.parent),
         "csv_name": csv.name,
+        "trace_name": trace.name if trace else "",
         "paper_source": paper_source(),
     }
     write_text(html, render(view))
+    behind = [*scores.values(), *(path for paths in histories.values() for path in paths.values())]
+    read = write_way_back(trace, settings.settings.run.name, behind) if trace else []
     write_manifest(
         manifest,
         rule="report",
         settings=settings.model_dump(mode="json"),
         inputs=[
-            *scores.values(),
-            *map(manifest_of, scores.values()),
-            *(path for paths in histories.values() for path in paths.values()),
-            *corpus.values(),
+            *dict.fromkeys([*behind, *map(manifest_of, scores.values()), *corpus.values(), *read])
         ],
-        outputs=[html, csv],
+        outputs=[html, csv, *([trace] if trace else [])],
         counters={"rows": len(rows)},
     )
 

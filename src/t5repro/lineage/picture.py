@@ -6,7 +6,8 @@ box when there are more than `MOST_BOXES` of them.
 """
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+import urllib.parse
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import PurePosixPath
@@ -17,6 +18,7 @@ from t5repro.lineage.trace import Trace, leaves_of, record_facts
 MOST_BOXES = 4
 BOX_WIDTH, BOX_HEIGHT, COLUMN, ROW, MARGIN = 190, 48, 240, 66, 20
 RAW = "raw files"
+FILE = "file:"  # before the name of a file, so that no job has the same place
 
 
 @dataclass(frozen=True)
@@ -128,43 +130,45 @@ body{font:15px/1.45 system-ui,sans-serif;max-width:70rem;margin:2rem auto;paddin
 color:#1b1d21;background:#fff}
 h1{font-size:1.4rem}
 h2{font-size:1.1rem;margin-top:2.2rem;border-top:1px solid #ccd;padding-top:1rem}
-section:target{background:#fffbe6}code,td,.h{font-family:ui-monospace,monospace;font-size:.85rem}
+section:target,tr:target{background:#fffbe6}code,td,.h{font-family:ui-monospace,monospace;font-size:.85rem}
 table{border-collapse:collapse}td,th{text-align:left;padding:.1rem .8rem .1rem 0;
 vertical-align:top;overflow-wrap:anywhere}.h{color:#667}summary{cursor:pointer}
 a{color:#1a4f9c}
 """
 
 
-def to_html(graph: Graph, title: str, *, first: str = "") -> str:
-    """Return all jobs as a page: every input leads to the job that wrote it, and back.
+def to_html(graph: Graph, title: str, *, first: str = "", records: str = "") -> str:
+    """Return all jobs as a page: every input leads to the file that a job wrote, and back.
 
     Args:
         graph: jobs to show.
         title: heading of the page.
         first: name of the job to link to at the top, such as that of the scores.
+        records: link to the folder of records, for a page that must not hold them, since equal
+            runs have equal pages and unequal records; empty for none.
     """
     jobs = list(reversed(graph.ordered()))
     rows = "".join(
-        f'<tr><td><a href="#{_anchor(job)}">{escape(job.name)}</a></td>'
+        f'<tr><td><a href="#{anchor(job.name)}">{escape(job.name)}</a></td>'
         f"<td>{len(job.inputs)} in, {len(job.outputs) - 1} out</td></tr>"
         for job in jobs
     )
     lead = ""
     if first in graph.jobs:
-        lead = f'<p>Begin at <a href="#{_anchor(graph.jobs[first])}">{escape(first)}</a>.</p>'
+        lead = f'<p>Begin at <a href="#{anchor(first)}">{escape(first)}</a>.</p>'
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width">'
         f"<title>{escape(title)}</title><style>{STYLE}</style></head><body>"
-        f"<h1>{escape(title)}</h1><p>Every file that a job read leads to the job that wrote it, "
+        f"<h1>{escape(title)}</h1><p>Every file that a job read leads to where it was written, "
         "down to the raw files; every file that it wrote leads to the jobs that read it. "
         f"Hashes are SHA-256.</p>{lead}<table>{rows}</table>"
-        + "".join(_section(job, graph) for job in jobs)
+        + "".join(_section(job, graph, records) for job in jobs)
         + "</body></html>\n"
     )
 
 
-def _section(job: Job, graph: Graph) -> str:
+def _section(job: Job, graph: Graph, records: str) -> str:
     settings = "".join(
         f"<tr><td>{escape(name)}</td><td>{escape(value)}</td></tr>"
         for name, value in leaves_of(job.settings)
@@ -175,9 +179,12 @@ def _section(job: Job, graph: Graph) -> str:
         for name, value in record_facts(job.record).items()
         if job.record
     )
+    kept = escape(f"{records}/{urllib.parse.quote(job.name)}.json", quote=True)
     return (
-        f'<section id="{_anchor(job)}"><h2>{escape(job.name)}</h2>'
+        f'<section id="{anchor(job.name)}"><h2>{escape(job.name)}</h2><p>Rule '
+        f"<code>{escape(job.rule)}</code></p>"
         + (f"<table>{facts}</table>" if facts else "")
+        + (f'<p><a href="{kept}">Code, environment, machine and times</a></p>' if records else "")
         + f"<details><summary>{settings.count('<tr>')} settings</summary>"
         f"<table>{settings}</table></details>"
         f"<p>Read</p><table>{''.join(_read(item, graph) for item in job.inputs)}</table>"
@@ -194,31 +201,27 @@ def _counted(job: Job) -> str:
 
 
 def _read(item: Artifact, graph: Graph) -> str:
-    source = graph.job_of(item)
+    source = graph.source_of(item)
     name = escape(item.path)
     if source is not None:
-        name = f'<a href="#{_anchor(source)}">{name}</a>'
+        name = f'<a href="#{anchor(source.path, FILE)}">{name}</a>'
     return _row(name, item)
 
 
 def _wrote(item: Artifact, graph: Graph) -> str:
-    readers = [graph.jobs[name] for name in graph.consumers.get(item.key, ())]
-    links = ", ".join(
-        f'<a href="#{_anchor(job)}">{escape(job.name)}</a>' for job in _unique(readers)
-    )
-    return _row(escape(item.path), item, f"read by {links}" if links else "")
+    readers = dict.fromkeys(graph.consumers.get(item.key, ()))
+    links = ", ".join(f'<a href="#{anchor(name)}">{escape(name)}</a>' for name in readers)
+    return _row(escape(item.path), item, f"read by {links}" if links else "", FILE)
 
 
-def _unique(jobs: Iterable[Job]) -> list[Job]:
-    return list({job.name: job for job in jobs}.values())
-
-
-def _row(name: str, item: Artifact, more: str = "") -> str:
+def _row(name: str, item: Artifact, more: str = "", kind: str = "") -> str:
+    mark = f' id="{anchor(item.path, kind)}"' if kind else ""
     return (
-        f'<tr><td>{name}</td><td class="h">{item.sha256[:16]}</td>'
+        f'<tr{mark}><td>{name}</td><td class="h">{item.sha256}</td>'
         f"<td>{item.length:,} bytes</td><td>{more}</td></tr>"
     )
 
 
-def _anchor(job: Job) -> str:
-    return escape(job.name.replace("/", "."), quote=True)
+def anchor(name: str, kind: str = "") -> str:
+    """Return the place of a job on the page, or of a file: a name without ``/``."""
+    return escape(kind + name.replace("/", "."), quote=True)
