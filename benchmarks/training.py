@@ -12,6 +12,7 @@ Everybody uses the processor's widest instructions; ours is measured with the de
 import argparse
 import sys
 from pathlib import Path
+from statistics import median
 
 import pairs
 
@@ -52,10 +53,15 @@ def rows(shape: str, found: dict[str, list[pairs.Result]]) -> str:
         speed = results[0]["flops"] / spent
         cells.append(
             f"| {name} | {spent:.3f} | {results[0]['tokens'] / spent:,.0f} | {speed / 1e9:.0f} "
-            f"| {speed / peak:.0%} | {pairs.ratio(results, found['t5repro']):.2f} |"
+            f"| {speed / peak:.0%} | {pairs.ratio(results, found['t5repro']):.2f} "
+            f"| {median(result['processor'] for result in results):.2f} "
+            f"| {max(result['others'] for result in results):.2f} |"
         )
-    head = f"| {shape} | s a step | tokens/s | GFLOP/s | of {peak / 1e9:.0f} | time to ours |"
-    return "\n".join([head, "|---|---|---|---|---|---|", *cells])
+    head = (
+        f"| {shape} | s a step | tokens/s | GFLOP/s | of {peak / 1e9:.0f} | time to ours "
+        "| processor s a step | cores others used at most |"
+    )
+    return "\n".join([head, "|---" * 8 + "|", *cells])
 
 
 if __name__ == "__main__":

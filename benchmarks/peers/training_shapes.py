@@ -7,6 +7,7 @@ from collections.abc import Callable
 from statistics import median
 from typing import NamedTuple
 
+import clock
 import numpy as np
 
 WARM_UP_STEPS = 3  # the first compiles
@@ -74,17 +75,29 @@ class Clock:
 
     def __init__(self) -> None:
         self.ends: list[float] = []
+        self.used: list[tuple[float, float]] = []
 
     def tick(self) -> None:
         """Note the end of a step."""
         self.ends.append(time.perf_counter())
+        self.used.append((clock.busy_seconds(), time.process_time()))
 
     def tell(self, shape: Shape) -> None:
         """Print the median step after the warm-up."""
         ends = self.ends[WARM_UP_STEPS - 1 :]
         spent = median(b - a for a, b in itertools.pairwise(ends))
-        tokens = shape.rows * (shape.inputs + shape.targets)
-        print(json.dumps({"seconds": spent, "tokens": tokens, "flops": flops(shape)}))
+        busy, own = (
+            after - before
+            for before, after in zip(self.used[WARM_UP_STEPS - 1], self.used[-1], strict=True)
+        )
+        found = {
+            "seconds": spent,
+            "tokens": shape.rows * (shape.inputs + shape.targets),
+            "flops": flops(shape),
+            "processor": own / (len(ends) - 1),
+            "others": max(0.0, (busy - own) / (ends[-1] - ends[0])),
+        }
+        print(json.dumps(found))
 
 
 def measure(step: Callable[[], object], steps: int, shape: Shape) -> None:

@@ -54,10 +54,10 @@ class Twin:
         self.weight = weight.astype(np.float64)
         self.learning_rate = learning_rate
         self.step = step
-        self.factored = weight.ndim == 2 and min(weight.shape) >= 128
-        if self.factored:
-            self.row = np.zeros(weight.shape[0])
-            self.column = np.zeros(weight.shape[1])
+        self.factored = weight.ndim >= 2 and sorted(weight.shape)[-2] >= 128
+        if self.factored:  # the first and the last axis of the shapes below
+            self.row = np.zeros(weight.shape[:-1])
+            self.column = np.zeros(weight.shape[1:])
         else:
             self.full = np.zeros(weight.shape)
 
@@ -66,9 +66,9 @@ class Twin:
         decay = 1 - (self.step + 1) ** -0.8
         square = gradient**2 + 1e-30
         if self.factored:
-            self.row = decay * self.row + (1 - decay) * square.mean(1)
+            self.row = decay * self.row + (1 - decay) * square.mean(-1)
             self.column = decay * self.column + (1 - decay) * square.mean(0)
-            second = np.outer(self.row, self.column) / self.row.mean()
+            second = self.row[..., None] * self.column[None] / self.row.mean(0)[None, ..., None]
         else:
             self.full = decay * self.full + (1 - decay) * square
             second = self.full
@@ -79,7 +79,7 @@ class Twin:
         self.step += 1
 
 
-@pytest.mark.parametrize("shape", [(130, 140), (130, 20), (200,), (160, 128)])
+@pytest.mark.parametrize("shape", [(130, 140), (130, 20), (200,), (160, 128), (128, 3, 140)])
 @pytest.mark.parametrize("first_step", [0, 1000])
 def test_fifty_steps_equal_the_definition(shape, first_step):
     generator = np.random.default_rng(1)

@@ -6,6 +6,8 @@ factors small matrices and caps the learning rate.
 Source: mesh ``optimize.AdafactorOptimizer``, without momentum; Shazeer and Stern, 2018.
 """
 
+import math
+import string
 from typing import Any
 
 import keras
@@ -107,21 +109,28 @@ class Adafactor(keras.optimizers.Optimizer):
         index = self._get_variable_index(variable)
         slots, start = self._slots[index], self.starts.get(self._places[index], 0)
         awake = ops.greater_equal(self.iterations, start) if start else None
-        square = ops.square(gradient) + SQUARE_FLOOR
+        square = ops.square(gradient)
         axes = factored_axes(tuple(variable.shape))
         if axes is None:
-            (moment,) = self._moved(slots, (square,), decay, awake)
-            update = gradient * ops.rsqrt(moment)
+            (moment,) = self._moved(slots, (square + SQUARE_FLOOR,), decay, awake)
+            factors = [ops.rsqrt(moment)]
+            mean_square = ops.mean(square / moment)
         else:
-            rows, columns = axes
-            means = (ops.mean(square, axis=columns), ops.mean(square, axis=rows))
+            means = tuple(ops.mean(square, axis=axis) + SQUARE_FLOOR for axis in reversed(axes))
             row, column = self._moved(slots, means, decay, awake)
-            row = ops.expand_dims(row, columns)
-            row = row / ops.mean(row, axis=rows, keepdims=True)
-            update = gradient * ops.rsqrt(row) * ops.rsqrt(ops.expand_dims(column, rows))
-        clipped = ops.maximum(1.0, root_mean_square(update) / CLIP)
+            row = row / ops.mean(row, axis=axes[0], keepdims=True)
+            factors = [
+                ops.expand_dims(ops.rsqrt(row), axes[1]),
+                ops.expand_dims(ops.rsqrt(column), axes[0]),
+            ]
+            mean_square = mean_of_product(square, 1.0 / row, 1.0 / column, axes)
+        clipped = ops.maximum(1.0, ops.sqrt(mean_square) / CLIP)
         scale = ops.maximum(root_mean_square(ops.convert_to_tensor(variable)), SCALE_FLOOR)
-        update = update * (learning_rate * scale / clipped)
+        # Numbers join the smaller array first: a pass over the weight's size costs as much as its
+        # share of the step.
+        update = gradient * (factors[0] * (learning_rate * scale / clipped))
+        for factor in factors[1:]:
+            update = update * factor
         if awake is not None:
             update = ops.where(awake, update, 0.0)
         self.assign_sub(variable, update)
@@ -153,6 +162,21 @@ def factored_axes(shape: tuple[int, ...]) -> tuple[int, int] | None:
     if len(largest) < 2 or shape[largest[1]] < FACTORED_FROM:
         return None
     return min(largest), max(largest)
+
+
+def mean_of_product(x: Tensor, row: Tensor, column: Tensor, axes: tuple[int, int]) -> Tensor:
+    """Return the mean of ``x * row * column`` without making an array of its size.
+
+    Args:
+        x: any shape.
+        row: of the shape of `x` without the second of the axes.
+        column: of the shape of `x` without the first of the axes.
+        axes: two axes of `x`.
+    """
+    every = string.ascii_lowercase[: len(x.shape)]
+    without_first, without_second = (every.replace(every[axis], "") for axis in axes)
+    by_row = ops.einsum(f"{every},{without_first}->{without_second}", x, column)
+    return ops.sum(by_row * row) / math.prod(x.shape)
 
 
 def root_mean_square(x: Tensor) -> Tensor:
