@@ -4,7 +4,8 @@
     .venv/bin/python benchmarks/decoding.py --shapes tiny small --searches greedy beam
 
 Batch 32, inputs of 128 ids without padding, exactly 64 new ids, random weights, float32; the end
-is made impossible, so nobody stops early. The first call compiles and is not counted; of the
+is made impossible, so nobody stops early. The peers use the processor's widest instructions, and
+so do we unless told otherwise. The first call compiles and is not counted; of the
 calls after it the fastest is, since what disturbs a process only ever makes it slower. keras-hub's
 beam search is left out unless named: it takes minutes to compile and run.
 """
@@ -35,6 +36,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--calls", type=int, default=3, help="calls in a process, after the first")
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--instruction-set", choices=("native", "avx2"), default="native")
     parser.add_argument("--hub-beam", action="store_true", help="keras-hub's beam search as well")
     given = parser.parse_args()
     rows = []
@@ -46,6 +48,7 @@ def main() -> None:
                 "width": SEARCHES[search],
                 "calls": given.calls,
                 "threads": given.threads,
+                "instruction_set": given.instruction_set,
             }
             commands = {
                 peer: [sys.executable, str(PEERS / f"{PROGRAMS[peer]}.py"), json.dumps(task)]

@@ -10,7 +10,9 @@ from t5repro.model.devices import prepare
 def main() -> None:
     """Measure one search."""
     task = clock.task()
-    prepare(DevicesSettings(intra_op_threads=task["threads"]))
+    prepare(
+        DevicesSettings(intra_op_threads=task["threads"], instruction_set=task["instruction_set"])
+    )
     from t5repro.model.beam import beam_search
     from t5repro.model.decode import EOS_ID, greedy
     from t5repro.model.transformer import T5
@@ -27,7 +29,7 @@ def main() -> None:
     )
     logits = model.logits
     never = np.where(np.arange(task["ids"]) == EOS_ID, np.float32(-1e9), np.float32(0))
-    model.logits = lambda hidden: logits(hidden) + never
+    model.logits = lambda *arrays: logits(*arrays) + never
     ids = np.random.default_rng(0).integers(2, task["ids"], (task["rows"], task["inputs"]))
     ids = ids.astype(np.int32)
 

@@ -166,7 +166,7 @@ def test_the_search_stops_when_no_answer_can_win_any_more(make_model, inputs, mo
     logits = np.full(96, -9.0, np.float32)
     logits[1] = 9.0
 
-    def nearly_always_the_end(self, hidden):
+    def nearly_always_the_end(self, hidden, output):
         calls.append(1)
         return np.broadcast_to(logits, (len(inputs), 4, 96))
 

@@ -91,6 +91,7 @@ def beam_graph(
     steps, blocks = max_decode_length, model.decoder.blocks
     memory = read_inputs(model, encoder_ids_BM, encoder_segments_BM)
     bias_THT = own_bias(model, steps)
+    output_DV = model.output()
     longest = _penalty(float(steps), length_penalty)
 
     def unfinished(
@@ -133,7 +134,7 @@ def beam_graph(
             read = (*memory.keys_values[number], reading)
             x_BWD, own = _step(block, x_BWD, step, own, bias_BHWP, read)
             longer += own
-        logits_BWV = model.logits(model.decoder.norm(x_BWD))
+        logits_BWV = model.logits(model.decoder.norm(x_BWD), output_DV)
         log_BC, parent_BC, id_BC = _candidates(logits_BWV, alive_BW, width)
         score_BC = log_BC / _penalty(ops.cast(step + 1, "float32"), length_penalty)
         ends_BC = ops.equal(id_BC, EOS_ID)

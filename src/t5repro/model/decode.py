@@ -117,6 +117,7 @@ class _Writer:
         self.model, self.steps = model, steps
         self.memory = read_inputs(model, encoder_ids_BM, encoder_segments_BM)
         self.bias_THT = own_bias(model, steps)
+        self.output_DV = model.output()
         self.arrays = 2 * len(model.decoder.blocks)
 
     def empty(self, batch: Tensor) -> list[Tensor]:
@@ -139,7 +140,7 @@ class _Writer:
             read = self.memory.keys_values[number]
             x_B1D, own = _step(block, x_B1D, step, own, bias_H1T, read, reading)
             longer += own
-        return model.logits(model.decoder.norm(x_B1D))[:, 0], longer
+        return model.logits(model.decoder.norm(x_B1D), self.output_DV)[:, 0], longer
 
 
 def greedy_graph(

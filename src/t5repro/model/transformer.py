@@ -350,14 +350,27 @@ class T5(keras.Model):
         """Return what the decoder reads, (batch, inputs_length, features)."""
         return self.encoder(self.embed(ids_BM), segments_BM, training=training)
 
-    def logits(self, decoded_BLD: Tensor) -> Tensor:
+    def logits(self, decoded_BLD: Tensor, output_DV: Tensor | None = None) -> Tensor:
         """Return float32 logits over all rows of the embedding.
 
         With a shared matrix the decoder's output is scaled by d_model^-0.5 first.
+
+        Args:
+            decoded_BLD: what the decoder returned.
+            output_DV: what `output` returned, where many calls share it.
         """
         if self.settings.tie_embeddings:
-            scaled_BLD = decoded_BLD * self.settings.d_model**-0.5
-            logits_BLV = matmul(scaled_BLD, ops.transpose(self.embedding))
-        else:
-            logits_BLV = matmul(decoded_BLD, self.output_matrix)
-        return ops.cast(logits_BLV, "float32")
+            decoded_BLD = decoded_BLD * self.settings.d_model**-0.5
+        if output_DV is None:
+            output_DV = self.output()
+        return ops.cast(matmul(decoded_BLD, output_DV), "float32")
+
+    def output(self) -> Tensor:
+        """Return the matrix from features to ids in the precision of activations, (features, ids).
+
+        A step of decoding multiplies few rows with it: with the embedding transposed inside the
+        product that takes three times as long as with this, made once.
+        """
+        tied = self.settings.tie_embeddings
+        matrix = ops.transpose(self.embedding) if tied else self.output_matrix
+        return ops.cast(matrix, self.compute_dtype)
