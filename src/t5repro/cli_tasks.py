@@ -60,5 +60,5 @@ def _list_mixtures(arguments: argparse.Namespace) -> None:
     from t5repro.config.mixtures import MIXTURES
 
     for name, mixture in MIXTURES.items():
-        note = " (with C4: not drawn by fine-tuning)" if mixture.holds_c4 else ""
+        note = " (with C4)" if mixture.c4 else ""
         print(f"{name}: {mixture.kind}{note}: {' '.join(mixture.tasks)}")

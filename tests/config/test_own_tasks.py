@@ -152,10 +152,49 @@ def test_arms_may_draw_from_other_mixtures() -> None:
 
 
 @pytest.mark.parametrize(
+    ("name", "tasks", "kind", "examples", "rate"),
+    [
+        ("en_mix", 20, "proportional", 1e6, "stated"),
+        ("all_mix", 24, "proportional", 1e6, "stated"),
+        ("all_proportional", 24, "proportional", 364_868_892, "limited"),
+        ("all_equal", 24, "equal", 364_868_892, "limited"),
+        ("leave_one_out_glue", 14, "proportional", 364_868_892, "limited"),
+    ],
+)
+def test_a_mixture_with_c4_draws_the_corpus_beside_its_tasks(
+    name: str, tasks: int, kind: str, examples: float, rate: str
+) -> None:
+    settings = load_settings({"tasks.mixture": name})
+    plan = settings.finetune
+    assert len(settings.tasks.names) == tasks
+    assert (plan.mixture, plan.corpus_examples, plan.corpus_rate) == (kind, examples, rate)
+    assert not load_settings({"tasks.mixture": "supervised_equal"}).finetune.corpus_examples
+
+
+def test_a_run_may_state_the_corpus_of_a_mixture_itself() -> None:
+    settings = load_settings({"tasks.mixture": "all_mix", "finetune.corpus_examples": 710_000})
+    assert (settings.finetune.corpus_examples, settings.finetune.corpus_rate) == (710_000, "stated")
+
+
+def test_an_arm_with_tasks_of_its_own_draws_no_corpus_of_the_runs_mixture() -> None:
+    arms = [
+        {"name": "multi"},
+        {"name": "one", "change": {"tasks.names": ["glue_cola"]}},
+        {"name": "supervised", "change": {"tasks.mixture": "supervised_equal"}},
+        {"name": "other", "change": {"tasks.mixture": "leave_one_out_squad"}},
+    ]
+    run = load_settings({"tasks.mixture": "all_mix", "experiments": arms})
+    drawn = {arm["name"]: settings_of_experiment(run, str(arm["name"])).finetune for arm in arms}
+    assert {name: plan.corpus_examples for name, plan in drawn.items()} == {
+        "multi": 1e6, "one": 0, "supervised": 0, "other": 364_868_892
+    }  # fmt: skip
+    assert drawn["one"].corpus_rate == drawn["other"].corpus_rate == "limited"
+
+
+@pytest.mark.parametrize(
     ("values", "message"),
     [
         ({"tasks.mixture": "glue_v02"}, "tasks.mixture is 'glue_v02'; .*nearest: 'glue_v002_prop"),
-        ({"tasks.mixture": "en_mix"}, "'en_mix', which draws from C4 .* allowed: \\['glue_v002"),
         (
             {"tasks": {"mixture": "supervised_equal", "names": ["squad"]}},
             r"sets tasks.names, which is also stated as \['squad'\]; leave one of the two out",

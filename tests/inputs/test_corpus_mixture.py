@@ -109,6 +109,11 @@ def test_the_share_of_examples_drawn_is_the_share_asked(mixed):
     assert limited["examples_share_asked"] == pytest.approx(1 / 3, abs=1e-6)
 
 
+def test_a_stated_rate_of_the_corpus_knows_no_limit(mixed):
+    counters = mixed(mixture_limit=6, corpus_rate="stated").counters(first_step=0, steps=10)
+    assert counters["corpus"]["examples_share_asked"] == pytest.approx(24 / (24 + 12), abs=1e-6)
+
+
 def test_without_the_corpus_batches_are_those_of_the_tasks(mixed):
     assert not isinstance(mixed(corpus=False, corpus_examples=0), MixedInputs)
 

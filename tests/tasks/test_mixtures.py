@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from t5repro.config.mixtures import GROUPS, MIXTURES, leave_one_out
 from t5repro.errors import SettingsError
-from t5repro.tasks.mixtures import mixing_rates, mixture_counts
+from t5repro.tasks.mixtures import mixing_rates, mixture_counts, stated_share
 from t5repro.tasks.registry import task_named
 
 COUNTS = {"a": 1000, "b": 100, "c": 10}
@@ -75,6 +75,19 @@ def test_shares_add_up_to_one_and_keep_the_order_of_the_counts(counts, limit, te
 def test_an_impossible_mixture_is_refused(change, message):
     with pytest.raises(SettingsError, match=message):
         rates(**change)
+
+
+def test_a_stated_rate_is_neither_limited_nor_tempered():
+    counts = {"a": 100, "b": 900}
+    assert stated_share(counts, 500, limit=400, temperature=1.0) == pytest.approx(500 / 1000)
+    assert stated_share(counts, 30, limit=400, temperature=2.0) == pytest.approx(
+        30 / (10 + 20 + 30)
+    )
+
+
+def test_a_stated_share_stays_in_range_where_rates_would_overflow():
+    assert stated_share({"a": 10**9}, 1e6, limit=2**40, temperature=0.01) == 0.0
+    assert stated_share({"a": 2}, 1e300, limit=2**40, temperature=1.0) == pytest.approx(1.0)
 
 
 def counts(counted, *, examples="rows", weights=None):

@@ -3,8 +3,8 @@
 `tasks.mixture` chooses one; it sets the settings that `resolve` names and nothing else, so what is
 recorded says the tasks and rates themselves. To add a mixture, add an entry to `MIXTURES`.
 
-Source: released code, `t5.data.mixtures`. Its mixtures that hold C4 are listed, and refused: text
-of the corpus is drawn in pre-training only. `supervised_*` are those without C4.
+Source: released code, `t5.data.mixtures`. Those with C4 draw the run's corpus beside the tasks
+(`finetune.corpus_examples`); `supervised_*` are the same without it.
 """
 
 import difflib
@@ -46,6 +46,9 @@ GROUPS: dict[str, tuple[str, ...]] = {
 # Trained on in one file, scored on others: weight 0 in the released mixtures.
 SCORED_WITH = {"glue_mnli": ("glue_mnli_matched", "glue_mnli_mismatched")}
 
+C4_EXAMPLES = 364_868_892.0  # pages of English C4, the released code's number of its examples
+C4_RATE = 1_000_000.0  # the released `rate_unsupervised`: a rate, whatever the corpus holds
+
 RTE_WEIGHT = 1_245.0  # half of 2,490 each, where the RTE of both benchmarks is in a mixture
 
 
@@ -56,12 +59,14 @@ class NamedMixture:
     Attributes:
         tasks: what is trained on.
         kind: ``finetune.mixture``.
-        holds_c4: whether the released one draws from C4, too.
+        c4: ``finetune.corpus_examples``, where the mixture draws the corpus, too; 0: it does not.
+        c4_rate: ``finetune.corpus_rate``: whether K and T apply to it.
     """
 
     tasks: tuple[str, ...]
     kind: Literal["proportional", "equal"] = "proportional"
-    holds_c4: bool = False
+    c4: float = 0.0
+    c4_rate: Literal["limited", "stated"] = "limited"
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -105,37 +110,31 @@ MIXTURES: dict[str, NamedMixture] = {
     "supervised_without_wmt_en_fr": NamedMixture(leave_one_out("wmt_en_fr")),
     "supervised_without_wmt_en_ro": NamedMixture(leave_one_out("wmt_en_ro")),
     "en_mix": NamedMixture(
-        (*GROUPS["glue"], *GROUPS["super_glue"], *GROUPS["squad"]), holds_c4=True
+        (*GROUPS["glue"], *GROUPS["super_glue"], *GROUPS["squad"]), c4=C4_RATE, c4_rate="stated"
     ),
-    "all_equal": NamedMixture(SUPERVISED, "equal", holds_c4=True),
-    "all_proportional": NamedMixture(SUPERVISED, holds_c4=True),
-    "all_mix": NamedMixture(SUPERVISED, holds_c4=True),
-    "leave_one_out_glue": NamedMixture(leave_one_out("glue"), holds_c4=True),
-    "leave_one_out_super_glue": NamedMixture(leave_one_out("super_glue"), holds_c4=True),
-    "leave_one_out_cnn_dailymail": NamedMixture(leave_one_out("cnn_dailymail"), holds_c4=True),
-    "leave_one_out_squad": NamedMixture(leave_one_out("squad"), holds_c4=True),
-    "leave_one_out_wmt_en_de": NamedMixture(leave_one_out("wmt_en_de"), holds_c4=True),
-    "leave_one_out_wmt_en_fr": NamedMixture(leave_one_out("wmt_en_fr"), holds_c4=True),
-    "leave_one_out_wmt_en_ro": NamedMixture(leave_one_out("wmt_en_ro"), holds_c4=True),
+    "all_equal": NamedMixture(SUPERVISED, "equal", c4=C4_EXAMPLES),
+    "all_proportional": NamedMixture(SUPERVISED, c4=C4_EXAMPLES),
+    "all_mix": NamedMixture(SUPERVISED, c4=C4_RATE, c4_rate="stated"),
+    "leave_one_out_glue": NamedMixture(leave_one_out("glue"), c4=C4_EXAMPLES),
+    "leave_one_out_super_glue": NamedMixture(leave_one_out("super_glue"), c4=C4_EXAMPLES),
+    "leave_one_out_cnn_dailymail": NamedMixture(leave_one_out("cnn_dailymail"), c4=C4_EXAMPLES),
+    "leave_one_out_squad": NamedMixture(leave_one_out("squad"), c4=C4_EXAMPLES),
+    "leave_one_out_wmt_en_de": NamedMixture(leave_one_out("wmt_en_de"), c4=C4_EXAMPLES),
+    "leave_one_out_wmt_en_fr": NamedMixture(leave_one_out("wmt_en_fr"), c4=C4_EXAMPLES),
+    "leave_one_out_wmt_en_ro": NamedMixture(leave_one_out("wmt_en_ro"), c4=C4_EXAMPLES),
 }
 
 
 def mixture_named(name: str) -> NamedMixture:
-    """Return a mixture that fine-tuning can draw.
+    """Return a mixture.
 
     Raises:
-        SettingsError: there is none of this name, or it holds C4.
+        SettingsError: there is none of this name.
     """
-    usable = [other for other, mixture in MIXTURES.items() if not mixture.holds_c4]
     if name not in MIXTURES:
-        close = difflib.get_close_matches(name, usable, n=1, cutoff=0.4)
+        close = difflib.get_close_matches(name, MIXTURES, n=1, cutoff=0.4)
         nearest = f"; nearest: {close[0]!r}" if close else ""
-        raise SettingsError(f"tasks.mixture is {name!r}; mixtures are {usable}{nearest}")
-    if MIXTURES[name].holds_c4:
-        raise SettingsError(
-            f"tasks.mixture is {name!r}, which draws from C4 beside the tasks; fine-tuning draws "
-            f"from tasks only; allowed: {usable}"
-        )
+        raise SettingsError(f"tasks.mixture is {name!r}; mixtures are {list(MIXTURES)}{nearest}")
     return MIXTURES[name]
 
 
@@ -169,17 +168,30 @@ def resolve(tree: Mapping[str, Any]) -> dict[str, Any]:
                     f"tasks.mixture {name!r} sets {section}.{key}, which is also stated as "
                     f"{stated[key]!r}; leave one of the two out"
                 )
+    stands_for["finetune"] |= _corpus_of(mixture, tree.get("finetune"))
     return stands_for
 
 
+def _corpus_of(mixture: NamedMixture, stated: Any) -> dict[str, Any]:
+    """Return how a mixture draws the corpus; what a run states of that itself goes on top."""
+    if not mixture.c4:
+        return {}
+    own = stated if isinstance(stated, Mapping) else {}
+    drawn = {"corpus_examples": mixture.c4, "corpus_rate": mixture.c4_rate}
+    return {key: value for key, value in drawn.items() if key not in own}
+
+
 def without_mixture(change: Mapping[str, Any], tree: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what an arm that names its tasks itself takes back of the run's named mixture.
+    """Return what an arm with tasks or a mixture of its own takes back of the run's named mixture.
 
     Args:
         change: what the arm states, nested.
         tree: settings of the run.
     """
-    tasks = change.get("tasks")
-    if not tree["tasks"]["mixture"] or not isinstance(tasks, Mapping) or "names" not in tasks:
+    tasks, known = change.get("tasks"), tree["tasks"]["mixture"]
+    if not known or not isinstance(tasks, Mapping) or not {"names", "mixture"} & set(tasks):
         return {}
-    return {"tasks": {"mixture": ""}, "finetune": {"mixture_weights": {}}}
+    taken_back: dict[str, Any] = {"mixture_weights": {}}
+    if MIXTURES[known].c4:
+        taken_back |= {"corpus_examples": 0, "corpus_rate": "limited"}
+    return {"tasks": {"mixture": ""}, "finetune": taken_back}

@@ -119,9 +119,14 @@ class FinetuneSettings(TrainingSettings):
     )
     corpus_examples: float = setting(
         0,
-        "examples that the corpus counts for where it is drawn beside the tasks, before K and T, "
+        "examples that the corpus counts for where it is drawn beside the tasks, "
         "as rows of the objective of `pretrain`; 0: tasks alone",
         ge=0,
+    )
+    corpus_rate: Literal["limited", "stated"] = setting(
+        "limited",
+        "`limited`: K and T apply to `corpus_examples` as to a task's; `stated`: it is the rate "
+        "itself, as in the released `en_mix` and `all_mix`",
     )
     mixture_weights: dict[Name, Weight] = setting(
         {}, "task -> examples that it counts for, in place of its own number, before K and T"

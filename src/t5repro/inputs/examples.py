@@ -21,7 +21,7 @@ from t5repro.inputs.batches import Features, Flat, assemble, assemble_joined, ga
 from t5repro.inputs.mixture import Mixture, PlannedRows, plan_rows
 from t5repro.inputs.sequences import Integers
 from t5repro.progress import Progress
-from t5repro.tasks.mixtures import mixing_rates, mixture_counts
+from t5repro.tasks.mixtures import mixing_rates, mixture_counts, stated_share
 from t5repro.vocab.encode import Vocabulary, inputs_end
 
 TEXTS_AT_ONCE = 512
@@ -271,11 +271,14 @@ def corpus_share(settings: FinetuneSettings, counts: Mapping[str, int]) -> float
     counted = mixture_counts(
         counts, examples=settings.mixture_examples, weights=settings.mixture_weights
     )
+    limit, temperature = settings.mixture_limit, settings.mixture_temperature
+    if settings.corpus_rate == "stated" and settings.mixture == "proportional":
+        return stated_share(counted, settings.corpus_examples, limit=limit, temperature=temperature)
     rates = mixing_rates(
         {**counted, CORPUS: settings.corpus_examples},
         kind=settings.mixture,
-        limit=settings.mixture_limit,
-        temperature=settings.mixture_temperature,
+        limit=limit,
+        temperature=temperature,
     )
     return rates[CORPUS]
 

@@ -3,6 +3,7 @@
 Which tasks a named mixture has is in `config.mixtures`.
 """
 
+import math
 from collections.abc import Mapping
 from typing import Literal
 
@@ -44,6 +45,28 @@ def mixing_rates(
     rates = {name: (size / largest) ** (1.0 / temperature) for name, size in sizes.items()}
     total = sum(rates.values())
     return {name: rate / total for name, rate in rates.items()}
+
+
+def stated_share(
+    counts: Mapping[str, float], rate: float, *, limit: float, temperature: float
+) -> float:
+    """Return the share of one more member whose rate is stated, neither limited nor tempered.
+
+    Args:
+        counts: examples of each other member, drawn in proportion.
+        rate: the stated rate; above 0.
+        limit: K, of the others.
+        temperature: T, of the others.
+
+    Source: released code, `t5.data.mixtures.rate_unsupervised`.
+    """
+    from scipy.special import expit
+
+    shares = mixing_rates(counts, kind="proportional", limit=limit, temperature=temperature)
+    name = max(shares, key=shares.__getitem__)
+    # One rate and its share say what all rates add up to; logarithms keep the power in range.
+    total = math.log(min(counts[name], limit)) / temperature - math.log(shares[name])
+    return float(expit(math.log(rate) - total))
 
 
 def _check(counts: Mapping[str, float], kind: str, factors: Mapping[str, float]) -> None:
