@@ -30,9 +30,19 @@ class T5ReproError(Exception):
 
 
 class SettingsError(T5ReproError):
-    """A run file, an override or a recipe cannot be used."""
+    """A run file, an override or a recipe cannot be used.
+
+    Attributes:
+        place: keys that lead to the setting, where the error is about one.
+        arm: experiment whose settings these are, where it is about an arm.
+    """
 
     exit_code = 2
+
+    def __init__(self, message: str, *, place: tuple[str | int, ...] = ()) -> None:
+        super().__init__(message)
+        self.place = place
+        self.arm = ""
 
 
 class RawDataError(T5ReproError):

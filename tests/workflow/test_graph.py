@@ -43,7 +43,10 @@ def test_without_a_run_file_snakemake_says_which_there_are(fresh: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ("finetune={stepz: 3}", "unknown setting 'finetune.stepz'; nearest: 'finetune.steps'"),
+        (
+            "finetune={stepz: 3}",
+            "--config: unknown setting 'finetune.stepz'; nearest: 'finetune.steps'",
+        ),
         ("model={num_heads: 0}", "setting 'model.num_heads' is '0'; Input should be"),
         ("c4={clean_shards: 99}", "c4.clean_shards is 99, but c4.crawl ['crawl/*'] matches"),
         ("data={source: ''}", "raw files are missing:"),
@@ -55,6 +58,28 @@ def test_an_unknown_or_impossible_setting_stops_snakemake_before_any_job(
     ran = snakemake(fresh, config=(change,))
     assert ran.returncode != 0
     assert message in ran.stdout
+    assert not (fresh / "results").exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("tasks:\n  names: [glue_colaa]\n", "{path}:2: tasks.names holds 'glue_colaa'; tasks are"),
+        ("seed: 1\nseed: 2\n", "{path}:2: 'seed' is stated a second time, first in line 1"),
+        (
+            "experiments:\n- name: a\n- name: b\n  change: {seed: x}\n",
+            "{path}:4: experiment 'b': setting 'seed' is 'x'",
+        ),
+    ],
+)
+def test_snakemake_names_the_line_of_the_run_file_that_it_refuses(
+    fresh: Path, text: str, message: str
+) -> None:
+    path = fresh / "configs" / "wrong.yaml"
+    path.write_text(text)
+    ran = snakemake(fresh, "--configfile", str(path))
+    assert ran.returncode != 0
+    assert message.format(path="configs/wrong.yaml") in ran.stdout
     assert not (fresh / "results").exists()
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from snakemake.exceptions import WorkflowError
 
-from t5repro.config import load, stages, task_files as inventory
+from t5repro.config import load, origins, stages, task_files as inventory
 from t5repro.data import raw
 from t5repro.errors import T5ReproError
 from t5repro.lineage import project_lock, rehydrate, seal, stopping
@@ -25,14 +25,16 @@ def load_run():
         raise WorkflowError(
             "no run file: use --profile local, --profile tpu or --configfile configs/NAME.yaml"
         )
+    stated = workflow.config_settings
     try:
-        settings = load.load_settings(config, source="the run file")
-        for arm in settings.experiments:
-            own = load.settings_of_experiment(settings, arm.name)
-            inventory.start_files(own)
-            inventory.vocabulary_files(own)
-            for task in own.tasks.names:
-                inventory.task_files(settings, task)
+        with origins.Origins(stated.configfiles, stated.config).naming():
+            settings = load.load_settings(config)
+            for arm in settings.experiments:
+                own = load.settings_of_experiment(settings, arm.name)
+                inventory.start_files(own)
+                inventory.vocabulary_files(own)
+                for task in own.tasks.names:
+                    inventory.task_files(settings, task)
     except T5ReproError as error:
         raise WorkflowError(str(error)) from None
     if missing := raw.missing_files(settings.data):

@@ -21,10 +21,14 @@ def check_arms(arms: Mapping[str, Settings]) -> None:
     """
     earlier: list[str] = []
     for name, settings in arms.items():
-        if start := settings.finetune.start_from:
-            _check_start(name, start, arms, earlier)
-        if settings.evaluate.ensemble:
-            _check_ensemble(name, arms)
+        try:
+            if start := settings.finetune.start_from:
+                _check_start(name, start, arms, earlier)
+            if settings.evaluate.ensemble:
+                _check_ensemble(name, arms)
+        except SettingsError as error:
+            error.arm = name
+            raise
         earlier.append(name)
 
 

@@ -35,7 +35,7 @@ def drifted() -> list[str]:
 
 
 def _base() -> str:
-    settings = load_settings(baseline_changes(), source="the baseline")
+    settings = load_settings(baseline_changes())
     head = (
         "# The paper's baseline, complete: every setting with its value.\n"
         "# Generated from src/t5repro/config; a run file states only what it changes.\n"

@@ -2,7 +2,7 @@
 
 Order, later wins: the baseline of `schema.py`, the C4 recipe, a published size, the run file,
 overrides of the command line, and for an experiment the settings it changes. Any key may be written
-dotted.
+dotted. `origins` says in which line of the run file an error's setting stands.
 """
 
 import difflib
@@ -11,11 +11,12 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import yaml
 from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
 
 from t5repro.config.arms import check_arms
 from t5repro.config.mixtures import resolve, without_mixture
+from t5repro.config.origins import FREE_KEYS, Origins, Place, read_yaml
 from t5repro.config.own_tasks import OwnTask
 from t5repro.config.schema import Experiment, Section, Settings
 from t5repro.config.sizes import published_shape
@@ -32,54 +33,23 @@ SHARED = (
     "run", "data", "experiments", "tasks.folder", "tasks.files", "tasks.text", "tasks.own",
     "c4.engine", "c4.spark",
 )  # fmt: skip
-# Mappings whose keys the user invents:
-FREE_KEYS = {
-    "bad_word_lists",
-    "punkt_parameters",
-    "language_parts",
-    "files",
-    "change",
-    "own",
-    "mixture_weights",
-    "conf",
-}
 
 
 def load_run_file(path: Path, overrides: Mapping[str, Any] | None = None) -> Settings:
     """Return the settings of a run file, with dotted `overrides` on top.
 
     Raises:
-        SettingsError: the file cannot be read, or a setting is unknown or impossible.
+        SettingsError: the file cannot be read, or a setting is unknown or impossible; says in
+            which line.
     """
-    return load_settings(read_yaml(path), overrides or {}, source=str(path))
-
-
-def read_yaml(path: Path) -> dict[str, Any]:
-    """Read a YAML mapping.
-
-    Raises:
-        SettingsError: it is missing, not YAML, or not a mapping.
-    """
-    try:
-        values = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except FileNotFoundError as error:
-        raise SettingsError(f"{path} is missing; run files are in configs/") from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise SettingsError(f"{path} is not YAML: {error}") from error
-    if values is None:
-        return {}
-    if not isinstance(values, dict):
-        raise SettingsError(
-            f"{path} holds a {type(values).__name__}; it must map settings to values"
-        )
-    return values
+    with Origins([path], overrides).naming():
+        return load_settings(read_yaml(path), overrides)
 
 
 def load_settings(
     values: Mapping[str, Any],
     overrides: Mapping[str, Any] | None = None,
     *,
-    source: str = "the run file",
     keep_withdrawn: bool = False,
 ) -> Settings:
     """Return validated settings from the values of a run file and dotted overrides.
@@ -87,7 +57,6 @@ def load_settings(
     Args:
         values: what the run file changes; keys nested or dotted.
         overrides: what the command line changes.
-        source: how errors name the origin of the values.
         keep_withdrawn: leave raw files in that `withdrawn/files.yaml` takes out.
 
     Raises:
@@ -103,12 +72,12 @@ def load_settings(
     merge(merged, published_shape(tree))
     merge(merged, tree)
     merge(merged, resolve(tree))
-    settings = _validate(merged, source)
+    settings = _validate(merged)
     if any(item.seeds for item in settings.experiments):
         merged["experiments"] = [
             arm.model_dump(mode="json") for item in settings.experiments for arm in arms_of(item)
         ]
-        settings = _validate(merged, source)
+        settings = _validate(merged)
     check_own_names(settings)
     if not keep_withdrawn:
         settings = without_withdrawn(settings, read_files())
@@ -189,6 +158,14 @@ def settings_of_experiment(settings: Settings, name: str) -> Settings:
     Raises:
         SettingsError: no such arm, or its changes are unknown or impossible.
     """
+    try:
+        return _changed(settings, name)
+    except SettingsError as error:
+        error.arm = name
+        raise
+
+
+def _changed(settings: Settings, name: str) -> Settings:
     arms = {item.name: item for item in settings.experiments}
     if name not in arms:
         raise SettingsError(f"no experiment {name!r}; the run has {sorted(arms)}")
@@ -204,11 +181,12 @@ def settings_of_experiment(settings: Settings, name: str) -> Settings:
     merge(tree, published_shape(change))
     merge(tree, change)
     merge(tree, resolve(change))
-    changed = _validate(tree, f"experiment {name!r}")
+    changed = _validate(tree, f"experiment {name!r}: ")
     for leaf in SHARED:
         if _value(changed, leaf) != _value(settings, leaf):
             raise SettingsError(
-                f"experiment {name!r} changes {leaf}; arms of one run share {list(SHARED)}"
+                f"experiment {name!r} changes {leaf}; arms of one run share {list(SHARED)}",
+                place=tuple(leaf.split(".")),
             )
     return changed
 
@@ -258,7 +236,7 @@ def parse_stage(rule: str, text: str) -> Any:
     try:
         return STAGES[rule].model_validate_json(text)
     except ValidationError as error:
-        raise SettingsError(f"--settings of {rule}: {_first_fault(error, {})}") from error
+        raise SettingsError(f"--settings of {rule}: {_first_fault(error)[0]}") from error
 
 
 def parse_engine(text: str) -> Engine:
@@ -270,30 +248,38 @@ def parse_engine(text: str) -> Engine:
     try:
         return Engine.model_validate_json(text)
     except ValidationError as error:
-        raise SettingsError(f"--engine: {_first_fault(error, {})}") from error
+        raise SettingsError(f"--engine: {_first_fault(error)[0]}") from error
 
 
-def _validate(values: dict[str, Any], source: str) -> Settings:
+def _validate(values: dict[str, Any], whose: str = "") -> Settings:
     try:
         return Settings.model_validate(values)
     except ValidationError as error:
-        raise SettingsError(f"{source}: {_first_fault(error, values)}") from error
+        text, place = _first_fault(error)
+        raise SettingsError(f"{whose}{text}", place=place) from error
 
 
-def _first_fault(error: ValidationError, values: dict[str, Any]) -> str:
+def _first_fault(error: ValidationError) -> tuple[str, Place]:
+    """Return what is wrong first, and its place in the tree of settings."""
     faults = error.errors()
     fault = next((item for item in faults if item["type"] == "extra_forbidden"), faults[0])
-    where = ".".join(str(part) for part in fault["loc"])
     more = f" ({len(faults) - 1} more faults follow)" if len(faults) > 1 else ""
+    return f"{_fault_text(fault)}{more}", fault["loc"]
+
+
+def _fault_text(fault: ErrorDetails) -> str:
+    where = ".".join(str(part) for part in fault["loc"])
     if fault["type"] == "extra_forbidden":
-        return f"unknown setting {where!r}{_nearest(where, _names_near(fault['loc']))}{more}"
+        return f"unknown setting {where!r}{_nearest(where, _names_near(fault['loc']))}"
     if not where:
-        return f"{fault['msg'].removeprefix('Value error, ')}{more}"
+        return fault["msg"].removeprefix("Value error, ")
+    if fault["type"] == "value_error" and isinstance(fault["input"], Mapping):
+        return f"{where}: {fault['msg'].removeprefix('Value error, ')}"
     if fault["type"] == "missing":
-        return f"setting {where!r} is missing{more}"
+        return f"setting {where!r} is missing"
     meaning = describe(where)
     means = f"; it means: {meaning}" if meaning else ""
-    return f"setting {where!r} is {fault['input']!r}; {fault['msg']}{means}{more}"
+    return f"setting {where!r} is {fault['input']!r}; {fault['msg']}{means}"
 
 
 def _names_near(place: tuple[Any, ...]) -> list[str]:

@@ -145,7 +145,10 @@ def task_files(settings: Settings, task: str) -> dict[str, list[str]]:
         known_tasks = sorted({*TASK_FILES, *settings.tasks.own})
         close = difflib.get_close_matches(task, known_tasks, n=1, cutoff=0.4)
         nearest = f"; nearest: {close[0]!r}" if close else ""
-        raise SettingsError(f"tasks.names holds {task!r}; tasks are {known_tasks}{nearest}")
+        raise SettingsError(
+            f"tasks.names holds {task!r}; tasks are {known_tasks}{nearest}",
+            place=_place(settings, task),
+        )
     known = raw_files(settings)
     chosen: dict[str, list[str]] = {}
     for split in SPLITS:
@@ -162,9 +165,16 @@ def task_files(settings: Settings, task: str) -> dict[str, list[str]]:
         raise SettingsError(
             f"task {task!r} has no file in data.sources; it is read from {wanted} "
             f"below {settings.tasks.folder}/, or from what tasks.files.{task} names; "
-            f"`t5repro list_sources {task}` prints where each can be had, for data.sources"
+            f"`t5repro list_sources {task}` prints where each can be had, for data.sources",
+            place=_place(settings, task),
         )
     return chosen
+
+
+def _place(settings: Settings, task: str) -> tuple[str | int, ...]:
+    """Return where a run names a task."""
+    names = settings.tasks.names
+    return ("tasks", "names", *((names.index(task),) if task in names else ()))
 
 
 def _own_files(settings: Settings, task: str) -> dict[str, list[str]]:

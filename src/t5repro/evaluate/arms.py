@@ -5,7 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from t5repro.config.load import FREE_KEYS, settings_of_experiment
+from t5repro.config.load import settings_of_experiment
+from t5repro.config.origins import FREE_KEYS
 from t5repro.config.schema import Settings
 from t5repro.evaluate.published import rows_called
 

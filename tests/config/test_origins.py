@@ -1,0 +1,229 @@
+"""A refused setting is named with the file and the line that state it."""
+
+from pathlib import Path
+
+import pytest
+
+from t5repro.config.load import load_run_file, load_settings
+from t5repro.config.origins import Origins, read_with_lines
+from t5repro.config.task_files import task_files
+from t5repro.errors import SettingsError
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(autouse=True)
+def _at_the_root(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+
+
+REFUSED = [
+    # name, run file, line, part of the message
+    (
+        "an unknown setting",
+        "run: {name: a}\nfinetune:\n  steps: 5\n  learnig_rate: 1\n",
+        4,
+        "unknown setting 'finetune.learnig_rate'; nearest: 'finetune.learning_rate",
+    ),
+    (
+        "an unknown setting, dotted",
+        "seed: 1\n\nfinetune.learnig_rate: 1\n",
+        3,
+        "unknown setting 'finetune.learnig_rate'",
+    ),
+    (
+        "an impossible value",
+        "pretrain:\n  batch_rows: 4\n  steps: -1\n",
+        3,
+        "setting 'pretrain.steps' is -1; Input should be greater than or equal to 0",
+    ),
+    ("a setting without a dot", "run: {name: a}\nseed: x\n", 2, "setting 'seed' is 'x'"),
+    (
+        "settings of one section that do not fit",
+        "model:\n  architecture: shared_encoder_decoder\n  num_decoder_layers: 6\n",
+        3,
+        "stacks that share weights need as many blocks",
+    ),
+    (
+        "settings of two sections that do not fit",
+        "c4: {languages: [en]}\nvocab:\n  language_parts:\n    en: 1\n    it: 1\n",
+        3,
+        "vocab.language_parts names ['it'], which c4.languages ['en'] does not build",
+    ),
+    (
+        "a task named twice",
+        "run: {name: a}\ntasks:\n  names: [glue_cola, glue_sst2, glue_cola]\n",
+        3,
+        "tasks.names holds ['glue_cola'] more than once; names must differ",
+    ),
+    (
+        "a task of one's own described twice",
+        "tasks:\n  own:\n    mine: {prefix: a}\n    mine: {prefix: b}\n",
+        4,
+        "'mine' is stated a second time, first in line 3; state it once",
+    ),
+    (
+        "a setting stated nested and dotted",
+        "pretrain:\n  steps: 5\nseed: 1\npretrain.steps: 6\n",
+        4,
+        "'pretrain.steps' is stated a second time, first in line 2",
+    ),
+    (
+        "a weight of zero",
+        "tasks.names: [glue_cola]\nfinetune:\n  mixture_weights:\n    glue_cola: 0\n",
+        4,
+        "'finetune.mixture_weights.glue_cola' is 0; Input should be greater than 0",
+    ),
+    (
+        "a weight of an unknown task",
+        "tasks.names: [glue_cola]\nfinetune:\n  steps: 1\n  mixture_weights: {glue_sst2: 1}\n",
+        4,
+        "mixture_weights names ['glue_sst2'], which tasks.names does not hold; allowed: "
+        "['glue_cola']",
+    ),
+    (
+        "an unknown mixture",
+        "seed: 1\ntasks:\n  mixture: supervised\n",
+        3,
+        "tasks.mixture is 'supervised'; mixtures are",
+    ),
+    (
+        "a mixture beside what it sets",
+        "tasks:\n  mixture: supervised_equal\nfinetune:\n  mixture: proportional\n",
+        2,
+        "sets finetune.mixture, which is also stated as 'proportional'",
+    ),
+    (
+        "a task of one's own without its key",
+        "tasks:\n  names: [mine]\n  own:\n    mine:\n      prefix: a\n",
+        4,
+        "setting 'tasks.own.mine.",
+    ),
+    ("an unknown recipe", "c4:\n  recipe: papr\n", 2, "c4.recipe is 'papr'; recipes in"),
+    (
+        "an arm's unknown setting",
+        "experiments:\n- name: a\n- name: b\n  change:\n    seed: 1\n    pretrain.stepz: 0\n",
+        6,
+        "experiment 'b': unknown setting 'pretrain.stepz'; nearest: 'pretrain.steps'",
+    ),
+    (
+        "an arm's impossible value",
+        "experiments:\n- name: a\n- name: b\n  change: {evaluate: {split: all}}\n",
+        4,
+        "experiment 'b': setting 'evaluate.split' is 'all'",
+    ),
+    (
+        "an arm's faults in one of its seeds",
+        "experiments:\n- name: a\n  seeds: [1, 2]\n  change:\n    c4.recipe: papr\n",
+        5,
+        "c4.recipe is 'papr'",
+    ),
+    (
+        "an arm that changes what all share",
+        "experiments:\n- name: a\n- name: b\n  change:\n    data.folder: x\n",
+        5,
+        "experiment 'b' changes data",
+    ),
+    (
+        "an arm that goes on from none before it",
+        "experiments:\n- name: a\n  change:\n    finetune.start_from: b\n- name: b\n",
+        4,
+        "experiment 'a': finetune.start_from is 'b'; it must be one of the experiments before",
+    ),
+    (
+        "two arms of one name",
+        "seed: 1\nexperiments:\n- name: a\n- name: a\n",
+        2,
+        "experiments holds ['a'] more than once",
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "message"), [case[1:] for case in REFUSED], ids=[case[0] for case in REFUSED]
+)
+def test_a_refused_setting_is_named_with_file_and_line(
+    text: str, line: int, message: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "run.yaml"
+    path.write_text(text)
+    with pytest.raises(SettingsError) as refused:
+        load_run_file(path)
+    assert str(refused.value).startswith(f"{path}:{line}: ")
+    assert message in str(refused.value)
+
+
+@pytest.mark.parametrize(("names", "line"), [("[glue_cola, x]", 2), ("\n  - glue_cola\n  - x", 4)])
+def test_an_unknown_task_is_named_with_its_line(names: str, line: int, tmp_path: Path) -> None:
+    path = tmp_path / "run.yaml"
+    path.write_text(f"tasks:\n  names: {names}\n")
+    settings = load_run_file(path)
+    with (
+        pytest.raises(SettingsError, match=f"^{path}:{line}: tasks.names holds 'x'; tasks are"),
+        Origins([path]).naming(),
+    ):
+        task_files(settings, "x")
+
+
+def test_what_no_file_states_is_named_with_the_files(tmp_path: Path) -> None:
+    first, second = tmp_path / "first.yaml", tmp_path / "second.yaml"
+    first.write_text("seed: 1\n")
+    second.write_text("run: {name: a}\n")
+    origins = Origins([first, second])
+    assert origins.of(SettingsError("nothing that a file states")) == f"{first}, {second}"
+    assert Origins([]).of(SettingsError("pretrain.steps")) == "the run file"
+
+
+def test_the_last_of_several_run_files_and_the_command_line_win(tmp_path: Path) -> None:
+    first, second = tmp_path / "first.yaml", tmp_path / "second.yaml"
+    first.write_text("pretrain:\n  steps: 1\nseed: 1\nexperiments:\n- name: a\n- name: b\n")
+    second.write_text("\npretrain.steps: -1\nexperiments:\n- name: c\n")
+    steps, arm = SettingsError("", place=("pretrain", "steps")), SettingsError("")
+    arm.arm = "b"
+    assert Origins([first]).of(steps) == f"{first}:2"
+    assert Origins([first]).of(arm) == f"{first}:6"
+    assert Origins([first, second]).of(steps) == f"{second}:2"
+    assert Origins([first, second]).of(arm) == f"{first}, {second}"
+    overrides = {"pretrain": {"steps": -1}}
+    assert Origins([first, second], overrides).of(steps) == "--config"
+    with pytest.raises(SettingsError, match=r"^--config: setting 'pretrain.steps' is -2"):
+        load_run_file(first, {"pretrain.steps": -2})
+
+
+def test_names_that_users_invent_are_not_taken_apart(tmp_path: Path) -> None:
+    path = tmp_path / "run.yaml"
+    path.write_text("data:\n  sources:\n  - files:\n      a/b.tsv: ''\n      c.d.tsv: ''\n")
+    _, lines = read_with_lines(path)
+    assert lines["data", "sources", 0, "files", "c.d.tsv"] == 5
+    assert ("data", "sources", 0, "files", "c") not in lines
+
+
+def test_a_file_in_the_checkout_is_named_relative_to_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "configs").mkdir()
+    (tmp_path / "configs/run.yaml").write_text("seed: x\n")
+    monkeypatch.chdir(tmp_path)
+    with (
+        pytest.raises(SettingsError, match=r"^configs/run.yaml:1: setting 'seed'"),
+        Origins([tmp_path / "configs/run.yaml"]).naming(),
+    ):
+        raise SettingsError("setting 'seed' is 'x'", place=("seed",))
+
+
+def test_values_read_with_lines_are_those_that_yaml_reads(tmp_path: Path) -> None:
+    path = tmp_path / "run.yaml"
+    path.write_text("a: &x {b: 1e-3, c: [no, 2]}\nd: *x\n# nothing\ne:\n")
+    values, lines = read_with_lines(path)
+    assert values == {"a": {"b": "1e-3", "c": [False, 2]}, "d": {"b": "1e-3", "c": [False, 2]}} | {
+        "e": None
+    }
+    assert lines["d", "c", 1] == 1  # where it is written
+    assert lines["e",] == 4
+    path.write_text("# nothing\n")
+    assert read_with_lines(path) == ({}, {})
+
+
+def test_settings_without_a_file_are_refused_without_a_place() -> None:
+    with pytest.raises(SettingsError, match=r"^setting 'seed' is 'x'"):
+        load_settings({"seed": "x"})
