@@ -24,7 +24,7 @@ from t5repro.progress import Progress
 from t5repro.tasks.mixtures import mixing_rates, mixture_counts, stated_share
 from t5repro.vocab.encode import Vocabulary, inputs_end
 
-TEXTS_AT_ONCE = 512
+TEXTS_AT_ONCE = 2048
 
 CORPUS = "/corpus"  # among the tasks of a mixture; no task can have this name
 
@@ -75,7 +75,7 @@ def tokenise(
     # Label words and questions with several answers repeat: each text is tokenised and kept once.
     places = {text: place for place, text in enumerate(dict.fromkeys(texts))}
     dataset = (
-        tf.data.Dataset.from_tensor_slices(list(places))
+        tf.data.Dataset.from_tensor_slices(tf.constant(list(places), tf.string))
         .batch(TEXTS_AT_ONCE)
         .map(encode, num_parallel_calls=tf.data.AUTOTUNE, deterministic=True)
     )

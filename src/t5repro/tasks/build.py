@@ -83,32 +83,33 @@ def _check_splits(task: Task, files: Mapping[str, Sequence[Path]]) -> None:
 
 def _write_split(task: Task, split: str, files: Sequence[Path], path: Path) -> dict[str, Any]:
     left_out: Counter[str] = Counter()
-    counts: Counter[str] = Counter(rows=0, labelled=0, longest_inputs_chars=0)
+    counts: dict[str, int] = {}
     rows = write_json_lines(path, _examples(task, split, files, left_out, counts))
     if not rows:
         raise TaskDataError(
             f"task {task.name!r}: split {split!r} has no rows in {[str(item) for item in files]}; "
             "allowed: at least one; download the files again, or name others under tasks.files"
         )
-    return dict(counts) | {"left_out": dict(sorted(left_out.items()))}
+    return counts | {"left_out": dict(sorted(left_out.items()))}
 
 
 def _examples(
-    task: Task, split: str, files: Sequence[Path], left_out: Counter[str], counts: Counter[str]
+    task: Task, split: str, files: Sequence[Path], left_out: Counter[str], counts: dict[str, int]
 ) -> Iterator[dict[str, Any]]:
+    number = labelled = longest = 0
     with Progress(f"tasks {task.name} {split}", total=None, unit="rows") as progress:
         for row in task.read(files, split, left_out):
             for example in task.to_examples(row):
-                counts["rows"] += 1
-                counts["labelled"] += example.answer is not None
-                longest = max(counts["longest_inputs_chars"], len(example.inputs))
-                counts["longest_inputs_chars"] = longest
+                number += 1
+                labelled += example.answer is not None
+                longest = max(longest, len(example.inputs))
                 yield {
                     "inputs": example.inputs,
                     "targets": example.targets,
                     "idx": example.idx,
                     "answer": example.answer,
                 }
-                if counts["rows"] % PROGRESS_ROWS == 0:
+                if number % PROGRESS_ROWS == 0:
                     progress.advance(PROGRESS_ROWS)
-        progress.advance(counts["rows"] % PROGRESS_ROWS)
+        progress.advance(number % PROGRESS_ROWS)
+    counts.update(rows=number, labelled=labelled, longest_inputs_chars=longest)
