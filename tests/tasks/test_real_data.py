@@ -1,5 +1,6 @@
 """The original files parse whole: row counts, first rows, known oddities."""
 
+import json
 from collections import Counter
 from pathlib import Path
 
@@ -89,6 +90,61 @@ def test_every_row_of_the_original_files_is_read(name, split, files, rows, label
     assert len(found) == rows
     assert sum(example.answer is not None for example in found) == labelled
     assert all(example.inputs for example in found)
+
+
+# task, file, lines before the first row, text and target by cells or keys, words of labels
+WRITTEN = [
+    ("glue_cola", "train", "glue/CoLA/train.tsv", 0, "cola sentence: {3}", "{1}",
+     {"0": "unacceptable", "1": "acceptable"}),
+    ("glue_cola", "test", "glue/CoLA/test.tsv", 1, "cola sentence: {1}", "", {"": "<unk>"}),
+    ("glue_sst2", "train", "glue/SST-2/train.tsv", 1, "sst2 sentence: {0}", "{1}",
+     {"0": "negative", "1": "positive"}),
+    ("glue_mrpc", "train", "glue/MRPC/msr_paraphrase_train.txt", 1,
+     "mrpc sentence1: {3} sentence2: {4}", "{0}", {"0": "not_equivalent", "1": "equivalent"}),
+    ("glue_qqp", "train", "glue/QQP/train.tsv", 1, "qqp question1: {3} question2: {4}", "{5}",
+     {"0": "not_duplicate", "1": "duplicate"}),
+    ("glue_mnli_matched", "validation", "glue/MNLI/dev_matched.tsv", 1,
+     "mnli hypothesis: {2} premise: {1}", "{3}", None),
+    ("glue_qnli", "validation", "glue/QNLI/dev.tsv", 1, "qnli question: {1} sentence: {2}", "{3}",
+     None),
+    ("glue_rte", "train", "glue/RTE/train.tsv", 1, "rte sentence1: {1} sentence2: {2}", "{3}",
+     None),
+    ("glue_rte", "test", "glue/RTE/test.tsv", 1, "rte sentence1: {1} sentence2: {2}", "",
+     {"": "<unk>"}),
+    ("super_glue_boolq", "validation", "superglue/BoolQ/val.jsonl", 0,
+     "boolq passage: {passage} question: {question}", "{label}", None),
+    ("super_glue_cb", "train", "superglue/CB/train.jsonl", 0,
+     "cb hypothesis: {hypothesis} premise: {premise}", "{label}", None),
+    ("super_glue_copa", "train", "superglue/COPA/train.jsonl", 0,
+     "copa choice1: {choice1} choice2: {choice2} premise: {premise} question: {question}",
+     "{label}", {"0": "choice1", "1": "choice2"}),
+    ("super_glue_rte", "train", "superglue/RTE/train.jsonl", 0,
+     "rte hypothesis: {hypothesis} premise: {premise}", "{label}", None),
+    ("super_glue_rte", "test", "superglue/RTE/test.jsonl", 0,
+     "rte hypothesis: {hypothesis} premise: {premise}", "", {"": "<unk>"}),
+    ("super_glue_wic", "validation", "superglue/WiC/val.jsonl", 0,
+     "wic sentence1: {sentence1} sentence2: {sentence2} word: {word}", "{label}", None),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "split", "file", "header", "inputs", "target", "words"),
+    WRITTEN,
+    ids=[f"{case[0]}-{case[1]}" for case in WRITTEN],
+)
+def test_every_real_row_has_the_text_that_the_specification_spells(
+    name, split, file, header, inputs, target, words
+):
+    found = examples(name, split)
+    lines = (DATA / file).read_bytes().decode("utf-8").split("\n")[header:]
+    rows = [line.removesuffix("\r") for line in lines if line]
+    expected = []
+    for row in rows:
+        cells, keys = ((), json.loads(row)) if row.startswith("{") else (row.split("\t"), {})
+        label = target.format(*cells, **keys)
+        expected.append((inputs.format(*cells, **keys), words[label] if words else label))
+    assert len(found) == len(expected) > 50
+    assert [(one.inputs, one.targets) for one in found] == expected
 
 
 def first(name, split, files=()):
