@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from made_graphs import RESULT, SCORES, WEIGHTS, manifest, write
+from made_graphs import RESULT, SCORES, WEIGHTS, large_run, manifest, write
 
 from t5repro.errors import ArtifactError, LineageError
 from t5repro.lineage.graph import load_graph
@@ -82,38 +82,6 @@ def test_jobs_in_a_circle_are_refused(tmp_path: Path) -> None:
     manifest(tmp_path, "results/r/b/manifest.json", rule="b", inputs=[x], outputs=[y])
     with pytest.raises(LineageError, match="in a circle: r/a, r/b"):
         load_graph(Folder(tmp_path)).ordered()
-
-
-def large_run(root: Path, artifacts: int) -> str:
-    """Write a run of so many artifacts: shards of a crawl, cleaned, and one job that reads all."""
-    shards = artifacts // 20
-    raw, cleaned = [], []
-
-    def item(path: str) -> dict[str, object]:
-        text = path.encode()
-        (root / path).parent.mkdir(parents=True, exist_ok=True)
-        (root / path).write_bytes(text)
-        import hashlib
-
-        return {"path": path, "bytes": len(text), "sha256": hashlib.sha256(text).hexdigest()}
-
-    def job(path: str, rule: str, inputs: list, outputs: list) -> None:
-        values = {
-            "rule": rule, "settings": {}, "inputs": inputs, "outputs": outputs, "counters": {},
-        }  # fmt: skip
-        (root / path).parent.mkdir(parents=True, exist_ok=True)
-        (root / path).write_text(json.dumps(values))
-
-    for shard in range(shards):
-        mine = [item(f"data/crawl/{shard}/{number}.wet") for number in range(9)]
-        made = [item(f"results/r/c4_clean/a/{shard}/{number}") for number in range(10)]
-        job(f"results/r/c4_clean/a/{shard}/manifest.json", "c4_clean", mine, made)
-        raw += mine
-        cleaned += made
-    job("results/r/data/manifest.json", "data", [], raw)
-    scores = item("results/r/evaluate_score/a/scores.json")
-    job("results/r/evaluate_score/a/manifest.json", "evaluate_score", cleaned, [scores])
-    return "data/crawl/0/0.wet"
 
 
 def seconds_of_children() -> float:

@@ -1,0 +1,103 @@
+"""Seconds of the auditor's questions on a made graph of 100,000 artifacts, and on a real run.
+
+    python benchmarks/lineage_speed.py [--artifacts 100000] [--checkout FOLDER] [--rounds 3]
+
+Each question is a whole process, as a person asks it: interpreter, reading of all manifests, answer
+as JSON. The made graph has one job of cleaning for 9 raw files and 10 cleaned ones, one that reads
+every cleaned file, and no `dvc.lock`. `--checkout` names a checkout with results of the demo to ask
+beside it. The first `verify` reads every file; the second believes what the first remembered.
+Seconds are of the clock and of the processor; where they part, the machine had other work.
+"""
+
+import argparse
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from statistics import median
+
+import pairs
+
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT / "tests/lineage"))
+
+from made_graphs import large_run  # noqa: E402 a module of the tests, found by the line above
+
+DEMO = "results/demo/evaluate_score/baseline/scores.json"
+MEMORY = Path("work/lineage/hashes.json")
+
+
+def main() -> None:
+    """Time the questions and print a table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--artifacts", type=int, default=100_000)
+    parser.add_argument("--checkout", type=Path, help="with results of the demo")
+    parser.add_argument("--rounds", type=int, default=3)
+    given = parser.parse_args()
+    rows = []
+    with tempfile.TemporaryDirectory() as name:
+        raw = large_run(Path(name), given.artifacts)
+        wanted = "results/r/evaluate_score/a/scores.json"
+        rows += timed(Path(name), wanted, raw, given.rounds)
+    if given.checkout:
+        raw = sorted((given.checkout / "data/crawl").iterdir())[0]
+        shard = raw.relative_to(given.checkout).as_posix()
+        rows += timed(given.checkout, DEMO, shard, given.rounds)
+    print(pairs.machine())
+    print(f"load before: {os.getloadavg()[0]:.1f}")
+    head = ["artifacts", "question", "clock, s", "processor, s", "slowest round, s"]
+    print(pairs.table(head, rows))
+
+
+def timed(folder: Path, wanted: str, raw: str, rounds: int) -> list[list[str]]:
+    """Return the rows of a folder: medians of the rounds."""
+    questions = {
+        "trace": ["trace", wanted, "--json"],
+        "verify, first": ["verify", "--json"],
+        "verify, then": ["verify", "--json"],
+        "impact": ["impact", raw, "--json"],
+    }
+    seconds: dict[str, list[tuple[float, float]]] = {name: [] for name in questions}
+    for _ in range(rounds):
+        (folder / MEMORY).unlink(missing_ok=True)
+        for name, words in questions.items():
+            seconds[name].append(ask(folder, words))
+    count = artifacts(folder)
+    return [
+        [
+            f"{count:,}", name,
+            *(f"{median(column):.2f}" for column in zip(*found, strict=True)),
+            f"{max(clock for clock, _ in found):.2f}",
+        ]
+        for name, found in seconds.items()
+    ]  # fmt: skip
+
+
+def ask(folder: Path, words: list[str]) -> tuple[float, float]:
+    """Return the seconds of one question by the clock and by the processor."""
+    before, begun = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+    subprocess.run(
+        [sys.executable, "-m", "t5repro.cli", *words],
+        cwd=folder, check=True, stdout=subprocess.DEVNULL,
+        env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
+    )  # fmt: skip
+    clock = time.perf_counter() - begun
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return clock, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def artifacts(folder: Path) -> int:
+    """Return how many files the manifests of a folder name."""
+    named = set()
+    for path in (folder / "results").rglob("*manifest.json"):
+        named.add(path.relative_to(folder).as_posix())
+        named |= {item["path"] for item in json.loads(path.read_text())["outputs"]}
+    return len(named)
+
+
+if __name__ == "__main__":
+    main()
