@@ -18,6 +18,7 @@ from t5repro.errors import ArtifactError, storage_error
 HASH_BLOCK_BYTES = 1 << 20
 TEMPORARY_PREFIX = ".writing-"
 LINE = json.JSONEncoder(sort_keys=True, ensure_ascii=False)  # `json.dumps` would make one a row
+READ_LINE = json.JSONDecoder().decode  # `json.loads` looks at its options for each row
 
 
 @contextlib.contextmanager
@@ -108,7 +109,7 @@ def read_json_lines(path: Path) -> Iterator[dict[str, Any]]:
     with handle:
         for number, line in enumerate(handle, start=1):
             try:
-                row = json.loads(line)
+                row = READ_LINE(line)
             except json.JSONDecodeError as error:
                 raise ArtifactError(
                     f"{path} line {number} is not JSON ({error}); delete it and rerun its stage"

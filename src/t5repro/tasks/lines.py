@@ -48,9 +48,10 @@ def read_lines(path: Path) -> Iterator[tuple[str, str]]:
     Raises:
         TaskDataError: the file is missing, or a line is not UTF-8.
     """
+    name = str(path)
     with open_task_file(path) as handle:
         for number, line in enumerate(handle, start=1):
-            where = f"{path} line {number}"
+            where = f"{name} line {number}"
             yield where, decode(line, where).removesuffix("\n").removesuffix("\r")
 
 
