@@ -35,6 +35,7 @@ from t5repro.c4.corpus import (
     write_files,
 )
 from t5repro.c4.members import Limits
+from t5repro.c4.memory import return_freed_memory
 from t5repro.c4.reading import CleanTally, NamedPage, Reader, groups, megabytes
 from t5repro.c4.samples import Samples
 from t5repro.c4.select import address_fault
@@ -49,7 +50,7 @@ from t5repro.progress import Progress, announce
 Unit = Literal["three_sentence_span", "line"]
 UNITS: tuple[Unit, ...] = ("three_sentence_span", "line")
 
-BUCKET_TEXT_BYTES = 128_000_000
+BUCKET_TEXT_BYTES = 16_000_000  # of pages sorted together
 
 
 # Clean
@@ -227,6 +228,7 @@ def cleaned_batches(
     Raises:
         CrawlError: a file cannot be read, or a fault is to stop the run.
     """
+    return_freed_memory()
     reader = Reader(
         rules.settings.max_page_chars,
         tally,
@@ -346,6 +348,7 @@ def deduplicate(
     Raises:
         ArtifactError: a file of `cleaned` is missing, damaged, or without keys of the unit.
     """
+    return_freed_memory()
     shards = tables.in_order(cleaned)
     unit = settings.c4.dedup.unit
     counts = decided.dedup_counts()
@@ -413,6 +416,7 @@ def write_corpus(
         CorpusError: a language of `c4.languages` has no page.
         ArtifactError: a file of an earlier step is missing or damaged.
     """
+    return_freed_memory()
     shards = tables.in_order(cleaned)
     text_bytes = sum(
         tables.column_bytes(tables.opened(path, tables.CLEANED), "text") for path in shards

@@ -25,8 +25,8 @@ from t5repro.errors import ArtifactError
 from t5repro.files import atomic_path
 from t5repro.progress import Progress
 
-BUCKET_PAGES = 4_000_000  # rows of pages sorted together
-BUCKET_KEY_BYTES = 64_000_000  # keys of units sorted together: 4 million rows
+BUCKET_PAGES = 500_000  # rows of pages sorted together
+BUCKET_KEY_BYTES = 8_000_000  # keys of units sorted together: half a million rows
 
 URL_COLUMNS = ("url_key", "timestamp", "file", "record")
 DUPLICATE_URL = "duplicate_url"

@@ -5,6 +5,7 @@ the result does not depend on how many there are.
 """
 
 import contextlib
+import os
 import tempfile
 from collections import defaultdict
 from collections.abc import Iterator
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 from t5repro.errors import storage_error
 from t5repro.files import TEMPORARY_PREFIX
 
-MAX_BUCKETS = 256
+MAX_BUCKETS = 4096
 HELD_BYTES = 16_000_000  # of one spill in memory, before it goes to the disk
 KEY_BITS = 64
 
@@ -119,9 +120,9 @@ class TableSpill:
         self._stem = stem
         self._schema = schema
         self._buckets = buckets
-        self._writers: dict[int, Any] = {}
         self._held: defaultdict[int, list[pa.RecordBatch]] = defaultdict(list)
         self._held_bytes = 0
+        self._written: set[int] = set()
 
     def add(self, batch: pa.RecordBatch, buckets: NDArray[Any]) -> None:
         """Append each row to its bucket."""
@@ -134,26 +135,31 @@ class TableSpill:
 
     def drain(self) -> Iterator[pa.Table]:
         """Yield the rows of each bucket and let go of them."""
-        for writer in self._writers.values():
-            writer.close()
-        for bucket in sorted({*self._writers, *self._held}):
-            held = pa.Table.from_batches(self._held.pop(bucket, []), self._schema)
-            if bucket not in self._writers:
-                yield held
-                continue
-            path = self._path(bucket)
-            with pa.ipc.open_file(str(path)) as reader:
-                yield pa.concat_tables([reader.read_all(), held])
-            path.unlink()
+        for bucket in sorted({*self._written, *self._held}):
+            batches = [*self._read(bucket), *self._held.pop(bucket, [])]
+            yield pa.Table.from_batches(batches, self._schema)
+            self._path(bucket).unlink(missing_ok=True)
 
     def _write(self) -> None:
+        """Append what is held, a stream for each bucket, so that no file stays open."""
         for bucket, held in self._held.items():
-            if bucket not in self._writers:
-                self._writers[bucket] = pa.ipc.new_file(str(self._path(bucket)), self._schema)
-            for batch in held:
-                self._writers[bucket].write_batch(batch)
+            with (
+                self._path(bucket).open("ab") as handle,
+                pa.ipc.new_stream(handle, self._schema) as writer,
+            ):
+                for batch in held:
+                    writer.write_batch(batch)
+        self._written.update(self._held)
         self._held.clear()
         self._held_bytes = 0
+
+    def _read(self, bucket: int) -> Iterator[pa.RecordBatch]:
+        if bucket not in self._written:
+            return
+        with self._path(bucket).open("rb") as handle:
+            end = os.fstat(handle.fileno()).st_size
+            while handle.tell() < end:
+                yield from pa.ipc.open_stream(handle)
 
     def _path(self, bucket: int) -> Path:
         return self._stem.with_name(f"{self._stem.name}-{bucket}")

@@ -86,11 +86,13 @@ class Page:
         self.fault = fault
         self.describes = describes
         self._body = body
+        self._body_chars = len(body)
 
     @cached_property
     def lines(self) -> list[str]:
         """Its lines, stripped, without blank ones; made when they are first asked for."""
-        return stripped_lines(self._body)
+        body, self._body = self._body, ""  # pages are held by the hundred: their text once
+        return stripped_lines(body)
 
     @cached_property
     def text(self) -> str:
@@ -104,7 +106,7 @@ class Page:
 
     def is_longer_than(self, chars: int) -> bool:
         """Return whether its text has more than so many characters."""
-        return len(self._body) > chars and self.chars > chars
+        return self._body_chars > chars and self.chars > chars
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Page) and self._values() == other._values()

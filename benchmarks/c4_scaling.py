@@ -1,0 +1,141 @@
+"""C4 with more input and with more workers: time, and the peak of memory of each step.
+
+    python benchmarks/c4_scaling.py --wet FILE --punkt FOLDER/punkt_tab/english \
+        --bad-words FOLDER/en.25e679f
+
+The input is made from one WET file: copies with addresses and lines of their own, so that a copy is
+as much work as the original and no repeat of it. Every job is a process of its own, as in a run.
+"""
+
+import argparse
+import gzip
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import NamedTuple
+
+import pairs
+
+sys.path.insert(0, str(Path(__file__).parent / "peers"))
+import c4_ours
+
+from t5repro.c4 import build
+from t5repro.c4.wet import read_pages
+
+RECORD = "WARC/1.0\r\nWARC-Target-URI: {url}\r\nWARC-Date: {date}\r\n\r\n{text}\r\n\r\n"
+
+
+class Cost(NamedTuple):
+    """What a process cost: seconds on the clock, and its largest resident set in MB."""
+
+    seconds: float
+    megabytes: float
+
+
+def copies(wet: Path, count: int, folder: Path) -> list[Path]:
+    """Write so many WET files like `wet` that share no address and no line; return them."""
+    pages = [page for page in read_pages(wet) if page.fault is None]
+    files = []
+    for number in range(count):
+        files.append(folder / f"{number:03}.warc.wet.gz")
+        with files[-1].open("wb") as handle:
+            for page in pages:
+                record = RECORD.format(
+                    url=re.sub("^(https?://)", rf"\g<1>{number}.", page.url),
+                    date=page.timestamp,
+                    text="\n".join(f"Copy {number}: {line}" for line in page.text.split("\n")),
+                )
+                handle.write(gzip.compress(record.encode(), 6))
+    return files
+
+
+def run(step: str, folder: Path, shards: list[str], given: argparse.Namespace) -> Cost:
+    """Run a step in a process; `shards` are the WET or cleaned files of its job."""
+    command = [sys.executable, __file__, "--step", step, "--folder", str(folder)]
+    command += ["--punkt", str(given.punkt), "--bad-words", str(given.bad_words), "--wet", *shards]
+    begin = time.perf_counter()
+    process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+    _, status, usage = os.wait4(process.pid, 0)
+    if status:
+        raise SystemExit(f"{' '.join(command)} ended with {os.waitstatus_to_exitcode(status)}")
+    return Cost(time.perf_counter() - begin, usage.ru_maxrss / 1024)
+
+
+def step(given: argparse.Namespace) -> None:
+    """Do the work of one job."""
+    given.recipe = "tfds"
+    chosen = c4_ours.stages(given)
+    lists = {"punkt": {"en": given.punkt}, "bad_words": {"en": given.bad_words}}
+    folder, decisions = given.folder, given.folder / "decisions.parquet"
+    if given.step == "c4_clean":
+        output = folder / f"{given.wet[0].name.partition('.')[0]}.parquet"
+        manifest = output.with_suffix(".json")
+        build.clean_shard(
+            chosen["c4_clean"], wet=given.wet, output=output, manifest=manifest, **lists
+        )
+    elif given.step == "c4_dedup":
+        build.deduplicate(
+            chosen["c4_dedup"], cleaned=given.wet, output=decisions, manifest=folder / "dedup.json"
+        )
+    else:
+        build.write_corpus(
+            chosen["c4"],
+            cleaned=given.wet,
+            decisions=decisions,
+            folder=folder / "c4",
+            manifest=folder / "c4" / "manifest.json",
+            **lists,
+        )
+
+
+def measure(wet: list[Path], *, shards: int, workers: int, given: argparse.Namespace) -> list[str]:
+    """Return a row: WET files in so many cleaning jobs on so many workers, and what follows."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        parts = [[str(path) for path in wet[at::shards]] for at in range(shards)]
+        begin = time.perf_counter()
+        with ThreadPoolExecutor(workers) as pool:
+            cleaned = list(pool.map(lambda part: run("c4_clean", folder, part, given), parts))
+        cleaning = time.perf_counter() - begin
+        files = sorted(str(path) for path in folder.glob("[0-9]*.parquet"))
+        dedup = run("c4_dedup", folder, files, given)
+        corpus = run("c4", folder, files, given)
+    return [
+        str(len(wet)), str(shards), str(workers),
+        f"{cleaning:.1f}", f"{max(cost.megabytes for cost in cleaned):.0f}",
+        f"{dedup.seconds:.1f}", f"{dedup.megabytes:.0f}",
+        f"{corpus.seconds:.1f}", f"{corpus.megabytes:.0f}",
+    ]  # fmt: skip
+
+
+def main(given: argparse.Namespace) -> None:
+    """Measure and print the table."""
+    titles = ["WET files", "jobs", "workers", "c4_clean s", "MB", "c4_dedup s", "MB", "c4 s", "MB"]
+    with tempfile.TemporaryDirectory() as name:
+        files = copies(given.wet[0], given.times, Path(name))
+        print(f"copies of {given.wet[0].name}; each job a process, its start included; "
+              f"{pairs.machine()}\n")  # fmt: skip
+        rows = [
+            measure(files[:1], shards=1, workers=1, given=given),
+            measure(files, shards=1, workers=1, given=given),
+            measure(files, shards=given.times, workers=1, given=given),
+            measure(files, shards=given.times, workers=2, given=given),
+        ]
+    print(pairs.table(titles, rows))
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--wet", type=Path, nargs="+", required=True)
+    parser.add_argument("--punkt", type=Path, required=True)
+    parser.add_argument("--bad-words", type=Path, required=True)
+    parser.add_argument("--times", type=int, default=10, help="copies of the file")
+    parser.add_argument("--step", help=argparse.SUPPRESS)
+    parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    step(options) if options.step else main(options)
