@@ -29,11 +29,13 @@ test: setup ## everything that takes seconds, and the demo's chain in small
 test-all: setup ## with what takes minutes
 	pytest
 
-parity: .venv/parity ## install the peers, and compare with them: Hugging Face on torch
-	pytest -m parity tests/parity
+parity: .venv/parity ## install the peers, and compare with them: Hugging Face on torch, TFDS
+	pytest -m parity tests/parity tests/c4/test_parity_tfds.py
 
 .venv/parity: .venv/installed
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable ".[parity]" --no-build-isolation
+	# Its functions are called, and its framework is not: what it depends on stays away.
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps tensorflow-datasets==4.9.10
 	touch $@
 
 preflight: .venv-preflight/installed ## the TPU compiler, in an environment of its own

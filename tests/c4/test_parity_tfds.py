@@ -1,7 +1,6 @@
 """Recipe `tfds` against the released code itself, on every page of the real WET files.
 
-Runs where `tensorflow_datasets` is on the path, which the project does not install: unpack its
-wheel (4.9.x) anywhere and put that folder on PYTHONPATH. Its functions run unchanged; what is
+`make parity` installs `tensorflow_datasets` without what it depends on. Its functions run unchanged; what is
 stood in for is its framework: TensorFlow's text helpers, Beam's grouping and counters.
 """
 
@@ -23,7 +22,7 @@ from t5repro.c4 import badwords, build, dedup
 from t5repro.config.schema import Settings
 from t5repro.config.stages import STAGES, stage_settings
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.parity]
 
 PACKAGE = "tensorflow_datasets"
 
@@ -33,7 +32,7 @@ def released(english_punkt):
     """TFDS's c4_utils, with counters in `released.counters`."""
     found = importlib.util.find_spec(PACKAGE)
     if found is None:
-        pytest.skip("tensorflow_datasets is not on the path")
+        pytest.skip("tensorflow_datasets is not installed; make parity installs it")
     counters = defaultdict(Counter)
 
     def counter(namespace, name):
