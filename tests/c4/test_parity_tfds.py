@@ -1,7 +1,8 @@
 """Recipe `tfds` against the released code itself, on every page of the real WET files.
 
-`make parity` installs `tensorflow_datasets` without what it depends on. Its functions run unchanged; what is
-stood in for is its framework: TensorFlow's text helpers, Beam's grouping and counters.
+`make parity` installs `tensorflow_datasets` without what it depends on. Its functions run
+unchanged; what is stood in for is its framework: TensorFlow's text helpers, Beam's grouping and
+counters.
 """
 
 import gzip
