@@ -145,6 +145,25 @@ def test_the_segments_of_an_epoch_fit_the_stream_wherever_it_begins(lengths, seg
     assert found.slack + found.segments * segment_tokens <= offsets[-1]
 
 
+@given(tokens=st.integers(1, 400), segment_tokens=st.integers(1, 30))
+def test_an_epoch_leaves_less_than_two_segments_unread_and_a_run_at_most_one(
+    tokens, segment_tokens
+):
+    if tokens < segment_tokens:
+        return
+    found = document_stream(
+        documents_of(offsets_of([tokens])), segment_tokens=segment_tokens, seed=0
+    )
+    read = np.zeros((found.slack + 1, tokens), bool)
+    for begin, row in enumerate(read):
+        row[begin : begin + found.segments * segment_tokens] = True
+    assert (~read).sum(axis=1).max() < 2 * segment_tokens
+    never = np.flatnonzero(~read.any(axis=0))
+    # The cut moves by a segment less one: the last tokens of the order stay behind it (D-038).
+    left = tokens % segment_tokens + 1 if tokens >= 2 * segment_tokens else 0
+    assert never.tolist() == list(range(tokens - left, tokens))
+
+
 def test_a_corpus_that_fills_no_row_is_refused():
     with pytest.raises(CorpusError, match=r"the corpus has 7 tokens, one row needs 8; .* lower"):
         document_stream(documents_of(offsets_of([3, 4])), segment_tokens=8, seed=0)
