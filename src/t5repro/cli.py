@@ -446,7 +446,7 @@ def _predict(arguments: argparse.Namespace) -> None:
     settings = _settings(arguments)
     from t5repro.train.devices import prepare
 
-    prepare(settings.devices)
+    devices = prepare(settings.devices)
     from t5repro.evaluate.predict import predict
 
     predict(
@@ -458,6 +458,7 @@ def _predict(arguments: argparse.Namespace) -> None:
         vocabulary=arguments.vocabulary,
         folder=arguments.folder,
         manifest=arguments.manifest,
+        devices=devices,
     )
 
 

@@ -1,6 +1,9 @@
 """Prediction: what is cut, how rows are grouped, and answers that do not depend on neighbours."""
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +25,10 @@ from t5repro.evaluate.predict import (
     predict,
     read_examples,
 )
+from t5repro.model.devices import ENVIRONMENT
 from t5repro.vocab.train import train_vocabulary
 
+PROGRAM = Path(__file__).with_name("predict_on_devices.py")
 LENGTHS = st.lists(st.integers(0, 90), min_size=1, max_size=60)
 
 
@@ -210,6 +215,42 @@ class TestWithAModel:
             assert (tmp_path / "four" / name).read_bytes() == (
                 tmp_path / "seven" / name
             ).read_bytes()
+
+    @pytest.mark.parametrize(
+        ("replicas", "rows"), [(2, 3), pytest.param(8, 1, marks=pytest.mark.slow)]
+    )
+    def test_devices_that_share_each_batch_write_the_bytes_of_one(
+        self, inputs: dict[str, Path], tmp_path: Path, replicas: int, rows: int
+    ) -> None:
+        values = self.settings(batch_rows=5).model_dump(mode="json")
+        values["evaluate"]["beam_tasks"] = ["two"]
+        settings = PredictStage.model_validate(values)
+        examples = {"one": inputs["one"], "two": inputs["two"]}
+        predict(
+            settings,
+            weights=inputs["weights"],
+            examples=examples,
+            vocabulary=inputs["vocabulary"],
+            folder=tmp_path / "alone",
+            manifest=tmp_path / "alone" / "manifest.json",
+        )
+        places = [inputs["weights"], inputs["vocabulary"], tmp_path / "shared", *examples.values()]
+        words = [str(replicas), settings.model_dump_json(), *map(str, places)]
+        done = subprocess.run(
+            [sys.executable, str(PROGRAM), *words],
+            env={name: value for name, value in os.environ.items() if name not in ENVIRONMENT},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        for name in ("one.jsonl", "two.jsonl"):
+            assert (tmp_path / "shared" / name).read_bytes() == (
+                tmp_path / "alone" / name
+            ).read_bytes()
+        made = json.loads(done.stdout)
+        assert set(made) == {rows}
+        assert len(made) % replicas == 0
 
     def test_answers_are_those_of_each_example_on_its_own(
         self, inputs: dict[str, Path], tmp_path: Path

@@ -4,7 +4,8 @@ Answers are greedy, the most probable token until EOS, but for the tasks of `eva
 whose answers beam search finds. An example's padded length depends on its
 own tokens alone and every batch has the same number of rows, so the shapes it is computed in,
 and with them the arithmetic, do not depend on its neighbours; which row of a batch it takes does,
-and may move the last bits of a float on some devices, an answer only at a tie.
+and may move the last bits of a float on some devices, an answer only at a tie. Devices that work in
+step take equal parts of a batch.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,11 +20,13 @@ from numpy.typing import NDArray
 from t5repro.config.stages import PredictStage
 from t5repro.errors import ArtifactError, VocabularyError
 from t5repro.files import read_json_lines, write_json_lines, write_manifest
+from t5repro.model.devices import Devices
 from t5repro.progress import Progress
 
 EOS = 1
 WEIGHTS_FILE = "weights.safetensors"
 SHORTEST_BUCKET = 32  # tokens; below it, padding costs less than one more compilation
+ONE_DEVICE = Devices("cpu", ("CPU:0",))
 
 Ids = NDArray[np.int32]
 Answers = dict[tuple[str, int], list[int]]  # task and position -> ids
@@ -58,6 +61,7 @@ def predict(
     manifest: Path,
     others: Sequence[Path] = (),
     kept_steps: Sequence[int] = (),
+    devices: Devices = ONE_DEVICE,
 ) -> None:
     """Write ``<task>.jsonl`` with the model's answer to every example, in the file's order.
 
@@ -73,6 +77,7 @@ def predict(
         manifest: manifest to write; it counts cut inputs and answers without an end.
         others: manifests of further models that answer together with the first.
         kept_steps: steps of fine-tuning whose weights are kept beside the last.
+        devices: what computes; those of a strategy share each batch.
 
     Raises:
         ArtifactError: the weights or the examples are missing or damaged.
@@ -103,9 +108,14 @@ def predict(
         )
     ]
     batches_of_weights = [members, *([path] for path in earlier.values())]
-    answers, *answers_before = _answer(
-        settings, questions, weights=batches_of_weights, total_ids=words.total_ids
-    )
+    with devices.scope():
+        answers, *answers_before = _answer(
+            settings,
+            questions,
+            weights=batches_of_weights,
+            total_ids=words.total_ids,
+            replicas=devices.replicas,
+        )
     counters = {}
     outputs = []
     for task, task_rows in rows.items():
@@ -255,6 +265,7 @@ def _answer(
     *,
     weights: Sequence[Sequence[Path]],
     total_ids: int,
+    replicas: int,
 ) -> list[Answers]:
     """Return the ids that the model answers with each of several sets of weights.
 
@@ -263,6 +274,7 @@ def _answer(
         questions: what is asked.
         weights: files of one model, or of the members of an ensemble; each set in its turn.
         total_ids: ids of the vocabulary.
+        replicas: devices that share a batch.
     """
     from t5repro.model.checkpoints import load_weights
     from t5repro.model.transformer import T5
@@ -289,22 +301,30 @@ def _answer(
         for paths in weights:
             for path, model in zip(paths, models, strict=True):
                 load_weights(path, model)
-            found.append(_answer_all(settings, questions, models, progress))
+            found.append(_answer_all(settings, questions, models, progress, replicas=replicas))
     return found
 
 
 def _answer_all(
-    settings: PredictStage, questions: Sequence[Question], models: Sequence[Any], progress: Progress
+    settings: PredictStage,
+    questions: Sequence[Question],
+    models: Sequence[Any],
+    progress: Progress,
+    *,
+    replicas: int,
 ) -> Answers:
     """Return what the models answer together, with the weights that they have now."""
+    from t5repro.model.replicas import shared_rows
+
     answers: Answers = {}
     rows = settings.evaluate.batch_rows
+    shape = shared_rows(rows, replicas)
     by_beam = set(settings.evaluate.beam_tasks)
     for searched in (False, True):
         decode = _decoder(settings, models, searched=searched)
         own = [item for item in questions if (item.task in by_beam) == searched]
         for group in batches(own, rows=rows):
-            encoder_ids = padded(group, rows=rows)
+            encoder_ids = padded(group, rows=shape)
             decoded = decode(encoder_ids, (encoder_ids > 0).astype(np.int32))
             for row, question in enumerate(group):
                 answers[question.task, question.position] = decoded[row].tolist()

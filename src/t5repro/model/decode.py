@@ -70,6 +70,9 @@ def call_compiled(
 ) -> np.ndarray:
     """Run a decoding graph; it is compiled once per model, key and shape of the inputs.
 
+    Call it under the strategy that the model was made under: its replicas take equal parts of the
+    rows.
+
     Args:
         model: the network that the graph reads.
         key: tells graphs of one model apart.
@@ -92,12 +95,13 @@ def call_compiled(
 def _compile(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return `function` compiled once per shape of its arguments, where the backend is TensorFlow.
 
-    The other backends run it as it is: training and prediction use TensorFlow.
+    Under a strategy its replicas share the rows. The other backends run it as it is: training and
+    prediction use TensorFlow.
     """
     if keras.backend.backend() == "tensorflow":
-        import tensorflow as tf
+        from t5repro.model.replicas import compiled
 
-        return tf.function(function, autograph=False)
+        return compiled(function)
     return function
 
 

@@ -26,7 +26,10 @@ from t5repro.train import tpu_compiler
 from t5repro.train.devices import prepare
 
 GIB = 2**30
-# Memory of one core by the compiler's name of its chip, as Google Cloud documents the chips.
+# Memory of one core by the compiler's name of its chip. The pages of the chips, such as
+# docs.cloud.google.com/tpu/docs/v4, state the HBM capacity of a chip: v3 and v4 32 GiB, v5e 16 GB,
+# v5p 95 GB, v6e 32 GB (read 2026-11-22; that of v2 was not found). What the compiler lists as
+# devices are two to a chip up to v4, as described here, and one to a chip from v5 on.
 HBM_BYTES = {
     "TPU v2": 8 * GIB,
     "TPU v3": 16 * GIB,
