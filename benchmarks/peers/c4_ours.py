@@ -83,7 +83,7 @@ def stages(arguments: argparse.Namespace) -> dict[str, Any]:
         },
         "vocab": {"language_parts": {"en": 1}},
     }
-    chosen = load_settings(run, source="the benchmark")
+    chosen = load_settings(run)
     names = ("c4_clean", "c4_dedup", "c4")
     return {name: STAGES[name].model_validate(stage_settings(chosen, name)) for name in names}
 

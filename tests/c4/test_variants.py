@@ -1,10 +1,17 @@
-"""What the settings of the variants do, on small crawls made here."""
+"""What the variants are: every one made of the bundled crawl, and their rule for paragraphs."""
 
+from pathlib import Path
+
+import pyarrow.parquet as pq
 import pytest
 
-from t5repro.c4 import clean
+from t5repro.c4 import badwords, build, clean, dedup, select, wet
 from t5repro.c4.sentences import SentenceSplitter
+from t5repro.config.load import load_settings
 from t5repro.config.schema import CleanSettings
+from t5repro.config.stages import STAGES, stage_settings
+
+VARIANTS = Path(__file__).parents[2] / "configs" / "c4" / "variants"
 
 LONG = "x" * 200
 
@@ -22,3 +29,105 @@ def test_the_third_longest_line_must_have_200_characters(lines, kept):
     rules = clean.CleanRules(CleanSettings(enabled=False, min_paragraphs=3), SentenceSplitter())
     cleaned = clean.clean_page("\n".join(lines), rules)
     assert cleaned.reason == (None if kept else "few_paragraphs")
+
+
+BUNDLED = Path(__file__).parents[2] / "examples" / "mini"
+WORDS = {name: BUNDLED / "lists" / f"badwords.{name}.txt" for name in ("en", "de", "fr")}
+SELECT = {
+    "domains": BUNDLED / "lists" / "realnews_domains.json",
+    "urls": BUNDLED / "lists" / "openwebtext_urls.txt",
+}
+
+
+def corpus_of(variant, folder):
+    """Run the three steps on the bundled crawl; return language -> address -> text."""
+    language = variant if len(variant) == 2 else "en"
+    run = {
+        "c4": {"variant": variant, "crawl": ["crawl/*"], "validation_modulus": 40},
+        "vocab": {"language_parts": {language: 1}},
+        "tokens": {"languages": [language]},
+    }
+    settings = load_settings(run)
+    stages = {
+        name: STAGES[name].model_validate(stage_settings(settings, name))
+        for name in ("c4_clean", "c4_dedup", "c4")
+    }
+    chosen = settings.c4.select.model_dump()
+    words = {name: path for name, path in WORDS.items() if name in settings.c4.languages}
+    cleaned, decisions = folder / "00000.parquet", folder / "decisions.parquet"
+    build.clean_shard(
+        stages["c4_clean"], wet=sorted((BUNDLED / "crawl").iterdir()), punkt={}, bad_words=words,
+        output=cleaned, manifest=folder / "clean.json",
+        select={name: path for name, path in SELECT.items() if chosen[name]},
+    )  # fmt: skip
+    build.deduplicate(
+        stages["c4_dedup"], cleaned=[cleaned], output=decisions, manifest=folder / "dedup.json"
+    )
+    build.write_corpus(
+        stages["c4"], cleaned=[cleaned], decisions=decisions, punkt={}, bad_words=words,
+        folder=folder / "c4", manifest=folder / "c4" / "manifest.json",
+    )  # fmt: skip
+    found = {}
+    for path in sorted((folder / "c4").glob("*.parquet")):
+        for row in pq.read_table(path).to_pylist():
+            found.setdefault(row["language"], {})[row["url"]] = row["text"]
+    return found
+
+
+@pytest.fixture(scope="module")
+def corpora(tmp_path_factory):
+    """Every variant, made of the bundled crawl."""
+    names = sorted(path.stem for path in VARIANTS.glob("*.yaml"))
+    return {name: corpus_of(name, tmp_path_factory.mktemp("variant")) for name in names}
+
+
+@pytest.mark.parametrize("name", ["en", "de", "fr", "ro"])
+def test_a_variant_of_one_language_holds_that_language_alone(corpora, name):
+    assert list(corpora[name]) == [name]
+    assert len(corpora[name][name]) > 100
+
+
+def test_without_the_list_pages_with_listed_words_stay_and_no_other_page_comes(corpora):
+    holds = badwords.page_matcher(badwords.read_words(WORDS["en"], "en"), "en")
+    plain, all_words = corpora["en"]["en"], corpora["en.noblocklist"]["en"]
+    assert not any(map(holds, plain.values()))
+    extra = {url: text for url, text in all_words.items() if url not in plain}
+    assert extra
+    assert all(map(holds, extra.values()))
+    assert plain.items() <= all_words.items()
+
+
+def test_unfiltered_pages_keep_every_line_of_the_crawl(corpora):
+    raw = {
+        (page.url, page.text)
+        for path in (BUNDLED / "crawl").iterdir()
+        for page in wet.read_pages(path, on_fault=lambda _: None)
+        if page.fault is None
+    }
+    unfiltered = corpora["en.noclean"]["en"]
+    assert unfiltered.items() <= raw
+    assert len(unfiltered) > len(corpora["en.noblocklist"]["en"])
+
+
+def test_news_come_from_listed_domains_alone(corpora):
+    listed = select.read_domains(SELECT["domains"])
+    urls = corpora["realnewslike"]["en"]
+    assert urls
+    assert all(select.is_listed_domain(dedup.normalize_url(url), listed) for url in urls)
+    others = corpora["en"]["en"].keys() - urls.keys()
+    assert any(not select.is_listed_domain(dedup.normalize_url(url), listed) for url in others)
+
+
+def test_web_text_has_listed_addresses_alone(corpora):
+    lines = SELECT["urls"].read_text(encoding="utf-8").split("\n")
+    listed = {dedup.normalize_url(line.strip()) for line in lines}
+    urls = corpora["webtextlike"]["en"]
+    assert urls
+    assert all(dedup.normalize_url(url) in listed for url in urls)
+
+
+def test_the_multilingual_corpus_has_long_paragraphs_in_several_languages(corpora):
+    found = corpora["multilingual"]
+    assert {"en", "de", "fr", "ro"} <= found.keys()
+    texts = [text for pages in found.values() for text in pages.values()]
+    assert max(map(len, texts)) > 3 * 200
