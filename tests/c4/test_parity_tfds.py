@@ -16,16 +16,27 @@ from pathlib import Path
 import langdetect
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from nltk.data import FileSystemPathPointer
 from nltk.tokenize.punkt import PunktSentenceTokenizer, load_punkt_params
 
-from t5repro.c4 import badwords, build, dedup
+from t5repro.c4 import badwords, build, dedup, select
 from t5repro.config.schema import Settings
 from t5repro.config.stages import STAGES, stage_settings
 
 pytestmark = [pytest.mark.slow, pytest.mark.parity]
 
 PACKAGE = "tensorflow_datasets"
+
+
+def offline_tldextract():
+    """tldextract with the list of suffixes that it ships; None where it is not installed."""
+    if importlib.util.find_spec("tldextract") is None:
+        return None
+    tldextract = importlib.import_module("tldextract")
+    extract = tldextract.TLDExtract(suffix_list_urls=(), cache_dir=None)
+    return types.SimpleNamespace(extract=extract)
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +61,9 @@ def released(english_punkt):
     )
     public = types.ModuleType(f"{PACKAGE}.public_api")
     public.core = types.SimpleNamespace(
-        lazy_imports=types.SimpleNamespace(apache_beam=beam, langdetect=langdetect)
+        lazy_imports=types.SimpleNamespace(
+            apache_beam=beam, langdetect=langdetect, tldextract=offline_tldextract()
+        )
     )
     lazy = types.ModuleType(f"{PACKAGE}.core.utils.lazy_imports_utils")
     lazy.tensorflow = tensorflow
@@ -260,3 +273,38 @@ def test_urls_are_normalised_alike(released, theirs):
     odd = ["https://www.a.b/?ref=1", "http://a/http://www.c?utm_x#y//", "HTTPS://A/", "a?x&utm_=1"]
     for url in [*theirs.cleaned, *odd]:
         assert dedup.normalize_url(url) == released.normalize_url(url)
+
+
+NEWS = {
+    "bbc.co.uk": ["", "news", "www.news"],
+    "cnn.com": ["", "edition", "edition.i"],
+    "spiegel.de": True,
+    "lemonde.fr": ["", "abonnes"],
+    "abc.net.au": ["", "mobile"],
+    "evz.ro": [""],
+}
+
+
+@given(
+    st.sampled_from([*NEWS, "example.com", "co.uk", "notcnn.com", "com"]),
+    st.sampled_from(
+        ["", "news", "www.news", "edition", "edition.i", "m", "abonnes", "mobile", "a.b"]
+    ),
+    st.sampled_from(
+        ["", "/", "/2019/04/18/a.html", "?page=2", "#top", ":8080/x", "/cnn.com/bbc.co.uk"]
+    ),
+    st.sampled_from(["", "user@", "http://", "https://www.", "https://WWW."]),
+)
+def test_news_domains_are_those_of_tldextract(released, domain, part, path, before):
+    if released.tfds.core.lazy_imports.tldextract is None:
+        pytest.skip("tldextract is not installed; make parity installs it")
+    url = f"{before}{part}{'.' if part else ''}{domain}{path}"
+    page = released.PageFeatures(url=url, text="")
+    page.normalized_url = released.normalize_url(url)
+    listed = {
+        name: frozenset(allowed) if isinstance(allowed, list) else None
+        for name, allowed in NEWS.items()
+    }
+    assert select.is_listed_domain(dedup.normalize_url(url), listed) == (
+        released.is_realnews_domain(page, NEWS)
+    )
