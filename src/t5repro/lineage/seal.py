@@ -157,7 +157,7 @@ def present_files(stage: Stage, hasher: Hasher) -> Present:
     declared = [path for job in stage.jobs for path in job.outputs]
     for path in list(declared):
         if path.endswith("manifest.json") and Path(path).is_file():
-            listed = [item["path"] for item in read_json(Path(path))["outputs"]]
+            listed = _listed(Path(path))
             declared += [name for name in listed if Path(name).is_relative_to(stage.folder)]
     declared = list(dict.fromkeys(declared))
     found = {path: hasher.of(path) for path in declared}
@@ -169,6 +169,21 @@ def present_files(stage: Stage, hasher: Hasher) -> Present:
         missing=[path for path, hashes in found.items() if not hashes],
         orphans=[path for path in lying if path not in found],
     )
+
+
+def _listed(manifest: Path) -> list[str]:
+    """Return the outputs that a manifest lists.
+
+    Raises:
+        ArtifactError: it is not a manifest; an altered byte may have hit any of its words.
+    """
+    try:
+        return [str(item["path"]) for item in read_json(manifest)["outputs"]]
+    except (KeyError, TypeError) as error:
+        raise ArtifactError(
+            f"{manifest} is not a manifest ({type(error).__name__}: {error}); restore it with dvc "
+            "checkout, or rerun the stage that writes it"
+        ) from error
 
 
 def proof_faults(settings: Settings, stage: Stage, present: Present, hasher: Hasher) -> list[str]:
