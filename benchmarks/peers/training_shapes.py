@@ -10,7 +10,7 @@ from typing import NamedTuple
 import clock
 import numpy as np
 
-WARM_UP_STEPS = 3  # the first compiles
+WARM_UP_STEPS = 2  # the first compiles
 DROPOUT = 0.1
 RATE = 1e-3
 
