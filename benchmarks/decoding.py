@@ -14,6 +14,7 @@ import argparse
 import json
 import sys
 from pathlib import Path
+from statistics import median
 
 import pairs
 
@@ -68,11 +69,20 @@ def main() -> None:
                         f"{pairs.seconds(results):.2f}",
                         f"{new:,.0f}",
                         f"{times:.2f}",
+                        f"{median(result['processor'] for result in results):.2f}",
                         f"{max(result['others'] for result in results):.2f}",
                     ]
                 )
     print(pairs.machine(), end="\n\n")
-    head = ["task", "library", "seconds", "ids/s", "time / t5repro's", "cores others used at most"]
+    head = [
+        "task",
+        "library",
+        "seconds",
+        "ids/s",
+        "time / t5repro's",
+        "processor seconds",
+        "cores others used at most",
+    ]
     print(pairs.table(head, rows))
 
 

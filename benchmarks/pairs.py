@@ -31,6 +31,7 @@ def rounds(
         for name, command in commands.items():
             print(f"round {number + 1}/{count}: {name}", file=sys.stderr, flush=True)
             found[name].append(_run(name, command, environment))
+            print(f"  {json.dumps(found[name][-1])}", file=sys.stderr, flush=True)
     return found
 
 

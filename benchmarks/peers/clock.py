@@ -23,8 +23,11 @@ def measure(call: Callable[[], Any], calls: int) -> None:
         busy, own, begin = busy_seconds(), time.process_time(), time.perf_counter()
         call()
         seconds = time.perf_counter() - begin
-        others = busy_seconds() - busy - (time.process_time() - own)
-        found.append({"seconds": seconds, "others": max(0.0, others / seconds)})
+        processor = time.process_time() - own
+        others = busy_seconds() - busy - processor
+        found.append(
+            {"seconds": seconds, "processor": processor, "others": max(0.0, others / seconds)}
+        )
     print(json.dumps(min(found, key=lambda item: item["seconds"])))
 
 
