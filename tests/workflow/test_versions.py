@@ -239,7 +239,7 @@ CHANGES: dict[str, object] = {
     "model.d_model": 48, "model.d_ff": 80, "model.d_kv": 8, "model.num_heads": 3,
     "model.num_encoder_layers": 1, "model.num_decoder_layers": 1,
     "pretrain.steps": 7, "pretrain.batch_rows": 5, "pretrain.inputs_length": 120,
-    "pretrain.targets_length": 50, "pretrain.noise_mask": "iid_tokens",
+    "pretrain.targets_length": 50, "pretrain.noise_mask": "iid",
     "pretrain.concatenate_documents": True,
     "pretrain.learning_rate": {"warmup_steps": 9}, "pretrain.checkpoint_every_steps": 3,
     "pretrain.log_every_steps": 3, "finetune.steps": 9, "finetune.batch_rows": 5,
@@ -333,10 +333,15 @@ def test_each_leaf_of_the_run_file_reruns_the_same_stages_in_both_tools(
     assert rules_of(by_dvc) == expected(leaf)
 
 
-def test_every_leaf_of_the_run_file_is_changed_by_a_test() -> None:
+def test_every_leaf_of_the_run_file_is_changed_by_a_test_and_to_an_allowed_value(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from clones import ROOT
 
-    values = yaml.safe_load((ROOT / "configs/demo.yaml").read_text())
+    from t5repro.config.load import load_run_file
+
+    text = (ROOT / "configs/demo.yaml").read_text(encoding="utf-8")
+    values = yaml.safe_load(text)
     elsewhere = {"run", "data", "experiments"}  # names, hashes and arms; other tests change them
     leaves = {
         f"{section}.{name}"
@@ -345,6 +350,15 @@ def test_every_leaf_of_the_run_file_is_changed_by_a_test() -> None:
         for name in content
     }
     assert leaves <= CHANGES.keys()
+    monkeypatch.chdir(ROOT)  # where recipes are
+    run_file = tmp_path / "configs/demo.yaml"
+    run_file.parent.mkdir()
+    run_file.write_text(text, encoding="utf-8")
+    before = load_run_file(run_file)
+    for leaf, value in CHANGES.items():
+        change(tmp_path, leaf, value)
+        assert load_run_file(run_file) != before, leaf
+        run_file.write_text(text, encoding="utf-8")
 
 
 @pytest.mark.slow
@@ -373,6 +387,28 @@ def test_both_tools_rerun_a_changed_leaf_alike_and_older_revisions_come_back(
     assert run_in(folder, "dvc", "checkout").returncode == 0
     assert artifact_hashes(folder) == first
     assert NOTHING in snakemake(folder, "-n").stdout
+
+
+@pytest.mark.slow
+def test_a_leaf_changed_and_changed_back_comes_from_the_run_cache_and_both_tools_agree(
+    finished: Path, tmp_path: Path
+) -> None:
+    folder = copy(finished, tmp_path / "clone")
+    before = artifact_hashes(folder)
+    experiments = yaml.safe_load((folder / "configs/demo.yaml").read_text())["experiments"]
+    other = [{**experiments[0], "row": ""}, *experiments[1:]]  # only the report shows it
+    seen = []
+    for value, ran in ((other, {"report"}), (experiments, set()), (other, set())):
+        change(folder, "experiments", value)
+        assert planned(folder) == {"report"}
+        repro = run_in(folder, "dvc", "repro")
+        assert repro.returncode == 0, repro.stdout[-3000:]
+        again = set(re.findall(r"Running stage '(\S+)'", repro.stdout)) - {"settings"}
+        assert again == ran, repro.stdout[-3000:]
+        assert NOTHING in snakemake(folder, "-n").stdout
+        seen.append(artifact_hashes(folder))
+    assert seen[1] == before
+    assert seen[2] == seen[0] != before
 
 
 def metrics_and_plots_of_both_revisions_are_told_apart(folder: Path) -> None:
