@@ -42,7 +42,7 @@ def test_named_mixtures_and_own_tasks_are_listed(
     assert main(["list_mixtures"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert "large_supervised_equal: equal: wmt_en_de wmt_en_fr cnn_dailymail" in lines
-    assert any(line.startswith("en_mix: proportional (with C4: not drawn") for line in lines)
+    assert any(line.startswith("en_mix: proportional (with C4): glue_cola") for line in lines)
     run_file = tmp_path / "run.yaml"
     run_file.write_text(
         "tasks: {own: {mine: {files: {train: [a.tsv]}, prefix: p, fields: [t], target: y,"
