@@ -11,6 +11,7 @@ from t5repro.config.schema import PretrainSettings, VocabSettings
 from t5repro.errors import ArtifactError, CorpusError, SettingsError
 from t5repro.inputs.readers import shuffle
 from t5repro.inputs.spans import SpanInputs, first_tokens, load_span_inputs
+from t5repro.objectives import recipes
 from t5repro.objectives.recipes import corruption_limits, segment_length
 
 pytestmark = pytest.mark.keras
@@ -325,6 +326,15 @@ def test_counters_say_what_is_in_the_batches(write_tokens, vocab):
     assert counters["segments"] == sum(b["encoder_segments"].max(axis=1).sum() for b in batches)
     assert counters["cut_targets"] == counters["cut_inputs"] == 0
     assert inputs.counters(steps=0) == {"probed_steps": 0}
+
+
+@OBJECTIVES
+def test_objectives_without_inputs_have_no_room_for_them(write_tokens, vocab, objective):
+    settings = settings_of("iid", objective=objective, targets_length=34)
+    assert (settings.inputs_room == 0) == (recipes.OBJECTIVES[objective].inputs is None)
+    if objective == "lm":
+        counters = load(settings, write_tokens(DOCUMENTS), vocab).counters(steps=4)
+        assert counters["padding_share"] == 0
 
 
 def test_spans_past_the_last_sentinel_are_counted(write_tokens):

@@ -1,6 +1,6 @@
 import pytest
 
-from t5repro.config.schema import ModelSettings, TrainingSettings
+from t5repro.config.schema import ModelSettings, PretrainSettings, TrainingSettings
 from t5repro.model.sizes import SIZES
 from t5repro.train.flops import step_flops
 
@@ -37,3 +37,12 @@ def test_a_decoder_alone_reads_inputs_and_targets_as_one_row():
     plan = TrainingSettings(batch_rows=1, inputs_length=4, targets_length=5)
     block = 9 * (4 + 2) + 2 * 9 * 9
     assert step_flops(model, plan, embedding_rows=7) == 3 * 2 * (2 * block + 9 * 7)
+
+
+def test_a_language_model_computes_no_inputs():
+    model = ModelSettings(
+        architecture="language_model", d_model=1, d_ff=1, d_kv=1, num_heads=1, num_decoder_layers=2
+    )
+    plan = PretrainSettings(batch_rows=1, inputs_length=4, targets_length=5, objective="lm")
+    block = 5 * (4 + 2) + 2 * 5 * 5
+    assert step_flops(model, plan, embedding_rows=7) == 3 * 2 * (2 * block + 5 * 7)

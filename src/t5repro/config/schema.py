@@ -333,6 +333,11 @@ class PretrainSettings(TrainingSettings):
         "false: each document is cut on its own and rows are packed with segment masks",
     )
 
+    @property
+    def inputs_room(self) -> int:
+        """Tokens of inputs in a row: none for a language model, whose text is all targets."""
+        return 0 if self.objective == "lm" else self.inputs_length
+
     @model_validator(mode="after")
     def _objective_is_possible(self) -> "PretrainSettings":
         whole = ("mass_style", "bert_style", "deshuffling", "prefix_lm")

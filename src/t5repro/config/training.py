@@ -55,6 +55,11 @@ class TrainingSettings(Section):
     )
 
     @property
+    def inputs_room(self) -> int:
+        """Tokens of inputs in a row; fewer than `inputs_length` where an objective has none."""
+        return self.inputs_length
+
+    @property
     def kept_steps(self) -> tuple[int, ...]:
         """Steps of this stage whose weights are kept beside the last ones; known before a run."""
         if self.keep_checkpoints == "last":

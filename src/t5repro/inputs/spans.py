@@ -101,7 +101,7 @@ class SpanInputs:
             for name, value in make(tf.constant(step))[2].items():
                 totals[name] += int(value)
         rows = self.settings.batch_rows * len(probed)
-        room = rows * (self.settings.inputs_length + self.settings.targets_length)
+        room = rows * (self.settings.inputs_room + self.settings.targets_length)
         filled = totals["input_tokens"] + totals["target_tokens"]
         return {
             "probed_steps": len(probed),
@@ -157,7 +157,7 @@ class SpanInputs:
         width = self.segment_tokens
         lay = assemble_joined if self.joined else assemble
         room = {
-            "inputs_length": settings.inputs_length if objective.inputs else 0,
+            "inputs_length": settings.inputs_room,
             "targets_length": settings.targets_length,
         }
 

@@ -19,7 +19,7 @@ def step_flops(model: ModelSettings, plan: TrainingSettings, *, embedding_rows: 
     """
     row = forward_multiplications(
         model,
-        inputs_length=plan.inputs_length,
+        inputs_length=plan.inputs_room,
         targets_length=plan.targets_length,
         embedding_rows=embedding_rows,
     )

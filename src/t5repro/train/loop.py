@@ -380,7 +380,7 @@ def fit(
             monitor.close()
         keeper.obey()
     seconds = time.monotonic() - started
-    positions = left * plan.batch_rows * (plan.inputs_length + plan.targets_length)
+    positions = left * plan.batch_rows * (plan.inputs_room + plan.targets_length)
     say(
         training,
         f"{left} steps in {seconds:.1f} s with compilation: {left / seconds:.2f} steps/s, "
@@ -398,7 +398,7 @@ def make_monitor(training: Training, *, done: int) -> "Monitor":
     return Monitor(
         folder,
         events=cloud_address(cloud, folder) if cloud and folder else str(folder),
-        positions=plan.batch_rows * (plan.inputs_length + plan.targets_length),
+        positions=plan.batch_rows * (plan.inputs_room + plan.targets_length),
         flops=step_flops(training.model, plan, embedding_rows=training.vocab.embedding_rows),
         done=done,
     )
