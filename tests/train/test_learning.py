@@ -23,7 +23,7 @@ ARCHITECTURES = {
     "prefix language model": {"architecture": "prefix_language_model"},
     "prefix language model, 1.1": {"architecture": "prefix_language_model", **T5_1_1},
 }
-STEPS = 200
+STEPS = 300
 QUESTIONS, IN_A_ROW = 12, 3
 LONGEST_QUESTION, LONGEST_ANSWER = 6, 4  # ids, the end mark included
 
