@@ -1,6 +1,8 @@
 """A run that is asked to stop does stop, and leaves the folder free for the next."""
 
+import json
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -8,7 +10,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from clones import environment
+from clones import artifact_hashes, environment, snakemake
 
 from t5repro.lineage.project_lock import held
 
@@ -68,5 +70,41 @@ def wait_until_the_job_ended(output: Path, run: subprocess.Popen[bytes]) -> None
     deadline = time.monotonic() + 300
     while not output.exists() or psutil.Process(run.pid).children(recursive=True):
         assert run.poll() is None, "snakemake ended before its job"
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def test_a_run_after_a_snakemake_killed_alone_waits_for_the_job_it_left(
+    finished: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "clone"
+    shutil.copytree(finished, folder, symlinks=True)
+    made = "results/demo/finetune/baseline"
+    shutil.rmtree(folder / made)
+    record = folder / "records/demo/finetune/baseline.json"
+    record.unlink()
+    run = subprocess.Popen(
+        ["snakemake", "--profile", "local", "--cores", "2", f"{made}/manifest.json"],
+        cwd=folder, env=environment(folder), start_new_session=True,
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    try:
+        wait_until_the_job_began(record, run)
+        run.kill()
+        run.wait()
+        assert json.loads(record.read_text())["end"] is None
+        again = snakemake(folder, f"{made}/manifest.json")
+    finally:
+        if run.poll() is None:
+            os.killpg(run.pid, signal.SIGKILL)
+    assert again.returncode == 0, again.stdout[-3000:]
+    assert "a job of an earlier run, which was killed, is at work" in again.stdout
+    assert artifact_hashes(folder) == artifact_hashes(finished)
+
+
+def wait_until_the_job_began(record: Path, run: subprocess.Popen[bytes]) -> None:
+    deadline = time.monotonic() + 300
+    while not record.exists():
+        assert run.poll() is None, "snakemake ended before its job began"
         assert time.monotonic() < deadline
         time.sleep(0.02)

@@ -21,7 +21,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from t5repro.errors import ArtifactError
 from t5repro.files import describe_file, read_json, write_json
-from t5repro.lineage import environment
+from t5repro.lineage import environment, project_lock
 from t5repro.lineage.private import public, public_path
 from t5repro.lineage.sources import hashes_of_rule
 
@@ -168,6 +168,17 @@ def recording(
     if path is None:
         yield
         return
+    with project_lock.at_work():
+        yield from _recording_at(path, rule, settings, given, manifest)
+
+
+def _recording_at(
+    path: Path,
+    rule: str,
+    settings: Mapping[str, Any],
+    given: Iterable[Path],
+    manifest: Path | None,
+) -> Iterator[None]:
     begun = time.monotonic()
     # data_fetch and data_fetch's log stand at the top of a run; other logs are below their rule.
     run, *words = path.with_suffix("").parts[1:]
