@@ -39,7 +39,9 @@ def clean(arguments: argparse.Namespace) -> dict[str, float]:
 def chain(arguments: argparse.Namespace) -> dict[str, float]:
     """From a WET file to Parquet files, with counters, samples and manifests."""
     chosen = stages(arguments)
-    detect_languages(["Profiles are loaded before the clock starts, as for the peers."])
+    # Tables are loaded before the clock starts, as for the peers; Punkt's are remembered.
+    detect_languages(["One sentence is enough for that."])
+    SentenceSplitter(arguments.punkt)
     lists = {"punkt": {"en": arguments.punkt}, "bad_words": {"en": arguments.bad_words}}
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

@@ -98,7 +98,7 @@ def test_examples_end_with_the_line_that_drops_the_page():
 PIECES = st.sampled_from(
     ["a b c d", "five words are in here", ".", "?", '"', "...", "[1]", "[edit]", "[", "]", "\n",
      "\u2028", " ", "\u00a0", "{", "JavaScript", "lorem ", "ipsum", "terms of", " use", "x" * 30,
-     "cookie policy", "Σ", "İ"]
+     "cookie policy", "Σ", "İ", "\t", "a\x1fb", "  "]
 )  # fmt: skip
 
 

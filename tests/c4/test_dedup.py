@@ -48,6 +48,12 @@ def test_keys_are_the_md5_of_the_lower_cased_stripped_lines():
     assert keys.hex() == md5("one line.") + md5("οδος") + md5("")
 
 
+@given(st.text("AaΣσİıǰẞ'.·\u0301\u00ad \t\n\r\x1c\x85\u2028\ud7ff", max_size=40))
+def test_the_key_of_a_line_does_not_depend_on_its_page(text):
+    keys = "".join(md5(line.lower().strip()) for line in text.split("\n"))
+    assert dedup.line_keys(text).hex() == keys
+
+
 def test_halves_of_keys_order_as_the_hexadecimal_text_does():
     keys = [dedup.digest(str(number)) for number in range(200)]
     halves = dedup.key_halves(b"".join(keys))

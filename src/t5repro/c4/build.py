@@ -21,7 +21,6 @@ from typing import Any, Literal
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from t5repro.c4 import clean, dedup, tables
 from t5repro.c4 import decisions as decided
@@ -36,6 +35,7 @@ from t5repro.c4.corpus import (
 )
 from t5repro.c4.members import Limits
 from t5repro.c4.memory import return_freed_memory
+from t5repro.c4.overlap import overlapped
 from t5repro.c4.reading import CleanTally, NamedPage, Reader, groups, megabytes
 from t5repro.c4.samples import Samples
 from t5repro.c4.select import address_fault
@@ -95,15 +95,16 @@ def clean_shard(
         Progress("c4_clean", total=megabytes(files), unit="MB") as progress,
         cleaned_writer(output, tally) as writer,
     ):
-        for batch, _ in cleaned_batches(
+        batches = cleaned_batches(
             files,
             rules,
             tally,
             units=units_of(settings.c4.dedup.unit),
             limits=limits_of(settings),
             progress=progress,
-        ):
-            writer.write_batch(batch)
+        )
+        for _ in overlapped(writer.write_batch, (batch for batch, _ in batches)):
+            pass
     named = names or {}
     write_clean_manifest(
         settings,
@@ -127,7 +128,7 @@ def cleaned_writer(output: Path, tally: CleanTally) -> Iterator[Any]:
     """Yield a writer of rows of `tables.CLEANED`; `tally` goes into the file at the end."""
     with (
         atomic_path(output) as temporary,
-        pq.ParquetWriter(temporary, tables.CLEANED, compression="zstd") as writer,
+        tables.writer(temporary, tables.CLEANED) as writer,
     ):
         yield writer
         writer.add_key_value_metadata(

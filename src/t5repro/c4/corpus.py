@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from t5repro.c4 import badwords, clean, dedup, faults, language, tables, wet
 from t5repro.c4.decisions import DUPLICATE_URL, Losses, check_shards
+from t5repro.c4.overlap import overlapped
 from t5repro.c4.reading import READ_REASONS
 from t5repro.c4.samples import Rank, Samples
 from t5repro.c4.sentences import SentenceSplitter, Splitters
@@ -86,7 +87,6 @@ class Selection:
         self._units: Counter[str] = Counter()
         self._detected: Counter[str] = Counter()
         self._bad: Counter[str] = Counter()
-        self._dropped_bad: Counter[str] = Counter()
         self._seen: Counter[tuple[str, str]] = Counter()  # by the language that is most probable
         self._split_pages: Counter[tuple[str, str]] = Counter()
         self._split_chars: Counter[tuple[str, str]] = Counter()
@@ -102,12 +102,19 @@ class Selection:
         check_shards(decisions, shards)
         losses = Losses(decisions)
         self.add_units(losses)
+        for pages, found in overlapped(_languages_of, self._prepared(shards, losses, progress)):
+            yield self._choose_languages(pages, found)
+
+    def _prepared(
+        self, shards: Sequence[Path], losses: Losses, progress: Progress
+    ) -> Iterator[list[_Candidate]]:
+        """Yield the pages that the rules up to the language let pass."""
         for shard, path in enumerate(shards):
             parquet = tables.opened(path, tables.CLEANED)
             self.add_shard(parquet, path)
             first = 0
             for batch in tables.batches(parquet, path, READ_COLUMNS):
-                yield self.choose(shard, first, batch, losses)
+                yield list(self._candidates(shard, first, batch, losses))
                 first += len(batch)
                 progress.advance(len(batch))
 
@@ -129,7 +136,8 @@ class Selection:
         self, shard: int, first: int, batch: pa.RecordBatch, losses: Losses
     ) -> pa.RecordBatch:
         """Return the pages of `batch`, columns `READ_COLUMNS`, that stay, columns `SELECTED`."""
-        return self._choose_languages(list(self._candidates(shard, first, batch, losses)))
+        pages = list(self._candidates(shard, first, batch, losses))
+        return self._choose_languages(pages, _languages_of(pages))
 
     def to_json(self) -> dict[str, Any]:
         """Return everything that was counted and sampled, for `merge`."""
@@ -159,7 +167,6 @@ class Selection:
             "units": self._units,
             "detected": self._detected,
             "bad": self._bad,
-            "dropped_bad": self._dropped_bad,
         }
 
     def _split_counters(self) -> dict[str, Counter[tuple[str, str]]]:
@@ -217,14 +224,16 @@ class Selection:
             return ""
         return text
 
-    def _choose_languages(self, pages: Sequence[_Candidate]) -> pa.RecordBatch:
-        """Return the pages in a wanted language and without bad words."""
+    def _choose_languages(
+        self, pages: Sequence[_Candidate], found: Sequence[language.Detected]
+    ) -> pa.RecordBatch:
+        """Return the pages in a wanted language and without bad words; `found`: their languages."""
         columns: list[list[Any]] = [[] for _ in SELECTED.names]
-        found = language.detect_languages([page.text for page in pages])
+        wanted = frozenset(self._settings.languages)
         for page, detected in zip(pages, found, strict=True):
             reason = language.language_fault(
                 detected,
-                wanted=frozenset(self._settings.languages),
+                wanted=wanted,
                 min_probability=self._settings.min_language_probability,
             )
             self._seen[detected.language, reason or KEPT] += 1
@@ -237,7 +246,7 @@ class Selection:
             if reason is None and self._has_bad_word(page, detected.language):
                 self._bad[detected.language] += 1
                 reason = BAD_WORD if self._drops_bad(page.url_key) else None
-                self._dropped_bad[detected.language] += reason is not None
+                self._seen[detected.language, BAD_WORD] += reason is not None
             if reason is not None:
                 self._drop(reason, page.rank, page.url, page.text)
                 continue
@@ -334,7 +343,9 @@ class Selection:
         return [
             _rule("clean_lines", "lines", seen, lines),
             _rule("language", "pages", pages, doubts),
-            _rule("bad_words", "pages", self._detected[name], {BAD_WORD: self._dropped_bad[name]}),
+            _rule(
+                "bad_words", "pages", self._detected[name], {BAD_WORD: self._seen[name, BAD_WORD]}
+            ),
         ]
 
     def _rules(self) -> Iterator[dict[str, Any]]:
@@ -370,6 +381,10 @@ class Selection:
         )
         yield rule
         yield _rule("bad_words", "pages", rule["kept"], {BAD_WORD: pages[BAD_WORD]})
+
+
+def _languages_of(pages: Sequence[_Candidate]) -> list[language.Detected]:
+    return language.detect_languages([page.text for page in pages])
 
 
 def _rule(name: str, unit: str, came_in: int, dropped: Mapping[str, int]) -> dict[str, Any]:
@@ -489,9 +504,7 @@ class SplitWriter:
                 self._writer = None
             self._number += 1
             if self._number < len(self._paths):
-                self._writer = pq.ParquetWriter(
-                    self._paths[self._number], tables.CORPUS, compression="zstd"
-                )
+                self._writer = tables.writer(self._paths[self._number], tables.CORPUS)
 
     def _flush(self, *, least: int) -> None:
         """Write row groups of `GROUP_PAGES` while at least `least` rows are held."""

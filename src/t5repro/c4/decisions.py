@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from t5repro.c4 import dedup, tables
@@ -217,7 +216,7 @@ def decisions_writer(
     """
     with (
         atomic_path(output) as temporary,
-        pq.ParquetWriter(temporary, tables.DECISIONS, compression="zstd") as writer,
+        tables.writer(temporary, tables.DECISIONS) as writer,
     ):
         yield writer
         writer.add_key_value_metadata(

@@ -27,7 +27,7 @@ _RESERVED_FLAGS = 0xE0
 _CHECKS = ("incorrect data check", "incorrect length check")  # zlib's words for a wrong checksum
 _TRIAL_BYTES = 4096
 _SALVAGE_BYTES = 512
-DELIMITER = b"WARC/1.0"
+DELIMITER = b"WARC/1.0"  # begins a record
 
 Advance = Callable[[int], None]
 

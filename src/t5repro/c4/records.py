@@ -13,14 +13,13 @@ from ahocorasick_rs import BytesAhoCorasick, Implementation
 
 from t5repro.c4 import faults
 from t5repro.c4.faults import Fault, OnFault
-from t5repro.c4.members import Gap, Limits
+from t5repro.c4.members import DELIMITER, Gap, Limits
 
-DELIMITER = "WARC/1.0"
 NEVER_TEXT = ("WARC", "CONTENT-", "Content-")  # a line that begins so is a field
 CUT_CHARS = 1 << 18  # held of a record that was found too long
 
-_DELIMITER = DELIMITER.encode()
-_FIRST_LINES = (_DELIMITER + b"\r\n", _DELIMITER + b"\n")
+DELIMITER_TEXT = DELIMITER.decode()
+_FIRST_LINES = (DELIMITER + b"\r\n", DELIMITER + b"\n")
 _END_OF_LINE = re.compile(rb"[\r\n]")
 _FIELDS = [prefix.encode() for prefix in NEVER_TEXT]
 _ANY_FIELD = BytesAhoCorasick(_FIELDS, implementation=Implementation.DFA)
@@ -47,7 +46,7 @@ def plain_text_at(record: bytes) -> int | None:
     """Return where a record's text begins that has fields before it and none inside; else None."""
     match = _LEADING_FIELDS.match(record)
     begin = match.end() if match else 0
-    if record.find(_DELIMITER, len(_DELIMITER), begin) >= 0:  # two records, the first without text
+    if record.find(DELIMITER, len(DELIMITER), begin) >= 0:  # two records, the first without text
         return None
     return None if _ANY_FIELD.find_matches_as_indexes(memoryview(record)[begin:]) else begin
 
@@ -74,12 +73,12 @@ def records(
         if not judged:
             begin += piece
             text = as_text(begin).lstrip()
-            judged = len(text) >= len(DELIMITER)
-            if judged and not text.startswith(DELIMITER):
+            judged = len(text) >= len(DELIMITER_TEXT)
+            if judged and not text.startswith(DELIMITER_TEXT):
                 on_fault(_not_wet(text, path))
                 yield from splitter.break_off(unfinished=True)
         yield from splitter.feed(piece)
-    if not judged and not as_text(begin).lstrip().startswith(DELIMITER):
+    if not judged and not as_text(begin).lstrip().startswith(DELIMITER_TEXT):
         on_fault(_not_wet(as_text(begin).lstrip(), path))
         return
     yield from splitter.close()
@@ -88,13 +87,13 @@ def records(
 def _not_wet(begin: str, path: Path) -> Fault:
     detail = (
         f"not a WET file: at byte 0 it begins with {begin[:40]!r}, and a WET file with the "
-        f"line {DELIMITER!r}"
+        f"line {DELIMITER_TEXT!r}"
     )
     return Fault(path.as_posix(), "byte 0", faults.NOT_WET, detail)
 
 
 class _Splitter:
-    """Cuts a stream of bytes at the lines that are `DELIMITER`."""
+    """Cuts a stream of bytes at the lines that are `DELIMITER_TEXT`."""
 
     def __init__(self, max_chars: int) -> None:
         self._max_chars = max_chars
@@ -114,7 +113,7 @@ class _Splitter:
             self._cut = self._lost = False
             self._text_at = plain_text_at(piece)
             plain = self._text_at is not None
-            self._searched = len(piece) - len(_DELIMITER) + 1 if plain else len(_DELIMITER)
+            self._searched = len(piece) - len(DELIMITER) + 1 if plain else len(DELIMITER)
         else:
             self._pending += piece
             self._text_at = None
@@ -139,8 +138,8 @@ class _Splitter:
 
     def _complete(self, *, final: bool) -> Iterator[Record]:
         data, start = self._pending, 0
-        searched = len(data) - len(_DELIMITER) + 1
-        at = data.find(_DELIMITER, self._searched)
+        searched = len(data) - len(DELIMITER) + 1
+        at = data.find(DELIMITER, self._searched)
         while at >= 0:
             line_start = max(data.rfind(b"\n", start, at) + 1, start)
             line_start = max(data.rfind(b"\r", line_start, at) + 1, line_start)
@@ -149,14 +148,14 @@ class _Splitter:
                 searched = at  # the line goes on in the next piece
                 break
             end = len(data) if line_end is None else line_end.start()
-            if as_text(data[line_start:end]).strip() == DELIMITER:
+            if as_text(data[line_start:end]).strip() == DELIMITER_TEXT:
                 if not _is_blank(data[start:line_start]):
                     if not self._lost:
                         yield Record(data[start:line_start], self._cut)
                     self._cut = False
                 self._lost = False
                 start = line_start
-            at = data.find(_DELIMITER, end)
+            at = data.find(DELIMITER, end)
         self._pending = data[start:]
         # The delimiter that `_pending` begins with is not to be found again as the next one, and
         # finding it again does no harm: it is a record of nothing but white space before it.
@@ -172,7 +171,7 @@ class _Splitter:
             text = text[: min(self._max_chars // 4, CUT_CHARS // 4)] + "\n" + rest
             self._cut = True
         self._pending, self._text_at = _bytes(text), None
-        self._searched = max(len(self._pending) - len(_bytes(rest)) - len(_DELIMITER), 0)
+        self._searched = max(len(self._pending) - len(_bytes(rest)) - len(DELIMITER), 0)
 
 
 def as_text(data: bytes) -> str:
@@ -197,4 +196,4 @@ def stripped_lines(text: str) -> list[str]:
 
 
 def _is_blank(data: bytes) -> bool:
-    return not data.startswith(_DELIMITER) and not as_text(data).strip()
+    return not data.startswith(DELIMITER) and not as_text(data).strip()

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO
 
 from t5repro.c4.members import GZIP_MAGIC
-from t5repro.c4.records import DELIMITER, NEVER_TEXT
+from t5repro.c4.records import DELIMITER_TEXT, NEVER_TEXT
 from t5repro.c4.wet import URL_FIELD
 from t5repro.errors import CrawlError
 from t5repro.files import atomic_path
@@ -54,7 +54,7 @@ def _records(path: Path, *, packed: bool) -> Iterator[list[str]]:
     with opener(path, "rt", encoding="utf-8", errors="surrogateescape", newline="") as text:
         lines: list[str] = []
         for line in text:
-            if line.strip() == DELIMITER and any(map(str.strip, lines)):
+            if line.strip() == DELIMITER_TEXT and any(map(str.strip, lines)):
                 yield lines
                 lines = []
             lines.append(line)

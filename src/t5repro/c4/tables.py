@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 from t5repro.c4 import clean, dedup
 from t5repro.errors import ArtifactError
 
-READ_PAGES = 512
+READ_PAGES = 128
 
 _KEY = pa.binary(dedup.KEY_BYTES)
 
@@ -50,6 +50,12 @@ DECISIONS = pa.schema(
 
 CORPUS = pa.schema([(name, pa.string()) for name in ("url", "text", "timestamp", "language")])
 
+# Columns with few values. To look for a dictionary of texts or keys costs as much as compressing
+# them, and finds none.
+REPEATING = {"file", "reason", "split_as", "language"}.union(
+    f"lines_{reason}" for reason in clean.LINE_REASONS
+)
+
 # In the metadata of the files:
 COUNTS_KEY = b"t5repro.counts"  # pages that were read, units that were compared
 SAMPLES_KEY = b"t5repro.samples"  # examples of what cleaning dropped
@@ -60,6 +66,12 @@ SHARDS_KEY = b"t5repro.shards"  # name and pages of each file that the decisions
 def in_order(paths: Sequence[Path]) -> list[Path]:
     """Return the paths in the order that numbers the shards."""
     return sorted(paths, key=lambda path: (path.name, path.as_posix()))
+
+
+def writer(path: Path, schema: pa.Schema) -> pq.ParquetWriter:
+    """Return a writer of one of these files; a dictionary is tried for `REPEATING` alone."""
+    repeating = [name for name in schema.names if name in REPEATING]
+    return pq.ParquetWriter(path, schema, compression="zstd", use_dictionary=repeating)
 
 
 def opened(path: Path, schema: pa.Schema) -> pq.ParquetFile:
