@@ -3,6 +3,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 CORES ?= all
+WORKERS ?= 2
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 export PYTHONHASHSEED ?= 0
 
@@ -24,7 +25,7 @@ setup: .venv/installed ## .venv with the locked packages
 	touch $@
 
 test: setup ## everything that takes seconds, and the demo's chain in small
-	pytest -m "not slow and not accelerator and not parity"
+	pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder -m "not slow and not accelerator and not parity"
 
 test-all: setup ## with what takes minutes
 	pytest
