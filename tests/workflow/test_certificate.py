@@ -68,6 +68,18 @@ def test_losses_near_the_committed_ones_are_within_tolerance_and_far_ones_not(
     assert f"final_loss is {loss * 1.06}, committed is {loss}" in found["why"]
 
 
+def test_a_difference_that_came_in_with_an_input_is_not_laid_to_the_machine(
+    machine: Path,
+) -> None:
+    corpus = RESULTS / "c4/baseline/en-train-00000-of-00001.parquet"
+    sample = RESULTS / "vocab_sample/baseline/manifest.json"
+    for path in (corpus, sample):
+        with (machine / path).open("ab") as handle:
+            handle.write(b" ")
+    why = verdicts(machine)["vocab_sample-baseline"]["why"]
+    assert why == f"{sample}; its input {corpus} differs already"
+
+
 def test_the_first_difference_is_named_with_its_cause(machine: Path) -> None:
     path = RESULTS / "c4/baseline/en-train-00000-of-00001.parquet"
     with (machine / path).open("ab") as handle:

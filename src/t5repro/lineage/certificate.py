@@ -97,18 +97,16 @@ def _verdict(
         if far is not None:
             outcome: Outcome = "differently" if far else "within tolerance"
             return Verdict(stage.name, outcome, f"{file}; {far or 'its numbers agree'}")
-    return Verdict(
-        stage.name, "differently", f"{file}; {_inputs_differ(stage, locked, lock, here)}"
-    )
+    return Verdict(stage.name, "differently", f"{file}; {_origin(stage, hasher, revision)}")
 
 
-def _inputs_differ(stage: Stage, locked: Locked, lock: Mapping[str, Locked], here: Present) -> str:
-    """Say whether the difference came in from before, or arose here."""
-    for path in stage.inputs:
-        known = locked.deps.get(path)
-        found = Hasher().of(path) if known else None
-        if found and found.md5 != known:
-            return f"its input {path} differs already"
+def _origin(stage: Stage, hasher: Hasher, revision: str) -> str:
+    """Say whether a difference came in with what the stage read, or arose here."""
+    for record in _committed_records(stage, revision):
+        for known in record.end.inputs if record.end else ():
+            found = hasher.of(known.path)
+            if found and found.sha256 != known.sha256:
+                return f"its input {known.path} differs already"
     return "same code, settings and inputs: this machine computes otherwise"
 
 
