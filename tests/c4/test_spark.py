@@ -16,6 +16,7 @@ import pytest
 
 from t5repro.c4 import build, spark_session
 from t5repro.c4 import spark as engine
+from t5repro.c4.punkt import train_punkt
 from t5repro.config.load import load_settings
 from t5repro.config.schema import SparkSettings
 from t5repro.config.stages import STAGES, stage_settings
@@ -136,12 +137,12 @@ def in_the_repository(monkeypatch):
     monkeypatch.chdir(ROOT)  # recipes are files
 
 
-def build_corpus(folder, monkeypatch, settings, wet, *, session=None, shards=1):
+def build_corpus(folder, monkeypatch, settings, wet, *, session=None, shards=1, punkt=None):
     """Run the three steps below a folder, with a session or here; return all files made."""
     folder.mkdir(exist_ok=True)
     monkeypatch.chdir(folder)
     steps, first = (build, ()) if session is None else (engine, (session,))
-    lists = {"punkt": {}, "bad_words": BAD_WORDS}
+    lists = {"punkt": punkt or {}, "bad_words": BAD_WORDS}
     cleaned = []
     for number in range(shards):
         cleaned.append(Path(f"clean/{number:05d}.parquet"))
@@ -182,12 +183,18 @@ def test_the_cluster_makes_the_bytes_of_one_machine(tmp_path, monkeypatch, spark
     settings = settings_of(recipe, languages=["en", "de", "fr", "ro"], output_shards=2)
     wet = CRAWL if recipe == "tfds" else CRAWL[:3] + CRAWL[-1:]
     wet = wet[:: 1 if recipe == "tfds" else -1]
-    if recipe == "paper":
+    punkt = {}
+    if recipe == "paper":  # each page split by what was learned of its language
         settings = settings_of(recipe, languages=["en", "de"], output_shards=2)
-    expected = build_corpus(tmp_path / "here", monkeypatch, settings, wet, shards=shards)
+        learned = {"folder": tmp_path / "punkt", "manifest": tmp_path / "punkt.json"}
+        train_punkt(stage("c4_punkt", settings), wet=wet, **learned)
+        punkt = {name: tmp_path / "punkt" / name for name in ("en", "de")}
+    expected = build_corpus(
+        tmp_path / "here", monkeypatch, settings, wet, shards=shards, punkt=punkt
+    )
     found = build_corpus(
         tmp_path / "spark", monkeypatch, settings, wet[::-1] if shards == 1 else wet,
-        session=spark, shards=shards,
+        session=spark, shards=shards, punkt=punkt,
     )  # fmt: skip
     assert_same(found, expected)
     counters = json.loads(found["c4/manifest.json"])["counters"]
