@@ -1,4 +1,4 @@
-"""Files come over real connections: https with a certificate, and an S3-compatible store."""
+"""Files come over real connections: https with a certificate, stores by S3's and Google's API."""
 
 import datetime
 import hashlib
@@ -19,6 +19,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from t5repro.config.stages import DataStage
+from t5repro.data import download
 from t5repro.data.download import fetch_address
 from t5repro.data.raw import check, fetch
 from t5repro.errors import RawDataError
@@ -27,12 +28,13 @@ HERE = "127.0.0.1"
 
 
 class Server(http.server.ThreadingHTTPServer):
-    """Serves `files` by path; counts requests; sends only a part of those in `cut`."""
+    """Serves `files` by path; counts requests; cuts those in `cut`; has no time for `busy`."""
 
     def __init__(self) -> None:
         super().__init__((HERE, 0), Handler)
         self.files: dict[str, bytes] = {}
         self.cut: set[str] = set()
+        self.busy: set[str] = set()
         self.asked: Counter[str] = Counter()
 
 
@@ -49,6 +51,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self._answer(with_body=True)
 
     def _answer(self, *, with_body: bool) -> None:
+        if self.path in self.server.busy:
+            self.send_error(503)
+            return
         data = self.server.files.get(self.path)
         if data is None:
             self.send_error(404)
@@ -212,4 +217,46 @@ def test_an_object_of_an_s3_compatible_store_arrives_whole(store: Server, tmp_pa
 def test_an_object_that_the_store_does_not_have_is_named(store: Server, tmp_path: Path) -> None:
     with pytest.raises(RawDataError, match=r"s3://commoncrawl/none cannot be fetched"):
         fetch_address("s3://commoncrawl/none", tmp_path / "none")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.fixture
+def google() -> Iterator[Server]:
+    """What speaks as much of Google's JSON API as reading an object needs."""
+    with serving(Server()) as server:
+        yield server
+
+
+def object_path(name: str) -> str:
+    return f"/storage/v1/b/bucket/o/{name.replace('/', '%2F')}?alt=media"
+
+
+def google_address(server: Server, name: str) -> str:
+    place = f"scheme=http&endpoint_override={HERE}:{server.server_port}"
+    return f"gs://anonymous@bucket/{name}?{place}"
+
+
+def test_an_object_of_google_cloud_storage_arrives_whole(google: Server, tmp_path: Path) -> None:
+    page = b"WARC/1.0\r\n" * 300_000
+    google.files[object_path("crawl-data/0.warc.wet.gz")] = page
+    fetch_address(google_address(google, "crawl-data/0.warc.wet.gz"), tmp_path / "0.warc.wet.gz")
+    assert (tmp_path / "0.warc.wet.gz").read_bytes() == page
+
+
+def test_an_object_that_google_cloud_storage_does_not_have_is_named(
+    google: Server, tmp_path: Path
+) -> None:
+    with pytest.raises(RawDataError, match=r"gs://.*bucket/none.* cannot be fetched"):
+        fetch_address(google_address(google, "none"), tmp_path / "none")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_store_of_google_that_stays_busy_is_asked_again_and_then_given_up(
+    google: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(download, "TIMEOUT_SECONDS", 2)
+    google.busy.add(object_path("0.gz"))
+    with pytest.raises(RawDataError, match=r"0.gz.* cannot be fetched .*Retry policy exhausted"):
+        fetch_address(google_address(google, "0.gz"), tmp_path / "0.gz")
+    assert google.asked[object_path("0.gz")] > 1
     assert not list(tmp_path.iterdir())

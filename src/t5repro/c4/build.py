@@ -13,9 +13,8 @@ crawl and the settings only: not on the order of files, their division into jobs
 Source: released code, ``c4.C4._get_pages_pcollection``.
 """
 
-import contextlib
-import json
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Literal
 
@@ -44,13 +43,13 @@ from t5repro.c4.spill import RowSpill, TableSpill, bucket_of, buckets_for, spill
 from t5repro.config.schema import CleanSettings
 from t5repro.config.stages import C4Stage, CleanStage, DedupStage
 from t5repro.config.withdrawn import read_pages
-from t5repro.files import atomic_path, describe_file, write_manifest
+from t5repro.files import describe_file, write_manifest
 from t5repro.progress import Progress, announce
 
 Unit = Literal["three_sentence_span", "line"]
 UNITS: tuple[Unit, ...] = ("three_sentence_span", "line")
 
-BUCKET_TEXT_BYTES = 16_000_000  # of pages sorted together
+BUCKET_TEXT_BYTES = 8_000_000  # of pages sorted together
 
 
 # Clean
@@ -123,21 +122,17 @@ def clean_shard(
     )
 
 
-@contextlib.contextmanager
-def cleaned_writer(output: Path, tally: CleanTally) -> Iterator[Any]:
-    """Yield a writer of rows of `tables.CLEANED`; `tally` goes into the file at the end."""
-    with (
-        atomic_path(output) as temporary,
-        tables.writer(temporary, tables.CLEANED) as writer,
-    ):
-        yield writer
-        writer.add_key_value_metadata(
-            {
-                tables.COUNTS_KEY: json.dumps(tally.read),
-                tables.SAMPLES_KEY: json.dumps(tally.samples.to_json()),
-                tables.FAULTS_KEY: json.dumps(tally.faults.to_json()),
-            }
-        )
+def cleaned_writer(output: Path, tally: CleanTally) -> AbstractContextManager[Any]:
+    """Return a writer of rows of `tables.CLEANED`; `tally` goes into the file at the end."""
+    return tables.written(
+        output,
+        tables.CLEANED,
+        lambda: {
+            tables.COUNTS_KEY: tally.read,
+            tables.SAMPLES_KEY: tally.samples.to_json(),
+            tables.FAULTS_KEY: tally.faults.to_json(),
+        },
+    )
 
 
 def write_clean_manifest(

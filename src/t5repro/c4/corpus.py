@@ -114,7 +114,7 @@ class Selection:
             self.add_shard(parquet, path)
             first = 0
             for batch in tables.batches(parquet, path, READ_COLUMNS):
-                yield list(self._candidates(shard, first, batch, losses))
+                yield self._candidates(shard, first, batch, losses)
                 first += len(batch)
                 progress.advance(len(batch))
 
@@ -136,7 +136,7 @@ class Selection:
         self, shard: int, first: int, batch: pa.RecordBatch, losses: Losses
     ) -> pa.RecordBatch:
         """Return the pages of `batch`, columns `READ_COLUMNS`, that stay, columns `SELECTED`."""
-        pages = list(self._candidates(shard, first, batch, losses))
+        pages = self._candidates(shard, first, batch, losses)
         return self._choose_languages(pages, _languages_of(pages))
 
     def to_json(self) -> dict[str, Any]:
@@ -178,8 +178,9 @@ class Selection:
 
     def _candidates(
         self, shard: int, first: int, batch: pa.RecordBatch, losses: Losses
-    ) -> Iterator[_Candidate]:
-        """Yield the pages that are the newest of their URL, clean, and long enough still."""
+    ) -> list[_Candidate]:
+        """Return the pages that are the newest of their URL, clean, and long enough still."""
+        candidates: list[_Candidate] = []
         newest = np.ones(len(batch), dtype=bool)
         for at, page in enumerate(batch.to_pylist()):
             loss = losses.of(shard, first + at)
@@ -194,10 +195,11 @@ class Selection:
                 if text:
                     lines = {name: page[name] for name in LINE_COUNTS}
                     known = (page["url"], text, page["timestamp"], page["url_key"])
-                    yield _Candidate(*known, rank, lines)
+                    candidates.append(_Candidate(*known, rank, lines))
         rows = batch.filter(pa.array(newest))
         for name in LINE_COUNTS:
             self._lines[name] += pc.sum(rows.column(name)).as_py() or 0
+        return candidates
 
     def _what_is_left(self, page: Mapping[str, Any], rank: Rank, places: Any) -> str:
         """Return the text without its repeats; empty if the page is dropped for that."""

@@ -5,10 +5,9 @@ of their keys, and its answers are brought back to the order of the pages. Memor
 or what one cleaned file loses, however large the crawl.
 """
 
-import contextlib
-import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from itertools import dropwhile
 from pathlib import Path
 from typing import Any
@@ -21,7 +20,6 @@ from numpy.typing import NDArray
 from t5repro.c4 import dedup, tables
 from t5repro.c4.spill import RowSpill, bucket_of, buckets_for
 from t5repro.errors import ArtifactError
-from t5repro.files import atomic_path
 from t5repro.progress import Progress
 
 BUCKET_PAGES = 500_000  # rows of pages sorted together
@@ -203,25 +201,21 @@ def counts_of_decisions(batch: pa.RecordBatch) -> dict[str, int]:
     }
 
 
-@contextlib.contextmanager
 def decisions_writer(
     output: Path, counts: Mapping[str, int], shards: Sequence[Sequence[Any]]
-) -> Iterator[Any]:
-    """Yield a writer of rows of `tables.DECISIONS`, a row group for each shard.
+) -> AbstractContextManager[Any]:
+    """Return a writer of rows of `tables.DECISIONS`, a row group for each shard.
 
     Args:
         output: file to write.
         counts: go into the file at the end.
         shards: name and pages of each cleaned file, in order.
     """
-    with (
-        atomic_path(output) as temporary,
-        tables.writer(temporary, tables.DECISIONS) as writer,
-    ):
-        yield writer
-        writer.add_key_value_metadata(
-            {tables.COUNTS_KEY: json.dumps(counts), tables.SHARDS_KEY: json.dumps(shards)}
-        )
+    return tables.written(
+        output,
+        tables.DECISIONS,
+        lambda: {tables.COUNTS_KEY: counts, tables.SHARDS_KEY: shards},
+    )
 
 
 class Losses:

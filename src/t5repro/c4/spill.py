@@ -20,7 +20,7 @@ from t5repro.errors import storage_error
 from t5repro.files import TEMPORARY_PREFIX
 
 MAX_BUCKETS = 4096
-HELD_BYTES = 16_000_000  # of one spill in memory, before it goes to the disk
+HELD_BYTES = 8_000_000  # of one spill in memory, before it goes to the disk
 KEY_BITS = 64
 
 

@@ -1,7 +1,8 @@
 """The Parquet files between the steps: their columns, and reading them piece by piece."""
 
+import contextlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pyarrow.parquet as pq
 
 from t5repro.c4 import clean, dedup
 from t5repro.errors import ArtifactError
+from t5repro.files import atomic_path
 
 READ_PAGES = 128
 
@@ -72,6 +74,24 @@ def writer(path: Path, schema: pa.Schema) -> pq.ParquetWriter:
     """Return a writer of one of these files; a dictionary is tried for `REPEATING` alone."""
     repeating = [name for name in schema.names if name in REPEATING]
     return pq.ParquetWriter(path, schema, compression="zstd", use_dictionary=repeating)
+
+
+@contextlib.contextmanager
+def written(
+    output: Path, schema: pa.Schema, about: Callable[[], Mapping[bytes, Any]]
+) -> Iterator[pq.ParquetWriter]:
+    """Yield a writer of a file that appears whole when the block ends.
+
+    Args:
+        output: file to write.
+        schema: of its rows.
+        about: is asked at the end for values that go into the metadata of the file as JSON.
+    """
+    with atomic_path(output) as temporary, writer(temporary, schema) as opened_file:
+        yield opened_file
+        opened_file.add_key_value_metadata(
+            {key: json.dumps(value) for key, value in about().items()}
+        )
 
 
 def opened(path: Path, schema: pa.Schema) -> pq.ParquetFile:

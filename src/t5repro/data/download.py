@@ -47,7 +47,7 @@ def fetch_address(address: str, path: Path) -> None:
     from pyarrow import fs
 
     try:
-        store, name = fs.FileSystem.from_uri(address)
+        store, name = fs.FileSystem.from_uri(_with_patience(address))
         with (
             store.open_input_stream(name, compression=None) as source,
             atomic_path(path) as temporary,
@@ -59,6 +59,17 @@ def fetch_address(address: str, path: Path) -> None:
             f"{address} cannot be fetched ({error}); check the address, the network and the "
             "credentials of the store"
         ) from error
+
+
+def _with_patience(address: str) -> str:
+    """Return the address of a store with a limit for retries, unless it has one.
+
+    Google's client retries for a quarter of an hour, also where credentials are missing.
+    """
+    if not address.startswith("gs://") or "retry_limit_seconds=" in address:
+        return address
+    joint = "&" if "?" in address else "?"
+    return f"{address}{joint}retry_limit_seconds={TIMEOUT_SECONDS}"
 
 
 def download(address: str, path: Path) -> None:
