@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from t5repro.c4 import build
-from t5repro.c4.clean import CleanRules, clean_page
+from t5repro.c4.clean import CleanRules, clean_body
 from t5repro.c4.language import detect_languages
 from t5repro.c4.sentences import SentenceSplitter
 from t5repro.c4.wet import read_pages
@@ -28,12 +28,13 @@ def read(arguments: argparse.Namespace) -> dict[str, float]:
 def clean(arguments: argparse.Namespace) -> dict[str, float]:
     """Apply the rules for lines and pages."""
     settings = stages(arguments)["c4_clean"].c4.clean
-    pages = [page.text for page in read_pages(arguments.wet) if page.fault is None]
-    texts = [text for text in pages if len(text) <= settings.max_page_chars]
+    found = [page for page in read_pages(arguments.wet) if page.fault is None]
+    pages = [page for page in found if not page.is_longer_than(settings.max_page_chars)]
     rules = CleanRules(settings, SentenceSplitter(arguments.punkt))
     begin = time.perf_counter()
-    kept = sum(clean_page(text, rules).reason is None for text in texts)
-    return {"seconds": time.perf_counter() - begin, "pages": len(texts), "kept": kept}
+    cleaned = [clean_body(page.body, rules, page.other_ends) for page in pages]
+    kept = sum(page.reason is None for page in cleaned)
+    return {"seconds": time.perf_counter() - begin, "pages": len(pages), "kept": kept}
 
 
 def chain(arguments: argparse.Namespace) -> dict[str, float]:

@@ -162,7 +162,8 @@ def test_bytes_do_not_depend_on_jobs_or_on_the_order_of_files(tmp_path, crawl, u
 def test_bytes_do_not_depend_on_how_much_fits_in_memory(tmp_path, crawl, monkeypatch):
     expected = run(tmp_path / "large", crawl)
     for module, name, value in (
-        (reading, "GROUP_PAGES", 5),
+        (tables, "GROUP_PAGES", 5),
+        (reading, "WORK_PAGES", 3),
         (build, "BUCKET_TEXT_BYTES", 300),
         (decisions, "BUCKET_PAGES", 3),
         (decisions, "BUCKET_KEY_BYTES", 100),
@@ -561,9 +562,10 @@ def test_an_interrupted_job_leaves_nothing_and_can_run_again(tmp_path, crawl, mo
         raise KeyboardInterrupt
 
     for module, name in (
-        (build, "clean_batch"),
+        (build, "clean_pages"),
+        (build, "batch_of"),
         (decisions, "decisions_of"),
-        (corpus.language, "detect_languages"),
+        (corpus, "_languages_of"),
         (corpus.SplitWriter, "append"),
     ):
         with monkeypatch.context() as patch:
@@ -648,8 +650,13 @@ def test_a_flipped_byte_in_a_cleaned_file_is_found(tmp_path, crawl):
 def test_the_batch_kernel_is_a_function_of_its_pages(crawl):
     rules = build.clean.CleanRules(settings_of().c4.clean, SentenceSplitter())
     pages = [(path.name, page) for path in crawl for page in build.wet_files.read_pages(path)]
-    whole = build.clean_batch(pages, rules, units=build.UNITS)
-    parts = [build.clean_batch([page], rules, units=build.UNITS) for page in pages]
+
+    def batch_of(pages):
+        cleaned = build.clean_pages(pages, rules)
+        return build.batch_of(cleaned, build.languages_of(cleaned), rules, units=build.UNITS)
+
+    whole = batch_of(pages)
+    parts = [batch_of([page]) for page in pages]
     assert pa.Table.from_batches(parts).combine_chunks() == (
         pa.Table.from_batches([whole]).combine_chunks()
     )

@@ -1,5 +1,6 @@
 import json
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -7,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from t5repro.c4 import clean
+from t5repro.c4.records import has_other_ends, text_of
 from t5repro.c4.sentences import SentenceSplitter
 from t5repro.config.schema import CleanSettings
 
@@ -98,7 +100,7 @@ def test_examples_end_with_the_line_that_drops_the_page():
 PIECES = st.sampled_from(
     ["a b c d", "five words are in here", ".", "?", '"', "...", "[1]", "[edit]", "[", "]", "\n",
      "\u2028", " ", "\u00a0", "{", "JavaScript", "lorem ", "ipsum", "terms of", " use", "x" * 30,
-     "cookie policy", "Σ", "İ", "\t", "a\x1fb", "  "]
+     "cookie policy", "Σ", "İ", "\t", "a\x1fb", "  ", "\r\n", "\u3000", "\u200a", "ß", "…", ".\x85"]
 )  # fmt: skip
 
 
@@ -134,8 +136,28 @@ def straight(text, settings):
 
 
 @given(st.lists(PIECES, max_size=60).map("".join))
-def test_the_short_cuts_change_nothing(text):
+def test_a_page_is_cleaned_by_the_definition(text):
     settings = CleanSettings(max_word_chars=25, min_words_per_line=3, min_sentences=2)
     cleaned = clean.clean_page(text, clean.CleanRules(settings, SPLITTER))
     found = dict(zip(clean.LINE_REASONS, cleaned.dropped_lines, strict=True))
     assert (cleaned.reason, cleaned.text, found) == straight(text, settings)
+
+
+@given(st.lists(PIECES, max_size=60).map("".join), st.sampled_from([0, 25]), st.booleans())
+def test_bytes_that_are_mostly_not_looked_at_give_the_page_of_their_text(text, longest, long_lines):
+    chosen = rules(
+        max_word_chars=longest,
+        min_words_per_line=3,
+        min_sentences=2,
+        min_paragraphs=1 if long_lines else 0,
+        paragraph_chars=40,
+    )
+    body = text.encode()
+    cleaned = clean.clean_body(body, chosen, has_other_ends(text))
+    assert cleaned == clean.clean_page(text_of(body), chosen)
+
+
+def test_every_white_space_is_known():
+    every = map(chr, range(sys.maxunicode + 1))
+    assert set(clean.WHITE_SPACE) == {char for char in every if char.isspace()}
+    assert all(not char.strip() for char in clean.WHITE_SPACE)

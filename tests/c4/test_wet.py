@@ -64,7 +64,7 @@ def test_a_line_that_only_contains_the_delimiter_is_text(write_wet, wet_record):
 def test_header_lines_inside_a_text_set_the_fields_and_the_last_wins(write_wet, wet_record):
     text = "One.\nWARC-Target-URI: http://other \nTwo.\n  WARC-Date: 2020\nThree.\nWARC-Date: 2021"
     (page,) = pages_of(write_wet([wet_record("http://a", text)]))
-    assert page == wet.Page("http://other", "2021", "One.\nTwo.\nThree.", 0, None)
+    assert page == wet.Page("http://other", "2021", b"One.\nTwo.\nThree.", 0, None)
 
 
 def test_lines_that_look_like_metadata_are_never_text(write_wet, wet_record):

@@ -32,6 +32,7 @@ from t5repro.c4.corpus import (
     remove_others,
     write_files,
 )
+from t5repro.c4.language import Detected, detect_languages
 from t5repro.c4.members import Limits
 from t5repro.c4.memory import return_freed_memory
 from t5repro.c4.overlap import overlapped
@@ -48,6 +49,8 @@ from t5repro.progress import Progress, announce
 
 Unit = Literal["three_sentence_span", "line"]
 UNITS: tuple[Unit, ...] = ("three_sentence_span", "line")
+
+CleanedPage = tuple[NamedPage, clean.Cleaned]
 
 BUCKET_TEXT_BYTES = 8_000_000  # of pages sorted together
 
@@ -102,7 +105,7 @@ def clean_shard(
             limits=limits_of(settings),
             progress=progress,
         )
-        for _ in overlapped(writer.write_batch, (batch for batch, _ in batches)):
+        for _ in overlapped(writer.write_table, tables.row_groups(batches)):
             pass
     named = names or {}
     write_clean_manifest(
@@ -211,7 +214,7 @@ def cleaned_batches(
     limits: Limits | None = None,
     progress: Progress | None = None,
 ) -> Iterator[tuple[pa.RecordBatch, list[int]]]:
-    """Yield rows of `tables.CLEANED` in groups, with the characters each page had; count them.
+    """Yield rows of `tables.CLEANED`, with the bytes that the text of each had; count them.
 
     Args:
         files: WET files, in order.
@@ -233,30 +236,46 @@ def cleaned_batches(
         withdrawn=rules.withdrawn,
         progress=progress,
     )
-    for group in groups(page for path in files for page in reader.usable_pages(path)):
-        batch = clean_batch(group, rules, units=units)
-        for page, row in zip(group, _fates(batch), strict=True):
-            _offer_cleaned(tally.samples, *page, *row, rules)
+    pages = groups(page for path in files for page in reader.usable_pages(path))
+    cleaned = (clean_pages(group, rules) for group in pages)
+    for group, languages in overlapped(languages_of, cleaned):
+        batch = batch_of(group, languages, rules, units=units)
+        fates = zip(group, _fates(batch), strict=True)
+        # The smallest rank first: what is offered later is refused without being made.
+        for (page, _), fate in sorted(fates, key=lambda item: item[1][0]):
+            _offer_cleaned(tally.samples, *page, *fate, rules)
         tally.cleaned.update(reason or KEPT for reason in batch.column("reason").to_pylist())
         tally.cleaned.update(_line_counts(batch))
-        yield batch, [page.chars for _, page in group]
+        yield batch, [len(page.body) for (_, page), _ in group]
 
 
-def clean_batch(
-    pages: Sequence[NamedPage], rules: clean.CleanRules, *, units: Sequence[Unit]
+def clean_pages(pages: Sequence[NamedPage], rules: clean.CleanRules) -> list[CleanedPage]:
+    """Clean pages, each with the name of its file."""
+    return [(named, clean.clean_body(named[1].body, rules, named[1].other_ends)) for named in pages]
+
+
+def languages_of(pages: Sequence[CleanedPage]) -> list[Detected]:
+    """Return the most probable language of each page that stays."""
+    return detect_languages([cleaned.text for _, cleaned in pages if cleaned.reason is None])
+
+
+def batch_of(
+    pages: Sequence[CleanedPage],
+    languages: Sequence[Detected],
+    rules: clean.CleanRules,
+    *,
+    units: Sequence[Unit],
 ) -> pa.RecordBatch:
-    """Clean pages, each with the name of its file, into rows of `tables.CLEANED`."""
+    """Return rows of `tables.CLEANED`; `languages`: of the pages that stay."""
     columns: list[list[Any]] = [[] for _ in tables.CLEANED.names]
-    results = [clean.clean_page(page.text, rules, page.lines) for _, page in pages]
-    staying = [cleaned.text for cleaned in results if cleaned.reason is None]
-    guesses = iter(rules.splitter.languages_of(staying))
-    for (file, page), cleaned in zip(pages, results, strict=True):
+    found = iter(languages)
+    for (file, page), cleaned in pages:
         stays = cleaned.reason is None
-        split_as = next(guesses) if stays else None
+        detected = next(found) if stays else None
         line_keys = dedup.line_keys(cleaned.text) if stays and "line" in units else None
         spans: tuple[bytes | None, bytes | None] = (None, None)
-        if stays and "three_sentence_span" in units:
-            spans = dedup.span_units(cleaned.text, rules.splitter.of(split_as or ""))
+        if detected and "three_sentence_span" in units:
+            spans = dedup.span_units(cleaned.text, rules.splitter.of(detected.language))
         row = (
             file,
             page.record,
@@ -266,7 +285,7 @@ def clean_batch(
             dedup.digest(page.url),
             cleaned.reason,
             cleaned.text if stays else None,
-            split_as,
+            *(detected or (None, None)),
             cleaned.kept_lines,
             *cleaned.dropped_lines,
             line_keys,
@@ -316,9 +335,10 @@ def _offer_cleaned(
     rank = (owner.hex(), file, page.record)
     wanted = [reason for reason in reasons if samples.wants(reason, rank)]
     if wanted:
-        lines = clean.first_dropped_lines(page.text, rules, wanted)
+        text = page.text
+        lines = clean.first_dropped_lines(text, rules, wanted)
         for reason in wanted:
-            samples.offer(reason, rank, page.url, lines.get(reason, page.text))
+            samples.offer(reason, rank, page.url, lines.get(reason, text))
 
 
 def _line_counts(rows: pa.RecordBatch) -> dict[str, int]:

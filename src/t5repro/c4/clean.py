@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from ahocorasick_rs import BytesAhoCorasick
 
+from t5repro.c4.records import text_of
 from t5repro.c4.sentences import SentenceSplitter, Splitters
 from t5repro.config.schema import CleanSettings
 
@@ -33,9 +34,13 @@ POLICY_TEXTS = (
     "use cookies",
 )
 
-# A line that ends in anything else has no end mark, whatever citation marks are taken out of it.
-MAY_END_WELL = frozenset((*END_MARKS, "]"))
-OTHER_LINE_ENDS = "\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
+# A line whose last byte is another has no end mark, whatever citation marks are taken out of it: it
+# is an end mark or bracket, or belongs to white space that is stripped, or the line is empty.
+WHITE_SPACE = (
+    "\t\n\v\f\r\x1c\x1d\x1e\x1f \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007"
+    "\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
+)
+MAY_END_WELL = frozenset((b"", *(text.encode()[-1:] for text in (*END_MARKS, "]", *WHITE_SPACE))))
 # A text without any of these is not touched by a rule that looks for text.
 RULE_TEXTS = (LOREM_IPSUM_TEXT, JAVASCRIPT_TEXT, CURLY_BRACKET_TEXT, *POLICY_TEXTS)
 
@@ -91,13 +96,8 @@ class CleanRules(NamedTuple):
     address_fault: Callable[[str], str | None] | None = None
 
 
-def clean_page(text: str, rules: CleanRules, lines: list[str] | None = None) -> Cleaned:
-    r"""Apply the rules to the text of one page.
-
-    Args:
-        text: of the page.
-        rules: with their parameters.
-        lines: what ``\n`` divides `text` into, each stripped, if that is known.
+def clean_page(text: str, rules: CleanRules) -> Cleaned:
+    """Apply the rules to the text of one page, each in its order.
 
     Source: released code, ``c4_utils.clean_page``; `has_bad_word`: the code of 2019.
     """
@@ -105,8 +105,32 @@ def clean_page(text: str, rules: CleanRules, lines: list[str] | None = None) -> 
         return Cleaned("", FEW_PARAGRAPHS, 0, (0,) * len(LINE_REASONS))
     if not rules.settings.enabled:
         return Cleaned(text, None, 0, (0,) * len(LINE_REASONS))
-    cleaned = None if rules.has_bad_word is not None else _clean_plain_page(text, rules, lines)
-    return cleaned or _clean_line_by_line(text, rules)
+    kept: list[str] = []
+    dropped = dict.fromkeys(LINE_REASONS, 0)
+    for raw_line in text.splitlines():
+        line, fate = _line_fate(raw_line, rules)
+        if fate is None:
+            kept.append(line)
+        elif fate in dropped:
+            dropped[fate] += 1
+        else:
+            return Cleaned("", fate, len(kept), tuple(dropped.values()))
+    return _finished(kept, "\n".join(kept), tuple(dropped.values()), rules)
+
+
+def clean_body(body: bytes, rules: CleanRules, other_ends: bool) -> Cleaned:
+    r"""Return what `clean_page` makes of the text of a page, and mostly without making that text.
+
+    Args:
+        body: of the page, as it was read, in UTF-8.
+        rules: with their parameters.
+        other_ends: whether `body` holds ends of lines other than ``\n``.
+    """
+    settings = rules.settings
+    plain = settings.enabled and rules.has_bad_word is None and not other_ends
+    if plain and settings.min_paragraphs:
+        plain = _has_paragraphs(text_of(body), settings)
+    return (_clean_plain_body(body, rules) if plain else None) or clean_page(text_of(body), rules)
 
 
 def _has_paragraphs(text: str, settings: CleanSettings) -> bool:
@@ -128,19 +152,24 @@ def _has_sentences(kept: list[str], rules: CleanRules) -> bool:
     return rules.splitter.for_text("\n".join(kept).strip()).lines_have_at_least(least, kept)
 
 
-def _clean_plain_page(text: str, rules: CleanRules, known: list[str] | None) -> Cleaned | None:
+def _clean_plain_body(body: bytes, rules: CleanRules) -> Cleaned | None:
     """Clean a page in which no text rule applies; None if one may, and order decides.
 
     The rules that look at the end and the words of a line go first and leave little text; that is
-    searched once for everything the other rules look for. Most pages hold none of it.
+    searched once for everything the other rules look for. Most pages hold none of it, and of most
+    lines the last byte is enough.
     """
     settings = rules.settings
-    longest = settings.max_word_chars or len(text)
+    longest = settings.max_word_chars or len(body)
     least = settings.min_words_per_line
-    lines = _stripped_lines(text) if known is None or _has_other_ends(text) else known
-    long_words = few_words = 0
+    raw_lines = body.split(b"\n")
+    blank = long_words = few_words = 0
     kept: list[str] = []
-    for line in _promising(lines, longest):
+    for raw_line in _promising(raw_lines, longest):
+        line = str(raw_line, "utf-8").strip()
+        if not line:
+            blank += 1
+            continue
         if len(line) > longest and _has_long_word(line, longest):
             long_words += 1
             continue
@@ -155,11 +184,15 @@ def _clean_plain_page(text: str, rules: CleanRules, known: list[str] | None) -> 
     joined = "\n".join(kept)
     if _may_hold_rule_text(joined):
         return None
-    no_end_mark = len(lines) - long_words - few_words - len(kept)
-    counts = (long_words, no_end_mark, few_words, 0, 0)
+    no_end_mark = len(raw_lines) - blank - long_words - few_words - len(kept)
+    return _finished(kept, joined, (long_words, no_end_mark, few_words, 0, 0), rules)
+
+
+def _finished(kept: list[str], joined: str, dropped: tuple[int, ...], rules: CleanRules) -> Cleaned:
+    """Return the page whose lines `kept` stay, `joined` to one text, if they have sentences."""
     if not _has_sentences(kept, rules):
-        return Cleaned("", FEW_SENTENCES, len(kept), counts)
-    return Cleaned(joined.strip(), None, len(kept), counts)
+        return Cleaned("", FEW_SENTENCES, len(kept), dropped)
+    return Cleaned(joined.strip(), None, len(kept), dropped)
 
 
 def _may_hold_rule_text(text: str) -> bool:
@@ -172,38 +205,11 @@ def _may_hold_rule_text(text: str) -> bool:
     return bool(found) or KELVIN_SIGN in text
 
 
-def _promising(lines: list[str], longest: int) -> list[str]:
-    """Return the lines that end well, or are longer than a word may be."""
-    if max(map(len, lines), default=0) > longest:
+def _promising(lines: list[bytes], longest: int) -> list[bytes]:
+    """Return the lines that may end well, or are longer than a word may be."""
+    if max(map(len, lines)) > longest:
         return [line for line in lines if line[-1:] in MAY_END_WELL or len(line) > longest]
     return [line for line in lines if line[-1:] in MAY_END_WELL]
-
-
-def _stripped_lines(text: str) -> list[str]:
-    return list(map(str.strip, text.splitlines()))
-
-
-def _has_other_ends(text: str) -> bool:
-    r"""Return whether `text` holds an end of a line, as Python knows them, that is no ``\n``."""
-    return any(end in text for end in OTHER_LINE_ENDS)
-
-
-def _clean_line_by_line(text: str, rules: CleanRules) -> Cleaned:
-    """Clean a page with every rule in its order."""
-    kept: list[str] = []
-    dropped = dict.fromkeys(LINE_REASONS, 0)
-    for raw_line in text.splitlines():
-        line, fate = _line_fate(raw_line, rules)
-        if fate is None:
-            kept.append(line)
-        elif fate in dropped:
-            dropped[fate] += 1
-        else:
-            return Cleaned("", fate, len(kept), tuple(dropped.values()))
-    counts = tuple(dropped.values())
-    if not _has_sentences(kept, rules):
-        return Cleaned("", FEW_SENTENCES, len(kept), counts)
-    return Cleaned("\n".join(kept).strip(), None, len(kept), counts)
 
 
 def first_dropped_lines(

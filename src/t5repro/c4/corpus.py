@@ -30,7 +30,7 @@ from t5repro.files import atomic_path
 from t5repro.progress import Progress
 
 SPLITS = ("train", "validation")
-GROUP_PAGES = 512
+GROUP_PAGES = 512  # of a row group
 FILE_NAME = re.compile(r"[a-z]{2,3}(-[a-z]{2})?-(train|validation)-\d{5}-of-\d{5}\.parquet")
 HIGHEST_KEY = 1 << 64
 
@@ -58,6 +58,7 @@ class _Candidate(NamedTuple):
     url_key: bytes
     rank: Rank
     lines: Mapping[str, int]  # how many of the page's lines stayed, and went for each reason
+    detected: language.Detected | None  # None: text was removed since the language was detected
 
 
 class Selection:
@@ -195,7 +196,9 @@ class Selection:
                 if text:
                     lines = {name: page[name] for name in LINE_COUNTS}
                     known = (page["url"], text, page["timestamp"], page["url_key"])
-                    candidates.append(_Candidate(*known, rank, lines))
+                    detected = language.Detected(page["language"], page["probability"])
+                    whole = loss is None
+                    candidates.append(_Candidate(*known, rank, lines, detected if whole else None))
         rows = batch.filter(pa.array(newest))
         for name in LINE_COUNTS:
             self._lines[name] += pc.sum(rows.column(name)).as_py() or 0
@@ -205,7 +208,7 @@ class Selection:
         """Return the text without its repeats; empty if the page is dropped for that."""
         text: str = page["text"]
         unit = self._settings.dedup.unit
-        splitter = self._splitter.of(page["split_as"])
+        splitter = self._splitter.of(page["language"])
         if places is not None:
             if self._samples.wants(REPEATED_TEXT, rank):
                 repeat = dedup.text_at(text, places[0], splitter)
@@ -386,7 +389,10 @@ class Selection:
 
 
 def _languages_of(pages: Sequence[_Candidate]) -> list[language.Detected]:
-    return language.detect_languages([page.text for page in pages])
+    """Return the languages of pages; those that lost text since cleaning are asked for again."""
+    changed = (page.text for page in pages if page.detected is None)
+    again = iter(language.detect_languages(list(changed)))
+    return [page.detected or next(again) for page in pages]
 
 
 def _rule(name: str, unit: str, came_in: int, dropped: Mapping[str, int]) -> dict[str, Any]:
@@ -402,7 +408,7 @@ def _rule(name: str, unit: str, came_in: int, dropped: Mapping[str, int]) -> dic
 
 LINE_COUNTS = ("kept_lines", *(f"lines_{reason}" for reason in clean.LINE_REASONS))
 READ_COLUMNS = ("file", "record", "url", "timestamp", "url_key", "owner", "reason", "text",
-                "split_as", *LINE_COUNTS)  # fmt: skip
+                "language", "probability", *LINE_COUNTS)  # fmt: skip
 
 
 def _chosen_lists(settings: C4Stage, bad_words: Mapping[str, Path]) -> dict[str, Path]:

@@ -19,6 +19,7 @@ READ_BYTES = 1 << 16  # of a file's begin, and where a member is looked for
 FEED_BYTES = 1 << 15  # read to be inflated; what is behind a member's end is copied once
 PIECE_BYTES = 1 << 18  # pieces are joined up to this
 INFLATE_BYTES = 1 << 20  # inflated in one call
+STEP_BYTES = 1 << 16  # by ISA-L, which takes the memory for all that it may return
 
 GZIP_MAGIC = b"\x1f\x8b"
 GZIP_MEMBER = 16 + zlib.MAX_WBITS
@@ -153,7 +154,7 @@ class _Members:
                 if left <= 0 or (engine.needs_input and not self._fill()):
                     return None
                 data, self._block = self._block if engine.needs_input else b"", b""
-                held.append(engine.decompress(data, left))
+                held.append(engine.decompress(data, min(left, STEP_BYTES)))
                 left -= len(held[-1])
         except igzip_lib.error:  # type: ignore[misc]  # the stub says only that it exists
             return None

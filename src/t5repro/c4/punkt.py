@@ -133,7 +133,7 @@ def _guessed(
         progress=progress,
     )
     for group in groups(page for path in files for page in reader.usable_pages(path)):
-        texts = [clean.clean_page(page.text, rules, page.lines).text for _, page in group]
+        texts = [clean.clean_body(page.body, rules, page.other_ends).text for _, page in group]
         found = language.detect_languages(texts)
         for item, text, guess in zip(group, texts, found, strict=True):
             if text and guess.probability >= MIN_PROBABILITY:

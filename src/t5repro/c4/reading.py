@@ -13,8 +13,8 @@ from t5repro.c4.samples import Samples
 from t5repro.c4.select import SELECT_REASONS, Fault
 from t5repro.progress import Progress
 
-GROUP_PAGES = 512
-GROUP_CHARS = 8_000_000
+WORK_PAGES = 128  # cleaned together: few, for memory that is used again is fast
+WORK_BYTES = 8_000_000
 MEGABYTE = 1_000_000
 READ = "read"
 READ_REASONS = (*wet_files.PAGE_FAULTS, *SELECT_REASONS)
@@ -148,17 +148,12 @@ def megabytes(files: Iterable[Path]) -> int:
 def groups(pages: Iterable[NamedPage]) -> Iterator[list[NamedPage]]:
     """Divide pages into groups that fit in memory."""
     group: list[NamedPage] = []
-    chars = 0
+    size = 0
     for item in pages:
         group.append(item)
-        chars += item[1].chars
-        if is_whole_group(len(group), chars):
+        size += len(item[1].body)
+        if len(group) >= WORK_PAGES or size >= WORK_BYTES:
             yield group
-            group, chars = [], 0
+            group, size = [], 0
     if group:
         yield group
-
-
-def is_whole_group(pages: int, chars: int) -> bool:
-    """Return whether so many pages with so many characters make a row group."""
-    return pages >= GROUP_PAGES or chars >= GROUP_CHARS

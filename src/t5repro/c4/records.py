@@ -17,6 +17,7 @@ from t5repro.c4.members import DELIMITER, Gap, Limits
 
 NEVER_TEXT = ("WARC", "CONTENT-", "Content-")  # a line that begins so is a field
 CUT_CHARS = 1 << 18  # held of a record that was found too long
+OTHER_LINE_ENDS = "\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
 
 DELIMITER_TEXT = DELIMITER.decode()
 _FIRST_LINES = (DELIMITER + b"\r\n", DELIMITER + b"\n")
@@ -163,15 +164,15 @@ class _Splitter:
 
     def _shrink(self) -> None:
         """Keep the record's meaning in less memory, or its beginning if that is too long."""
-        whole, newline, rest = one_newline(as_text(self._pending)).rpartition("\n")
+        whole, newline, rest = as_text(one_newline(self._pending)).rpartition("\n")
         text = "\n".join(stripped_lines(whole)) + newline + rest
         if self._cut or len(text) > self._max_chars // 2:
             # The unfinished line keeps its beginning: it must not be taken for a delimiter.
             rest = rest[:100]
             text = text[: min(self._max_chars // 4, CUT_CHARS // 4)] + "\n" + rest
             self._cut = True
-        self._pending, self._text_at = _bytes(text), None
-        self._searched = max(len(self._pending) - len(_bytes(rest)) - len(DELIMITER), 0)
+        self._pending, self._text_at = as_bytes(text), None
+        self._searched = max(len(self._pending) - len(as_bytes(rest)) - len(DELIMITER), 0)
 
 
 def as_text(data: bytes) -> str:
@@ -179,20 +180,29 @@ def as_text(data: bytes) -> str:
     return data.decode("utf-8", "surrogateescape")
 
 
-def _bytes(text: str) -> bytes:
+def as_bytes(text: str) -> bytes:
+    """Return what `as_text` made a text of."""
     return text.encode("utf-8", "surrogateescape")
 
 
-def one_newline(text: str) -> str:
-    r"""Return the text with every lone ``\r`` as ``\n``; stripping removes that of ``\r\n``."""
-    if "\r" in text and text.count("\r") != text.count("\r\n"):
-        return text.replace("\r\n", "\n").replace("\r", "\n")
-    return text
+def one_newline(data: bytes) -> bytes:
+    r"""Return text with every ``\r\n`` and every lone ``\r`` as ``\n``."""
+    return data.replace(b"\r\n", b"\n").replace(b"\r", b"\n") if b"\r" in data else data
 
 
 def stripped_lines(text: str) -> list[str]:
     """Return the lines of `text`, stripped, without blank ones."""
     return list(filter(None, map(str.strip, text.split("\n"))))
+
+
+def text_of(body: bytes) -> str:
+    """Return the text of a page: its lines, stripped, without blank ones."""
+    return "\n".join(stripped_lines(as_text(body)))
+
+
+def has_other_ends(text: str) -> bool:
+    r"""Return whether `text` holds an end of a line, as Python knows them, that is no ``\n``."""
+    return any(end in text for end in OTHER_LINE_ENDS)
 
 
 def _is_blank(data: bytes) -> bool:

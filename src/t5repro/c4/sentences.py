@@ -10,7 +10,7 @@ and another word, is decided by the same rules without them; everything else is 
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
@@ -161,10 +161,6 @@ class SentenceSplitter:
         """Return itself, whatever the language."""
         return self
 
-    def languages_of(self, texts: Sequence[str]) -> list[str]:
-        """Return for each text the language whose parameters split it: it has but one set."""
-        return [""] * len(texts)
-
     def split(self, text: str) -> list[str]:
         """Return the sentences of `text`."""
         return [text[begin:end] for begin, end in self.spans(text)]
@@ -209,20 +205,14 @@ class Splitters:
             if not only or name == only
         }
 
-    def languages_of(self, texts: Sequence[str]) -> list[str]:
-        """Return for each text the language whose parameters split it; empty: none."""
-        if self._only or not self._by_language:
-            return [self._only if self._by_language else ""] * len(texts)
-        found = (detected.language for detected in detect_languages(texts))
-        return [name if name in self._by_language else "" for name in found]
-
     def of(self, language: str) -> SentenceSplitter:
-        """Return the splitter of a language that `languages_of` returned."""
-        return self._by_language.get(language, self._untrained)
+        """Return the splitter of a page that is most probably in a language."""
+        return self._by_language.get(self._only or language, self._untrained)
 
     def for_text(self, text: str) -> SentenceSplitter:
         """Return the splitter of a text."""
-        return self.of(self.languages_of([text])[0])
+        asks = self._by_language and not self._only
+        return self.of(detect_languages([text])[0].language if asks else "")
 
 
 def _stamps(folder: Path | None) -> tuple[tuple[int, int] | None, ...]:

@@ -31,7 +31,7 @@ from t5repro.c4.corpus import (
     file_numbers,
 )
 from t5repro.c4.decisions import KEY_COLUMNS, Losses, check_shards
-from t5repro.c4.reading import CleanTally, is_whole_group
+from t5repro.c4.reading import CleanTally
 from t5repro.c4.sentences import Splitters
 from t5repro.c4.spark_dedup import LOSERS, PIECE, URL, URLS, DedupJob, Piece, pieces_of
 from t5repro.c4.spark_frames import MOST_TASKS, big_batches, hashed, mapped, over, partitions_for
@@ -42,7 +42,6 @@ from t5repro.c4.spark_rows import (
     column,
     context_here,
     error_of,
-    joined,
     note_batch,
     notes_first,
     numbers_in,
@@ -62,7 +61,7 @@ Fetch = Callable[[str, Path], None]
 PIECE_KEY_BYTES = 16_000_000  # keys of units compared together in a task: a million rows
 PIECE_TEXT_BYTES = 32_000_000
 
-CLEANED = plain_schema(tables.CLEANED, ("source", pa.int64()), ("chars", pa.int64()))
+CLEANED = plain_schema(tables.CLEANED, ("source", pa.int64()), ("size", pa.int64()))
 PAGES = plain_schema(tables.CORPUS, ("file", pa.int64()), ("high", pa.int64()), ("low", pa.int64()))
 
 
@@ -155,7 +154,7 @@ def _clean(batches: Batches, job: CleanJob) -> Batches:
         path = job.wet[number]
         tally = CleanTally(job.settings.c4.on_bad_record)
         with _here(path, job) as local:
-            for batch, chars in build.cleaned_batches(
+            for batch, sizes in build.cleaned_batches(
                 [local],
                 rules,
                 tally,
@@ -163,7 +162,7 @@ def _clean(batches: Batches, job: CleanJob) -> Batches:
                 limits=build.limits_of(job.settings),
             ):
                 columns = dict(zip(batch.schema.names, batch.columns, strict=True))
-                columns |= {"source": [number] * len(batch), "chars": chars}
+                columns |= {"source": [number] * len(batch), "size": sizes}
                 yield with_columns(CLEANED, columns)
             wet = describe_file(local) | {"path": path.as_posix()} if local.is_file() else None
         yield note_batch(CLEANED, {"tally": tally.to_json(), "wet": wet})
@@ -192,27 +191,10 @@ def _write_cleaned(batches: Batches, output: Path, begin: Mapping[str, Any]) -> 
     for note in notes:
         tally.merge(note["tally"])
     with build.cleaned_writer(output, tally) as writer:
-        for group in _whole_groups(rows):
-            writer.write_batch(rows_of(group, tables.CLEANED))
+        sized = ((rows_of(batch, tables.CLEANED), column(batch, "size").tolist()) for batch in rows)
+        for group in tables.row_groups(sized):
+            writer.write_table(group)
     yield from (note_batch(NOTES, note) for note in notes)
-
-
-def _whole_groups(batches: Batches) -> Batches:
-    """Divide rows anew, where one machine that reads file after file divides them."""
-    held: list[pa.RecordBatch] = []
-    pages = chars = 0
-    for batch in batches:
-        start = 0
-        for end, count in enumerate(column(batch, "chars").tolist(), start=1):
-            pages, chars = pages + 1, chars + count
-            if is_whole_group(pages, chars):
-                held.append(batch.slice(start, end - start))
-                yield joined(held)
-                held, start, pages, chars = [], end, 0, 0
-        if start < len(batch):
-            held.append(batch.slice(start))
-    if held:
-        yield joined(held)
 
 
 # Decide

@@ -2,7 +2,7 @@
 
 import contextlib
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +14,14 @@ from t5repro.errors import ArtifactError
 from t5repro.files import atomic_path
 
 READ_PAGES = 128
+GROUP_PAGES = 512  # of a row group
+GROUP_BYTES = 8_000_000  # of the text of a row group, as it was read
 
 _KEY = pa.binary(dedup.KEY_BYTES)
 
-# One row a page that was read and is short enough. `split_as` is the language whose Punkt
-# parameters split it; empty: those without parameters. `text` and the keys are null where `reason`
-# says why the page was dropped; keys of a unit that was not asked for are null as well.
+# One row a page that was read and is short enough. `language` is the most probable one of `text`,
+# empty if there is none. Text, language and keys are null where `reason` says why the page was
+# dropped; keys of a unit that was not asked for are null as well.
 CLEANED = pa.schema(
     [
         ("file", pa.string()),
@@ -30,7 +32,8 @@ CLEANED = pa.schema(
         ("owner", _KEY),
         ("reason", pa.string()),
         ("text", pa.string()),
-        ("split_as", pa.string()),
+        ("language", pa.string()),
+        ("probability", pa.float64()),
         ("kept_lines", pa.uint32()),
         *((f"lines_{reason}", pa.uint32()) for reason in clean.LINE_REASONS),
         ("line_keys", pa.binary()),
@@ -54,9 +57,7 @@ CORPUS = pa.schema([(name, pa.string()) for name in ("url", "text", "timestamp",
 
 # Columns with few values. To look for a dictionary of texts or keys costs as much as compressing
 # them, and finds none.
-REPEATING = {"file", "reason", "split_as", "language"}.union(
-    f"lines_{reason}" for reason in clean.LINE_REASONS
-)
+REPEATING = {"file", "reason", "language"}.union(f"lines_{reason}" for reason in clean.LINE_REASONS)
 
 # In the metadata of the files:
 COUNTS_KEY = b"t5repro.counts"  # pages that were read, units that were compared
@@ -92,6 +93,28 @@ def written(
         opened_file.add_key_value_metadata(
             {key: json.dumps(value) for key, value in about().items()}
         )
+
+
+def row_groups(batches: Iterable[tuple[pa.RecordBatch, Sequence[int]]]) -> Iterator[pa.Table]:
+    """Divide rows into row groups, wherever the batches end.
+
+    Args:
+        batches: rows, and for each how many bytes its text had.
+    """
+    held: list[pa.RecordBatch] = []
+    pages = size = 0
+    for batch, sizes in batches:
+        start = 0
+        for end, count in enumerate(sizes, start=1):
+            pages, size = pages + 1, size + count
+            if pages >= GROUP_PAGES or size >= GROUP_BYTES:
+                held.append(batch.slice(start, end - start))
+                yield pa.Table.from_batches(held).combine_chunks()
+                held, start, pages, size = [], end, 0, 0
+        if start < len(batch):
+            held.append(batch.slice(start))
+    if held:
+        yield pa.Table.from_batches(held).combine_chunks()
 
 
 def opened(path: Path, schema: pa.Schema) -> pq.ParquetFile:

@@ -17,7 +17,6 @@ Memory is bounded by `members.Limits`, however long a record, a member or a file
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
@@ -34,11 +33,14 @@ from t5repro.c4.members import READ_BYTES, Gap, Limits, inflated, is_gzip, plain
 from t5repro.c4.records import (
     NEVER_TEXT,
     Record,
+    as_bytes,
     as_text,
+    has_other_ends,
     one_newline,
     plain_text_at,
     records,
     stripped_lines,
+    text_of,
 )
 from t5repro.errors import CrawlError
 
@@ -60,53 +62,44 @@ PAGE_FAULTS = (NO_URL, NO_TIMESTAMP, INVALID_UTF8, RECORD_TOO_LARGE, NO_CONTENT,
 
 
 class Page:
-    """One page of a WET file.
+    r"""One page of a WET file.
 
     Args:
         url: its address as the record has it.
         timestamp: the record's date, as text.
-        body: its text; lines may be blank or begin or end with white space.
+        body: its text as it was read; lines may be blank or begin or end with white space.
         record: its number in the file, from 0.
         fault: why it cannot be used; None if it can.
         describes: whether it is the file's own description, which has no URL by right.
+        other_ends: whether `body` holds ends of lines other than ``\n``.
     """
 
     def __init__(
         self,
         url: str,
         timestamp: str,
-        body: str,
+        body: bytes,
         record: int,
         fault: str | None,
         describes: bool = False,
+        other_ends: bool = False,
     ) -> None:
         self.url = url
         self.timestamp = timestamp
+        self.body = body
         self.record = record
         self.fault = fault
         self.describes = describes
-        self._body = body
-        self._body_chars = len(body)
+        self.other_ends = other_ends
 
-    @cached_property
-    def lines(self) -> list[str]:
-        """Its lines, stripped, without blank ones; made when they are first asked for."""
-        body, self._body = self._body, ""  # pages are held by the hundred: their text once
-        return stripped_lines(body)
-
-    @cached_property
+    @property
     def text(self) -> str:
-        """Its lines as one text."""
-        return "\n".join(self.lines)
-
-    @cached_property
-    def chars(self) -> int:
-        """The length of its text."""
-        return sum(map(len, self.lines)) + max(len(self.lines) - 1, 0)
+        """Its lines, stripped, without blank ones; made anew each time, for many are never read."""
+        return text_of(self.body)
 
     def is_longer_than(self, chars: int) -> bool:
         """Return whether its text has more than so many characters."""
-        return self._body_chars > chars and self.chars > chars
+        return len(self.body) > chars and len(self.text) > chars
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Page) and self._values() == other._values()
@@ -122,7 +115,7 @@ class Page:
 
     def without_text(self, fault: str) -> "Page":
         """Return the page with nothing in it, for a reason."""
-        return Page(self.url, self.timestamp, "", self.record, fault, self.describes)
+        return Page(self.url, self.timestamp, b"", self.record, fault, self.describes)
 
 
 def read_pages(
@@ -202,22 +195,24 @@ def _pieces(
 def _page(record: Record, number: int) -> Page:
     """Return the page of a record.
 
-    Nearly all records hold fields before their text and nowhere else: their text is decoded and
-    not looked at. Of the others every line is.
+    Nearly all records hold fields before their text and nowhere else: their text is decoded, to
+    see whether it is UTF-8, and not divided. Of the others every line is looked at. What is kept
+    are bytes: cleaning makes text of few lines.
     """
     data, cut, begin = record
     begin = plain_text_at(data) if begin is None else begin
     if begin is None:
-        fields, body = _sorted_lines(stripped_lines(one_newline(as_text(data))))
-        sound = _is_unicode(body)
+        fields, text = _sorted_lines(stripped_lines(as_text(one_newline(data))))
+        body, sound = as_bytes(text), _is_unicode(text)
     else:
         end = len(data) - len(_RECORD_END) if data.endswith(_RECORD_END) else len(data)
         fields = _leading_fields(data, begin)
-        body, sound = _decoded(memoryview(data)[begin:end])
-        body = one_newline(body)
-    fault = _fault(fields, body, cut=cut, sound=sound)
+        body = one_newline(data[begin:end])
+        text, sound = _decoded(body)
+    fault = _fault(fields, text, cut=cut, sound=sound)
     describes = fields.kind == DESCRIPTION and fault == NO_URL
-    return Page(fields.url, fields.timestamp, body, number, fault, describes)
+    other_ends = has_other_ends(text)
+    return Page(fields.url, fields.timestamp, body, number, fault, describes, other_ends)
 
 
 class _Fields(NamedTuple):
@@ -226,12 +221,12 @@ class _Fields(NamedTuple):
     kind: str
 
 
-def _decoded(data: memoryview) -> tuple[str, bool]:
+def _decoded(data: bytes) -> tuple[str, bool]:
     """Return text, and whether it is UTF-8."""
     try:
         return str(data, "utf-8"), True
     except UnicodeDecodeError:
-        return as_text(bytes(data)), False
+        return as_text(data), False
 
 
 def _leading_fields(record: bytes, end: int) -> _Fields:
