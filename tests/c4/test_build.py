@@ -653,7 +653,7 @@ def test_the_batch_kernel_is_a_function_of_its_pages(crawl):
 
     def batch_of(pages):
         cleaned = build.clean_pages(pages, rules)
-        return build.batch_of(cleaned, build.languages_of(cleaned), rules, units=build.UNITS)
+        return build.batch_of(cleaned, build.languages_of(cleaned, rules), rules, units=build.UNITS)
 
     whole = batch_of(pages)
     parts = [batch_of([page]) for page in pages]

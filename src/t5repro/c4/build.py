@@ -15,6 +15,7 @@ Source: released code, ``c4.C4._get_pages_pcollection``.
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -32,7 +33,7 @@ from t5repro.c4.corpus import (
     remove_others,
     write_files,
 )
-from t5repro.c4.language import Detected, detect_languages
+from t5repro.c4.language import Detected
 from t5repro.c4.members import Limits
 from t5repro.c4.memory import return_freed_memory
 from t5repro.c4.overlap import overlapped
@@ -238,7 +239,7 @@ def cleaned_batches(
     )
     pages = groups(page for path in files for page in reader.usable_pages(path))
     cleaned = (clean_pages(group, rules) for group in pages)
-    for group, languages in overlapped(languages_of, cleaned):
+    for group, languages in overlapped(partial(languages_of, rules=rules), cleaned):
         batch = batch_of(group, languages, rules, units=units)
         fates = zip(group, _fates(batch), strict=True)
         # The smallest rank first: what is offered later is refused without being made.
@@ -254,14 +255,15 @@ def clean_pages(pages: Sequence[NamedPage], rules: clean.CleanRules) -> list[Cle
     return [(named, clean.clean_body(named[1].body, rules, named[1].other_ends)) for named in pages]
 
 
-def languages_of(pages: Sequence[CleanedPage]) -> list[Detected]:
-    """Return the most probable language of each page that stays."""
-    return detect_languages([cleaned.text for _, cleaned in pages if cleaned.reason is None])
+def languages_of(pages: Sequence[CleanedPage], rules: clean.CleanRules) -> list[Detected | None]:
+    """Return the language of each page that stays, where it decides how the page is split."""
+    staying = [cleaned.text for _, cleaned in pages if cleaned.reason is None]
+    return rules.splitter.languages_of(staying)
 
 
 def batch_of(
     pages: Sequence[CleanedPage],
-    languages: Sequence[Detected],
+    languages: Sequence[Detected | None],
     rules: clean.CleanRules,
     *,
     units: Sequence[Unit],
@@ -274,8 +276,9 @@ def batch_of(
         detected = next(found) if stays else None
         line_keys = dedup.line_keys(cleaned.text) if stays and "line" in units else None
         spans: tuple[bytes | None, bytes | None] = (None, None)
-        if detected and "three_sentence_span" in units:
-            spans = dedup.span_units(cleaned.text, rules.splitter.of(detected.language))
+        if stays and "three_sentence_span" in units:
+            splitter = rules.splitter.of(detected and detected.language)
+            spans = dedup.span_units(cleaned.text, splitter)
         row = (
             file,
             page.record,

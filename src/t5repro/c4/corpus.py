@@ -58,7 +58,7 @@ class _Candidate(NamedTuple):
     url_key: bytes
     rank: Rank
     lines: Mapping[str, int]  # how many of the page's lines stayed, and went for each reason
-    detected: language.Detected | None  # None: text was removed since the language was detected
+    detected: language.Detected | None  # None: not yet, or text was removed since then
 
 
 class Selection:
@@ -196,9 +196,10 @@ class Selection:
                 if text:
                     lines = {name: page[name] for name in LINE_COUNTS}
                     known = (page["url"], text, page["timestamp"], page["url_key"])
-                    detected = language.Detected(page["language"], page["probability"])
-                    whole = loss is None
-                    candidates.append(_Candidate(*known, rank, lines, detected if whole else None))
+                    detected = None
+                    if loss is None and page["language"] is not None:
+                        detected = language.Detected(page["language"], page["probability"])
+                    candidates.append(_Candidate(*known, rank, lines, detected))
         rows = batch.filter(pa.array(newest))
         for name in LINE_COUNTS:
             self._lines[name] += pc.sum(rows.column(name)).as_py() or 0
@@ -389,10 +390,10 @@ class Selection:
 
 
 def _languages_of(pages: Sequence[_Candidate]) -> list[language.Detected]:
-    """Return the languages of pages; those that lost text since cleaning are asked for again."""
-    changed = (page.text for page in pages if page.detected is None)
-    again = iter(language.detect_languages(list(changed)))
-    return [page.detected or next(again) for page in pages]
+    """Return the languages of pages, most of which cleaning may have found already."""
+    unknown = (page.text for page in pages if page.detected is None)
+    found = iter(language.detect_languages(list(unknown)))
+    return [page.detected or next(found) for page in pages]
 
 
 def _rule(name: str, unit: str, came_in: int, dropped: Mapping[str, int]) -> dict[str, Any]:

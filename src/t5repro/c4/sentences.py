@@ -10,7 +10,7 @@ and another word, is decided by the same rules without them; everything else is 
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
@@ -22,7 +22,7 @@ from nltk.tokenize.punkt import (
     PunktSentenceTokenizer,
 )
 
-from t5repro.c4.language import detect_languages
+from t5repro.c4.language import Detected, detect_languages
 from t5repro.errors import RawDataError
 
 PARAMETER_FILES = (
@@ -157,9 +157,13 @@ class SentenceSplitter:
         """Return itself: it splits every text."""
         return self
 
-    def of(self, language: str) -> Self:
+    def of(self, language: str | None) -> Self:
         """Return itself, whatever the language."""
         return self
+
+    def languages_of(self, texts: Sequence[str]) -> list[Detected | None]:
+        """Return None for each text: its language does not matter."""
+        return [None] * len(texts)
 
     def split(self, text: str) -> list[str]:
         """Return the sentences of `text`."""
@@ -205,14 +209,20 @@ class Splitters:
             if not only or name == only
         }
 
-    def of(self, language: str) -> SentenceSplitter:
-        """Return the splitter of a page that is most probably in a language."""
-        return self._by_language.get(self._only or language, self._untrained)
+    def of(self, language: str | None) -> SentenceSplitter:
+        """Return the splitter of a page in a language that `languages_of` returned."""
+        return self._by_language.get(self._only or language or "", self._untrained)
 
     def for_text(self, text: str) -> SentenceSplitter:
         """Return the splitter of a text."""
-        asks = self._by_language and not self._only
-        return self.of(detect_languages([text])[0].language if asks else "")
+        found = self.languages_of([text])[0]
+        return self.of(found and found.language)
+
+    def languages_of(self, texts: Sequence[str]) -> list[Detected | None]:
+        """Return the most probable language of each text; None where it does not matter."""
+        if self._only or not self._by_language:
+            return [None] * len(texts)
+        return [*detect_languages(texts)]
 
 
 def _stamps(folder: Path | None) -> tuple[tuple[int, int] | None, ...]:

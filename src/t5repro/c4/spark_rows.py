@@ -28,7 +28,13 @@ PACKAGES = ("ahocorasick-rs", "langdetect-rs", "nltk", "numpy", "pyarrow", "pyda
 Batches = Iterator[pa.RecordBatch]
 Kernel = Callable[[Batches], Batches]
 
-_SPARK_TYPES = {"int64": "bigint", "string": "string", "binary": "binary", "bool": "boolean"}
+_SPARK_TYPES = {
+    "int64": "bigint",
+    "double": "double",
+    "string": "string",
+    "binary": "binary",
+    "bool": "boolean",
+}
 _SIGN = np.uint64(1 << 63)
 
 

@@ -20,8 +20,9 @@ GROUP_BYTES = 8_000_000  # of the text of a row group, as it was read
 _KEY = pa.binary(dedup.KEY_BYTES)
 
 # One row a page that was read and is short enough. `language` is the most probable one of `text`,
-# empty if there is none. Text, language and keys are null where `reason` says why the page was
-# dropped; keys of a unit that was not asked for are null as well.
+# empty if it has none; null where one set of Punkt parameters splits every page. Text, language
+# and keys are null where `reason` says why the page was dropped; keys of a unit that was not asked
+# for are null as well.
 CLEANED = pa.schema(
     [
         ("file", pa.string()),
@@ -153,7 +154,10 @@ def batches(
     """
     chosen = None if groups is None else list(groups)
     pieces = parquet.iter_batches(
-        READ_PAGES, row_groups=chosen, columns=None if columns is None else list(columns)
+        READ_PAGES,
+        row_groups=chosen,
+        columns=None if columns is None else list(columns),
+        use_threads=False,  # to wake them takes longer than so small a piece
     )
     while True:
         try:
