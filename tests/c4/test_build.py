@@ -9,7 +9,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from t5repro.c4 import build, corpus, decisions, reading, tables
-from t5repro.c4.sentences import SentenceSplitter
+from t5repro.c4.dedup import digest
+from t5repro.c4.sentences import PARAMETER_FILES, SentenceSplitter
 from t5repro.config.schema import Settings
 from t5repro.config.stages import STAGES, stage_settings
 from t5repro.errors import ArtifactError, CorpusError, CrawlError, RawDataError, StorageError
@@ -52,15 +53,16 @@ def stage(rule, settings):
     return STAGES[rule](**stage_settings(settings, rule))
 
 
-def run(folder, wet, settings=None, *, shards=1, bad_words=None, order=1, select=None):
+def run(folder, wet, settings=None, *, shards=1, bad_words=None, order=1, select=None, punkt=None):
     """Run the three steps; return the folder of the corpus."""
     settings = settings or settings_of()
     lists = bad_words or {}
+    splits = punkt or {}
     cleaned = []
     for number in range(shards):
         cleaned.append(folder / f"{number:05d}.parquet")
         build.clean_shard(
-            stage("c4_clean", settings), wet=wet[number::shards][::order], punkt={},
+            stage("c4_clean", settings), wet=wet[number::shards][::order], punkt=splits,
             bad_words=lists, output=cleaned[-1], manifest=folder / f"{number:05d}.json",
             select=select,
         )  # fmt: skip
@@ -70,7 +72,7 @@ def run(folder, wet, settings=None, *, shards=1, bad_words=None, order=1, select
         manifest=folder / "decisions.json",
     )  # fmt: skip
     build.write_corpus(
-        stage("c4", settings), cleaned=cleaned[::order], decisions=chosen, punkt={},
+        stage("c4", settings), cleaned=cleaned[::order], decisions=chosen, punkt=splits,
         bad_words=lists, folder=folder / "c4", manifest=folder / "c4" / "manifest.json",
     )  # fmt: skip
     return folder / "c4"
@@ -546,13 +548,13 @@ def test_a_full_disk_leaves_nothing_under_a_final_name(tmp_path, crawl, monkeypa
         raise OSError(errno.ENOSPC, "No space left on device")
 
     expected = run(tmp_path / "good", crawl)
-    for name in ("write_batch", "write_table"):
+    for name, whole in (("write_table", []), ("write_batch", ["00000.json", "00000.parquet"])):
         with monkeypatch.context() as patch:
             patch.setattr(pq.ParquetWriter, name, full)
             with pytest.raises(StorageError, match="the disk is full"):
                 run(tmp_path / "full", crawl)
-    left = [path for path in (tmp_path / "full").rglob("*") if path.is_file()]
-    assert left == []
+        left = [path.name for path in (tmp_path / "full").rglob("*") if path.is_file()]
+        assert sorted(left) == whole  # of the steps before the one that stopped
     folder = run(tmp_path / "full", crawl)
     assert texts_of(folder) == texts_of(expected)
 
@@ -575,6 +577,53 @@ def test_an_interrupted_job_leaves_nothing_and_can_run_again(tmp_path, crawl, mo
         assert not [path for path in tmp_path.rglob("*") if ".writing" in path.name]
         assert not list(tmp_path.glob("c4/*"))
     assert len(rows_of(run(tmp_path, crawl))) == 29
+
+
+@pytest.fixture
+def punkt(tmp_path):
+    """Empty parameters for two languages: each page's language is looked for in cleaning."""
+    folder = tmp_path / "punkt"
+    folder.mkdir()
+    for name in PARAMETER_FILES:
+        (folder / name).write_text("")
+    return {"en": folder, "de": folder}
+
+
+def cleaned_rows(folder):
+    return pq.read_table(folder / "00000.parquet").to_pylist()
+
+
+def test_a_language_that_splits_a_page_is_found_in_cleaning_and_not_looked_for_again(
+    tmp_path, crawl, punkt, monkeypatch
+):
+    settings = settings_of(dedup={"unit": "off"})
+    expected = run(tmp_path / "late", crawl, settings)
+    assert {row["language"] for row in cleaned_rows(tmp_path / "late")} == {None}
+
+    def none_left(texts):
+        assert texts == []
+        return []
+
+    monkeypatch.setattr(corpus.language, "detect_languages", none_left)
+    folder = run(tmp_path / "early", crawl, settings, punkt=punkt)
+    for path in expected.glob("*.parquet"):
+        assert (folder / path.name).read_bytes() == path.read_bytes()
+    found = {row["language"] for row in cleaned_rows(tmp_path / "early") if row["reason"] is None}
+    assert found == {"en", "de"}
+
+
+def test_the_language_of_a_page_that_lost_text_is_looked_for_again(
+    tmp_path, punkt, write_wet, wet_record
+):
+    first, second = sorted(("http://a", "http://b"), key=digest)  # which keeps what both have
+    own = english(1).partition("\n")[0]
+    pages = [(first, german(0)), (second, f"{german(0)}\n{own}")]
+    crawl = [write_wet([wet_record(url, text) for url, text in pages])]
+    folder = run(tmp_path / "run", crawl, settings_of(require_pages=False), punkt=punkt)
+    in_cleaning = {row["url"]: row["language"] for row in cleaned_rows(tmp_path / "run")}
+    assert in_cleaning == {first: "de", second: "de"}
+    assert texts_of(folder, "de") == {first: german(0)}
+    assert texts_of(folder, "en") == {second: own}
 
 
 def test_only_the_unit_that_is_asked_for_is_hashed(tmp_path, crawl):
