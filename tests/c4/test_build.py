@@ -175,6 +175,10 @@ def test_bytes_do_not_depend_on_how_much_fits_in_memory(tmp_path, crawl, monkeyp
     folder = run(tmp_path / "small", crawl, shards=2)
     for path in expected.glob("*.parquet"):
         assert (folder / path.name).read_bytes() == path.read_bytes()
+    counters = [
+        json.loads((made / "manifest.json").read_text())["counters"] for made in (expected, folder)
+    ]
+    assert counters[0] == counters[1]
 
 
 def test_a_second_run_writes_the_same_bytes(tmp_path, crawl):

@@ -7,6 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from t5repro.c4 import members, wet
+from t5repro.c4.clean import LINE_REASONS, CleanRules, clean_body, clean_page
+from t5repro.c4.sentences import SentenceSplitter
+from t5repro.config.schema import CleanSettings
 from t5repro.errors import CrawlError
 
 TEXTS = ("First line of one.\nSecond line.", "Über zwei.", "Three — drei.\n\nLast.")
@@ -64,7 +67,9 @@ def test_a_line_that_only_contains_the_delimiter_is_text(write_wet, wet_record):
 def test_header_lines_inside_a_text_set_the_fields_and_the_last_wins(write_wet, wet_record):
     text = "One.\nWARC-Target-URI: http://other \nTwo.\n  WARC-Date: 2020\nThree.\nWARC-Date: 2021"
     (page,) = pages_of(write_wet([wet_record("http://a", text)]))
-    assert page == wet.Page("http://other", "2021", b"One.\nTwo.\nThree.", 0, None)
+    assert page == wet.Page(
+        "http://other", "2021", b"One.\nTwo.\nThree.", 0, None, other_ends=False
+    )
 
 
 def test_lines_that_look_like_metadata_are_never_text(write_wet, wet_record):
@@ -272,3 +277,14 @@ def test_real_crawl_files_have_their_pages(real_data):
         "real_html.warc.wet.gz": 1031,
     }
     assert {fault for faults in counts.values() for fault in faults} <= {None, wet.NO_URL}
+
+
+@pytest.mark.parametrize("end", ["\u2028", "\x85", "\x0b", "\x1e", "\r", "\n"])
+def test_a_line_end_inside_a_line_is_told_to_the_rules(write_wet, wet_record, end):
+    text = f"One good line that ends here.{end}and a tail\nAnd just another one to end it."
+    (page,) = pages_of(write_wet([wet_record("http://a", text)]))
+    rules = CleanRules(CleanSettings(min_sentences=1), SentenceSplitter())
+    cleaned = clean_body(page.body, rules, page.other_ends)
+    assert cleaned == clean_page(page.text, rules)
+    assert cleaned.text.split("\n")[0] == "One good line that ends here."
+    assert cleaned.dropped_lines[LINE_REASONS.index("no_end_mark")] == 1

@@ -4,8 +4,8 @@
    others. It writes a row for each, also for one that a rule drops: it may be the newest of its
    URL, and then no older copy takes its place.
 2. `deduplicate` reads hashes alone and writes what each page loses.
-3. `write_corpus` applies that, counts sentences again, detects the language, looks for bad words
-   and writes Parquet files by language and split.
+3. `write_corpus` applies that, counts sentences again, detects the language where cleaning had no
+   need of it or text went since, looks for bad words, writes Parquet files by language and split.
 
 Pages of the corpus are in the order of the MD5 of their normalised URL, so its bytes depend on the
 crawl and the settings only: not on the order of files, their division into jobs, or workers.
@@ -420,7 +420,7 @@ def write_corpus(
     folder: Path,
     manifest: Path,
 ) -> None:
-    """Remove repeats, detect the language, drop pages with bad words, write the corpus.
+    """Remove repeats, choose pages by language, drop those with bad words, write the corpus.
 
     Args:
         settings: what the rule `c4` reads.

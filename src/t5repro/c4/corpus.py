@@ -30,7 +30,7 @@ from t5repro.files import atomic_path
 from t5repro.progress import Progress
 
 SPLITS = ("train", "validation")
-GROUP_PAGES = 512  # of a row group
+GROUP_PAGES = 512  # of a row group of the corpus
 FILE_NAME = re.compile(r"[a-z]{2,3}(-[a-z]{2})?-(train|validation)-\d{5}-of-\d{5}\.parquet")
 HIGHEST_KEY = 1 << 64
 

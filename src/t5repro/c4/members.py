@@ -18,8 +18,8 @@ from t5repro.c4 import faults
 READ_BYTES = 1 << 16  # of a file's begin, and where a member is looked for
 FEED_BYTES = 1 << 15  # read to be inflated; what is behind a member's end is copied once
 PIECE_BYTES = 1 << 18  # pieces are joined up to this
-INFLATE_BYTES = 1 << 20  # inflated in one call
-STEP_BYTES = 1 << 16  # by ISA-L, which takes the memory for all that it may return
+INFLATE_BYTES = 1 << 20  # of a piece, and inflated by zlib in one call
+STEP_BYTES = 1 << 16  # inflated by ISA-L in one call: it takes memory for all that it may return
 
 GZIP_MAGIC = b"\x1f\x8b"
 GZIP_MEMBER = 16 + zlib.MAX_WBITS

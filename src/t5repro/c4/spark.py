@@ -329,7 +329,7 @@ def write_corpus(
     manifest: Path,
     partitions: int = 0,
 ) -> None:
-    """Remove repeats, detect the language, drop pages with bad words, write the corpus.
+    """Remove repeats, choose pages by language, drop those with bad words, write the corpus.
 
     Args:
         spark: session.

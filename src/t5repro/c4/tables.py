@@ -14,8 +14,8 @@ from t5repro.errors import ArtifactError
 from t5repro.files import atomic_path
 
 READ_PAGES = 128
-GROUP_PAGES = 512  # of a row group
-GROUP_BYTES = 8_000_000  # of the text of a row group, as it was read
+GROUP_PAGES = 512  # of a row group of a cleaned file
+GROUP_BYTES = 8_000_000  # of its text, as it was read
 
 _KEY = pa.binary(dedup.KEY_BYTES)
 

@@ -82,7 +82,8 @@ class Page:
         record: int,
         fault: str | None,
         describes: bool = False,
-        other_ends: bool = False,
+        *,
+        other_ends: bool,
     ) -> None:
         self.url = url
         self.timestamp = timestamp
@@ -115,7 +116,9 @@ class Page:
 
     def without_text(self, fault: str) -> "Page":
         """Return the page with nothing in it, for a reason."""
-        return Page(self.url, self.timestamp, b"", self.record, fault, self.describes)
+        return Page(
+            self.url, self.timestamp, b"", self.record, fault, self.describes, other_ends=False
+        )
 
 
 def read_pages(
@@ -211,8 +214,15 @@ def _page(record: Record, number: int) -> Page:
         text, sound = _decoded(body)
     fault = _fault(fields, text, cut=cut, sound=sound)
     describes = fields.kind == DESCRIPTION and fault == NO_URL
-    other_ends = has_other_ends(text)
-    return Page(fields.url, fields.timestamp, body, number, fault, describes, other_ends)
+    return Page(
+        fields.url,
+        fields.timestamp,
+        body,
+        number,
+        fault,
+        describes,
+        other_ends=has_other_ends(text),
+    )
 
 
 class _Fields(NamedTuple):

@@ -66,9 +66,10 @@ def _with_patience(address: str) -> str:
 
     Google's client retries for a quarter of an hour, also where credentials are missing.
     """
-    if not address.startswith("gs://") or "retry_limit_seconds=" in address:
+    _, asks, query = address.partition("?")
+    if not address.startswith("gs://") or "retry_limit_seconds=" in query:
         return address
-    joint = "&" if "?" in address else "?"
+    joint = "&" if asks else "?"
     return f"{address}{joint}retry_limit_seconds={TIMEOUT_SECONDS}"
 
 
