@@ -571,7 +571,7 @@ def test_an_interrupted_job_leaves_nothing_and_can_run_again(tmp_path, crawl, mo
         (build, "clean_pages"),
         (build, "batch_of"),
         (decisions, "decisions_of"),
-        (corpus, "_languages_of"),
+        (corpus.language, "detect_languages"),
         (corpus.SplitWriter, "append"),
     ):
         with monkeypatch.context() as patch:

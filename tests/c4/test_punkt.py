@@ -142,13 +142,16 @@ PAGES = [
 
 def test_a_page_is_split_with_the_parameters_of_its_language_or_none(trained):
     splitters = Splitters(trained)
+    assert [found.language for found in splitters.languages_of(PAGES)] == ["en", "de", "fr"]
     assert [len(splitters.for_text(text).split(text)) for text in PAGES] == [1, 1, 1]
     assert len(splitters.of("").split(PAGES[1])) == 3  # "Hrn." is no abbreviation without
 
 
 def test_one_language_may_split_every_page(trained):
     splitters = Splitters(trained, only="en")
-    assert [len(splitters.for_text(text).split(text)) for text in PAGES] == [1, 3, 1]
+    assert len(splitters.for_text(PAGES[1]).split(PAGES[1])) == 3
+    assert splitters.languages_of(PAGES) == [None] * 3
+    assert Splitters({}, only="en").languages_of(PAGES) == [None] * 3
     assert splitters.of("de") is splitters.of("en") is splitters.for_text(PAGES[1])
     assert len(Splitters({}, only="en").for_text(PAGES[0]).split(PAGES[0])) == 2
 
