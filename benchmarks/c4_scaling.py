@@ -25,7 +25,7 @@ sys.path.insert(0, str(Path(__file__).parent / "peers"))
 import c4_ours
 
 from t5repro.c4 import build
-from t5repro.c4.wet import read_pages
+from t5repro.c4.wet.pages import read_pages
 
 RECORD = "WARC/1.0\r\nWARC-Target-URI: {url}\r\nWARC-Date: {date}\r\n\r\n{text}\r\n\r\n"
 

@@ -72,7 +72,7 @@ def write_ids(files: dict[str, Path], folder: Path) -> Path:
         A file with `inputs`, `targets`, the ids one example after another, and the lengths of
         each.
     """
-    from t5repro.inputs.examples import tokenise
+    from t5repro.inputs.finetuning import tokenise
 
     rows = [row for path in files.values() for row in read_json_lines(path)]
     order = np.random.default_rng(0).permutation(len(rows))

@@ -63,7 +63,7 @@ def packing(data: Path, folder: Path, rounds: int) -> list[list[str]]:
 
 
 def _packed(lengths: np.ndarray, rounds: int) -> list[str]:
-    from t5repro.inputs.sequences import pack_rows
+    from t5repro.inputs.packing import pack_rows
 
     spent = []
     for _ in range(rounds):
@@ -74,7 +74,7 @@ def _packed(lengths: np.ndarray, rounds: int) -> list[str]:
 
 
 def _planned(lengths: np.ndarray, rounds: int) -> list[str]:
-    from t5repro.inputs.mixture import Mixture, plan_rows
+    from t5repro.inputs.task_mixture import Mixture, plan_rows
 
     mixture = Mixture(("all",), np.ones(1), np.array([len(lengths)]), lengths)
     rows, spent = 20_000, []
@@ -118,7 +118,7 @@ def corruption(folder: Path, rounds: int) -> list[list[str]]:
 def _corrupted(
     folder: Path, name: str, rows: int, inputs: int, targets: int, *, concatenate: bool, rounds: int
 ) -> list[str]:
-    from t5repro.inputs.spans import load_span_inputs
+    from t5repro.inputs.pretraining import load_span_inputs
 
     source = load_span_inputs(
         PretrainSettings(

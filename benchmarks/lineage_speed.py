@@ -81,7 +81,7 @@ def ask(folder: Path, words: list[str]) -> tuple[float, float]:
     """Return the seconds of one question by the clock and by the processor."""
     before, begun = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     subprocess.run(
-        [sys.executable, "-m", "t5repro.cli", *words],
+        [sys.executable, "-m", "t5repro", *words],
         cwd=folder, check=True, stdout=subprocess.DEVNULL,
         env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
     )  # fmt: skip

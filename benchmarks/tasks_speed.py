@@ -88,7 +88,7 @@ def examples(folder: Path) -> list[tuple[str, str]]:
 
 def tokenise_all(folder: Path, model: bytes) -> Seconds:
     """Read and tokenise every example as fine-tuning does; return seconds."""
-    from t5repro.inputs.examples import tokenise
+    from t5repro.inputs.finetuning import tokenise
 
     started = now()
     rows = examples(folder)

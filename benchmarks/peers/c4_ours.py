@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from t5repro.c4 import build
-from t5repro.c4.clean import CleanRules, clean_body
-from t5repro.c4.language import detect_languages
-from t5repro.c4.sentences import SentenceSplitter
-from t5repro.c4.wet import read_pages
+from t5repro.c4.text.language import detect_languages
+from t5repro.c4.text.rules import CleanRules, clean_body
+from t5repro.c4.text.sentences import SentenceSplitter
+from t5repro.c4.wet.pages import read_pages
 from t5repro.config.load import load_settings
 from t5repro.config.stages import STAGES, stage_settings
 

@@ -25,7 +25,7 @@ def main(name: str, steps: int, folder: Path, instruction_set: str) -> None:
     prepare(devices)
     import keras
 
-    from t5repro.inputs.examples import load_task_inputs
+    from t5repro.inputs.finetuning import load_task_inputs
     from t5repro.train.loop import compiled_model
 
     vocab = VocabSettings(vocab_size=shared.PIECES, extra_ids=shared.EXTRA_IDS)

@@ -1,11 +1,11 @@
 """Real data beside the repository, where there is some, and small builders of WET files."""
 
 import gzip
-from pathlib import Path
 
 import pytest
+from checkout import SHARED_DATA
 
-REAL_DATA = Path(__file__).parents[2].parent / "shared" / "data"
+REAL_DATA = SHARED_DATA
 
 
 @pytest.fixture(scope="session")

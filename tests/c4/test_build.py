@@ -8,9 +8,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from t5repro.c4 import build, corpus, decisions, reading, tables
-from t5repro.c4.dedup import digest
-from t5repro.c4.sentences import PARAMETER_FILES, SentenceSplitter
+from t5repro.c4 import build, corpus, tables
+from t5repro.c4.dedup import removals
+from t5repro.c4.dedup.spans import digest
+from t5repro.c4.text.sentences import PARAMETER_FILES, SentenceSplitter
+from t5repro.c4.wet import reader
 from t5repro.config.schema import Settings
 from t5repro.config.stages import STAGES, stage_settings
 from t5repro.errors import ArtifactError, CorpusError, CrawlError, RawDataError, StorageError
@@ -165,10 +167,10 @@ def test_bytes_do_not_depend_on_how_much_fits_in_memory(tmp_path, crawl, monkeyp
     expected = run(tmp_path / "large", crawl)
     for module, name, value in (
         (tables, "GROUP_PAGES", 5),
-        (reading, "WORK_PAGES", 3),
+        (reader, "WORK_PAGES", 3),
         (build, "BUCKET_TEXT_BYTES", 300),
-        (decisions, "BUCKET_PAGES", 3),
-        (decisions, "BUCKET_KEY_BYTES", 100),
+        (removals, "BUCKET_PAGES", 3),
+        (removals, "BUCKET_KEY_BYTES", 100),
         (tables, "READ_PAGES", 4),
     ):
         monkeypatch.setattr(module, name, value)
@@ -199,7 +201,7 @@ def test_the_held_out_pages_are_those_whose_md5_divides(tmp_path, crawl):
     folder = run(tmp_path, crawl)
     for split in ("train", "validation"):
         for row in pq.read_table(folder / f"en-{split}-00000-of-00001.parquet").to_pylist():
-            key = build.dedup.digest(build.dedup.normalize_url(row["url"]))
+            key = build.dedup_spans.digest(build.dedup_spans.normalize_url(row["url"]))
             assert (int(key.hex(), 16) % 3 == 0) == (split == "validation")
 
 
@@ -278,7 +280,7 @@ def test_the_same_line_stays_in_one_page_only(tmp_path, one_page):
     pages = [(f"http://{name}", english(name) + "\n" + line) for name in "abc"]
     folder = run(tmp_path, one_page(*pages))
     holders = [url for url, text in texts_of(folder).items() if line in text]
-    assert holders == [min((url for url, _ in pages), key=build.dedup.digest)]
+    assert holders == [min((url for url, _ in pages), key=build.dedup_spans.digest)]
     rule = rules_of(folder)["dedup_text"]
     assert (rule["unit"], rule["in"] - rule["kept"]) == ("lines", rule["dropped"]["repeated_text"])
     assert line in [item["text"] for item in samples_of(folder)["repeated_text"]] or (
@@ -288,7 +290,7 @@ def test_the_same_line_stays_in_one_page_only(tmp_path, one_page):
 
 @pytest.mark.parametrize("unit", ["line", "three_sentence_span"])
 def test_a_page_of_repeats_alone_is_dropped_and_short_ones_too(tmp_path, one_page, unit):
-    owner, other, third = sorted((f"http://{name}" for name in "abc"), key=build.dedup.digest)
+    owner, other, third = sorted((f"http://{name}" for name in "abc"), key=build.dedup_spans.digest)
     text = english("same")
     wet = one_page((owner, text), (other, text), (third, text + "\nThis line is its own one."))
     strict = settings_of(dedup={"unit": unit, "min_sentences": 2})
@@ -304,7 +306,7 @@ def test_a_page_of_repeats_alone_is_dropped_and_short_ones_too(tmp_path, one_pag
 
 def test_lines_of_a_page_that_is_dropped_later_are_lost(tmp_path, one_page, wet_record):
     line = "This one line stands in both of the pages here."
-    owner, other = sorted(("http://a", "http://b"), key=build.dedup.digest)
+    owner, other = sorted(("http://a", "http://b"), key=build.dedup_spans.digest)
     polish = (
         "Stary dom na końcu ulicy został w zeszłym tygodniu sprzedany młodej rodzinie.\n"
         "Nikt we wsi nie spodziewał się, że ktokolwiek zechce tam jeszcze zamieszkać.\n"
@@ -474,7 +476,7 @@ def test_a_language_that_is_held_out_whole_stops_the_run(tmp_path, write_wet, we
     held = [
         wet_record(url, text)
         for url, text in texts
-        if build.dedup.is_held_out(build.dedup.digest(build.dedup.normalize_url(url)), 3)
+        if build.dedup_spans.is_held_out(build.dedup_spans.digest(build.dedup_spans.normalize_url(url)), 3)
     ]
     with pytest.raises(
         CorpusError, match=rf"all of its {len(held)} pages are held out .* 3; raise"
@@ -570,7 +572,7 @@ def test_an_interrupted_job_leaves_nothing_and_can_run_again(tmp_path, crawl, mo
     for module, name in (
         (build, "clean_pages"),
         (build, "batch_of"),
-        (decisions, "decisions_of"),
+        (removals, "decisions_of"),
         (corpus.language, "detect_languages"),
         (corpus.SplitWriter, "append"),
     ):
@@ -701,7 +703,7 @@ def test_a_flipped_byte_in_a_cleaned_file_is_found(tmp_path, crawl):
 
 
 def test_the_batch_kernel_is_a_function_of_its_pages(crawl):
-    rules = build.clean.CleanRules(settings_of().c4.clean, SentenceSplitter())
+    rules = build.page_rules.CleanRules(settings_of().c4.clean, SentenceSplitter())
     pages = [(path.name, page) for path in crawl for page in build.wet_files.read_pages(path)]
 
     def batch_of(pages):
@@ -735,7 +737,7 @@ def test_cleaned_files_may_come_in_another_order_than_they_were_decided_in(tmp_p
 
 def test_an_older_copy_of_a_page_keeps_no_line_from_others(tmp_path, one_page):
     line = "This one line stands in both of the pages here."
-    old, other = sorted(("http://old/", "http://other"), key=build.dedup.digest)
+    old, other = sorted(("http://old/", "http://other"), key=build.dedup_spans.digest)
     wet = one_page(
         (old, english("o") + "\n" + line, "2018"),
         (old, english("n"), "2019"),
@@ -802,7 +804,7 @@ def test_a_share_of_the_pages_with_listed_words_is_dropped_by_url(
     dropped, of = fraction.as_integer_ratio()
     kept = {
         url for url in urls
-        if int(build.dedup.digest(build.dedup.normalize_url(url)).hex(), 16) % of >= dropped
+        if int(build.dedup_spans.digest(build.dedup_spans.normalize_url(url)).hex(), 16) % of >= dropped
     }  # fmt: skip
     assert {url for url in texts_of(folder) if "bad" in url} == kept
     assert len(kept) == {1.0: 0, 0.5: len(kept), 0.001: 20}[fraction]

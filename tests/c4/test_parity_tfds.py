@@ -21,7 +21,10 @@ from hypothesis import strategies as st
 from nltk.data import FileSystemPathPointer
 from nltk.tokenize.punkt import PunktSentenceTokenizer, load_punkt_params
 
-from t5repro.c4 import badwords, build, dedup, select
+from t5repro.c4 import build
+from t5repro.c4.dedup import spans as dedup_spans
+from t5repro.c4.text import bad_words
+from t5repro.c4.wet import url_filter
 from t5repro.config.schema import Settings
 from t5repro.config.stages import STAGES, stage_settings
 
@@ -258,9 +261,9 @@ def test_every_counter_is_that_of_the_released_code(theirs, ours):
 def test_listed_words_are_found_in_the_same_pages(released, theirs, real_data, language):
     name = language.partition(".")[0]
     path = real_data / "badwords" / language
-    words = badwords.read_words(path, name)
+    words = bad_words.read_words(path, name)
     is_good = released.get_badwords_filter_fn({name: sorted(words)})
-    matches = badwords.page_matcher(words, name)
+    matches = bad_words.page_matcher(words, name)
     pages = list(theirs.deduplicated.items())[::7]
     expected = [
         not is_good(released.PageFeatures(url=url, text=text, language=name)) for url, text in pages
@@ -272,7 +275,7 @@ def test_listed_words_are_found_in_the_same_pages(released, theirs, real_data, l
 def test_urls_are_normalised_alike(released, theirs):
     odd = ["https://www.a.b/?ref=1", "http://a/http://www.c?utm_x#y//", "HTTPS://A/", "a?x&utm_=1"]
     for url in [*theirs.cleaned, *odd]:
-        assert dedup.normalize_url(url) == released.normalize_url(url)
+        assert dedup_spans.normalize_url(url) == released.normalize_url(url)
 
 
 NEWS = {
@@ -305,6 +308,6 @@ def test_news_domains_are_those_of_tldextract(released, domain, part, path, befo
         name: frozenset(allowed) if isinstance(allowed, list) else None
         for name, allowed in NEWS.items()
     }
-    assert select.is_listed_domain(dedup.normalize_url(url), listed) == (
+    assert url_filter.is_listed_domain(dedup_spans.normalize_url(url), listed) == (
         released.is_realnews_domain(page, NEWS)
     )

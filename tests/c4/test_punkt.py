@@ -5,7 +5,7 @@ import json
 import pytest
 
 from t5repro.c4 import punkt
-from t5repro.c4.sentences import PARAMETER_FILES, SentenceSplitter, Splitters
+from t5repro.c4.text.sentences import PARAMETER_FILES, SentenceSplitter, Splitters
 from t5repro.config.schema import Settings
 from t5repro.config.stages import STAGES, punkt_to_train, stage_settings
 from t5repro.errors import RawDataError

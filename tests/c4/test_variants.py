@@ -1,17 +1,21 @@
 """What the variants are: every one made of the bundled crawl, and their rule for paragraphs."""
 
-from pathlib import Path
-
 import pyarrow.parquet as pq
 import pytest
+from checkout import ROOT
 
-from t5repro.c4 import badwords, build, clean, dedup, select, wet
-from t5repro.c4.sentences import SentenceSplitter
+from t5repro.c4 import build
+from t5repro.c4.dedup import spans as dedup_spans
+from t5repro.c4.text import bad_words as word_lists
+from t5repro.c4.text import rules as page_rules
+from t5repro.c4.text.sentences import SentenceSplitter
+from t5repro.c4.wet import pages as wet_pages
+from t5repro.c4.wet import url_filter
 from t5repro.config.load import load_settings
 from t5repro.config.schema import CleanSettings
 from t5repro.config.stages import STAGES, stage_settings
 
-VARIANTS = Path(__file__).parents[2] / "configs" / "c4" / "variants"
+VARIANTS = ROOT / "configs" / "c4" / "variants"
 
 LONG = "x" * 200
 
@@ -26,12 +30,14 @@ LONG = "x" * 200
     ],
 )
 def test_the_third_longest_line_must_have_200_characters(lines, kept):
-    rules = clean.CleanRules(CleanSettings(enabled=False, min_paragraphs=3), SentenceSplitter())
-    cleaned = clean.clean_page("\n".join(lines), rules)
+    rules = page_rules.CleanRules(
+        CleanSettings(enabled=False, min_paragraphs=3), SentenceSplitter()
+    )
+    cleaned = page_rules.clean_page("\n".join(lines), rules)
     assert cleaned.reason == (None if kept else "few_paragraphs")
 
 
-BUNDLED = Path(__file__).parents[2] / "examples" / "mini"
+BUNDLED = ROOT / "examples" / "mini"
 WORDS = {name: BUNDLED / "lists" / f"badwords.{name}.txt" for name in ("en", "de", "fr")}
 SELECT = {
     "domains": BUNDLED / "lists" / "realnews_domains.json",
@@ -88,7 +94,7 @@ def test_a_variant_of_one_language_holds_that_language_alone(corpora, name):
 
 
 def test_without_the_list_pages_with_listed_words_stay_and_no_other_page_comes(corpora):
-    holds = badwords.page_matcher(badwords.read_words(WORDS["en"], "en"), "en")
+    holds = word_lists.page_matcher(word_lists.read_words(WORDS["en"], "en"), "en")
     plain, all_words = corpora["en"]["en"], corpora["en.noblocklist"]["en"]
     assert not any(map(holds, plain.values()))
     extra = {url: text for url, text in all_words.items() if url not in plain}
@@ -101,7 +107,7 @@ def test_unfiltered_pages_keep_every_line_of_the_crawl(corpora):
     raw = {
         (page.url, page.text)
         for path in (BUNDLED / "crawl").iterdir()
-        for page in wet.read_pages(path, on_fault=lambda _: None)
+        for page in wet_pages.read_pages(path, on_fault=lambda _: None)
         if page.fault is None
     }
     unfiltered = corpora["en.noclean"]["en"]
@@ -110,20 +116,22 @@ def test_unfiltered_pages_keep_every_line_of_the_crawl(corpora):
 
 
 def test_news_come_from_listed_domains_alone(corpora):
-    listed = select.read_domains(SELECT["domains"])
+    listed = url_filter.read_domains(SELECT["domains"])
     urls = corpora["realnewslike"]["en"]
     assert urls
-    assert all(select.is_listed_domain(dedup.normalize_url(url), listed) for url in urls)
+    assert all(url_filter.is_listed_domain(dedup_spans.normalize_url(url), listed) for url in urls)
     others = corpora["en"]["en"].keys() - urls.keys()
-    assert any(not select.is_listed_domain(dedup.normalize_url(url), listed) for url in others)
+    assert any(
+        not url_filter.is_listed_domain(dedup_spans.normalize_url(url), listed) for url in others
+    )
 
 
 def test_web_text_has_listed_addresses_alone(corpora):
     lines = SELECT["urls"].read_text(encoding="utf-8").split("\n")
-    listed = {dedup.normalize_url(line.strip()) for line in lines}
+    listed = {dedup_spans.normalize_url(line.strip()) for line in lines}
     urls = corpora["webtextlike"]["en"]
     assert urls
-    assert all(dedup.normalize_url(url) in listed for url in urls)
+    assert all(dedup_spans.normalize_url(url) in listed for url in urls)
 
 
 def test_the_multilingual_corpus_has_long_paragraphs_in_several_languages(corpora):

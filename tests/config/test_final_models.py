@@ -1,16 +1,14 @@
 """The paper's final models as arms (section 3.7, table 14)."""
 
-from pathlib import Path
-
 import pytest
 import yaml
+from checkout import ROOT
 
 from t5repro.config.load import load_settings, settings_of_experiment
 from t5repro.config.schema import Settings
 from t5repro.config.task_files import task_files
-from t5repro.evaluate.published import published_row
+from t5repro.report.published_scores import published_row
 
-ROOT = Path(__file__).parents[2]
 TABLE = 14
 CORPUS = {"small": 710e3, "base": 2.62e6, "large": 8.66e6, "3b": 33.5e6, "11b": 133e6}
 

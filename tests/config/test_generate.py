@@ -3,10 +3,9 @@
 from pathlib import Path
 
 import pytest
+from checkout import ROOT
 
 from t5repro.config import generate
-
-ROOT = Path(__file__).parents[2]
 
 
 def test_committed_files_are_what_the_schema_makes(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+from checkout import ROOT
 
 from t5repro.config.load import (
     leaf_names,
@@ -19,7 +20,6 @@ from t5repro.config.schema import Settings
 from t5repro.config.stages import STAGES, UPSTREAM, received, stage_settings
 from t5repro.errors import SettingsError
 
-ROOT = Path(__file__).parents[2]
 ARMS = [{"name": "baseline"}, {"name": "no_pretraining", "change": {"pretrain.steps": 0}}]
 
 

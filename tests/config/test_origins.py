@@ -3,13 +3,12 @@
 from pathlib import Path
 
 import pytest
+from checkout import ROOT
 
 from t5repro.config.load import load_run_file, load_settings
 from t5repro.config.origins import Origins, read_with_lines
 from t5repro.config.task_files import task_files
 from t5repro.errors import SettingsError
-
-ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(autouse=True)

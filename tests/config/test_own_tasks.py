@@ -1,8 +1,7 @@
 """What a run file may say of a task of its own, of texts and of mixtures."""
 
-from pathlib import Path
-
 import pytest
+from checkout import ROOT
 
 from t5repro.config.load import load_settings, node_of, settings_of_experiment
 from t5repro.config.mixtures import MIXTURES, mixture_named
@@ -10,7 +9,6 @@ from t5repro.config.stages import stage_settings
 from t5repro.config.task_files import task_files
 from t5repro.errors import SettingsError
 
-ROOT = Path(__file__).parents[2]
 MINE = {
     "files": {"train": ["mine/train.tsv"], "validation": ["mine/dev.tsv"]},
     "prefix": "mine",

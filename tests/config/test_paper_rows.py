@@ -1,17 +1,14 @@
 """The paper's rows as arms, and published sizes by name."""
 
-from pathlib import Path
-
 import pytest
 import yaml
+from checkout import ROOT
 
 from t5repro.config.load import load_settings, nodes, settings_of_experiment
+from t5repro.config.published_sizes import SIZES
 from t5repro.config.schema import Settings
-from t5repro.config.sizes import SIZES
 from t5repro.errors import SettingsError
-from t5repro.evaluate.published import rows_called
-
-ROOT = Path(__file__).parents[2]
+from t5repro.report.published_scores import rows_called
 
 
 @pytest.fixture(autouse=True)

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from checkout import ROOT
 
 from t5repro.config.load import load_run_file, load_settings
 from t5repro.config.task_files import raw_files, task_files
@@ -16,7 +17,6 @@ from t5repro.config.withdrawn import (
 from t5repro.config.withdrawn_files import without_withdrawn
 from t5repro.errors import SettingsError
 
-ROOT = Path(__file__).parents[2]
 RTE = "tasks/glue/RTE/dev.tsv"
 
 

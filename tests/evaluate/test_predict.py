@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from checkout import SUPPORT
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -28,7 +29,7 @@ from t5repro.evaluate.predict import (
 from t5repro.model.devices import ENVIRONMENT
 from t5repro.vocab.train import train_vocabulary
 
-PROGRAM = Path(__file__).with_name("predict_on_devices.py")
+PROGRAM = SUPPORT / "predict_on_devices.py"
 LENGTHS = st.lists(st.integers(0, 90), min_size=1, max_size=60)
 
 

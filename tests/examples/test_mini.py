@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from checkout import ROOT
 from hypothesis import given
 from hypothesis import strategies as st
 from langdetect_rs import DetectorFactory, detect_langs
@@ -19,7 +20,7 @@ from langdetect_rs import DetectorFactory, detect_langs
 from t5repro.config.schema import RawFiles
 from t5repro.files import sha256_of
 
-MINI = Path(__file__).parents[2] / "examples" / "mini"
+MINI = ROOT / "examples" / "mini"
 TASKS = MINI / "tasks"
 MARKS_OF_A_RECORD = b"WARC/1.0\r\nWARC-Type: "
 

@@ -6,7 +6,7 @@ import pytest
 import tensorflow as tf
 
 from t5repro.config.schema import FinetuneSettings, PretrainSettings
-from t5repro.inputs.examples import load_task_inputs
+from t5repro.inputs.finetuning import load_task_inputs
 from t5repro.inputs.pipeline import (
     span_corruption_batches,
     span_corruption_counters,

@@ -1,12 +1,8 @@
 """Runs written by hand."""
 
-import sys
 from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
-
 from made_graphs import small_run
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from made_graphs import WEIGHTS, lock, record, small_run, write
 
-from t5repro.cli import main
+from t5repro.cli.main import main
 from t5repro.lineage.diff import Difference, compare, load_side
 from t5repro.lineage.hashes import hash_file
 

@@ -104,7 +104,7 @@ def test_trace_verify_and_impact_of_100_000_artifacts_take_less_than_ten_seconds
     ):
         begun = seconds_of_children()
         ran = subprocess.run(
-            [sys.executable, "-m", "t5repro.cli", *words],
+            [sys.executable, "-m", "t5repro", *words],
             cwd=tmp_path, capture_output=True, text=True, check=False,
         )  # fmt: skip
         seconds = seconds_of_children() - begun
@@ -114,7 +114,7 @@ def test_trace_verify_and_impact_of_100_000_artifacts_take_less_than_ten_seconds
 
 def test_questions_do_not_wait_for_tensorflow_or_dvc(run: Path) -> None:
     code = (
-        "import sys; from t5repro.cli import main\n"
+        "import sys; from t5repro.cli.main import main\n"
         f"for words in (['trace', '{SCORES}'], ['verify'], ['impact', 'data/crawl/0.wet']):\n"
         "    assert main(words) == 0\n"
         "assert not {'tensorflow', 'keras', 'dvc', 'snakemake'} & set(sys.modules)"

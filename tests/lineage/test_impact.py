@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from made_graphs import RESULT
 
-from t5repro.cli import main
+from t5repro.cli.main import main
 from t5repro.lineage.graph import load_graph
 from t5repro.lineage.impact import impact
 from t5repro.lineage.store import Folder

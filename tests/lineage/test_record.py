@@ -9,14 +9,14 @@ import sys
 from pathlib import Path
 
 import pytest
+from checkout import ROOT
 
 from t5repro.errors import ArtifactError
 from t5repro.files import sha256_of, write_manifest
-from t5repro.lineage.private import public, public_path
 from t5repro.lineage.record import find_records, read_record, record_path, recording
+from t5repro.lineage.redaction import public, public_path
 from t5repro.lineage.sources import MODULES, hashes_of_rule
 
-ROOT = Path(__file__).parents[2]
 LOG = Path("logs/demo/vocab/baseline.log")
 RECORD = Path("records/demo/vocab/baseline.json")
 SETTINGS = {"seed": 3, "vocab": {"vocab_size": 32, "language_seed": 4}}

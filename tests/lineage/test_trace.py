@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 from made_graphs import RESULT, SCORES, manifest, record, write
 
-from t5repro.cli import main
+from t5repro.cli.main import main
 from t5repro.errors import LineageError
-from t5repro.evaluate.way_back import write_way_back
 from t5repro.lineage.graph import Graph, load_graph
-from t5repro.lineage.picture import to_html, to_svg
 from t5repro.lineage.store import Folder
 from t5repro.lineage.trace import Trace, to_json, to_text, trace
+from t5repro.report.lineage_page import write_way_back
+from t5repro.report.render import to_html, to_svg
 
 
 def traced(run: Path, wanted: str) -> tuple[Trace, Graph]:

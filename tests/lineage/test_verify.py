@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from made_graphs import RESULT, SCORES, WEIGHTS, lock, record, write
 
-from t5repro.cli import main
+from t5repro.cli.main import main
 from t5repro.lineage.hashes import SETTLED_NANOSECONDS, Hasher, hash_file
 from t5repro.lineage.store import files_below
 from t5repro.lineage.verify import Verdict, verify_tree

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 keras = pytest.importorskip("keras")
+from t5repro.config.published_sizes import SIZES  # noqa: E402
 from t5repro.config.schema import ModelSettings  # noqa: E402
-from t5repro.config.sizes import SIZES  # noqa: E402
 from t5repro.errors import ArtifactError, CheckpointError  # noqa: E402
 from t5repro.model.checkpoints import (  # noqa: E402
     optimizer_variables,
@@ -21,7 +21,7 @@ from t5repro.model.convert import (  # noqa: E402
     write_huggingface,
     write_keras_hub,
 )
-from t5repro.model.names import places, shape_of  # noqa: E402
+from t5repro.model.weight_names import places, shape_of  # noqa: E402
 
 pytestmark = [
     pytest.mark.keras,

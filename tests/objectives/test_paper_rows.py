@@ -1,15 +1,13 @@
 """The lengths of the paper's rows: every arm's pairs fit the rows that it asks for."""
 
-from pathlib import Path
-
 import pytest
 import yaml
+from checkout import ROOT
 
 from t5repro.config.load import load_settings, settings_of_experiment
 from t5repro.objectives.recipes import segment_length
 
 pytestmark = pytest.mark.keras
-ROOT = Path(__file__).parents[2]
 
 
 def test_the_pairs_of_every_arm_fit_its_rows(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,13 +3,13 @@
 import json
 from collections import Counter
 from dataclasses import asdict
-from pathlib import Path
 
 import pytest
+from checkout import CASES
 
 from t5repro.tasks.registry import all_tasks, task_named
 
-CASES = json.loads((Path(__file__).parents[1] / "cases" / "tasks.json").read_text("utf-8"))
+CASES = json.loads((CASES / "tasks.json").read_text("utf-8"))
 SUFFIXES = {"squad": ".json"}
 
 

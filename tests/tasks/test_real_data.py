@@ -6,13 +6,13 @@ import json
 import re
 import string
 from collections import Counter
-from pathlib import Path
 
 import pytest
+from checkout import SHARED_DATA
 
 from t5repro.tasks.registry import task_named
 
-DATA = Path(__file__).parents[2].parent / "shared" / "data" / "tasks"
+DATA = SHARED_DATA / "tasks"
 pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason="no real data at ../shared/data/tasks")
 
 # task, split, files other than the original archive's, rows, labelled rows

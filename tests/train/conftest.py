@@ -11,13 +11,14 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from checkout import SUPPORT
 
 from t5repro.config.schema import DevicesSettings
 from t5repro.model.devices import ENVIRONMENT, set_environment
 
 set_environment(DevicesSettings())  # before any test module imports TensorFlow
 
-PROGRAM = Path(__file__).with_name("tiny_training.py")
+PROGRAM = SUPPORT / "tiny_training.py"
 
 
 @pytest.fixture(scope="session")

@@ -8,8 +8,8 @@ import pytest
 keras = pytest.importorskip("keras")
 from t5repro.errors import ArtifactError, CheckpointError  # noqa: E402
 from t5repro.model.checkpoints import read_arrays  # noqa: E402
-from t5repro.train import callbacks, loop  # noqa: E402
-from t5repro.train.callbacks import TrainingDivergedError  # noqa: E402
+from t5repro.train import callback, loop  # noqa: E402
+from t5repro.train.callback import TrainingDivergedError  # noqa: E402
 
 pytestmark = pytest.mark.keras
 
@@ -52,15 +52,15 @@ def interrupt(monkeypatch):
     """Raise or send something while a step is being taken note of, once."""
 
     def at(step, action):
-        show = callbacks.KeepHistory._show
+        show = callback.KeepHistory._show
 
         def show_and_act(self, *arguments):
             show(self, *arguments)
             if self._step == step:
-                monkeypatch.setattr(callbacks.KeepHistory, "_show", show)
+                monkeypatch.setattr(callback.KeepHistory, "_show", show)
                 action()
 
-        monkeypatch.setattr(callbacks.KeepHistory, "_show", show_and_act)
+        monkeypatch.setattr(callback.KeepHistory, "_show", show_and_act)
 
     return at
 

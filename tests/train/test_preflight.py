@@ -2,9 +2,9 @@ import importlib.util
 import subprocess
 import sys
 import tomllib
-from pathlib import Path
 
 import pytest
+from checkout import ROOT
 
 pytest.importorskip("tensorflow")
 from t5repro.config.load import load_settings
@@ -27,7 +27,6 @@ from t5repro.train.preflight import (
 
 pytestmark = pytest.mark.keras
 
-ROOT = Path(__file__).parents[2]
 V5E = {"cores": 16, "kind": "TPU v5 lite"}
 FOUND = {
     "argument_bytes": 4 * GIB,

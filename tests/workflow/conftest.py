@@ -1,12 +1,8 @@
 """Clones for tests that run snakemake and dvc."""
 
-import sys
 from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
-
 from clones import SMALL, clone, shrink, snakemake
 
 

@@ -12,7 +12,7 @@ import psutil
 import pytest
 from clones import artifact_hashes, environment, snakemake
 
-from t5repro.lineage.project_lock import held
+from t5repro.lineage.run_lock import held
 
 pytestmark = pytest.mark.workflow
 

@@ -45,8 +45,8 @@ def asked():
     return [item.path for item in verify_tree(Path()).findings]
 """,
     "seal": """
-from t5repro.lineage.jobs import RUN_FILE, resolve
-from t5repro.lineage.seal import seal_stages
+from t5repro.versions.snakemake_graph import RUN_FILE, resolve
+from t5repro.versions.seal import seal_stages
 settings, stages = resolve(RUN_FILE)
 def asked():
     try:
@@ -182,7 +182,7 @@ def test_orphans_go_and_a_job_whose_code_moved_is_refused(finished: Path, tmp_pa
 
 
 def test_two_runs_in_one_folder_are_kept_apart(finished: Path, tmp_path: Path) -> None:
-    from t5repro.lineage.project_lock import held
+    from t5repro.lineage.run_lock import held
 
     folder = copy(finished, tmp_path / "clone")
     (folder / "results/demo/report/report.html").unlink()

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from clones import artifact_hashes, environment, snakemake
 
-from t5repro.c4.wet import read_pages
+from t5repro.c4.wet.pages import read_pages
 
 pytestmark = [pytest.mark.workflow, pytest.mark.slow]
 

@@ -15,7 +15,10 @@ from snakemake.exceptions import WorkflowError
 from t5repro.config import load, origins, stages, task_files as inventory
 from t5repro.data import raw
 from t5repro.errors import T5ReproError
-from t5repro.lineage import project_lock, rehydrate, seal, stopping
+from t5repro.lineage import run_lock
+from t5repro.versions import rehydrate
+from t5repro.versions import seal
+from t5repro.versions import sigterm
 from t5repro.lineage.sources import source_files as files_of_module
 
 
@@ -125,10 +128,10 @@ def begin_run():
     """Keep other runs out of this checkout until this process ends."""
     global project
     try:
-        project = project_lock.acquire()
+        project = run_lock.acquire()
     except T5ReproError as error:
         raise WorkflowError(str(error)) from None
-    stopping.hand_on_sigterm(at_once=begin_no_more_jobs)
+    sigterm.hand_on_sigterm(at_once=begin_no_more_jobs)
 
 
 def begin_no_more_jobs():

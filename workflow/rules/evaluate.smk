@@ -80,7 +80,7 @@ rule evaluate_score:
     input:
         predicted=of("evaluate_predict", "manifest.json"),
         train=examples_of(train_split),
-        code=source_files("evaluate.scores"),
+        code=source_files("evaluate.score"),
     output:
         scores="results/{run}/evaluate_score/{node}/scores.json",
         manifest="results/{run}/evaluate_score/{node}/manifest.json",

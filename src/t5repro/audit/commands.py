@@ -48,7 +48,7 @@ def trace(
         return _trace_pages(artifact, graph, store, pages=pages, steps=steps, as_json=as_json)
     found = tracing.trace(graph, store, artifact)
     if svg or html:
-        from t5repro.lineage.picture import to_html, to_svg
+        from t5repro.report.render import to_html, to_svg
 
         if svg:
             write_text(svg, to_svg(found, graph))

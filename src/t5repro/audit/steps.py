@@ -35,7 +35,7 @@ def steps_that_saw(
 def _steps(root: Path, job: Job, ids: str, document: int) -> list[int]:
     """Return the steps of one pre-training run that saw a document."""
     from t5repro.config.stages import PretrainStage
-    from t5repro.inputs.audit import open_inputs, steps_of_documents
+    from t5repro.inputs.step_audit import open_inputs, steps_of_documents
 
     settings = PretrainStage.model_validate(job.settings)
     if not settings.pretrain.steps:

@@ -15,7 +15,7 @@ from typing import Any
 import yaml
 
 from t5repro.audit.raw import Raw, find_raw
-from t5repro.c4.redact import redact
+from t5repro.c4.wet.redact import redact
 from t5repro.config.withdrawn import FILES, PAGES, in_domain, read_files, read_pages
 from t5repro.errors import LineageError
 from t5repro.files import sha256_of, write_text

@@ -22,10 +22,7 @@ from typing import Any, Literal
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from t5repro.c4 import clean, dedup, tables
-from t5repro.c4 import decisions as decided
-from t5repro.c4 import wet as wet_files
-from t5repro.c4.badwords import LINE_LANGUAGE, Matcher, line_matcher, read_words
+from t5repro.c4 import tables
 from t5repro.c4.corpus import (
     KEPT,
     SELECTED,
@@ -33,15 +30,20 @@ from t5repro.c4.corpus import (
     remove_others,
     write_files,
 )
-from t5repro.c4.language import Detected
-from t5repro.c4.members import Limits
-from t5repro.c4.memory import return_freed_memory
-from t5repro.c4.overlap import overlapped
-from t5repro.c4.reading import CleanTally, NamedPage, Reader, groups, megabytes
+from t5repro.c4.dedup import removals as decided
+from t5repro.c4.dedup import spans as dedup_spans
+from t5repro.c4.dedup.spill import RowSpill, TableSpill, bucket_of, buckets_for, spill_folder
+from t5repro.c4.malloc import return_freed_memory
+from t5repro.c4.prefetch import overlapped
 from t5repro.c4.samples import Samples
-from t5repro.c4.select import address_fault
-from t5repro.c4.sentences import PARAMETER_FILES, Splitters
-from t5repro.c4.spill import RowSpill, TableSpill, bucket_of, buckets_for, spill_folder
+from t5repro.c4.text import rules as page_rules
+from t5repro.c4.text.bad_words import LINE_LANGUAGE, Matcher, line_matcher, read_words
+from t5repro.c4.text.language import Detected
+from t5repro.c4.text.sentences import PARAMETER_FILES, Splitters
+from t5repro.c4.wet import pages as wet_files
+from t5repro.c4.wet.gzip_members import Limits
+from t5repro.c4.wet.reader import CleanTally, NamedPage, Reader, groups, megabytes
+from t5repro.c4.wet.url_filter import address_fault
 from t5repro.config.schema import CleanSettings
 from t5repro.config.stages import C4Stage, CleanStage, DedupStage
 from t5repro.config.withdrawn import read_pages
@@ -51,7 +53,7 @@ from t5repro.progress import Progress, announce
 Unit = Literal["three_sentence_span", "line"]
 UNITS: tuple[Unit, ...] = ("three_sentence_span", "line")
 
-CleanedPage = tuple[NamedPage, clean.Cleaned]
+CleanedPage = tuple[NamedPage, page_rules.Cleaned]
 
 BUCKET_TEXT_BYTES = 8_000_000  # of pages sorted together
 
@@ -176,7 +178,7 @@ def clean_rules(
     bad_words: Mapping[str, Path],
     select: Mapping[str, Path] | None = None,
     withdrawn: Path | None = None,
-) -> clean.CleanRules:
+) -> page_rules.CleanRules:
     """Return the rules for one page, with the lists and parameters that they read.
 
     Raises:
@@ -186,7 +188,7 @@ def clean_rules(
     lists = _line_lists(chosen, bad_words)
     gone = read_pages(withdrawn)
     wanted = select or {}
-    return clean.CleanRules(
+    return page_rules.CleanRules(
         chosen,
         Splitters(punkt, only=settings.c4.punkt_language),
         _line_rule(lists),
@@ -208,7 +210,7 @@ def units_of(unit: str) -> tuple[Unit, ...]:
 
 def cleaned_batches(
     files: Sequence[Path],
-    rules: clean.CleanRules,
+    rules: page_rules.CleanRules,
     tally: CleanTally,
     *,
     units: Sequence[Unit],
@@ -250,12 +252,16 @@ def cleaned_batches(
         yield batch, [len(page.body) for (_, page), _ in group]
 
 
-def clean_pages(pages: Sequence[NamedPage], rules: clean.CleanRules) -> list[CleanedPage]:
+def clean_pages(pages: Sequence[NamedPage], rules: page_rules.CleanRules) -> list[CleanedPage]:
     """Clean pages, each with the name of its file."""
-    return [(named, clean.clean_body(named[1].body, rules, named[1].other_ends)) for named in pages]
+    return [
+        (named, page_rules.clean_body(named[1].body, rules, named[1].other_ends)) for named in pages
+    ]
 
 
-def languages_of(pages: Sequence[CleanedPage], rules: clean.CleanRules) -> list[Detected | None]:
+def languages_of(
+    pages: Sequence[CleanedPage], rules: page_rules.CleanRules
+) -> list[Detected | None]:
     """Return the language of each page that stays, where it decides how the page is split."""
     staying = [cleaned.text for _, cleaned in pages if cleaned.reason is None]
     return rules.splitter.languages_of(staying)
@@ -264,7 +270,7 @@ def languages_of(pages: Sequence[CleanedPage], rules: clean.CleanRules) -> list[
 def batch_of(
     pages: Sequence[CleanedPage],
     languages: Sequence[Detected | None],
-    rules: clean.CleanRules,
+    rules: page_rules.CleanRules,
     *,
     units: Sequence[Unit],
 ) -> pa.RecordBatch:
@@ -274,18 +280,18 @@ def batch_of(
     for (file, page), cleaned in pages:
         stays = cleaned.reason is None
         detected = next(found) if stays else None
-        line_keys = dedup.line_keys(cleaned.text) if stays and "line" in units else None
+        line_keys = dedup_spans.line_keys(cleaned.text) if stays and "line" in units else None
         spans: tuple[bytes | None, bytes | None] = (None, None)
         if stays and "three_sentence_span" in units:
             splitter = rules.splitter.of(detected and detected.language)
-            spans = dedup.span_units(cleaned.text, splitter)
+            spans = dedup_spans.span_units(cleaned.text, splitter)
         row = (
             file,
             page.record,
             page.url,
             page.timestamp,
-            dedup.digest(dedup.normalize_url(page.url)),
-            dedup.digest(page.url),
+            dedup_spans.digest(dedup_spans.normalize_url(page.url)),
+            dedup_spans.digest(page.url),
             cleaned.reason,
             cleaned.text if stays else None,
             *(detected or (None, None)),
@@ -318,11 +324,13 @@ def _punkt_files(punkt: Mapping[str, Path]) -> list[Path]:
 
 def _fates(batch: pa.RecordBatch) -> Iterator[tuple[bytes, list[str]]]:
     """Yield, for each page, the MD5 of its URL and every reason that dropped something of it."""
-    counted = [batch.column(f"lines_{reason}").to_pylist() for reason in clean.LINE_REASONS]
+    counted = [batch.column(f"lines_{reason}").to_pylist() for reason in page_rules.LINE_REASONS]
     for owner, reason, *lines in zip(
         batch.column("owner").to_pylist(), batch.column("reason").to_pylist(), *counted, strict=True
     ):
-        reasons = [name for name, count in zip(clean.LINE_REASONS, lines, strict=True) if count]
+        reasons = [
+            name for name, count in zip(page_rules.LINE_REASONS, lines, strict=True) if count
+        ]
         yield owner, reasons if reason is None else [*reasons, reason]
 
 
@@ -332,21 +340,21 @@ def _offer_cleaned(
     page: wet_files.Page,
     owner: bytes,
     reasons: Sequence[str],
-    rules: clean.CleanRules,
+    rules: page_rules.CleanRules,
 ) -> None:
     """Offer the first line that each reason dropped, or the page, as an example."""
     rank = (owner.hex(), file, page.record)
     wanted = [reason for reason in reasons if samples.wants(reason, rank)]
     if wanted:
         text = page.text
-        lines = clean.first_dropped_lines(text, rules, wanted)
+        lines = page_rules.first_dropped_lines(text, rules, wanted)
         for reason in wanted:
             samples.offer(reason, rank, page.url, lines.get(reason, text))
 
 
 def _line_counts(rows: pa.RecordBatch) -> dict[str, int]:
     """Return the lines that each reason dropped, and those that stay."""
-    names = ["kept_lines", *(f"lines_{reason}" for reason in clean.LINE_REASONS)]
+    names = ["kept_lines", *(f"lines_{reason}" for reason in page_rules.LINE_REASONS)]
     return {name: pc.sum(rows.column(name)).as_py() or 0 for name in names}
 
 
@@ -373,13 +381,13 @@ def deduplicate(
     counts = decided.dedup_counts()
     with spill_folder(output) as folder:
         with Progress("c4_dedup", total=2 * len(shards), unit="shards") as progress:
-            urls = RowSpill(folder / "urls", dedup.LOSER_ROW, len(shards))
+            urls = RowSpill(folder / "urls", dedup_spans.LOSER_ROW, len(shards))
             for rows in decided.spilled_urls(shards, folder, progress).drain():
-                decided.add_losers(urls, dedup.losing_urls(rows))
-            losers = RowSpill(folder / "losers", dedup.LOSER_ROW, len(shards))
+                decided.add_losers(urls, dedup_spans.losing_urls(rows))
+            losers = RowSpill(folder / "losers", dedup_spans.LOSER_ROW, len(shards))
             for rows in decided.spilled_units(shards, unit, urls, folder, progress).drain():
                 counts["units"] += len(rows)
-                decided.add_losers(losers, dedup.losing_units(rows))
+                decided.add_losers(losers, dedup_spans.losing_units(rows))
         with decided.decisions_writer(output, counts, tables.shard_list(shards)) as writer:
             for shard in range(len(shards)):
                 batch = decided.decisions_of(shard, urls.read(shard), losers.read(shard))

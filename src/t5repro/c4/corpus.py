@@ -17,13 +17,19 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from t5repro.c4 import badwords, clean, dedup, faults, language, tables, wet
-from t5repro.c4.decisions import DUPLICATE_URL, Losses, check_shards
-from t5repro.c4.overlap import overlapped
-from t5repro.c4.reading import READ_REASONS
+from t5repro.c4 import tables
+from t5repro.c4.dedup import spans as dedup_spans
+from t5repro.c4.dedup.removals import DUPLICATE_URL, Losses, check_shards
+from t5repro.c4.dedup.spill import TableSpill
+from t5repro.c4.prefetch import overlapped
 from t5repro.c4.samples import Rank, Samples
-from t5repro.c4.sentences import SentenceSplitter, Splitters
-from t5repro.c4.spill import TableSpill
+from t5repro.c4.text import bad_words as word_lists
+from t5repro.c4.text import language
+from t5repro.c4.text import rules as page_rules
+from t5repro.c4.text.sentences import SentenceSplitter, Splitters
+from t5repro.c4.wet import faults
+from t5repro.c4.wet import pages as wet_pages
+from t5repro.c4.wet.reader import READ_REASONS
 from t5repro.config.stages import UNDETERMINED, C4Stage
 from t5repro.errors import CorpusError
 from t5repro.files import atomic_path
@@ -212,15 +218,15 @@ class Selection:
         splitter = self._splitter.of(page["language"])
         if places is not None:
             if self._samples.wants(REPEATED_TEXT, rank):
-                repeat = dedup.text_at(text, places[0], splitter)
+                repeat = dedup_spans.text_at(text, places[0], splitter)
                 self._samples.offer(REPEATED_TEXT, rank, page["url"], repeat)
             if unit == "line":
-                text = dedup.remove_lines(text, places)
+                text = dedup_spans.remove_lines(text, places)
             else:
-                text = dedup.remove_spans(text, places, splitter)
+                text = dedup_spans.remove_spans(text, places, splitter)
         if not text:
             self._drop(NOTHING_LEFT, rank, page["url"], page["text"])
-        elif unit != "off" and not dedup.has_enough_sentences(
+        elif unit != "off" and not dedup_spans.has_enough_sentences(
             text,
             count=self._settings.dedup.min_sentences,
             whole_text=unit == "line",
@@ -256,11 +262,11 @@ class Selection:
             if reason is not None:
                 self._drop(reason, page.rank, page.url, page.text)
                 continue
-            held_out = dedup.is_held_out(page.url_key, self._settings.validation_modulus)
+            held_out = dedup_spans.is_held_out(page.url_key, self._settings.validation_modulus)
             where = (detected.language, SPLITS[held_out])
             self._split_pages[where] += 1
             self._split_chars[where] += len(page.text)
-            high, low = dedup.key_halves(page.url_key)[0].tolist()
+            high, low = dedup_spans.key_halves(page.url_key)[0].tolist()
             row = (high, low, held_out, page.url, page.text, page.timestamp, detected.language)
             for column, value in zip(columns, row, strict=True):
                 column.append(value)
@@ -342,7 +348,7 @@ class Selection:
 
         Of pages that are dropped before their language is looked for nothing is known.
         """
-        lines = {reason: self._seen[name, f"lines_{reason}"] for reason in clean.LINE_REASONS}
+        lines = {reason: self._seen[name, f"lines_{reason}"] for reason in page_rules.LINE_REASONS}
         seen = self._seen[name, "kept_lines"] + sum(lines.values())
         doubts = {reason: self._seen[name, reason] for reason in LANGUAGE_REASONS}
         pages = self._seen[name, KEPT] + sum(doubts.values())
@@ -358,9 +364,11 @@ class Selection:
         """Yield the rules in the order in which they are applied."""
         pages = self._pages
         came_in = pages["read"]
-        if pages[wet.WITHDRAWN]:
+        if pages[wet_pages.WITHDRAWN]:
             yield (
-                rule := _rule("withdrawn", "pages", came_in, {wet.WITHDRAWN: pages["withdrawn"]})
+                rule := _rule(
+                    "withdrawn", "pages", came_in, {wet_pages.WITHDRAWN: pages["withdrawn"]}
+                )
             )
             came_in = rule["kept"]
         rule = _rule("read", "pages", came_in, {key: pages[key] for key in READ_REASONS})
@@ -368,10 +376,10 @@ class Selection:
         rule = _rule("newest_of_url", "pages", rule["kept"], {DUPLICATE_URL: pages[DUPLICATE_URL]})
         yield rule
         if self._settings.clean.enabled or self._settings.clean.min_paragraphs:
-            lines = {reason: self._lines[f"lines_{reason}"] for reason in clean.LINE_REASONS}
+            lines = {reason: self._lines[f"lines_{reason}"] for reason in page_rules.LINE_REASONS}
             seen = self._lines["kept_lines"] + sum(lines.values())
             yield _rule("clean_lines", "lines", seen, lines)
-            dropped = {reason: pages[reason] for reason in clean.PAGE_REASONS}
+            dropped = {reason: pages[reason] for reason in page_rules.PAGE_REASONS}
             rule = _rule("clean_pages", "pages", rule["kept"], dropped)
             yield rule
         if self._settings.dedup.unit != "off":
@@ -407,7 +415,7 @@ def _rule(name: str, unit: str, came_in: int, dropped: Mapping[str, int]) -> dic
     }
 
 
-LINE_COUNTS = ("kept_lines", *(f"lines_{reason}" for reason in clean.LINE_REASONS))
+LINE_COUNTS = ("kept_lines", *(f"lines_{reason}" for reason in page_rules.LINE_REASONS))
 READ_COLUMNS = ("file", "record", "url", "timestamp", "url_key", "owner", "reason", "text",
                 "language", "probability", *LINE_COUNTS)  # fmt: skip
 
@@ -421,15 +429,15 @@ def _chosen_lists(settings: C4Stage, bad_words: Mapping[str, Path]) -> dict[str,
         name: path
         for name, path in sorted(bad_words.items())
         # By the rule of 2019, that one was applied to each line while cleaning.
-        if rules.bad_words == "page" or name != badwords.LINE_LANGUAGE
+        if rules.bad_words == "page" or name != word_lists.LINE_LANGUAGE
     }
 
 
-def _matcher(settings: C4Stage, name: str, path: Path) -> badwords.Matcher:
-    words = badwords.read_words(path, name)
+def _matcher(settings: C4Stage, name: str, path: Path) -> word_lists.Matcher:
+    words = word_lists.read_words(path, name)
     if settings.c4.clean.bad_words == "page":
-        return badwords.page_matcher(words, name)
-    return badwords.any_line(badwords.line_matcher(words))
+        return word_lists.page_matcher(words, name)
+    return word_lists.any_line(word_lists.line_matcher(words))
 
 
 def file_names(settings: C4Stage) -> list[str]:

@@ -21,10 +21,13 @@ from typing import Any
 
 from nltk.tokenize.punkt import PunktTrainer
 
-from t5repro.c4 import clean, dedup, language, tables
-from t5repro.c4.members import Limits
-from t5repro.c4.reading import CleanTally, NamedPage, Reader, groups, megabytes
-from t5repro.c4.sentences import PARAMETER_FILES, SentenceSplitter
+from t5repro.c4 import tables
+from t5repro.c4.dedup import spans as dedup_spans
+from t5repro.c4.text import language
+from t5repro.c4.text import rules as page_rules
+from t5repro.c4.text.sentences import PARAMETER_FILES, SentenceSplitter
+from t5repro.c4.wet.gzip_members import Limits
+from t5repro.c4.wet.reader import CleanTally, NamedPage, Reader, groups, megabytes
 from t5repro.config.schema import CleanSettings
 from t5repro.config.stages import PunktStage, punkt_to_train
 from t5repro.config.withdrawn import read_pages
@@ -118,7 +121,7 @@ def _guessed(
 ) -> Iterator[tuple[Rank, str, str]]:
     """Yield rank, good lines and language of the pages of which the latter is clear."""
     chosen = settings.c4
-    rules = clean.CleanRules(
+    rules = page_rules.CleanRules(
         CleanSettings(**chosen.clean.model_dump(), min_sentences=0), SentenceSplitter()
     )
     limits = Limits(
@@ -133,7 +136,7 @@ def _guessed(
         progress=progress,
     )
     for group in groups(page for path in files for page in reader.usable_pages(path)):
-        texts = [clean.clean_body(page.body, rules, page.other_ends).text for _, page in group]
+        texts = [page_rules.clean_body(page.body, rules, page.other_ends).text for _, page in group]
         found = language.detect_languages(texts)
         for item, text, guess in zip(group, texts, found, strict=True):
             if text and guess.probability >= MIN_PROBABILITY:
@@ -142,7 +145,7 @@ def _guessed(
 
 def _rank(item: NamedPage) -> Rank:
     file, page = item
-    return dedup.digest(page.url), file, page.record
+    return dedup_spans.digest(page.url), file, page.record
 
 
 class _Sample:

@@ -9,7 +9,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from t5repro.c4 import clean, dedup
+from t5repro.c4.dedup import spans as dedup_spans
+from t5repro.c4.text import rules as page_rules
 from t5repro.errors import ArtifactError
 from t5repro.files import atomic_path
 
@@ -17,7 +18,7 @@ READ_PAGES = 128
 GROUP_PAGES = 512  # of a row group of a cleaned file
 GROUP_BYTES = 8_000_000  # of its text, as it was read
 
-_KEY = pa.binary(dedup.KEY_BYTES)
+_KEY = pa.binary(dedup_spans.KEY_BYTES)
 
 # One row a page that was read and is short enough. `language` is the most probable one of `text`,
 # empty if it has none; null where one set of Punkt parameters splits every page. Text, language
@@ -36,7 +37,7 @@ CLEANED = pa.schema(
         ("language", pa.string()),
         ("probability", pa.float64()),
         ("kept_lines", pa.uint32()),
-        *((f"lines_{reason}", pa.uint32()) for reason in clean.LINE_REASONS),
+        *((f"lines_{reason}", pa.uint32()) for reason in page_rules.LINE_REASONS),
         ("line_keys", pa.binary()),
         ("span_keys", pa.binary()),
         ("span_places", pa.binary()),
@@ -58,7 +59,9 @@ CORPUS = pa.schema([(name, pa.string()) for name in ("url", "text", "timestamp",
 
 # Columns with few values. To look for a dictionary of texts or keys costs as much as compressing
 # them, and finds none.
-REPEATING = {"file", "reason", "language"}.union(f"lines_{reason}" for reason in clean.LINE_REASONS)
+REPEATING = {"file", "reason", "language"}.union(
+    f"lines_{reason}" for reason in page_rules.LINE_REASONS
+)
 
 # In the metadata of the files:
 COUNTS_KEY = b"t5repro.counts"  # pages that were read, units that were compared

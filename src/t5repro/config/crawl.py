@@ -1,6 +1,6 @@
 """Settings of how the crawl is read: which addresses, and what one record may need."""
 
-from t5repro.config.section import Section, setting
+from t5repro.config.field import Section, setting
 
 
 class SelectSettings(Section):

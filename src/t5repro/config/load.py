@@ -14,12 +14,12 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from t5repro.config.arms import check_arms
+from t5repro.config.experiments import check_arms
 from t5repro.config.mixtures import resolve, without_mixture
 from t5repro.config.origins import FREE_KEYS, Origins, Place, read_yaml
 from t5repro.config.own_tasks import OwnTask
+from t5repro.config.published_sizes import published_shape
 from t5repro.config.schema import Experiment, Section, Settings
-from t5repro.config.sizes import published_shape
 from t5repro.config.stages import STAGES, UPSTREAM, Engine, stage_settings
 from t5repro.config.task_files import check_own_names
 from t5repro.config.withdrawn import read_files

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints, model_validator
 
-from t5repro.config.section import Section, setting
+from t5repro.config.field import Section, setting
 
 Reading = Literal["code", "paper"]
 

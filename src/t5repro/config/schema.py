@@ -10,10 +10,10 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, StringConstraints, model_validator
 
 from t5repro.config.crawl import LimitsSettings, SelectSettings
+from t5repro.config.field import Name as Name
+from t5repro.config.field import Section as Section
+from t5repro.config.field import setting
 from t5repro.config.own_tasks import OwnTask, TextSettings
-from t5repro.config.section import Name as Name
-from t5repro.config.section import Section as Section
-from t5repro.config.section import setting
 from t5repro.config.training import FinetuneSettings as FinetuneSettings
 from t5repro.config.training import LearningRate as LearningRate
 from t5repro.config.training import TrainingSettings as TrainingSettings
@@ -240,8 +240,8 @@ class ModelSettings(Section):
     published: str = setting(
         "",
         "name of a published size, such as `small`, `11b`, `2x` or `v1_1_base` "
-        "(`config/sizes.py`): it sets widths, heads, blocks, `feed_forward` and `tie_embeddings`; "
-        "what is stated beside it goes on top",
+        "(`config/published_sizes.py`): it sets widths, heads, blocks, `feed_forward` and "
+        "`tie_embeddings`; what is stated beside it goes on top",
     )
     architecture: Literal[
         "encoder_decoder", "shared_encoder_decoder", "language_model", "prefix_language_model"

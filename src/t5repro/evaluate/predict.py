@@ -314,7 +314,7 @@ def _answer_all(
     replicas: int,
 ) -> Answers:
     """Return what the models answer together, with the weights that they have now."""
-    from t5repro.model.replicas import shared_rows
+    from t5repro.model.distribution import shared_rows
 
     answers: Answers = {}
     rows = settings.evaluate.batch_rows

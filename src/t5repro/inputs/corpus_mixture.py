@@ -15,9 +15,9 @@ import numpy as np
 import tensorflow as tf
 
 from t5repro.config.stages import FinetuneStage
-from t5repro.inputs.examples import TaskInputs, corpus_share, load_task_inputs
-from t5repro.inputs.mixture import Mixture
-from t5repro.inputs.spans import SpanInputs, load_span_inputs
+from t5repro.inputs.finetuning import TaskInputs, corpus_share, load_task_inputs
+from t5repro.inputs.pretraining import SpanInputs, load_span_inputs
+from t5repro.inputs.task_mixture import Mixture
 
 PARTS = 1 << 20  # a share is a whole number of these, so that counting rows is exact
 

@@ -16,7 +16,7 @@ from typing import Any
 import tensorflow as tf
 
 from t5repro.config.schema import PretrainSettings, VocabSettings
-from t5repro.inputs.spans import load_span_inputs
+from t5repro.inputs.pretraining import load_span_inputs
 
 
 def span_corruption_batches(

@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Any
 
 from t5repro.errors import LineageError
-from t5repro.lineage.compare import EXACT, TOLERANT, distance, promise_of
 from t5repro.lineage.graph import DATA, Graph, Job, load_graph, order
 from t5repro.lineage.hashes import Hasher, hash_file
 from t5repro.lineage.store import LOCK, Folder, Tracked, git
+from t5repro.lineage.tolerance import EXACT, TOLERANT, distance, promise_of
 from t5repro.randomness import stream
 
 SAME, WITHIN, DIFFERENT, ABSENT = "same bytes", "within tolerance", "different", "not built"

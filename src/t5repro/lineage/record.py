@@ -21,8 +21,8 @@ from pydantic import TypeAdapter, ValidationError
 
 from t5repro.errors import ArtifactError
 from t5repro.files import describe_file, read_json, write_json
-from t5repro.lineage import environment, project_lock
-from t5repro.lineage.private import public, public_path
+from t5repro.lineage import environment, run_lock
+from t5repro.lineage.redaction import public, public_path
 from t5repro.lineage.sources import hashes_of_rule
 
 RECORDS = Path("records")
@@ -168,7 +168,7 @@ def recording(
     if path is None:
         yield
         return
-    with project_lock.at_work():
+    with run_lock.at_work():
         yield from _recording_at(path, rule, settings, given, manifest)
 
 

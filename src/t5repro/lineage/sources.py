@@ -28,8 +28,8 @@ MODULES = {  # rule -> the module that its job runs
     "tasks": "tasks.build",
     "finetune": "train.loop",
     "evaluate_predict": "evaluate.predict",
-    "evaluate_score": "evaluate.scores",
-    "report": "evaluate.report",
+    "evaluate_score": "evaluate.score",
+    "report": "report.page",
 }
 
 

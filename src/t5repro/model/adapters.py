@@ -1,8 +1,8 @@
 """Adapters: a small feed-forward layer after each of the network's own (paper section 3.5.1).
 
 Fine-tuning with adapters trains them and norms and leaves the rest as it was
-(`train/methods.py`). They are sub-layers like the others, ``x + dropout(sub(norm(x)))``, and start
-from ordinary random values, not from the identity, as in the released code.
+(`train/trainable.py`). They are sub-layers like the others, ``x + dropout(sub(norm(x)))``, and
+start from ordinary random values, not from the identity, as in the released code.
 
 Shape suffixes: B rows of the batch, L positions, D features of the residual stream.
 """

@@ -21,8 +21,8 @@ from keras import ops
 from t5repro.errors import SettingsError
 from t5repro.model.attention import BLOCKED
 from t5repro.model.decode import EOS_ID, PAD_ID, call_compiled, write_step
+from t5repro.model.decode_cache import memory_bias, own_bias, read_inputs
 from t5repro.model.layers import Tensor, matmul
-from t5repro.model.memory import memory_bias, own_bias, read_inputs
 from t5repro.model.transformer import T5, Block
 
 WORST = -1e9  # score of what cannot be chosen

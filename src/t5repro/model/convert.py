@@ -21,7 +21,7 @@ from t5repro.config.schema import LANES, ModelSettings
 from t5repro.errors import ArtifactError, CheckpointError
 from t5repro.files import read_json, write_bytes, write_json
 from t5repro.model.checkpoints import read_arrays
-from t5repro.model.names import Arrays, Place, places, shape_of
+from t5repro.model.weight_names import Arrays, Place, places, shape_of
 
 WEIGHTS = "weights.safetensors"
 OPTIMIZER = "optimizer.safetensors"

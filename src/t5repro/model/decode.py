@@ -17,8 +17,8 @@ import keras
 import numpy as np
 from keras import ops
 
+from t5repro.model.decode_cache import memory_bias, own_bias, read_inputs
 from t5repro.model.layers import Tensor
-from t5repro.model.memory import memory_bias, own_bias, read_inputs
 from t5repro.model.transformer import T5, Block
 
 PAD_ID = 0  # what follows the end
@@ -99,7 +99,7 @@ def _compile(function: Callable[..., Any]) -> Callable[..., Any]:
     prediction use TensorFlow.
     """
     if keras.backend.backend() == "tensorflow":
-        from t5repro.model.replicas import compiled
+        from t5repro.model.distribution import compiled
 
         return compiled(function)
     return function

@@ -1,10 +1,10 @@
 """How many parameters a network has (paper sections 3.6 and 3.7).
 
-The shapes themselves are data in `config/sizes.py`.
+The shapes themselves are data in `config/published_sizes.py`.
 """
 
+from t5repro.config.published_sizes import SIZES
 from t5repro.config.schema import ModelSettings
-from t5repro.config.sizes import SIZES
 
 __all__ = ["PUBLISHED_EMBEDDING_ROWS", "SIZES", "parameter_count"]
 

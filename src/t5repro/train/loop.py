@@ -31,9 +31,9 @@ from t5repro.randomness import repeat_seed, single_seed
 from t5repro.train.devices import Devices, prepare
 
 if TYPE_CHECKING:
-    from t5repro.train.callbacks import History
+    from t5repro.train.callback import History
+    from t5repro.train.checkpoint_manager import StateFiles
     from t5repro.train.monitor import Monitor
-    from t5repro.train.states import StateFiles
 
 WEIGHTS = "weights.safetensors"
 OPTIMIZER = "optimizer.safetensors"
@@ -231,8 +231,8 @@ def run(training: Training, devices: Devices) -> None:
     Raises:
         SettingsError: the rows of a batch cannot be split evenly.
     """
-    from t5repro.train.callbacks import History, steps_of
-    from t5repro.train.states import CloudCopy, StateFiles, cloud_address
+    from t5repro.train.callback import History, steps_of
+    from t5repro.train.checkpoint_manager import CloudCopy, StateFiles, cloud_address
 
     check_rows(training.plan, devices)
     with devices.scope():
@@ -274,7 +274,7 @@ def make_model(training: Training) -> Any:
     """Return the compiled model with the weights and the optimizer that training starts from."""
     from t5repro.model.adapters import PLACE
     from t5repro.model.checkpoints import load_optimizer, load_weights, weight_variables
-    from t5repro.train.methods import first_steps, trains
+    from t5repro.train.trainable import first_steps, trains
 
     model = compiled_model(
         training.model,
@@ -291,7 +291,7 @@ def make_model(training: Training) -> Any:
         if training.continue_optimizer:
             load_optimizer(training.start / OPTIMIZER, model.optimizer, fresh=new, frozen=frozen)
     if training.published is not None:
-        from t5repro.train.exchange import load_start
+        from t5repro.train.initialize import load_start
 
         say(training, load_start(training.published, model, model.optimizer))
     done, places = int(model.optimizer.iterations.numpy()), weight_variables(model)
@@ -310,9 +310,9 @@ def compiled_model(
 ) -> Any:
     """Return a fresh network with its training step and optimizer."""
     from t5repro.train.loss import PaddedMeanLoss
-    from t5repro.train.methods import adapter_width, freeze
     from t5repro.train.optimizer import Adafactor, schedule
     from t5repro.train.step import TrainedT5
+    from t5repro.train.trainable import adapter_width, freeze
 
     model = TrainedT5(
         shape,
@@ -347,7 +347,7 @@ def fit(
     done: int,
 ) -> None:
     """Run the steps that are left."""
-    from t5repro.train.callbacks import KeepHistory
+    from t5repro.train.callback import KeepHistory
     from t5repro.train.optimizer import schedule
 
     plan = training.plan
@@ -390,9 +390,9 @@ def fit(
 
 def make_monitor(training: Training, *, done: int) -> "Monitor":
     """Return what writes down how fast the training runs."""
+    from t5repro.train.checkpoint_manager import cloud_address
     from t5repro.train.flops import step_flops
     from t5repro.train.monitor import Monitor
-    from t5repro.train.states import cloud_address
 
     plan, folder, cloud = training.plan, training.monitor, training.devices.cloud_folder
     return Monitor(
@@ -409,7 +409,7 @@ def resume(
 ) -> "History | None":
     """Load the newest usable state of an earlier try; return its history, or nothing."""
     from t5repro.model.checkpoints import load_state, read_arrays
-    from t5repro.train.callbacks import History
+    from t5repro.train.callback import History
 
     for path in states.newest_first():
         try:
@@ -464,7 +464,7 @@ def fingerprint(training: Training) -> np.ndarray:
 def write_results(training: Training, model: Any, history: "History", states: "StateFiles") -> None:
     """Write weights, those of kept checkpoints too, optimizer, history and the record."""
     from t5repro.model.checkpoints import save_optimizer, save_weights
-    from t5repro.train.callbacks import steps_of
+    from t5repro.train.callback import steps_of
 
     plan = training.plan
     outputs = [training.folder / name for name in (WEIGHTS, OPTIMIZER, HISTORY)]

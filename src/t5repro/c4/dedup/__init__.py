@@ -1,0 +1,1 @@
+"""Removal of repeated pages and text."""

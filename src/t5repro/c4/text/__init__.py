@@ -1,0 +1,1 @@
+"""The rules for the text of a page."""

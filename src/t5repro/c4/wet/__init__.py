@@ -1,0 +1,1 @@
+"""Read the pages of WET files."""

@@ -1,0 +1,64 @@
+"""The command line of tasks: lists, origins, submissions."""
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+
+def add_task_commands(commands: Any) -> None:
+    """Add the subcommands that list tasks, mixtures and origins, and that write submissions."""
+    submit = commands.add_parser("submit", help="write the zip that a leaderboard takes")
+    submit.add_argument("leaderboard", choices=["glue", "super_glue"])
+    submit.add_argument("--predictions", type=Path, required=True, help="folder of predictions")
+    submit.add_argument("--output", type=Path, required=True, help="zip to write")
+    submit.add_argument("--run-file", type=Path, help="run file, if it changes tasks.text")
+    submit.set_defaults(handler=_submit)
+    listing = commands.add_parser("list_tasks", help="print the names of all tasks")
+    listing.add_argument("run_file", type=Path, nargs="?", help="add this run file's own tasks")
+    listing.set_defaults(handler=_list_tasks)
+    sources = commands.add_parser("list_sources", help="print where files of tasks can be had")
+    sources.add_argument("tasks", nargs="+", metavar="TASK", help="name of a task")
+    sources.set_defaults(handler=_list_sources)
+    mixtures = commands.add_parser("list_mixtures", help="print the named mixtures and their tasks")
+    mixtures.set_defaults(handler=_list_mixtures)
+
+
+def _submit(arguments: argparse.Namespace) -> None:
+    from t5repro.config.load import load_run_file, load_settings
+    from t5repro.config.stages import TaskTexts
+    from t5repro.publish.leaderboard import LEADERBOARDS, write_submission
+
+    settings = load_run_file(arguments.run_file) if arguments.run_file else load_settings({})
+    write_submission(
+        LEADERBOARDS[arguments.leaderboard],
+        predictions=arguments.predictions,
+        texts=TaskTexts(text=settings.tasks.text),
+        output=arguments.output,
+        manifest=arguments.output.with_suffix(".manifest.json"),
+    )
+    print(f"wrote {arguments.output} and {arguments.output.with_suffix('.manifest.json')}")
+
+
+def _list_tasks(arguments: argparse.Namespace) -> None:
+    from t5repro.config.load import load_run_file
+    from t5repro.config.task_files import TASK_FILES
+
+    own = load_run_file(arguments.run_file).tasks.own if arguments.run_file else {}
+    for name in (*TASK_FILES, *own):
+        print(name)
+
+
+def _list_sources(arguments: argparse.Namespace) -> None:
+    import yaml
+
+    from t5repro.config.baseline import task_sources
+
+    print(yaml.safe_dump(task_sources(arguments.tasks), sort_keys=False), end="")
+
+
+def _list_mixtures(arguments: argparse.Namespace) -> None:
+    from t5repro.config.mixtures import MIXTURES
+
+    for name, mixture in MIXTURES.items():
+        note = " (with C4)" if mixture.c4 else ""
+        print(f"{name}: {mixture.kind}{note}: {' '.join(mixture.tasks)}")

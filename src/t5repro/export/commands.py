@@ -1,0 +1,179 @@
+"""The command `export`: writes a document, makes a key, or checks signed statements.
+
+0: done, and it is as it should be. 1: a statement or a file is not. 2: it cannot be done as asked.
+"""
+
+import contextlib
+import json
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from t5repro.errors import LineageError
+from t5repro.export.facts import Run, pretty, read_run
+from t5repro.files import write_text
+from t5repro.lineage.graph import load_graph
+from t5repro.lineage.store import Folder
+
+HOLDS, FOUND = 0, 1
+PROV_N = ".provn"
+
+
+@contextlib.contextmanager
+def _extra() -> Iterator[None]:
+    """Turn a missing library of a standard into an error that names the extra."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        raise LineageError(
+            f"{error.name} is not installed; install the extra export: "
+            "pip install 't5repro[export]'"
+        ) from error
+
+
+def export(
+    format_name: str,
+    artifact: str | None = None,
+    *,
+    root: Path = Path(),
+    run: str | None = None,
+    output: Path | None = None,
+    key: Path | None = None,
+    license_text: str | None = None,
+    as_json: bool = False,
+) -> int:
+    """Write a run, or what an artifact was made from, as a document of a standard.
+
+    Args:
+        format_name: ro-crate, or one of `_WRITERS`.
+        artifact: as for `trace`; leave out what it was not made from.
+        root: the checkout.
+        run: name below ``results/``, where there are several.
+        output: file, or folder of a crate; None prints the document.
+        key: private key, for in-toto.
+        license_text: licence to state, for formats that have one.
+        as_json: say what was written as JSON.
+
+    Raises:
+        LineageError: it cannot be written as asked, or a library is missing.
+    """
+    facts = read_run(root, run, artifact)
+    answer: dict[str, Any] = {"format": format_name, "run": facts.name, "jobs": len(facts.jobs)}
+    if format_name == "ro-crate":
+        if output is None:
+            raise LineageError("a crate is a folder: add --output FOLDER; . is this checkout")
+        with _extra():
+            from t5repro.export import ro_crate
+
+            files = ro_crate.write(facts, output, license_text)
+        _say({**answer, "output": str(output), "files": len(files)}, as_json=as_json)
+        return HOLDS
+    with _extra():
+        text = _WRITERS[format_name](facts, output, key, license_text)
+    if output is None:
+        sys.stdout.write(text)
+        return HOLDS
+    write_text(output, text)
+    _say({**answer, "output": str(output)}, as_json=as_json)
+    return HOLDS
+
+
+def _say(answer: dict[str, Any], *, as_json: bool) -> None:
+    if as_json:
+        print(json.dumps(answer, sort_keys=True))
+        return
+    files = f" and {answer['files']} files" if "files" in answer else ""
+    print(
+        f"{answer['output']}: {answer['format']} of run {answer['run']}, "
+        f"{answer['jobs']} jobs{files}"
+    )
+
+
+def _prov(run: Run, output: Path | None, key: Path | None, license_text: str | None) -> str:
+    from t5repro.export.prov import document
+
+    made = document(run)
+    if output is not None and output.suffix == PROV_N:
+        return str(made.get_provn()) + "\n"
+    return pretty(json.loads(made.serialize(format="json")))
+
+
+def _in_toto(run: Run, output: Path | None, key: Path | None, license_text: str | None) -> str:
+    from t5repro.export.in_toto import attest
+    from t5repro.export.keys import read_signer
+
+    if key is None:
+        raise LineageError("statements are signed: add --key FILE; --new-key FILE makes one")
+    return attest(run, read_signer(key))
+
+
+def _openlineage(run: Run, output: Path | None, key: Path | None, license_text: str | None) -> str:
+    from t5repro.export.openlineage import events
+
+    return events(run)
+
+
+def _croissant(run: Run, output: Path | None, key: Path | None, license_text: str | None) -> str:
+    from t5repro.export.croissant import document
+
+    return pretty(document(run, run.root if output is None else output.parent, license_text))
+
+
+def _cyclonedx(run: Run, output: Path | None, key: Path | None, license_text: str | None) -> str:
+    from t5repro.export.cyclonedx import document
+
+    return pretty(document(run))
+
+
+_WRITERS: dict[str, Callable[[Run, Path | None, Path | None, str | None], str]] = {
+    "prov": _prov,
+    "in-toto": _in_toto,
+    "openlineage": _openlineage,
+    "croissant": _croissant,
+    "cyclonedx": _cyclonedx,
+}
+
+
+def new_key(path: Path, *, root: Path = Path(), as_json: bool = False) -> int:
+    """Make a key to sign with.
+
+    Raises:
+        LineageError: there is one already, or the place is inside the checkout.
+    """
+    with _extra():
+        from t5repro.export import keys
+
+        public = keys.new_key(path, root)
+    text = f"{path}: private key, keep it\n{public}: public key, give it to who verifies"
+    print(json.dumps({"private": str(path), "public": str(public)}) if as_json else text)
+    return HOLDS
+
+
+def verify(
+    statements: Path, public_key: Path, *, root: Path = Path(), as_json: bool = False
+) -> int:
+    """Check signed statements and the files they speak of.
+
+    Raises:
+        LineageError: the file or the key cannot be read.
+    """
+    with _extra():
+        from t5repro.export import in_toto
+        from t5repro.export.keys import read_public
+
+        key = read_public(public_key)
+        try:
+            lines = statements.read_text(encoding="utf-8").splitlines()
+        except (OSError, UnicodeDecodeError) as error:
+            raise LineageError(
+                f"--verify {statements}: {error}; name a file that export --format in-toto wrote"
+            ) from error
+        if not lines:
+            raise LineageError(f"--verify {statements}: holds no statement")
+        jobs = load_graph(Folder(root)).jobs.values()
+        found = in_toto.verify(lines, key, root, jobs)
+    print(json.dumps(found.to_json(), indent=2) if as_json else found.to_text(), end="")
+    if as_json:
+        print()
+    return FOUND if found.findings else HOLDS

@@ -1,0 +1,146 @@
+"""Croissant: the corpus of a run as a data set that machine learning tools load.
+
+One record set per language and split; every Parquet file with its SHA-256.
+"""
+
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import mlcroissant
+import pyarrow
+import pyarrow.parquet
+from mlcroissant import DataType, FileObject, FileSet, Metadata, RecordSet
+
+from t5repro.errors import LineageError
+from t5repro.export.facts import Run, check_files, manifest_hash
+from t5repro.lineage.graph import Artifact, Job
+
+RULE = "c4"
+PARQUET = "application/x-parquet"  # what the standard's library calls it
+SHARD = re.compile(r"(?P<set>.+)-\d{5}-of-\d{5}\.parquet")
+TYPES = {"int64": DataType.INTEGER, "double": DataType.FLOAT, "bool": DataType.BOOL}
+
+
+def document(run: Run, folder: Path, license_text: str | None = None) -> dict[str, Any]:
+    """Return the Croissant document of a run's corpus.
+
+    Args:
+        run: with one corpus.
+        folder: where in the checkout the document will lie; files are named relative to it.
+        license_text: licence of the corpus, or its address; absent if not given.
+
+    Raises:
+        LineageError: the run has no corpus or several, a file was altered, or the folder lies
+            outside the checkout.
+    """
+    job = _corpus(run)
+    if not folder.resolve().is_relative_to(run.root.resolve()):
+        raise LineageError(
+            f"--output in {folder}: outside the checkout, and the document names files relative to "
+            "itself, so it would tell folders of this machine; write it inside"
+        )
+    shards = [item for item in job.outputs if item.path.endswith(".parquet")]
+    check_files(run, shards)
+    sets: dict[str, list[Artifact]] = {}
+    for item in shards:
+        sets.setdefault(_set_name(item.path), []).append(item)
+    distribution: list[Any] = []
+    records = []
+    up = PurePosixPath(os.path.relpath(run.root.resolve(), folder.resolve()))
+    for name, items in sorted(sets.items()):
+        items.sort(key=lambda item: item.path)
+        files = [_file(up, item) for item in items]
+        distribution += files
+        source = files[0].id
+        if len(files) > 1:
+            source = f"{name}-files"
+            distribution.append(_file_set(up, source, name, items))
+        schema = pyarrow.parquet.read_schema(run.root / items[0].path)
+        records.append(_record_set(name, source, len(files) > 1, schema))
+    return _json(
+        Metadata(
+            name=f"{run.name}-{RULE}",
+            description=_description(job),
+            version=f"0.0.0+{manifest_hash(job)[:12]}",
+            license=[license_text] if license_text else None,
+            date_published=run.ended(job) if job.record else None,
+            distribution=distribution,
+            record_sets=records,
+        )
+    )
+
+
+def _json(metadata: Metadata) -> dict[str, Any]:
+    values: dict[str, Any] = metadata.to_json()
+    return values
+
+
+def _corpus(run: Run) -> Job:
+    jobs = run.of_rule(RULE)
+    if not jobs:
+        raise LineageError(f"{run.name}: no corpus; Croissant describes what the rule {RULE} wrote")
+    if len(jobs) > 1:
+        names = ", ".join(job.manifest for job in jobs)
+        raise LineageError(f"{run.name}: {len(jobs)} corpora; name one as ARTIFACT, of {names}")
+    return jobs[0]
+
+
+def _set_name(path: str) -> str:
+    name = PurePosixPath(path).name
+    found = SHARD.fullmatch(name)
+    return found["set"] if found else name.removesuffix(".parquet")
+
+
+def _file(up: PurePosixPath, item: Artifact) -> FileObject:
+    name = PurePosixPath(item.path).name
+    return FileObject(
+        id=name,
+        name=name,
+        content_url=str(up / item.path),
+        content_size=f"{item.length} B",
+        encoding_formats=[PARQUET],
+        sha256=item.sha256,
+    )
+
+
+def _file_set(up: PurePosixPath, name: str, stem: str, items: list[Artifact]) -> FileSet:
+    if ".." in up.parts:
+        raise LineageError(
+            f"{stem} has {len(items)} files, and Croissant finds several only below its document; "
+            "write it into the checkout's own folder: --output croissant.json"
+        )
+    folder = PurePosixPath(items[0].path).parent
+    return FileSet(
+        id=name, name=name, includes=[f"{folder}/{stem}-*.parquet"], encoding_formats=[PARQUET]
+    )
+
+
+def _record_set(name: str, source: str, several: bool, schema: pyarrow.Schema) -> RecordSet:
+    place = {"file_set": source} if several else {"file_object": source}
+    fields = [
+        mlcroissant.Field(
+            id=f"{name}/{column.name}",
+            name=column.name,
+            data_types=[TYPES.get(str(column.type), DataType.TEXT)],
+            source=mlcroissant.Source(**place, extract=mlcroissant.Extract(column=column.name)),
+        )
+        for column in schema
+    ]
+    language, _, split = name.partition("-")
+    return RecordSet(
+        id=name, name=name, description=f"pages in {language}, for {split}", fields=fields
+    )
+
+
+def _description(job: Job) -> str:
+    languages = job.counters.get("languages")
+    if not isinstance(languages, Mapping):
+        return "Cleaned and deduplicated web pages."
+    counts = ", ".join(
+        f"{name} {counted['train_pages'] + counted['validation_pages']}"
+        for name, counted in sorted(languages.items())
+    )
+    return f"Cleaned and deduplicated web pages, by language: {counts}."

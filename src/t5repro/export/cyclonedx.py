@@ -1,0 +1,199 @@
+"""CycloneDX: a bill of materials of the models of a run.
+
+Models with their cards, the data they were trained on down to the raw files, and the libraries that
+jobs ran with. The library has no class for model cards, so cards are added to its JSON; the strict
+validator of the library sees the whole.
+"""
+
+import json
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+from cyclonedx.model import HashAlgorithm, HashType, Property
+from cyclonedx.model.bom import Bom, BomMetaData
+from cyclonedx.model.component import Component, ComponentType
+from cyclonedx.model.tool import ToolRepository
+from cyclonedx.output import make_outputter
+from cyclonedx.schema import OutputFormat, SchemaVersion
+from cyclonedx.validation.json import JsonStrictValidator
+from packageurl import PackageURL
+
+from t5repro import __version__
+from t5repro.errors import LineageError
+from t5repro.export import facts
+from t5repro.export.facts import Run
+from t5repro.lineage.graph import DATA, Artifact, Job
+from t5repro.lineage.trace import leaves_of
+
+MODELS = {"pretrain": "self-supervised", "finetune": "supervised"}  # rule -> how it learns
+TRAINED_ON = (DATA, "c4", "tasks")
+DATASETS = (*TRAINED_ON, "vocab")
+VERSION = SchemaVersion.V1_6
+HASH_SHOWN = 12
+
+
+def document(run: Run) -> dict[str, Any]:
+    """Return the bill of materials of a run's models.
+
+    Raises:
+        LineageError: the run has no model.
+    """
+    models = run.of_rule(*MODELS)
+    if not models:
+        raise LineageError(
+            f"{run.name}: no model; a bill of materials is about {' and '.join(MODELS)}"
+        )
+    whole = Component(name=run.name, type=ComponentType.APPLICATION, bom_ref=f"run/{run.name}")
+    parts = {job.name: _component(job) for job in run.of_rule(*MODELS, *DATASETS)}
+    libraries = [_library(*item) for item in facts.libraries_of(run).items()]
+    made = Bom(
+        serial_number=UUID(facts.run_uuid(run)),
+        components=[*parts.values(), *libraries],
+        metadata=BomMetaData(
+            component=whole,
+            timestamp=_published(run),
+            tools=ToolRepository(
+                components=[
+                    Component(name="t5repro", version=__version__, type=ComponentType.APPLICATION)
+                ]
+            ),
+        ),
+    )
+    above = _nearest(run, frozenset(parts))
+    made.register_dependency(whole, [parts[job.name] for job in models])
+    for name, part in parts.items():
+        is_model = part.type is ComponentType.MACHINE_LEARNING_MODEL
+        made.register_dependency(
+            part, [*(parts[other] for other in above[name]), *(libraries if is_model else [])]
+        )
+    values: dict[str, Any] = json.loads(
+        make_outputter(made, OutputFormat.JSON, VERSION).output_as_string()
+    )
+    if not _recorded(run):
+        values["metadata"].pop("timestamp")  # the library's own clock, where nothing is recorded
+    cards = {f"job/{job.name}": _card(run, job, above) for job in models}
+    for item in values["components"]:
+        if item["bom-ref"] in cards:
+            item["modelCard"] = cards[item["bom-ref"]]
+    fault = JsonStrictValidator(VERSION).validate_str(json.dumps(values))
+    if fault is not None:
+        first = str(fault).splitlines()[0]
+        raise LineageError(f"the standard's validator refuses the document: {first}")
+    return values
+
+
+def _recorded(run: Run) -> bool:
+    return all(job.record for job in run.jobs)
+
+
+def _published(run: Run) -> datetime:
+    return datetime.fromisoformat(run.published()) if _recorded(run) else datetime.now(UTC)
+
+
+def _component(job: Job) -> Component:
+    """Return a model, or a data set; the files it is made of are parts of it."""
+    is_model = job.rule in MODELS
+    files = job.inputs if job.rule == DATA else job.outputs
+    about = {
+        "rule": job.rule,
+        "commit": facts.start_of(job).get("commit"),
+        "code": facts.code_hash(job) or None,
+        **{f"settings.{name}": value for name, value in leaves_of(job.settings)},
+    }
+    return Component(
+        name=job.name,
+        type=ComponentType.MACHINE_LEARNING_MODEL if is_model else ComponentType.DATA,
+        bom_ref=f"job/{job.name}",
+        version=facts.manifest_hash(job)[:HASH_SHOWN],
+        components=[_file(job, item) for item in files],
+        properties=[
+            Property(name=f"t5repro:{name}", value=value) for name, value in about.items() if value
+        ],
+    )
+
+
+def _file(job: Job, item: Artifact) -> Component:
+    return Component(
+        name=item.path,
+        type=ComponentType.FILE,
+        bom_ref=f"file/{job.name}/{item.path}",
+        hashes=[HashType(alg=HashAlgorithm.SHA_256, content=item.sha256)],
+    )
+
+
+def _library(name: str, versions: list[str]) -> Component:
+    version = versions[0] if len(versions) == 1 else None  # jobs ran with several: said in words
+    return Component(
+        name=name,
+        type=ComponentType.LIBRARY,
+        bom_ref=f"library/{name}",
+        version=version,
+        purl=PackageURL("pypi", None, name.lower().replace("_", "-"), version),
+        description=None if version else f"versions {', '.join(versions)}",
+    )
+
+
+def _nearest(run: Run, chosen: frozenset[str]) -> dict[str, list[str]]:
+    """Return job -> the nearest chosen jobs before it, through those that are not chosen."""
+    raw = {item.key: job for job in run.of_rule(DATA) for item in job.inputs}
+    producers = raw | run.producers()
+    found: dict[str, list[str]] = {}
+    for job in run.jobs:
+        names: set[str] = set()
+        for item in job.inputs:
+            earlier = producers.get(item.key)
+            if earlier is not None:
+                names |= {earlier.name} if earlier.name in chosen else set(found[earlier.name])
+        found[job.name] = sorted(names - {job.name})
+    return found
+
+
+def _card(run: Run, job: Job, above: Mapping[str, Iterable[str]]) -> dict[str, Any]:
+    by_name = {other.name: other for other in run.jobs}
+    data = [name for name in above[job.name] if by_name[name].rule in TRAINED_ON]
+    card: dict[str, Any] = {
+        "modelParameters": {
+            "approach": {"type": MODELS[job.rule]},
+            "task": "text to text",
+            "architectureFamily": "transformer",
+            "modelArchitecture": "T5",
+            "datasets": [{"ref": f"job/{name}"} for name in data],
+            "inputs": [{"format": "text"}],
+            "outputs": [{"format": "text"}],
+        }
+    }
+    metrics = _metrics(run, job)
+    if metrics:
+        card["quantitativeAnalysis"] = {"performanceMetrics": metrics}
+    return card
+
+
+def _metrics(run: Run, model: Job) -> list[dict[str, str]]:
+    """Return what the scores of a model's own predictions say."""
+    producers = run.producers()
+    found = []
+    for job in run.of_rule("evaluate_score"):
+        predicted = [producers.get(item.key) for item in job.inputs]
+        used = {
+            before.name
+            for prediction in predicted
+            if prediction is not None and prediction.rule == "evaluate_predict"
+            for item in prediction.inputs
+            if (before := producers.get(item.key)) is not None
+        }
+        if model.name in used:
+            found += _scores(run, job)
+    return found
+
+
+def _scores(run: Run, job: Job) -> list[dict[str, str]]:
+    items = [item for item in job.outputs if item.path.endswith("/scores.json")]
+    facts.check_files(run, items)
+    return [
+        {"type": name, "value": str(value), "slice": task}
+        for item in items
+        for task, score in sorted(json.loads((run.root / item.path).read_bytes())["tasks"].items())
+        for name, value in sorted(score["metrics"].items())
+    ]

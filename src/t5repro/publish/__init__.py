@@ -1,0 +1,1 @@
+"""Foreign formats: weights of other libraries, SavedModel, leaderboard files."""

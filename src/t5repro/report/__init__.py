@@ -1,0 +1,1 @@
+"""The report: the only package that writes HTML."""

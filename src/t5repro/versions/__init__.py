@@ -1,0 +1,1 @@
+"""Snakemake and DVC: the only package that knows them."""

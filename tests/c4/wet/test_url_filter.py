@@ -1,0 +1,94 @@
+import json
+
+import pytest
+from checkout import ROOT
+
+from t5repro.c4.dedup import spans as dedup_spans
+from t5repro.c4.wet import url_filter
+from t5repro.errors import RawDataError
+
+MINI_LISTS = ROOT / "examples" / "mini" / "lists"
+DOMAINS = {"bbc.co.uk": True, "news.example": ["", "sport"], "only.example": ["www2"]}
+
+
+@pytest.fixture
+def listed(tmp_path):
+    path = tmp_path / "domains.json"
+    path.write_text(json.dumps(DOMAINS))
+    return url_filter.read_domains(path)
+
+
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [
+        ("bbc.co.uk/news", True),
+        ("a.b.bbc.co.uk", True),
+        ("bbc.co.uk.evil.example/x", False),
+        ("notbbc.co.uk", False),
+        ("co.uk/bbc.co.uk", False),
+        ("news.example", True),
+        ("news.example/2019/a?b=news", True),
+        ("sport.news.example/x", True),
+        ("a.sport.news.example/x", False),
+        ("other.news.example/x", False),
+        ("only.example/x", False),
+        ("www2.only.example/x", True),
+        ("user@news.example:8080/x", True),
+        ("news.example?x", True),
+        ("News.example/x", False),
+        ("", False),
+    ],
+)
+def test_a_host_is_listed_with_its_subdomain(listed, url, expected):
+    assert url_filter.is_listed_domain(url, listed) == expected
+
+
+def test_addresses_are_compared_normalised(tmp_path):
+    path = tmp_path / "urls.txt"
+    path.write_text("https://www.a.example/x/\nhttp://b.example/y?utm_source=z\n\n")
+    fault = url_filter.address_fault(None, path)
+    for url in ("http://a.example/x", "https://www.a.example/x//", "https://b.example/y"):
+        assert fault(dedup_spans.normalize_url(url)) is None
+    for url in ("http://a.example/xy", "http://b.example/y?z", ""):
+        assert fault(dedup_spans.normalize_url(url)) == "url_not_listed"
+
+
+def test_every_listed_address_is_found_and_no_other(tmp_path):
+    path = tmp_path / "urls.txt"
+    path.write_text("".join(f"http://a.example/{number}\n" for number in range(0, 4000, 2)))
+    fault = url_filter.address_fault(None, path)
+    found = [number for number in range(4000) if fault(f"a.example/{number}") is None]
+    assert found == list(range(0, 4000, 2))
+
+
+def test_without_lists_every_address_is_read():
+    assert url_filter.address_fault(None, None) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [("[]", "holds no domains"), ("{}", "holds no domains"), ("{x", "is no JSON")],
+)
+def test_a_file_that_is_no_list_of_domains_is_named(tmp_path, text, message):
+    (tmp_path / "d.json").write_text(text)
+    with pytest.raises(RawDataError, match=rf"d\.json: {message}"):
+        url_filter.read_domains(tmp_path / "d.json")
+
+
+def test_a_list_of_addresses_that_cannot_be_used_is_named(tmp_path):
+    path = tmp_path / "urls.txt"
+    with pytest.raises(RawDataError, match=r"check c4\.select\.urls"):
+        url_filter.read_urls(path)
+    with pytest.raises(RawDataError, match=r"check c4\.select\.domains"):
+        url_filter.read_domains(path)
+    path.write_text("\n \n")
+    with pytest.raises(RawDataError, match="names no address"):
+        url_filter.read_urls(path)
+    path.write_bytes(b"http://a\xff\n")
+    with pytest.raises(RawDataError, match="not UTF-8 at byte 8"):
+        url_filter.read_urls(path)
+
+
+def test_the_bundled_lists_can_be_read():
+    assert len(url_filter.read_domains(MINI_LISTS / "realnews_domains.json")) == 7
+    assert len(url_filter.read_urls(MINI_LISTS / "openwebtext_urls.txt")) > 400

@@ -1,0 +1,89 @@
+"""The command line: messages without tracebacks, exit codes, and no waiting for TensorFlow."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from checkout import ROOT
+
+from t5repro.cli.main import main
+
+
+def test_an_error_is_one_message_with_its_exit_code(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    ran = subprocess.run(
+        [sys.executable, "-m", "t5repro", "data", "--settings", "{}", "--manifest", "m.json",
+         "--log", log],
+        cwd=tmp_path, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    message = "t5repro data: --settings of data: setting 'data' is missing\n"
+    assert (ran.returncode, ran.stderr, log.read_text()) == (2, message, message)
+
+
+def test_a_pair_argument_without_a_name_is_refused(capfd: pytest.CaptureFixture[str]) -> None:
+    code = main(
+        ["tasks", "--settings", "{}", "--task", "squad", "--files", "train",
+         "--folder", "x", "--manifest", "y"]
+    )  # fmt: skip
+    assert code == 2
+    assert "argument 'train' must be NAME=FILE" in capfd.readouterr().err
+
+
+def test_help_and_settings_do_not_wait_for_tensorflow() -> None:
+    code = (
+        "import sys; from t5repro.cli.main import main\n"
+        "main(['config', 'show', 'configs/demo.yaml'])\n"
+        "assert 'tensorflow' not in sys.modules and 'keras' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, capture_output=True)
+
+
+def test_config_show_prints_the_resolved_settings(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(ROOT)
+    assert main(["config", "show", "configs/base.yaml"]) == 0
+    assert '"d_model": 768' in capsys.readouterr().out
+
+
+def test_the_list_of_tasks_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["list_tasks"]) == 0
+    assert "glue_cola" in capsys.readouterr().out.splitlines()
+
+
+@pytest.mark.parametrize(("sent", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_stopped_job_leaves_no_half_file_and_says_so_by_its_code(
+    tmp_path: Path, sent: signal.Signals, code: int
+) -> None:
+    script = (
+        "import sys, time\n"
+        "from pathlib import Path\n"
+        "from t5repro import files\n"
+        "from t5repro.cli import main, tasks\n"
+        "def slow(arguments):\n"
+        "    with files.atomic_path(Path('out')) as temporary:\n"
+        "        temporary.write_text('half')\n"
+        "        print('ready', flush=True)\n"
+        "        time.sleep(60)\n"
+        "tasks._list_tasks = slow\n"
+        "sys.exit(main.main(['list_tasks']))\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
+    job = subprocess.Popen(
+        [sys.executable, "-c", script],
+        cwd=tmp_path,
+        env=environment,
+        stdout=subprocess.PIPE,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # as on a terminal
+    )
+    assert job.stdout is not None
+    assert job.stdout.readline().strip() == b"ready"
+    time.sleep(0.05)
+    job.send_signal(sent)
+    assert job.wait(timeout=20) == code
+    job.stdout.close()
+    assert list(tmp_path.iterdir()) == []

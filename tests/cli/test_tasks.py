@@ -1,0 +1,53 @@
+"""The commands that list tasks, mixtures and origins."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+from checkout import ROOT
+
+from t5repro.cli.main import main
+from t5repro.config.baseline import task_sources
+from t5repro.config.schema import DataSettings
+from t5repro.config.task_files import TASK_FILES
+from t5repro.errors import SettingsError
+
+
+@pytest.fixture(autouse=True)
+def _at_the_root(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+
+
+def test_every_file_of_every_task_has_an_origin_and_a_licence() -> None:
+    for task, splits in TASK_FILES.items():
+        sources = DataSettings(sources=task_sources([task])).sources
+        listed = {name for source in sources for name in source.files}
+        assert {f"tasks/{name}" for names in splits.values() for name in names} <= listed
+        for source in sources:
+            assert source.origin.startswith(("https://", "by hand: https://"))
+            assert source.licence
+
+
+def test_origins_are_printed_as_a_run_file_wants_them(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["list_sources", "squad", "glue_qqp"]) == 0
+    printed = yaml.safe_load(capsys.readouterr().out)
+    assert printed == task_sources(["glue_qqp", "squad"])
+    assert "tasks/squad/train-v1.1.json" in str(printed)
+    with pytest.raises(SettingsError, match="unknown task 'glue_qqqp'; tasks are"):
+        task_sources(["glue_qqqp"])
+
+
+def test_named_mixtures_and_own_tasks_are_listed(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    assert main(["list_mixtures"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert "large_supervised_equal: equal: wmt_en_de wmt_en_fr cnn_dailymail" in lines
+    assert any(line.startswith("en_mix: proportional (with C4): glue_cola") for line in lines)
+    run_file = tmp_path / "run.yaml"
+    run_file.write_text(
+        "tasks: {own: {mine: {files: {train: [a.tsv]}, prefix: p, fields: [t], target: y,"
+        " metrics: [bleu]}}}"
+    )
+    assert main(["list_tasks", str(run_file)]) == 0
+    assert capsys.readouterr().out.splitlines() == [*TASK_FILES, "mine"]

@@ -1,0 +1,201 @@
+"""Submissions: the files' formats, their completeness, and bytes that depend on nothing else."""
+
+import json
+import os
+import time
+import zipfile
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from checkout import ROOT
+
+from t5repro.cli.main import main
+from t5repro.config.own_tasks import TextSettings
+from t5repro.config.stages import TaskTexts
+from t5repro.errors import ArtifactError
+from t5repro.files import read_json, sha256_of, write_json_lines
+from t5repro.publish.leaderboard import LEADERBOARDS, Entry, write_submission
+
+SAID = {  # task -> what a model says to its three rows; the third is never a label
+    "glue_cola": ("acceptable", "unacceptable", "maybe"),
+    "glue_sst2": ("positive", "negative", ""),
+    "glue_mrpc": ("equivalent", "not_equivalent", "x"),
+    "glue_stsb": ("3.4", "0.0", "similar"),
+    "glue_qqp": ("duplicate", "not_duplicate", "x"),
+    "glue_mnli_matched": ("neutral", "contradiction", "x"),
+    "glue_mnli_mismatched": ("entailment", "neutral", "x"),
+    "glue_qnli": ("not_entailment", "entailment", "x"),
+    "glue_rte": ("not_entailment", "entailment", "x"),
+    "glue_wnli": ("the cat", "a dog", ""),
+    "glue_ax": ("neutral", "contradiction", "x"),
+    "super_glue_boolq": ("True", "False", "x"),
+    "super_glue_cb": ("contradiction", "neutral", "x"),
+    "super_glue_copa": ("choice2", "choice1", "x"),
+    "super_glue_multirc": ("True", "False", "True"),
+    "super_glue_record": ("Straße 7", "Ann", ""),
+    "super_glue_rte": ("not_entailment", "entailment", "x"),
+    "super_glue_wic": ("True", "False", "x"),
+    "super_glue_wsc": ("the cat", "a dog", ""),
+    "super_glue_axb": ("not_entailment", "entailment", "x"),
+    "super_glue_axg": ("entailment", "not_entailment", "x"),
+}
+MULTIRC = [(5, 8, 0), (5, 8, 1), (6, 9, 0)]
+
+
+def idx_of(task: str, number: int) -> Any:
+    if task == "super_glue_multirc":
+        return dict(zip(("paragraph", "question", "answer"), MULTIRC[number], strict=True))
+    if task == "super_glue_record":
+        return {"passage": 0, "query": 40 + number}
+    return number
+
+
+def predicted(task: str) -> list[dict[str, Any]]:
+    return [
+        {"idx": idx_of(task, number), "inputs": "", "targets": "The cat", "answer": None,
+         "prediction": said}
+        for number, said in enumerate(SAID[task])
+    ]  # fmt: skip
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    for task in SAID:
+        write_json_lines(tmp_path / "said" / f"{task}.jsonl", predicted(task))
+    return tmp_path
+
+
+def small(leaderboard: str) -> list[Entry]:
+    return [replace(entry, rows=3) for entry in LEADERBOARDS[leaderboard]]
+
+
+def submit(folder: Path, leaderboard: str, name: str = "out.zip", **texts: Any) -> Path:
+    write_submission(
+        small(leaderboard),
+        predictions=folder / "said",
+        texts=TaskTexts(**texts),
+        output=folder / name,
+        manifest=folder / "out.manifest.json",
+    )
+    return folder / name
+
+
+def files_of(path: Path) -> dict[str, str]:
+    with zipfile.ZipFile(path) as archive:
+        assert archive.testzip() is None
+        return {name: archive.read(name).decode() for name in archive.namelist()}
+
+
+def test_the_glue_zip_has_eleven_tables_of_index_and_prediction(folder: Path) -> None:
+    files = files_of(submit(folder, "glue"))
+    words = {
+        "CoLA": (1, 0, 0), "SST-2": (1, 0, 0), "MRPC": (1, 0, 0), "QQP": (1, 0, 0),
+        "STS-B": (3.4, 0.0, -1.0),
+        "MNLI-m": ("neutral", "contradiction", "entailment"),
+        "MNLI-mm": ("entailment", "neutral", "entailment"),
+        "QNLI": ("not_entailment", "entailment", "entailment"),
+        "RTE": ("not_entailment", "entailment", "entailment"),
+        "WNLI": (1, 0, 0),
+        "AX": ("neutral", "contradiction", "entailment"),
+    }  # fmt: skip
+    assert files == {
+        f"{name}.tsv": f"index\tprediction\n0\t{a}\n1\t{b}\n2\t{c}\n"
+        for name, (a, b, c) in words.items()
+    }
+
+
+def test_the_super_glue_zip_has_ten_files_of_json_lines(folder: Path) -> None:
+    files = files_of(submit(folder, "super_glue"))
+    rows = {name: [json.loads(line) for line in text.splitlines()] for name, text in files.items()}
+    entailment = ("not_entailment", "entailment", "entailment")
+    labels = {
+        "BoolQ": ("true", "false", "false"), "CB": ("contradiction", "neutral", "entailment"),
+        "COPA": (1, 0, 0), "RTE": entailment, "WiC": ("true", "false", "false"),
+        "WSC": ("True", "False", "False"), "AX-b": entailment,
+        "AX-g": ("entailment", "not_entailment", "entailment"),
+    }  # fmt: skip
+    for name, expected in labels.items():
+        assert rows.pop(f"{name}.jsonl") == [
+            {"idx": number, "label": label} for number, label in enumerate(expected)
+        ]
+    assert rows.pop("ReCoRD.jsonl") == [
+        {"idx": 40, "label": "Straße 7"}, {"idx": 41, "label": "Ann"}, {"idx": 42, "label": ""}
+    ]  # fmt: skip
+    assert rows.pop("MultiRC.jsonl") == [
+        {"idx": 5, "passage": {"questions": [
+            {"idx": 8, "answers": [{"idx": 0, "label": 1}, {"idx": 1, "label": 0}]}]}},
+        {"idx": 6, "passage": {"questions": [{"idx": 9, "answers": [{"idx": 0, "label": 1}]}]}},
+    ]  # fmt: skip
+    assert rows == {}
+
+
+def test_the_bytes_depend_on_the_predictions_alone(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = submit(folder, "glue")
+    monkeypatch.setenv("TZ", "Asia/Tokyo")
+    time.tzset()
+    os.utime(folder / "said" / "glue_cola.jsonl", (0, 0))
+    second = submit(folder, "glue", "again.zip")
+    monkeypatch.undo()
+    time.tzset()
+    assert first.read_bytes() == second.read_bytes()
+    assert sha256_of(first) == ("ef441a456877772412b5521f221d9b6a1efcc526c231f26eb9089b93748134a2")
+
+
+def test_the_manifest_says_what_went_in_and_how_many_answers_were_no_label(folder: Path) -> None:
+    submit(folder, "glue")
+    manifest = read_json(folder / "out.manifest.json")
+    assert len(manifest["inputs"]) == 11
+    assert manifest["counters"]["glue_cola"] == {"rows": 3, "invalid": 1}
+    assert manifest["outputs"][0]["sha256"] == sha256_of(folder / "out.zip")
+
+
+def test_answers_are_read_as_the_run_writes_them(folder: Path) -> None:
+    said = ("True", "False", "choice2")
+    pairs = zip(predicted("super_glue_copa"), said, strict=True)
+    rows = [row | {"prediction": word} for row, word in pairs]
+    write_json_lines(folder / "said" / "super_glue_copa.jsonl", rows)
+    path = submit(folder, "super_glue", text=TextSettings(copa_target="paper"))
+    labels = [json.loads(line)["label"] for line in files_of(path)["COPA.jsonl"].splitlines()]
+    assert labels == [1, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("task", "change", "message"),
+    [
+        ("glue_cola", None, r"said lacks \['glue_cola.jsonl'\]; a leaderboard takes every task"),
+        ("glue_rte", lambda rows: rows[:2], "glue_rte.jsonl holds 2 rows; allowed: 3, the whole"),
+        ("glue_rte", lambda rows: [*rows, rows[0]], "line 4 repeats idx 0 of line 1"),
+        ("glue_rte", lambda rows: rows[::-1], "holds idx 2 out of turn; allowed: 0 to 2"),
+        ("glue_ax", lambda rows: [{"idx": 0}, *rows[1:]], r"line 1 lacks \['targets', 'predicti"),
+    ],
+)
+def test_what_is_not_complete_is_refused_and_nothing_is_written(
+    folder: Path, task: str, change: Any, message: str
+) -> None:
+    path = folder / "said" / f"{task}.jsonl"
+    path.unlink()
+    if change:
+        write_json_lines(path, change(predicted(task)))
+    with pytest.raises(ArtifactError, match=message):
+        submit(folder, "glue")
+    assert sorted(item.name for item in folder.iterdir()) == ["said"]
+
+
+def test_the_test_sets_have_these_rows() -> None:
+    rows = {entry.task: entry.rows for files in LEADERBOARDS.values() for entry in files}
+    assert sum(rows.values()) == 426_309 + 29_694
+    assert rows.keys() == SAID.keys()
+
+
+def test_the_command_refuses_the_validation_split(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(ROOT)
+    words = ["submit", "glue", "--predictions", str(folder / "said"), "--output"]
+    assert main([*words, str(folder / "out.zip")]) == 1
+    assert "glue_cola.jsonl holds 3 rows; allowed: 1063" in capsys.readouterr().err
+    assert not (folder / "out.zip").exists()

@@ -1,0 +1,42 @@
+"""Arms of equal settings but for the seed are one experiment."""
+
+from typing import Any
+
+from t5repro.config.schema import Settings
+from t5repro.report.experiments import groups
+
+BASE = {"name": "a", "row": "Baseline average", "change": {"seed": 0}}
+
+
+def grouped(*experiments: dict[str, Any]) -> list[tuple[tuple[str, ...], tuple[int, ...]]]:
+    """Return arms and seeds of each experiment of the page."""
+    settings = Settings.model_validate({"experiments": list(experiments)})
+    names = [item.name for item in settings.experiments]
+    return [(group.arms, group.seeds) for group in groups(settings, names)]
+
+
+def test_arms_that_differ_in_the_seed_alone_are_one_experiment() -> None:
+    assert grouped(
+        BASE,
+        {"name": "other", "change": {"pretrain.steps": 5}},
+        {**BASE, "name": "b", "change": {"seed": 4}},
+        {"name": "more", "change": {"pretrain.steps": 5, "seed": 4}},
+    ) == [(("a", "b"), (0, 4)), (("other", "more"), (0, 4))]
+
+
+def test_equal_arms_of_one_seed_are_not_counted_twice() -> None:
+    assert grouped(BASE, {**BASE, "name": "b"}) == [(("a",), (0,)), (("b",), (0,))]
+
+
+def test_arms_for_different_rows_of_the_paper_stay_apart() -> None:
+    other = {"name": "b", "row": "No pre-training", "change": {"seed": 1}}
+    assert grouped(BASE, other) == [(("a",), (0,)), (("b",), (1,))]
+
+
+def test_the_seed_is_no_change_of_an_experiment_of_several_seeds() -> None:
+    settings = Settings.model_validate(
+        {"experiments": [BASE, {**BASE, "name": "b", "change": {"seed": 1}}]}
+    )
+    (group,) = groups(settings, ["a", "b"])
+    assert (group.name, dict(group.changes), group.several) == ("a", {}, True)
+    assert group.paper_row == "“Baseline average” of tables 1, 16"

@@ -1,0 +1,299 @@
+"""The page: whole, closed to the network, safe with hostile text, equal to the CSV, repeatable."""
+
+import json
+import re
+from collections.abc import Callable
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from t5repro.errors import ArtifactError
+from t5repro.report.loss_curves import read_history
+from t5repro.report.page import print_table
+from t5repro.report.rows import BOOTSTRAP, read_csv, shown
+from t5repro.report.score_table import signed
+
+VOID = {"meta", "link", "br", "img", "hr", "input", "wbr"}
+LOADING = {"src", "srcset", "data", "action", "poster", "background", "xlink:href", "formaction"}
+
+
+class Page(HTMLParser):
+    """Collects tags, attributes, numbers and visible text; checks that tags balance."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open_tags: list[str] = []
+        self.tags: list[str] = []
+        self.attributes: list[tuple[str, str, str]] = []
+        self.numbers: list[tuple[str, str]] = []
+        self.words: list[str] = []
+        self.feed(text)
+        self.close()
+        assert self.open_tags == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.attributes += [(tag, name, value or "") for name, value in attrs]
+        if tag == "data":
+            self.numbers.append((dict(attrs)["value"] or "", ""))
+        if tag not in VOID:
+            self.open_tags.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.attributes += [(tag, name, value or "") for name, value in attrs]
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open_tags.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if self.open_tags and self.open_tags[-1] == "data":
+            self.numbers[-1] = (self.numbers[-1][0], data)
+        if self.open_tags and self.open_tags[-1] not in {"style", "script"}:
+            self.words.append(data)
+
+    @property
+    def text(self) -> str:
+        return " ".join(" ".join(self.words).split())
+
+
+def table_of(page: str, kind: str) -> str:
+    """Return the first table of a class."""
+    return re.findall(rf'<table class="{kind}">.*?</table>', page, flags=re.DOTALL)[0]
+
+
+def test_the_page_is_balanced_and_has_its_parts(written: Any) -> None:
+    page = Page(written.page)
+    assert page.tags.count("h1") == 1
+    for part in ("scores", "paper", "losses", "corpus", "settings", "sources"):
+        assert ("section", "id", part) in page.attributes
+        assert ("a", "href", f"#{part}") in page.attributes
+    assert ("html", "lang", "en") in page.attributes
+
+
+def test_ids_are_unique_and_every_label_exists(written: Any) -> None:
+    page = Page(written.page)
+    ids = [value for _, name, value in page.attributes if name == "id"]
+    assert len(ids) == len(set(ids))
+    labels = {
+        label
+        for _, name, value in page.attributes
+        if name == "aria-labelledby"
+        for label in value.split()
+    }
+    assert labels <= set(ids)
+
+
+def test_nothing_is_loaded_and_nothing_runs(written: Any) -> None:
+    page = Page(written.page)
+    assert not {"script", "link", "img", "iframe", "object", "embed"} & set(page.tags)
+    assert not [item for item in page.attributes if item[1] in LOADING or item[1].startswith("on")]
+    links = [value for _, name, value in page.attributes if name == "href"]
+    for link in links:
+        assert link.startswith("#") or (written.html.parent / link).is_file(), link
+    style = written.page.partition("<style>")[2].partition("</style>")[0]
+    assert "url(" not in style
+    assert "@import" not in style
+    assert "default-src 'none'" in written.page
+
+
+def test_text_of_the_crawl_is_shown_and_never_obeyed(written: Any) -> None:
+    assert "<script>alert" not in written.page
+    assert "&lt;script&gt;alert(" in written.page
+    assert '<script>alert("x")</script>' in Page(written.page).text
+    assert "\u202e" not in written.page  # would turn the reading direction
+    assert "\x00" not in written.page
+
+
+def test_a_task_or_metric_name_of_markup_is_only_text(run: Any) -> None:
+    name = "<script>x</script>"
+    for scores in run.scores.values():
+        scores["tasks"][name] = scores["tasks"]["glue_rte"]
+        scores["tasks"]["squad"]["metrics"]['"><b>'] = 1.0
+    page = Page(run.write().page)
+    assert "script" not in page.tags
+    assert name in page.text
+
+
+def test_an_origin_of_markup_is_only_text(run: Any) -> None:
+    (source,) = run.settings.data.sources
+    data = run.settings.data.model_copy(
+        update={"sources": [source.model_copy(update={"origin": "<script>y</script>"})]}
+    )
+    run.settings = run.settings.model_copy(update={"data": data})
+    page = Page(run.write().page)
+    assert "script" not in page.tags
+    assert "<script>y</script>" in page.text
+
+
+def test_numbers_of_the_page_are_those_of_the_csv(written: Any) -> None:
+    rows = [row for row in read_csv(written.csv) if not row.metric.endswith(BOOTSTRAP)]
+    expected = sorted(
+        ("" if row.value is None else repr(row.value), shown(row.value)) for row in rows
+    )
+    assert sorted(Page(table_of(written.page, "scores")).numbers) == expected
+    assert len(expected) == 38
+
+
+def test_the_better_experiment_is_marked_in_words_and_not_by_colour_alone(written: Any) -> None:
+    assert '<data value="91.66666666666667" class="best beats">91.67</data>' in written.page
+    assert '<data value="62.5" class="best nobeat">62.50</data>' in written.page
+    assert '<data value="59.375" class="beats">59.38</data>' in written.page  # a tie marks none
+
+
+def test_the_difference_is_first_minus_second(written: Any) -> None:
+    text = Page(written.page).text
+    assert "pre-training adds" in text
+    assert "+4.12" in text  # 91.666… - 87.541…
+    assert "9 better, 1 worse, 1 equal" in text
+
+
+def test_arms_that_differ_in_more_are_called_by_their_names(run: Any) -> None:
+    experiments = [
+        item.model_copy(update={"change": {**item.change, "seed": 3}} if item.change else {})
+        for item in run.settings.experiments
+    ]
+    run.settings = run.settings.model_copy(update={"experiments": experiments})
+    text = Page(run.write().page).text
+    assert "baseline − no_pretraining" in text
+    assert "pre-training adds" not in text
+
+
+def test_one_experiment_has_no_difference(run: Any) -> None:
+    run.scores = {"baseline": run.scores["baseline"]}
+    run.histories = {"baseline": run.histories["baseline"]}
+    page = Page(run.write().page)
+    assert "pre-training adds" not in page.text
+    assert len(Page(table_of(run.page, "scores")).numbers) == 19
+
+
+def test_an_undefined_average_says_why(written: Any) -> None:
+    text = Page(written.page).text
+    assert "GLUE: not defined, because it also needs QQP, QNLI." in text
+    assert "COPA: not defined" in text
+
+
+def test_the_papers_columns_say_that_they_are_another_matter(written: Any) -> None:
+    text = Page(written.page).text
+    assert "92.68" in text
+    assert "80.62" in text
+    assert "not comparable with it: another model, other data" in text
+
+
+def test_the_count_of_beaten_baselines_is_shown(written: Any) -> None:
+    assert "9 of 11 tasks" in Page(written.page).text
+
+
+def test_settings_that_leave_the_baseline_are_listed(written: Any) -> None:
+    table = written.page.partition("Settings that differ")[2].partition("</table>")[0]
+    rows = re.findall(r"<code>([a-z_.]+)</code>", table)
+    assert rows == [
+        "model.d_model", "model.num_encoder_layers", "model.num_decoder_layers",
+        "pretrain.steps", "finetune.steps",
+    ]  # fmt: skip
+
+
+def test_no_place_of_the_machine_is_on_the_page(written: Any) -> None:
+    assert "/home/somebody" not in written.page
+    assert str(written.folder) not in written.page
+
+
+def test_every_input_is_named_with_its_hash(written: Any) -> None:
+    manifest = json.loads(written.manifest.read_text(encoding="utf-8"))
+    for item in manifest["inputs"]:
+        assert item["path"] in written.page
+        assert item["sha256"][:12] in written.page
+
+
+def test_a_phase_without_a_step_says_so(run: Any) -> None:
+    for histories in run.histories.values():
+        histories["pretrain"] = "step,loss,learning_rate,tokens\n"
+    assert "No step of this phase was taken." in Page(run.write().page).text
+
+
+def test_equal_histories_share_a_line(run: Any) -> None:
+    run.histories["no_pretraining"] = run.histories["baseline"]
+    page = run.write().page
+    assert page.count("<polyline") == 2
+    assert "baseline = no_pretraining" in page
+
+
+def test_a_loss_curve_can_have_any_number_of_steps(run: Any) -> None:
+    lines = "".join(f"{step},{1 + 1 / step}\n" for step in range(1, 5001))
+    run.histories["baseline"]["pretrain"] = "step,loss\n" + lines
+    points = re.search(r'points="([^"]+)"', run.write().page)
+    assert points is not None
+    assert len(points[1].split()) <= 240
+
+
+def test_the_same_inputs_give_the_same_bytes(
+    run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = {path: path.read_bytes() for path in (run.write().html, run.csv, run.manifest)}
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    again = run.write()
+    assert {path: path.read_bytes() for path in (again.html, again.csv, again.manifest)} == first
+
+
+def test_a_damaged_score_file_is_refused(run: Any) -> None:
+    del run.scores["baseline"]["averages"]
+    with pytest.raises(ArtifactError, match=r"scores\.json lacks \['averages'\]"):
+        run.write()
+
+
+def test_a_broken_history_is_named_by_its_line(tmp_path: Path) -> None:
+    path = tmp_path / "history.csv"
+    path.write_text("step,loss\n1,2.5\n2,\n", encoding="utf-8")
+    with pytest.raises(ArtifactError, match=r"history\.csv line 3 is no step and loss"):
+        read_history(path)
+
+
+def test_a_history_without_a_loss_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "history.csv"
+    path.write_text("step,accuracy\n1,2.5\n", encoding="utf-8")
+    with pytest.raises(ArtifactError, match="needs step and loss"):
+        read_history(path)
+
+
+def test_a_missing_history_names_the_cure(tmp_path: Path) -> None:
+    with pytest.raises(ArtifactError, match=r"history\.csv is missing; run the stage that trains"):
+        read_history(tmp_path / "history.csv")
+
+
+def test_a_loss_that_is_no_number_is_left_out_of_the_line(tmp_path: Path) -> None:
+    path = tmp_path / "history.csv"
+    path.write_text("step,loss\n1,2.5\n2,nan\n3,1.5\n", encoding="utf-8")
+    assert read_history(path) == [(1.0, 2.5), (3.0, 1.5)]
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(1.005, "+1.00"), (-2.5, "−2.50"), (0.001, "±0.00"), (-0.001, "±0.00")]
+)
+def test_differences_have_their_sign(value: float, text: str) -> None:
+    assert signed(value) == text
+
+
+def test_the_terminal_gets_the_table_and_the_path(
+    written: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    print_table(Path())
+    printed = capsys.readouterr().out
+    assert "glue_sst2" in printed
+    assert printed.endswith("report: report/report.html\n")
+
+
+def test_a_run_without_a_report_is_told_how_to_get_one(tmp_path: Path) -> None:
+    with pytest.raises(ArtifactError, match=r"holds no scores\.csv; run the stage report"):
+        print_table(tmp_path)
+
+
+def test_unknown_tasks_come_last_under_their_own_heading(
+    run: Any, make_scores: Callable[[float], dict[str, Any]]
+) -> None:
+    for scores in run.scores.values():
+        scores["tasks"]["a_new_task"] = make_scores(0.0)["tasks"]["glue_rte"]
+    text = Page(run.write().page).text
+    assert "Other tasks a_new_task" in text

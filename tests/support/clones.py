@@ -1,0 +1,117 @@
+"""Fresh clones of this checkout to run the chain in, and what their artifacts hash to."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import yaml
+
+from t5repro.files import sha256_of
+
+ROOT = Path(__file__).parents[2]
+ARTIFACTS = ("data", "results")
+
+# Small enough for a test, large enough that every stage does its work.
+SMALL = (
+    "pretrain={steps: 6, batch_rows: 4, log_every_steps: 2}",
+    "finetune={steps: 8, batch_rows: 4, log_every_steps: 2}",
+    "model={d_model: 32, d_ff: 64, d_kv: 16, num_heads: 2}",
+    "vocab={vocab_size: 1200}",
+    "evaluate={max_examples: 6, max_decode_length: 8}",
+)
+
+
+def clone(folder: Path) -> Path:
+    """Clone the committed state and lay the uncommitted changes over it."""
+    subprocess.run(["git", "clone", "--quiet", ROOT, folder], check=True)
+    changed = subprocess.run(
+        ["git", "ls-files", "--modified", "--others", "--exclude-standard", "-z"],
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout.split("\0")
+    for name in filter(None, changed):
+        source, target = ROOT / name, folder / name
+        if source.is_file():
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(source.read_bytes())
+            target.chmod(source.stat().st_mode)
+        else:
+            target.unlink(missing_ok=True)
+    return folder
+
+
+def shrink(folder: Path) -> None:
+    """Write SMALL into the clone's run file and commit it, so that DVC versions small runs."""
+    run_file = folder / "configs/demo.yaml"
+    values = yaml.safe_load(run_file.read_text(encoding="utf-8"))
+    for word in SMALL:
+        section, _, leaves = word.partition("=")
+        values[section] = {**values.get(section, {}), **yaml.safe_load(leaves)}
+    run_file.write_text(yaml.safe_dump(values, sort_keys=False), encoding="utf-8")
+    (folder / "dvc.lock").unlink(missing_ok=True)
+    commit(folder, "small")
+
+
+def commit(folder: Path, message: str) -> None:
+    """Commit everything in a clone."""
+    who = ["-c", "user.name=test", "-c", "user.email=test@example.org"]
+    subprocess.run(["git", "add", "--all"], cwd=folder, check=True)
+    subprocess.run(
+        ["git", *who, "commit", "--quiet", "--allow-empty", "-m", message], cwd=folder, check=True
+    )
+
+
+def run_in(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """Run a command in a clone; everything it printed is in `stdout`."""
+    return subprocess.run(
+        words, cwd=folder, env=environment(folder), check=False, text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+    )  # fmt: skip
+
+
+def environment(folder: Path) -> dict[str, str]:
+    """Return a clean environment that runs the clone's own code with this interpreter."""
+    home = folder.parent / f"{folder.name}-home"
+    home.mkdir(exist_ok=True)
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("XDG_", "SNAKEMAKE_", "DVC_", "t5repro"))
+    }
+    return {
+        **kept,
+        "HOME": str(home),
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        "PYTHONPATH": str((folder if (folder / "src").is_dir() else ROOT) / "src"),
+    }
+
+
+def snakemake(
+    folder: Path, *words: str, profile: str = "local", config: tuple[str, ...] = (), cores: int = 2
+) -> subprocess.CompletedProcess[str]:
+    """Run snakemake in a clone; what it printed is in `stdout`."""
+    command = ["snakemake", "--profile", profile, "--cores", str(cores), *words]
+    if config:
+        command += ["--config", *config]
+    return subprocess.run(
+        command,
+        cwd=folder,
+        env=environment(folder),
+        check=False,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )
+
+
+def artifact_hashes(folder: Path) -> dict[str, str]:
+    """Return the SHA-256 of every artifact of a clone by its path."""
+    return {
+        path.relative_to(folder).as_posix(): sha256_of(path)
+        for kind in ARTIFACTS
+        for path in sorted((folder / kind).rglob("*"))
+        if path.is_file()
+    }

@@ -1,0 +1,136 @@
+"""Weights that come from elsewhere and go elsewhere, with their vocabulary and optimizer."""
+
+import dataclasses
+import io
+import json
+
+import numpy as np
+import pytest
+import yaml
+
+from t5repro.errors import ArtifactError, CheckpointError, SettingsError, VocabularyError
+from t5repro.train.initialize import export_weights, import_weights
+from t5repro.train.loop import files_of, run
+from t5repro.vocab.encode import Vocabulary
+from t5repro.vocab.train import add_sentinels
+
+pytestmark = pytest.mark.keras
+PIECES, SENTINELS = 100, 28
+
+
+@pytest.fixture(scope="module")
+def proto():
+    """A SentencePiece model of 100 pieces without sentinels, as owners publish them."""
+    import sentencepiece
+
+    trained = io.BytesIO()
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(f"word{n} and yes or no {n * 7919} word{n}" for n in range(400)),
+        model_writer=trained,
+        vocab_size=PIECES,
+        pad_id=0,
+        eos_id=1,
+        unk_id=2,
+        bos_id=-1,
+        minloglevel=2,
+    )
+    return trained.getvalue()
+
+
+@pytest.fixture
+def trained(tmp_path, tiny, proto):
+    """A finished tiny pre-training with the vocabulary and settings of a run."""
+    training = tiny.make_training(tmp_path / "run", steps=3)
+    settings = {
+        "model": tiny.SHAPE.model_dump(mode="json"),
+        "vocab": tiny.VOCAB.model_dump(mode="json"),
+    }
+    run(dataclasses.replace(training, settings=settings), tiny.on_this_process())
+    (tmp_path / "vocab.model").write_bytes(add_sentinels(proto, SENTINELS))
+    return training.manifest, tmp_path / "vocab.model"
+
+
+def weights_in(folder):
+    from t5repro.model.checkpoints import read_arrays
+
+    return read_arrays(folder / "weights.safetensors")
+
+
+@pytest.mark.filterwarnings("ignore:.*does not support masking:UserWarning")
+@pytest.mark.parametrize("form", ["huggingface", "keras_hub"])
+def test_weights_and_vocabulary_go_out_and_come_back(tmp_path, trained, form, proto):
+    manifest, vocabulary = trained
+    export_weights(manifest, vocabulary=vocabulary, form=form, folder=tmp_path / "out")
+    import_weights(tmp_path / "out", tmp_path / "back")
+    expected, found = weights_in(manifest.parent), weights_in(tmp_path / "back")
+    assert set(expected) == set(found)
+    for name, value in expected.items():
+        np.testing.assert_array_equal(found[name], value)
+    settings = yaml.safe_load((tmp_path / "back" / "settings.yaml").read_text())
+    assert settings["model"] == json.loads(manifest.read_text())["settings"]["model"]
+    back = Vocabulary.load(tmp_path / "back" / "sentencepiece.model")
+    if form == "keras_hub":
+        assert settings["vocab"] == {"vocab_size": PIECES, "extra_ids": SENTINELS}
+    else:  # its file has no sentinels; a hundred are usual
+        assert (tmp_path / "out" / "spiece.model").read_bytes() == proto
+        assert settings["vocab"] == {"vocab_size": PIECES, "extra_ids": 100}
+    assert back.encode("word7 and") == Vocabulary.load(vocabulary).encode("word7 and")
+
+
+@pytest.mark.parametrize("form", ["huggingface", "t5repro"])
+def test_a_training_begins_with_published_weights(tmp_path, tiny, trained, form):
+    manifest, vocabulary = trained
+    folder = manifest.parent
+    if form == "huggingface":
+        folder = tmp_path / "published"
+        export_weights(manifest, vocabulary=vocabulary, form=form, folder=folder)
+    fresh = tiny.make_training(tmp_path / "second", steps=0, seed=5)
+    started = dataclasses.replace(fresh, published=folder, inputs=files_of(folder))
+    run(started, tiny.on_this_process())
+    for name, value in weights_in(manifest.parent).items():
+        np.testing.assert_array_equal(weights_in(started.folder)[name], value)
+    counters = json.loads(started.manifest.read_text())["counters"]
+    assert counters["optimizer_step"] == (3 if form == "t5repro" else 0)
+
+
+def test_the_files_of_the_checkpoint_decide_whether_a_state_is_still_good(tmp_path, tiny, trained):
+    from t5repro.train.loop import fingerprint
+
+    folder = trained[0].parent
+    training = tiny.make_training(tmp_path / "second")
+    marks = []
+    for change in (b"", b"x"):
+        with (folder / "history.csv").open("ab") as handle:
+            handle.write(change)
+        marks.append(fingerprint(dataclasses.replace(training, identity=files_of(folder))))
+    assert not np.array_equal(*marks)
+
+
+def test_weights_of_another_shape_name_the_settings(tmp_path, tiny, trained):
+    fresh = tiny.make_training(tmp_path / "second", steps=0)
+    wider = dataclasses.replace(
+        fresh,
+        published=trained[0].parent,
+        model=fresh.model.model_copy(update={"d_ff": 48}),
+    )
+    with pytest.raises(CheckpointError, match=r"model.d_ff is 48, the weights have 64"):
+        run(wider, tiny.on_this_process())
+
+
+def test_an_unknown_form_is_refused(trained, tmp_path):
+    with pytest.raises(SettingsError, match=r"unknown form 'onnx'; allowed are"):
+        export_weights(trained[0], vocabulary=trained[1], form="onnx", folder=tmp_path)
+
+
+def test_a_manifest_of_another_rule_is_refused(trained, tmp_path):
+    other = tmp_path / "manifest.json"
+    other.write_text('{"settings": {"tokens": {}}}')
+    with pytest.raises(ArtifactError, match="give the manifest of pretrain or finetune"):
+        export_weights(other, vocabulary=trained[1], form="huggingface", folder=tmp_path)
+
+
+def test_the_vocabulary_of_another_run_is_refused(trained, tmp_path, proto):
+    other = tmp_path / "other.model"
+    other.write_bytes(add_sentinels(proto, 4))
+    with pytest.raises(VocabularyError, match="has 104 ids, the weights were trained with 128"):
+        export_weights(trained[0], vocabulary=other, form="huggingface", folder=tmp_path)

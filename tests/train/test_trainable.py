@@ -1,0 +1,199 @@
+"""Which weights change in which step, seen in the files that real steps leave."""
+
+import signal
+
+import numpy as np
+import pytest
+
+keras = pytest.importorskip("keras")
+from t5repro.config.schema import FinetuneSettings, ModelSettings  # noqa: E402
+from t5repro.model.adapters import adapter_parameters  # noqa: E402
+from t5repro.model.checkpoints import read_arrays, weight_variables  # noqa: E402
+from t5repro.train import loop, trainable  # noqa: E402
+
+pytestmark = pytest.mark.keras
+
+BLOCKS = 3
+
+
+@pytest.fixture(scope="module")
+def run(tiny, tmp_path_factory):
+    """Run a tiny training of three blocks a stack; return it."""
+    folder = tmp_path_factory.mktemp("methods")
+
+    def start(name, **options):
+        training = tiny.make_training(folder / name, blocks=BLOCKS, **options)
+        loop.run(training, tiny.on_this_process())
+        return training
+
+    return start
+
+
+@pytest.fixture(scope="module")
+def pretrained(run):
+    return str(run("pretrained", steps=3).folder)
+
+
+def weights(training, step=None):
+    folder = training.folder if step is None else training.folder / f"step-{step}"
+    return read_arrays(folder / "weights.safetensors")
+
+
+def changed(before, after):
+    return {name for name in before if not np.array_equal(before[name], after[name])}
+
+
+@pytest.mark.parametrize("norms", ["all", "own"])
+@pytest.mark.parametrize("optimizer", [True, False])
+def test_adapters_train_themselves_and_the_norms_asked_for_and_no_other_weight(
+    run, pretrained, norms, optimizer
+):
+    options = {"method": "adapters", "adapter_width": 5, "adapter_norms": norms}
+    options |= {"rule": "finetune", "start": pretrained, "continue_optimizer": optimizer}
+    first = run(f"none-{norms}-{optimizer}", steps=0, **options)
+    last = run(f"some-{norms}-{optimizer}", steps=4, **options)
+    before, after = weights(first), weights(last)
+    old = read_arrays(loop.Path(pretrained) / "weights.safetensors")
+    adapters = {name for name in after if "/adapter/" in name}
+    scales = {name for name in after if name.endswith("/scale")}
+    assert set(after) == set(old) | adapters
+    assert len(adapters) == 2 * BLOCKS * 3  # norm and two matrices a block
+    assert all(np.array_equal(before[name], old[name]) for name in old)
+    assert changed(before, after) == adapters | (scales if norms == "all" else set())
+    slots = read_arrays(last.folder / "optimizer.safetensors")
+    trained = adapters | (scales if norms == "all" else set())
+    # These small weights are not factored: one slot each, beside the step and the learning rate.
+    assert {name.removesuffix(".moment") for name in slots if name.endswith("moment")} == {
+        name.replace("/", ".") for name in trained
+    }
+    assert int(slots["iteration"]) == (7 if optimizer else 4)
+
+
+def test_adapters_of_the_papers_widths_have_the_papers_shape_on_the_base_network():
+    from t5repro.model.transformer import T5
+
+    shape = ModelSettings(d_model=768, num_encoder_layers=1, num_decoder_layers=1, d_ff=8)
+    for width in (32, 128, 512, 2048):
+        places = weight_variables(
+            T5(shape, embedding_rows=128, dropout_rate=0.0, seed=0, adapter_width=width)
+        )
+        mine = {name: item.shape for name, item in places.items() if "/adapter/" in name}
+        assert mine["encoder/block_0/adapter/feed_forward/wi"] == (768, width)
+        assert mine["decoder/block_0/adapter/feed_forward/wo"] == (width, 768)
+        total = sum(int(np.prod(item)) for item in mine.values())
+        assert total == adapter_parameters(d_model=768, width=width, blocks=2)
+    # 12 blocks in each of two stacks: d 2048 is a third of the 222,903,552 of the base network.
+    assert adapter_parameters(d_model=768, width=32, blocks=24) == 1_198_080
+    assert adapter_parameters(d_model=768, width=2048, blocks=24) == 75_515_904
+
+
+@pytest.mark.parametrize(
+    "architecture", ["shared_encoder_decoder", "language_model", "prefix_language_model"]
+)
+def test_adapters_are_in_every_block_of_every_architecture(architecture):
+    from t5repro.model.transformer import T5
+
+    shape = ModelSettings(
+        architecture=architecture, d_model=8, d_ff=8, d_kv=4, num_heads=2,
+        num_encoder_layers=2, num_decoder_layers=2,
+    )  # fmt: skip
+    model = T5(shape, embedding_rows=128, dropout_rate=0.0, seed=0, adapter_width=4)
+    # Stacks that share weights share their adapters, too.
+    assert sum("/adapter/feed_forward/wi" in name for name in weight_variables(model)) == 2
+    assert all(block.adapter is not None for block in model.decoder.blocks)
+
+
+def test_gradual_unfreezing_wakes_one_block_an_episode_and_the_embeddings_at_once(run, pretrained):
+    training = run(
+        "gradual", rule="finetune", start=pretrained, method="gradual_unfreezing",
+        steps=7, keep_checkpoints="all", checkpoint_every_steps=1,
+    )  # fmt: skip
+    states = [read_arrays(loop.Path(pretrained) / "weights.safetensors")]
+    states += [weights(training, step) for step in range(1, 8)]
+    for step in range(7):
+        episode = min(step // 2, BLOCKS - 1)  # 7 // 3 steps each, what is left over in the last
+        awake = range(BLOCKS - 1 - episode, BLOCKS)
+        expected = {
+            name
+            for name in states[0]
+            if name.split("/")[1:2] == ["norm"]
+            or name == "embedding"
+            or any(f"/block_{number}/" in name for number in awake)
+            or ("/relative_bias/" in name and 0 in awake)
+        }
+        assert changed(states[step], states[step + 1]) == expected, step
+
+
+def test_slots_of_a_sleeping_weight_keep_their_values(run, pretrained):
+    training = run(
+        "slots", rule="finetune", start=pretrained, method="gradual_unfreezing", steps=3 * 2,
+        unfreezing_episodes=3,
+    )  # fmt: skip
+    training_of_one_episode = run(
+        "asleep", rule="finetune", start=pretrained, method="gradual_unfreezing", steps=3,
+        unfreezing_episodes=2,
+    )  # fmt: skip
+    before = read_arrays(loop.Path(pretrained) / "optimizer.safetensors")
+    after = read_arrays(training.folder / "optimizer.safetensors")
+    low = "encoder.block_0.feed_forward.wi.moment"
+    assert set(before) == set(after)
+    assert not np.array_equal(before[low], after[low])
+    # Two episodes over three blocks: the top two, then all; 3 // 2 steps before the lowest.
+    waits = trainable.first_steps(
+        read_arrays(training_of_one_episode.folder / "weights.safetensors"),
+        training_of_one_episode.plan,
+        training_of_one_episode.model,
+    )
+    assert set(waits.values()) == {1}
+    assert all("/block_0/" in name or "/relative_bias/" in name for name in waits)
+
+
+def test_an_interrupted_gradual_unfreezing_ends_in_the_same_bytes(
+    tiny, run, pretrained, monkeypatch
+):
+    from t5repro.train import callback
+
+    options = {"rule": "finetune", "start": pretrained, "method": "gradual_unfreezing"}
+    options |= {"steps": 9, "checkpoint_every_steps": 2}
+    whole = run("whole", **options)
+    show = callback.KeepHistory._show
+
+    def stop(self, *arguments):
+        show(self, *arguments)
+        if self._step == 4:
+            monkeypatch.setattr(callback.KeepHistory, "_show", show)
+            signal.raise_signal(signal.SIGTERM)
+
+    monkeypatch.setattr(callback.KeepHistory, "_show", stop)
+    with pytest.raises(SystemExit):
+        run("stopped", **options)
+    again = run("stopped", **options)
+    for name in ("weights.safetensors", "optimizer.safetensors", "history.csv"):
+        assert (again.folder / name).read_bytes() == (whole.folder / name).read_bytes()
+
+
+def test_the_papers_schedule_has_twelve_episodes_of_21845_steps():
+    plan = FinetuneSettings(method="gradual_unfreezing")
+    places = [f"{stack}/block_{n}/x/q" for stack in ("encoder", "decoder") for n in range(12)]
+    places += ["embedding", "encoder/relative_bias/table", "encoder/norm/scale"]
+    waits = trainable.first_steps(places, plan, ModelSettings())
+    for number in range(12):
+        assert waits.get(f"encoder/block_{number}/x/q", 0) == (11 - number) * 21_845
+    assert waits["encoder/relative_bias/table"] == 11 * 21_845
+    assert "embedding" not in waits
+    assert "encoder/norm/scale" not in waits
+
+
+def test_a_stack_with_fewer_blocks_wakes_its_own_from_the_top():
+    plan = FinetuneSettings(method="gradual_unfreezing", steps=60)
+    model = ModelSettings(num_encoder_layers=6, num_decoder_layers=2)
+    places = ["encoder/block_0/q", "decoder/block_0/q", "decoder/block_1/q"]
+    waits = trainable.first_steps(places, plan, model)
+    assert waits == {"encoder/block_0/q": 50, "decoder/block_0/q": 10}
+
+
+def test_another_repetition_has_other_weights_and_the_first_those_of_the_runs_seed():
+    from t5repro.randomness import repeat_seed
+
+    assert repeat_seed(7, 0) == 7
+    assert len({repeat_seed(7, number) for number in range(100)}) == 100

@@ -1,0 +1,165 @@
+"""dvc.yaml says what the graph says, leaf by leaf, and nothing that DVC gets wrong."""
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+from checkout import ROOT
+
+from t5repro.config.load import load_run_file
+from t5repro.errors import ArtifactError, SettingsError
+from t5repro.versions import dvc_pipeline
+from t5repro.versions.dvc_pipeline import (
+    SETTINGS_STAGE,
+    leaves_of,
+    pipeline_text,
+    reproducible,
+    resolved_text,
+    settings_of_stage,
+)  # fmt: skip
+from t5repro.versions.snakemake_graph import Job, Stage, resolve, stages_of
+
+RUN_FILE = Path("configs/demo.yaml")
+
+
+@pytest.fixture(scope="module")
+def pipeline() -> dict[str, dict[str, object]]:
+    return yaml.safe_load((ROOT / "dvc.yaml").read_text())["stages"]
+
+
+@pytest.fixture(autouse=True)
+def at_the_root(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setenv("t5reproPLANNING", "1")
+
+
+def stage(name: str = "vocab-baseline", *jobs: Job) -> Stage:
+    rule, _, node = name.partition("-")
+    return Stage(name, rule, node, f"results/demo/{rule}/{node}", jobs)
+
+
+def test_the_committed_files_are_what_the_graph_says() -> None:
+    assert dvc_pipeline.drifted() == [], "cure: t5repro config generate"
+
+
+def test_there_is_one_stage_for_each_rule_and_node(pipeline: dict[str, dict[str, object]]) -> None:
+    names = set(pipeline)
+    assert {"data", "report", "c4-baseline", "tasks_glue_cola", SETTINGS_STAGE} <= names
+    assert {"pretrain-baseline", "pretrain-no_pretraining"} <= names
+    assert "c4-no_pretraining" not in names
+    outs = [out for entry in pipeline.values() for out in entry["outs"] if isinstance(out, str)]
+    assert len(outs) == len(set(outs)) == len(names) - 1
+
+
+def test_each_stage_runs_its_rule_alone_and_persists_nothing(
+    pipeline: dict[str, dict[str, object]],
+) -> None:
+    for name, entry in pipeline.items():
+        if name == SETTINGS_STAGE:
+            continue
+        run, check = entry["cmd"]
+        rule = name.partition("-")[0]
+        assert run.endswith(f"--allowed-rules {rule} stage_{name} -- stage_{name}")
+        assert check.endswith(f"seal --run-file configs/demo.yaml --only {name}")
+    assert "persist" not in (ROOT / "dvc.yaml").read_text()
+
+
+def test_parameters_are_leaves_and_none_is_called_what_the_run_cache_drops(
+    pipeline: dict[str, dict[str, object]],
+) -> None:
+    resolved = json.loads((ROOT / "configs/resolved/demo.json").read_text())
+    for entry in pipeline.values():
+        for source in entry.get("params", []):
+            for leaf in source["configs/resolved/demo.json"]:
+                value = resolved
+                for word in leaf.split("."):
+                    assert word not in {"size", "nfiles"}
+                    value = value[word]
+                assert isinstance(value, str | int | float), leaf
+
+
+def test_code_and_inputs_are_dependencies_and_a_manifest_stands_for_its_folder(
+    pipeline: dict[str, dict[str, object]],
+) -> None:
+    tokens = pipeline["tokens-baseline"]["deps"]
+    assert "results/demo/c4/baseline" in tokens
+    assert "results/demo/vocab/baseline/sentencepiece.model" in tokens
+    assert "src/t5repro/vocab/encode.py" in tokens
+    assert not [path for path in tokens if path.endswith("manifest.json")]
+    assert "data/tasks/glue/CoLA/train.tsv" in pipeline["tasks_glue_cola"]["deps"]
+
+
+def test_a_leaf_reaches_the_stages_that_read_it_and_the_arm_that_changes_it() -> None:
+    settings = load_run_file(RUN_FILE)
+    assert leaves_of(settings, stage("pretrain-baseline"))["pretrain.steps"] == 300
+    assert leaves_of(settings, stage("pretrain-no_pretraining"))["pretrain.steps"] == 0
+    vocabulary = leaves_of(settings, stage())
+    assert vocabulary["vocab.vocab_size"] == 2000
+    assert not [name for name in vocabulary if not name.startswith("vocab.")]
+    lists = leaves_of(settings, stage("c4-baseline"))["c4.bad_word_lists"]
+    assert json.loads(lists)["en"] == "lists/badwords.en.txt"
+    assert set(settings_of_stage(settings, stage("tasks_glue_cola"))) <= {"tasks"}
+
+
+def test_a_leaf_that_the_run_cache_ignores_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = load_run_file(RUN_FILE)
+    monkeypatch.setattr(dvc_pipeline, "KEYS_THE_RUN_CACHE_DROPS", {"vocab_size"})
+    with pytest.raises(SettingsError, match=r"'vocab.vocab_size'.*choose another name"):
+        resolved_text(settings, [stage()])
+
+
+def test_another_run_file_is_named_in_the_commands() -> None:
+    settings = load_run_file(RUN_FILE)
+    text = pipeline_text(settings, [stage()], Path("configs/real.yaml"), "local")
+    assert "--configfile configs/real.yaml" in text
+
+
+def test_training_on_accelerators_promises_a_tolerance_and_the_rest_bytes() -> None:
+    settings = load_run_file(RUN_FILE)
+    on_tpu = settings.model_copy(
+        update={"devices": settings.devices.model_copy(update={"kind": "tpu"})}
+    )
+    assert reproducible(settings, stage("pretrain-baseline")) == "exact"
+    assert reproducible(on_tpu, stage("pretrain-baseline")) == "tolerance"
+    assert reproducible(on_tpu, stage("vocab-baseline")) == "exact"
+
+
+def test_stages_come_after_what_they_read() -> None:
+    _, stages = resolve(RUN_FILE)
+    place = {item.folder: number for number, item in enumerate(stages)}
+    for number, item in enumerate(stages):
+        for path in item.inputs:
+            assert place.get(Path(path).parent.as_posix(), -1) < number
+
+
+def test_a_run_file_that_snakemake_refuses_is_named(tmp_path: Path) -> None:
+    broken = tmp_path / "broken.yaml"
+    broken.write_text("c4: {clean_shards: 99}\ndata: {source: examples/mini, sources: []}\n")
+    with pytest.raises(SettingsError, match=r"Snakemake cannot plan .*broken.yaml"):
+        resolve(broken)
+
+
+class FakeNothing:
+    """A planned workflow with jobs that a graph of ours could not have."""
+
+    def __init__(self, jobs: list[object]) -> None:
+        self.dag = self
+        self.jobs = jobs
+
+
+def planned_job(rule: str, output: str, log: str = "logs/demo/x.log") -> object:
+    from types import SimpleNamespace
+
+    return SimpleNamespace(
+        rule=SimpleNamespace(name=rule), wildcards=SimpleNamespace(), input={}, output=[output],
+        log=[log],
+    )  # fmt: skip
+
+
+def test_two_stages_in_one_folder_and_logs_elsewhere_are_refused() -> None:
+    one, two = planned_job("vocab", "results/a/x"), planned_job("tokens", "results/a/y")
+    with pytest.raises(ArtifactError, match=r"both write results/a/"):
+        stages_of(FakeNothing([one, two]))
+    with pytest.raises(ArtifactError, match=r"logs to elsewhere/x.log"):
+        stages_of(FakeNothing([planned_job("vocab", "results/a/x", "elsewhere/x.log")]))

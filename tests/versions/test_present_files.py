@@ -1,0 +1,46 @@
+from pathlib import Path
+
+import pytest
+from made_graphs import manifest, write
+
+from t5repro.errors import ArtifactError
+from t5repro.versions.lockfile import Hasher
+from t5repro.versions.seal import present_files
+from t5repro.versions.snakemake_graph import Job, Stage
+
+FOLDER = "results/r/finetune/a"
+
+
+def test_weights_of_checkpoints_that_a_manifest_lists_are_no_orphans(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    listed = [f"{FOLDER}/weights.safetensors", f"{FOLDER}/step-4/weights.safetensors"]
+    for name in (*listed, f"{FOLDER}/step-8/weights.safetensors"):
+        write(tmp_path, name, name)
+    manifest(tmp_path, f"{FOLDER}/manifest.json", rule="finetune", outputs=listed)
+    job = Job(
+        inputs=(),
+        code=(),
+        outputs=(listed[0], f"{FOLDER}/manifest.json"),
+        record=Path("logs/r/finetune/a.json"),
+    )
+    present = present_files(Stage("finetune-a", "finetune", "a", FOLDER, (job,)), Hasher())
+    assert set(present.files) == {*listed, f"{FOLDER}/manifest.json"}
+    assert present.orphans == [f"{FOLDER}/step-8/weights.safetensors"]
+
+
+@pytest.mark.parametrize(("was", "now"), [("outputs", "outpuus"), ("path", "qath"), ("{", "[")])
+def test_a_manifest_with_an_altered_word_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, was: str, now: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    name = f"{FOLDER}/manifest.json"
+    weights = str(write(tmp_path, f"{FOLDER}/weights.safetensors", "x").relative_to(tmp_path))
+    manifest(tmp_path, name, rule="finetune", outputs=[weights])
+    path = tmp_path / name
+    path.write_text(path.read_text().replace(was, now, 1))
+    job = Job(inputs=(), code=(), outputs=(name,), record=Path("logs/r/finetune/a.json"))
+    stage = Stage("finetune-a", "finetune", "a", FOLDER, (job,))
+    with pytest.raises(ArtifactError, match=f"^{name} is not (a manifest|JSON)"):
+        present_files(stage, Hasher())
