@@ -106,11 +106,16 @@ def measure(wet: list[Path], *, shards: int, workers: int, given: argparse.Names
         dedup = run("c4_dedup", folder, files, given)
         corpus = run("c4", folder, files, given)
     return [
-        str(len(wet)), str(shards), str(workers),
-        f"{cleaning:.1f}", f"{max(cost.megabytes for cost in cleaned):.0f}",
-        f"{dedup.seconds:.1f}", f"{dedup.megabytes:.0f}",
-        f"{corpus.seconds:.1f}", f"{corpus.megabytes:.0f}",
-    ]  # fmt: skip
+        str(len(wet)),
+        str(shards),
+        str(workers),
+        f"{cleaning:.1f}",
+        f"{max(cost.megabytes for cost in cleaned):.0f}",
+        f"{dedup.seconds:.1f}",
+        f"{dedup.megabytes:.0f}",
+        f"{corpus.seconds:.1f}",
+        f"{corpus.megabytes:.0f}",
+    ]
 
 
 def main(given: argparse.Namespace) -> None:
@@ -118,8 +123,10 @@ def main(given: argparse.Namespace) -> None:
     titles = ["WET files", "jobs", "workers", "c4_clean s", "MB", "c4_dedup s", "MB", "c4 s", "MB"]
     with tempfile.TemporaryDirectory() as name:
         files = copies(given.wet[0], given.times, Path(name))
-        print(f"copies of {given.wet[0].name}; each job a process, its start included; "
-              f"{pairs.machine()}\n")  # fmt: skip
+        print(
+            f"copies of {given.wet[0].name}; each job a process, its start included; "
+            f"{pairs.machine()}\n"
+        )
         rows = [
             measure(files[:1], shards=1, workers=1, given=given),
             measure(files, shards=1, workers=1, given=given),

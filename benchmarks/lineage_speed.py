@@ -69,12 +69,13 @@ def timed(folder: Path, wanted: str, raw: str, rounds: int) -> list[list[str]]:
     count = artifacts(folder)
     return [
         [
-            f"{count:,}", name,
+            f"{count:,}",
+            name,
             *(f"{median(column):.2f}" for column in zip(*found, strict=True)),
             f"{max(clock for clock, _ in found):.2f}",
         ]
         for name, found in seconds.items()
-    ]  # fmt: skip
+    ]
 
 
 def ask(folder: Path, words: list[str]) -> tuple[float, float]:
@@ -82,9 +83,11 @@ def ask(folder: Path, words: list[str]) -> tuple[float, float]:
     before, begun = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     subprocess.run(
         [sys.executable, "-m", "t5repro", *words],
-        cwd=folder, check=True, stdout=subprocess.DEVNULL,
+        cwd=folder,
+        check=True,
+        stdout=subprocess.DEVNULL,
         env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
-    )  # fmt: skip
+    )
     clock = time.perf_counter() - begun
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return clock, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime

@@ -101,9 +101,12 @@ def vocabulary_of(folder: Path) -> bytes:
     """Train a vocabulary on the examples and return it."""
     write_text(folder / "sample.txt", "\n".join(inputs for inputs, _ in examples(folder)) + "\n")
     stage = VocabStage.model_validate(
-        {"vocab": VocabSettings(vocab_size=PIECES, required_characters="_").model_dump(
-            include=set(VocabStage.Vocab.model_fields))}
-    )  # fmt: skip
+        {
+            "vocab": VocabSettings(vocab_size=PIECES, required_characters="_").model_dump(
+                include=set(VocabStage.Vocab.model_fields)
+            )
+        }
+    )
     train_vocabulary(
         stage,
         sample=folder / "sample.txt",

@@ -73,9 +73,13 @@ def test_equal_runs_write_equal_manifests(tmp_path: Path) -> None:
     files.write_bytes(data, b"abc")
     for name in ("one", "two"):
         files.write_manifest(
-            tmp_path / name, rule="vocab", settings={"b": 1, "a": 2}, inputs=[data],
-            outputs=[data], counters={"pages": 3},
-        )  # fmt: skip
+            tmp_path / name,
+            rule="vocab",
+            settings={"b": 1, "a": 2},
+            inputs=[data],
+            outputs=[data],
+            counters={"pages": 3},
+        )
     assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
     assert files.read_json(tmp_path / "one")["inputs"][0]["sha256"] == (
         "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"

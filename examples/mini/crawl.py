@@ -14,7 +14,11 @@ from wet import Page, conversion, warcinfo
 PAGES = {"en": 700, "de": 200, "fr": 200, "ro": 200}
 SITES = {
     "en": (
-        "hill-and-dale", "the-daily-kettle", "old-mill-notes", "plain-words", "harwick-post",
+        "hill-and-dale",
+        "the-daily-kettle",
+        "old-mill-notes",
+        "plain-words",
+        "harwick-post",
         "weekend-shed",
     ),
     "de": ("dorfblatt", "am-kachelofen", "stadt-und-fluss", "werkbank"),
@@ -23,7 +27,7 @@ SITES = {
     "es": ("plaza-mayor",),
     "it": ("piazza-grande",),
     "pl": ("nasz-rynek",),
-}  # fmt: skip
+}
 SHARDS = 8
 WHOLE_FILE_SHARD = 5  # one gzip member for the whole file
 PLAIN_SHARD = 7  # not compressed

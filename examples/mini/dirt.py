@@ -6,31 +6,63 @@ from dice import Dice
 
 MENUS = {
     "en": (
-        "Home", "About us", "Contact", "Search", "Log in", "Archive", "Shop",
-        "Home > Articles > Page 2", "Share on social media", "Print this page", "Newsletter",
+        "Home",
+        "About us",
+        "Contact",
+        "Search",
+        "Log in",
+        "Archive",
+        "Shop",
+        "Home > Articles > Page 2",
+        "Share on social media",
+        "Print this page",
+        "Newsletter",
     ),
     "de": (
-        "Startseite", "Über uns", "Kontakt", "Suche", "Anmelden", "Archiv",
-        "Start > Artikel > Seite 2", "Seite drucken", "Impressum",
+        "Startseite",
+        "Über uns",
+        "Kontakt",
+        "Suche",
+        "Anmelden",
+        "Archiv",
+        "Start > Artikel > Seite 2",
+        "Seite drucken",
+        "Impressum",
     ),
     "fr": (
-        "Accueil", "Qui sommes-nous", "Contact", "Recherche", "Connexion", "Archives",
-        "Accueil > Articles > Page 2", "Imprimer la page", "Mentions légales",
+        "Accueil",
+        "Qui sommes-nous",
+        "Contact",
+        "Recherche",
+        "Connexion",
+        "Archives",
+        "Accueil > Articles > Page 2",
+        "Imprimer la page",
+        "Mentions légales",
     ),
     "ro": (
-        "Acasă", "Despre noi", "Contact", "Căutare", "Autentificare", "Arhivă",
-        "Acasă > Articole > Pagina 2", "Tipărește pagina",
+        "Acasă",
+        "Despre noi",
+        "Contact",
+        "Căutare",
+        "Autentificare",
+        "Arhivă",
+        "Acasă > Articole > Pagina 2",
+        "Tipărește pagina",
     ),
-}  # fmt: skip
+}
 SHORT_LINES = {
     "en": (
-        "Thank you for reading.", "More soon.", "Any questions?", "Do not miss this!",
+        "Thank you for reading.",
+        "More soon.",
+        "Any questions?",
+        "Do not miss this!",
         "Text: staff.",
     ),
     "de": ("Danke fürs Lesen.", "Bald mehr.", "Noch Fragen?", "Text: Redaktion."),
     "fr": ("Merci de votre visite.", "À suivre.", "Des questions ?", "Texte : rédaction."),
     "ro": ("Vă mulțumim.", "Va urma.", "Aveți întrebări?", "Text: redacția."),
-}  # fmt: skip
+}
 CUT_LINES = {
     "en": (
         "Read more about this in our next issue ...",
@@ -49,7 +81,7 @@ CUT_LINES = {
         "Citiți mai mult în numărul următor al revistei ...",
         "și acesta a fost doar începutul poveștii...",
     ),
-}  # fmt: skip
+}
 SCRIPT_LINES = (
     "Please enable JavaScript in your browser to view the comments.",
     "This page needs JavaScript, which is switched off at the moment.",
@@ -78,11 +110,17 @@ MARKS = ("[1]", "[2]", "[17]", "[edit]", "[citation needed]", "[]")
 # Invented words and mild ones; the lists that real runs use are named in their run files.
 BAD_WORDS = {
     "en": (
-        "blatherskunk", "darn it", "dunderhead", "flimmerdung", "grubnock", "nincompoop", "twerp",
+        "blatherskunk",
+        "darn it",
+        "dunderhead",
+        "flimmerdung",
+        "grubnock",
+        "nincompoop",
+        "twerp",
     ),
     "de": ("blödian", "flunkerpott", "knurzfurz", "schlawanzer", "verflixt noch mal"),
     "fr": ("crotteflan", "nigaudon", "patatrouille", "sacrebleu", "zut alors"),
-}  # fmt: skip
+}
 OATHS = {
     "en": 'Then <person> shouted "<word>" at the <adj> <animal> and left for <town>.',
     "de": 'Dann rief <person> laut "<word>" und fuhr <zeit> nach <stadt>.',

@@ -117,16 +117,20 @@ def _thing(dice: Dice) -> tuple[dict[str, str], dict[str, str], dict[str, str]]:
     french = _elided("le" if fr_gender == "m" else "la", fr)
     german = f"{NOMINATIVE[de_gender]} {de_kind}e {de}"
     subject = {
-        "en": f"the {kind} {en}", "de": german, "fr": f"{french} {fr_kind}",
+        "en": f"the {kind} {en}",
+        "de": german,
+        "fr": f"{french} {fr_kind}",
         "ro": f"{ro} {ro_kind}",
-    }  # fmt: skip
+    }
     as_object = dict(subject)
     if de_gender == "m":
         as_object["de"] = f"den {de_kind}en {de}"
     bare = {
-        "en": f"the {en} is {kind}", "de": f"{NOMINATIVE[de_gender]} {de} ist {de_kind}",
-        "fr": f"{french} est {fr_kind}", "ro": f"{ro} este {ro_kind}",
-    }  # fmt: skip
+        "en": f"the {en} is {kind}",
+        "de": f"{NOMINATIVE[de_gender]} {de} ist {de_kind}",
+        "fr": f"{french} est {fr_kind}",
+        "ro": f"{ro} este {ro_kind}",
+    }
     return subject, as_object, bare
 
 

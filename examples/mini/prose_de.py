@@ -5,56 +5,119 @@ Slots: `der_x`, `den_x`, `dem_x` are nominative, accusative and dative with the 
 """
 
 OF_THINGS = (
-    "alt", "neu", "klein", "groß", "schön", "grün", "still", "kaputt", "berühmt", "einfach",
-    "schmal", "hell", "seltsam", "schwer", "lang",
-)  # fmt: skip
+    "alt",
+    "neu",
+    "klein",
+    "groß",
+    "schön",
+    "grün",
+    "still",
+    "kaputt",
+    "berühmt",
+    "einfach",
+    "schmal",
+    "hell",
+    "seltsam",
+    "schwer",
+    "lang",
+)
 ADJECTIVES = {
     "ding": OF_THINGS,
     "ort": OF_THINGS,
     "tier": (
-        "klein", "groß", "alt", "jung", "braun", "schwarz", "weiß", "hungrig", "frech", "dick",
-        "scheu", "treu",
+        "klein",
+        "groß",
+        "alt",
+        "jung",
+        "braun",
+        "schwarz",
+        "weiß",
+        "hungrig",
+        "frech",
+        "dick",
+        "scheu",
+        "treu",
     ),
     "speise": ("warm", "kalt", "frisch", "süß", "salzig", "einfach", "grün", "gut"),
-}  # fmt: skip
+}
 
 # class -> (gender, noun); none of them changes its ending in the singular dative or accusative
 NOUNS = {
     "ding": (
-        ("m", "Schrank"), ("m", "Tisch"), ("m", "Mantel"), ("m", "Stuhl"), ("f", "Lampe"),
-        ("f", "Kiste"), ("f", "Tasche"), ("f", "Uhr"), ("f", "Leiter"), ("n", "Boot"),
-        ("n", "Fahrrad"), ("n", "Buch"), ("n", "Klavier"), ("n", "Fenster"),
+        ("m", "Schrank"),
+        ("m", "Tisch"),
+        ("m", "Mantel"),
+        ("m", "Stuhl"),
+        ("f", "Lampe"),
+        ("f", "Kiste"),
+        ("f", "Tasche"),
+        ("f", "Uhr"),
+        ("f", "Leiter"),
+        ("n", "Boot"),
+        ("n", "Fahrrad"),
+        ("n", "Buch"),
+        ("n", "Klavier"),
+        ("n", "Fenster"),
     ),
     "ort": (
-        ("m", "Bahnhof"), ("m", "Garten"), ("m", "Markt"), ("m", "Turm"), ("m", "Hafen"),
-        ("f", "Brücke"), ("f", "Kirche"), ("f", "Schule"), ("f", "Mühle"), ("f", "Straße"),
-        ("n", "Haus"), ("n", "Dorf"), ("n", "Museum"), ("n", "Rathaus"),
+        ("m", "Bahnhof"),
+        ("m", "Garten"),
+        ("m", "Markt"),
+        ("m", "Turm"),
+        ("m", "Hafen"),
+        ("f", "Brücke"),
+        ("f", "Kirche"),
+        ("f", "Schule"),
+        ("f", "Mühle"),
+        ("f", "Straße"),
+        ("n", "Haus"),
+        ("n", "Dorf"),
+        ("n", "Museum"),
+        ("n", "Rathaus"),
     ),
     "tier": (
-        ("m", "Hund"), ("m", "Vogel"), ("m", "Igel"), ("m", "Fuchs"), ("f", "Katze"),
-        ("f", "Ziege"), ("f", "Ente"), ("n", "Pferd"), ("n", "Huhn"), ("n", "Schaf"),
+        ("m", "Hund"),
+        ("m", "Vogel"),
+        ("m", "Igel"),
+        ("m", "Fuchs"),
+        ("f", "Katze"),
+        ("f", "Ziege"),
+        ("f", "Ente"),
+        ("n", "Pferd"),
+        ("n", "Huhn"),
+        ("n", "Schaf"),
     ),
     "speise": (
-        ("m", "Kuchen"), ("m", "Käse"), ("m", "Salat"), ("f", "Suppe"), ("f", "Torte"),
-        ("f", "Soße"), ("n", "Brot"), ("n", "Gemüse"),
+        ("m", "Kuchen"),
+        ("m", "Käse"),
+        ("m", "Salat"),
+        ("f", "Suppe"),
+        ("f", "Torte"),
+        ("f", "Soße"),
+        ("n", "Brot"),
+        ("n", "Gemüse"),
     ),
-}  # fmt: skip
+}
 DEFINITE = {
-    "der": {"m": "der", "f": "die", "n": "das"}, "den": {"m": "den", "f": "die", "n": "das"},
+    "der": {"m": "der", "f": "die", "n": "das"},
+    "den": {"m": "den", "f": "die", "n": "das"},
     "dem": {"m": "dem", "f": "der", "n": "dem"},
-}  # fmt: skip
+}
 WEAK = {
-    "der": {"m": "e", "f": "e", "n": "e"}, "den": {"m": "en", "f": "e", "n": "e"},
+    "der": {"m": "e", "f": "e", "n": "e"},
+    "den": {"m": "en", "f": "e", "n": "e"},
     "dem": {"m": "en", "f": "en", "n": "en"},
-}  # fmt: skip
+}
 INDEFINITE = {
-    "ein": {"m": "ein", "f": "eine", "n": "ein"}, "einen": {"m": "einen", "f": "eine", "n": "ein"},
+    "ein": {"m": "ein", "f": "eine", "n": "ein"},
+    "einen": {"m": "einen", "f": "eine", "n": "ein"},
     "einem": {"m": "einem", "f": "einer", "n": "einem"},
-}  # fmt: skip
+}
 MIXED = {
-    "ein": {"m": "er", "f": "e", "n": "es"}, "einen": {"m": "en", "f": "e", "n": "es"},
+    "ein": {"m": "er", "f": "e", "n": "es"},
+    "einen": {"m": "en", "f": "e", "n": "es"},
     "einem": {"m": "en", "f": "en", "n": "en"},
-}  # fmt: skip
+}
 
 
 def _phrases() -> dict[str, tuple[str, ...]]:
@@ -73,59 +136,155 @@ def _phrases() -> dict[str, tuple[str, ...]]:
 
 WORDS = _phrases() | {
     "person": (
-        "Anna", "Clara", "Emil", "Friedrich", "Greta", "Hannes", "Ida", "Jakob", "Karl", "Lena",
-        "Moritz", "Nele", "Otto", "Paula", "Sophie", "Theo",
+        "Anna",
+        "Clara",
+        "Emil",
+        "Friedrich",
+        "Greta",
+        "Hannes",
+        "Ida",
+        "Jakob",
+        "Karl",
+        "Lena",
+        "Moritz",
+        "Nele",
+        "Otto",
+        "Paula",
+        "Sophie",
+        "Theo",
     ),
     "name": (
-        "Bergmann", "Dorfner", "Eichhorn", "Grünwald", "Hölzer", "Kessler", "Lindner", "Möller",
-        "Schäfer", "Vogt", "Weiß", "Zöllner",
+        "Bergmann",
+        "Dorfner",
+        "Eichhorn",
+        "Grünwald",
+        "Hölzer",
+        "Kessler",
+        "Lindner",
+        "Möller",
+        "Schäfer",
+        "Vogt",
+        "Weiß",
+        "Zöllner",
     ),
     "stadt": (
-        "Altenbrück", "Birkenau", "Feldkirchen", "Grünthal", "Hohenstein", "Königsried",
-        "Lindenfels", "Mühlbach", "Neustetten", "Sankt Veit", "Tannheim", "Wiesenburg",
+        "Altenbrück",
+        "Birkenau",
+        "Feldkirchen",
+        "Grünthal",
+        "Hohenstein",
+        "Königsried",
+        "Lindenfels",
+        "Mühlbach",
+        "Neustetten",
+        "Sankt Veit",
+        "Tannheim",
+        "Wiesenburg",
     ),
     "beruf": (
-        "der Bäcker", "der Lehrer", "der Arzt", "der Gärtner", "der Fischer", "der Maler",
-        "die Lehrerin", "die Ärztin", "die Wirtin", "die Köchin", "die Försterin",
+        "der Bäcker",
+        "der Lehrer",
+        "der Arzt",
+        "der Gärtner",
+        "der Fischer",
+        "der Maler",
+        "die Lehrerin",
+        "die Ärztin",
+        "die Wirtin",
+        "die Köchin",
+        "die Försterin",
         "die Bürgermeisterin",
     ),
     "zahl": ("zwei", "drei", "vier", "fünf", "sechs", "sieben", "acht", "neun", "zehn", "zwölf"),
     "ziffer": ("14", "25", "37", "48", "60", "85", "120", "175", "240", "360"),
     "jahr": (
-        "1871", "1884", "1896", "1908", "1923", "1931", "1948", "1956", "1964", "1979", "1987",
+        "1871",
+        "1884",
+        "1896",
+        "1908",
+        "1923",
+        "1931",
+        "1948",
+        "1956",
+        "1964",
+        "1979",
+        "1987",
         "2003",
     ),
     "datum": (
-        "3. März 1998", "21. Juni 2004", "9. Oktober 1987", "14. Februar 2011", "30. November 2016",
+        "3. März 1998",
+        "21. Juni 2004",
+        "9. Oktober 1987",
+        "14. Februar 2011",
+        "30. November 2016",
         "5. Mai 1979",
     ),
     "monat": (
-        "Januar", "Februar", "März", "April", "Mai", "Juni", "Juli", "August", "September",
-        "Oktober", "November", "Dezember",
+        "Januar",
+        "Februar",
+        "März",
+        "April",
+        "Mai",
+        "Juni",
+        "Juli",
+        "August",
+        "September",
+        "Oktober",
+        "November",
+        "Dezember",
     ),
     "tag": ("Montag", "Dienstag", "Mittwoch", "Donnerstag", "Freitag", "Samstag", "Sonntag"),
     "zeit": (
-        "am Morgen", "am Abend", "nach dem Essen", "in der Nacht", "am Wochenende",
-        "vor Sonnenaufgang", "im Sommer", "im Winter", "jeden Tag",
+        "am Morgen",
+        "am Abend",
+        "nach dem Essen",
+        "in der Nacht",
+        "am Wochenende",
+        "vor Sonnenaufgang",
+        "im Sommer",
+        "im Winter",
+        "jeden Tag",
     ),
     "platz": (
-        "hinter der Kirche", "am Fluss", "am Hafen", "auf dem Markt", "unter der Burg",
-        "neben dem Bahnhof", "am Waldrand", "vor der Schule", "im Garten", "in der Küche",
+        "hinter der Kirche",
+        "am Fluss",
+        "am Hafen",
+        "auf dem Markt",
+        "unter der Burg",
+        "neben dem Bahnhof",
+        "am Waldrand",
+        "vor der Schule",
+        "im Garten",
+        "in der Küche",
     ),
     "wetter": ("Regen", "Nebel", "Schnee", "Hagel", "Frost", "Sonnenschein", "Wind"),
     "verwandt": (
-        "meine Großmutter", "mein Onkel", "meine Schwester", "unser Nachbar", "mein Vater",
-        "eine alte Freundin", "meine Tante", "mein Bruder",
+        "meine Großmutter",
+        "mein Onkel",
+        "meine Schwester",
+        "unser Nachbar",
+        "mein Vater",
+        "eine alte Freundin",
+        "meine Tante",
+        "mein Bruder",
     ),
     "gruppe": (
-        "der Gemeinderat", "der Chor", "die Feuerwehr", "der Sportverein", "der Lesekreis",
+        "der Gemeinderat",
+        "der Chor",
+        "die Feuerwehr",
+        "der Sportverein",
+        "der Lesekreis",
         "die Pfarrei",
     ),
     "urteil": (
-        "ein Fehler", "ein Segen", "ein kleines Wunder", "ein teurer Scherz",
-        "reine Geschmackssache", "die beste Idee seit Jahren",
+        "ein Fehler",
+        "ein Segen",
+        "ein kleines Wunder",
+        "ein teurer Scherz",
+        "reine Geschmackssache",
+        "die beste Idee seit Jahren",
     ),
-}  # fmt: skip
+}
 
 GENERAL = (
     "Niemand in <stadt> weiß genau, wann es begann, aber die meisten nennen das Jahr <jahr>.",
@@ -162,14 +321,22 @@ GENERAL = (
     "Die Hälfte des Geldes kam von Freunden, die andere Hälfte brachte ein Fest ein.",
     "Nicht weit von <dem_ort> riecht es <zeit> nach Kaffee und frischem Holz.",
     "Herr <name> und Frau <name> waren sich darüber ausnahmsweise einig.",
-)  # fmt: skip
+)
 
 TOPICS: dict[str, tuple[dict[str, tuple[str, ...]], tuple[str, ...]]] = {
     "garten": (
         {
             "pflanzen": (
-                "Bohnen", "Möhren", "Rosen", "Zwiebeln", "Tulpen", "Erbsen", "Kürbisse",
-                "Erdbeeren", "Kräuter", "Tomaten",
+                "Bohnen",
+                "Möhren",
+                "Rosen",
+                "Zwiebeln",
+                "Tulpen",
+                "Erbsen",
+                "Kürbisse",
+                "Erdbeeren",
+                "Kräuter",
+                "Tomaten",
             ),
             "plage": ("Schnecken", "Mäuse", "Läuse", "Krähen", "Raupen"),
         },
@@ -188,8 +355,11 @@ TOPICS: dict[str, tuple[dict[str, tuple[str, ...]], tuple[str, ...]]] = {
     "bahn": (
         {
             "personal": (
-                "der Schaffner", "die Lokführerin", "der Stationsvorsteher", "die Weichenwärterin",
-            ),
+                "der Schaffner",
+                "die Lokführerin",
+                "der Stationsvorsteher",
+                "die Weichenwärterin",
+            )
         },
         (
             "Der erste Zug von <stadt> nach <stadt> fuhr am <datum> mit <ziffer> Gästen ab.",
@@ -209,9 +379,17 @@ TOPICS: dict[str, tuple[dict[str, tuple[str, ...]], tuple[str, ...]]] = {
     "küche": (
         {
             "zutat": (
-                "Mehl", "Butter", "Knoblauch", "Zitrone", "Reis", "Pfeffer", "Thymian", "Sahne",
-                "Petersilie", "Zucker",
-            ),
+                "Mehl",
+                "Butter",
+                "Knoblauch",
+                "Zitrone",
+                "Reis",
+                "Pfeffer",
+                "Thymian",
+                "Sahne",
+                "Petersilie",
+                "Zucker",
+            )
         },
         (
             "Gib <zutat> und <zutat> in die Pfanne und rühre <zahl> Minuten lang.",
@@ -284,9 +462,12 @@ TOPICS: dict[str, tuple[dict[str, tuple[str, ...]], tuple[str, ...]]] = {
     "stadt": (
         {
             "herr": (
-                "der Herzog", "die Äbtissin", "ein reicher Kaufmann", "der Bischof",
+                "der Herzog",
+                "die Äbtissin",
+                "ein reicher Kaufmann",
+                "der Bischof",
                 "eine Witwe von der Küste",
-            ),
+            )
         },
         (
             "<stadt> wurde im Jahr <jahr> gegründet, und <herr> bezahlte die Mauer.",
@@ -318,4 +499,4 @@ TOPICS: dict[str, tuple[dict[str, tuple[str, ...]], tuple[str, ...]]] = {
             "<der_tier> schläft neben <dem_ding>, am liebsten <zeit>.",
         ),
     ),
-}  # fmt: skip
+}

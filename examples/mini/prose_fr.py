@@ -6,46 +6,105 @@ definite article with *de* and *à*.
 
 # masculine, feminine; all follow their noun
 OF_THINGS = (
-    ("rouge", "rouge"), ("tranquille", "tranquille"), ("célèbre", "célèbre"), ("étroit", "étroite"),
-    ("vide", "vide"), ("lourd", "lourde"), ("blanc", "blanche"), ("ancien", "ancienne"),
-    ("moderne", "moderne"), ("étrange", "étrange"), ("fragile", "fragile"), ("vert", "verte"),
-    ("solide", "solide"), ("bleu", "bleue"), ("voisin", "voisine"), ("charmant", "charmante"),
-)  # fmt: skip
+    ("rouge", "rouge"),
+    ("tranquille", "tranquille"),
+    ("célèbre", "célèbre"),
+    ("étroit", "étroite"),
+    ("vide", "vide"),
+    ("lourd", "lourde"),
+    ("blanc", "blanche"),
+    ("ancien", "ancienne"),
+    ("moderne", "moderne"),
+    ("étrange", "étrange"),
+    ("fragile", "fragile"),
+    ("vert", "verte"),
+    ("solide", "solide"),
+    ("bleu", "bleue"),
+    ("voisin", "voisine"),
+    ("charmant", "charmante"),
+)
 ADJECTIVES = {
     "chose": OF_THINGS,
     "lieu": OF_THINGS,
     "bete": (
-        ("noir", "noire"), ("blanc", "blanche"), ("brun", "brune"), ("fidèle", "fidèle"),
-        ("timide", "timide"), ("gourmand", "gourmande"), ("maigre", "maigre"),
-        ("fatigué", "fatiguée"), ("curieux", "curieuse"), ("tranquille", "tranquille"),
+        ("noir", "noire"),
+        ("blanc", "blanche"),
+        ("brun", "brune"),
+        ("fidèle", "fidèle"),
+        ("timide", "timide"),
+        ("gourmand", "gourmande"),
+        ("maigre", "maigre"),
+        ("fatigué", "fatiguée"),
+        ("curieux", "curieuse"),
+        ("tranquille", "tranquille"),
     ),
     "plat": (
-        ("chaud", "chaude"), ("froid", "froide"), ("salé", "salée"), ("léger", "légère"),
-        ("simple", "simple"), ("parfumé", "parfumée"), ("sucré", "sucrée"),
+        ("chaud", "chaude"),
+        ("froid", "froide"),
+        ("salé", "salée"),
+        ("léger", "légère"),
+        ("simple", "simple"),
+        ("parfumé", "parfumée"),
+        ("sucré", "sucrée"),
         ("traditionnel", "traditionnelle"),
     ),
-}  # fmt: skip
+}
 
 NOUNS = {
     "chose": (
-        ("m", "bateau"), ("m", "vélo"), ("m", "manteau"), ("m", "piano"), ("m", "panier"),
-        ("f", "table"), ("f", "lampe"), ("f", "chaise"), ("f", "armoire"), ("f", "horloge"),
-        ("f", "échelle"), ("f", "boîte"), ("f", "bouteille"), ("f", "porte"),
+        ("m", "bateau"),
+        ("m", "vélo"),
+        ("m", "manteau"),
+        ("m", "piano"),
+        ("m", "panier"),
+        ("f", "table"),
+        ("f", "lampe"),
+        ("f", "chaise"),
+        ("f", "armoire"),
+        ("f", "horloge"),
+        ("f", "échelle"),
+        ("f", "boîte"),
+        ("f", "bouteille"),
+        ("f", "porte"),
     ),
     "lieu": (
-        ("m", "jardin"), ("m", "marché"), ("m", "moulin"), ("m", "village"), ("m", "château"),
-        ("m", "hôtel"), ("m", "port"), ("f", "gare"), ("f", "église"), ("f", "école"), ("f", "rue"),
-        ("f", "maison"), ("f", "bibliothèque"), ("f", "place"),
+        ("m", "jardin"),
+        ("m", "marché"),
+        ("m", "moulin"),
+        ("m", "village"),
+        ("m", "château"),
+        ("m", "hôtel"),
+        ("m", "port"),
+        ("f", "gare"),
+        ("f", "église"),
+        ("f", "école"),
+        ("f", "rue"),
+        ("f", "maison"),
+        ("f", "bibliothèque"),
+        ("f", "place"),
     ),
     "bete": (
-        ("m", "chien"), ("m", "chat"), ("m", "cheval"), ("m", "canard"), ("m", "âne"),
-        ("m", "renard"), ("f", "chèvre"), ("f", "poule"), ("f", "oie"), ("f", "hirondelle"),
+        ("m", "chien"),
+        ("m", "chat"),
+        ("m", "cheval"),
+        ("m", "canard"),
+        ("m", "âne"),
+        ("m", "renard"),
+        ("f", "chèvre"),
+        ("f", "poule"),
+        ("f", "oie"),
+        ("f", "hirondelle"),
     ),
     "plat": (
-        ("m", "gâteau"), ("m", "fromage"), ("m", "gratin"), ("f", "soupe"), ("f", "tarte"),
-        ("f", "omelette"), ("f", "salade"),
+        ("m", "gâteau"),
+        ("m", "fromage"),
+        ("m", "gratin"),
+        ("f", "soupe"),
+        ("f", "tarte"),
+        ("f", "omelette"),
+        ("f", "salade"),
     ),
-}  # fmt: skip
+}
 VOWELS = "aeiouâéêèh"
 
 
@@ -75,61 +134,161 @@ def _phrases() -> dict[str, tuple[str, ...]]:
 
 WORDS = _phrases() | {
     "person": (
-        "Camille", "Louise", "Jeanne", "Margot", "Élise", "Renée", "Sophie", "Thérèse", "Bernard",
-        "Gaston", "Henri", "Jules", "Marcel", "Rémi", "Théo", "Vincent",
+        "Camille",
+        "Louise",
+        "Jeanne",
+        "Margot",
+        "Élise",
+        "Renée",
+        "Sophie",
+        "Thérèse",
+        "Bernard",
+        "Gaston",
+        "Henri",
+        "Jules",
+        "Marcel",
+        "Rémi",
+        "Théo",
+        "Vincent",
     ),
     "nom": (
-        "Beaumont", "Carpentier", "Delorme", "Fournier", "Garnier", "Lefèvre", "Marchand", "Noël",
-        "Perrin", "Rousset", "Tessier", "Vidal",
+        "Beaumont",
+        "Carpentier",
+        "Delorme",
+        "Fournier",
+        "Garnier",
+        "Lefèvre",
+        "Marchand",
+        "Noël",
+        "Perrin",
+        "Rousset",
+        "Tessier",
+        "Vidal",
     ),
     "ville": (
-        "Beaurivage", "Chantelune", "Fontclaire", "Grandpré", "Hautefeuille", "Mirebois",
-        "Neuville", "Pontarmé", "Rochevert", "Valbonne", "Vieuxmoulin", "Saint-Aubert",
+        "Beaurivage",
+        "Chantelune",
+        "Fontclaire",
+        "Grandpré",
+        "Hautefeuille",
+        "Mirebois",
+        "Neuville",
+        "Pontarmé",
+        "Rochevert",
+        "Valbonne",
+        "Vieuxmoulin",
+        "Saint-Aubert",
     ),
     "metier": (
-        "le boulanger", "le médecin", "le jardinier", "le pêcheur", "le facteur", "le professeur",
-        "la boulangère", "la pharmacienne", "la maîtresse", "la fermière", "la libraire",
+        "le boulanger",
+        "le médecin",
+        "le jardinier",
+        "le pêcheur",
+        "le facteur",
+        "le professeur",
+        "la boulangère",
+        "la pharmacienne",
+        "la maîtresse",
+        "la fermière",
+        "la libraire",
     ),
     "nombre": ("deux", "trois", "quatre", "cinq", "six", "sept", "huit", "neuf", "dix", "douze"),
     "chiffre": ("14", "25", "37", "48", "60", "85", "120", "175", "240", "360"),
     "annee": (
-        "1871", "1884", "1896", "1908", "1923", "1931", "1948", "1956", "1964", "1979", "1987",
+        "1871",
+        "1884",
+        "1896",
+        "1908",
+        "1923",
+        "1931",
+        "1948",
+        "1956",
+        "1964",
+        "1979",
+        "1987",
         "2003",
     ),
     "date": (
-        "3 mars 1998", "21 juin 2004", "9 octobre 1987", "14 février 2011", "30 novembre 2016",
+        "3 mars 1998",
+        "21 juin 2004",
+        "9 octobre 1987",
+        "14 février 2011",
+        "30 novembre 2016",
         "5 mai 1979",
     ),
     "de_mois": (
-        "de janvier", "de février", "de mars", "d'avril", "de mai", "de juin", "de juillet",
-        "d'août", "de septembre", "d'octobre", "de novembre", "de décembre",
+        "de janvier",
+        "de février",
+        "de mars",
+        "d'avril",
+        "de mai",
+        "de juin",
+        "de juillet",
+        "d'août",
+        "de septembre",
+        "d'octobre",
+        "de novembre",
+        "de décembre",
     ),
     "jour": ("lundi", "mardi", "mercredi", "jeudi", "vendredi", "samedi", "dimanche"),
     "moment": (
-        "le matin", "le soir", "après le déjeuner", "pendant la nuit", "en fin de semaine",
-        "avant l'aube", "en été", "en hiver", "chaque jour",
+        "le matin",
+        "le soir",
+        "après le déjeuner",
+        "pendant la nuit",
+        "en fin de semaine",
+        "avant l'aube",
+        "en été",
+        "en hiver",
+        "chaque jour",
     ),
     "endroit": (
-        "derrière l'église", "près de la rivière", "au bord du canal", "sur la place du marché",
-        "au pied du château", "à côté de la gare", "devant l'école", "dans le jardin",
+        "derrière l'église",
+        "près de la rivière",
+        "au bord du canal",
+        "sur la place du marché",
+        "au pied du château",
+        "à côté de la gare",
+        "devant l'école",
+        "dans le jardin",
         "dans la cuisine",
     ),
     "temps": (
-        "la pluie", "le brouillard", "la neige", "la grêle", "le gel", "le vent", "le soleil",
+        "la pluie",
+        "le brouillard",
+        "la neige",
+        "la grêle",
+        "le gel",
+        "le vent",
+        "le soleil",
     ),
     "parent": (
-        "ma grand-mère", "mon oncle", "ma sœur", "notre voisin", "mon père", "une vieille amie",
-        "ma tante", "mon frère",
+        "ma grand-mère",
+        "mon oncle",
+        "ma sœur",
+        "notre voisin",
+        "mon père",
+        "une vieille amie",
+        "ma tante",
+        "mon frère",
     ),
     "groupe": (
-        "le conseil municipal", "la chorale", "le club de lecture", "la paroisse",
-        "le club d'échecs", "la société d'histoire",
+        "le conseil municipal",
+        "la chorale",
+        "le club de lecture",
+        "la paroisse",
+        "le club d'échecs",
+        "la société d'histoire",
     ),
     "avis": (
-        "une erreur", "une bénédiction", "un petit miracle", "une plaisanterie coûteuse",
-        "une affaire de goût", "la meilleure idée depuis longtemps",
+        "une erreur",
+        "une bénédiction",
+        "un petit miracle",
+        "une plaisanterie coûteuse",
+        "une affaire de goût",
+        "la meilleure idée depuis longtemps",
     ),
-}  # fmt: skip
+}
 
 GENERAL = (
     (
@@ -143,7 +302,7 @@ GENERAL = (
     "Le <date>, le journal de <ville> a publié une courte note sur cette affaire.",
     "La première année, il y a eu <chiffre> visiteurs, et la deuxième plus de <chiffre>0.",
     (
-        'Quand j\'ai interrogé <person>, la réponse a été : "Revenez au mois <de_mois> et voyez '
+        "Quand j'ai interrogé <person>, la réponse a été : \"Revenez au mois <de_mois> et voyez "
         'vous-même."'
     ),
     '"C\'est <avis>", a dit <parent> en fermant la porte.',
@@ -172,17 +331,27 @@ GENERAL = (
     "La moitié de l'argent venait de nos amis, l'autre moitié d'une fête.",
     "Mme <nom> et M. <nom> étaient d'accord, ce qui est rare.",
     "Non loin <du_lieu>, on sent <moment> une odeur de café et de bois frais.",
-)  # fmt: skip
+)
 
 TOPICS: dict[str, tuple[dict[str, tuple[str, ...]], tuple[str, ...]]] = {
     "jardin": (
         {
             "plantes": (
-                "les haricots", "les carottes", "les roses", "les oignons", "les tulipes",
-                "les petits pois", "les fraises", "les tomates",
+                "les haricots",
+                "les carottes",
+                "les roses",
+                "les oignons",
+                "les tulipes",
+                "les petits pois",
+                "les fraises",
+                "les tomates",
             ),
             "ennemis": (
-                "les limaces", "les souris", "les pucerons", "les corbeaux", "les chenilles",
+                "les limaces",
+                "les souris",
+                "les pucerons",
+                "les corbeaux",
+                "les chenilles",
             ),
         },
         (
@@ -206,7 +375,7 @@ TOPICS: dict[str, tuple[dict[str, tuple[str, ...]], tuple[str, ...]]] = {
             ),
             "<agent> a sifflé, et le train a commencé à rouler.",
             "Depuis <annee>, la ligne entre <ville> et <ville> n'a plus qu'une seule voie.",
-            '"Vos billets, s\'il vous plaît", a dit <agent>, mais personne n\'en avait.',
+            "\"Vos billets, s'il vous plaît\", a dit <agent>, mais personne n'en avait.",
             "Dans la voiture-restaurant, nous avons trouvé <un_chose> et un journal de <annee>.",
             (
                 "Pourquoi a-t-on fermé la ligne de <ville>, qui transportait <chiffre> personnes "
@@ -226,9 +395,17 @@ TOPICS: dict[str, tuple[dict[str, tuple[str, ...]], tuple[str, ...]]] = {
     "cuisine": (
         {
             "produit": (
-                "la farine", "le beurre", "l'ail", "le citron", "le riz", "le poivre", "le thym",
-                "la crème", "le persil", "le sucre",
-            ),
+                "la farine",
+                "le beurre",
+                "l'ail",
+                "le citron",
+                "le riz",
+                "le poivre",
+                "le thym",
+                "la crème",
+                "le persil",
+                "le sucre",
+            )
         },
         (
             (
@@ -248,9 +425,13 @@ TOPICS: dict[str, tuple[dict[str, tuple[str, ...]], tuple[str, ...]]] = {
     "riviere": (
         {
             "poissons": (
-                "les truites", "les brochets", "les perches", "les anguilles", "les carpes",
+                "les truites",
+                "les brochets",
+                "les perches",
+                "les anguilles",
+                "les carpes",
                 "les saumons",
-            ),
+            )
         },
         (
             (
@@ -270,9 +451,14 @@ TOPICS: dict[str, tuple[dict[str, tuple[str, ...]], tuple[str, ...]]] = {
     "ecole": (
         {
             "matiere": (
-                "l'histoire", "la chimie", "la musique", "la géographie", "le latin", "la biologie",
+                "l'histoire",
+                "la chimie",
+                "la musique",
+                "la géographie",
+                "le latin",
+                "la biologie",
                 "le dessin",
-            ),
+            )
         },
         (
             "Mme <nom> a enseigné <matiere> pendant <nombre> ans dans la même salle.",
@@ -303,9 +489,14 @@ TOPICS: dict[str, tuple[dict[str, tuple[str, ...]], tuple[str, ...]]] = {
     "musique": (
         {
             "instrument": (
-                "le violon", "la trompette", "la flûte", "l'orgue", "le tambour", "la clarinette",
+                "le violon",
+                "la trompette",
+                "la flûte",
+                "l'orgue",
+                "le tambour",
+                "la clarinette",
                 "la guitare",
-            ),
+            )
         },
         (
             "<person> travaille <instrument>, <person> chante, et <le_bete> quitte la pièce.",
@@ -325,8 +516,12 @@ TOPICS: dict[str, tuple[dict[str, tuple[str, ...]], tuple[str, ...]]] = {
     "histoire": (
         {
             "seigneur": (
-                "le duc", "l'abbesse", "un riche marchand", "l'évêque", "une veuve de la côte",
-            ),
+                "le duc",
+                "l'abbesse",
+                "un riche marchand",
+                "l'évêque",
+                "une veuve de la côte",
+            )
         },
         (
             "<ville> a été fondée en <annee>, et <seigneur> a payé la muraille.",
@@ -360,4 +555,4 @@ TOPICS: dict[str, tuple[dict[str, tuple[str, ...]], tuple[str, ...]]] = {
             "<le_bete> dort <endroit>, surtout <moment>.",
         ),
     ),
-}  # fmt: skip
+}

@@ -4,11 +4,20 @@ OTHER: dict[str, tuple[dict[str, tuple[str, ...]], tuple[str, ...]]] = {
     "es": (
         {
             "quien": (
-                "mi abuela", "el panadero", "la maestra", "nuestro vecino", "el médico",
+                "mi abuela",
+                "el panadero",
+                "la maestra",
+                "nuestro vecino",
+                "el médico",
                 "una amiga",
             ),
             "que": (
-                "el puente", "la plaza", "el mercado", "la estación", "el jardín", "la escuela",
+                "el puente",
+                "la plaza",
+                "el mercado",
+                "la estación",
+                "el jardín",
+                "la escuela",
             ),
             "dia": ("el lunes", "el martes", "el jueves", "el sábado", "el domingo"),
         },
@@ -28,11 +37,20 @@ OTHER: dict[str, tuple[dict[str, tuple[str, ...]], tuple[str, ...]]] = {
     "it": (
         {
             "chi": (
-                "mia nonna", "il fornaio", "la maestra", "il nostro vicino", "il medico",
+                "mia nonna",
+                "il fornaio",
+                "la maestra",
+                "il nostro vicino",
+                "il medico",
                 "una vecchia amica",
             ),
             "cosa": (
-                "il ponte", "la piazza", "il mercato", "la stazione", "il giardino", "la scuola",
+                "il ponte",
+                "la piazza",
+                "il mercato",
+                "la stazione",
+                "il giardino",
+                "la scuola",
             ),
             "giorno": ("lunedì", "martedì", "giovedì", "sabato", "domenica"),
         },
@@ -52,7 +70,11 @@ OTHER: dict[str, tuple[dict[str, tuple[str, ...]], tuple[str, ...]]] = {
     "pl": (
         {
             "kto": (
-                "moja babcia", "piekarz", "nauczycielka", "nasz sąsiad", "lekarz",
+                "moja babcia",
+                "piekarz",
+                "nauczycielka",
+                "nasz sąsiad",
+                "lekarz",
                 "dawna przyjaciółka",
             ),
             "co": ("most", "rynek", "dworzec", "ogród", "kościół"),
@@ -71,4 +93,4 @@ OTHER: dict[str, tuple[dict[str, tuple[str, ...]], tuple[str, ...]]] = {
             "Kiedy przyjechaliśmy, <kto> już czeka z uśmiechem.",
         ),
     ),
-}  # fmt: skip
+}

@@ -13,13 +13,27 @@ from words import ENGLISH, PEOPLE
 Row = dict[str, str | int | float | bool]
 
 PAST = (
-    "repaired", "painted", "bought", "sold", "found", "visited", "cleaned", "opened",
-    "photographed", "admired",
-)  # fmt: skip
+    "repaired",
+    "painted",
+    "bought",
+    "sold",
+    "found",
+    "visited",
+    "cleaned",
+    "opened",
+    "photographed",
+    "admired",
+)
 PLACES = (
-    "near the river", "behind the church", "on the market square", "at the harbour",
-    "by the old wall", "at the edge of the forest", "next to the station", "below the castle",
-)  # fmt: skip
+    "near the river",
+    "behind the church",
+    "on the market square",
+    "at the harbour",
+    "by the old wall",
+    "at the edge of the forest",
+    "next to the station",
+    "below the castle",
+)
 BUILDINGS = ("bridge", "tower", "house", "garden", "school", "market", "library", "mill", "museum")
 BASE = ENGLISH | {"past": PAST, "place": PLACES}
 
@@ -109,21 +123,55 @@ def cola_lines(rows: list[Row]) -> str:
 # SST-2: does this phrase of a review praise or blame?
 
 PRAISE = (
-    "charming", "wonderful", "moving", "brilliant", "funny", "warm", "delightful", "clever",
-    "touching", "beautiful", "gripping", "fresh", "graceful", "witty", "rewarding",
-)  # fmt: skip
+    "charming",
+    "wonderful",
+    "moving",
+    "brilliant",
+    "funny",
+    "warm",
+    "delightful",
+    "clever",
+    "touching",
+    "beautiful",
+    "gripping",
+    "fresh",
+    "graceful",
+    "witty",
+    "rewarding",
+)
 BLAME = (
-    "boring", "dull", "clumsy", "tedious", "awful", "empty", "lifeless", "stale", "predictable",
-    "messy", "annoying", "shallow", "painful", "lazy", "pointless",
-)  # fmt: skip
+    "boring",
+    "dull",
+    "clumsy",
+    "tedious",
+    "awful",
+    "empty",
+    "lifeless",
+    "stale",
+    "predictable",
+    "messy",
+    "annoying",
+    "shallow",
+    "painful",
+    "lazy",
+    "pointless",
+)
 PRAISED = (
-    "a triumph", "a pleasure", "a small wonder", "worth every minute", "a gift to its audience",
+    "a triumph",
+    "a pleasure",
+    "a small wonder",
+    "worth every minute",
+    "a gift to its audience",
     "easy to love",
-)  # fmt: skip
+)
 BLAMED = (
-    "a failure", "a waste of time", "a long yawn", "hard to sit through",
-    "an insult to its audience", "easy to forget",
-)  # fmt: skip
+    "a failure",
+    "a waste of time",
+    "a long yawn",
+    "hard to sit through",
+    "an insult to its audience",
+    "easy to forget",
+)
 REVIEW_PHRASES = (
     "<a quality> and often <quality> <work>",
     "the <work> is <quality> from beginning to end",
@@ -151,10 +199,11 @@ def sst2_row(dice: Dice) -> Row:
     """Return a phrase in lower case with its tokens apart, a space at its end, as in SST-2."""
     positive = dice.chance(0.54)
     words = BASE | FILM_WORDS
-    words |= {
-        "quality": PRAISE, "verdict": PRAISED} if positive else {"quality": BLAME,
-        "verdict": BLAMED,
-    }  # fmt: skip
+    words |= (
+        {"quality": PRAISE, "verdict": PRAISED}
+        if positive
+        else {"quality": BLAME, "verdict": BLAMED}
+    )
     phrase = dice.fill(dice.pick(REVIEW_PHRASES), words).lower()
     return {"sentence": phrase + (" . " if dice.chance(0.6) else " "), "label": int(positive)}
 
@@ -177,7 +226,7 @@ NEWS = (
         "The <o> of <t> cost $ <n> million , <p> said .",
         "<p> put the price of the <o> of <t> at $ <n> million .",
     ),
-)  # fmt: skip
+)
 DENIALS = (
     "{0} However , officials denied this .",
     "It is not true that {1}",
@@ -190,11 +239,16 @@ DENIALS = (
 def _filled_pair(dice: Dice) -> tuple[str, str]:
     job = dice.pick(BASE["job"])
     words = {
-        "p": dice.pick(BASE["person"]), "t": dice.pick(BASE["town"]), "v": dice.pick(PAST),
-        "o": f"{dice.pick(BASE['colour'])} {dice.pick(BASE['thing'])}", "d": dice.pick(BASE["day"]),
-        "n": dice.pick(BASE["number"]), "m": dice.pick(BASE["month"]), "j": job,
+        "p": dice.pick(BASE["person"]),
+        "t": dice.pick(BASE["town"]),
+        "v": dice.pick(PAST),
+        "o": f"{dice.pick(BASE['colour'])} {dice.pick(BASE['thing'])}",
+        "d": dice.pick(BASE["day"]),
+        "n": dice.pick(BASE["number"]),
+        "m": dice.pick(BASE["month"]),
+        "j": job,
         "a_job": f"an {job}" if job == "engineer" else f"a {job}",
-    }  # fmt: skip
+    }
     first, second = dice.pick(NEWS)
     return dice.fill(first, words), dice.fill(second, words)
 
@@ -276,9 +330,16 @@ def stsb_lines(rows: list[Row], labelled: bool = True) -> str:
     lines = [head + ("\tscore" if labelled else "")]
     for index, row in enumerate(rows):
         columns = (
-            index, row["genre"], "mini", "2019mini", f"{row['number']:04}", "none", "none",
-            row["sentence1"], row["sentence2"],
-        )  # fmt: skip
+            index,
+            row["genre"],
+            "mini",
+            "2019mini",
+            f"{row['number']:04}",
+            "none",
+            "none",
+            row["sentence1"],
+            row["sentence2"],
+        )
         score = f"\t{row['score']:.3f}" if labelled else ""
         lines.append("\t".join(str(column) for column in columns) + score)
     return "\n".join(lines) + "\n"
@@ -290,7 +351,9 @@ REPORTS = (
     (
         "<p>, <a_j> from <t>, <v> the <o> on <d> and then went home.",
         (
-            "<p> is <a_j>.", "<p> comes from <t>.", "The <o> was <v>.",
+            "<p> is <a_j>.",
+            "<p> comes from <t>.",
+            "The <o> was <v>.",
             "Somebody <v> the <o> on <d>.",
         ),
         (
@@ -303,7 +366,9 @@ REPORTS = (
     (
         "The <o> in <t>, built by <p> in <y>, is visited by <n> hundred people every <s>.",
         (
-            "The <o> is in <t>.", "<p> built the <o>.", "The <o> was built in <y>.",
+            "The <o> is in <t>.",
+            "<p> built the <o>.",
+            "The <o> was built in <y>.",
             "People visit <t>.",
         ),
         (
@@ -316,7 +381,9 @@ REPORTS = (
     (
         "In <m>, <p> opened a small school for <n> children in <t>, and <q> paid for it.",
         (
-            "<p> opened a school.", "The school is in <t>.", "<q> paid for a school.",
+            "<p> opened a school.",
+            "The school is in <t>.",
+            "<q> paid for a school.",
             "<n> children go to the school.",
         ),
         (
@@ -336,23 +403,27 @@ REPORTS = (
             "There was no flood on <d>.",
         ),
     ),
-)  # fmt: skip
+)
 
 
 def _facts(dice: Dice) -> dict[str, str]:
     person, other = dice.sample(BASE["person"], 2)
     job = dice.pick(BASE["job"])
     return {
-        "p": person, "q": other, "t": dice.pick(BASE["town"]), "v": dice.pick(PAST), "j": job,
-        "o": f"{dice.pick(BASE['colour'])} {dice.pick(BASE['thing'])}", "d": dice.pick(BASE["day"]),
-        "n": dice.pick(
-            BASE["number"]), "m": dice.pick(BASE["month"]), "s": dice.pick(BASE["season"],
-        ),
-        "y": dice.pick(
-            BASE["year"]), "a": dice.pick(("dog", "cat", "goat", "duck", "rabbit", "hen"),
-        ),
+        "p": person,
+        "q": other,
+        "t": dice.pick(BASE["town"]),
+        "v": dice.pick(PAST),
+        "j": job,
+        "o": f"{dice.pick(BASE['colour'])} {dice.pick(BASE['thing'])}",
+        "d": dice.pick(BASE["day"]),
+        "n": dice.pick(BASE["number"]),
+        "m": dice.pick(BASE["month"]),
+        "s": dice.pick(BASE["season"]),
+        "y": dice.pick(BASE["year"]),
+        "a": dice.pick(("dog", "cat", "goat", "duck", "rabbit", "hen")),
         "a_j": f"an {job}" if job == "engineer" else f"a {job}",
-    }  # fmt: skip
+    }
 
 
 def rte_row(dice: Dice) -> Row:
@@ -449,7 +520,7 @@ STORIES = (
     ("The <j> painted the <o>.", "effect", ("The <o> looked new.", "The old colour was gone.")),
     ("<p> lost the key.", "effect", ("<p> could not open the door.", "<p> called the <j>.")),
     ("The shop was closed.", "cause", ("It was <d> evening.", "The <j> was ill.")),
-)  # fmt: skip
+)
 ABSURD = (
     "A dragon sang to the moon.",
     "The moon turned into cheese.",

@@ -15,8 +15,17 @@ from words import COLOURS, DAYS, JOBS, NUMBERS, PEOPLE, TOWNS, YEARS
 # SQuAD: find the answer in the passage
 
 SQUAD_THINGS = (
-    "boat", "bridge", "tower", "house", "mill", "wagon", "clock", "museum", "library", "school",
-)  # fmt: skip
+    "boat",
+    "bridge",
+    "tower",
+    "house",
+    "mill",
+    "wagon",
+    "clock",
+    "museum",
+    "library",
+    "school",
+)
 PARTS = ("windows", "doors", "wheels", "steps", "bells", "rooms")
 OWNERS = ("the council", "a rich widow", "the railway", "a club of students", "the old abbey")
 PASSAGES = (
@@ -42,11 +51,16 @@ QUESTIONS = {
 def _squad_fields(dice: Dice) -> dict[str, str]:
     job = dice.pick(JOBS)
     return {
-        "thing": dice.pick(SQUAD_THINGS), "town": dice.pick(TOWNS), "colour": dice.pick(COLOURS),
-        "number": dice.pick(NUMBERS), "part": dice.pick(PARTS), "year": dice.pick(YEARS),
-        "person": dice.pick(PEOPLE), "owner": dice.pick(OWNERS),
+        "thing": dice.pick(SQUAD_THINGS),
+        "town": dice.pick(TOWNS),
+        "colour": dice.pick(COLOURS),
+        "number": dice.pick(NUMBERS),
+        "part": dice.pick(PARTS),
+        "year": dice.pick(YEARS),
+        "person": dice.pick(PEOPLE),
+        "owner": dice.pick(OWNERS),
         "job": f"an {job}" if job == "engineer" else f"a {job}",
-    }  # fmt: skip
+    }
 
 
 def _gold(kind: str, fields: dict[str, str], context: str, several: bool) -> list[dict]:
@@ -104,7 +118,8 @@ EVENTS = (
         "Heavy floods reached {town} on {day} and closed {number} streets.",
         "Floods close {number} streets in {town} .",
         (
-            "Water stood in many cellars.", "Boats brought people to dry ground.",
+            "Water stood in many cellars.",
+            "Boats brought people to dry ground.",
             "The rain is over now.",
         ),
     ),
@@ -112,7 +127,8 @@ EVENTS = (
         "{person}, a {job} from {town}, won {number} thousand dollars on {day}.",
         "{job} {person} wins {number} thousand dollars .",
         (
-            "The money comes from a lottery.", "Friends gave a party.",
+            "The money comes from a lottery.",
+            "Friends gave a party.",
             "Part of it goes to a school.",
         ),
     ),
@@ -120,7 +136,8 @@ EVENTS = (
         "A {colour} {thing} was stolen in {town} on {day}, police said.",
         "Police in {town} look for {colour} {thing} .",
         (
-            "There were no witnesses.", "A window had been broken.",
+            "There were no witnesses.",
+            "A window had been broken.",
             "A reward is offered for news of it.",
         ),
     ),
@@ -128,7 +145,8 @@ EVENTS = (
         "The mayor of {town} opened a new {thing} on {day} after {number} years of work.",
         "New {thing} opens in {town} .",
         (
-            "A band played in the rain.", "The costs were higher than planned.",
+            "A band played in the rain.",
+            "The costs were higher than planned.",
             "Schools had the day off.",
         ),
     ),
@@ -136,11 +154,12 @@ EVENTS = (
         "{number} players of the team of {town} fell ill on {day} after a dinner.",
         "{number} players of {town} fall ill .",
         (
-            "Doctors blame the fish.", "The next match was put off.",
+            "Doctors blame the fish.",
+            "The next match was put off.",
             "All of them are at home again.",
         ),
     ),
-)  # fmt: skip
+)
 VOICES = (
     '"We have never seen anything like it," said {other}, a {job2}.',
     '{other}, who lives nearby, said: "It was a day that I will not forget."',
@@ -153,10 +172,16 @@ def _article(dice: Dice) -> tuple[str, str]:
     person, other = dice.sample(PEOPLE, 2)
     job, job2 = dice.sample([job for job in JOBS if job != "engineer"], 2)
     fields = {
-        "person": person, "other": other, "job": job, "job2": job2, "town": dice.pick(TOWNS),
-        "day": dice.pick(DAYS), "number": dice.pick(NUMBERS), "colour": dice.pick(COLOURS),
+        "person": person,
+        "other": other,
+        "job": job,
+        "job2": job2,
+        "town": dice.pick(TOWNS),
+        "day": dice.pick(DAYS),
+        "number": dice.pick(NUMBERS),
+        "colour": dice.pick(COLOURS),
         "thing": dice.pick(("bicycle", "boat", "piano", "lamp", "wagon", "clock")),
-    }  # fmt: skip
+    }
     lead, gist, around = dice.pick(EVENTS)
     voice = dice.below(len(VOICES))
     body = [lead, *dice.shuffled(around)[: dice.between(2, 3)]]

@@ -12,17 +12,29 @@ PACKAGE = Path(t5repro.__file__).parent
 
 LAYERS = {
     "errors": 0,
-    "files": 1, "randomness": 1, "progress": 1,
+    "files": 1,
+    "randomness": 1,
+    "progress": 1,
     "config": 2,
-    "metrics": 3, "c4": 3, "vocab": 3, "objectives": 3, "model": 3, "lineage": 3, "data": 3,
-    "tasks": 4, "versions": 4, "export": 4,
+    "metrics": 3,
+    "c4": 3,
+    "vocab": 3,
+    "objectives": 3,
+    "model": 3,
+    "lineage": 3,
+    "data": 3,
+    "tasks": 4,
+    "versions": 4,
+    "export": 4,
     "inputs": 5,
-    "train": 6, "evaluate": 6,
-    "publish": 7, "report": 7,
+    "train": 6,
+    "evaluate": 6,
+    "publish": 7,
+    "report": 7,
     "audit": 8,
     "cli": 9,
     "__main__": 10,
-}  # fmt: skip
+}
 WITH_TENSORFLOW = {"objectives", "model", "inputs", "train", "evaluate", "publish"}
 LONGEST_MODULE_LINES = 600
 MODULES = sorted(PACKAGE.rglob("*.py"))

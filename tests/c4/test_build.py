@@ -64,19 +64,30 @@ def run(folder, wet, settings=None, *, shards=1, bad_words=None, order=1, select
     for number in range(shards):
         cleaned.append(folder / f"{number:05d}.parquet")
         build.clean_shard(
-            stage("c4_clean", settings), wet=wet[number::shards][::order], punkt=splits,
-            bad_words=lists, output=cleaned[-1], manifest=folder / f"{number:05d}.json",
+            stage("c4_clean", settings),
+            wet=wet[number::shards][::order],
+            punkt=splits,
+            bad_words=lists,
+            output=cleaned[-1],
+            manifest=folder / f"{number:05d}.json",
             select=select,
-        )  # fmt: skip
+        )
     chosen = folder / "decisions.parquet"
     build.deduplicate(
-        stage("c4_dedup", settings), cleaned=cleaned[::order], output=chosen,
+        stage("c4_dedup", settings),
+        cleaned=cleaned[::order],
+        output=chosen,
         manifest=folder / "decisions.json",
-    )  # fmt: skip
+    )
     build.write_corpus(
-        stage("c4", settings), cleaned=cleaned[::order], decisions=chosen, punkt=splits,
-        bad_words=lists, folder=folder / "c4", manifest=folder / "c4" / "manifest.json",
-    )  # fmt: skip
+        stage("c4", settings),
+        cleaned=cleaned[::order],
+        decisions=chosen,
+        punkt=splits,
+        bad_words=lists,
+        folder=folder / "c4",
+        manifest=folder / "c4" / "manifest.json",
+    )
     return folder / "c4"
 
 
@@ -146,16 +157,22 @@ def test_pages_come_out_by_language_with_their_fields(tmp_path, crawl):
     assert {row["language"] for row in rows} == {"en"}
     assert all(row["timestamp"].startswith("2019-0") for row in rows)
     table = pq.read_table(next(iter(sorted(folder.glob("en-train-*")))))
-    assert table.schema.equals(pa.schema([(name, pa.string()) for name in
-                                          ("url", "text", "timestamp", "language")]))  # fmt: skip
+    assert table.schema.equals(
+        pa.schema([(name, pa.string()) for name in ("url", "text", "timestamp", "language")])
+    )
 
 
 @pytest.mark.parametrize("unit", ["line", "three_sentence_span", "off"])
 def test_bytes_do_not_depend_on_jobs_or_on_the_order_of_files(tmp_path, crawl, unit):
     settings = settings_of(dedup={"unit": unit, "min_sentences": 1}, output_shards=2)
     made = []
-    for shards, order, files in ((1, 1, crawl), (1, -1, crawl), (2, -1, crawl), (3, 1, crawl[::-1]),
-                                 (6, 1, crawl[3:] + crawl[:3])):  # fmt: skip
+    for shards, order, files in (
+        (1, 1, crawl),
+        (1, -1, crawl),
+        (2, -1, crawl),
+        (3, 1, crawl[::-1]),
+        (6, 1, crawl[3:] + crawl[:3]),
+    ):
         folder = run(tmp_path / str(len(made)), files, settings, shards=shards, order=order)
         counters = json.loads((folder / "manifest.json").read_text())["counters"]
         made.append(({path.name: path.read_bytes() for path in folder.glob("*.parquet")}, counters))
@@ -243,10 +260,7 @@ def test_the_newest_page_is_chosen_before_cleaning(tmp_path, one_page):
 
 def test_pages_without_use_do_not_decide_which_copy_of_a_url_stays(tmp_path, one_page):
     text = english("old")
-    wet = one_page(
-        ("http://a/x", text, "2019-01"),
-        ("http://a/x", "word. " * 40_000, "2019-02"),
-    )
+    wet = one_page(("http://a/x", text, "2019-01"), ("http://a/x", "word. " * 40_000, "2019-02"))
     folder = run(tmp_path, wet, settings_of(dedup={"unit": "off"}))
     assert texts_of(folder)["http://a/x"] == text
     assert rules_of(folder)["read"]["dropped"]["too_long"] == 1
@@ -261,8 +275,9 @@ def test_a_page_may_have_190000_characters(tmp_path, one_page, length, kept):
     assert rules_of(folder)["read"]["dropped"]["too_long"] == (not kept)
 
 
-def test_of_equal_dates_the_first_record_of_the_first_file_stays(tmp_path, one_page, write_wet,
-                                                                 wet_record):  # fmt: skip
+def test_of_equal_dates_the_first_record_of_the_first_file_stays(
+    tmp_path, one_page, write_wet, wet_record
+):
     first = wet_record("http://tie", english("first"))
     second = wet_record("http://tie", english("second"))
     wet = [
@@ -397,9 +412,15 @@ def test_the_counts_of_one_rule_are_what_the_one_before_kept(tmp_path, crawl):
     counters = json.loads((run(tmp_path, crawl) / "manifest.json").read_text())["counters"]
     pages = [item for item in counters["rules"] if item["unit"] == "pages"]
     assert [item["rule"] for item in counters["rules"]] == [
-        "read", "newest_of_url", "clean_lines", "clean_pages", "dedup_text", "dedup_pages",
-        "language", "bad_words",
-    ]  # fmt: skip
+        "read",
+        "newest_of_url",
+        "clean_lines",
+        "clean_pages",
+        "dedup_text",
+        "dedup_pages",
+        "language",
+        "bad_words",
+    ]
     for before, after in itertools.pairwise(pages):
         assert before["kept"] == after["in"] == before["in"] - sum(before["dropped"].values())
     languages = counters["languages"].values()
@@ -451,8 +472,10 @@ def test_manifests_name_what_went_in_and_out(tmp_path, crawl):
     assert decided["counters"]["units"] > decided["counters"]["removed_units"] > 0
     final = json.loads((folder / "manifest.json").read_text())
     assert [item["path"].rpartition("/")[2] for item in final["inputs"]] == [
-        "00000.parquet", "00001.parquet", "decisions.parquet",
-    ]  # fmt: skip
+        "00000.parquet",
+        "00001.parquet",
+        "decisions.parquet",
+    ]
 
 
 def test_a_language_without_a_page_stops_the_run_and_leaves_no_corpus(tmp_path, crawl):
@@ -476,7 +499,9 @@ def test_a_language_that_is_held_out_whole_stops_the_run(tmp_path, write_wet, we
     held = [
         wet_record(url, text)
         for url, text in texts
-        if build.dedup_spans.is_held_out(build.dedup_spans.digest(build.dedup_spans.normalize_url(url)), 3)
+        if build.dedup_spans.is_held_out(
+            build.dedup_spans.digest(build.dedup_spans.normalize_url(url)), 3
+        )
     ]
     with pytest.raises(
         CorpusError, match=rf"all of its {len(held)} pages are held out .* 3; raise"
@@ -499,8 +524,9 @@ def test_damage_is_counted_and_named_and_loses_no_other_page(tmp_path, crawl, ca
     counters = json.loads((folder / "manifest.json").read_text())["counters"]
     assert counters["faults"]["counts"] == {"empty_file": 1, "gzip_cut": 1}
     assert [item["file"] for item in counters["faults"]["named"]] == [
-        "2.warc.wet.gz", "4.warc.wet.gz",
-    ]  # fmt: skip
+        "2.warc.wet.gz",
+        "4.warc.wet.gz",
+    ]
     lost = {url for url in expected if url not in texts_of(folder)}
     # The cut record and the other English ones of the empty file have newer or equal copies.
     assert lost == {f"http://en/4/{page}" for page in range(4)}
@@ -512,10 +538,13 @@ def test_damage_is_counted_and_named_and_loses_no_other_page(tmp_path, crawl, ca
 def test_a_listed_path_that_leaves_the_folder_or_is_absent_is_named(tmp_path, crawl):
     settings = settings_of(languages=["en"])
     options = {
-        "wet": [*crawl, tmp_path / "absent.wet.gz"], "punkt": {}, "bad_words": {},
-        "output": tmp_path / "0.parquet", "manifest": tmp_path / "0.json",
+        "wet": [*crawl, tmp_path / "absent.wet.gz"],
+        "punkt": {},
+        "bad_words": {},
+        "output": tmp_path / "0.parquet",
+        "manifest": tmp_path / "0.json",
         "refused": ["../secret.wet"],
-    }  # fmt: skip
+    }
     build.clean_shard(stage("c4_clean", settings), **options)
     counters = json.loads((tmp_path / "0.json").read_text())["counters"]
     assert counters["faults"]["counts"] == {"missing_file": 1, "outside_folder": 1}
@@ -533,9 +562,14 @@ def test_a_listed_path_that_leaves_the_folder_or_is_absent_is_named(tmp_path, cr
 def test_files_that_were_fetched_are_called_as_the_list_calls_them(tmp_path, crawl):
     names = {path: f"crawl-data/{path.name}" for path in crawl}
     build.clean_shard(
-        stage("c4_clean", settings_of()), wet=crawl, punkt={}, bad_words={}, names=names,
-        output=tmp_path / "0.parquet", manifest=tmp_path / "0.json",
-    )  # fmt: skip
+        stage("c4_clean", settings_of()),
+        wet=crawl,
+        punkt={},
+        bad_words={},
+        names=names,
+        output=tmp_path / "0.parquet",
+        manifest=tmp_path / "0.json",
+    )
     inputs = json.loads((tmp_path / "0.json").read_text())["inputs"]
     assert [item["path"] for item in inputs] == sorted(names.values())
 
@@ -543,10 +577,13 @@ def test_files_that_were_fetched_are_called_as_the_list_calls_them(tmp_path, cra
 def test_missing_parameters_of_punkt_are_named(tmp_path, crawl):
     with pytest.raises(RawDataError, match="punkt_tab/english"):
         build.clean_shard(
-            stage("c4_clean", settings_of()), wet=crawl, bad_words={},
-            punkt={"en": tmp_path / "absent"}, output=tmp_path / "out",
+            stage("c4_clean", settings_of()),
+            wet=crawl,
+            bad_words={},
+            punkt={"en": tmp_path / "absent"},
+            output=tmp_path / "out",
             manifest=tmp_path / "manifest",
-        )  # fmt: skip
+        )
 
 
 def test_a_full_disk_leaves_nothing_under_a_final_name(tmp_path, crawl, monkeypatch):
@@ -640,9 +677,10 @@ def test_only_the_unit_that_is_asked_for_is_hashed(tmp_path, crawl):
     with pytest.raises(ArtifactError, match=r"no keys of c4\.dedup\.unit 'three_sentence_span'"):
         build.deduplicate(
             stage("c4_dedup", settings_of(dedup={"unit": "three_sentence_span"})),
-            cleaned=[tmp_path / "00000.parquet"], output=tmp_path / "decisions.parquet",
+            cleaned=[tmp_path / "00000.parquet"],
+            output=tmp_path / "decisions.parquet",
             manifest=tmp_path / "decisions.json",
-        )  # fmt: skip
+        )
     run(tmp_path / "off", crawl, settings_of(dedup={"unit": "off"}))
     table = pq.read_table(tmp_path / "off" / "00000.parquet")
     assert table.column("span_keys").null_count == table.num_rows
@@ -653,10 +691,14 @@ def test_decisions_about_other_files_are_refused(tmp_path, crawl):
     run(tmp_path, crawl, shards=2)
     with pytest.raises(ArtifactError, match=r"was made for the cleaned files .* rerun c4_dedup"):
         build.write_corpus(
-            stage("c4", settings_of()), cleaned=[tmp_path / "00000.parquet"], punkt={},
-            decisions=tmp_path / "decisions.parquet", bad_words={}, folder=tmp_path / "c4",
+            stage("c4", settings_of()),
+            cleaned=[tmp_path / "00000.parquet"],
+            punkt={},
+            decisions=tmp_path / "decisions.parquet",
+            bad_words={},
+            folder=tmp_path / "c4",
             manifest=tmp_path / "c4" / "manifest.json",
-        )  # fmt: skip
+        )
 
 
 @pytest.mark.parametrize(
@@ -679,14 +721,20 @@ def test_a_cleaned_file_that_cannot_be_used_is_named(tmp_path, crawl, damage, me
     damage(tmp_path / "00000.parquet")
     with pytest.raises(ArtifactError, match=message):
         build.deduplicate(
-            stage("c4_dedup", settings_of()), cleaned=[tmp_path / "00000.parquet"],
-            output=tmp_path / "decisions.parquet", manifest=tmp_path / "decisions.json",
-        )  # fmt: skip
+            stage("c4_dedup", settings_of()),
+            cleaned=[tmp_path / "00000.parquet"],
+            output=tmp_path / "decisions.parquet",
+            manifest=tmp_path / "decisions.json",
+        )
         build.write_corpus(
-            stage("c4", settings_of()), cleaned=[tmp_path / "00000.parquet"], punkt={},
-            decisions=tmp_path / "decisions.parquet", bad_words={}, folder=tmp_path / "c4",
+            stage("c4", settings_of()),
+            cleaned=[tmp_path / "00000.parquet"],
+            punkt={},
+            decisions=tmp_path / "decisions.parquet",
+            bad_words={},
+            folder=tmp_path / "c4",
             manifest=tmp_path / "c4" / "manifest.json",
-        )  # fmt: skip
+        )
 
 
 def test_a_flipped_byte_in_a_cleaned_file_is_found(tmp_path, crawl):
@@ -697,9 +745,11 @@ def test_a_flipped_byte_in_a_cleaned_file_is_found(tmp_path, crawl):
     path.write_bytes(bytes(data))
     with pytest.raises(ArtifactError, match="is damaged"):
         build.deduplicate(
-            stage("c4_dedup", settings_of()), cleaned=[path], output=tmp_path / "decisions.parquet",
+            stage("c4_dedup", settings_of()),
+            cleaned=[path],
+            output=tmp_path / "decisions.parquet",
             manifest=tmp_path / "decisions.json",
-        )  # fmt: skip
+        )
 
 
 def test_the_batch_kernel_is_a_function_of_its_pages(crawl):
@@ -728,10 +778,14 @@ def test_cleaned_files_may_come_in_another_order_than_they_were_decided_in(tmp_p
     folder = run(tmp_path, crawl, shards=3)
     before = texts_of(folder)
     build.write_corpus(
-        stage("c4", settings_of()), cleaned=[tmp_path / f"0000{n}.parquet" for n in (2, 0, 1)],
-        decisions=tmp_path / "decisions.parquet", punkt={}, bad_words={}, folder=folder,
+        stage("c4", settings_of()),
+        cleaned=[tmp_path / f"0000{n}.parquet" for n in (2, 0, 1)],
+        decisions=tmp_path / "decisions.parquet",
+        punkt={},
+        bad_words={},
+        folder=folder,
         manifest=folder / "manifest.json",
-    )  # fmt: skip
+    )
     assert texts_of(folder) == before
 
 
@@ -769,9 +823,11 @@ def test_only_pages_of_listed_domains_and_addresses_are_read(tmp_path, one_page)
     staying = [f"http://stay/{name}/{number}" for name in ("en", "de") for number in range(3)]
     lists["urls"].write_text("\n".join([*staying, "https://www.news.example/a"]))
     wet = one_page(
-        ("http://news.example/a", english("a")), ("http://news.example/b", english("b")),
-        ("http://sport.news.example/a", english("c")), ("http://other.example/a", english("d")),
-    )  # fmt: skip
+        ("http://news.example/a", english("a")),
+        ("http://news.example/b", english("b")),
+        ("http://sport.news.example/a", english("c")),
+        ("http://other.example/a", english("d")),
+    )
     folder = run(tmp_path, wet, settings_of(dedup={"unit": "off"}), select=lists)
     found = [url for url in texts_of(folder) if "stay" not in url]
     assert found == ["http://news.example/a"]
@@ -784,9 +840,12 @@ def test_only_pages_of_listed_domains_and_addresses_are_read(tmp_path, one_page)
 def test_pages_of_doubtful_language_go_to_und_if_it_is_asked_for(tmp_path, one_page):
     wet = one_page(("http://a", "12345 67 ! 890."), ("http://b", "Zwei one trois due. abc 99."))
     settings = settings_of(
-        languages=["en", "de", "und", "fr"], clean={"enabled": False, "bad_words": "off"},
-        dedup={"unit": "off"}, require_pages=False, min_language_probability=1.0,
-    )  # fmt: skip
+        languages=["en", "de", "und", "fr"],
+        clean={"enabled": False, "bad_words": "off"},
+        dedup={"unit": "off"},
+        require_pages=False,
+        min_language_probability=1.0,
+    )
     folder = run(tmp_path, wet, settings)
     assert "http://a" in texts_of(folder, "und")
     assert texts_of(folder, "fr") == {}
@@ -803,8 +862,10 @@ def test_a_share_of_the_pages_with_listed_words_is_dropped_by_url(
     folder = run(tmp_path, one_page(*pages), settings, bad_words=lists)
     dropped, of = fraction.as_integer_ratio()
     kept = {
-        url for url in urls
-        if int(build.dedup_spans.digest(build.dedup_spans.normalize_url(url)).hex(), 16) % of >= dropped
-    }  # fmt: skip
+        url
+        for url in urls
+        if int(build.dedup_spans.digest(build.dedup_spans.normalize_url(url)).hex(), 16) % of
+        >= dropped
+    }
     assert {url for url in texts_of(folder) if "bad" in url} == kept
     assert len(kept) == {1.0: 0, 0.5: len(kept), 0.001: 20}[fraction]

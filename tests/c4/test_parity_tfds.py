@@ -174,18 +174,28 @@ def ours(wet_files, real_data, english_punkt, tmp_path_factory):
     for shard in range(2):
         cleaned.append(folder / f"{shard}.parquet")
         build.clean_shard(
-            stage("c4_clean"), wet=wet_files[shard::2], punkt={"en": english_punkt},
-            bad_words=lists, output=cleaned[-1], manifest=folder / f"{shard}.json",
-        )  # fmt: skip
+            stage("c4_clean"),
+            wet=wet_files[shard::2],
+            punkt={"en": english_punkt},
+            bad_words=lists,
+            output=cleaned[-1],
+            manifest=folder / f"{shard}.json",
+        )
     build.deduplicate(
-        stage("c4_dedup"), cleaned=cleaned, output=folder / "decisions.parquet",
+        stage("c4_dedup"),
+        cleaned=cleaned,
+        output=folder / "decisions.parquet",
         manifest=folder / "decisions.json",
-    )  # fmt: skip
+    )
     build.write_corpus(
-        stage("c4"), cleaned=cleaned, decisions=folder / "decisions.parquet",
-        punkt={"en": english_punkt}, bad_words=lists, folder=folder / "c4",
+        stage("c4"),
+        cleaned=cleaned,
+        decisions=folder / "decisions.parquet",
+        punkt={"en": english_punkt},
+        bad_words=lists,
+        folder=folder / "c4",
         manifest=folder / "c4" / "manifest.json",
-    )  # fmt: skip
+    )
     pages = {}
     for split in ("train", "validation"):
         for row in pq.read_table(folder / "c4" / f"en-{split}-00000-of-00001.parquet").to_pylist():

@@ -54,10 +54,7 @@ def train(folder, wet, **c4):
 
 
 def files_of(folder):
-    return {
-        path.relative_to(folder).as_posix(): path.read_bytes()
-        for path in folder.rglob("*.t*")
-    }  # fmt: skip
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*.t*")}
 
 
 def test_abbreviations_are_learned_for_each_language_from_its_own_pages(tmp_path, crawl):

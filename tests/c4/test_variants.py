@@ -62,17 +62,26 @@ def corpus_of(variant, folder):
     words = {name: path for name, path in WORDS.items() if name in settings.c4.languages}
     cleaned, decisions = folder / "00000.parquet", folder / "decisions.parquet"
     build.clean_shard(
-        stages["c4_clean"], wet=sorted((BUNDLED / "crawl").iterdir()), punkt={}, bad_words=words,
-        output=cleaned, manifest=folder / "clean.json",
+        stages["c4_clean"],
+        wet=sorted((BUNDLED / "crawl").iterdir()),
+        punkt={},
+        bad_words=words,
+        output=cleaned,
+        manifest=folder / "clean.json",
         select={name: path for name, path in SELECT.items() if chosen[name]},
-    )  # fmt: skip
+    )
     build.deduplicate(
         stages["c4_dedup"], cleaned=[cleaned], output=decisions, manifest=folder / "dedup.json"
     )
     build.write_corpus(
-        stages["c4"], cleaned=[cleaned], decisions=decisions, punkt={}, bad_words=words,
-        folder=folder / "c4", manifest=folder / "c4" / "manifest.json",
-    )  # fmt: skip
+        stages["c4"],
+        cleaned=[cleaned],
+        decisions=decisions,
+        punkt={},
+        bad_words=words,
+        folder=folder / "c4",
+        manifest=folder / "c4" / "manifest.json",
+    )
     found = {}
     for path in sorted((folder / "c4").glob("*.parquet")):
         for row in pq.read_table(path).to_pylist():

@@ -16,19 +16,43 @@ from t5repro.cli.main import main
 def test_an_error_is_one_message_with_its_exit_code(tmp_path: Path) -> None:
     log = tmp_path / "log"
     ran = subprocess.run(
-        [sys.executable, "-m", "t5repro", "data", "--settings", "{}", "--manifest", "m.json",
-         "--log", log],
-        cwd=tmp_path, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        [
+            sys.executable,
+            "-m",
+            "t5repro",
+            "data",
+            "--settings",
+            "{}",
+            "--manifest",
+            "m.json",
+            "--log",
+            log,
+        ],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     message = "t5repro data: --settings of data: setting 'data' is missing\n"
     assert (ran.returncode, ran.stderr, log.read_text()) == (2, message, message)
 
 
 def test_a_pair_argument_without_a_name_is_refused(capfd: pytest.CaptureFixture[str]) -> None:
     code = main(
-        ["tasks", "--settings", "{}", "--task", "squad", "--files", "train",
-         "--folder", "x", "--manifest", "y"]
-    )  # fmt: skip
+        [
+            "tasks",
+            "--settings",
+            "{}",
+            "--task",
+            "squad",
+            "--files",
+            "train",
+            "--folder",
+            "x",
+            "--manifest",
+            "y",
+        ]
+    )
     assert code == 2
     assert "argument 'train' must be NAME=FILE" in capfd.readouterr().err
 

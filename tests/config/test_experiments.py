@@ -30,10 +30,7 @@ def test_an_arm_goes_on_from_the_fine_tuning_of_an_earlier_one_and_shares_its_pr
             "pretrain.steps is 7 and 524288; both must have the same",
         ),
         (
-            [
-                ("a", {"finetune.method": "adapters"}),
-                ("b", {"finetune.start_from": "a"}),
-            ],
+            [("a", {"finetune.method": "adapters"}), ("b", {"finetune.start_from": "a"})],
             "has adapters of width 2048",
         ),
         ([("a", {}), ("e", {"evaluate.ensemble": ["a", "x"]})], r"names 'x'; the experiments are"),

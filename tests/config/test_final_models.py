@@ -31,8 +31,12 @@ def arms() -> dict[str, Settings]:
         patch.chdir(ROOT)
         run = load_settings(merged(*values))
         assert {row.row for row in run.experiments} == {
-            "T5-Small", "T5-Base", "T5-Large", "T5-3B", "T5-11B"
-        }  # fmt: skip
+            "T5-Small",
+            "T5-Base",
+            "T5-Large",
+            "T5-3B",
+            "T5-11B",
+        }
         return {arm.name: settings_of_experiment(run, arm.name) for arm in run.experiments}
 
 

@@ -185,13 +185,26 @@ def test_every_setting_is_read_by_a_stage_or_decides_the_graph() -> None:
             read |= set(_leaves(stage_settings(settings, rule)))
     # These choose files, jobs, names or machines; they reach the jobs beside their settings.
     graph = {
-        "run.name", "experiments", "c4.recipe", "c4.variant", "c4.crawl", "c4.crawl_paths",
-        "c4.punkt_parameters", "c4.bad_word_lists", "tasks.folder", "tasks.files", "tasks.mixture",
-    }  # fmt: skip
+        "run.name",
+        "experiments",
+        "c4.recipe",
+        "c4.variant",
+        "c4.crawl",
+        "c4.crawl_paths",
+        "c4.punkt_parameters",
+        "c4.bad_word_lists",
+        "tasks.folder",
+        "tasks.files",
+        "tasks.mixture",
+    }
     free = (
-        "data.", "vocab.language_parts", "tasks.own", "finetune.mixture_weights",
-        "c4.engine", "c4.spark.",
-    )  # fmt: skip
+        "data.",
+        "vocab.language_parts",
+        "tasks.own",
+        "finetune.mixture_weights",
+        "c4.engine",
+        "c4.spark.",
+    )
     unread = {
         name for name in leaf_names() if name not in read | graph and not name.startswith(free)
     }
@@ -233,9 +246,16 @@ def variant_of(name: str, **change: object) -> Settings:
 
 def test_the_variants_of_the_corpus_are_files() -> None:
     assert VARIANTS == [
-        "de", "en", "en.noblocklist", "en.noclean", "fr", "multilingual", "realnewslike", "ro",
+        "de",
+        "en",
+        "en.noblocklist",
+        "en.noclean",
+        "fr",
+        "multilingual",
+        "realnewslike",
+        "ro",
         "webtextlike",
-    ]  # fmt: skip
+    ]
 
 
 @pytest.mark.parametrize("name", VARIANTS)
@@ -287,8 +307,11 @@ SEEDED = [
 def test_an_experiment_of_several_seeds_is_several_arms_known_before_the_run() -> None:
     settings = load_settings({"experiments": SEEDED})
     assert [(arm.name, arm.change.get("seed")) for arm in settings.experiments] == [
-        ("baseline", 0), ("baseline_seed_1", 1), ("baseline_seed_7", 7), ("other", None),
-    ]  # fmt: skip
+        ("baseline", 0),
+        ("baseline_seed_1", 1),
+        ("baseline_seed_7", 7),
+        ("other", None),
+    ]
     seeds = [settings_of_experiment(settings, arm.name).seed for arm in settings.experiments]
     assert seeds == [0, 1, 7, 0]
     assert nodes(settings, "vocab") == nodes(settings, "tokens") == ["baseline"]

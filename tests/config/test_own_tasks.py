@@ -130,8 +130,9 @@ def test_a_named_mixture_says_tasks_rates_and_counts() -> None:
     assert equal.tasks.names == ["wmt_en_de", "wmt_en_fr", "cnn_dailymail"]
     assert equal.finetune.mixture == "equal"
     assert load_settings({"tasks.mixture": "supervised_proportional"}).finetune.mixture_weights == {
-        "glue_rte": 1245.0, "super_glue_rte": 1245.0
-    }  # fmt: skip
+        "glue_rte": 1245.0,
+        "super_glue_rte": 1245.0,
+    }
 
 
 def test_arms_may_draw_from_other_mixtures() -> None:
@@ -184,8 +185,11 @@ def test_an_arm_with_tasks_of_its_own_draws_no_corpus_of_the_runs_mixture() -> N
     run = load_settings({"tasks.mixture": "all_mix", "experiments": arms})
     drawn = {arm["name"]: settings_of_experiment(run, str(arm["name"])).finetune for arm in arms}
     assert {name: plan.corpus_examples for name, plan in drawn.items()} == {
-        "multi": 1e6, "one": 0, "supervised": 0, "other": 364_868_892
-    }  # fmt: skip
+        "multi": 1e6,
+        "one": 0,
+        "supervised": 0,
+        "other": 364_868_892,
+    }
     assert drawn["one"].corpus_rate == drawn["other"].corpus_rate == "limited"
 
 
@@ -218,9 +222,15 @@ def test_an_impossible_mixture_is_refused(values: dict[str, object], message: st
 
 def test_the_mixtures_of_the_released_code_are_all_known() -> None:
     released = {
-        "glue_v002_proportional", "super_glue_v102_proportional", "en_mix", "all_equal",
-        "all_proportional", "all_mix", "large_supervised_equal", "large_supervised_proportional",
-    }  # fmt: skip
+        "glue_v002_proportional",
+        "super_glue_v102_proportional",
+        "en_mix",
+        "all_equal",
+        "all_proportional",
+        "all_mix",
+        "large_supervised_equal",
+        "large_supervised_proportional",
+    }
     groups = ("glue", "super_glue", "cnn_dailymail", "squad", "wmt_en_de", "wmt_en_fr", "wmt_en_ro")
     assert released | {f"leave_one_out_{group}" for group in groups} <= set(MIXTURES)
     for group in groups:

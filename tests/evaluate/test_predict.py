@@ -135,13 +135,7 @@ class TestWithAModel:
         settings = self.settings()
         train_vocabulary(
             VocabStage.model_validate(
-                {
-                    "vocab": {
-                        "vocab_size": 56,
-                        "extra_ids": 8,
-                        "character_coverage": 1.0,
-                    }
-                }
+                {"vocab": {"vocab_size": 56, "extra_ids": 8, "character_coverage": 1.0}}
             ),
             sample=sample,
             model=folder / "vocab.model",
@@ -149,10 +143,7 @@ class TestWithAModel:
             manifest=folder / "vocab.json",
         )
         model = T5(
-            settings.model,
-            embedding_rows=settings.vocab.embedding_rows,
-            dropout_rate=0.1,
-            seed=3,
+            settings.model, embedding_rows=settings.vocab.embedding_rows, dropout_rate=0.1, seed=3
         )
         save_weights(folder / "weights.safetensors", model)
         (folder / "manifest.json").write_text("{}", encoding="utf-8")

@@ -14,10 +14,15 @@ from t5repro.evaluate.score import averages, beaten, beats, finite, score, score
 
 def sst2(*pairs: tuple[int, str]) -> list[dict[str, Any]]:
     return [
-        {"idx": number, "inputs": "sst2 sentence: x", "targets": "", "answer": answer,
-         "prediction": prediction}
+        {
+            "idx": number,
+            "inputs": "sst2 sentence: x",
+            "targets": "",
+            "answer": answer,
+            "prediction": prediction,
+        }
         for number, (answer, prediction) in enumerate(pairs)
-    ]  # fmt: skip
+    ]
 
 
 TRAIN = [{"inputs": "", "targets": "", "idx": number, "answer": 1} for number in range(3)]

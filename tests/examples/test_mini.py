@@ -263,17 +263,29 @@ def table(name: str) -> list[list[str]]:
         ("SST-2/train.tsv", "sentence label", 2, 2000),
         ("SST-2/dev.tsv", "sentence label", 2, 200),
         ("SST-2/test.tsv", "index sentence", 2, 60),
-        ("STS-B/train.tsv", "index genre filename year old_index source1 source2 "
-         "sentence1 sentence2 score", 10, 1000),
-        ("STS-B/dev.tsv", "index genre filename year old_index source1 source2 "
-         "sentence1 sentence2 score", 10, 200),
-        ("STS-B/test.tsv", "index genre filename year old_index source1 source2 "
-         "sentence1 sentence2", 9, 60),
+        (
+            "STS-B/train.tsv",
+            "index genre filename year old_index source1 source2 sentence1 sentence2 score",
+            10,
+            1000,
+        ),
+        (
+            "STS-B/dev.tsv",
+            "index genre filename year old_index source1 source2 sentence1 sentence2 score",
+            10,
+            200,
+        ),
+        (
+            "STS-B/test.tsv",
+            "index genre filename year old_index source1 source2 sentence1 sentence2",
+            9,
+            60,
+        ),
         ("RTE/train.tsv", "index sentence1 sentence2 label", 4, 1000),
         ("RTE/dev.tsv", "index sentence1 sentence2 label", 4, 200),
         ("RTE/test.tsv", "index sentence1 sentence2", 3, 60),
     ],
-)  # fmt: skip
+)
 def test_glue_tables_have_the_original_columns(name, header, columns, rows):
     lines = table(name)
     if header is not None:

@@ -123,21 +123,18 @@ def test_a_missing_library_names_the_extra(made: Path, monkeypatch: pytest.Monke
 def test_what_was_written_is_said_as_json(made: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["export", "--format", "prov", "--output", "out.json", "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == {
-        "format": "prov", "run": "r", "jobs": JOBS, "output": "out.json",
-    }  # fmt: skip
+        "format": "prov",
+        "run": "r",
+        "jobs": JOBS,
+        "output": "out.json",
+    }
 
 
 # PROV
 
 
 def test_prov_is_read_back_equal_and_tells_use_generation_and_code(made: Path) -> None:
-    from prov.model import (
-        ProvActivity,
-        ProvAssociation,
-        ProvDocument,
-        ProvGeneration,
-        ProvUsage,
-    )
+    from prov.model import ProvActivity, ProvAssociation, ProvDocument, ProvGeneration, ProvUsage
 
     from t5repro.export.prov import document
 
@@ -168,8 +165,9 @@ def test_every_job_starts_and_completes_in_order_of_time(made: Path) -> None:
     events = [json.loads(line) for line in written("openlineage", Path("e")).splitlines()]
     assert len(events) == 2 * JOBS + 2
     assert Counter(event["eventType"] for event in events) == {
-        "START": JOBS + 1, "COMPLETE": JOBS + 1,
-    }  # fmt: skip
+        "START": JOBS + 1,
+        "COMPLETE": JOBS + 1,
+    }
     times = [event["eventTime"] for event in events]
     assert times == sorted(times)
     assert events[0]["job"]["name"] == events[-1]["job"]["name"] == "r"
@@ -194,13 +192,18 @@ def test_events_are_what_the_librarys_own_classes_say_again(made: Path) -> None:
     known = {
         schema_of(kind): kind
         for module in (
-            dataset_version_dataset, execution_parameters_run, job_type_job,
-            output_statistics_output_dataset, parent_run, processing_engine_run, storage_dataset,
+            dataset_version_dataset,
+            execution_parameters_run,
+            job_type_job,
+            output_statistics_output_dataset,
+            parent_run,
+            processing_engine_run,
+            storage_dataset,
             tags_run,
         )
         for kind in vars(module).values()
         if isinstance(kind, type) and attr.has(kind) and hasattr(kind, "_get_schema")
-    }  # fmt: skip
+    }
     for line in written("openlineage", Path("e")).splitlines():
         values = json.loads(line)
         event = event_v2.RunEvent(

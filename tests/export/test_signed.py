@@ -114,9 +114,10 @@ def test_an_altered_statement_is_refused(signed: Path, capsys: pytest.CaptureFix
 
     lines = (signed / "run.intoto.jsonl").read_text().splitlines()
     line = next(
-        at for at, text in enumerate(lines)
+        at
+        for at, text in enumerate(lines)
         if b'"job":"r/finetune/a"' in base64.b64decode(json.loads(text)["payload"])
-    )  # fmt: skip
+    )
     altered(signed, line, better)
     assert checked(signed) == 1
     said = capsys.readouterr().out

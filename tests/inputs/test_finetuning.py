@@ -154,11 +154,14 @@ def test_neither_the_order_of_tasks_nor_of_files_matters(
     examples = write_examples(three_tasks)
     backwards = dict(reversed(examples.items()))
     one, other = (
-        [segments(batch) for batch in load(
-            settings_of(), order, vocabulary, task_vocab
-        ).batches(first_step=0, steps=3)]
+        [
+            segments(batch)
+            for batch in load(settings_of(), order, vocabulary, task_vocab).batches(
+                first_step=0, steps=3
+            )
+        ]
         for order in (examples, backwards)
-    )  # fmt: skip
+    )
     assert one == other
 
 
@@ -264,9 +267,13 @@ def test_the_word_of_the_paper_can_part_inputs_from_targets(
     word = Vocabulary.load(vocabulary).encode("target:")
     network = ModelSettings(architecture="language_model", target_marker="target_word")
     inputs = load_task_inputs(
-        settings_of(), examples=examples, vocabulary=vocabulary, vocab=task_vocab, seed=0,
+        settings_of(),
+        examples=examples,
+        vocabulary=vocabulary,
+        vocab=task_vocab,
+        seed=0,
         network=network,
-    )  # fmt: skip
+    )
     side = inputs.inputs
     for start, length in zip(side.starts, side.lengths, strict=True):
         assert side.ids[start + length - len(word) : start + length].tolist() == word
@@ -275,9 +282,13 @@ def test_the_word_of_the_paper_can_part_inputs_from_targets(
     assert (inputs.targets.ids[ends] == 1).all()
     with pytest.raises(SettingsError, match=r"inputs_length is 4, the word 'target:' has"):
         load_task_inputs(
-            settings_of(inputs_length=4), examples=examples, vocabulary=vocabulary,
-            vocab=task_vocab, seed=0, network=network,
-        )  # fmt: skip
+            settings_of(inputs_length=4),
+            examples=examples,
+            vocabulary=vocabulary,
+            vocab=task_vocab,
+            seed=0,
+            network=network,
+        )
 
 
 def test_an_encoder_decoder_has_the_end_mark_whatever_the_marker(vocabulary):

@@ -40,8 +40,7 @@ def twin(lengths: np.ndarray, room: tuple[int, int], block_items: int) -> list[i
                     break
             else:
                 slot = min(
-                    slots,
-                    key=lambda s: min(f / r for f, r in zip(s["free"], room, strict=True)),
+                    slots, key=lambda s: min(f / r for f, r in zip(s["free"], room, strict=True))
                 )
                 last += 1
                 slot.update(row=last, free=room)
@@ -123,8 +122,11 @@ def test_the_stream_holds_every_document_in_a_seeded_order():
     found = document_stream(documents_of(offsets), segment_tokens=8, seed=0)
     lengths = np.diff([0, *found.ends])
     assert sorted(zip(found.starts.tolist(), lengths.tolist(), strict=True)) == [
-        (0, 5), (5, 9), (14, 2), (16, 14),
-    ]  # fmt: skip
+        (0, 5),
+        (5, 9),
+        (14, 2),
+        (16, 14),
+    ]
     orders = {
         tuple(document_stream(documents_of(offsets), segment_tokens=8, seed=seed).starts)
         for seed in range(20)

@@ -7,10 +7,7 @@ import tensorflow as tf
 
 from t5repro.config.schema import FinetuneSettings, PretrainSettings
 from t5repro.inputs.finetuning import load_task_inputs
-from t5repro.inputs.pipeline import (
-    span_corruption_batches,
-    span_corruption_counters,
-)
+from t5repro.inputs.pipeline import span_corruption_batches, span_corruption_counters
 
 pytestmark = pytest.mark.keras
 
@@ -95,7 +92,12 @@ def test_counters_are_plain_numbers_for_a_manifest(pretraining: dict, finetuning
     inputs = load_task_inputs(finetuning.pop("settings"), **finetuning)
     tasks = inputs.counters(first_step=0, steps=5)
     assert set(tasks) == {
-        "rates_asked", "rates_drawn", "drawn", "examples",
-        "truncated_inputs", "truncated_targets", "padding_share",
-    }  # fmt: skip
+        "rates_asked",
+        "rates_drawn",
+        "drawn",
+        "examples",
+        "truncated_inputs",
+        "truncated_targets",
+        "padding_share",
+    }
     assert {type(value) for value in tasks["drawn"].values()} == {int}

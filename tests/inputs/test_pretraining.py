@@ -341,8 +341,9 @@ def test_objectives_without_inputs_have_no_room_for_them(write_tokens, vocab, ob
 
 def test_spans_past_the_last_sentinel_are_counted(write_tokens):
     few = VocabSettings(vocab_size=990, extra_ids=2)
-    counters = load(settings_of("iid", noise_density=0.5, targets_length=32),
-                    write_tokens(DOCUMENTS), few).counters(steps=4)  # fmt: skip
+    counters = load(
+        settings_of("iid", noise_density=0.5, targets_length=32), write_tokens(DOCUMENTS), few
+    ).counters(steps=4)
     assert counters["segments_past_sentinels"] == counters["segments"] == 16
     assert counters["spans_past_sentinels"] > 16 * 3
 

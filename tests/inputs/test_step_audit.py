@@ -18,12 +18,16 @@ pytestmark = pytest.mark.keras
 DOCUMENTS = [40, 7, 130, 3, 25, 64, 90, 11, 200, 55, 5, 77]
 OFFSETS = np.cumsum([0, *DOCUMENTS])
 STEPS = 30
-LAYOUTS = pytest.mark.parametrize("change", [
-    {"concatenate_documents": True},
-    {"concatenate_documents": False},
-    {"concatenate_documents": True, "chunk_tokens": 50},
-    {"concatenate_documents": False, "unique_tokens": 250},
-], ids=["stream", "packed", "stream of chunks", "packed, repeated"])  # fmt: skip
+LAYOUTS = pytest.mark.parametrize(
+    "change",
+    [
+        {"concatenate_documents": True},
+        {"concatenate_documents": False},
+        {"concatenate_documents": True, "chunk_tokens": 50},
+        {"concatenate_documents": False, "unique_tokens": 250},
+    ],
+    ids=["stream", "packed", "stream of chunks", "packed, repeated"],
+)
 
 
 def stage(vocab, change) -> PretrainStage:
@@ -97,9 +101,13 @@ def test_the_command_answers_from_a_manifest(write_tokens, vocab, tmp_path: Path
     settings = stage(vocab, {})
     manifest = tmp_path / "manifest.json"
     write_manifest(
-        manifest, rule="pretrain", settings=settings.model_dump(mode="json"),
-        inputs=[ids, offsets], outputs=[], counters={},
-    )  # fmt: skip
+        manifest,
+        rule="pretrain",
+        settings=settings.model_dump(mode="json"),
+        inputs=[ids, offsets],
+        outputs=[],
+        counters={},
+    )
     inputs, steps = open_recorded(manifest)
     assert steps == STEPS
     assert main(["batches", str(manifest), "--document", "2"]) == 0
@@ -114,9 +122,13 @@ def test_the_command_answers_from_a_manifest(write_tokens, vocab, tmp_path: Path
 
 def test_settings_that_cannot_be_read_are_refused(tmp_path: Path):
     write_manifest(
-        tmp_path / "m.json", rule="pretrain", settings={"seed": "x"}, inputs=[], outputs=[],
+        tmp_path / "m.json",
+        rule="pretrain",
+        settings={"seed": "x"},
+        inputs=[],
+        outputs=[],
         counters={},
-    )  # fmt: skip
+    )
     with pytest.raises(ArtifactError, match="records settings that this version does not read"):
         open_recorded(tmp_path / "m.json")
 

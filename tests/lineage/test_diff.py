@@ -40,9 +40,7 @@ def test_equal_runs_agree(pair: tuple[Path, Path]) -> None:
     assert (found.partings, found.followers, found.harmless, found.equal) == ((), (), (), 9)
 
 
-def test_a_changed_setting_is_the_cause_and_later_jobs_only_follow(
-    pair: tuple[Path, Path],
-) -> None:
+def test_a_changed_setting_is_the_cause_and_later_jobs_only_follow(pair: tuple[Path, Path]) -> None:
     small_run(pair[1], rate=0.2)
     found = difference(pair)
     (parting,) = found.partings
@@ -109,8 +107,9 @@ def test_a_job_of_one_side_only_is_named(pair: tuple[Path, Path]) -> None:
 def commit(run: Path, message: str) -> None:
     lock(run, folders=("results/r", "data"))
     for words in (["add", "-A"], ["commit", "-qm", message]):
-        subprocess.run(["git", "-c", "user.name=t", "-c", "user.email=t@t", *words], cwd=run,
-                       check=True)  # fmt: skip
+        subprocess.run(
+            ["git", "-c", "user.name=t", "-c", "user.email=t@t", *words], cwd=run, check=True
+        )
 
 
 @pytest.fixture

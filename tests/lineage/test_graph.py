@@ -21,8 +21,10 @@ def test_a_link_is_a_hash_that_leaves_one_job_and_enters_another(run: Path) -> N
     assert len(graph.jobs) == 9
     assert graph.broken == []
     assert [job.name for job in graph.before(graph.jobs["r/finetune/a"])] == [
-        "r/c4/a", "r/tasks/one", "r/tasks/two",
-    ]  # fmt: skip
+        "r/c4/a",
+        "r/tasks/one",
+        "r/tasks/two",
+    ]
     names = [job.name for job in graph.ordered()]
     assert names[0] == "r/data"
     assert names[-1] == "r/evaluate_score/a"
@@ -44,8 +46,10 @@ def test_an_input_that_no_job_wrote_is_a_broken_link(run: Path) -> None:
     path.write_text(json.dumps(values))
     graph = load_graph(Folder(run))
     assert {name for name, _ in graph.broken} == {
-        "r/finetune/a", "r/evaluate_predict/a", "r/evaluate_score/a",
-    }  # fmt: skip
+        "r/finetune/a",
+        "r/evaluate_predict/a",
+        "r/evaluate_score/a",
+    }
 
 
 def test_an_artifact_is_found_by_path_end_of_path_and_start_of_hash(run: Path) -> None:
@@ -105,8 +109,11 @@ def test_trace_verify_and_impact_of_100_000_artifacts_take_less_than_ten_seconds
         begun = seconds_of_children()
         ran = subprocess.run(
             [sys.executable, "-m", "t5repro", *words],
-            cwd=tmp_path, capture_output=True, text=True, check=False,
-        )  # fmt: skip
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
         seconds = seconds_of_children() - begun
         assert ran.returncode == 0, ran.stdout[-500:] + ran.stderr[-500:]
         assert seconds < 10, f"{words[0]} took {seconds:.1f} s"

@@ -15,8 +15,12 @@ def test_a_shard_touches_its_own_pages_and_all_that_follows(run: Path) -> None:
     graph = load_graph(Folder(run))
     found = impact(graph, [graph.find("data/crawl/1.wet")], state="here")
     assert [job.name for job in found.jobs] == [
-        "r/c4_clean/a/1", "r/c4/a", "r/finetune/a", "r/evaluate_predict/a", "r/evaluate_score/a",
-    ]  # fmt: skip
+        "r/c4_clean/a/1",
+        "r/c4/a",
+        "r/finetune/a",
+        "r/evaluate_predict/a",
+        "r/evaluate_score/a",
+    ]
     assert list(found.outputs) == ["cleaned pages", "corpus", "weights", "predictions", "scores"]
     assert len(found.outputs["predictions"]) == 3
 
@@ -26,8 +30,9 @@ def test_a_task_file_does_not_touch_the_corpus(run: Path) -> None:
     found = impact(graph, [graph.find("data/tasks/two.tsv")], state="here")
     assert "corpus" not in found.outputs
     assert [item.path for item in found.outputs["examples"]] == [
-        f"{RESULT}/tasks/two/train.jsonl", f"{RESULT}/tasks/two/manifest.json",
-    ]  # fmt: skip
+        f"{RESULT}/tasks/two/train.jsonl",
+        f"{RESULT}/tasks/two/manifest.json",
+    ]
 
 
 def test_an_unknown_source_is_refused_with_what_there_is(

@@ -143,8 +143,10 @@ def test_nothing_secret_or_personal_is_in_a_record(
 def test_hidden_values_still_compare() -> None:
     assert public("/srv/one") == public("/srv/one") != public("/srv/two")
     assert public({"folder": "data", "rate": 1.5, "on": True}) == {
-        "folder": "data", "rate": 1.5, "on": True,
-    }  # fmt: skip
+        "folder": "data",
+        "rate": 1.5,
+        "on": True,
+    }
     assert public("file:///srv/one").startswith("hidden:")
     assert public_path(Path("results/x")) == public_path(Path.cwd() / "results/x") == "results/x"
 

@@ -18,11 +18,14 @@ def job(rule: str, kind: str, record: dict[str, Any] | None = None) -> Job:
 @pytest.mark.parametrize(
     ("rule", "kind", "promise"),
     [
-        ("pretrain", "cpu", EXACT), ("pretrain", "gpu", TOLERANT), ("finetune", "tpu", TOLERANT),
-        ("evaluate_predict", "gpu", TOLERANT), ("evaluate_score", "gpu", EXACT),
+        ("pretrain", "cpu", EXACT),
+        ("pretrain", "gpu", TOLERANT),
+        ("finetune", "tpu", TOLERANT),
+        ("evaluate_predict", "gpu", TOLERANT),
+        ("evaluate_score", "gpu", EXACT),
         ("c4", "tpu", EXACT),
     ],
-)  # fmt: skip
+)
 def test_only_training_and_decoding_on_devices_have_a_tolerance(
     rule: str, kind: str, promise: str
 ) -> None:

@@ -25,8 +25,11 @@ def traced(run: Path, wanted: str) -> tuple[Trace, Graph]:
 def test_a_score_leads_to_every_raw_file(run: Path) -> None:
     found, _ = traced(run, SCORES)
     assert [item.path for item in found.raw] == [
-        "data/crawl/0.wet", "data/crawl/1.wet", "data/tasks/one.tsv", "data/tasks/two.tsv",
-    ]  # fmt: skip
+        "data/crawl/0.wet",
+        "data/crawl/1.wet",
+        "data/tasks/one.tsv",
+        "data/tasks/two.tsv",
+    ]
     assert found.broken == ()
     assert [job.rule for job in found.jobs][-2:] == ["evaluate_predict", "evaluate_score"]
 
@@ -54,10 +57,15 @@ def test_an_unknown_task_is_answered_with_those_there_are(run: Path) -> None:
 
 def test_each_step_says_settings_code_and_machine(run: Path) -> None:
     record(
-        run, "r/finetune/a", at="2026-01-01T00:00:00+00:00", attempt=1, commit="c" * 40,
-        uncommitted=None, code={"src/x.py": "1" * 64},
+        run,
+        "r/finetune/a",
+        at="2026-01-01T00:00:00+00:00",
+        attempt=1,
+        commit="c" * 40,
+        uncommitted=None,
+        code={"src/x.py": "1" * 64},
         machine={"python": "CPython 3.11.7", "libraries": {"keras": "3.15.1"}, "system": "Linux"},
-    )  # fmt: skip
+    )
     text = to_text(*traced(run, SCORES))
     assert 'settings  devices.kind="cpu", finetune.rate=0.1' in text
     assert "code      1 files of cccccccccccc" in text

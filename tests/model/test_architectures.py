@@ -6,12 +6,7 @@ import pytest
 keras = pytest.importorskip("keras")
 from t5repro.config.schema import ModelSettings  # noqa: E402
 from t5repro.model.attention import BLOCKED, prefix_mask  # noqa: E402
-from t5repro.model.checkpoints import (  # noqa: E402
-    load_weights,
-    noise_variables,
-    save_weights,
-    weight_variables,
-)
+from t5repro.model.checkpoints import load_weights, noise_variables, save_weights, weight_variables  # noqa: E402
 
 pytestmark = [
     pytest.mark.keras,

@@ -14,13 +14,7 @@ from t5repro.model.checkpoints import (  # noqa: E402
     weight_variables,
     write_arrays,
 )
-from t5repro.model.convert import (  # noqa: E402
-    Pieces,
-    fit,
-    read_published,
-    write_huggingface,
-    write_keras_hub,
-)
+from t5repro.model.convert import Pieces, fit, read_published, write_huggingface, write_keras_hub  # noqa: E402
 from t5repro.model.weight_names import places, shape_of  # noqa: E402
 
 pytestmark = [
@@ -31,10 +25,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:unclosed file.*vocabulary.spm:ResourceWarning"),
     pytest.mark.filterwarnings("ignore:Exception ignored in.*vocabulary.spm"),
 ]
-VARIANTS = {
-    "1.0": {},
-    "1.1": {"feed_forward": "gated_gelu", "tie_embeddings": False},
-}
+VARIANTS = {"1.0": {}, "1.1": {"feed_forward": "gated_gelu", "tie_embeddings": False}}
 HUB_SHAPE = {"num_decoder_layers": 2, "relative_position_max_distance": 128}
 
 

@@ -101,9 +101,14 @@ def test_embeddings_start_with_deviation_one_and_the_output_matrix_with_that_of_
     from t5repro.model.transformer import T5
 
     shape = ModelSettings(
-        d_model=64, d_ff=64, d_kv=8, num_heads=2, num_encoder_layers=1, num_decoder_layers=1,
+        d_model=64,
+        d_ff=64,
+        d_kv=8,
+        num_heads=2,
+        num_encoder_layers=1,
+        num_decoder_layers=1,
         tie_embeddings=False,
-    )  # fmt: skip
+    )
     model = T5(shape, embedding_rows=4096, dropout_rate=0.0, seed=0)
     assert np.std(values(model.embedding)) == pytest.approx(1.0, rel=0.01)
     assert np.std(values(model.output_matrix)) == pytest.approx(0.8796 * 64**-0.5, rel=0.01)
@@ -176,8 +181,10 @@ def keras_hub_twin(model, gated):
     )
     ours = weight_variables(model)
     order = ["embedding"] + ([] if shape.tie_embeddings else ["output_matrix"])
-    for stack, reads in (("encoder", ["self_attention"]),
-                         ("decoder", ["self_attention", "cross_attention"])):  # fmt: skip
+    for stack, reads in (
+        ("encoder", ["self_attention"]),
+        ("decoder", ["self_attention", "cross_attention"]),
+    ):
         for number in range(shape.num_encoder_layers):
             block = f"{stack}/block_{number}"
             order += [f"{stack}/relative_bias/table"] if number == 0 else []

@@ -28,9 +28,10 @@ FOR_512_INPUTS = {
 }
 
 
-@pytest.mark.parametrize(("density", "mean", "tokens", "targets"), [
-    (*key, *value) for key, value in FOR_512_INPUTS.items()
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("density", "mean", "tokens", "targets"),
+    [(*key, *value) for key, value in FOR_512_INPUTS.items()],
+)
 def test_lengths_for_512_inputs_are_the_published_ones(density, mean, tokens, targets):
     found = random_spans_lengths(
         inputs_length=512, noise_density=density, mean_noise_span_length=mean

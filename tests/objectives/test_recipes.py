@@ -212,9 +212,16 @@ def test_random_spans_have_the_published_lengths(density, tokens, targets):
 
 @pytest.mark.parametrize(
     ("objective", "expected"),
-    [("replace_spans", 511), ("drop_tokens", 511), ("bert_style", 511), ("mass_style", 511),
-     ("deshuffling", 511), ("prefix_lm", 511), ("lm", 383)],
-)  # fmt: skip
+    [
+        ("replace_spans", 511),
+        ("drop_tokens", 511),
+        ("bert_style", 511),
+        ("mass_style", 511),
+        ("deshuffling", 511),
+        ("prefix_lm", 511),
+        ("lm", 383),
+    ],
+)
 def test_other_objectives_split_one_token_short_of_a_row(objective, expected):
     lengths = {"inputs_length": 512, "targets_length": 384 if objective == "lm" else 512}
     assert segment_length(settings_of(objective, **lengths)) == expected
@@ -247,9 +254,12 @@ def test_the_sentence_of_the_papers_table_3():
     shown = {FIRST + n: word for n, word in enumerate(words)}
     shown |= {999: "<X>", 998: "<Y>", 997: "<Z>", 1: "</s>"}
     segment = Segment(
-        tf.constant([text]), tf.constant([noise]), tf.constant([[True] * len(words)]),
-        TOTAL_IDS, tf.constant([0, 0]),
-    )  # fmt: skip
+        tf.constant([text]),
+        tf.constant([noise]),
+        tf.constant([[True] * len(words)]),
+        TOTAL_IDS,
+        tf.constant([0, 0]),
+    )
     expected = {
         "replace_spans": "Thank you <X> me to your party <Y> week . </s>",
         "drop_tokens": "Thank you me to your party week . </s>",

@@ -54,10 +54,15 @@ def idx_of(task: str, number: int) -> Any:
 
 def predicted(task: str) -> list[dict[str, Any]]:
     return [
-        {"idx": idx_of(task, number), "inputs": "", "targets": "The cat", "answer": None,
-         "prediction": said}
+        {
+            "idx": idx_of(task, number),
+            "inputs": "",
+            "targets": "The cat",
+            "answer": None,
+            "prediction": said,
+        }
         for number, said in enumerate(SAID[task])
-    ]  # fmt: skip
+    ]
 
 
 @pytest.fixture
@@ -91,7 +96,10 @@ def files_of(path: Path) -> dict[str, str]:
 def test_the_glue_zip_has_eleven_tables_of_index_and_prediction(folder: Path) -> None:
     files = files_of(submit(folder, "glue"))
     words = {
-        "CoLA": (1, 0, 0), "SST-2": (1, 0, 0), "MRPC": (1, 0, 0), "QQP": (1, 0, 0),
+        "CoLA": (1, 0, 0),
+        "SST-2": (1, 0, 0),
+        "MRPC": (1, 0, 0),
+        "QQP": (1, 0, 0),
         "STS-B": (3.4, 0.0, -1.0),
         "MNLI-m": ("neutral", "contradiction", "entailment"),
         "MNLI-mm": ("entailment", "neutral", "entailment"),
@@ -99,7 +107,7 @@ def test_the_glue_zip_has_eleven_tables_of_index_and_prediction(folder: Path) ->
         "RTE": ("not_entailment", "entailment", "entailment"),
         "WNLI": (1, 0, 0),
         "AX": ("neutral", "contradiction", "entailment"),
-    }  # fmt: skip
+    }
     assert files == {
         f"{name}.tsv": f"index\tprediction\n0\t{a}\n1\t{b}\n2\t{c}\n"
         for name, (a, b, c) in words.items()
@@ -111,23 +119,35 @@ def test_the_super_glue_zip_has_ten_files_of_json_lines(folder: Path) -> None:
     rows = {name: [json.loads(line) for line in text.splitlines()] for name, text in files.items()}
     entailment = ("not_entailment", "entailment", "entailment")
     labels = {
-        "BoolQ": ("true", "false", "false"), "CB": ("contradiction", "neutral", "entailment"),
-        "COPA": (1, 0, 0), "RTE": entailment, "WiC": ("true", "false", "false"),
-        "WSC": ("True", "False", "False"), "AX-b": entailment,
+        "BoolQ": ("true", "false", "false"),
+        "CB": ("contradiction", "neutral", "entailment"),
+        "COPA": (1, 0, 0),
+        "RTE": entailment,
+        "WiC": ("true", "false", "false"),
+        "WSC": ("True", "False", "False"),
+        "AX-b": entailment,
         "AX-g": ("entailment", "not_entailment", "entailment"),
-    }  # fmt: skip
+    }
     for name, expected in labels.items():
         assert rows.pop(f"{name}.jsonl") == [
             {"idx": number, "label": label} for number, label in enumerate(expected)
         ]
     assert rows.pop("ReCoRD.jsonl") == [
-        {"idx": 40, "label": "Straße 7"}, {"idx": 41, "label": "Ann"}, {"idx": 42, "label": ""}
-    ]  # fmt: skip
+        {"idx": 40, "label": "Straße 7"},
+        {"idx": 41, "label": "Ann"},
+        {"idx": 42, "label": ""},
+    ]
     assert rows.pop("MultiRC.jsonl") == [
-        {"idx": 5, "passage": {"questions": [
-            {"idx": 8, "answers": [{"idx": 0, "label": 1}, {"idx": 1, "label": 0}]}]}},
+        {
+            "idx": 5,
+            "passage": {
+                "questions": [
+                    {"idx": 8, "answers": [{"idx": 0, "label": 1}, {"idx": 1, "label": 0}]}
+                ]
+            },
+        },
         {"idx": 6, "passage": {"questions": [{"idx": 9, "answers": [{"idx": 0, "label": 1}]}]}},
-    ]  # fmt: skip
+    ]
     assert rows == {}
 
 

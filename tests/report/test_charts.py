@@ -53,9 +53,18 @@ def test_few_points_stay_as_they_are() -> None:
 
 @pytest.mark.parametrize(
     ("value", "text"),
-    [(0, "0"), (0.25, "0.25"), (-2, "−2"), (1000, "1k"), (1500, "1.5k"), (1250, "1250"),
-     (20000, "20k"), (524288, "524.3k"), (2_000_000, "2M")],
-)  # fmt: skip
+    [
+        (0, "0"),
+        (0.25, "0.25"),
+        (-2, "−2"),
+        (1000, "1k"),
+        (1500, "1.5k"),
+        (1250, "1250"),
+        (20000, "20k"),
+        (524288, "524.3k"),
+        (2_000_000, "2M"),
+    ],
+)
 def test_tick_labels_are_short(value: float, text: str) -> None:
     assert number_label(value) == text
 

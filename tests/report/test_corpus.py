@@ -15,19 +15,36 @@ COUNTERS: dict[str, Any] = {
     "rules": [
         {"rule": "read", "unit": "pages", "in": 1200, "dropped": {"too_long": 200}, "kept": 1000},
         {"rule": "clean_lines", "unit": "lines", "in": 90, "dropped": {"policy": 9}, "kept": 81},
-        {"rule": "clean_pages", "unit": "pages", "in": 1000,
-         "dropped": {"lorem_ipsum": 100, "few_sentences": 300}, "kept": 600},
+        {
+            "rule": "clean_pages",
+            "unit": "pages",
+            "in": 1000,
+            "dropped": {"lorem_ipsum": 100, "few_sentences": 300},
+            "kept": 600,
+        },
     ],
     "languages": {
-        "en": {"detected_pages": 610, "pages_with_bad_words": 10, "rules": [
-                   {"rule": "language", "unit": "pages", "in": 620,
-                    "dropped": {"language_uncertain": 10}, "kept": 610}],
-               "train_pages": 590,
-               "train_characters": 123456, "validation_pages": 10, "validation_characters": 2000}
+        "en": {
+            "detected_pages": 610,
+            "pages_with_bad_words": 10,
+            "rules": [
+                {
+                    "rule": "language",
+                    "unit": "pages",
+                    "in": 620,
+                    "dropped": {"language_uncertain": 10},
+                    "kept": 610,
+                }
+            ],
+            "train_pages": 590,
+            "train_characters": 123456,
+            "validation_pages": 10,
+            "validation_characters": 2000,
+        }
     },
     "other_languages": {"it": 4},
     "samples": {"few_sentences": [{"url": "a.example", "text": "One."}] * 5, "policy": []},
-}  # fmt: skip
+}
 
 
 def manifest(folder: Path, counters: Any) -> Path:
@@ -47,8 +64,11 @@ def test_a_reasons_share_is_of_what_came_into_its_step(tmp_path: Path) -> None:
     (corpus,) = corpora({"baseline": manifest(tmp_path, COUNTERS)})
     most, least = corpus.steps[2].reasons
     assert (most.name, most.count, most.share, most.width) == (
-        "few sentences", "300", "30.0 %", "30.0",
-    )  # fmt: skip
+        "few sentences",
+        "300",
+        "30.0 %",
+        "30.0",
+    )
     assert (least.name, least.share) == ("lorem ipsum", "10.0 %")
 
 

@@ -52,8 +52,11 @@ def test_losses_are_compared_after_the_same_number_of_steps(histories: dict[str,
     found = drawn(histories)
     assert found.common_step == "40"
     assert {row[0]: row[-1] for row in found.rows} == {
-        "random_spans": "4.000", "again": "5.000", "iid_spans": "6.000", "lm": "7.000",
-    }  # fmt: skip
+        "random_spans": "4.000",
+        "again": "5.000",
+        "iid_spans": "6.000",
+        "lm": "7.000",
+    }
     assert found.rows[-1][1:4] == ("60", "8.000", "6.000")
 
 
@@ -69,7 +72,11 @@ def test_the_axis_says_what_the_loss_is_divided_by(
 
 def test_one_objective_needs_no_warning(histories: dict[str, Path]) -> None:
     found = curve(
-        "pretrain", "Pre-training", GROUPS[:1], histories, divisors=("padded_size",),
+        "pretrain",
+        "Pre-training",
+        GROUPS[:1],
+        histories,
+        divisors=("padded_size",),
         kinds=KINDS[:1],
-    )  # fmt: skip
+    )
     assert found.note == ""

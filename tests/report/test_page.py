@@ -190,9 +190,12 @@ def test_settings_that_leave_the_baseline_are_listed(written: Any) -> None:
     table = written.page.partition("Settings that differ")[2].partition("</table>")[0]
     rows = re.findall(r"<code>([a-z_.]+)</code>", table)
     assert rows == [
-        "model.d_model", "model.num_encoder_layers", "model.num_decoder_layers",
-        "pretrain.steps", "finetune.steps",
-    ]  # fmt: skip
+        "model.d_model",
+        "model.num_encoder_layers",
+        "model.num_decoder_layers",
+        "pretrain.steps",
+        "finetune.steps",
+    ]
 
 
 def test_no_place_of_the_machine_is_on_the_page(written: Any) -> None:

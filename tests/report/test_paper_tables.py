@@ -73,12 +73,22 @@ def test_tables_with_a_row_of_the_run_are_shown_and_no_other(written: Any) -> No
 def test_paper_and_ours_stand_below_each_other_with_the_papers_deviation(written: Any) -> None:
     rows = tables_of(written.page)["paper-1"]
     assert [row[0]["text"] for row in rows] == [
-        "Row", "the paper’s standard deviation", "Baseline average", "baseline",
-        "No pre-training", "no_pretraining",
-    ]  # fmt: skip
+        "Row",
+        "the paper’s standard deviation",
+        "Baseline average",
+        "baseline",
+        "No pre-training",
+        "no_pretraining",
+    ]
     assert [cell["text"].strip() for cell in rows[1][1:]] == [
-        "0.235", "0.065", "0.343", "0.416", "0.112", "0.090", "0.108",
-    ]  # fmt: skip
+        "0.235",
+        "0.065",
+        "0.343",
+        "0.416",
+        "0.112",
+        "0.090",
+        "0.108",
+    ]
     assert rows[2][3]["text"] == "80.88"
     assert rows[3][3]["text"].startswith("23.33−57.55 ●")  # 23.333… - 80.88, over 2 x 0.343
 
@@ -94,8 +104,9 @@ def test_a_difference_within_two_deviations_is_not_marked(run: Any) -> None:
 def test_every_number_of_ours_links_to_its_scores_and_answers(written: Any) -> None:
     cell = tables_of(written.page)["paper-1"][3][3]
     assert cell["links"] == [
-        "../score/baseline/scores.json", "../evaluate_predict/baseline/squad.jsonl",
-    ]  # fmt: skip
+        "../score/baseline/scores.json",
+        "../evaluate_predict/baseline/squad.jsonl",
+    ]
     for rows in tables_of(written.page).values():
         for cell in (cell for row in rows for cell in row):
             for link in cell["links"]:
@@ -185,9 +196,14 @@ def test_bold_is_within_two_deviations_of_the_best_of_the_column(run: Any) -> No
     glue = {row[0]["text"]: row[1]["bold"] for row in rows[2:]}
     # 83.54 is best; 83.54 - 2 x 0.235 = 83.07
     assert glue == {
-        "Baseline (i.i.d.)": True, "baseline": False, "2": True, "3": True,
-        "no_pretraining": False, "5": True, "10": False,
-    }  # fmt: skip
+        "Baseline (i.i.d.)": True,
+        "baseline": False,
+        "2": True,
+        "3": True,
+        "no_pretraining": False,
+        "5": True,
+        "10": False,
+    }
     german = {row[0]["text"]: row[5]["bold"] for row in rows[2:]}
     assert german["baseline"]  # 14.125, the other is 4.125 below
     assert not german["no_pretraining"]

@@ -74,8 +74,10 @@ def test_an_unlabelled_task_keeps_its_line_without_a_value(
 def test_a_task_without_metrics_has_no_line(make_scores: Make, make_rows: MakeRows) -> None:
     scores = make_scores(0.0)
     scores["tasks"]["glue_ax"] = {
-        **scores["tasks"]["glue_rte"], "metrics": {}, "primary_metric": "",
-    }  # fmt: skip
+        **scores["tasks"]["glue_rte"],
+        "metrics": {},
+        "primary_metric": "",
+    }
     assert "glue_ax" not in {row.task for row in make_rows({"baseline": scores})}
 
 
@@ -135,8 +137,13 @@ def test_the_terminal_table_lines_up_and_shows_all_experiments(
     rows = make_rows({"baseline": make_scores(0.0), "no_pretraining": make_scores(4.125)})
     lines = plain_table(rows).splitlines()
     assert lines[0].split() == [
-        "task", "metric", "trivial", "baseline", "no_pretraining", "examples",
-    ]  # fmt: skip
+        "task",
+        "metric",
+        "trivial",
+        "baseline",
+        "no_pretraining",
+        "examples",
+    ]
     sst2 = next(line for line in lines if line.startswith("glue_sst2"))
     assert sst2.split() == ["glue_sst2", "accuracy", "50.83", "majority", "91.67", "87.54", "120"]
     assert lines[-1].split() == ["super_glue", "average", "–", "–"]
@@ -207,8 +214,10 @@ def test_seeds_are_one_column_of_the_terminal(make_scores: Make) -> None:
     lines = plain_table(rows).splitlines()
     assert lines[0].split() == ["task", "metric", "trivial", "arm_0", "examples"]
     assert next(line for line in lines if line.startswith("wmt_en_de")).split()[-3:] == [
-        "12.12", "±2.65", "80",
-    ]  # fmt: skip
+        "12.12",
+        "±2.65",
+        "80",
+    ]
 
 
 def test_means_and_switches_are_read_back_from_the_csv(make_scores: Make, tmp_path: Path) -> None:

@@ -67,9 +67,14 @@ def commit(folder: Path, message: str) -> None:
 def run_in(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     """Run a command in a clone; everything it printed is in `stdout`."""
     return subprocess.run(
-        words, cwd=folder, env=environment(folder), check=False, text=True,
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-    )  # fmt: skip
+        words,
+        cwd=folder,
+        env=environment(folder),
+        check=False,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )
 
 
 def environment(folder: Path) -> dict[str, str]:

@@ -35,24 +35,39 @@ def exported_run(root: Path, data_folder: str = "data") -> Path:
     corpus = [_shard(root, name, rows) for name, rows in SHARDS.items()]
     languages = {"en": (5, 1), "ro": (2, 0)}
     _job(
-        root, "c4/a", "c4", raw[:1], corpus, {"c4": {"modulus": 7}}, hour=1,
-        counters={"languages": {
-            name: {"train_pages": train, "validation_pages": validation}
-            for name, (train, validation) in languages.items()
-        }},
-    )  # fmt: skip
+        root,
+        "c4/a",
+        "c4",
+        raw[:1],
+        corpus,
+        {"c4": {"modulus": 7}},
+        hour=1,
+        counters={
+            "languages": {
+                name: {"train_pages": train, "validation_pages": validation}
+                for name, (train, validation) in languages.items()
+            }
+        },
+    )
     _write_and_record(root, "tasks/one", "tasks", raw[1:], ["train.jsonl"], hour=1)
     _write_and_record(root, "vocab/a", "vocab", corpus, ["sentencepiece.model"], hour=2)
     _write_and_record(
-        root, "pretrain/a", "pretrain",
+        root,
+        "pretrain/a",
+        "pretrain",
         [f"{CORPUS}/manifest.json", f"{RUN}/vocab/a/sentencepiece.model"],
-        ["weights.safetensors"], hour=3,
-    )  # fmt: skip
+        ["weights.safetensors"],
+        hour=3,
+    )
     examples = f"{RUN}/tasks/one/train.jsonl"
     _write_and_record(
-        root, "finetune/a", "finetune", [f"{RUN}/pretrain/a/weights.safetensors", examples],
-        ["weights.safetensors"], hour=4,
-    )  # fmt: skip
+        root,
+        "finetune/a",
+        "finetune",
+        [f"{RUN}/pretrain/a/weights.safetensors", examples],
+        ["weights.safetensors"],
+        hour=4,
+    )
     _write_and_record(
         root, "evaluate_predict/a", "evaluate_predict", [MODEL, examples], ["one.jsonl"], hour=5
     )

@@ -55,17 +55,23 @@ def small_run(root: Path, *, rate: float = 0.1, weights: str = "weights") -> Pat
         if not (root / name).exists():
             write(root, name, f"raw {name}")
     manifest(
-        root, f"{RESULT}/data/manifest.json", rule="data", outputs=raw,
+        root,
+        f"{RESULT}/data/manifest.json",
+        rule="data",
+        outputs=raw,
         settings={"data": {"folder": "data", "source": ""}},
-    )  # fmt: skip
+    )
     cleaned = []
     for shard in (0, 1):
         name = f"{RESULT}/c4_clean/a/{shard}.parquet"
         write(root, name, "cleaned " + (root / raw[shard]).read_text())
         manifest(
-            root, f"{RESULT}/c4_clean/a/{shard}.manifest.json", rule="c4_clean",
-            inputs=[raw[shard]], outputs=[name],
-        )  # fmt: skip
+            root,
+            f"{RESULT}/c4_clean/a/{shard}.manifest.json",
+            rule="c4_clean",
+            inputs=[raw[shard]],
+            outputs=[name],
+        )
         cleaned.append(name)
     corpus = f"{RESULT}/c4/a/en-train.parquet"
     write(root, corpus, "".join((root / name).read_text() for name in cleaned))
@@ -75,32 +81,44 @@ def small_run(root: Path, *, rate: float = 0.1, weights: str = "weights") -> Pat
         name = f"{RESULT}/tasks/{task}/train.jsonl"
         write(root, name, f"examples of {(root / source).read_text()}")
         manifest(
-            root, f"{RESULT}/tasks/{task}/manifest.json", rule="tasks",
-            inputs=[source], outputs=[name],
-        )  # fmt: skip
+            root,
+            f"{RESULT}/tasks/{task}/manifest.json",
+            rule="tasks",
+            inputs=[source],
+            outputs=[name],
+        )
         examples.append(name)
     seen = hashlib.sha256((root / corpus).read_bytes()).hexdigest()
     write(root, WEIGHTS, f"{weights} {rate} {seen}")
     manifest(
-        root, f"{RESULT}/finetune/a/manifest.json", rule="finetune",
-        inputs=[corpus, *examples], outputs=[WEIGHTS],
+        root,
+        f"{RESULT}/finetune/a/manifest.json",
+        rule="finetune",
+        inputs=[corpus, *examples],
+        outputs=[WEIGHTS],
         settings={"finetune": {"rate": rate}, "devices": {"kind": "cpu"}},
-    )  # fmt: skip
+    )
     predictions = []
     for task in ("one", "two"):
         name = f"{RESULT}/evaluate_predict/a/{task}.jsonl"
         write(root, name, f"{task} by {(root / WEIGHTS).read_text()}")
         predictions.append(name)
     manifest(
-        root, f"{RESULT}/evaluate_predict/a/manifest.json", rule="evaluate_predict",
-        inputs=[WEIGHTS, *examples], outputs=predictions,
-    )  # fmt: skip
+        root,
+        f"{RESULT}/evaluate_predict/a/manifest.json",
+        rule="evaluate_predict",
+        inputs=[WEIGHTS, *examples],
+        outputs=predictions,
+    )
     lengths = {task: {"metrics": {"accuracy": 50.0}} for task in ("one", "two")}
     write(root, SCORES, json.dumps({"tasks": lengths, "of": (root / WEIGHTS).read_text()}))
     manifest(
-        root, f"{RESULT}/evaluate_score/a/manifest.json", rule="evaluate_score",
-        inputs=[*predictions, *examples], outputs=[SCORES],
-    )  # fmt: skip
+        root,
+        f"{RESULT}/evaluate_score/a/manifest.json",
+        rule="evaluate_score",
+        inputs=[*predictions, *examples],
+        outputs=[SCORES],
+    )
     return root
 
 
@@ -150,8 +168,12 @@ def large_run(root: Path, artifacts: int) -> str:
 
     def job(path: str, rule: str, inputs: list, outputs: list) -> None:
         values = {
-            "rule": rule, "settings": {}, "inputs": inputs, "outputs": outputs, "counters": {},
-        }  # fmt: skip
+            "rule": rule,
+            "settings": {},
+            "inputs": inputs,
+            "outputs": outputs,
+            "counters": {},
+        }
         (root / path).parent.mkdir(parents=True, exist_ok=True)
         (root / path).write_text(json.dumps(values))
 

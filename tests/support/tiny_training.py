@@ -149,15 +149,7 @@ def import_everything() -> None:
     """Import what a training needs; TensorFlow starts no thread before its first operation."""
     set_environment(DevicesSettings())
     from t5repro.inputs import batches  # noqa: F401
-    from t5repro.train import (  # noqa: F401
-        callback,
-        checkpoint_manager,
-        flops,
-        loss,
-        monitor,
-        step,
-        trainable,
-    )
+    from t5repro.train import callback, checkpoint_manager, flops, loss, monitor, step, trainable  # noqa: F401
 
 
 def in_a_copy(function: Callable[..., None], *arguments: Any, **named: Any) -> int:

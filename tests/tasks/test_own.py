@@ -59,10 +59,14 @@ def test_labels_from_a_tab_separated_file(tmp_path):
         REVIEWS, tmp_path / "a.tsv", 'stars\ttext\ttitle\n1\tI "loved" it.\tTea\n0\tCold.\tSoup\n'
     )
     assert found == [
-        {"inputs": 'reviews title: Tea text: I "loved" it.', "targets": "good", "idx": 0,
-         "answer": 1},
+        {
+            "inputs": 'reviews title: Tea text: I "loved" it.',
+            "targets": "good",
+            "idx": 0,
+            "answer": 1,
+        },
         {"inputs": "reviews title: Soup text: Cold.", "targets": "bad", "idx": 1, "answer": 0},
-    ]  # fmt: skip
+    ]
     said = [row | {"prediction": word} for row, word in zip(found, ("good", "Bad"), strict=True)]
     assert task.score(said) == {"accuracy": 50.0, "f1": pytest.approx(200 / 3)}
     assert task.invalid_count(said) == 1
@@ -92,8 +96,11 @@ def test_numbers_from_a_comma_separated_file_with_names_of_rows(tmp_path):
     text = 'name,text,score\na,"two\nlines",1.5\nb,x,3\nc,y,2\n'
     task, found = read(EASE, tmp_path / "a.csv", text)
     assert found[0] == {
-        "inputs": "ease text: two\nlines", "targets": "1.5", "idx": "a", "answer": 1.5
-    }  # fmt: skip
+        "inputs": "ease text: two\nlines",
+        "targets": "1.5",
+        "idx": "a",
+        "answer": 1.5,
+    }
     said = [row | {"prediction": row["targets"]} for row in found]
     assert task.score(said)["pearson_corrcoef"] == pytest.approx(100.0)
     assert task.baseline(found, found)["metrics"]["spearman_corrcoef"] == 0.0
@@ -117,8 +124,12 @@ def test_a_test_row_may_have_no_answer_and_another_may_not(described, name, text
 @pytest.mark.parametrize(
     ("described", "name", "text", "message"),
     [
-        (REVIEWS, "a.tsv", "stars\ttext\ttitle\n2\ta\tb\n",
-         r"line 2: stars is '2'; allowed: '0' or '1'; correct the row"),
+        (
+            REVIEWS,
+            "a.tsv",
+            "stars\ttext\ttitle\n2\ta\tb\n",
+            r"line 2: stars is '2'; allowed: '0' or '1'; correct the row",
+        ),
         (REVIEWS, "a.tsv", "stars\ttext\ttitle\n1\ta\n", "line 2: 2 columns in .* 3 columns"),
         (REVIEWS, "a.tsv", "stars\ttext\n1\ta\n", r"found the header \['stars', 'text'\]"),
         (EASE, "a.csv", "name,text,score\na,x,1\na,y,2\n", "line 3: repeats idx 'a'.*line 2"),
@@ -129,7 +140,7 @@ def test_a_test_row_may_have_no_answer_and_another_may_not(described, name, text
         (TITLES, "a.jsonl", '{"title": "t"}\n', "line 1: no 'text' among"),
         (TITLES, "a.jsonl", "[1]\n", "line 1: found "),
     ],
-)  # fmt: skip
+)
 def test_a_row_that_does_not_fit_is_refused_with_its_place(
     described, name, text, message, tmp_path
 ):

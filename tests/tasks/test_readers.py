@@ -102,13 +102,7 @@ REFUSED = [
         [lines("index\tquestion\tsentence", "0\ta\tb")],
         ["file0 line 1", "columns ['question', 'sentence', 'label']"],
     ),
-    (
-        "an empty file",
-        "glue_sst2",
-        "train",
-        [""],
-        ["file0 line 1", "found the header ['']"],
-    ),
+    ("an empty file", "glue_sst2", "train", [""], ["file0 line 1", "found the header ['']"]),
     (
         "neither layout of the diagnostic set",
         "glue_ax",
@@ -144,13 +138,7 @@ REFUSED = [
         "an index twice",
         "glue_rte",
         "train",
-        [
-            lines(
-                "index\tsentence1\tsentence2\tlabel",
-                "0\ta\tb\tentailment",
-                "0\tc\td\tentailment",
-            )
-        ],
+        [lines("index\tsentence1\tsentence2\tlabel", "0\ta\tb\tentailment", "0\tc\td\tentailment")],
         ["file0 line 3", "repeats idx {'index': '0'}", "file0 line 2"],
     ),
     (

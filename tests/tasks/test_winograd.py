@@ -84,12 +84,7 @@ def test_a_pronoun_at_the_end_is_marked():
             "We painted the boys' room, since it was theirs and *their* toys were in it.",
             "The boys",
         ),
-        (
-            "Is it big? It is!",
-            "Is the (old) barn big?",
-            "Is *it* big? It is!",
-            "the (old) barn",
-        ),
+        ("Is it big? It is!", "Is the (old) barn big?", "Is *it* big? It is!", "the (old) barn"),
     ],
 )
 def test_a_premise_and_its_hypothesis_give_pronoun_and_candidate(

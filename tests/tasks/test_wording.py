@@ -45,9 +45,14 @@ def test_the_paper_puts_the_premise_first_and_the_code_the_hypothesis(name, pref
 
 @pytest.mark.parametrize(
     ("score", "code", "paper"),
-    [(0.0, "0.0", "1.0"), (0.9, "0.8", "1.0"), (1.66, "1.6", "1.6"), (3.25, "3.2", "3.2"),
-     (5.0, "5.0", "5.0")],
-)  # fmt: skip
+    [
+        (0.0, "0.0", "1.0"),
+        (0.9, "0.8", "1.0"),
+        (1.66, "1.6", "1.6"),
+        (3.25, "3.2", "3.2"),
+        (5.0, "5.0", "5.0"),
+    ],
+)
 def test_the_papers_similarity_begins_at_one(score, code, paper):
     row = {"sentence1": "a", "sentence2": "b", "label": score, "idx": 0}
     text = "stsb sentence1: a sentence2: b"
@@ -60,9 +65,15 @@ def test_the_papers_similarity_begins_at_one(score, code, paper):
 
 @pytest.mark.parametrize(
     ("said", "code", "paper"),
-    [("3.4", 3.4, 3.4), ("1.0", 1.0, 1.0), ("0.8", 0.8, -1.0), ("7.1", 7.1, -1.0),
-     ("nan", -1.0, -1.0), ("similar", -1.0, -1.0)],
-)  # fmt: skip
+    [
+        ("3.4", 3.4, 3.4),
+        ("1.0", 1.0, 1.0),
+        ("0.8", 0.8, -1.0),
+        ("7.1", 7.1, -1.0),
+        ("nan", -1.0, -1.0),
+        ("similar", -1.0, -1.0),
+    ],
+)
 def test_the_paper_calls_an_answer_outside_its_classes_wrong(said, code, paper):
     assert worded("glue_stsb").read_prediction(said, {}) == code
     task = worded("glue_stsb", stsb_classes="paper")
@@ -72,8 +83,14 @@ def test_the_paper_calls_an_answer_outside_its_classes_wrong(said, code, paper):
 
 def test_the_papers_wic_begins_with_the_part_of_speech(tmp_path):
     path = tmp_path / "wic.jsonl"
-    row = {"word": "bank", "pos": "N", "sentence1": "A river bank.", "sentence2": "My bank.",
-           "label": False, "idx": 4}  # fmt: skip
+    row = {
+        "word": "bank",
+        "pos": "N",
+        "sentence1": "A river bank.",
+        "sentence2": "My bank.",
+        "label": False,
+        "idx": 4,
+    }
     path.write_text(json.dumps(row) + "\n")
     task = worded("super_glue_wic", wic_part_of_speech="paper")
     (read,) = task.read([path], "train", Counter())
@@ -90,8 +107,14 @@ def test_a_wic_file_without_the_part_of_speech_is_refused_with_the_switch(tmp_pa
 
 
 def test_the_papers_copa_answers_true_or_false():
-    row = {"choice1": "a", "choice2": "b", "premise": "p", "question": "cause", "label": 1,
-           "idx": 0}  # fmt: skip
+    row = {
+        "choice1": "a",
+        "choice2": "b",
+        "premise": "p",
+        "question": "cause",
+        "label": 1,
+        "idx": 0,
+    }
     text = "copa choice1: a choice2: b premise: p question: cause"
     assert examples(worded("super_glue_copa"), row) == [(text, "choice2", 1)]
     task = worded("super_glue_copa", copa_target="paper")
@@ -100,9 +123,13 @@ def test_the_papers_copa_answers_true_or_false():
 
 
 def test_the_papers_multirc_keeps_its_markup():
-    row = {"question": "Who?", "answer": "Ann", "label": 1,
-           "paragraph": "<b>Sent 1: </b>Ann won.<br>",
-           "idx": {"paragraph": 0, "question": 1, "answer": 2}}  # fmt: skip
+    row = {
+        "question": "Who?",
+        "answer": "Ann",
+        "label": 1,
+        "paragraph": "<b>Sent 1: </b>Ann won.<br>",
+        "idx": {"paragraph": 0, "question": 1, "answer": 2},
+    }
     head = "multirc question: Who? answer: Ann paragraph: "
     answer = {"label": 1, "group": 1}
     code = head + "Sent 1: Ann won. "
@@ -113,8 +140,12 @@ def test_the_papers_multirc_keeps_its_markup():
 
 
 def test_the_papers_squad_leaves_texts_alone():
-    row = {"question": "Who  won?", "context": "Ann (and Bo).", "answers": ["Ann (and Bo)"],
-           "idx": "q1"}  # fmt: skip
+    row = {
+        "question": "Who  won?",
+        "context": "Ann (and Bo).",
+        "answers": ["Ann (and Bo)"],
+        "idx": "q1",
+    }
     padded = "question: Who won ? context: Ann ( and Bo ) . "
     assert examples(worded("squad"), row)[0][0] == padded
     task = worded("squad", squad_punctuation="paper")

@@ -109,9 +109,7 @@ def test_the_files_of_the_checkpoint_decide_whether_a_state_is_still_good(tmp_pa
 def test_weights_of_another_shape_name_the_settings(tmp_path, tiny, trained):
     fresh = tiny.make_training(tmp_path / "second", steps=0)
     wider = dataclasses.replace(
-        fresh,
-        published=trained[0].parent,
-        model=fresh.model.model_copy(update={"d_ff": 48}),
+        fresh, published=trained[0].parent, model=fresh.model.model_copy(update={"d_ff": 48})
     )
     with pytest.raises(CheckpointError, match=r"model.d_ff is 48, the weights have 64"):
         run(wider, tiny.on_this_process())

@@ -49,9 +49,16 @@ def padded(rows, width):
 @pytest.mark.parametrize("change", ARCHITECTURES.values(), ids=ARCHITECTURES.keys())
 def test_an_architecture_learns_answers_by_heart_from_packed_rows_and_decodes_them(change, tiny):
     shape = ModelSettings.model_validate(
-        {"d_model": 32, "d_ff": 64, "d_kv": 8, "num_heads": 4,
-         "num_encoder_layers": 1, "num_decoder_layers": 1, **change}
-    )  # fmt: skip
+        {
+            "d_model": 32,
+            "d_ff": 64,
+            "d_kv": 8,
+            "num_heads": 4,
+            "num_encoder_layers": 1,
+            "num_decoder_layers": 1,
+            **change,
+        }
+    )
     questions, answers = made_up_rows(LONGEST_QUESTION, 1), made_up_rows(LONGEST_ANSWER, 2)
     widths = {
         "inputs_length": IN_A_ROW * LONGEST_QUESTION,

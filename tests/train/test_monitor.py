@@ -47,10 +47,15 @@ def test_speeds_count_from_the_end_of_the_first_call_which_compiles(tmp_path, cl
     )
     assert tuple(first) == COLUMNS
     assert first == {
-        "step": 10, "loss": 3.5, "learning_rate": 0.01, "steps_per_second": 2.5,
-        "tokens_per_second": 400, "padding_share": 0.25, "model_flops": 10_000,
+        "step": 10,
+        "loss": 3.5,
+        "learning_rate": 0.01,
+        "steps_per_second": 2.5,
+        "tokens_per_second": 400,
+        "padding_share": 0.25,
+        "model_flops": 10_000,
         "model_flops_per_second": 2500,
-    }  # fmt: skip
+    }
     assert (second["steps_per_second"], second["tokens_per_second"]) == (5, 900)
     assert second["padding_share"] == pytest.approx(0.1)
 

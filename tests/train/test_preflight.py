@@ -39,13 +39,17 @@ FOUND = {
 }
 TINY = {
     "model": {
-        "d_model": 32, "d_ff": 64, "d_kv": 8, "num_heads": 4,
-        "num_encoder_layers": 1, "num_decoder_layers": 1,
+        "d_model": 32,
+        "d_ff": 64,
+        "d_kv": 8,
+        "num_heads": 4,
+        "num_encoder_layers": 1,
+        "num_decoder_layers": 1,
     },
     "vocab": {"vocab_size": 100, "extra_ids": 28},
     "pretrain": {"batch_rows": 32, "inputs_length": 16, "targets_length": 8},
     "devices": {"kind": "tpu", "precision": "bfloat16"},
-}  # fmt: skip
+}
 
 
 def interpreter():
@@ -142,11 +146,21 @@ def test_the_training_step_of_a_run_file_compiles_for_a_slice(tmp_path, micro_ba
     report = tmp_path / "report.json"
     done = subprocess.run(
         [
-            "t5repro", "preflight", "--settings", str(run_file), "--slice", "v5e:4x4",
-            "--python", python, "--report", str(report),
+            "t5repro",
+            "preflight",
+            "--settings",
+            str(run_file),
+            "--slice",
+            "v5e:4x4",
+            "--python",
+            python,
+            "--report",
+            str(report),
         ],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
     facts = module.json.loads(report.read_text())
     assert (facts["cores"], facts["rows_per_core"], facts["fits"]) == (16, 2, True)

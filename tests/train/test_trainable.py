@@ -94,9 +94,14 @@ def test_adapters_are_in_every_block_of_every_architecture(architecture):
     from t5repro.model.transformer import T5
 
     shape = ModelSettings(
-        architecture=architecture, d_model=8, d_ff=8, d_kv=4, num_heads=2,
-        num_encoder_layers=2, num_decoder_layers=2,
-    )  # fmt: skip
+        architecture=architecture,
+        d_model=8,
+        d_ff=8,
+        d_kv=4,
+        num_heads=2,
+        num_encoder_layers=2,
+        num_decoder_layers=2,
+    )
     model = T5(shape, embedding_rows=128, dropout_rate=0.0, seed=0, adapter_width=4)
     # Stacks that share weights share their adapters, too.
     assert sum("/adapter/feed_forward/wi" in name for name in weight_variables(model)) == 2
@@ -105,9 +110,14 @@ def test_adapters_are_in_every_block_of_every_architecture(architecture):
 
 def test_gradual_unfreezing_wakes_one_block_an_episode_and_the_embeddings_at_once(run, pretrained):
     training = run(
-        "gradual", rule="finetune", start=pretrained, method="gradual_unfreezing",
-        steps=7, keep_checkpoints="all", checkpoint_every_steps=1,
-    )  # fmt: skip
+        "gradual",
+        rule="finetune",
+        start=pretrained,
+        method="gradual_unfreezing",
+        steps=7,
+        keep_checkpoints="all",
+        checkpoint_every_steps=1,
+    )
     states = [read_arrays(loop.Path(pretrained) / "weights.safetensors")]
     states += [weights(training, step) for step in range(1, 8)]
     for step in range(7):
@@ -126,13 +136,21 @@ def test_gradual_unfreezing_wakes_one_block_an_episode_and_the_embeddings_at_onc
 
 def test_slots_of_a_sleeping_weight_keep_their_values(run, pretrained):
     training = run(
-        "slots", rule="finetune", start=pretrained, method="gradual_unfreezing", steps=3 * 2,
+        "slots",
+        rule="finetune",
+        start=pretrained,
+        method="gradual_unfreezing",
+        steps=3 * 2,
         unfreezing_episodes=3,
-    )  # fmt: skip
+    )
     training_of_one_episode = run(
-        "asleep", rule="finetune", start=pretrained, method="gradual_unfreezing", steps=3,
+        "asleep",
+        rule="finetune",
+        start=pretrained,
+        method="gradual_unfreezing",
+        steps=3,
         unfreezing_episodes=2,
-    )  # fmt: skip
+    )
     before = read_arrays(loop.Path(pretrained) / "optimizer.safetensors")
     after = read_arrays(training.folder / "optimizer.safetensors")
     low = "encoder.block_0.feed_forward.wi.moment"

@@ -17,7 +17,7 @@ from t5repro.versions.dvc_pipeline import (
     reproducible,
     resolved_text,
     settings_of_stage,
-)  # fmt: skip
+)
 from t5repro.versions.snakemake_graph import Job, Stage, resolve, stages_of
 
 RUN_FILE = Path("configs/demo.yaml")
@@ -152,9 +152,12 @@ def planned_job(rule: str, output: str, log: str = "logs/demo/x.log") -> object:
     from types import SimpleNamespace
 
     return SimpleNamespace(
-        rule=SimpleNamespace(name=rule), wildcards=SimpleNamespace(), input={}, output=[output],
+        rule=SimpleNamespace(name=rule),
+        wildcards=SimpleNamespace(),
+        input={},
+        output=[output],
         log=[log],
-    )  # fmt: skip
+    )
 
 
 def test_two_stages_in_one_folder_and_logs_elsewhere_are_refused() -> None:

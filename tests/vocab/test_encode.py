@@ -22,12 +22,7 @@ def model(write_corpus, four_languages, tmp_path: Path) -> Path:
     path = tmp_path / "vocab" / "sentencepiece.model"
     sample_corpus(
         VocabSampleStage.model_validate(
-            {
-                "vocab": {
-                    "language_parts": dict.fromkeys(four_languages, 1),
-                    "sample_chars": 12_000,
-                },
-            }
+            {"vocab": {"language_parts": dict.fromkeys(four_languages, 1), "sample_chars": 12_000}}
         ),
         corpus=write_corpus(four_languages),
         output=tmp_path / "sample.txt",
@@ -136,8 +131,11 @@ def test_files_hold_the_documents_one_after_another(
     assert counters["train"]["tokens"] == len(ids)
     assert counters["validation"]["documents"] == 1
     assert {Path(item["path"]).name for item in manifest["outputs"]} == {
-        "train.ids", "train.offsets", "validation.ids", "validation.offsets",
-    }  # fmt: skip
+        "train.ids",
+        "train.offsets",
+        "validation.ids",
+        "validation.offsets",
+    }
 
 
 def test_bytes_depend_neither_on_threads_nor_on_batches(

@@ -13,8 +13,7 @@ from t5repro.files import read_json, sha256_of
 pytestmark = [pytest.mark.workflow, pytest.mark.slow, pytest.mark.timeout(1200)]
 
 BLOCK = re.compile(
-    r"(?:^`(?P<path>[^`\n]+)`:\n\n)?^```(?P<kind>\w+)\n(?P<body>.*?)^```$",
-    re.MULTILINE | re.DOTALL,
+    r"(?:^`(?P<path>[^`\n]+)`:\n\n)?^```(?P<kind>\w+)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL
 )
 REFUSED = "t5repro tasks "  # the page shows what it says of a broken row
 
@@ -55,9 +54,14 @@ def test_the_walk_does_what_the_page_says(fresh: Path) -> None:
             target.write_text(step.text, "utf-8")
             continue
         ran = subprocess.run(
-            ["bash", "-c", step.command], cwd=fresh, env=environment(fresh), check=False,
-            text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-        )  # fmt: skip
+            ["bash", "-c", step.command],
+            cwd=fresh,
+            env=environment(fresh),
+            check=False,
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+        )
         assert (ran.returncode == 0) != step.command.startswith(REFUSED), ran.stdout
         assert step.text in ran.stdout, step.command
         if step.command.startswith("t5repro show"):

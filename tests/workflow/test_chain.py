@@ -134,10 +134,13 @@ def test_ctrl_c_in_a_stage_loses_nothing_and_a_rerun_gives_the_same_bytes(
         log.unlink()
     job = subprocess.Popen(
         ["snakemake", "--profile", "local", "--cores", "2", *targets],
-        cwd=folder, env=environment(folder), start_new_session=True,
-        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        cwd=folder,
+        env=environment(folder),
+        start_new_session=True,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # as on a terminal
-    )  # fmt: skip
+    )
     deadline = time.monotonic() + 120
     while not (started := [log for log in logs if log.exists() and log.stat().st_size]):
         assert job.poll() is None, "snakemake ended before the stage began"
@@ -164,10 +167,26 @@ def broken_task(folder: Path, name: str, change: str) -> subprocess.CompletedPro
         lines[line] = "broken\n"
         path.write_text("".join(lines), encoding="utf-8")
     return subprocess.run(
-        ["t5repro", "tasks", "--settings", "{}", "--task", "glue_rte", "--files",
-         f"train={path.relative_to(folder)}", "--folder", "out", "--manifest", "out/manifest.json"],
-        cwd=folder, env=environment(folder), capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        [
+            "t5repro",
+            "tasks",
+            "--settings",
+            "{}",
+            "--task",
+            "glue_rte",
+            "--files",
+            f"train={path.relative_to(folder)}",
+            "--folder",
+            "out",
+            "--manifest",
+            "out/manifest.json",
+        ],
+        cwd=folder,
+        env=environment(folder),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
 
 
 @pytest.mark.parametrize(

@@ -17,8 +17,10 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     folder.mkdir()
     mounted = subprocess.run(
         ["mount", "-t", "tmpfs", "-o", f"size={SMALL_BYTES}", "tmpfs", folder],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     if mounted.returncode:
         pytest.skip(f"a small file system cannot be mounted here: {mounted.stderr.strip()}")
     yield folder
@@ -31,11 +33,28 @@ def test_a_full_disk_is_said_and_no_half_file_has_its_final_name(
     source = ROOT / "examples/mini/tasks/glue/SST-2/train.tsv"
     written = small_disk / "tasks/glue_sst2"
     ran = subprocess.run(
-        ["t5repro", "tasks", "--settings", "{}", "--task", "glue_sst2",
-         "--files", f"train={source}", "--folder", written,
-         "--manifest", written / "manifest.json", "--log", small_disk / "log"],
-        cwd=tmp_path, env=environment(tmp_path), capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        [
+            "t5repro",
+            "tasks",
+            "--settings",
+            "{}",
+            "--task",
+            "glue_sst2",
+            "--files",
+            f"train={source}",
+            "--folder",
+            written,
+            "--manifest",
+            written / "manifest.json",
+            "--log",
+            small_disk / "log",
+        ],
+        cwd=tmp_path,
+        env=environment(tmp_path),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert ran.returncode == 1
     assert "the disk is full: free some space and run the same command again" in ran.stderr
     assert "Traceback" not in ran.stderr

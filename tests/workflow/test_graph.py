@@ -33,9 +33,13 @@ def test_without_a_run_file_snakemake_says_which_there_are(fresh: Path) -> None:
     from clones import environment
 
     ran = subprocess.run(
-        ["snakemake", "-n"], cwd=fresh, env=environment(fresh), capture_output=True, text=True,
+        ["snakemake", "-n"],
+        cwd=fresh,
+        env=environment(fresh),
+        capture_output=True,
+        text=True,
         check=False,
-    )  # fmt: skip
+    )
     assert ran.returncode != 0
     assert "no run file: use --profile local" in ran.stderr + ran.stdout
 

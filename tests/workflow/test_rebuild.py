@@ -20,8 +20,12 @@ MANIFEST = "results/demo/evaluate_score/baseline/manifest.json"
 def rebuild(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         ["t5repro", "rebuild", *words, "--json", "--config", *SMALL],
-        cwd=folder, env=environment(folder), capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        cwd=folder,
+        env=environment(folder),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
 
 
 @pytest.fixture

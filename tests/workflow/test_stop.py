@@ -47,9 +47,12 @@ def test_sigterm_while_snakemake_hashes_an_input_ends_the_run(fresh: Path) -> No
         file.truncate(INPUT_BYTES)
     job = subprocess.Popen(
         ["snakemake", "--profile", "local", "--cores", "2", "-s", "big.smk", "smaller.txt"],
-        cwd=fresh, env=environment(fresh), start_new_session=True,
-        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-    )  # fmt: skip
+        cwd=fresh,
+        env=environment(fresh),
+        start_new_session=True,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
     try:
         wait_until_the_job_ended(fresh / "small.txt", job)
         for _ in range(3):  # hundreds of signals would end it by the depth of their recursion
@@ -85,9 +88,12 @@ def test_a_run_after_a_snakemake_killed_alone_waits_for_the_job_it_left(
     record.unlink()
     run = subprocess.Popen(
         ["snakemake", "--profile", "local", "--cores", "2", f"{made}/manifest.json"],
-        cwd=folder, env=environment(folder), start_new_session=True,
-        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-    )  # fmt: skip
+        cwd=folder,
+        env=environment(folder),
+        start_new_session=True,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
     try:
         wait_until_the_job_began(record, run)
         run.kill()

@@ -137,9 +137,13 @@ def test_one_flipped_byte_with_its_date_kept_is_named_by_verify_and_never_sealed
     chosen = random.Random(0).sample(every, part) if part else every
     code = FLIP.replace("{check}", CHECKS[check])
     ran = subprocess.run(
-        ["python", "-c", code, *chosen], cwd=folder, env=environment(folder), check=False,
-        text=True, capture_output=True,
-    )  # fmt: skip
+        ["python", "-c", code, *chosen],
+        cwd=folder,
+        env=environment(folder),
+        check=False,
+        text=True,
+        capture_output=True,
+    )
     assert ran.returncode == 0, ran.stderr
     assert json.loads(ran.stdout.splitlines()[-1]) == []
     assert lock_of(folder) == lock
@@ -243,25 +247,47 @@ def without_a_row(experiments: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 CHANGES: dict[str, object] = {
-    "run.name": "other", "data.folder": "raw", "data.source": "examples/elsewhere",
-    "data.sources": without_a_shard, "experiments": without_a_row,
-    "c4.clean_shards": 3, "c4.validation_modulus": 41,
+    "run.name": "other",
+    "data.folder": "raw",
+    "data.source": "examples/elsewhere",
+    "data.sources": without_a_shard,
+    "experiments": without_a_row,
+    "c4.clean_shards": 3,
+    "c4.validation_modulus": 41,
     "c4.bad_word_lists": {"en": "lists/badwords.en.txt", "de": "lists/badwords.de.txt"},
-    "c4.crawl": ["crawl/MINI-2019-18-0000[0-6]*"], "c4.recipe": "tfds",
-    "vocab.vocab_size": 1201, "vocab.sample_chars": 2000001, "vocab.required_characters": "_!",
-    "model.d_model": 48, "model.d_ff": 80, "model.d_kv": 8, "model.num_heads": 3,
-    "model.num_encoder_layers": 1, "model.num_decoder_layers": 1,
-    "pretrain.steps": 7, "pretrain.batch_rows": 5, "pretrain.inputs_length": 120,
-    "pretrain.targets_length": 50, "pretrain.noise_mask": "iid",
+    "c4.crawl": ["crawl/MINI-2019-18-0000[0-6]*"],
+    "c4.recipe": "tfds",
+    "vocab.vocab_size": 1201,
+    "vocab.sample_chars": 2000001,
+    "vocab.required_characters": "_!",
+    "model.d_model": 48,
+    "model.d_ff": 80,
+    "model.d_kv": 8,
+    "model.num_heads": 3,
+    "model.num_encoder_layers": 1,
+    "model.num_decoder_layers": 1,
+    "pretrain.steps": 7,
+    "pretrain.batch_rows": 5,
+    "pretrain.inputs_length": 120,
+    "pretrain.targets_length": 50,
+    "pretrain.noise_mask": "iid",
     "pretrain.concatenate_documents": True,
-    "pretrain.learning_rate": {"warmup_steps": 9}, "pretrain.checkpoint_every_steps": 3,
-    "pretrain.log_every_steps": 3, "finetune.steps": 9, "finetune.batch_rows": 5,
-    "finetune.inputs_length": 120, "finetune.targets_length": 50,
-    "finetune.learning_rate": {"factor": 0.02}, "finetune.mixture_limit": 1400,
-    "finetune.checkpoint_every_steps": 3, "finetune.log_every_steps": 3,
-    "evaluate.batch_rows": 32, "evaluate.inputs_length": 120, "evaluate.max_decode_length": 9,
+    "pretrain.learning_rate": {"warmup_steps": 9},
+    "pretrain.checkpoint_every_steps": 3,
+    "pretrain.log_every_steps": 3,
+    "finetune.steps": 9,
+    "finetune.batch_rows": 5,
+    "finetune.inputs_length": 120,
+    "finetune.targets_length": 50,
+    "finetune.learning_rate": {"factor": 0.02},
+    "finetune.mixture_limit": 1400,
+    "finetune.checkpoint_every_steps": 3,
+    "finetune.log_every_steps": 3,
+    "evaluate.batch_rows": 32,
+    "evaluate.inputs_length": 120,
+    "evaluate.max_decode_length": 9,
     "evaluate.max_examples": 5,
-}  # fmt: skip
+}
 LATER = {
     "run": "data",
     "data": "c4_punkt c4 tasks",  # all that begins with raw files follows their manifest
@@ -457,9 +483,13 @@ def test_a_killed_chain_goes_on_to_the_same_bytes(
     draw = random.Random(tool)
     for _ in range(KILLS // 2):
         job = subprocess.Popen(
-            words, cwd=folder, env=environment(folder), start_new_session=True,
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-        )  # fmt: skip
+            words,
+            cwd=folder,
+            env=environment(folder),
+            start_new_session=True,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
         try:
             job.wait(timeout=draw.uniform(2, 40))
         except subprocess.TimeoutExpired:

@@ -27,8 +27,12 @@ SCORES = "results/demo/evaluate_score/baseline/scores.json"
 def t5repro(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         ["t5repro", *words],
-        cwd=folder, env=environment(folder), capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        cwd=folder,
+        env=environment(folder),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
 
 
 @pytest.fixture

@@ -62,13 +62,7 @@ def trace(
 
 
 def _trace_pages(
-    wanted: str,
-    graph: Graph,
-    store: Folder | Revision,
-    *,
-    pages: bool,
-    steps: bool,
-    as_json: bool,
+    wanted: str, graph: Graph, store: Folder | Revision, *, pages: bool, steps: bool, as_json: bool
 ) -> int:
     from t5repro.audit.pages import documents_of_url, records_of_shard
     from t5repro.audit.raw import find_raw
@@ -200,11 +194,7 @@ def rebuild(
     from t5repro.lineage.rebuild import rebuild as building
 
     found = building(
-        root,
-        stage,
-        sample=sample,
-        seed=seed,
-        run=Invocation(profile, configfile, tuple(config)),
+        root, stage, sample=sample, seed=seed, run=Invocation(profile, configfile, tuple(config))
     )
     show(found.to_json(), found.to_text(), as_json=as_json)
     return HOLDS if found.holds else FOUND

@@ -121,11 +121,13 @@ def withdraw(
         touched,
         tuple(path for path in scores if path.endswith("scores.json")),
         (FILES if raw.kind == "file" else PAGES).as_posix(),
-        cache=[path.relative_to(root).as_posix() if path.is_relative_to(root) else str(path)
-               for path in cached],
+        cache=[
+            path.relative_to(root).as_posix() if path.is_relative_to(root) else str(path)
+            for path in cached
+        ],
         remote=forward.remote_objects(objects),
         by_hand=_by_hand(root, raw, graph),
-    )  # fmt: skip
+    )
     if dry_run:
         return done
     _write_tombstone(root, raw, graph, reason.strip())
@@ -236,8 +238,11 @@ def _freeze(root: Path, graph: Graph) -> None:
     for folder in sorted(folders & used):
         ran = subprocess.run(
             [sys.executable, "-m", "dvc", "add", "--quiet", folder.as_posix()],
-            cwd=root, capture_output=True, text=True, check=False,
-        )  # fmt: skip
+            cwd=root,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
         if ran.returncode:
             raise LineageError(
                 f"dvc add {folder} failed: {ran.stderr.strip()}; cure that and run it by hand, "

@@ -23,13 +23,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from t5repro.c4 import tables
-from t5repro.c4.corpus import (
-    KEPT,
-    SELECTED,
-    Selection,
-    remove_others,
-    write_files,
-)
+from t5repro.c4.corpus import KEPT, SELECTED, Selection, remove_others, write_files
 from t5repro.c4.dedup import removals as decided
 from t5repro.c4.dedup import spans as dedup_spans
 from t5repro.c4.dedup.spill import RowSpill, TableSpill, bucket_of, buckets_for, spill_folder

@@ -244,9 +244,7 @@ class Selection:
         wanted = frozenset(self._settings.languages)
         for page, detected in zip(pages, found, strict=True):
             reason = language.language_fault(
-                detected,
-                wanted=wanted,
-                min_probability=self._settings.min_language_probability,
+                detected, wanted=wanted, min_probability=self._settings.min_language_probability
             )
             self._seen[detected.language, reason or KEPT] += 1
             for name, count in page.lines.items():
@@ -327,7 +325,8 @@ class Selection:
                         f"{split}_{what}": counter[name, split]
                         for split in SPLITS
                         for what, counter in (
-                            ("pages", self._split_pages), ("characters", self._split_chars)
+                            ("pages", self._split_pages),
+                            ("characters", self._split_chars),
                         )
                     },
                 }
@@ -341,7 +340,7 @@ class Selection:
             "faults": self._faults.to_json(),
             "detector": language.detector_version(),
             "samples": self._samples.readable(),
-        }  # fmt: skip
+        }
 
     def _rules_of(self, name: str) -> list[dict[str, Any]]:
         """Return what the rules did to the pages that are most probably in a language.
@@ -416,8 +415,19 @@ def _rule(name: str, unit: str, came_in: int, dropped: Mapping[str, int]) -> dic
 
 
 LINE_COUNTS = ("kept_lines", *(f"lines_{reason}" for reason in page_rules.LINE_REASONS))
-READ_COLUMNS = ("file", "record", "url", "timestamp", "url_key", "owner", "reason", "text",
-                "language", "probability", *LINE_COUNTS)  # fmt: skip
+READ_COLUMNS = (
+    "file",
+    "record",
+    "url",
+    "timestamp",
+    "url_key",
+    "owner",
+    "reason",
+    "text",
+    "language",
+    "probability",
+    *LINE_COUNTS,
+)
 
 
 def _chosen_lists(settings: C4Stage, bad_words: Mapping[str, Path]) -> dict[str, Path]:

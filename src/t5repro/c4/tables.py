@@ -192,9 +192,10 @@ def groups_from(parquet: pq.ParquetFile, name: str, least: int) -> list[int]:
     groups = range(parquet.metadata.num_row_groups)
     found = {at: parquet.metadata.row_group(at).column(column).statistics for at in groups}
     return [
-        at for at in groups
+        at
+        for at in groups
         if (stats := found[at]) is None or not stats.has_min_max or stats.max >= least
-    ]  # fmt: skip
+    ]
 
 
 def metadata_of(parquet: pq.ParquetFile, key: bytes, path: Path) -> Any:

@@ -36,6 +36,10 @@ def by_name(paths: Sequence[Path]) -> dict[str, Path]:
 def add_kept_steps(command: argparse.ArgumentParser) -> None:
     """Add the option that names kept checkpoints."""
     command.add_argument(
-        "--kept-steps", nargs="*", type=int, default=[], metavar="STEP",
+        "--kept-steps",
+        nargs="*",
+        type=int,
+        default=[],
+        metavar="STEP",
         help="steps of fine-tuning that are evaluated beside the last",
-    )  # fmt: skip
+    )

@@ -142,13 +142,19 @@ def _settings(arguments: argparse.Namespace, rule: str | None = None) -> Any:
 
 def _add_data(commands: Any) -> None:
     _command(
-        commands, "data_fetch", _data_fetch, "copy or download the raw inputs",
+        commands,
+        "data_fetch",
+        _data_fetch,
+        "copy or download the raw inputs",
         downloads="folder for archives between runs",
-    )  # fmt: skip
+    )
     _command(
-        commands, "data", _data, "check the raw inputs against the run file",
+        commands,
+        "data",
+        _data,
+        "check the raw inputs against the run file",
         manifest="manifest to write",
-    )  # fmt: skip
+    )
 
 
 def _data_fetch(arguments: argparse.Namespace) -> None:
@@ -168,15 +174,23 @@ def _data(arguments: argparse.Namespace) -> None:
 
 def _add_c4(commands: Any) -> None:
     punkt = _command(
-        commands, "c4_punkt", _c4_punkt, "train Punkt parameters on a part of the crawl",
-        folder="folder of parameters", manifest="manifest to write",
-    )  # fmt: skip
+        commands,
+        "c4_punkt",
+        _c4_punkt,
+        "train Punkt parameters on a part of the crawl",
+        folder="folder of parameters",
+        manifest="manifest to write",
+    )
     _add_wet(punkt)
     punkt.add_argument("--withdrawn", type=Path, help="list of withdrawn URLs and domains")
     clean = _command(
-        commands, "c4_clean", _c4_clean, "clean the pages of one shard of the crawl",
-        output="Parquet file of pages", manifest="manifest to write",
-    )  # fmt: skip
+        commands,
+        "c4_clean",
+        _c4_clean,
+        "clean the pages of one shard of the crawl",
+        output="Parquet file of pages",
+        manifest="manifest to write",
+    )
     _add_lists(clean)
     clean.add_argument("--withdrawn", type=Path, help="list of withdrawn URLs and domains")
     _add_wet(clean)
@@ -184,14 +198,23 @@ def _add_c4(commands: Any) -> None:
     clean.add_argument("--urls", type=Path, help="list of the addresses to read")
     clean.add_argument("--shard", type=int, default=0, help="which part of the list")
     dedup = _command(
-        commands, "c4_dedup", _c4_dedup, "decide which pages and spans to remove",
-        output="decisions", manifest="manifest to write",
-    )  # fmt: skip
+        commands,
+        "c4_dedup",
+        _c4_dedup,
+        "decide which pages and spans to remove",
+        output="decisions",
+        manifest="manifest to write",
+    )
     dedup.add_argument("--cleaned", type=Path, nargs="+", required=True, help="outputs of c4_clean")
     write = _command(
-        commands, "c4", _c4, "write the corpus by language and split",
-        decisions="output of c4_dedup", folder="folder of the corpus", manifest="manifest to write",
-    )  # fmt: skip
+        commands,
+        "c4",
+        _c4,
+        "write the corpus by language and split",
+        decisions="output of c4_dedup",
+        folder="folder of the corpus",
+        manifest="manifest to write",
+    )
     write.add_argument("--cleaned", type=Path, nargs="+", required=True, help="outputs of c4_clean")
     _add_lists(write)
     for command in (clean, dedup, write):
@@ -209,9 +232,12 @@ def _add_wet(parser: argparse.ArgumentParser) -> None:
 
 def _add_lists(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--punkt", nargs="*", default=[], metavar="LANGUAGE=FOLDER",
+        "--punkt",
+        nargs="*",
+        default=[],
+        metavar="LANGUAGE=FOLDER",
         help="folders of Punkt parameters (punkt_tab layout)",
-    )  # fmt: skip
+    )
     parser.add_argument(
         "--bad-words", nargs="*", default=[], metavar="LANGUAGE=FILE", help="lists of bad words"
     )
@@ -270,22 +296,36 @@ def _c4(arguments: argparse.Namespace) -> None:
 
 def _add_vocab(commands: Any) -> None:
     _command(
-        commands, "vocab_sample", _vocab_sample, "draw the text the vocabulary is trained on",
-        corpus="manifest of the corpus", output="text file", manifest="manifest to write",
-    )  # fmt: skip
-    vocab = _command(
-        commands, "vocab", _vocab, "train the SentencePiece vocabulary",
-        model="model to write", pieces="list of pieces to write",
+        commands,
+        "vocab_sample",
+        _vocab_sample,
+        "draw the text the vocabulary is trained on",
+        corpus="manifest of the corpus",
+        output="text file",
         manifest="manifest to write",
-    )  # fmt: skip
+    )
+    vocab = _command(
+        commands,
+        "vocab",
+        _vocab,
+        "train the SentencePiece vocabulary",
+        model="model to write",
+        pieces="list of pieces to write",
+        manifest="manifest to write",
+    )
     source = vocab.add_mutually_exclusive_group(required=True)
     source.add_argument("--sample", type=Path, help="output of vocab_sample")
     source.add_argument("--model-file", type=Path, help="SentencePiece model to take over")
     _command(
-        commands, "tokens", _tokens, "write the corpus as ids",
-        corpus="manifest of the corpus", vocabulary="SentencePiece model", folder="folder of ids",
+        commands,
+        "tokens",
+        _tokens,
+        "write the corpus as ids",
+        corpus="manifest of the corpus",
+        vocabulary="SentencePiece model",
+        folder="folder of ids",
         manifest="manifest to write",
-    )  # fmt: skip
+    )
 
 
 def _vocab_sample(arguments: argparse.Namespace) -> None:
@@ -303,9 +343,7 @@ def _vocab(arguments: argparse.Namespace) -> None:
     from t5repro.vocab.train import adopt_vocabulary, train_vocabulary
 
     settings = _settings(arguments)
-    outputs = {
-        "model": arguments.model, "pieces": arguments.pieces, "manifest": arguments.manifest
-    }  # fmt: skip
+    outputs = {"model": arguments.model, "pieces": arguments.pieces, "manifest": arguments.manifest}
     if arguments.model_file is None:
         train_vocabulary(settings, sample=arguments.sample, **outputs)
     else:
@@ -329,25 +367,40 @@ def _tokens(arguments: argparse.Namespace) -> None:
 
 def _add_training(commands: Any) -> None:
     tasks = _command(
-        commands, "tasks", _tasks, "write one task's examples as text to text",
-        folder="folder of examples", manifest="manifest to write",
-    )  # fmt: skip
+        commands,
+        "tasks",
+        _tasks,
+        "write one task's examples as text to text",
+        folder="folder of examples",
+        manifest="manifest to write",
+    )
     tasks.add_argument("--task", required=True, help="name of the task")
     tasks.add_argument(
         "--files", nargs="+", required=True, metavar="SPLIT=FILE", help="files, split by split"
     )
     pretrain = _command(
-        commands, "pretrain", _pretrain, "pre-train on the corpus",
-        tokens="manifest of the ids", folder="folder of weights",
-        work="folder of resumable state", manifest="manifest to write",
-    )  # fmt: skip
+        commands,
+        "pretrain",
+        _pretrain,
+        "pre-train on the corpus",
+        tokens="manifest of the ids",
+        folder="folder of weights",
+        work="folder of resumable state",
+        manifest="manifest to write",
+    )
     _add_monitor(pretrain)
     pretrain.add_argument("--start-from", type=Path, help="folder of a published checkpoint")
     finetune = _command(
-        commands, "finetune", _finetune, "fine-tune on the mixture of tasks",
-        weights="manifest of the pre-trained weights", vocabulary="SentencePiece model",
-        folder="folder of weights", work="folder of resumable state", manifest="manifest to write",
-    )  # fmt: skip
+        commands,
+        "finetune",
+        _finetune,
+        "fine-tune on the mixture of tasks",
+        weights="manifest of the pre-trained weights",
+        vocabulary="SentencePiece model",
+        folder="folder of weights",
+        work="folder of resumable state",
+        manifest="manifest to write",
+    )
     add_examples(finetune, "examples", "training examples; the folder names the task")
     _add_monitor(finetune)
     finetune.add_argument("--tokens", type=Path, help="manifest of the ids, if they are drawn too")
@@ -408,28 +461,45 @@ def _finetune(arguments: argparse.Namespace) -> None:
 
 def _add_evaluation(commands: Any) -> None:
     predict = _command(
-        commands, "evaluate_predict", _predict, "predict the targets of every task",
-        vocabulary="SentencePiece model", folder="folder of predictions",
+        commands,
+        "evaluate_predict",
+        _predict,
+        "predict the targets of every task",
+        vocabulary="SentencePiece model",
+        folder="folder of predictions",
         manifest="manifest to write",
-    )  # fmt: skip
+    )
     predict.add_argument(
-        "--weights", nargs="+", type=Path, required=True, metavar="FILE",
+        "--weights",
+        nargs="+",
+        type=Path,
+        required=True,
+        metavar="FILE",
         help="manifest of the fine-tuned weights; of an ensemble, those of its members",
-    )  # fmt: skip
+    )
     add_kept_steps(predict)
     add_examples(predict, "examples", "examples to predict; the folder names the task")
     score = _command(
-        commands, "evaluate_score", _score, "score the predictions",
-        output="scores to write", manifest="manifest to write",
-    )  # fmt: skip
+        commands,
+        "evaluate_score",
+        _score,
+        "score the predictions",
+        output="scores to write",
+        manifest="manifest to write",
+    )
     add_kept_steps(score)
     add_examples(score, "predictions", "predictions; the file is named after the task")
     add_examples(score, "train", "training examples, for the majority class")
     report = _command(
-        commands, "report", _report, "write the report",
-        html="page to write", trace="page of the way back to the raw files to write",
-        csv="table to write", manifest="manifest to write",
-    )  # fmt: skip
+        commands,
+        "report",
+        _report,
+        "write the report",
+        html="page to write",
+        trace="page of the way back to the raw files to write",
+        csv="table to write",
+        manifest="manifest to write",
+    )
     for option, what in (
         ("scores", "scores of each experiment"),
         ("pretrain-history", "history of pre-training of each experiment"),

@@ -30,9 +30,16 @@ RECIPES = Path("configs/c4")
 VARIANTS = RECIPES / "variants"
 # By all arms of a run:
 SHARED = (
-    "run", "data", "experiments", "tasks.folder", "tasks.files", "tasks.text", "tasks.own",
-    "c4.engine", "c4.spark",
-)  # fmt: skip
+    "run",
+    "data",
+    "experiments",
+    "tasks.folder",
+    "tasks.files",
+    "tasks.text",
+    "tasks.own",
+    "c4.engine",
+    "c4.spark",
+)
 
 
 def load_run_file(path: Path, overrides: Mapping[str, Any] | None = None) -> Settings:

@@ -41,10 +41,16 @@ class TextSettings(Section):
 
 SplitName = Literal["train", "validation", "test"]
 OwnMetric = Literal[
-    "accuracy", "f1", "macro_f1", "matthews_corrcoef",
-    "squad", "bleu", "rouge",
-    "pearson_corrcoef", "spearman_corrcoef",
-]  # fmt: skip
+    "accuracy",
+    "f1",
+    "macro_f1",
+    "matthews_corrcoef",
+    "squad",
+    "bleu",
+    "rouge",
+    "pearson_corrcoef",
+    "spearman_corrcoef",
+]
 METRICS_OF_LABELS = ("accuracy", "f1", "macro_f1", "matthews_corrcoef")
 METRICS_OF_TEXT = ("accuracy", "squad", "bleu", "rouge")
 METRICS_OF_NUMBERS = ("pearson_corrcoef", "spearman_corrcoef")

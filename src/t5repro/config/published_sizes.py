@@ -58,9 +58,15 @@ SIZES: dict[str, ModelSettings] = {
 }
 
 SHAPE = (
-    "d_model", "d_ff", "d_kv", "num_heads", "num_encoder_layers", "num_decoder_layers",
-    "feed_forward", "tie_embeddings",
-)  # fmt: skip
+    "d_model",
+    "d_ff",
+    "d_kv",
+    "num_heads",
+    "num_encoder_layers",
+    "num_decoder_layers",
+    "feed_forward",
+    "tie_embeddings",
+)
 
 
 def published_shape(tree: Mapping[str, Any]) -> dict[str, Any]:

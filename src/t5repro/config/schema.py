@@ -126,8 +126,7 @@ class C4Settings(Section):
         ["crawl/*"], "which raw files are WET files: patterns over paths in `data.sources`"
     )
     crawl_paths: str = setting(
-        "",
-        "raw file that lists WET paths, one a line (`wet.paths.gz`); used instead of `c4.crawl`",
+        "", "raw file that lists WET paths, one a line (`wet.paths.gz`); used instead of `c4.crawl`"
     )
     crawl_prefix: str = setting(
         "", "where the listed paths begin: a folder, or an address, `https://`, `s3://` or `gs://`"
@@ -359,12 +358,21 @@ class TasksSettings(Section):
 
     names: list[Name] = setting(
         [
-            "glue_cola", "glue_sst2", "glue_mrpc", "glue_stsb", "glue_rte",
-            "super_glue_boolq", "super_glue_copa", "squad", "cnn_dailymail",
-            "wmt_en_de", "wmt_en_fr", "wmt_en_ro",
+            "glue_cola",
+            "glue_sst2",
+            "glue_mrpc",
+            "glue_stsb",
+            "glue_rte",
+            "super_glue_boolq",
+            "super_glue_copa",
+            "squad",
+            "cnn_dailymail",
+            "wmt_en_de",
+            "wmt_en_fr",
+            "wmt_en_ro",
         ],
         "tasks of the run, by name (`t5repro list_tasks`)",
-    )  # fmt: skip
+    )
     folder: str = setting("tasks", "folder of the task files below `data.folder`")
     files: dict[Name, dict[str, list[str]]] = setting(
         {},

@@ -190,8 +190,5 @@ def averages(tasks: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]
         columns = [column for group in groups for column in group]
         missing = [task for task, metric in columns if metrics.get(task, {}).get(metric) is None]
         if any(task in tasks for task, _ in columns):
-            found[benchmark] = {
-                "value": values[benchmark],
-                "missing": list(dict.fromkeys(missing)),
-            }
+            found[benchmark] = {"value": values[benchmark], "missing": list(dict.fromkeys(missing))}
     return found

@@ -114,11 +114,7 @@ def _dependencies(job: Job) -> list[dict[str, Any]]:
     ]
     start = start_of(job)
     locks = machine_of(job).get("locks") or {}
-    return [
-        *inputs,
-        *_named(start.get("code") or {}, CODE),
-        *_named(locks, LOCK),
-    ]
+    return [*inputs, *_named(start.get("code") or {}, CODE), *_named(locks, LOCK)]
 
 
 def _named(hashes: Mapping[str, str], kind: str) -> Iterator[dict[str, Any]]:

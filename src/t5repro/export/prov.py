@@ -11,14 +11,7 @@ from prov.identifier import QualifiedName
 from prov.model import PROV, ProvDocument, ProvEntity
 
 from t5repro import __version__
-from t5repro.export.facts import (
-    NAMESPACE,
-    Run,
-    code_hash,
-    compact,
-    machine_of,
-    start_of,
-)
+from t5repro.export.facts import NAMESPACE, Run, code_hash, compact, machine_of, start_of
 from t5repro.lineage.graph import Artifact, Job
 
 

@@ -30,12 +30,7 @@ from t5repro.inputs.packing import (
     pack_documents,
 )
 from t5repro.inputs.row_index import packed_reader, stream_reader
-from t5repro.objectives.corruption import (
-    Corrupted,
-    Segments,
-    flatten,
-    sentinel_overflow,
-)
+from t5repro.objectives.corruption import Corrupted, Segments, flatten, sentinel_overflow
 from t5repro.objectives.masks import PHILOX
 from t5repro.objectives.recipes import (
     OBJECTIVES,
@@ -80,9 +75,7 @@ class SpanInputs:
         make = self._batch_maker()
         dataset = tf.data.Dataset.range(first_step, first_step + steps)
         return dataset.map(
-            lambda step: make(step)[:2],
-            num_parallel_calls=tf.data.AUTOTUNE,
-            deterministic=True,
+            lambda step: make(step)[:2], num_parallel_calls=tf.data.AUTOTUNE, deterministic=True
         ).prefetch(tf.data.AUTOTUNE)
 
     def counters(self, *, steps: int) -> dict[str, Any]:
@@ -156,10 +149,7 @@ class SpanInputs:
         )
         width = self.segment_tokens
         lay = assemble_joined if self.joined else assemble
-        room = {
-            "inputs_length": settings.inputs_room,
-            "targets_length": settings.targets_length,
-        }
+        room = {"inputs_length": settings.inputs_room, "targets_length": settings.targets_length}
 
         def make(step: tf.Tensor) -> tuple[Features, tf.Tensor, dict[str, tf.Tensor]]:
             starts, pieces, lengths, limits, segments_per_row = reader(step)

@@ -211,8 +211,12 @@ def _differing(a: Job, b: Job) -> list[str]:
 def _follows(graph_a: Graph, a: Job, graph_b: Graph, b: Job) -> bool:
     """Whether an input differs that another job made: then the reason lies before this job."""
     ours, theirs = _contents(a.inputs), _contents(b.inputs)
-    made = {_place(i.path) for g, j in ((graph_a, a), (graph_b, b)) for i in j.inputs
-            if (source := g.job_of(i)) is not None and source.rule != DATA}  # fmt: skip
+    made = {
+        _place(i.path)
+        for g, j in ((graph_a, a), (graph_b, b))
+        for i in j.inputs
+        if (source := g.job_of(i)) is not None and source.rule != DATA
+    }
     return any(
         ours.get(name) != theirs.get(name) and name in made for name in ours.keys() | theirs.keys()
     )
@@ -294,12 +298,15 @@ def _chance(a: Side, b: Side, ours: Job, theirs: Job) -> Cause:
     unknown = [
         word
         for word, known in (
-            ("code", (_recorded_code(ours) or _locked_code(a.lock, ours))
-             and (_recorded_code(theirs) or _locked_code(b.lock, theirs))),
+            (
+                "code",
+                (_recorded_code(ours) or _locked_code(a.lock, ours))
+                and (_recorded_code(theirs) or _locked_code(b.lock, theirs)),
+            ),
             ("environment", _machine(ours) and _machine(theirs)),
         )
         if not known
-    ]  # fmt: skip
+    ]
     if unknown:
         what = f"inputs and settings agree; {' and '.join(unknown)} were not recorded on both sides"
         return Cause(UNKNOWN, what, None, None)

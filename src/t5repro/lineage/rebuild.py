@@ -225,9 +225,17 @@ def _run(clone: Path, jobs: Sequence[Job], run: Invocation) -> None:
     """Run the chosen jobs, and no other rule, in the clone."""
     rules = sorted({_rule_in_snakefile(job) for job in jobs})
     command = [
-        sys.executable, "-m", "snakemake", *run.words(), "--nolock", "--quiet",
-        "--allowed-rules", *rules, "--force", *(job.manifest for job in jobs),
-    ]  # fmt: skip
+        sys.executable,
+        "-m",
+        "snakemake",
+        *run.words(),
+        "--nolock",
+        "--quiet",
+        "--allowed-rules",
+        *rules,
+        "--force",
+        *(job.manifest for job in jobs),
+    ]
     if run.config:
         command += ["--config", *run.config]
     environment = {
@@ -238,9 +246,14 @@ def _run(clone: Path, jobs: Sequence[Job], run: Invocation) -> None:
         "DVC_STAGE": "rebuild",  # what runs after Snakemake elsewhere does not run here
     }
     ran = subprocess.run(
-        command, cwd=clone, env=environment, text=True, check=False,
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-    )  # fmt: skip
+        command,
+        cwd=clone,
+        env=environment,
+        text=True,
+        check=False,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )
     if ran.returncode:
         last = "\n".join(ran.stdout.splitlines()[-LOG_LINES:])
         raise LineageError(f"snakemake failed in the clone; its last lines:\n{last}")

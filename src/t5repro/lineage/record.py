@@ -173,11 +173,7 @@ def recording(
 
 
 def _recording_at(
-    path: Path,
-    rule: str,
-    settings: Mapping[str, Any],
-    given: Iterable[Path],
-    manifest: Path | None,
+    path: Path, rule: str, settings: Mapping[str, Any], given: Iterable[Path], manifest: Path | None
 ) -> Iterator[None]:
     begun = time.monotonic()
     # data_fetch and data_fetch's log stand at the top of a run; other logs are below their rule.
@@ -197,9 +193,13 @@ def _recording_at(
         name for name in start.code.keys() | now.keys() if start.code.get(name) != now.get(name)
     )
     done = _end(
-        begun, ok=True, inputs=inputs, outputs=outputs, code_changed=changed,
+        begun,
+        ok=True,
+        inputs=inputs,
+        outputs=outputs,
+        code_changed=changed,
         numbers=_numbers_of(manifest),
-    )  # fmt: skip
+    )
     _write(path, _ended(record, done))
 
 

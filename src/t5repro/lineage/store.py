@@ -317,8 +317,11 @@ def commit_of(root: Path, revision: str) -> str:
     """
     ran = subprocess.run(
         ["git", "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}"],
-        cwd=root, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        cwd=root,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     if ran.returncode:
         raise LineageError(
             f"{revision!r} is neither a revision of this repository nor a folder with results; "

@@ -187,10 +187,12 @@ def _check_files(
             )
         elif found.sha256 != item.sha256:
             yield Finding(
-                ALTERED, path, job,
+                ALTERED,
+                path,
+                job,
                 f"sha256 {found.sha256[:12]}, {job} wrote {item.sha256[:12]}; "
                 "dvc checkout or a rerun restores it",
-            )  # fmt: skip
+            )
 
 
 def _check_links(graph: Graph) -> Iterator[Finding]:
@@ -203,9 +205,11 @@ def _check_links(graph: Graph) -> Iterator[Finding]:
             yield Finding(LINK, item.path, maker, f"{what}; rerun {name}, or one was altered")
         elif any(job.rule == DATA for job in graph.jobs.values()):
             yield Finding(
-                LINK, item.path, name,
+                LINK,
+                item.path,
+                name,
                 f"{name} read {item.sha256[:12]}, which no job wrote and no raw file is",
-            )  # fmt: skip
+            )
 
 
 def _check_lock(
@@ -222,21 +226,18 @@ def _check_lock(
                 yield Finding(MISSING, item.path, job, f"{source} tracks it; run dvc checkout")
             elif found.md5 != item.md5:
                 yield Finding(
-                    ALTERED, item.path, job,
+                    ALTERED,
+                    item.path,
+                    job,
                     f"md5 {found.md5[:12]}, {source} says {item.md5[:12]}; run dvc checkout, "
                     "or seal what a run built",
-                )  # fmt: skip
+                )
         else:
             yield from _check_folder(root, item, source, hasher, named, jobs)
 
 
 def _check_folder(
-    root: Path,
-    item: Tracked,
-    source: str,
-    hasher: Hasher,
-    named: set[str],
-    jobs: Mapping[str, str],
+    root: Path, item: Tracked, source: str, hasher: Hasher, named: set[str], jobs: Mapping[str, str]
 ) -> Iterator[Finding]:
     here = {}
     for path in files_below(root / item.path):
@@ -250,10 +251,12 @@ def _check_folder(
     except ArtifactError:
         if not any(path.startswith(f"{item.path}/") for path in named):
             yield Finding(
-                ALTERED, item.path, item.stage,
+                ALTERED,
+                item.path,
+                item.stage,
                 f"the folder is not the one that {source} says, and its list is not in DVC's "
                 "cache, so the file cannot be named; run dvc fetch and verify again",
-            )  # fmt: skip
+            )
         return
     for name in sorted(here.keys() | there.keys()):
         path = f"{item.path}/{name}"
@@ -264,9 +267,11 @@ def _check_folder(
             yield Finding(EXTRA, path, job, f"{source} does not know it; delete it")
         elif here[name] != there[name]:
             yield Finding(
-                ALTERED, path, job,
+                ALTERED,
+                path,
+                job,
                 f"md5 {here[name][:12]}, {source} says {there[name][:12]}; run dvc checkout",
-            )  # fmt: skip
+            )
 
 
 def _check_extra(root: Path, expected: Mapping[str, Any], lock: Lock) -> Iterator[Finding]:
@@ -300,10 +305,12 @@ def _check_record_hashes(graph: Graph, hasher: Hasher) -> Iterator[Finding]:
             found = hasher.of(item["path"])
             if found is not None and found.sha256 != item["sha256"]:
                 yield Finding(
-                    ALTERED, item["path"], name,
+                    ALTERED,
+                    item["path"],
+                    name,
                     f"sha256 {found.sha256[:12]}, the record of {name} says "
                     f"{item['sha256'][:12]}; dvc checkout or a rerun restores it",
-                )  # fmt: skip
+                )
 
 
 def _check_code(graph: Graph, lock: Lock, hasher: Hasher) -> Iterator[Finding]:
@@ -351,10 +358,12 @@ def _check_stages(root: Path, lock: Lock) -> Iterator[Finding]:
             yield Finding(DRIFTED, STAGES, name, f"{LOCK} has a stage {name} that it lacks")
         elif defined[name] != _shape(entry):
             yield Finding(
-                DRIFTED, STAGES, name,
+                DRIFTED,
+                STAGES,
+                name,
                 f"command, inputs or outputs of stage {name} are not those that {LOCK} recorded; "
                 "generate it again, or run the stage",
-            )  # fmt: skip
+            )
 
 
 def _shape(entry: Mapping[str, Any]) -> tuple[Any, ...]:

@@ -77,9 +77,7 @@ def _bag_f1(gold: list[str], said: list[str]) -> float:
 
 
 def record(
-    answers: Sequence[Sequence[str]],
-    predictions: Sequence[str],
-    groups: Sequence[Hashable],
+    answers: Sequence[Sequence[str]], predictions: Sequence[str], groups: Sequence[Hashable]
 ) -> dict[str, float]:
     """Return SQuAD's scores over the first row of each group.
 

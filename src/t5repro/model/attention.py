@@ -19,11 +19,7 @@ BLOCKED = -1e9  # added to logits that must not be seen; finite, so a row withou
 
 
 def relative_position_bucket(
-    relative_position: np.ndarray,
-    *,
-    bidirectional: bool,
-    buckets: int,
-    max_distance: int,
+    relative_position: np.ndarray, *, bidirectional: bool, buckets: int, max_distance: int
 ) -> np.ndarray:
     """Return the bucket of each distance.
 
@@ -171,11 +167,7 @@ class Attention(SeededLayer):
         self.o = self.weight("o", (inner, self.d_model), normal(inner**-0.5))
 
     def call(
-        self,
-        x_BLD: Tensor,
-        bias: Tensor,
-        memory_BMD: Tensor | None = None,
-        training: bool = False,
+        self, x_BLD: Tensor, bias: Tensor, memory_BMD: Tensor | None = None, training: bool = False
     ) -> Tensor:
         """Return what each position reads.
 

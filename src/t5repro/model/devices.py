@@ -19,12 +19,7 @@ from t5repro.errors import DeviceError
 
 QUIET = "TF_CPP_MIN_LOG_LEVEL"
 ONEDNN = "TF_ENABLE_ONEDNN_OPTS"
-ENVIRONMENT = {
-    QUIET: "2",
-    ONEDNN: "1",
-    "KERAS_BACKEND": "tensorflow",
-    "ONEDNN_MAX_CPU_ISA": "AVX2",
-}
+ENVIRONMENT = {QUIET: "2", ONEDNN: "1", "KERAS_BACKEND": "tensorflow", "ONEDNN_MAX_CPU_ISA": "AVX2"}
 INSTRUCTION_SETS = {"avx2": "AVX2", "native": "DEFAULT"}  # as oneDNN calls them
 INTER_OP_THREADS = 2  # operations that run side by side; does not change results
 

@@ -16,13 +16,7 @@ from keras import ops
 
 from t5repro.config.schema import ModelSettings
 from t5repro.model.adapters import Adapter
-from t5repro.model.attention import (
-    Attention,
-    RelativeBias,
-    causal_mask,
-    prefix_mask,
-    segment_mask,
-)
+from t5repro.model.attention import Attention, RelativeBias, causal_mask, prefix_mask, segment_mask
 from t5repro.model.layers import (
     Dropout,
     FeedForward,

@@ -24,11 +24,7 @@ from t5repro.objectives.corruption import (
     with_final_sentinel,
 )
 from t5repro.objectives.lengths import corrupted_lengths, random_spans_lengths, span_counts
-from t5repro.objectives.masks import (
-    iid_noise_mask,
-    random_prefix_mask,
-    random_spans_noise_mask,
-)
+from t5repro.objectives.masks import iid_noise_mask, random_prefix_mask, random_spans_noise_mask
 
 
 class Segment(NamedTuple):

@@ -78,12 +78,7 @@ LEADERBOARDS: dict[str, tuple[Entry, ...]] = {"glue": GLUE_FILES, "super_glue": 
 
 
 def write_submission(
-    entries: Sequence[Entry],
-    *,
-    predictions: Path,
-    texts: TaskTexts,
-    output: Path,
-    manifest: Path,
+    entries: Sequence[Entry], *, predictions: Path, texts: TaskTexts, output: Path, manifest: Path
 ) -> None:
     """Write the zip of a leaderboard and its manifest.
 

@@ -59,22 +59,13 @@ def thin(points: Sequence[tuple[float, float]], *, most: int) -> list[tuple[floa
     for start in range(0, len(points), group):
         part = points[start : start + group]
         thinned.append(
-            (
-                math.fsum(x for x, _ in part) / len(part),
-                math.fsum(y for _, y in part) / len(part),
-            )
+            (math.fsum(x for x, _ in part) / len(part), math.fsum(y for _, y in part) / len(part))
         )
     return thinned
 
 
 def line_chart(
-    name: str,
-    series: Sequence[Series],
-    *,
-    title: str,
-    description: str,
-    x_label: str,
-    y_label: str,
+    name: str, series: Sequence[Series], *, title: str, description: str, x_label: str, y_label: str
 ) -> Markup:
     """Draw lines over one pair of axes.
 

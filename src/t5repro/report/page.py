@@ -27,14 +27,7 @@ from t5repro.report.links import Files, manifest_of, read_scores, sources
 from t5repro.report.loss_curves import Curve, curve
 from t5repro.report.paper_tables import paper_tables
 from t5repro.report.published_scores import TASK_BY_TASK, paper_source
-from t5repro.report.rows import (
-    ScoreRow,
-    csv_text,
-    plain_table,
-    read_csv,
-    score_rows,
-    switch_lines,
-)
+from t5repro.report.rows import ScoreRow, csv_text, plain_table, read_csv, score_rows, switch_lines
 
 PHASES = {"pretrain": "Pre-training", "finetune": "Fine-tuning"}
 PAPER_MODEL = "its baseline of 220 million parameters, pre-trained on 34 billion tokens of C4"

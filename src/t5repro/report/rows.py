@@ -14,12 +14,7 @@ from typing import Any
 from t5repro.errors import ArtifactError
 from t5repro.evaluate.checkpoint_selection import best_metrics
 from t5repro.report.experiments import Group
-from t5repro.report.published_scores import (
-    counts_as_difference,
-    deviation,
-    figure,
-    published_value,
-)
+from t5repro.report.published_scores import counts_as_difference, deviation, figure, published_value
 
 AVERAGE = "average"
 BEST = ":best"  # after an experiment's name: its best kept checkpoints instead of the last

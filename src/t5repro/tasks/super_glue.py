@@ -10,29 +10,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from t5repro.metrics.classification import (
-    INVALID,
-    f1_with_invalid,
-    grouped_exact_match,
-    macro_f1,
-)
+from t5repro.metrics.classification import INVALID, f1_with_invalid, grouped_exact_match, macro_f1
 from t5repro.metrics.text import record
-from t5repro.tasks.glue import (
-    ACCURACY,
-    ENTAILMENT,
-    classification,
-    format_fields,
-    is_no_label,
-)
+from t5repro.tasks.glue import ACCURACY, ENTAILMENT, classification, format_fields, is_no_label
 from t5repro.tasks.lines import fault
-from t5repro.tasks.records import (
-    label_in,
-    list_in,
-    number_in,
-    object_in,
-    read_records,
-    text_in,
-)
+from t5repro.tasks.records import label_in, list_in, number_in, object_in, read_records, text_in
 from t5repro.tasks.task import (
     NO_TARGET,
     Baseline,

@@ -55,11 +55,7 @@ class DoesNotFitError(DeviceError):
 
 
 def preflight(
-    settings: PretrainStage | FinetuneStage,
-    *,
-    slice_name: str,
-    python: str,
-    report: Path | None,
+    settings: PretrainStage | FinetuneStage, *, slice_name: str, python: str, report: Path | None
 ) -> None:
     """Compile a stage's training step for a slice, print what it takes and whether it fits.
 

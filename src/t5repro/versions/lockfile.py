@@ -103,10 +103,12 @@ class Hasher:
     def folder(self, folder: str, files: Mapping[str, Hashes]) -> str:
         """Return DVC's hash of a folder that holds just `files` (by whole path)."""
         listed = sorted(
-            ({"md5": found.md5, "relpath": path[len(folder) + 1 :]}
-             for path, found in files.items()),
+            (
+                {"md5": found.md5, "relpath": path[len(folder) + 1 :]}
+                for path, found in files.items()
+            ),
             key=lambda item: item["relpath"].split("/"),
-        )  # fmt: skip
+        )
         text = json.dumps(listed, sort_keys=True)
         return hashlib.md5(text.encode(), usedforsecurity=False).hexdigest() + FOLDER
 

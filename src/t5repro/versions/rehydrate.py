@@ -116,8 +116,11 @@ def rehydrate_if_needed() -> None:
     environment = {**os.environ, PLANNING: "1"}
     ran = subprocess.run(
         [sys.executable, "-m", "t5repro", "rehydrate", "--run-file", str(versioned_run_file())],
-        env=environment, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     if ran.returncode:
         print(f"not rehydrated: {ran.stderr.strip()}", file=sys.stderr)
 

@@ -95,9 +95,11 @@ def seal_run(settings: Settings) -> str:
     words = ["--run-file", str(run_file), "--profile", dvc_pipeline.profile_of_pipeline()]
     ran = subprocess.run(
         [sys.executable, "-m", "t5repro", "seal", *words],
-        capture_output=True, text=True, check=False,
+        capture_output=True,
+        text=True,
+        check=False,
         env={**os.environ, PLANNING: "1"},
-    )  # fmt: skip
+    )
     if ran.returncode:
         raise ArtifactError(ran.stderr.strip())
     return ran.stdout.strip() or "dvc.lock agrees already"

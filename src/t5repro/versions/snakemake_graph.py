@@ -79,7 +79,7 @@ def planned(run_file: Path) -> Iterator[Any]:
         OutputSettings,
         Quietness,
         ResourceSettings,
-    )  # fmt: skip
+    )
 
     os.environ[PLANNING] = "1"
     with SnakemakeApi(OutputSettings(quiet={Quietness.ALL})) as api:

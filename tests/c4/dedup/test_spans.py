@@ -110,8 +110,9 @@ def test_line_removal_keeps_the_rest_as_it_is():
 def units_of(text):
     keys, found = dedup_spans.span_units(text, SPLITTER)
     tuples = [tuple(item) for item in np.frombuffer(found, dedup_spans.PLACE_TYPE).tolist()]
-    return list(zip([keys[at : at + 16].hex() for at in range(0, len(keys), 16)], tuples,
-                    strict=True))  # fmt: skip
+    return list(
+        zip([keys[at : at + 16].hex() for at in range(0, len(keys), 16)], tuples, strict=True)
+    )
 
 
 def test_a_line_of_four_sentences_has_two_spans_and_a_shorter_one_is_one():

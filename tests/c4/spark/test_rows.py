@@ -100,16 +100,21 @@ def test_all_but_the_first_of_a_key_lose_also_across_batches():
 def cleaned_file(path, write_wet, wet_record, pages, unit):
     shared = "The very same sentence stands on each of these pages for ever."
     records = [
-        wet_record(f"http://page/{number}", "\n".join(f"{shared[:-1]} {tail}." for tail in
-                                                     ("", "again", f"but {number}")))
+        wet_record(
+            f"http://page/{number}",
+            "\n".join(f"{shared[:-1]} {tail}." for tail in ("", "again", f"but {number}")),
+        )
         for number in range(pages)
-    ]  # fmt: skip
+    ]
     settings = Settings(c4={"dedup": {"unit": unit}})
     build.clean_shard(
         STAGES["c4_clean"](**stage_settings(settings, "c4_clean")),
-        wet=[write_wet(records)], punkt={}, bad_words={}, output=path,
+        wet=[write_wet(records)],
+        punkt={},
+        bad_words={},
+        output=path,
         manifest=path.with_suffix(".json"),
-    )  # fmt: skip
+    )
     return path
 
 

@@ -76,11 +76,20 @@ class Cluster:
     def _start(self, name, role, *options):
         with (self._folder / f"{name}.log").open("w") as log:
             self._processes[name] = subprocess.Popen(
-                [SPARK_CLASS, f"org.apache.spark.deploy.{role}",
-                 "--host", "127.0.0.1", "--webui-port", "0", *options],
-                stdout=log, stderr=log, start_new_session=True,
+                [
+                    SPARK_CLASS,
+                    f"org.apache.spark.deploy.{role}",
+                    "--host",
+                    "127.0.0.1",
+                    "--webui-port",
+                    "0",
+                    *options,
+                ],
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
                 env={**os.environ, "SPARK_LOCAL_IP": "127.0.0.1"},
-            )  # fmt: skip
+            )
         if name == "master":
             self._wait_for("I have been elected leader", name)
 
@@ -105,9 +114,11 @@ def cluster(tmp_path_factory):
 
 def spark_settings(cluster):
     return SparkSettings(
-        master=cluster.master, driver_memory="1g", executor_memory="512m",
+        master=cluster.master,
+        driver_memory="1g",
+        executor_memory="512m",
         conf={"spark.cores.max": "2"},  # leaves two for a driver beside the tests' own
-    )  # fmt: skip
+    )
 
 
 @pytest.fixture(scope="module")
@@ -148,18 +159,30 @@ def build_corpus(folder, monkeypatch, settings, wet, *, session=None, shards=1, 
     for number in range(shards):
         cleaned.append(Path(f"clean/{number:05d}.parquet"))
         steps.clean_shard(
-            *first, stage("c4_clean", settings), wet=wet[number::shards], **lists,
-            output=cleaned[-1], manifest=Path(f"clean/{number:05d}.manifest.json"),
-        )  # fmt: skip
+            *first,
+            stage("c4_clean", settings),
+            wet=wet[number::shards],
+            **lists,
+            output=cleaned[-1],
+            manifest=Path(f"clean/{number:05d}.manifest.json"),
+        )
     chosen = Path("dedup/decisions.parquet")
     steps.deduplicate(
-        *first, stage("c4_dedup", settings), cleaned=cleaned, output=chosen,
+        *first,
+        stage("c4_dedup", settings),
+        cleaned=cleaned,
+        output=chosen,
         manifest=Path("dedup/manifest.json"),
-    )  # fmt: skip
+    )
     steps.write_corpus(
-        *first, stage("c4", settings), cleaned=cleaned, decisions=chosen, **lists,
-        folder=Path("c4"), manifest=Path("c4/manifest.json"),
-    )  # fmt: skip
+        *first,
+        stage("c4", settings),
+        cleaned=cleaned,
+        decisions=chosen,
+        **lists,
+        folder=Path("c4"),
+        manifest=Path("c4/manifest.json"),
+    )
     monkeypatch.chdir(ROOT)
     return files_below(folder)
 
@@ -194,9 +217,14 @@ def test_the_cluster_makes_the_bytes_of_one_machine(tmp_path, monkeypatch, spark
         tmp_path / "here", monkeypatch, settings, wet, shards=shards, punkt=punkt
     )
     found = build_corpus(
-        tmp_path / "spark", monkeypatch, settings, wet[::-1] if shards == 1 else wet,
-        session=spark, shards=shards, punkt=punkt,
-    )  # fmt: skip
+        tmp_path / "spark",
+        monkeypatch,
+        settings,
+        wet[::-1] if shards == 1 else wet,
+        session=spark,
+        shards=shards,
+        punkt=punkt,
+    )
     assert_same(found, expected)
     counters = json.loads(found["c4/manifest.json"])["counters"]
     assert all(rule["in"] > 0 for rule in counters["rules"])
@@ -237,9 +265,15 @@ def test_text_that_thousands_of_pages_share_stays_once(
 def clean(session, folder, wet, manifest="m.json", c4=None, **more):
     settings = stage("c4_clean", settings_of(**(c4 or {})))
     engine.clean_shard(
-        session, settings, wet=wet, punkt={}, bad_words={}, output=folder / "pages.parquet",
-        manifest=folder / manifest, **more,
-    )  # fmt: skip
+        session,
+        settings,
+        wet=wet,
+        punkt={},
+        bad_words={},
+        output=folder / "pages.parquet",
+        manifest=folder / manifest,
+        **more,
+    )
 
 
 @pytest.mark.slow
@@ -280,10 +314,21 @@ def test_a_driver_killed_in_the_middle_changes_nothing_when_it_is_run_again(
     settings = json.dumps(stage_settings(settings_of(), "c4_clean"))
     asked = {"engine": "spark", "spark": spark_settings(cluster).model_dump(mode="json")}
     command = [
-        sys.executable, "-m", "t5repro", "c4_clean", "--settings", settings,
-        "--wet", *map(str, CRAWL), "--output", "clean/pages.parquet",
-        "--manifest", "clean/manifest.json", "--log", "clean.log",
-    ]  # fmt: skip
+        sys.executable,
+        "-m",
+        "t5repro",
+        "c4_clean",
+        "--settings",
+        settings,
+        "--wet",
+        *map(str, CRAWL),
+        "--output",
+        "clean/pages.parquet",
+        "--manifest",
+        "clean/manifest.json",
+        "--log",
+        "clean.log",
+    ]
     environment = {**os.environ, "SPARK_LOCAL_IP": "127.0.0.1", "PYTHONPATH": str(ROOT / "src")}
     here, there = tmp_path / "here", tmp_path / "spark"
     here.mkdir()
@@ -292,9 +337,14 @@ def test_a_driver_killed_in_the_middle_changes_nothing_when_it_is_run_again(
 
     command += ["--engine", json.dumps(asked)]
     driver = subprocess.Popen(
-        command, cwd=there, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-        text=True, start_new_session=True,
-    )  # fmt: skip
+        command,
+        cwd=there,
+        env=environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
     line = ""
     for line in driver.stderr:
         if "c4_clean: 0 tasks (started)" in line:
@@ -324,10 +374,14 @@ def test_listed_files_are_fetched_by_the_workers_and_named_as_listed(tmp_path, s
     there = (tmp_path / "pages.parquet").read_bytes()
     found = json.loads((tmp_path / "m.json").read_text())
     build.clean_shard(
-        stage("c4_clean", settings_of()), wet=CRAWL[:2], punkt={}, bad_words={},
-        output=tmp_path / "pages.parquet", manifest=tmp_path / "m.json",
+        stage("c4_clean", settings_of()),
+        wet=CRAWL[:2],
+        punkt={},
+        bad_words={},
+        output=tmp_path / "pages.parquet",
+        manifest=tmp_path / "m.json",
         names=dict(zip(CRAWL, map(str, listed), strict=False)),
-    )  # fmt: skip
+    )
     assert there == (tmp_path / "pages.parquet").read_bytes()
     assert found == json.loads((tmp_path / "m.json").read_text())
     assert [item["path"] for item in found["inputs"]] == [str(name) for name in listed]
@@ -346,9 +400,14 @@ def test_damage_is_counted_and_named_as_on_one_machine(tmp_path, spark):
     found = tmp_path / "spark"
     clean(spark, found, wet, refused=refused)
     build.clean_shard(
-        stage("c4_clean", settings_of()), wet=wet, punkt={}, bad_words={}, refused=refused,
-        output=tmp_path / "here" / "pages.parquet", manifest=tmp_path / "here" / "m.json",
-    )  # fmt: skip
+        stage("c4_clean", settings_of()),
+        wet=wet,
+        punkt={},
+        bad_words={},
+        refused=refused,
+        output=tmp_path / "here" / "pages.parquet",
+        manifest=tmp_path / "here" / "m.json",
+    )
     manifests = [json.loads((tmp_path / name / "m.json").read_text()) for name in ("spark", "here")]
     assert manifests[0]["counters"] == manifests[1]["counters"]
     assert manifests[0]["inputs"] == manifests[1]["inputs"]
@@ -372,9 +431,14 @@ def test_a_shard_without_a_file_and_one_withdrawn_page_are_as_on_one_machine(tmp
         clean(spark, tmp_path, wet, withdrawn=withdrawn)
         found = files_below(tmp_path)
         build.clean_shard(
-            stage("c4_clean", settings_of()), wet=wet, punkt={}, bad_words={},
-            output=tmp_path / "pages.parquet", manifest=tmp_path / "m.json", withdrawn=withdrawn,
-        )  # fmt: skip
+            stage("c4_clean", settings_of()),
+            wet=wet,
+            punkt={},
+            bad_words={},
+            output=tmp_path / "pages.parquet",
+            manifest=tmp_path / "m.json",
+            withdrawn=withdrawn,
+        )
         assert_same(files_below(tmp_path), found)
     assert json.loads(found["m.json"])["counters"]["read"]["withdrawn"] > 0
 
@@ -394,9 +458,12 @@ def test_a_cleaned_file_without_keys_of_the_unit_is_refused(tmp_path, monkeypatc
     monkeypatch.chdir(tmp_path)
     with pytest.raises(ArtifactError, match="pages.parquet has no keys of c4.dedup.unit 'three_"):
         engine.deduplicate(
-            spark, settings, cleaned=[Path("pages.parquet")], output=Path("d.parquet"),
+            spark,
+            settings,
+            cleaned=[Path("pages.parquet")],
+            output=Path("d.parquet"),
             manifest=Path("d.json"),
-        )  # fmt: skip
+        )
     assert not Path("d.parquet").exists()
 
 

@@ -20,9 +20,31 @@ def reference(words, language):
 
 
 PIECES = st.sampled_from(
-    [*WORDS, "ASS", "Bad  Word", "BAD WORD", "class", " ", ".", "_", "-", "\n", "é", "ß", "İ", "Σ",
-     "²", "٣", "'", "\u00a0", "\u200b", "s", "a", "1"]
-)  # fmt: skip
+    [
+        *WORDS,
+        "ASS",
+        "Bad  Word",
+        "BAD WORD",
+        "class",
+        " ",
+        ".",
+        "_",
+        "-",
+        "\n",
+        "é",
+        "ß",
+        "İ",
+        "Σ",
+        "²",
+        "٣",
+        "'",
+        "\u00a0",
+        "\u200b",
+        "s",
+        "a",
+        "1",
+    ]
+)
 
 
 @given(st.lists(PIECES, max_size=12).map("".join))

@@ -98,10 +98,42 @@ def test_examples_end_with_the_line_that_drops_the_page():
 
 
 PIECES = st.sampled_from(
-    ["a b c d", "five words are in here", ".", "?", '"', "...", "[1]", "[edit]", "[", "]", "\n",
-     "\u2028", " ", "\u00a0", "{", "JavaScript", "lorem ", "ipsum", "terms of", " use", "x" * 30,
-     "cookie policy", "Σ", "İ", "\t", "a\x1fb", "  ", "\r\n", "\u3000", "\u200a", "ß", "…", ".\x85"]
-)  # fmt: skip
+    [
+        "a b c d",
+        "five words are in here",
+        ".",
+        "?",
+        '"',
+        "...",
+        "[1]",
+        "[edit]",
+        "[",
+        "]",
+        "\n",
+        "\u2028",
+        " ",
+        "\u00a0",
+        "{",
+        "JavaScript",
+        "lorem ",
+        "ipsum",
+        "terms of",
+        " use",
+        "x" * 30,
+        "cookie policy",
+        "Σ",
+        "İ",
+        "\t",
+        "a\x1fb",
+        "  ",
+        "\r\n",
+        "\u3000",
+        "\u200a",
+        "ß",
+        "…",
+        ".\x85",
+    ]
+)
 
 
 def straight(text, settings):

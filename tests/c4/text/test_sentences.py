@@ -47,11 +47,63 @@ def untrained():
 
 
 PIECES = st.sampled_from(
-    ["dr", "Dr", "e.g", "main", "Street", "street", "the", "The", "Here", "here", "But", "end",
-     "3", "10", "J", "x", "U.S", "foo-bar", "foo_bar", "don't", "Ω", "É", "²", ".", ".", ".", "?",
-     "!", "..", "...", " ", " ", " ", " ", "  ", "\n", "\t", "\u00a0", "\u2028", '"', "'", ")", "]",
-     "}", "(", ",", ";", ":", "--", "-", "*", "@", "“", "”"]
-)  # fmt: skip
+    [
+        "dr",
+        "Dr",
+        "e.g",
+        "main",
+        "Street",
+        "street",
+        "the",
+        "The",
+        "Here",
+        "here",
+        "But",
+        "end",
+        "3",
+        "10",
+        "J",
+        "x",
+        "U.S",
+        "foo-bar",
+        "foo_bar",
+        "don't",
+        "Ω",
+        "É",
+        "²",
+        ".",
+        ".",
+        ".",
+        "?",
+        "!",
+        "..",
+        "...",
+        " ",
+        " ",
+        " ",
+        " ",
+        "  ",
+        "\n",
+        "\t",
+        "\u00a0",
+        "\u2028",
+        '"',
+        "'",
+        ")",
+        "]",
+        "}",
+        "(",
+        ",",
+        ";",
+        ":",
+        "--",
+        "-",
+        "*",
+        "@",
+        "“",
+        "”",
+    ]
+)
 TEXTS = st.lists(PIECES, max_size=50).map("".join)
 
 
@@ -78,11 +130,7 @@ def test_counting_stops_early_and_is_right(both, text, count):
 
 def test_abbreviations_decide(both, untrained):
     text = "We met Dr. Roberts here. He was late. It was e.g. three."
-    assert both[0].split(text) == [
-        "We met Dr. Roberts here.",
-        "He was late.",
-        "It was e.g. three.",
-    ]
+    assert both[0].split(text) == ["We met Dr. Roberts here.", "He was late.", "It was e.g. three."]
     assert len(untrained[0].split(text)) == 5
 
 

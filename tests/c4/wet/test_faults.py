@@ -213,10 +213,12 @@ def test_invalid_utf8_names_file_and_record(tmp_path, records):
     assert numbers == all_but(3)
     assert found["named"] == [
         {
-            "file": "bytes.wet", "place": "record 3", "reason": "invalid_utf8",
+            "file": "bytes.wet",
+            "place": "record 3",
+            "reason": "invalid_utf8",
             "detail": "record 3 (http://a/3) cannot be used (invalid_utf8)",
         }
-    ]  # fmt: skip
+    ]
 
 
 def test_a_record_without_url_is_named_and_the_description_of_the_file_is_not(tmp_path, records):
@@ -236,9 +238,11 @@ def test_an_empty_file_a_missing_one_and_one_of_another_kind_are_named(tmp_path)
     (tmp_path / "short.wet").write_text("WAR")
     (tmp_path / "page.wet").write_text("<html>\nno crawl</html>")
     for name, reason in (
-        ("empty.wet", "empty_file"), ("absent.wet", "missing_file"), ("short.wet", "not_wet"),
+        ("empty.wet", "empty_file"),
+        ("absent.wet", "missing_file"),
+        ("short.wet", "not_wet"),
         ("page.wet", "not_wet"),
-    ):  # fmt: skip
+    ):
         numbers, found = read(tmp_path / name)
         assert (numbers, reasons(found)) == ([], {reason: 1})
         assert found["named"][0]["file"] == name
@@ -284,8 +288,11 @@ def test_faults_of_jobs_add_up_whatever_their_order():
     assert whole == faults.merged(logs[::-1])
     assert whole["counts"] == {"no_url": 12}
     assert [item["place"] for item in whole["named"][:4]] == [
-        "record 0", "record 7", "record 14", "record 21",
-    ]  # fmt: skip
+        "record 0",
+        "record 7",
+        "record 14",
+        "record 21",
+    ]
 
 
 def test_all_faults_are_counted_and_the_first_thousand_named():

@@ -238,9 +238,26 @@ def reference(text):
 
 
 PIECES = st.sampled_from(
-    ["WARC/1.0", "WARC-Target-URI: http://ä", "WARC-Date: 2019", "Content-Length: 3", "text.",
-     "WARC", "/1.0", "\n", "\r", "\r\n", " ", "\u00a0", "\x85", "é", "𝄞", "\u2028", "\x0c"]
-)  # fmt: skip
+    [
+        "WARC/1.0",
+        "WARC-Target-URI: http://ä",
+        "WARC-Date: 2019",
+        "Content-Length: 3",
+        "text.",
+        "WARC",
+        "/1.0",
+        "\n",
+        "\r",
+        "\r\n",
+        " ",
+        "\u00a0",
+        "\x85",
+        "é",
+        "𝄞",
+        "\u2028",
+        "\x0c",
+    ]
+)
 
 
 @given(

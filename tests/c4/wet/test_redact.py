@@ -34,9 +34,12 @@ def test_the_text_of_one_page_goes_and_its_record_keeps_its_place(
     tmp_path: Path, packed: bool
 ) -> None:
     path = wet(
-        tmp_path / "x", record("http://a/", "One."), record("http://b/", "Two.\nContent-x: Two."),
-        record("http://c/", "Three."), packed=packed,
-    )  # fmt: skip
+        tmp_path / "x",
+        record("http://a/", "One."),
+        record("http://b/", "Two.\nContent-x: Two."),
+        record("http://c/", "Three."),
+        packed=packed,
+    )
     before = list(read_pages(path))
     assert redact(path, lambda url: url == "http://b/") == 1
     after = list(read_pages(path))

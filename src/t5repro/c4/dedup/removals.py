@@ -217,9 +217,7 @@ def decisions_writer(
         shards: name and pages of each cleaned file, in order.
     """
     return tables.written(
-        output,
-        tables.DECISIONS,
-        lambda: {tables.COUNTS_KEY: counts, tables.SHARDS_KEY: shards},
+        output, tables.DECISIONS, lambda: {tables.COUNTS_KEY: counts, tables.SHARDS_KEY: shards}
     )
 
 

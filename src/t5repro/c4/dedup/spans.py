@@ -34,8 +34,9 @@ KEY = [("high", "<u8"), ("low", "<u8")]
 PLACE = [("line", "<u4"), ("start", "<u4"), ("count", "<u4")]
 LOCATOR = [("shard", "<u4"), ("row", "<u4")]
 PLACE_TYPE = np.dtype(PLACE)
-URL_ROW = np.dtype([*KEY, ("timestamp", f"S{TIMESTAMP_BYTES}"), ("file", "<u4"), ("record", "<u4"),
-                    *LOCATOR])  # fmt: skip
+URL_ROW = np.dtype(
+    [*KEY, ("timestamp", f"S{TIMESTAMP_BYTES}"), ("file", "<u4"), ("record", "<u4"), *LOCATOR]
+)
 UNIT_ROW = np.dtype([*KEY, ("owner_high", "<u8"), ("owner_low", "<u8"), *LOCATOR, *PLACE])
 LOSER_ROW = np.dtype([*LOCATOR, *PLACE])
 
@@ -103,9 +104,16 @@ def losing_urls(rows: Rows) -> Rows:
     shared = rows[_shares_key(rows)]
     _, age_rank = np.unique(shared["timestamp"], return_inverse=True)
     order = np.lexsort(
-        (shared["row"], shared["shard"], shared["record"], shared["file"], -age_rank,
-         shared["low"], shared["high"])
-    )  # fmt: skip
+        (
+            shared["row"],
+            shared["shard"],
+            shared["record"],
+            shared["file"],
+            -age_rank,
+            shared["low"],
+            shared["high"],
+        )
+    )
     ordered = shared[order]
     older: Rows = ordered[~_begins_key(ordered)]
     return older
@@ -161,9 +169,17 @@ def first_units(rows: Rows) -> NDArray[np.int64]:
 
 def _unit_order(rows: Rows) -> NDArray[np.int64]:
     return np.lexsort(
-        (rows["start"], rows["line"], rows["row"], rows["shard"],
-         rows["owner_low"], rows["owner_high"], rows["low"], rows["high"])
-    )  # fmt: skip
+        (
+            rows["start"],
+            rows["line"],
+            rows["row"],
+            rows["shard"],
+            rows["owner_low"],
+            rows["owner_high"],
+            rows["low"],
+            rows["high"],
+        )
+    )
 
 
 def _shares_key(rows: Rows) -> NDArray[np.bool_]:

@@ -22,14 +22,7 @@ import numpy as np
 import pyarrow as pa
 
 from t5repro.c4 import build, tables
-from t5repro.c4.corpus import (
-    READ_COLUMNS,
-    SPLITS,
-    Selection,
-    SplitWriter,
-    file_names,
-    file_numbers,
-)
+from t5repro.c4.corpus import READ_COLUMNS, SPLITS, Selection, SplitWriter, file_names, file_numbers
 from t5repro.c4.dedup import spans as dedup_spans
 from t5repro.c4.dedup.removals import KEY_COLUMNS, Losses, check_shards
 from t5repro.c4.dedup.spill import spill_folder

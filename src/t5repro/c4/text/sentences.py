@@ -16,21 +16,12 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Self
 
-from nltk.tokenize.punkt import (
-    PunktLanguageVars,
-    PunktParameters,
-    PunktSentenceTokenizer,
-)
+from nltk.tokenize.punkt import PunktLanguageVars, PunktParameters, PunktSentenceTokenizer
 
 from t5repro.c4.text.language import Detected, detect_languages
 from t5repro.errors import RawDataError
 
-PARAMETER_FILES = (
-    "abbrev_types.txt",
-    "collocations.tab",
-    "ortho_context.tab",
-    "sent_starters.txt",
-)
+PARAMETER_FILES = ("abbrev_types.txt", "collocations.tab", "ortho_context.tab", "sent_starters.txt")
 
 REMEMBERED_CONTEXTS = 1 << 15
 REMEMBERED_CHARS = 64

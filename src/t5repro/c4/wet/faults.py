@@ -26,9 +26,18 @@ INVALID_UTF8 = "invalid_utf8"
 RECORD_TOO_LARGE = "record_too_large"
 
 REASONS = (
-    MISSING_FILE, OUTSIDE_FOLDER, EMPTY_FILE, NOT_WET, GZIP_DAMAGED, GZIP_CUT, GZIP_BOMB,
-    NO_URL, NO_TIMESTAMP, INVALID_UTF8, RECORD_TOO_LARGE,
-)  # fmt: skip
+    MISSING_FILE,
+    OUTSIDE_FOLDER,
+    EMPTY_FILE,
+    NOT_WET,
+    GZIP_DAMAGED,
+    GZIP_CUT,
+    GZIP_BOMB,
+    NO_URL,
+    NO_TIMESTAMP,
+    INVALID_UTF8,
+    RECORD_TOO_LARGE,
+)
 
 MAX_NAMED = 1000  # faults of one job that are named; all are counted
 DETAIL_CHARS = 300
