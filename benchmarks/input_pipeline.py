@@ -100,7 +100,7 @@ def _line(name: str, lengths: np.ndarray, count: int, rows: int, spent: Seconds)
 
 def corruption(folder: Path, rounds: int) -> list[list[str]]:
     """Return rows of the table of span corruption."""
-    from t5repro.vocab.encode import id_dtype
+    from t5repro.vocab.token_files import id_dtype
 
     draw = np.random.default_rng(0)
     lengths = np.maximum(4, draw.lognormal(5.5, 1.0, DOCUMENTS)).astype(np.int64)

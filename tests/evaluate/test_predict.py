@@ -250,7 +250,7 @@ class TestWithAModel:
         from t5repro.model.checkpoints import load_weights
         from t5repro.model.decode import greedy
         from t5repro.model.transformer import T5
-        from t5repro.vocab.encode import Vocabulary
+        from t5repro.vocab.vocabulary import Vocabulary
 
         settings = self.settings()
         self.run(settings, inputs, tmp_path)
@@ -278,7 +278,7 @@ class TestWithAModel:
         from t5repro.model.checkpoints import save_weights
         from t5repro.model.decode import greedy
         from t5repro.model.transformer import T5
-        from t5repro.vocab.encode import Vocabulary
+        from t5repro.vocab.vocabulary import Vocabulary
 
         values = self.settings().model_dump(mode="json")
         values["model"] |= change

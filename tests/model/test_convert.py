@@ -59,7 +59,7 @@ def pieces():
 
     import sentencepiece
 
-    from t5repro.vocab.train import add_sentinels
+    from t5repro.vocab.special_ids import add_sentinels
 
     trained = io.BytesIO()
     sentencepiece.SentencePieceTrainer.train(
@@ -164,7 +164,7 @@ def test_keras_hub_presets_come_back_and_compute_the_same(tmp_path, make_model, 
     )
     np.testing.assert_allclose(logits_of(model), np.asarray(expected), rtol=1e-4, atol=1e-5)
     tokens = theirs.preprocessor.tokenizer("word7 and yes")
-    from t5repro.vocab.encode import Vocabulary
+    from t5repro.vocab.vocabulary import Vocabulary
 
     (tmp_path / "s.model").write_bytes(pieces.with_sentinels)
     assert list(np.asarray(tokens)) == Vocabulary.load(tmp_path / "s.model").encode("word7 and yes")

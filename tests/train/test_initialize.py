@@ -11,8 +11,8 @@ import yaml
 from t5repro.errors import ArtifactError, CheckpointError, SettingsError, VocabularyError
 from t5repro.train.initialize import export_weights, import_weights
 from t5repro.train.loop import files_of, run
-from t5repro.vocab.encode import Vocabulary
-from t5repro.vocab.train import add_sentinels
+from t5repro.vocab.special_ids import add_sentinels
+from t5repro.vocab.vocabulary import Vocabulary
 
 pytestmark = pytest.mark.keras
 PIECES, SENTINELS = 100, 28

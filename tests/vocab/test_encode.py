@@ -3,41 +3,18 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import sentencepiece
 
-from t5repro.config.stages import TokensStage, VocabSampleStage, VocabStage
-from t5repro.errors import ArtifactError, CorpusError, StorageError, VocabularyError
+from t5repro.config.stages import TokensStage
+from t5repro.errors import CorpusError, StorageError
 from t5repro.files import read_json
 from t5repro.vocab import encode
-from t5repro.vocab.encode import Vocabulary, encode_corpus, id_dtype, read_ids, read_offsets
-from t5repro.vocab.train import sample_corpus, train_vocabulary
+from t5repro.vocab.encode import encode_corpus
+from t5repro.vocab.token_files import read_ids, read_offsets
+from t5repro.vocab.vocabulary import Vocabulary
 
 
 def settings(*languages: str) -> TokensStage:
     return TokensStage.model_validate({"tokens": {"languages": languages}})
-
-
-@pytest.fixture
-def model(write_corpus, four_languages, tmp_path: Path) -> Path:
-    path = tmp_path / "vocab" / "sentencepiece.model"
-    sample_corpus(
-        VocabSampleStage.model_validate(
-            {"vocab": {"language_parts": dict.fromkeys(four_languages, 1), "sample_chars": 12_000}}
-        ),
-        corpus=write_corpus(four_languages),
-        output=tmp_path / "sample.txt",
-        manifest=tmp_path / "sample.json",
-    )
-    train_vocabulary(
-        VocabStage.model_validate(
-            {"vocab": {"vocab_size": 150, "extra_ids": 10, "character_coverage": 1.0}}
-        ),
-        sample=tmp_path / "sample.txt",
-        model=path,
-        pieces=tmp_path / "vocab" / "sentencepiece.vocab",
-        manifest=tmp_path / "vocab" / "manifest.json",
-    )
-    return path
 
 
 def encode_to(folder: Path, corpus: Path, model: Path, *languages: str) -> dict:
@@ -49,61 +26,6 @@ def encode_to(folder: Path, corpus: Path, model: Path, *languages: str) -> dict:
         manifest=folder / "manifest.json",
     )
     return read_json(folder / "manifest.json")
-
-
-def test_text_goes_to_ids_and_back(model: Path):
-    vocabulary = Vocabulary.load(model)
-    text = "Die Mühle dreht sich, moara se învârte."
-    ids = vocabulary.encode(text)
-    assert 1 not in ids
-    assert vocabulary.decode(ids) == text
-    assert vocabulary.encode_batch([text, ""]) == [ids, []]
-    assert vocabulary.encode_batch([text] * 50, threads=3) == [ids] * 50
-
-
-def test_the_vocabulary_says_its_ids_and_rows(model: Path):
-    vocabulary = Vocabulary.load(model)
-    assert (vocabulary.total_ids, vocabulary.extra_ids) == (160, 10)
-    assert vocabulary.embedding_rows == 256
-    assert [vocabulary.extra_id(number) for number in (0, 9)] == [159, 150]
-    assert vocabulary.encode("<extra_id_0> mill <extra_id_9>")[0] == 159
-
-
-@pytest.mark.parametrize("number", [-1, 10])
-def test_a_sentinel_past_the_last_is_refused(model: Path, number: int):
-    with pytest.raises(VocabularyError, match=r"the vocabulary has 10, from 0; raise vocab.extra"):
-        Vocabulary.load(model).extra_id(number)
-
-
-def test_decoding_stops_at_the_end_mark_and_reads_padding_rows_as_unknown(model: Path):
-    vocabulary = Vocabulary.load(model)
-    ids = vocabulary.encode("The mill")
-    assert vocabulary.decode([*ids, 1, *ids]) == "The mill"
-    assert vocabulary.decode([*ids, 160, 255]) == "The mill ⁇  ⁇ "
-    assert vocabulary.decode([]) == ""
-    assert vocabulary.decode(np.array([0, *ids, 0, 0])) == "The mill"
-
-
-def test_a_missing_or_damaged_model_is_named(tmp_path: Path):
-    path = tmp_path / "sentencepiece.model"
-    with pytest.raises(ArtifactError, match=r"sentencepiece.model is missing; run the rule vocab"):
-        Vocabulary.load(path)
-    path.write_bytes(b"\xff\xfe not a model")
-    with pytest.raises(ArtifactError, match="is not a SentencePiece model"):
-        Vocabulary.load(path)
-
-
-def test_a_model_with_other_special_ids_is_refused(tmp_path: Path):
-    path = tmp_path / "other.model"
-    with path.open("wb") as handle:
-        sentencepiece.SentencePieceTrainer.train(
-            sentence_iterator=iter(["some words of text", "other words of another text here"]),
-            model_writer=handle,
-            vocab_size=20,
-            minloglevel=2,
-        )
-    with pytest.raises(VocabularyError, match=r"pad, eos, unk, bos \(-1, 2, 0, 1\), T5 needs"):
-        Vocabulary.load(path)
 
 
 def test_files_hold_the_documents_one_after_another(
@@ -144,7 +66,7 @@ def test_bytes_depend_neither_on_threads_nor_on_batches(
     corpus = write_corpus(four_languages)
     encode_to(tmp_path / "a", corpus, model, "en")
     monkeypatch.setattr("os.cpu_count", lambda: 1)
-    monkeypatch.setattr("t5repro.vocab.corpus.PAGES_AT_ONCE", 3)
+    monkeypatch.setattr("t5repro.vocab.corpus.PAGES_PER_BATCH", 3)
     encode_to(tmp_path / "b", corpus, model, "en")
     for name in ("train.ids", "train.offsets"):
         assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
@@ -175,7 +97,7 @@ def test_a_stop_in_the_middle_leaves_no_file(
     def stop(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(encode.Vocabulary, "encode_batch", stop)
+    monkeypatch.setattr(Vocabulary, "encode_batch", stop)
     with pytest.raises(KeyboardInterrupt):
         encode_to(tmp_path / "tokens", write_corpus(four_languages), model, "en")
     assert list((tmp_path / "tokens").iterdir()) == []
@@ -191,21 +113,3 @@ def test_a_full_disk_is_an_error_that_says_so(
     with pytest.raises(StorageError, match="the disk is full"):
         encode_to(tmp_path / "tokens", write_corpus(four_languages), model, "en")
     assert list((tmp_path / "tokens").iterdir()) == []
-
-
-def test_ids_take_two_bytes_as_long_as_they_can():
-    assert id_dtype(65_536) == np.dtype("<u2")
-    assert id_dtype(65_537) == np.dtype("<u4")
-
-
-def test_damaged_files_are_named(tmp_path: Path):
-    ids, offsets = tmp_path / "train.ids", tmp_path / "train.offsets"
-    with pytest.raises(ArtifactError, match=r"train.ids is missing; run the rule tokens"):
-        read_ids(ids, 100)
-    ids.write_bytes(b"abc")
-    with pytest.raises(ArtifactError, match=r"train.ids has 3 bytes, not a whole number of 2-byte"):
-        read_ids(ids, 100)
-    for values in ([], [1, 2], [0, 5, 5], [0, 5, 4]):
-        np.array(values, "<i8").tofile(offsets)
-        with pytest.raises(ArtifactError, match=r"train.offsets does not ascend from 0"):
-            read_offsets(offsets)

@@ -68,7 +68,8 @@ def texts(folder: Path) -> Iterator[tuple[str, str]]:
 
 def decoded(folder: Path) -> str:
     """Return the corpus as the ids spell it."""
-    from t5repro.vocab.encode import Vocabulary, read_ids, read_offsets
+    from t5repro.vocab.token_files import read_ids, read_offsets
+    from t5repro.vocab.vocabulary import Vocabulary
 
     tokens = folder / "results/demo/tokens/baseline"
     vocab = Vocabulary.load(folder / "results/demo/vocab/baseline/sentencepiece.model")

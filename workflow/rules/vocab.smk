@@ -6,7 +6,7 @@ WRITES    results/{run}/vocab_sample/{node}/sample.txt
           results/{run}/vocab/{node}/sentencepiece.model    with the sentinels
           results/{run}/vocab/{node}/sentencepiece.vocab    readable list of pieces
 SETTINGS  vocab.*, seed
-CODE      src/t5repro/vocab/train.py
+CODE      src/t5repro/vocab/sample.py train.py
 """
 
 
@@ -27,7 +27,7 @@ rule vocab_sample:
     """Draw text from each language in the parts that vocab.language_parts asks for."""
     input:
         corpus=of("c4", "manifest.json"),
-        code=source_files("vocab.train"),
+        code=source_files("vocab.sample"),
     output:
         sample="results/{run}/vocab_sample/{node}/sample.txt",
         manifest="results/{run}/vocab_sample/{node}/manifest.json",

@@ -329,7 +329,7 @@ def _add_vocab(commands: Any) -> None:
 
 
 def _vocab_sample(arguments: argparse.Namespace) -> None:
-    from t5repro.vocab.train import sample_corpus
+    from t5repro.vocab.sample import sample_corpus
 
     sample_corpus(
         _settings(arguments),

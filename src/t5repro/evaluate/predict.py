@@ -83,7 +83,7 @@ def predict(
         ArtifactError: the weights or the examples are missing or damaged.
         VocabularyError: the vocabulary has more ids than the model has embeddings.
     """
-    from t5repro.vocab.encode import Vocabulary, inputs_end
+    from t5repro.vocab.vocabulary import Vocabulary, target_marker_ids
 
     members = [weights_beside(path) for path in (weights, *others)]
     earlier = {
@@ -96,7 +96,7 @@ def predict(
         for task, path in examples.items()
     }
     length = settings.evaluate.inputs_length
-    end = inputs_end(words, settings.model, inputs_length=length)
+    end = target_marker_ids(words, settings.model, inputs_length=length)
     questions = [
         question
         for task in rows

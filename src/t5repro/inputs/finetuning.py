@@ -22,7 +22,8 @@ from t5repro.inputs.packing import Integers
 from t5repro.inputs.task_mixture import Mixture, PlannedRows, plan_rows
 from t5repro.progress import Progress
 from t5repro.tasks.mixtures import mixing_rates, mixture_counts, stated_share
-from t5repro.vocab.encode import Vocabulary, inputs_end
+from t5repro.vocab.special_ids import EOS_ID
+from t5repro.vocab.vocabulary import Vocabulary, target_marker_ids
 
 TEXTS_AT_ONCE = 2048
 
@@ -46,12 +47,7 @@ class Tokenised(NamedTuple):
 
 
 def tokenise(
-    texts: list[str],
-    *,
-    model: bytes,
-    max_length: int,
-    label: str,
-    end: tuple[int, ...] = (Vocabulary.eos_id,),
+    texts: list[str], *, model: bytes, max_length: int, label: str, end: tuple[int, ...] = (EOS_ID,)
 ) -> Tokenised:
     """Turn texts into ids.
 
@@ -238,7 +234,7 @@ def load_task_inputs(
     )
     model = vocabulary.read_bytes()
     network = network or ModelSettings()
-    marker = inputs_end(known, network, inputs_length=settings.inputs_length)
+    marker = target_marker_ids(known, network, inputs_length=settings.inputs_length)
     inputs, targets = (
         tokenise(
             [row[side] for task in tasks for row in rows[task]],
@@ -249,7 +245,7 @@ def load_task_inputs(
         )
         for side, length, name, end in (
             (0, settings.inputs_length, "inputs", marker),
-            (1, settings.targets_length, "targets", (known.eos_id,)),
+            (1, settings.targets_length, "targets", (EOS_ID,)),
         )
     )
     mixture = Mixture(

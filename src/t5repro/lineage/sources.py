@@ -21,7 +21,7 @@ MODULES = {  # rule -> the module that its job runs
     "c4_clean": "c4.build",
     "c4_dedup": "c4.build",
     "c4": "c4.build",
-    "vocab_sample": "vocab.train",
+    "vocab_sample": "vocab.sample",
     "vocab": "vocab.train",
     "tokens": "vocab.encode",
     "pretrain": "train.loop",

@@ -16,7 +16,7 @@ from typing import Any
 from t5repro.config.stages import PredictStage
 from t5repro.errors import ArtifactError, StorageError, VocabularyError, storage_error
 from t5repro.evaluate.predict import EOS, WEIGHTS_FILE, bucket_length
-from t5repro.vocab.encode import Vocabulary
+from t5repro.vocab.vocabulary import Vocabulary
 
 UNKNOWN = 2
 INPUTS, OUTPUTS = "inputs", "outputs"

@@ -12,8 +12,8 @@ import yaml
 from t5repro.config.schema import ModelSettings, VocabSettings
 from t5repro.errors import ArtifactError, SettingsError, VocabularyError
 from t5repro.files import read_json, write_bytes, write_manifest, write_text
-from t5repro.vocab.encode import Vocabulary
-from t5repro.vocab.train import add_sentinels
+from t5repro.vocab.special_ids import add_sentinels
+from t5repro.vocab.vocabulary import Vocabulary
 
 SETTINGS = "settings.yaml"
 

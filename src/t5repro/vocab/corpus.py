@@ -1,7 +1,7 @@
 """Reads the corpus that the `c4` rule wrote: pages by language and split.
 
-The manifest of `c4` lists the shards, named ``<language>-<split>-<shard>-of-<shards>.parquet``;
-they lie beside it.
+The manifest of `c4` lists the shards, named ``<language>-<split>-<shard>-of-<shards>.parquet``,
+which are in the same folder.
 """
 
 import contextlib
@@ -16,7 +16,7 @@ from t5repro.errors import ArtifactError
 from t5repro.files import read_json
 
 SHARD_NAME = re.compile(r"^(?P<language>[a-z]{2,3})-(?P<split>[a-z]+)-\d{5}-of-\d{5}\.parquet$")
-PAGES_AT_ONCE = 512
+PAGES_PER_BATCH = 512
 
 
 def shards_of(corpus: Path, language: str, split: str) -> list[Path]:
@@ -32,24 +32,24 @@ def shards_of(corpus: Path, language: str, split: str) -> list[Path]:
     """
     manifest = read_json(corpus)
     try:
-        names = sorted(Path(item["path"]).name for item in manifest["outputs"])
+        names = sorted(Path(output["path"]).name for output in manifest["outputs"])
     except (KeyError, TypeError) as error:
         raise ArtifactError(
             f"{corpus} is not the manifest of a corpus (no list of outputs); rerun the rule c4"
         ) from error
-    chosen = []
+    shards = []
     for name in names:
         match = SHARD_NAME.match(name)
         if match and (match["language"], match["split"]) == (language, split):
             path = corpus.parent / name
             if not path.is_file():
                 raise ArtifactError(f"{path} is listed in {corpus} but missing; rerun the rule c4")
-            chosen.append(path)
-    return chosen
+            shards.append(path)
+    return shards
 
 
 def pages_in(shards: list[Path]) -> int:
-    """Return how many pages the shards hold, from their footers alone.
+    """Return the number of pages in the shards, read from their footers.
 
     Raises:
         ArtifactError: a file is not Parquet.
@@ -62,13 +62,13 @@ def pages_in(shards: list[Path]) -> int:
 
 
 def read_pages(shard: Path) -> Iterator[list[tuple[str, str]]]:
-    """Yield the pages of a shard as (url, text), `PAGES_AT_ONCE` together.
+    """Yield the pages of a shard as (url, text), in lists of `PAGES_PER_BATCH`.
 
     Raises:
         ArtifactError: the file is not Parquet or lacks a column.
     """
     with _readable(shard), pq.ParquetFile(shard) as file:
-        for batch in file.iter_batches(PAGES_AT_ONCE, columns=["url", "text"]):
+        for batch in file.iter_batches(PAGES_PER_BATCH, columns=["url", "text"]):
             urls, texts = batch.column("url").to_pylist(), batch.column("text").to_pylist()
             yield list(zip(urls, texts, strict=True))
 
