@@ -2,10 +2,8 @@
 
 from pathlib import Path
 
-import pytest
 from made_graphs import RESULT
 
-from t5repro.cli.main import main
 from t5repro.lineage.graph import load_graph
 from t5repro.lineage.impact import impact
 from t5repro.lineage.store import Folder
@@ -33,14 +31,3 @@ def test_a_task_file_does_not_touch_the_corpus(run: Path) -> None:
         f"{RESULT}/tasks/two/train.jsonl",
         f"{RESULT}/tasks/two/manifest.json",
     ]
-
-
-def test_an_unknown_source_is_refused_with_what_there_is(
-    run: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(run)
-    assert main(["impact", "crawl/7.wet"]) == 2
-    assert "no raw file of this name; there are 4" in capsys.readouterr().err
-    monkeypatch.chdir(run.parent)
-    assert main(["impact", "crawl/7.wet"]) == 2
-    assert "results/ holds no manifest" in capsys.readouterr().err

@@ -1,20 +1,16 @@
-"""The way from a score to the raw files, as a tree, as JSON, as a picture and as a page."""
+"""The way from a score to the raw files: as a value, as a tree and as JSON."""
 
 import json
-import re
-import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import pytest
-from made_graphs import RESULT, SCORES, manifest, record, write
+from made_graphs import RESULT, SCORES, record
 
 from t5repro.cli.main import main
 from t5repro.errors import LineageError
 from t5repro.lineage.graph import Graph, load_graph
 from t5repro.lineage.store import Folder
 from t5repro.lineage.trace import Trace, to_json, to_text, trace
-from t5repro.report.lineage_page import write_way_back
-from t5repro.report.render import to_html, to_svg
 
 
 def traced(run: Path, wanted: str) -> tuple[Trace, Graph]:
@@ -93,52 +89,3 @@ def test_json_has_every_step_with_hashes(run: Path) -> None:
     assert values["steps"][0]["job"] == "r/evaluate_score/a"
     assert len(values["raw"]) == 4
     assert all(len(item["sha256"]) == 64 for item in values["raw"])
-
-
-def test_the_picture_is_xml_with_a_box_for_each_job(run: Path) -> None:
-    found, graph = traced(run, SCORES)
-    root = ET.fromstring(to_svg(found, graph))  # noqa: S314 our own drawing
-    space = "{http://www.w3.org/2000/svg}"
-    boxes = [item.text for group in root.iter(f"{space}g") for item in group.iter(f"{space}text")]
-    assert {"4 raw files", "c4", "finetune", "evaluate_predict", "evaluate_score"} <= set(boxes)
-    assert boxes.count("c4_clean") == 2
-    assert len(list(root.iter(f"{space}path"))) == 15
-    assert to_svg(found, graph) == to_svg(*traced(run, SCORES))
-
-
-def test_every_link_of_the_page_leads_somewhere_and_nothing_is_fetched(run: Path) -> None:
-    write(run, "data/crawl/<b>.wet", "x")
-    page = to_html(load_graph(Folder(run)), "Lineage <of> r", first="r/evaluate_score/a")
-    anchors = set(re.findall(r'id="([^"]+)"', page))
-    links = re.findall(r'href="#([^"]+)"', page)
-    jobs = {name for name in anchors if not name.startswith("file:")}
-    assert len(jobs) == 9
-    assert len(anchors - jobs) == 22  # every file, manifests included
-    assert len(links) > 20
-    assert set(links) <= anchors
-    assert "Lineage &lt;of&gt; r" in page
-    assert "<script" not in page
-    assert "http" not in page
-
-
-def test_the_reports_page_holds_the_jobs_on_the_way_alone_and_leads_to_their_records(
-    run: Path,
-) -> None:
-    write(run, f"{RESULT}/left/manifest.json", "{")
-    manifest(run, f"{RESULT}/other/a/manifest.json", rule="other", inputs=["data/crawl/0.wet"])
-    page = run / RESULT / "report/trace.html"
-    read = write_way_back(page, "r", [Path(SCORES)], root=run)
-    text = page.read_text(encoding="utf-8")
-    assert len(read) == 9
-    assert "r/other/a" not in text
-    links = re.findall(r'href="([^#"]+)"', text)
-    assert "../../../records/r/evaluate_score/a.json" in links
-    assert len(links) == 9
-    assert set(re.findall(r'href="#([^"]+)"', text)) <= set(re.findall(r'id="([^"]+)"', text))
-    assert '<section id="r.evaluate_score.a"><h2>r/evaluate_score/a</h2>' in text
-    assert "<p>Rule <code>evaluate_score</code></p>" in text
-    again = page.read_bytes()
-    write_way_back(page, "r", [Path(SCORES)], root=run)
-    assert page.read_bytes() == again
-    with pytest.raises(LineageError, match="no manifest"):
-        write_way_back(page, "r", [Path("results/r/none.json")], root=run)

@@ -30,6 +30,7 @@ def manifest(
     inputs: Sequence[str] = (),
     outputs: Sequence[str] = (),
     settings: Mapping[str, Any] | None = None,
+    counters: Mapping[str, Any] | None = None,
 ) -> None:
     write_json(
         root / path,
@@ -38,7 +39,7 @@ def manifest(
             "settings": settings or {},
             "inputs": [described(root, name) for name in inputs],
             "outputs": [described(root, name) for name in outputs],
-            "counters": {"files": len(outputs)},
+            "counters": counters or {"files": len(outputs)},
         },
     )
 

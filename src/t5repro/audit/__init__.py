@@ -1,5 +1,17 @@
-"""What an auditor asks, where more than the lineage is needed: pages, steps, withdrawals.
+"""Audit questions about file contents: pages, training steps, impact, withdrawal.
 
-`lineage` knows files and jobs and nothing of what is in them. Here it meets the parts that do:
-`c4` for pages of the crawl, `inputs` for what a training step saw.
+`lineage` only knows files, hashes and jobs. This package combines it with the packages that know
+what the files contain: `c4` for pages of the crawl, `inputs` for the rows of a training step.
+
+| module | question |
+|---|---|
+| `find` | which raw source does the auditor mean: a file, a URL or a domain? |
+| `pages` | which crawl record became which corpus row and which document of the ids? |
+| `page_trace` | what happened to this URL, up to the training steps that saw it? |
+| `steps` | which pre-training steps saw this document? |
+| `impact` | which artifacts depend on this source, now and at earlier revisions? |
+| `withdraw` | how is a source removed from everything made from it? |
+
+Every answer has `to_json` and `to_text`; `cli/audit.py` prints it. To add a question, add a module
+that returns such an answer and a subcommand there.
 """

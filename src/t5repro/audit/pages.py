@@ -1,191 +1,280 @@
-"""Pages of the crawl: which record became which row of the corpus, and which document of the ids.
+"""Pages of the crawl: their WET record, their row in the corpus, their document among the ids.
 
-Cleaned shards keep file, record number, URL and fate of every page; rows of the corpus keep URL
-and time. The newest page of an address is the one that stays, so address and time join the two.
+A cleaned shard stores file, record number, URL, time and drop reason of every page, a corpus row
+stores URL and time. Deduplication keeps the newest page of a URL, so (URL, time) joins the two.
 """
 
 from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
 
-from t5repro.audit.raw import Kind, Raw
-from t5repro.config.withdrawn import in_domain
 from t5repro.errors import ArtifactError, LineageError
 from t5repro.lineage.graph import Artifact, Graph, Job
 
 CLEANED = "c4_clean"
 CORPUS = "c4"
-COLUMNS = ("file", "record", "url", "timestamp", "reason")
+TOKENS = "tokens"
+COLUMNS = ["file", "record", "url", "timestamp", "reason"]
+REMOVALS = "decisions.parquet"  # written by c4_dedup
 
 
-def find_pages(graph: Graph, root: Path, wanted: str, kind: Kind) -> Raw:
-    """Return the pages of a URL or a domain that the crawl has.
+@dataclass(frozen=True)
+class CrawlPage:
+    """A page that cleaning read.
 
-    Raises:
-        LineageError: it has none.
+    Attributes:
+        file: name of the WET file.
+        record: number of the record in it.
+        url: address of the page.
+        timestamp: time of the crawl.
+        reason: rule that dropped the page in cleaning; None if it was kept.
     """
-    starts: dict[str, Artifact] = {}
-    pages: list[dict[str, Any]] = []
-    for job in graph.jobs.values():
-        if job.rule != CLEANED:
-            continue
-        found = [
-            page
-            for item in _parquet(job)
-            for page in _pages(root / item.path, lambda url: is_of(url, wanted, kind))
-        ]
-        names = {page["file"] for page in found}
-        starts.update((i.path, i) for i in job.inputs if i.path.rsplit("/", 1)[-1] in names)
-        pages += found
-    if not pages:
-        raise LineageError(
-            f"{wanted}: no page of this {kind} was read from the crawl (cleaned shards were "
-            "searched); a domain is written without http:// and with nothing behind it"
-        )
-    shown = [{**page, "fate": page.pop("reason") or "kept by cleaning"} for page in pages]
-    return Raw(kind, wanted, tuple(starts.values()), tuple(starts), tuple(shown))
+
+    file: str
+    record: int
+    url: str
+    timestamp: str
+    reason: str | None
+
+    @property
+    def outcome(self) -> str:
+        """The rule that dropped the page, or that cleaning kept it."""
+        return self.reason or "kept by cleaning"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the page as plain JSON values."""
+        values = asdict(self)
+        del values["reason"]
+        return {**values, "fate": self.outcome}
 
 
-def is_of(url: str, wanted: str, kind: Kind) -> bool:
-    """Whether a page's URL is the URL that was named, or lies in the domain."""
-    if kind == "url":
-        return url == wanted
-    return in_domain(url, wanted)
+@dataclass(frozen=True)
+class CrawlRecord:
+    """The WET record behind a corpus row.
+
+    Attributes:
+        file: path of the WET file, or its name if no manifest lists it.
+        sha256: hash of that file, if a manifest lists it.
+        number: number of the record in the file.
+        cleaned: path of the cleaned shard.
+    """
+
+    file: str
+    sha256: str | None
+    number: int
+    cleaned: str
+
+    def to_text(self) -> str:
+        """Return the record as human-readable text."""
+        return f"record {self.number} of {self.file}"
 
 
-def _parquet(job: Job) -> list[Artifact]:
-    return [item for item in job.outputs if item.path.endswith(".parquet")]
+@dataclass(frozen=True)
+class CorpusRow:
+    """A row of a corpus file; `record` is None if no cleaned shard has its page."""
+
+    row: int
+    url: str
+    timestamp: str
+    record: CrawlRecord | None
+
+    def to_text(self) -> str:
+        """Return the row as one line of text."""
+        return f"{self.row}  {self.url}  {_record_text(self.record)}"
 
 
-def _pages(path: Path, chosen: Callable[[str], bool] | None = None) -> Iterator[dict[str, Any]]:
-    """Yield the pages of a cleaned shard; `chosen` tells by the URL which ones, at less cost."""
-    try:
-        if chosen is not None:
-            urls = pq.read_table(path, columns=["url"]).column("url").to_pylist()
-            if not any(map(chosen, urls)):
-                return
-        pages = pq.read_table(path, columns=list(COLUMNS)).to_pylist()
-        yield from pages if chosen is None else (p for p in pages if chosen(p["url"]))
-    except (OSError, ValueError) as error:
-        raise ArtifactError(f"{path} cannot be read ({error}); dvc checkout restores it") from error
+@dataclass(frozen=True)
+class TokenDocument:
+    """A corpus row as a document of the ids.
+
+    Attributes:
+        ids: path of the ids file.
+        document: number of the document; None if it cannot be derived (see `_rows_before`).
+        split: ``train`` or ``validation``.
+        job: job that wrote the ids.
+    """
+
+    ids: str
+    document: int | None
+    split: str
+    job: str
 
 
-# Rows of the corpus
+@dataclass(frozen=True)
+class CorpusLocation:
+    """A corpus row of a URL, with its crawl record and its documents of the ids."""
+
+    corpus: str
+    row: int
+    record: CrawlRecord | None
+    documents: tuple[TokenDocument, ...]
+
+    def to_text(self) -> str:
+        """Return the location as human-readable text, one line per document after the first."""
+        lines = [f"row {self.row} of {self.corpus}, from {_record_text(self.record)}"]
+        lines += [f"  document {doc.document} of {doc.ids}" for doc in self.documents]
+        return "\n".join(lines)
 
 
-def records_of_shard(graph: Graph, root: Path, shard: Artifact) -> list[dict[str, Any]]:
-    """Return, for every row of a corpus file, the crawl record that it came from.
+def _record_text(record: CrawlRecord | None) -> str:
+    return "no record of the cleaned shards" if record is None else record.to_text()
+
+
+def find_pages(
+    graph: Graph, root: Path, is_match: Callable[[str], bool]
+) -> tuple[tuple[CrawlPage, ...], tuple[Artifact, ...]]:
+    """Return the pages whose URL matches, and the raw files that contain them.
 
     Args:
-        graph: of the working tree.
+        graph: lineage of the working tree.
+        root: the checkout.
+        is_match: predicate on the URL.
+    """
+    raw_files: dict[str, Artifact] = {}
+    pages: list[CrawlPage] = []
+    for job in _jobs_of(graph, CLEANED):
+        matches = [
+            page for shard in _parquet(job) for page in _read_pages(root / shard.path, is_match)
+        ]
+        names = {page.file for page in matches}
+        raw_files.update((item.path, item) for item in job.inputs if _name(item.path) in names)
+        pages += matches
+    return tuple(pages), tuple(raw_files.values())
+
+
+def corpus_rows(graph: Graph, root: Path, shard: Artifact) -> list[CorpusRow]:
+    """Return the rows of a corpus file, each with the crawl record behind it.
+
+    Args:
+        graph: lineage of the working tree.
         root: the checkout.
         shard: a Parquet file that the rule `c4` wrote.
 
     Raises:
-        LineageError: it is not one.
+        LineageError: the artifact is not such a file.
     """
     job = graph.job_of(shard)
     if job is None or job.rule != CORPUS or not shard.path.endswith(".parquet"):
         raise LineageError(
-            f"{shard.path} is no file of the corpus; --pages wants a Parquet file of the rule c4"
+            f"{shard.path} is not a corpus file; --pages takes a Parquet file of the rule c4"
         )
-    places = _places(graph, root, job)
+    records = _crawl_records(graph, root, job)
     rows = pq.read_table(root / shard.path, columns=["url", "timestamp"]).to_pylist()
     return [
-        {"row": number, **page, "record": places.get((page["url"], page["timestamp"]))}
-        for number, page in enumerate(rows)
+        CorpusRow(number, row["url"], row["timestamp"], records.get((row["url"], row["timestamp"])))
+        for number, row in enumerate(rows)
     ]
 
 
-def _places(graph: Graph, root: Path, corpus: Job) -> dict[tuple[str, str], dict[str, Any]]:
-    """Return (URL, time) -> crawl file, record and cleaned shard, for pages not lost as repeats."""
-    paths = {item.path: item for item in corpus.inputs if item.path.endswith(".parquet")}
-    decided = [path for path in paths if path.endswith("/decisions.parquet")]
-    shards = sorted(paths.keys() - set(decided), key=lambda path: (path.rsplit("/", 1)[-1], path))
-    lost = {
+def locate_url(graph: Graph, root: Path, url: str) -> list[CorpusLocation]:
+    """Return every corpus row of a URL with its documents of the ids.
+
+    Args:
+        graph: lineage of the working tree.
+        root: the checkout.
+        url: address of the page, compared exactly.
+    """
+    return [
+        CorpusLocation(shard.path, row.row, row.record, _documents(graph, root, shard, row.row))
+        for job in _jobs_of(graph, CORPUS)
+        for shard in _parquet(job)
+        # One column is enough to skip the shards without the URL; the join reads all of cleaning.
+        if url in pq.read_table(root / shard.path, columns=["url"]).column("url").to_pylist()
+        for row in corpus_rows(graph, root, shard)
+        if row.url == url
+    ]
+
+
+def _crawl_records(graph: Graph, root: Path, job: Job) -> dict[tuple[str, str], CrawlRecord]:
+    """Return (URL, time) -> crawl record of the pages that cleaning and deduplication kept."""
+    inputs = {item.path: item for item in job.inputs if item.path.endswith(".parquet")}
+    removals = [path for path in inputs if _name(path) == REMOVALS]
+    # Removals number the shards in this order, the order in which c4_dedup reads them.
+    shards = sorted(inputs.keys() - set(removals), key=lambda path: (_name(path), path))
+    superseded = {
         (row["shard"], row["row"])
-        for path in decided
+        for path in removals
         for row in pq.read_table(root / path, columns=["shard", "row", "duplicate_url"]).to_pylist()
         if row["duplicate_url"]
     }
-    found: dict[tuple[str, str], dict[str, Any]] = {}
-    for number, path in enumerate(shards):
-        maker = graph.job_of(paths[path])
-        crawl = {i.path.rsplit("/", 1)[-1]: i for i in (maker.inputs if maker else ())}
-        for row, page in enumerate(_pages(root / path)):
-            if page["reason"] is None and (number, row) not in lost:
-                raw = crawl.get(page["file"])
-                found[page["url"], page["timestamp"]] = {
-                    "file": raw.path if raw else page["file"],
-                    "sha256": raw.sha256 if raw else None,
-                    "number": page["record"],
-                    "cleaned": path,
-                }
-    return found
+    records: dict[tuple[str, str], CrawlRecord] = {}
+    for shard_index, path in enumerate(shards):
+        producer = graph.job_of(inputs[path])
+        raw_files = {_name(item.path): item for item in (producer.inputs if producer else ())}
+        for row, page in enumerate(_read_pages(root / path)):
+            if page.reason is None and (shard_index, row) not in superseded:
+                raw = raw_files.get(page.file)
+                records[page.url, page.timestamp] = CrawlRecord(
+                    file=raw.path if raw else page.file,
+                    sha256=raw.sha256 if raw else None,
+                    number=page.record,
+                    cleaned=path,
+                )
+    return records
 
 
-# Documents of the ids, and the steps that saw them
-
-
-def documents_of_url(graph: Graph, root: Path, url: str) -> list[dict[str, Any]]:
-    """Return every place of a page in the corpora and in the ids made of them.
-
-    Raises:
-        LineageError: no corpus has it.
-    """
-    found: list[dict[str, Any]] = []
-    for job in graph.jobs.values():
-        if job.rule != CORPUS:
-            continue
-        for item in _parquet(job):
-            urls = pq.read_table(root / item.path, columns=["url"]).column("url").to_pylist()
-            found += [
-                {
-                    "corpus": item.path,
-                    "row": row,
-                    "record": next(
-                        page["record"]
-                        for page in records_of_shard(graph, root, item)
-                        if page["row"] == row
-                    ),
-                    "documents": _documents(graph, root, item, row),
-                }
-                for row in [number for number, name in enumerate(urls) if name == url]
-            ]
-    return found
-
-
-def _documents(graph: Graph, root: Path, shard: Artifact, row: int) -> list[dict[str, Any]]:
-    """Return the number of a corpus row as a document of each file of ids."""
-    found = []
+def _documents(graph: Graph, root: Path, shard: Artifact, row: int) -> tuple[TokenDocument, ...]:
+    """Return a corpus row as a document of every ids file made from the shard."""
+    documents = []
     for name in graph.consumers.get(shard.key, ()):
         job = graph.jobs[name]
-        if job.rule != "tokens":
+        if job.rule != TOKENS:
             continue
-        split = shard.path.rsplit("/", 1)[-1].split("-")[1]
-        before, empty = _rows_before(root, job, shard, split)
-        number = None if empty else before + row
-        ids = f"{job.manifest.rsplit('/', 1)[0]}/{split}.ids"
-        found.append({"ids": ids, "document": number, "split": split, "job": job.name})
-    return found
+        split = _name(shard.path).split("-")[1]
+        rows_before, empty_documents = _rows_before(root, job, shard, split)
+        documents.append(
+            TokenDocument(
+                ids=f"{job.manifest.rsplit('/', 1)[0]}/{split}.ids",
+                document=None if empty_documents else rows_before + row,
+                split=split,
+                job=job.name,
+            )
+        )
+    return tuple(documents)
 
 
 def _rows_before(root: Path, job: Job, shard: Artifact, split: str) -> tuple[int, int]:
-    """Return the rows that come before a file's first, and how many documents were left out.
+    """Return the number of rows before a shard's first, and of documents without a token.
 
-    Documents without a token are left out of the ids, so numbers are exact only where there are
-    none.
+    The ids omit documents without a token, and their positions are not recorded. Document numbers
+    therefore equal row numbers only if there are none.
     """
-    languages = job.settings["tokens"]["languages"]
-    files = {item.path.rsplit("/", 1)[-1]: item.path for item in job.inputs}
-    ordered = [
-        files[name]
-        for language in languages
-        for name in sorted(files)
+    paths = {_name(item.path): item.path for item in job.inputs}
+    ordered_paths = [
+        paths[name]
+        for language in job.settings["tokens"]["languages"]
+        for name in sorted(paths)
         if name.startswith(f"{language}-{split}-")
     ]
-    before = ordered[: ordered.index(shard.path)]
-    rows = sum(pq.ParquetFile(root / path).metadata.num_rows for path in before)
+    earlier_paths = ordered_paths[: ordered_paths.index(shard.path)]
+    rows = sum(pq.ParquetFile(root / path).metadata.num_rows for path in earlier_paths)
     return rows, int(job.counters[split]["empty_documents"])
+
+
+def _read_pages(path: Path, is_match: Callable[[str], bool] | None = None) -> Iterator[CrawlPage]:
+    """Yield the pages of a cleaned shard, all of them without `is_match`."""
+    try:
+        if is_match is not None:
+            # The URL column alone decides whether the others have to be read.
+            urls = pq.read_table(path, columns=["url"]).column("url").to_pylist()
+            if not any(map(is_match, urls)):
+                return
+        rows = pq.read_table(path, columns=COLUMNS).to_pylist()
+    except (OSError, ValueError) as error:
+        raise ArtifactError(f"{path} cannot be read ({error}); dvc checkout restores it") from error
+    yield from (CrawlPage(**row) for row in rows if is_match is None or is_match(row["url"]))
+
+
+def _jobs_of(graph: Graph, rule: str) -> list[Job]:
+    return [job for job in graph.jobs.values() if job.rule == rule]
+
+
+def _parquet(job: Job) -> list[Artifact]:
+    return [output for output in job.outputs if output.path.endswith(".parquet")]
+
+
+def _name(path: str) -> str:
+    return path.rsplit("/", 1)[-1]

@@ -1,39 +1,45 @@
-"""Which steps of pre-training saw a document.
+"""Pre-training steps that saw a document.
 
-Which rows form a batch is a function of ids, seed and step alone, so the question is answered from
-the layout that training itself read, without a model. This imports TensorFlow.
+The rows of a batch are a function of ids, seed and step alone. The answer therefore needs no model
+and no log: it is computed from the layout that training itself reads. Imports TensorFlow.
 """
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+from t5repro.audit.pages import TokenDocument
 from t5repro.lineage.graph import Graph, Job
 
 
-def steps_that_saw(
-    graph: Graph, root: Path, documents: Iterable[dict[str, Any]]
-) -> list[dict[str, Any]]:
-    """Return, for each pre-training run on a document's ids, the steps whose batch held some of it.
+@dataclass(frozen=True)
+class JobSteps:
+    """The steps of one pre-training job whose batch contained a part of a document."""
+
+    job: str
+    document: int
+    steps: list[int]
+
+
+def steps_that_saw(graph: Graph, root: Path, documents: Iterable[TokenDocument]) -> list[JobSteps]:
+    """Return the steps that saw a document, for every pre-training job on its ids.
 
     Args:
-        graph: of the working tree.
+        graph: lineage of the working tree.
         root: the checkout.
-        documents: what `pages.documents_of_url` says of a page.
+        documents: documents of a page; those without a number or of another split than ``train``
+            are skipped.
     """
-    found = []
-    for place in documents:
-        if place["document"] is None or place["split"] != "train":
-            continue
-        for job in graph.jobs.values():
-            if job.rule == "pretrain" and any(item.path == place["ids"] for item in job.inputs):
-                steps = _steps(root, job, place["ids"], place["document"])
-                found.append({"job": job.name, "document": place["document"], "steps": steps})
-    return found
+    return [
+        JobSteps(job.name, document.document, _steps(root, job, document.ids, document.document))
+        for document in documents
+        if document.document is not None and document.split == "train"
+        for job in graph.jobs.values()
+        if job.rule == "pretrain" and any(item.path == document.ids for item in job.inputs)
+    ]
 
 
 def _steps(root: Path, job: Job, ids: str, document: int) -> list[int]:
-    """Return the steps of one pre-training run that saw a document."""
     from t5repro.config.stages import PretrainStage
     from t5repro.inputs.step_audit import open_inputs, steps_of_documents
 

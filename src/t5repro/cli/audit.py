@@ -1,120 +1,190 @@
-"""The command line of auditors: trace, verify, impact, withdraw, diff, rebuild.
+"""Subcommands of an audit: trace, verify, impact, withdraw, diff, rebuild.
 
-Exit codes: 0 it is as it should be, 1 something was found, 2 the question cannot be answered.
+Each prints an answer, as text or with ``--json``. Exit codes: 0, no findings; 1, findings; 2, the
+question cannot be answered.
 """
 
 import argparse
+import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
+
+from t5repro.lineage.graph import Graph, load_graph
+from t5repro.lineage.store import Revision, Store, open_store
 
 Handler = Callable[[argparse.Namespace], int]
+OK, FINDINGS = 0, 1
+
+
+class Answer(Protocol):
+    """The answer to an audit question."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the answer as plain JSON values."""
+
+    def to_text(self) -> str:
+        """Return the answer as human-readable text."""
 
 
 def add_audit(commands: Any) -> None:
-    """Add the subcommands that answer an auditor."""
-    trace = _question(commands, "trace", _trace, "follow an artifact back to the raw files")
-    trace.add_argument("artifact", help="file, scores.json#task, start of a SHA-256, or a URL")
-    trace.add_argument("--rev", help="git revision, or folder with results, to look in")
+    """Add the subcommands to the parser."""
+    trace = _add_question(commands, "trace", _trace, "follow an artifact back to the raw files")
+    trace.add_argument("artifact", help="file, scores.json#task, prefix of a SHA-256, or a URL")
+    trace.add_argument("--rev", help="git revision, or folder with results")
     trace.add_argument(
-        "--pages", action="store_true", help="crawl record of every row of a corpus file"
+        "--pages", action="store_true", help="print the crawl record of every row of a corpus file"
     )
     trace.add_argument(
-        "--steps", action="store_true", help="steps of pre-training that saw a URL's page"
+        "--steps", action="store_true", help="print the pre-training steps that saw a URL's page"
     )
-    trace.add_argument("--svg", type=Path, help="picture to write")
-    trace.add_argument("--html", type=Path, help="page to write, to click through")
-    verify = _question(commands, "verify", _verify, "hold every file against what vouches for it")
-    verify.add_argument("rev", nargs="?", help="git revision whose artifacts to check in the cache")
+    trace.add_argument("--svg", type=Path, help="write the graph as an SVG file")
+    trace.add_argument("--html", type=Path, help="write the graph as an HTML page with links")
+    verify = _add_question(
+        commands, "verify", _verify, "check every file against its manifests, records and lock"
+    )
+    verify.add_argument("rev", nargs="?", help="git revision: check its objects in DVC's cache")
     verify.add_argument("--deep", action="store_true", help="read every byte again")
-    impact = _question(commands, "impact", _impact, "list what a raw source touches")
+    impact = _add_question(
+        commands, "impact", _impact, "list the artifacts that depend on a raw source"
+    )
     impact.add_argument("raw", help="raw file, URL or domain")
-    impact.add_argument("--all-revisions", action="store_true", help="of the git history too")
-    withdraw = _question(commands, "withdraw", _withdraw, "take a raw source out of everything")
+    impact.add_argument(
+        "--all-revisions", action="store_true", help="include every revision of the git history"
+    )
+    withdraw = _add_question(
+        commands, "withdraw", _withdraw, "remove a raw source and everything made from it"
+    )
     withdraw.add_argument("raw", help="raw file, URL or domain")
-    withdraw.add_argument("--reason", required=True, metavar="TEXT", help="why; committed")
-    withdraw.add_argument("--dry-run", action="store_true", help="only say what would go")
+    withdraw.add_argument("--reason", required=True, metavar="TEXT", help="recorded and committed")
+    withdraw.add_argument(
+        "--dry-run", action="store_true", help="print the changes without making them"
+    )
     withdraw.add_argument(
         "--delete-cache", action="store_true", help="delete its objects from DVC's local cache"
     )
-    diff = _question(commands, "diff", _diff, "say where two runs part, and why")
+    diff = _add_question(commands, "diff", _diff, "print where two runs diverge, and why")
     diff.add_argument("a", help="git revision, or folder with results")
-    diff.add_argument("b", help="the other; . is the working tree")
-    rebuild = _question(commands, "rebuild", _rebuild, "build again in a clean clone and compare")
+    diff.add_argument("b", help="the other one; . is the working tree")
+    rebuild = _add_question(
+        commands, "rebuild", _rebuild, "rebuild jobs in a clean clone and compare the results"
+    )
     rebuild.add_argument("stage", nargs="?", help="rule, or rule/node, or run/rule/node")
-    rebuild.add_argument("--sample", type=int, metavar="N", help="N jobs drawn at random")
-    rebuild.add_argument("--seed", type=int, help="of the draw; printed, so it can be repeated")
-    rebuild.add_argument("--profile", default="local", help="of Snakemake")
+    rebuild.add_argument("--sample", type=int, metavar="N", help="rebuild N jobs drawn at random")
+    rebuild.add_argument("--seed", type=int, help="seed of the draw; printed if not given")
+    rebuild.add_argument("--profile", default="local", help="Snakemake profile")
     rebuild.add_argument("--configfile", type=Path, help="run file, if not the profile's")
     rebuild.add_argument(
         "--config",
         nargs="*",
         default=[],
         metavar="KEY=VALUE",
-        help="overrides the run was made with",
+        help="settings that the run overrode on its command line",
     )
 
 
-def _question(commands: Any, name: str, handler: Handler, meaning: str) -> argparse.ArgumentParser:
+def _add_question(
+    commands: Any, name: str, handler: Handler, meaning: str
+) -> argparse.ArgumentParser:
     parser: argparse.ArgumentParser = commands.add_parser(name, help=meaning, description=meaning)
     parser.set_defaults(handler=handler)
-    parser.add_argument("--json", action="store_true", help="answer as JSON")
+    parser.add_argument("--json", action="store_true", help="print the answer as JSON")
     return parser
 
 
-def _trace(arguments: argparse.Namespace) -> int:
-    from t5repro.audit.commands import trace
+def _print(answer: Answer, arguments: argparse.Namespace) -> None:
+    if arguments.json:
+        text = json.dumps(answer.to_json(), sort_keys=True, ensure_ascii=False) + "\n"
+    else:
+        text = answer.to_text()
+    sys.stdout.write(text)
 
-    return trace(
-        arguments.artifact,
-        revision=arguments.rev,
-        pages=arguments.pages,
-        steps=arguments.steps,
-        svg=arguments.svg,
-        html=arguments.html,
-        as_json=arguments.json,
-    )
+
+def _trace(arguments: argparse.Namespace) -> int:
+    from t5repro.audit.page_trace import pages_of_shard, trace_url
+
+    store = open_store(Path(), arguments.rev)
+    graph = load_graph(store)
+    if arguments.pages:
+        shard = pages_of_shard(graph, store, arguments.artifact)
+        _print(shard, arguments)
+        return OK if shard.is_complete else FINDINGS
+    if "://" in arguments.artifact:
+        _print(trace_url(graph, store, arguments.artifact, with_steps=arguments.steps), arguments)
+        return OK
+    return _trace_artifact(graph, store, arguments)
+
+
+def _trace_artifact(graph: Graph, store: Store, arguments: argparse.Namespace) -> int:
+    from t5repro.files import write_text
+    from t5repro.lineage.trace import to_json, to_text, trace
+    from t5repro.report.render import to_html, to_svg
+
+    answer = trace(graph, store, arguments.artifact)
+    if arguments.svg:
+        write_text(arguments.svg, to_svg(answer, graph))
+    if arguments.html:
+        start = answer.jobs[-1].name if answer.jobs else ""
+        title = f"Lineage of {arguments.artifact}"
+        write_text(arguments.html, to_html(Graph(answer.jobs), title, start=start))
+    if arguments.json:
+        sys.stdout.write(json.dumps(to_json(answer), sort_keys=True, ensure_ascii=False) + "\n")
+    else:
+        sys.stdout.write(to_text(answer, graph))
+    return FINDINGS if answer.broken else OK
 
 
 def _verify(arguments: argparse.Namespace) -> int:
-    from t5repro.audit.commands import verify
+    from t5repro.lineage.verify import verify_revision, verify_tree
 
-    return verify(arguments.rev, deep=arguments.deep, as_json=arguments.json)
+    store = open_store(Path(), arguments.rev)
+    if isinstance(store, Revision):
+        verdict = verify_revision(store, deep=arguments.deep)
+    else:
+        verdict = verify_tree(store.root, deep=arguments.deep)
+    _print(verdict, arguments)
+    return FINDINGS if verdict.findings else OK
 
 
 def _impact(arguments: argparse.Namespace) -> int:
-    from t5repro.audit.commands import impact
+    from t5repro.audit.impact import source_impact
 
-    return impact(arguments.raw, all_revisions=arguments.all_revisions, as_json=arguments.json)
+    _print(source_impact(Path(), arguments.raw, all_revisions=arguments.all_revisions), arguments)
+    return OK
 
 
 def _withdraw(arguments: argparse.Namespace) -> int:
-    from t5repro.audit.commands import withdraw
+    from t5repro.audit.withdraw import withdraw
 
-    return withdraw(
+    withdrawal = withdraw(
+        Path(),
         arguments.raw,
         reason=arguments.reason,
         dry_run=arguments.dry_run,
         delete_cache=arguments.delete_cache,
-        as_json=arguments.json,
     )
+    _print(withdrawal, arguments)
+    return OK
 
 
 def _diff(arguments: argparse.Namespace) -> int:
-    from t5repro.audit.commands import diff
+    from t5repro.lineage.diff import compare, load_side
 
-    return diff(arguments.a, arguments.b, as_json=arguments.json)
+    difference = compare(load_side(Path(), arguments.a), load_side(Path(), arguments.b))
+    _print(difference, arguments)
+    return FINDINGS if difference.partings else OK
 
 
 def _rebuild(arguments: argparse.Namespace) -> int:
-    from t5repro.audit.commands import rebuild
+    from t5repro.lineage.rebuild import Invocation, rebuild
 
-    return rebuild(
+    verdict = rebuild(
+        Path(),
         arguments.stage,
         sample=arguments.sample,
         seed=arguments.seed,
-        profile=arguments.profile,
-        configfile=arguments.configfile,
-        config=arguments.config,
-        as_json=arguments.json,
+        run=Invocation(arguments.profile, arguments.configfile, tuple(arguments.config)),
     )
+    _print(verdict, arguments)
+    return OK if verdict.holds else FINDINGS

@@ -1,7 +1,7 @@
-"""The page on which a score is followed back to the raw files, beside the report.
+"""The lineage page of a report: every job between the scores and the raw files.
 
-It is made from manifests alone: equal runs have equal pages, and records of equal runs differ. A
-link leads from every job to its record, which git keeps.
+It is made from manifests alone, so that equal runs have equal pages. Records of equal runs differ
+(times, machines); each job therefore links to its record, which git keeps.
 """
 
 import os.path
@@ -15,28 +15,26 @@ from t5repro.lineage.trace import trace
 from t5repro.report.render import to_html
 
 
-def write_way_back(
+def write_lineage_page(
     page: Path, run: str, artifacts: Iterable[Path], root: Path = Path()
 ) -> list[Path]:
-    """Write the page of every job on the way from some artifacts to the raw files.
-
-    Returns the manifests of those jobs, which are all that it read.
+    """Write the page; return the manifests of its jobs, which are all the files it was made from.
 
     Args:
-        page: where to write.
+        page: page to write.
         run: name of the run, for the heading.
-        artifacts: scores and histories, as manifests name them.
-        root: folder that the names of artifacts start from.
+        artifacts: scores and histories to trace, as manifests name them.
+        root: the checkout; paths of artifacts are relative to it.
 
     Raises:
-        LineageError: no manifest names one of them.
+        LineageError: no manifest names one of the artifacts.
     """
     store = Folder(root)
-    # A manifest that an earlier run left is in nobody's way, even if it cannot be read.
+    # A damaged manifest of an earlier run must not stop the report of this one.
     graph = Graph(read_jobs(store, {}, faults=[]))
     jobs: dict[str, Job] = {}
     for path in artifacts:
         jobs |= {job.name: job for job in trace(graph, store, path.as_posix()).jobs}
     records = Path(os.path.relpath(root / RECORDS, page.parent)).as_posix()
-    write_text(page, to_html(Graph(jobs.values()), f"Where {run} comes from", records=records))
+    write_text(page, to_html(Graph(jobs.values()), f"Lineage of {run}", records=records))
     return [Path(job.manifest) for job in jobs.values()]

@@ -22,7 +22,7 @@ from t5repro.report import decisions, score_table
 from t5repro.report import experiments as experiment_groups
 from t5repro.report.best_checkpoints import best_tables
 from t5repro.report.corpus import corpora
-from t5repro.report.lineage_page import write_way_back
+from t5repro.report.lineage_page import write_lineage_page
 from t5repro.report.links import Files, manifest_of, read_scores, sources
 from t5repro.report.loss_curves import Curve, curve
 from t5repro.report.paper_tables import paper_tables
@@ -87,7 +87,7 @@ def write_report(
     }
     write_text(html, render(view))
     behind = [*scores.values(), *(path for paths in histories.values() for path in paths.values())]
-    read = write_way_back(trace, settings.settings.run.name, behind) if trace else []
+    read = write_lineage_page(trace, settings.settings.run.name, behind) if trace else []
     write_manifest(
         manifest,
         rule="report",

@@ -1,13 +1,13 @@
-"""A trace as a picture (SVG), and a graph as a page to click through (HTML).
+"""Render a lineage graph: as an SVG drawing of a trace, or as an HTML page with links.
 
-Both are one file without script or network, and their bytes are a function of what they show.
-Jobs stand in columns by their distance from the raw files; jobs of one rule in one column are one
-box when there are more than `MOST_BOXES` of them.
+Both are one file without script or network, and their bytes are a function of the graph. The
+drawing puts jobs into columns by their distance from the raw files; more than `MAX_BOXES` jobs of
+one rule in one column share a box.
 """
 
 import json
 import urllib.parse
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import PurePosixPath
@@ -15,109 +15,115 @@ from pathlib import PurePosixPath
 from t5repro.lineage.graph import DATA, Artifact, Graph, Job
 from t5repro.lineage.trace import Trace, leaves_of, record_facts
 
-MOST_BOXES = 4
-BOX_WIDTH, BOX_HEIGHT, COLUMN, ROW, MARGIN = 190, 48, 240, 66, 20
-RAW = "raw files"
-FILE = "file:"  # before the name of a file, so that no job has the same place
+MAX_BOXES = 4
+BOX_WIDTH, BOX_HEIGHT, COLUMN_WIDTH, ROW_HEIGHT, MARGIN = 190, 48, 240, 66, 20
+TITLE_HEIGHT = 18
+DETAIL_CHARS = 30
+RAW_FILES = "raw files"
+FILE_PREFIX = "file:"  # of an anchor, so that a file and a job never share one
 
 
 @dataclass(frozen=True)
 class Box:
-    """One box of the picture: a job, or several of one rule."""
+    """One box of the drawing: a job, or several jobs of one rule."""
 
     title: str
     detail: str
     column: int
-    members: tuple[str, ...]
+    jobs: tuple[str, ...]
 
 
-def to_svg(found: Trace, graph: Graph) -> str:
+def to_svg(trace: Trace, graph: Graph) -> str:
     """Return a trace as an SVG drawing, raw files on the left."""
-    before = {
+    upstream = {
         job.name: [
             source.name
-            for item in found.inputs[job.name]
-            if (source := graph.job_of(item)) is not None and source.name != job.name
+            for artifact in trace.inputs[job.name]
+            if (source := graph.job_of(artifact)) is not None and source.name != job.name
         ]
-        for job in found.jobs
+        for job in trace.jobs
     }
-    boxes = _boxes(found.jobs, _columns(found.jobs, before), len(found.raw))
-    place = _places(boxes)
-    of_job = {name: box for box in boxes for name in box.members}
+    boxes = _boxes(trace.jobs, _columns(trace.jobs, upstream), len(trace.raw))
+    corners = _corners(boxes)
+    box_of_job = {name: box for box in boxes for name in box.jobs}
     arrows = sorted(
         {
-            (boxes.index(of_job[earlier]), boxes.index(of_job[name]))
-            for name, sources in before.items()
-            for earlier in sources
-            if of_job[earlier] is not of_job[name]
+            (boxes.index(box_of_job[source]), boxes.index(box_of_job[name]))
+            for name, sources in upstream.items()
+            for source in sources
+            if box_of_job[source] is not box_of_job[name]
         }
     )
-    width = MARGIN * 2 + (max(box.column for box in boxes) + 1) * COLUMN if boxes else COLUMN
-    height = MARGIN * 2 + max((y for _, y in place), default=0) + BOX_HEIGHT + 24
-    about = found.artifact.path + (f"#{found.part}" if found.part else "")
+    columns = max((box.column for box in boxes), default=0) + 1
+    width = MARGIN * 2 + columns * COLUMN_WIDTH if boxes else COLUMN_WIDTH
+    height = MARGIN * 2 + max((y for _, y in corners), default=0) + BOX_HEIGHT + 24
+    title = escape(trace.artifact.path + (f"#{trace.part}" if trace.part else ""))
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" '
         f'width="{width}" height="{height}" role="img" font-family="sans-serif">',
-        f"<title>{escape(about)}</title>",
+        f"<title>{title}</title>",
         '<rect width="100%" height="100%" fill="#fff"/>',
-        f'<text x="{MARGIN}" y="{MARGIN}" font-size="13" fill="#222">{escape(about)}</text>',
+        f'<text x="{MARGIN}" y="{MARGIN}" font-size="13" fill="#222">{title}</text>',
     ]
-    parts += [_arrow(place[start], place[end]) for start, end in arrows]
-    parts += [_drawn(box, at) for box, at in zip(boxes, place, strict=True)]
+    parts += [_arrow_svg(corners[start], corners[end]) for start, end in arrows]
+    parts += [_box_svg(box, corner) for box, corner in zip(boxes, corners, strict=True)]
     return "\n".join([*parts, "</svg>", ""])
 
 
-def _columns(jobs: Sequence[Job], before: Mapping[str, Sequence[str]]) -> dict[str, int]:
+def _columns(jobs: Sequence[Job], upstream: Mapping[str, Sequence[str]]) -> dict[str, int]:
+    """Return job -> column: one more than the rightmost job that it depends on."""
     columns: dict[str, int] = {}
-    for job in jobs:  # each comes after those it depends on
-        columns[job.name] = 1 + max((columns[name] for name in before[job.name]), default=-1)
+    for job in jobs:  # in topological order
+        columns[job.name] = 1 + max((columns[name] for name in upstream[job.name]), default=-1)
     return columns
 
 
-def _boxes(jobs: Sequence[Job], columns: Mapping[str, int], raw: int) -> list[Box]:
+def _boxes(jobs: Sequence[Job], columns: Mapping[str, int], raw_files: int) -> list[Box]:
     groups: dict[tuple[int, str], list[Job]] = {}
     for job in jobs:
         groups.setdefault((columns[job.name], job.rule), []).append(job)
     boxes = []
     for (column, rule), members in sorted(groups.items()):
+        names = tuple(job.name for job in members)
         if rule == DATA:
-            title = f"{raw} {RAW}"
-            boxes.append(Box(title, "data", column, tuple(job.name for job in members)))
-        elif len(members) > MOST_BOXES:
-            names = ", ".join(PurePosixPath(job.name).name for job in members)
-            title = f"{rule} × {len(members)}"
-            boxes.append(Box(title, names, column, tuple(job.name for job in members)))
+            boxes.append(Box(f"{raw_files} {RAW_FILES}", "data", column, names))
+        elif len(members) > MAX_BOXES:
+            detail = ", ".join(PurePosixPath(name).name for name in names)
+            boxes.append(Box(f"{rule} × {len(members)}", detail, column, names))
         else:
-            boxes += [Box(rule, job.name.split("/", 2)[-1], column, (job.name,)) for job in members]
+            boxes += [Box(rule, name.split("/", 2)[-1], column, (name,)) for name in names]
     return boxes
 
 
-def _places(boxes: Sequence[Box]) -> list[tuple[int, int]]:
-    rows: dict[int, int] = {}
-    found = []
+def _corners(boxes: Sequence[Box]) -> list[tuple[int, int]]:
+    """Return the upper left corner (x, y) of each box; a column is filled from the top."""
+    heights: dict[int, int] = {}
+    corners = []
     for box in boxes:
-        row = rows.get(box.column, 0)
-        rows[box.column] = row + 1
-        found.append((MARGIN + box.column * COLUMN, MARGIN + 18 + row * ROW))
-    return found
+        row = heights.get(box.column, 0)
+        heights[box.column] = row + 1
+        x = MARGIN + box.column * COLUMN_WIDTH
+        corners.append((x, MARGIN + TITLE_HEIGHT + row * ROW_HEIGHT))
+    return corners
 
 
-def _arrow(start: tuple[int, int], end: tuple[int, int]) -> str:
+def _arrow_svg(start: tuple[int, int], end: tuple[int, int]) -> str:
     x1, y1 = start[0] + BOX_WIDTH, start[1] + BOX_HEIGHT // 2
     x2, y2 = end[0], end[1] + BOX_HEIGHT // 2
-    bend = (x2 - x1) // 2
+    bend = (x2 - x1) // 2  # control points halfway, so that the curve leaves boxes horizontally
     return (
         f'<path d="M{x1} {y1} C{x1 + bend} {y1} {x2 - bend} {y2} {x2} {y2}" '
         'fill="none" stroke="#8a8f98" stroke-width="1.3"/>'
     )
 
 
-def _drawn(box: Box, at: tuple[int, int]) -> str:
-    x, y = at
-    detail = box.detail if len(box.detail) <= 30 else box.detail[:29] + "…"
-    fill = "#eef3ea" if box.title.endswith(RAW) else "#eef2f8"
+def _box_svg(box: Box, corner: tuple[int, int]) -> str:
+    x, y = corner
+    is_long = len(box.detail) > DETAIL_CHARS
+    detail = box.detail[: DETAIL_CHARS - 1] + "…" if is_long else box.detail
+    fill = "#eef3ea" if box.title.endswith(RAW_FILES) else "#eef2f8"
     return (
-        f"<g><title>{escape(', '.join(box.members))}</title>"
+        f"<g><title>{escape(', '.join(box.jobs))}</title>"
         f'<rect x="{x}" y="{y}" width="{BOX_WIDTH}" height="{BOX_HEIGHT}" rx="5" fill="{fill}" '
         'stroke="#8a8f98"/>'
         f'<text x="{x + 10}" y="{y + 20}" font-size="13" fill="#111">{escape(box.title)}</text>'
@@ -137,15 +143,15 @@ a{color:#1a4f9c}
 """
 
 
-def to_html(graph: Graph, title: str, *, first: str = "", records: str = "") -> str:
-    """Return all jobs as a page: every input leads to the file that a job wrote, and back.
+def to_html(graph: Graph, title: str, *, start: str = "", records: str = "") -> str:
+    """Return all jobs as a page: inputs link to their producers, outputs to their readers.
 
     Args:
         graph: jobs to show.
         title: heading of the page.
-        first: name of the job to link to at the top, such as that of the scores.
-        records: link to the folder of records, for a page that must not hold them, since equal
-            runs have equal pages and unequal records; empty for none.
+        start: name of the job to link to at the top, such as the job of the scores.
+        records: link to the folder of records. Records of equal runs differ, so a page that must
+            be equal for equal runs links to them instead of including them; empty for no links.
     """
     jobs = list(reversed(graph.ordered()))
     rows = "".join(
@@ -154,74 +160,78 @@ def to_html(graph: Graph, title: str, *, first: str = "", records: str = "") -> 
         for job in jobs
     )
     lead = ""
-    if first in graph.jobs:
-        lead = f'<p>Begin at <a href="#{anchor(first)}">{escape(first)}</a>.</p>'
+    if start in graph.jobs:
+        lead = f'<p>Start at <a href="#{anchor(start)}">{escape(start)}</a>.</p>'
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width">'
         f"<title>{escape(title)}</title><style>{STYLE}</style></head><body>"
-        f"<h1>{escape(title)}</h1><p>Every file that a job read leads to where it was written, "
-        "down to the raw files; every file that it wrote leads to the jobs that read it. "
+        f"<h1>{escape(title)}</h1><p>Each input of a job links to the job that wrote it, down to "
+        "the raw files; each output links to the jobs that read it. "
         f"Hashes are SHA-256.</p>{lead}<table>{rows}</table>"
-        + "".join(_section(job, graph, records) for job in jobs)
+        + "".join(_job_section(job, graph, records) for job in jobs)
         + "</body></html>\n"
     )
 
 
-def _section(job: Job, graph: Graph, records: str) -> str:
-    settings = "".join(
-        f"<tr><td>{escape(name)}</td><td>{escape(value)}</td></tr>"
-        for name, value in leaves_of(job.settings)
-        if name
-    )
-    facts = "".join(
-        f"<tr><td>{escape(name)}</td><td>{escape(value)}</td></tr>"
-        for name, value in record_facts(job.record).items()
-        if job.record
-    )
-    kept = escape(f"{records}/{urllib.parse.quote(job.name)}.json", quote=True)
+def _job_section(job: Job, graph: Graph, records: str) -> str:
+    settings = _rows((name, value) for name, value in leaves_of(job.settings) if name)
+    facts = _rows(record_facts(job.record).items()) if job.record else ""
+    record_link = escape(f"{records}/{urllib.parse.quote(job.name)}.json", quote=True)
     return (
         f'<section id="{anchor(job.name)}"><h2>{escape(job.name)}</h2><p>Rule '
         f"<code>{escape(job.rule)}</code></p>"
         + (f"<table>{facts}</table>" if facts else "")
-        + (f'<p><a href="{kept}">Code, environment, machine and times</a></p>' if records else "")
+        + (
+            f'<p><a href="{record_link}">Code, environment, machine and times</a></p>'
+            if records
+            else ""
+        )
         + f"<details><summary>{settings.count('<tr>')} settings</summary>"
         f"<table>{settings}</table></details>"
-        f"<p>Read</p><table>{''.join(_read(item, graph) for item in job.inputs)}</table>"
-        f"<p>Wrote</p><table>{''.join(_wrote(item, graph) for item in job.outputs)}</table>"
-        f"<details><summary>Counted</summary><code>{escape(_counted(job))}</code></details>"
+        f"<p>Inputs</p><table>{''.join(_input_row(item, graph) for item in job.inputs)}</table>"
+        f"<p>Outputs</p><table>{''.join(_output_row(item, graph) for item in job.outputs)}</table>"
+        f"<details><summary>Counters</summary><code>{escape(_counters(job))}</code></details>"
         "</section>"
     )
 
 
-def _counted(job: Job) -> str:
-    """Return the counters, without the excerpts of dropped pages that some hold."""
-    kept = {name: value for name, value in job.counters.items() if name != "samples"}
-    return json.dumps(kept, sort_keys=True, ensure_ascii=False)
-
-
-def _read(item: Artifact, graph: Graph) -> str:
-    source = graph.source_of(item)
-    name = escape(item.path)
-    if source is not None:
-        name = f'<a href="#{anchor(source.path, FILE)}">{name}</a>'
-    return _row(name, item)
-
-
-def _wrote(item: Artifact, graph: Graph) -> str:
-    readers = dict.fromkeys(graph.consumers.get(item.key, ()))
-    links = ", ".join(f'<a href="#{anchor(name)}">{escape(name)}</a>' for name in readers)
-    return _row(escape(item.path), item, f"read by {links}" if links else "", FILE)
-
-
-def _row(name: str, item: Artifact, more: str = "", kind: str = "") -> str:
-    mark = f' id="{anchor(item.path, kind)}"' if kind else ""
-    return (
-        f'<tr{mark}><td>{name}</td><td class="h">{item.sha256}</td>'
-        f"<td>{item.length:,} bytes</td><td>{more}</td></tr>"
+def _rows(pairs: Iterable[tuple[str, str]]) -> str:
+    return "".join(
+        f"<tr><td>{escape(name)}</td><td>{escape(value)}</td></tr>" for name, value in pairs
     )
 
 
-def anchor(name: str, kind: str = "") -> str:
-    """Return the place of a job on the page, or of a file: a name without ``/``."""
-    return escape(kind + name.replace("/", "."), quote=True)
+def _counters(job: Job) -> str:
+    # Samples are excerpts of dropped pages: long, and not needed to follow the lineage.
+    counters = {name: value for name, value in job.counters.items() if name != "samples"}
+    return json.dumps(counters, sort_keys=True, ensure_ascii=False)
+
+
+def _input_row(artifact: Artifact, graph: Graph) -> str:
+    source = graph.source_of(artifact)
+    name = escape(artifact.path)
+    if source is not None:
+        name = f'<a href="#{anchor(source.path, FILE_PREFIX)}">{name}</a>'
+    return _file_row(name, artifact)
+
+
+def _output_row(artifact: Artifact, graph: Graph) -> str:
+    readers = dict.fromkeys(graph.consumers.get(artifact.key, ()))
+    links = ", ".join(f'<a href="#{anchor(name)}">{escape(name)}</a>' for name in readers)
+    anchor_id = anchor(artifact.path, FILE_PREFIX)
+    note = f"read by {links}" if links else ""
+    return _file_row(escape(artifact.path), artifact, note, anchor_id)
+
+
+def _file_row(name: str, artifact: Artifact, note: str = "", anchor_id: str = "") -> str:
+    attribute = f' id="{anchor_id}"' if anchor_id else ""
+    return (
+        f'<tr{attribute}><td>{name}</td><td class="h">{artifact.sha256}</td>'
+        f"<td>{artifact.length:,} bytes</td><td>{note}</td></tr>"
+    )
+
+
+def anchor(name: str, prefix: str = "") -> str:
+    """Return the HTML id of a job or a file: its name with dots for slashes."""
+    return escape(prefix + name.replace("/", "."), quote=True)

@@ -1,0 +1,28 @@
+"""Checkouts with a small run written by hand."""
+
+from pathlib import Path
+
+import pytest
+from made_crawl import crawl_run
+from made_graphs import small_run
+
+from t5repro.lineage.graph import Graph, load_graph
+from t5repro.lineage.store import Folder
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    """A checkout with a run whose files are plain text."""
+    return small_run(tmp_path / "checkout")
+
+
+@pytest.fixture
+def crawl(tmp_path: Path) -> Path:
+    """A checkout with a run on a real crawl of four pages."""
+    return crawl_run(tmp_path / "crawl")
+
+
+@pytest.fixture
+def graph(crawl: Path) -> Graph:
+    """The lineage of `crawl`."""
+    return load_graph(Folder(crawl))

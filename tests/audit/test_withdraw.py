@@ -1,0 +1,107 @@
+"""A withdrawal writes a tombstone, removes the text and deletes the dependent artifacts."""
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+from clones import commit
+from made_crawl import CORPUS, IDS, OLD, ONE, RUN_FILE
+from made_graphs import RESULT, WEIGHTS, manifest, write
+
+from t5repro.audit.withdraw import withdraw
+from t5repro.config.withdrawn import FILES, PAGES, read_files, read_pages
+from t5repro.errors import LineageError
+from t5repro.files import sha256_of
+
+SHARD = "data/crawl/1.warc.wet.gz"
+
+
+def files_of(root: Path) -> dict[str, str]:
+    return {
+        path.relative_to(root).as_posix(): sha256_of(path)
+        for path in root.rglob("*")
+        if path.is_file() and ".git" not in path.parts
+    }
+
+
+def test_a_withdrawn_url_loses_its_text_and_its_dependents(crawl: Path) -> None:
+    sha256_before = sha256_of(crawl / SHARD)
+    write(crawl, RUN_FILE, f"files: {{{SHARD}: {sha256_before}}}\n")
+    commit(crawl, "before")
+    answer = withdraw(crawl, OLD, reason=" ticket 7 ")
+    assert read_pages(crawl / PAGES).urls == {OLD: "ticket 7"}
+    text = gzip.decompress((crawl / SHARD).read_bytes()).decode()
+    assert "Secret" not in text
+    assert text.count(OLD) == 2  # headers stay, so that records keep their numbers
+    assert answer.redacted == {SHARD: 2}
+    assert answer.rewritten == [RUN_FILE]
+    assert sha256_of(crawl / SHARD) in (crawl / RUN_FILE).read_text()
+    assert not (crawl / CORPUS).exists()
+    assert not (crawl / IDS).exists()
+    assert (crawl / RESULT / "c4_clean/a/0.parquet").exists()
+    assert answer.by_hand == [f"git's history keeps {SHARD}; git filter-repo removes it"]
+
+
+def test_a_withdrawn_domain_is_named_as_a_domain(crawl: Path) -> None:
+    withdraw(crawl, "a.example", reason="x")
+    assert read_pages(crawl / PAGES).domains == {"a.example": "x"}
+    assert (
+        "Secret" not in gzip.decompress((crawl / "data/crawl/0.warc.wet.gz").read_bytes()).decode()
+    )
+
+
+def test_a_withdrawn_file_is_deleted_with_its_bundled_copy(crawl: Path) -> None:
+    copy = write(crawl, "bundled/crawl/1.warc.wet.gz", "copy")
+    manifest(
+        crawl,
+        f"{RESULT}/data/manifest.json",
+        rule="data",
+        outputs=["data/crawl/0.warc.wet.gz", SHARD],
+        settings={"data": {"folder": "data", "source": "bundled"}},
+    )
+    answer = withdraw(crawl, SHARD, reason="x")
+    assert answer.deleted == [SHARD, "bundled/crawl/1.warc.wet.gz"]
+    assert not copy.exists()
+    assert read_files(crawl / FILES).files == {"crawl/1.warc.wet.gz": "x"}
+
+
+def test_a_source_outside_the_checkout_is_only_named(crawl: Path, tmp_path: Path) -> None:
+    outside = write(tmp_path, "outside/crawl/1.warc.wet.gz", "copy")
+    source = str(tmp_path / "outside")
+    manifest(
+        crawl,
+        f"{RESULT}/data/manifest.json",
+        rule="data",
+        outputs=[SHARD],
+        settings={"data": {"folder": "data", "source": source}},
+    )
+    (crawl / "work/downloads").mkdir(parents=True)
+    answer = withdraw(crawl, SHARD, reason="x")
+    assert outside.exists()
+    assert answer.by_hand == [
+        f"{source} has a copy of {SHARD}",
+        "work/downloads may contain the archive it came in",
+    ]
+
+
+def test_a_dry_run_changes_no_file_and_names_the_scores(run: Path) -> None:
+    import subprocess
+
+    subprocess.run(["git", "init", "--quiet", run], check=True)
+    before = files_of(run)
+    answer = withdraw(run, "tasks/one.tsv", reason="x", dry_run=True)
+    assert files_of(run) == before
+    assert answer.scores == (f"{RESULT}/evaluate_score/a/scores.json",)
+    assert WEIGHTS in [item.path for item in answer.touched.outputs["weights"]]
+    text = answer.to_text()
+    assert "  score: results/r/evaluate_score/a/scores.json" in text
+    assert "cache: 0 objects still contain it (--delete-cache deletes them)" in text
+    values = json.loads(json.dumps(answer.to_json()))
+    assert values["raw"]["kind"] == "file"
+    assert values["tombstone"] == "withdrawn/files.yaml"
+
+
+def test_a_withdrawal_needs_a_reason(crawl: Path) -> None:
+    with pytest.raises(LineageError, match="--reason is empty; say why"):
+        withdraw(crawl, ONE, reason="  ")

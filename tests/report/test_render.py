@@ -1,0 +1,50 @@
+"""A lineage graph as an SVG drawing and as an HTML page."""
+
+import re
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import pytest
+from made_graphs import SCORES, small_run, write
+
+from t5repro.lineage.graph import Graph, load_graph
+from t5repro.lineage.store import Folder
+from t5repro.lineage.trace import Trace, trace
+from t5repro.report.render import to_html, to_svg
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """A checkout with a small run."""
+    return small_run(tmp_path / "checkout")
+
+
+def traced(checkout: Path, name: str) -> tuple[Trace, Graph]:
+    graph = load_graph(Folder(checkout))
+    return trace(graph, Folder(checkout), name), graph
+
+
+def test_the_drawing_is_xml_with_a_box_for_each_job(checkout: Path) -> None:
+    answer, graph = traced(checkout, SCORES)
+    root = ET.fromstring(to_svg(answer, graph))  # noqa: S314 our own drawing
+    space = "{http://www.w3.org/2000/svg}"
+    boxes = [item.text for group in root.iter(f"{space}g") for item in group.iter(f"{space}text")]
+    assert {"4 raw files", "c4", "finetune", "evaluate_predict", "evaluate_score"} <= set(boxes)
+    assert boxes.count("c4_clean") == 2
+    assert len(list(root.iter(f"{space}path"))) == 15
+    assert to_svg(answer, graph) == to_svg(*traced(checkout, SCORES))
+
+
+def test_every_link_of_the_page_has_a_target_and_nothing_is_fetched(checkout: Path) -> None:
+    write(checkout, "data/crawl/<b>.wet", "x")
+    page = to_html(load_graph(Folder(checkout)), "Lineage <of> r", start="r/evaluate_score/a")
+    anchors = set(re.findall(r'id="([^"]+)"', page))
+    links = re.findall(r'href="#([^"]+)"', page)
+    jobs = {name for name in anchors if not name.startswith("file:")}
+    assert len(jobs) == 9
+    assert len(anchors - jobs) == 22  # every file, manifests included
+    assert len(links) > 20
+    assert set(links) <= anchors
+    assert "Lineage &lt;of&gt; r" in page
+    assert "<script" not in page
+    assert "http" not in page
