@@ -46,12 +46,13 @@ preflight: .venv-preflight/installed ## the TPU compiler, in an environment of i
 	.venv-preflight/bin/pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r requirements/preflight.txt
 	touch $@
 
-check: setup ## style, types, rule files, generated files
+check: setup ## style, types, rule files, names in documents, generated files
 	ruff check .
 	ruff format --check .
 	mypy
 	snakefmt --check Snakefile workflow
 	python workflow/lint.py
+	python -m workflow.check_docs
 	t5repro config check
 
 format: setup

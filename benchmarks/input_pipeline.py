@@ -3,7 +3,7 @@
     python benchmarks/input_pipeline.py --data FOLDER/tasks [--rounds 5]
 
 Packing: the examples of `glue_data`, shuffled, laid into rows of 512 inputs and 114 targets by
-`inputs.sequences.pack_rows`; the plan of a mixture (draw, pack, sort) is timed beside it. Span
+`inputs.packing.pack_rows`; the plan of a mixture (draw, pack, sort) is timed beside it. Span
 corruption: the batches of pre-training, through tf.data to the end, from made-up ids of documents
 of log-normal length; positions are those of inputs and targets. Seconds are of the clock
 and of the processor, all threads together.
