@@ -14,8 +14,9 @@ def main() -> None:
         DevicesSettings(intra_op_threads=task["threads"], instruction_set=task["instruction_set"])
     )
     from t5repro.model.beam import beam_search
-    from t5repro.model.decode import EOS_ID, greedy
+    from t5repro.model.decode import greedy
     from t5repro.model.transformer import T5
+    from t5repro.vocab.special_ids import EOS_ID
 
     model = T5(
         ModelSettings(

@@ -17,7 +17,6 @@ from t5repro.config.schema import EvaluateSettings, ModelSettings, Settings
 from t5repro.config.stages import PredictStage, VocabStage, stage_settings
 from t5repro.errors import ArtifactError, VocabularyError
 from t5repro.evaluate.predict import (
-    EOS,
     Question,
     batches,
     bucket_length,
@@ -27,6 +26,7 @@ from t5repro.evaluate.predict import (
     read_examples,
 )
 from t5repro.model.devices import ENVIRONMENT
+from t5repro.vocab.special_ids import EOS_ID
 from t5repro.vocab.train import train_vocabulary
 
 PROGRAM = SUPPORT / "predict_on_devices.py"
@@ -37,13 +37,13 @@ def questions(lengths: list[int], task: str = "a", longest: int = 64) -> list[Qu
     return make_questions(task, [[7] * length for length in lengths], inputs_length=longest)
 
 
-def test_inputs_are_cut_to_leave_room_for_the_end_mark() -> None:
+def test_inputs_are_cut_to_leave_room_for_eos() -> None:
     short, exact, long = questions([2, 63, 64])
-    assert short.tokens == (7, 7, EOS)
+    assert short.tokens == (7, 7, EOS_ID)
     assert not short.truncated
     assert (len(exact.tokens), exact.truncated) == (64, False)
     assert (len(long.tokens), long.truncated) == (64, True)
-    assert long.tokens[-1] == EOS
+    assert long.tokens[-1] == EOS_ID
 
 
 @pytest.mark.parametrize(
@@ -260,7 +260,7 @@ class TestWithAModel:
         load_weights(inputs["weights"].with_name("weights.safetensors"), model)
         vocabulary = Vocabulary.load(inputs["vocabulary"])
         for row in rows_of(tmp_path / "one.jsonl")[:3]:
-            ids = np.asarray([[*vocabulary.encode(row["inputs"]), EOS]], np.int32)
+            ids = np.asarray([[*vocabulary.encode(row["inputs"]), EOS_ID]], np.int32)
             alone = greedy(model, ids[:, :64], max_decode_length=6)
             assert vocabulary.decode(alone[0].tolist()) == row["prediction"]
 
@@ -290,7 +290,7 @@ class TestWithAModel:
         self.run(settings, inputs | {"weights": tmp_path / "manifest.json"}, tmp_path / "out")
         vocabulary = Vocabulary.load(inputs["vocabulary"])
         word = change.get("target_marker") == "target_word"
-        end = vocabulary.encode("target:") if word else [EOS]
+        end = vocabulary.encode("target:") if word else [EOS_ID]
         for row in rows_of(tmp_path / "out" / "one.jsonl")[:3]:
             ids = [*vocabulary.encode(row["inputs"])[: 64 - len(end)], *end]
             alone = greedy(model, np.asarray([ids], np.int32), max_decode_length=6)

@@ -103,7 +103,7 @@ def test_a_text_that_repeats_is_kept_once(vocabulary: Path):
     assert len(found.lengths) == len(found.cut) == 5
 
 
-def test_long_texts_are_cut_before_the_end_mark(vocabulary: Path):
+def test_long_texts_are_cut_before_eos(vocabulary: Path):
     known = Vocabulary.load(vocabulary)
     fits, long = "The mill", "The mill turns slowly by the river"
     length = len(known.encode(fits)) + 1
@@ -291,7 +291,7 @@ def test_the_word_of_the_paper_can_part_inputs_from_targets(
         )
 
 
-def test_an_encoder_decoder_has_the_end_mark_whatever_the_marker(vocabulary):
+def test_an_encoder_decoder_ends_its_inputs_with_eos_whatever_the_marker(vocabulary):
     words = Vocabulary.load(vocabulary)
     model = ModelSettings(target_marker="target_word")
     assert inputs_end(words, model, inputs_length=48) == (1,)

@@ -5,7 +5,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from t5repro.objectives.corruption import (
-    FIRST_PIECE,
     Corrupted,
     drop_noise,
     flatten,
@@ -16,6 +15,7 @@ from t5repro.objectives.corruption import (
     spans_to_unique_sentinels,
     with_final_sentinel,
 )
+from t5repro.vocab.special_ids import FIRST_PIECE_ID
 
 pytestmark = pytest.mark.keras
 
@@ -43,7 +43,7 @@ def pair(masks: list[list[bool]], limit: int = 100) -> list[tuple[list[int], lis
     sides = []
     for replaced in (mask, ~mask):
         corrupted = spans_to_unique_sentinels(tokens, replaced, valid, total_ids=TOTAL_IDS)
-        flat = flatten(corrupted, limits=tf.fill([len(masks)], limit), eos_id=1)
+        flat = flatten(corrupted, limits=tf.fill([len(masks)], limit))
         ends = np.cumsum(flat.lengths)
         sides.append([part.tolist() for part in np.split(flat.ids.numpy(), ends[:-1])])
     return list(zip(*sides, strict=True))
@@ -100,10 +100,10 @@ def test_inputs_and_targets_together_restore_the_text(mask: list[bool]):
     assert restored == list(range(10, 10 + len(mask)))
 
 
-def test_long_segments_are_cut_before_the_end_mark():
+def test_long_segments_are_cut_before_eos():
     tokens, mask, valid = segments([[False] * 6, [False] * 3])
     corrupted = spans_to_unique_sentinels(tokens, mask, valid, total_ids=TOTAL_IDS)
-    flat = flatten(corrupted, limits=tf.constant([4, 4]), eos_id=1)
+    flat = flatten(corrupted, limits=tf.constant([4, 4]))
     assert flat.ids.numpy().tolist() == [10, 11, 12, 1, 10, 11, 12, 1]
     assert flat.lengths.numpy().tolist() == [4, 4]
     assert flat.cut.numpy().tolist() == [3, 0]
@@ -129,7 +129,7 @@ def test_the_final_sentinel_of_the_paper_closes_targets_that_end_in_noise():
     tokens, mask, valid = segments(masks)
     targets = spans_to_unique_sentinels(tokens, ~mask, valid, total_ids=TOTAL_IDS)
     closed = with_final_sentinel(targets, mask, valid, total_ids=TOTAL_IDS)
-    flat = flatten(closed, limits=tf.fill([3], 9), eos_id=1)
+    flat = flatten(closed, limits=tf.fill([3], 9))
     assert [part.tolist() for part in np.split(flat.ids.numpy(), np.cumsum(flat.lengths)[:-1])] == [
         [999, 11, 12, 998, 1],
         [999, 11, 998, 1],
@@ -153,14 +153,14 @@ def test_a_tenth_of_the_noise_tokens_is_random_and_the_rest_one_sentinel():
     replaced = made[mask.numpy()]
     share = (replaced != TOTAL_IDS - 1).mean()
     assert abs(share - 0.1 * 996 / 997) < 4 * np.sqrt(0.09 / len(replaced))
-    assert replaced.min() >= FIRST_PIECE
+    assert replaced.min() >= FIRST_PIECE_ID
     assert replaced.max() == TOTAL_IDS - 1
 
 
 def test_dropped_tokens_leave_no_trace():
     tokens, mask, valid = segments([[True, False, False, True], [False, True]])
     for dropped, expected in ((mask, [11, 12, 1, 10, 1]), (~mask, [10, 13, 1, 11, 1])):
-        flat = flatten(drop_noise(tokens, dropped, valid), limits=tf.fill([2], 9), eos_id=1)
+        flat = flatten(drop_noise(tokens, dropped, valid), limits=tf.fill([2], 9))
         assert flat.ids.numpy().tolist() == expected
 
 

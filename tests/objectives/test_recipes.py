@@ -53,7 +53,7 @@ def pairs(plan: PretrainSettings, lengths: list[int], seed: int) -> list[Pair]:
         if side is None:
             lists.append([[] for _ in lengths])
             continue
-        flat = flatten(side, limits=tf.fill([len(lengths)], 1000), eos_id=1)
+        flat = flatten(side, limits=tf.fill([len(lengths)], 1000))
         cuts = np.cumsum(flat.lengths.numpy())[:-1]
         lists.append([part.tolist() for part in np.split(flat.ids.numpy(), cuts)])
     return [
@@ -271,7 +271,7 @@ def test_the_sentence_of_the_papers_table_3():
         texts = [
             " ".join(
                 shown[token]
-                for token in flatten(side, limits=tf.constant([99]), eos_id=1).ids.numpy().tolist()
+                for token in flatten(side, limits=tf.constant([99])).ids.numpy().tolist()
             )
             for side in made
             if side is not None

@@ -47,7 +47,7 @@ def generate(theirs, inputs, steps, **options):
             **options,
         ).numpy()[:, 1:]
     ids = np.pad(ids, [(0, 0), (0, steps - ids.shape[1])])
-    # Its beam search fills up with the end mark, ours with padding.
+    # Its beam search fills up with EOS, ours with padding.
     after_the_end = np.cumsum(ids == 1, axis=1) - (ids == 1) > 0
     return np.where(after_the_end, 0, ids)
 

@@ -6,8 +6,9 @@ import pytest
 tf = pytest.importorskip("tensorflow")
 from t5repro.config.schema import DevicesSettings, ModelSettings, PretrainSettings  # noqa: E402
 from t5repro.inputs.batches import Flat, assemble, assemble_joined  # noqa: E402
-from t5repro.model.decode import EOS_ID, greedy  # noqa: E402
+from t5repro.model.decode import greedy  # noqa: E402
 from t5repro.train.loop import compiled_model  # noqa: E402
+from t5repro.vocab.special_ids import EOS_ID  # noqa: E402
 
 pytestmark = [
     pytest.mark.keras,
@@ -25,11 +26,11 @@ ARCHITECTURES = {
 }
 STEPS = 300
 QUESTIONS, IN_A_ROW = 12, 3
-LONGEST_QUESTION, LONGEST_ANSWER = 6, 4  # ids, the end mark included
+LONGEST_QUESTION, LONGEST_ANSWER = 6, 4  # ids, EOS included
 
 
 def made_up_rows(longest, seed):
-    """Return lists of 2 to `longest` ids, the last the end mark; no two are alike."""
+    """Return lists of 2 to `longest` ids, the last is EOS; no two are alike."""
     generator = np.random.default_rng(seed)
     lengths = generator.integers(2, longest + 1, QUESTIONS)
     rows = [[*generator.integers(2, 60, length - 1).tolist(), EOS_ID] for length in lengths]

@@ -249,10 +249,10 @@ class ModelSettings(Section):
         "two stacks, two stacks with one set of weights, or a decoder alone that reads inputs and "
         "targets as one text: causal, or with inputs that see each other whole",
     )
-    target_marker: Literal["end_mark", "target_word"] = setting(
-        "end_mark",
-        "what parts inputs from targets for a decoder alone: the end mark as in the released "
-        "code, or in tasks the word `target:` as in the paper's text",
+    target_marker: Literal["eos", "target_word"] = setting(
+        "eos",
+        "tokens between inputs and targets of a decoder alone: EOS as in the released code, or in "
+        "tasks the word `target:` as in the paper's text",
     )
     d_model: int = setting(768, "width of the residual stream; features", ge=1)
     d_ff: int = setting(3072, "width inside the feed-forward layers; features", ge=1)

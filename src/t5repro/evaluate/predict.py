@@ -22,8 +22,8 @@ from t5repro.errors import ArtifactError, VocabularyError
 from t5repro.files import read_json_lines, write_json_lines, write_manifest
 from t5repro.model.devices import Devices
 from t5repro.progress import Progress
+from t5repro.vocab.special_ids import EOS_ID, PAD_ID
 
-EOS = 1
 WEIGHTS_FILE = "weights.safetensors"
 SHORTEST_BUCKET = 32  # tokens; below it, padding costs less than one more compilation
 ONE_DEVICE = Devices("cpu", ("CPU:0",))
@@ -126,7 +126,7 @@ def predict(
         counters[task] = {
             "examples": len(own),
             "truncated_inputs": sum(question.truncated for question in own),
-            "answers_without_eos": sum(EOS not in answer for answer in ids),
+            "answers_without_eos": sum(EOS_ID not in answer for answer in ids),
         }
     for step, before in zip(earlier, answers_before, strict=True):
         for task, task_rows in rows.items():
@@ -197,7 +197,7 @@ def make_questions(
     encoded: Sequence[Sequence[int]],
     *,
     inputs_length: int,
-    end: tuple[int, ...] = (EOS,),
+    end: tuple[int, ...] = (EOS_ID,),
 ) -> list[Question]:
     """Cut token lists to a length, end them and choose their padded lengths.
 
@@ -325,7 +325,7 @@ def _answer_all(
         own = [item for item in questions if (item.task in by_beam) == searched]
         for group in batches(own, rows=rows):
             encoder_ids = padded(group, rows=shape)
-            decoded = decode(encoder_ids, (encoder_ids > 0).astype(np.int32))
+            decoded = decode(encoder_ids, (encoder_ids != PAD_ID).astype(np.int32))
             for row, question in enumerate(group):
                 answers[question.task, question.position] = decoded[row].tolist()
             progress.advance(len(group), padded_tokens=group[0].bucket)

@@ -8,6 +8,8 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
+from t5repro.vocab.special_ids import PAD_ID
+
 Features = dict[str, tf.Tensor]
 
 
@@ -47,8 +49,8 @@ def assemble(
     """Lay segments into rows.
 
     Args:
-        inputs: inputs of each segment, end marks included.
-        targets: targets of each segment, end marks included.
+        inputs: inputs of each segment, EOS included.
+        targets: targets of each segment, EOS included.
         segments_per_row: how many segments each row takes, int32 ``(rows,)``.
         inputs_length: tokens of a row of inputs.
         targets_length: tokens of a row of targets.
@@ -63,7 +65,7 @@ def assemble(
     number = tf.ragged.range(segments_per_row).flat_values + 1
     place = tf.ragged.range(targets.lengths).flat_values
     shifted = tf.pad(targets.ids[:-1], [[1, 0]])
-    decoder = tf.where(place == 0, 0, shifted)
+    decoder = tf.where(place == 0, PAD_ID, shifted)
 
     def rows(values: tf.Tensor, flat: Flat, width: int) -> tf.Tensor:
         return _rows(values, flat.lengths, segments_per_row, width)
@@ -88,8 +90,8 @@ def assemble_joined(
     """Lay segments into rows for a decoder alone: each one's targets behind its inputs.
 
     Args:
-        inputs: inputs of each segment, end marks included; lengths of 0 where there are none.
-        targets: targets of each segment, end marks included.
+        inputs: inputs of each segment, EOS included; lengths of 0 where there are none.
+        targets: targets of each segment, EOS included.
         segments_per_row: how many segments each row takes, int32 ``(rows,)``.
         inputs_length: tokens of inputs of a row.
         targets_length: tokens of targets of a row.
@@ -111,7 +113,7 @@ def assemble_joined(
     place = tf.ragged.range(lengths).flat_values
     number = tf.repeat(tf.ragged.range(segments_per_row).flat_values + 1, lengths)
     own_inputs = tf.repeat(inputs.lengths, lengths)
-    shifted = tf.where(place == 0, 0, tf.pad(ids[:-1], [[1, 0]]))
+    shifted = tf.where(place == 0, PAD_ID, tf.pad(ids[:-1], [[1, 0]]))
     width = inputs_length + targets_length
 
     def rows(values: tf.Tensor) -> tf.Tensor:
@@ -122,7 +124,7 @@ def assemble_joined(
         "decoder_segments": rows(number),
         "decoder_prefix": rows(tf.cast(place <= own_inputs, tf.int32)),
     }
-    return features, rows(tf.where(place < own_inputs, 0, ids))
+    return features, rows(tf.where(place < own_inputs, PAD_ID, ids))
 
 
 def _rows(

@@ -36,7 +36,7 @@ class Tokenised(NamedTuple):
     Attributes:
         ids: every distinct text one after another, cut and ended, int32.
         starts: where each text begins; equal texts begin at one place.
-        lengths: tokens of each, end mark included.
+        lengths: tokens of each, EOS included.
         cut: True where tokens were cut off.
     """
 
@@ -56,7 +56,7 @@ def tokenise(
         model: the serialised SentencePiece model.
         max_length: most tokens of a text, its end included; the rest is cut off.
         label: how progress names the work.
-        end: ids that follow each text; the end mark.
+        end: ids that follow each text; EOS.
 
     Source: released code, ``append_eos_after_trim``.
     """

@@ -40,7 +40,6 @@ from t5repro.objectives.recipes import (
     segment_length,
 )
 from t5repro.randomness import seed_pair
-from t5repro.vocab.special_ids import EOS_ID
 from t5repro.vocab.token_files import id_dtype, read_ids, read_offsets
 
 CHECKED_IDS = 1 << 25  # ids looked at when a file is opened
@@ -178,7 +177,7 @@ class SpanInputs:
 
 def _flatten(side: Corrupted | None, limits: tf.Tensor) -> Segments:
     if side is not None:
-        return flatten(side, limits=limits, eos_id=EOS_ID)
+        return flatten(side, limits=limits)
     nothing = tf.zeros_like(limits)
     return Segments(tf.zeros([0], tf.int32), nothing, nothing)
 

@@ -20,10 +20,11 @@ from keras import ops
 
 from t5repro.errors import SettingsError
 from t5repro.model.attention import BLOCKED
-from t5repro.model.decode import EOS_ID, PAD_ID, call_compiled, write_step
+from t5repro.model.decode import call_compiled, write_step
 from t5repro.model.decode_cache import memory_bias, own_bias, read_inputs
 from t5repro.model.layers import Tensor, matmul
 from t5repro.model.transformer import T5, Block
+from t5repro.vocab.special_ids import EOS_ID, PAD_ID
 
 WORST = -1e9  # score of what cannot be chosen
 
@@ -55,7 +56,7 @@ def beam_search(
     Raises:
         SettingsError: the network has no two ids to choose from, or the width is below 1.
 
-    Source: mesh ``beam_search``; the length counts the end mark.
+    Source: mesh ``beam_search``; the length counts EOS.
     """
     if width < 1 or model.embedding_rows < 2:
         raise SettingsError(

@@ -22,6 +22,7 @@ from t5repro.errors import ArtifactError, CheckpointError
 from t5repro.files import read_json, write_bytes, write_json
 from t5repro.model.checkpoints import read_arrays
 from t5repro.model.weight_names import Arrays, Place, places, shape_of
+from t5repro.vocab.special_ids import EOS_ID, PAD_ID
 
 WEIGHTS = "weights.safetensors"
 OPTIMIZER = "optimizer.safetensors"
@@ -250,9 +251,9 @@ def write_huggingface(
             "layer_norm_epsilon": model.norm_epsilon,
             "dropout_rate": 0.1,
             "is_encoder_decoder": True,
-            "pad_token_id": 0,
-            "eos_token_id": 1,
-            "decoder_start_token_id": 0,
+            "pad_token_id": PAD_ID,
+            "eos_token_id": EOS_ID,
+            "decoder_start_token_id": PAD_ID,
             "torch_dtype": "float32",
         },
     )

@@ -20,9 +20,7 @@ from keras import ops
 from t5repro.model.decode_cache import memory_bias, own_bias, read_inputs
 from t5repro.model.layers import Tensor
 from t5repro.model.transformer import T5, Block
-
-PAD_ID = 0  # what follows the end
-EOS_ID = 1
+from t5repro.vocab.special_ids import EOS_ID, PAD_ID
 
 _COMPILED: weakref.WeakKeyDictionary[T5, dict[Hashable, Callable[..., Any]]] = (
     weakref.WeakKeyDictionary()

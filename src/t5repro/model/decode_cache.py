@@ -41,7 +41,7 @@ def read_inputs(model: T5, ids_BM: Tensor, segments_BM: Tensor) -> Memory:
 
     Args:
         model: the network.
-        ids_BM: int32, end marks included, padded on the right.
+        ids_BM: int32, EOS included, padded on the right.
         segments_BM: 1 where there is input, else 0.
     """
     if model.settings.decoder_only:

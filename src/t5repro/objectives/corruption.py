@@ -10,8 +10,8 @@ from typing import NamedTuple
 import tensorflow as tf
 
 from t5repro.objectives.masks import PHILOX
+from t5repro.vocab.special_ids import EOS_ID, FIRST_PIECE_ID
 
-FIRST_PIECE = 3  # ids below are padding, end mark and unknown
 RANDOM_SHARE = 0.1  # of the noise tokens of the BERT-style objective
 
 
@@ -94,7 +94,7 @@ def noise_to_random_token_or_sentinel(
     shape = tf.shape(tokens)
     chance = tf.random.stateless_uniform(shape, seeds[0], alg=PHILOX)
     random = tf.random.stateless_uniform(
-        shape, seeds[1], FIRST_PIECE, total_ids, dtype=tf.int32, alg=PHILOX
+        shape, seeds[1], FIRST_PIECE_ID, total_ids, dtype=tf.int32, alg=PHILOX
     )
     replaced = tf.where(chance < RANDOM_SHARE, random, total_ids - 1)
     return Corrupted(tf.where(mask, replaced, tokens), valid)
@@ -149,19 +149,18 @@ class Segments(NamedTuple):
     cut: tf.Tensor
 
 
-def flatten(corrupted: Corrupted, *, limits: tf.Tensor, eos_id: int) -> Segments:
-    """Drop what is not kept, cut each segment to its limit and end it with the end mark.
+def flatten(corrupted: Corrupted, *, limits: tf.Tensor) -> Segments:
+    """Drop tokens that are not kept, cut each segment to its limit and append EOS.
 
     Args:
         corrupted: segments.
-        limits: most tokens of each segment, end mark included, int32 ``(segments,)``.
-        eos_id: the end mark.
+        limits: most tokens of each segment, EOS included, int32 ``(segments,)``.
 
     Source: released code, ``append_eos_after_trim``.
     """
     places = tf.cumsum(tf.cast(corrupted.kept, tf.int32), axis=1)
     fits = tf.logical_and(corrupted.kept, places < limits[:, tf.newaxis])
-    ids = tf.pad(corrupted.ids, [[0, 0], [0, 1]], constant_values=eos_id)
+    ids = tf.pad(corrupted.ids, [[0, 0], [0, 1]], constant_values=EOS_ID)
     kept = tf.pad(fits, [[0, 0], [0, 1]], constant_values=True)
     lengths = tf.reduce_sum(tf.cast(kept, tf.int32), axis=1)
     return Segments(tf.boolean_mask(ids, kept), lengths, places[:, -1] + 1 - lengths)

@@ -21,8 +21,8 @@ class SpanLengths:
 
     Attributes:
         tokens: raw tokens of the segment.
-        inputs: what is left of them with one sentinel a span, and the end mark.
-        targets: sentinels, noise tokens and the end mark.
+        inputs: what is left of them with one sentinel a span, and EOS.
+        targets: sentinels, noise tokens and EOS.
     """
 
     tokens: int
@@ -58,7 +58,7 @@ def span_counts(
 def corrupted_lengths(
     tokens: npt.NDArray[Any], noise: npt.NDArray[Any], spans: npt.NDArray[Any]
 ) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-    """Return the lengths of inputs and targets, end marks included, under unique sentinels.
+    """Return the lengths of inputs and targets, EOS included, under unique sentinels.
 
     Holds for masks that start with a token kept and end in noise, as random spans do.
     """
@@ -71,7 +71,7 @@ def random_spans_lengths(
     """Return the longest segment whose corrupted inputs fit a row.
 
     Args:
-        inputs_length: tokens of a row of inputs, end mark included.
+        inputs_length: tokens of a row of inputs, EOS included.
         noise_density: share of noise tokens.
         mean_noise_span_length: tokens.
 

@@ -175,7 +175,7 @@ def segment_length(settings: PretrainSettings) -> int:
         SettingsError: the targets of random spans do not fit `targets_length`.
 
     Source: paper section 3.1.4; released code: one token less than a row, which leaves room for
-    the end mark, except that ``random_spans_helper`` uses what replaced spans leave free.
+    EOS, except that ``random_spans_helper`` uses what replaced spans leave free.
     """
     if settings.objective == "lm":
         return settings.targets_length - 1

@@ -15,10 +15,10 @@ from typing import Any
 
 from t5repro.config.stages import PredictStage
 from t5repro.errors import ArtifactError, StorageError, VocabularyError, storage_error
-from t5repro.evaluate.predict import EOS, WEIGHTS_FILE, bucket_length
+from t5repro.evaluate.predict import WEIGHTS_FILE, bucket_length
+from t5repro.vocab.special_ids import EOS_ID, PAD_ID, UNK_ID
 from t5repro.vocab.vocabulary import Vocabulary
 
-UNKNOWN = 2
 INPUTS, OUTPUTS = "inputs", "outputs"
 
 
@@ -95,7 +95,7 @@ def make_server(settings: PredictStage, model: Any, proto: bytes, *, total_ids: 
 
     def serve(texts: Any, decode: Callable[..., Any]) -> dict[str, Any]:
         ids = server.tokenizer.tokenize(texts)[:, : evaluate.inputs_length - 1]
-        ends = tf.fill([tf.shape(texts)[0], 1], EOS)
+        ends = tf.fill([tf.shape(texts)[0], 1], EOS_ID)
         written = _by_length(tf.concat([ids, ends], axis=1), evaluate.inputs_length, decode)
         return {OUTPUTS: server.tokenizer.detokenize(_before_the_end(written, total_ids))}
 
@@ -135,7 +135,7 @@ def _by_length(ragged: Any, longest: int, decode: Callable[[Any, Any], Any]) -> 
 
     def branch(length: int) -> Any:
         ids = ragged.to_tensor(shape=[None, length])
-        return decode(ids, tf.cast(ids > 0, tf.int32))
+        return decode(ids, tf.cast(ids != PAD_ID, tf.int32))
 
     tokens = tf.cast(tf.reduce_max(ragged.row_lengths()), tf.int32)
     number = tf.searchsorted(lengths, [tokens])[0]
@@ -143,8 +143,8 @@ def _by_length(ragged: Any, longest: int, decode: Callable[[Any, Any], Any]) -> 
 
 
 def _before_the_end(ids: Any, total_ids: int) -> Any:
-    """Return the ids of each row before its first end mark, as `Vocabulary.decode` reads them."""
+    """Return the ids of each row before its first EOS, as `Vocabulary.decode` reads them."""
     import tensorflow as tf
 
-    before = tf.cumsum(tf.cast(ids == EOS, tf.int32), axis=1) == 0
-    return tf.ragged.boolean_mask(tf.where(ids < total_ids, ids, UNKNOWN), before)
+    before = tf.cumsum(tf.cast(ids == EOS_ID, tf.int32), axis=1) == 0
+    return tf.ragged.boolean_mask(tf.where(ids < total_ids, ids, UNK_ID), before)

@@ -15,6 +15,7 @@ import keras
 from keras import ops
 
 from t5repro.model.layers import Tensor
+from t5repro.vocab.special_ids import PAD_ID
 
 
 class PaddedMeanLoss(keras.losses.Loss):
@@ -47,7 +48,7 @@ def token_losses(targets_BL: Tensor, logits_BLV: Tensor, z_loss: float) -> Tenso
     rows = targets_BL.shape[-1]
     ids = logits_BLV.shape[-1]
     targets_N = ops.reshape(targets_BL, (-1,))
-    counted_N = ops.cast(targets_N > 0, "float32")
+    counted_N = ops.cast(targets_N != PAD_ID, "float32")
     losses_N = _losses(z_loss)(ops.reshape(logits_BLV, (-1, ids)), targets_N)
     return ops.reshape(losses_N * counted_N, (-1, rows))
 
@@ -101,7 +102,7 @@ class TargetTokens(Count):
 
     def update_state(self, targets_BL: Tensor) -> None:
         """Count the ids of one batch."""
-        self.total.assign_add(ops.sum(ops.cast(targets_BL > 0, "int32")))
+        self.total.assign_add(ops.sum(ops.cast(targets_BL != PAD_ID, "int32")))
 
 
 class FilledPositions(Count):

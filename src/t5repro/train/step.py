@@ -12,6 +12,7 @@ import tensorflow as tf
 
 from t5repro.model.transformer import T5
 from t5repro.train.loss import FilledPositions, TargetTokens, token_losses
+from t5repro.vocab.special_ids import PAD_ID
 
 Features = dict[str, tf.Tensor]
 
@@ -78,7 +79,7 @@ class TrainedT5(T5):
         if self.normaliser == "padded_size":
             replicas = tf.distribute.get_strategy().num_replicas_in_sync
             return tf.cast(tf.size(targets) * replicas, tf.float32)
-        tokens = tf.reduce_sum(tf.cast(targets > 0, tf.float32))
+        tokens = tf.reduce_sum(tf.cast(targets != PAD_ID, tf.float32))
         replica = tf.distribute.get_replica_context()
         total = replica.all_reduce(tf.distribute.ReduceOp.SUM, tokens)
         return tf.maximum(total, 1.0)  # a batch of padding alone has a loss of 0
