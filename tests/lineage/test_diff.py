@@ -1,4 +1,4 @@
-"""Where two runs part first, and why."""
+"""Where two runs first diverge, and why."""
 
 import json
 import shutil
@@ -36,43 +36,48 @@ def records(pair: tuple[Path, Path], **changed: Any) -> None:
 
 
 def test_equal_runs_agree(pair: tuple[Path, Path]) -> None:
-    found = difference(pair)
-    assert (found.partings, found.followers, found.harmless, found.equal) == ((), (), (), 9)
+    result = difference(pair)
+    assert (result.divergences, result.followers, result.harmless, result.equal) == ((), (), (), 9)
 
 
 def test_a_changed_setting_is_the_cause_and_later_jobs_only_follow(pair: tuple[Path, Path]) -> None:
     small_run(pair[1], rate=0.2)
-    found = difference(pair)
-    (parting,) = found.partings
-    (cause,) = parting.causes
-    assert (parting.job, parting.outputs) == ("finetune/a", ("finetune/a/weights.safetensors",))
+    result = difference(pair)
+    (divergence,) = result.divergences
+    (cause,) = divergence.causes
+    assert (divergence.job, divergence.outputs) == (
+        "finetune/a",
+        ("finetune/a/weights.safetensors",),
+    )
     assert (cause.kind, cause.what, cause.a, cause.b) == ("setting", "finetune.rate", "0.1", "0.2")
-    assert found.followers == ("evaluate_predict/a", "evaluate_score/a")
+    assert result.followers == ("evaluate_predict/a", "evaluate_score/a")
 
 
 def test_a_changed_raw_file_is_the_cause_at_the_first_job(pair: tuple[Path, Path]) -> None:
     write(pair[1], "data/crawl/1.wet", "another page")
     small_run(pair[1])
-    found = difference(pair)
-    assert found.partings[0].job == "data"
-    assert [(c.kind, c.what) for c in found.partings[0].causes] == [("input", "data/crawl/1.wet")]
-    assert "c4/a" in found.followers
-    assert [item.job for item in found.partings] == ["data", "c4_clean/a/1"]
+    result = difference(pair)
+    assert result.divergences[0].job == "data"
+    assert [(c.kind, c.what) for c in result.divergences[0].causes] == [
+        ("input", "data/crawl/1.wet")
+    ]
+    assert "c4/a" in result.followers
+    assert [divergence.job for divergence in result.divergences] == ["data", "c4_clean/a/1"]
 
 
 def test_changed_code_is_the_cause(pair: tuple[Path, Path]) -> None:
     records(pair, code={"src/x.py": "2" * 64})
     small_run(pair[1], weights="otherwise")
-    (parting,) = difference(pair).partings
-    assert parting.kinds == ["code"]
-    assert parting.causes[0].what == "src/x.py"
+    (divergence,) = difference(pair).divergences
+    assert divergence.kinds == ["code"]
+    assert divergence.causes[0].what == "src/x.py"
 
 
 def test_another_machine_is_the_cause(pair: tuple[Path, Path]) -> None:
     records(pair, machine={**MACHINE, "libraries": {"keras": "3.15.2"}})
     small_run(pair[1], weights="otherwise")
-    (parting,) = difference(pair).partings
-    assert [(c.kind, c.what) for c in parting.causes] == [("environment", "libraries.keras")]
+    (divergence,) = difference(pair).divergences
+    assert [(c.kind, c.what) for c in divergence.causes] == [("environment", "libraries.keras")]
 
 
 def test_if_nothing_differs_but_the_output_the_stage_is_not_deterministic(
@@ -80,28 +85,28 @@ def test_if_nothing_differs_but_the_output_the_stage_is_not_deterministic(
 ) -> None:
     records(pair)
     small_run(pair[1], weights="otherwise")
-    (parting,) = difference(pair).partings
-    assert parting.kinds == ["nondeterminism"]
+    (divergence,) = difference(pair).divergences
+    assert divergence.kinds == ["nondeterminism"]
 
 
 def test_without_records_chance_is_not_blamed(pair: tuple[Path, Path]) -> None:
     small_run(pair[1], weights="otherwise")
-    (parting,) = difference(pair).partings
-    assert parting.kinds == ["unknown"]
-    assert "code and environment were not recorded on both sides" in parting.causes[0].what
+    (divergence,) = difference(pair).divergences
+    assert divergence.kinds == ["unknown"]
+    assert "code and environment were not recorded on both sides" in divergence.causes[0].what
 
 
 def test_a_difference_without_effect_is_said_apart(pair: tuple[Path, Path]) -> None:
     records(pair, code={"src/x.py": "2" * 64})
-    found = difference(pair)
-    assert found.partings == ()
-    assert [(item.job, item.kinds) for item in found.harmless] == [("finetune/a", ["code"])]
+    result = difference(pair)
+    assert result.divergences == ()
+    assert [(item.job, item.kinds) for item in result.harmless] == [("finetune/a", ["code"])]
 
 
 def test_a_job_of_one_side_only_is_named(pair: tuple[Path, Path]) -> None:
     shutil.rmtree(pair[1] / "results/r/evaluate_score")
-    (parting,) = difference(pair).partings
-    assert (parting.job, parting.kinds) == ("evaluate_score/a", ["only on one side"])
+    (divergence,) = difference(pair).divergences
+    assert (divergence.job, divergence.kinds) == ("evaluate_score/a", ["only on one side"])
 
 
 def commit(run: Path, message: str) -> None:

@@ -14,7 +14,7 @@ from checkout import ROOT
 from t5repro.errors import ArtifactError
 from t5repro.files import sha256_of, write_manifest
 from t5repro.lineage.record import find_records, read_record, record_path, recording
-from t5repro.lineage.redaction import public, public_path
+from t5repro.lineage.redaction import redact, redact_path
 from t5repro.lineage.sources import MODULES, hashes_of_rule
 
 LOG = Path("logs/demo/vocab/baseline.log")
@@ -29,14 +29,14 @@ def in_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def finish(tmp_path: Path, **changes: object) -> Path:
     """Run a block that writes one file and its manifest; return the manifest."""
-    given, made, manifest = Path("sample.txt"), Path("out/model"), Path("out/manifest.json")
-    given.write_text("text")
-    words = {"log": LOG, "settings": SETTINGS, "given": [given, made], "manifest": manifest}
-    with recording("vocab", **{**words, **changes}):
-        made.parent.mkdir(exist_ok=True)
-        made.write_text("model")
+    sample, model, manifest = Path("sample.txt"), Path("out/model"), Path("out/manifest.json")
+    sample.write_text("text")
+    arguments = {"log": LOG, "settings": SETTINGS, "files": [sample, model], "manifest": manifest}
+    with recording("vocab", **{**arguments, **changes}):
+        model.parent.mkdir(exist_ok=True)
+        model.write_text("model")
         write_manifest(
-            manifest, rule="vocab", settings=SETTINGS, inputs=[given], outputs=[made], counters={}
+            manifest, rule="vocab", settings=SETTINGS, inputs=[sample], outputs=[model], counters={}
         )
     return manifest
 
@@ -129,7 +129,7 @@ def test_nothing_secret_or_personal_is_in_a_record(
             "sources": [{"origin": "by planted_user@example.org", "files": {"a/b.gz": "0" * 64}}],
         }
     }
-    finish(checkout, settings=settings, given=[Path("sample.txt"), outside])
+    finish(checkout, settings=settings, files=[Path("sample.txt"), outside])
     text = RECORD.read_text()
     assert "planted" not in text
     assert str(tmp_path) not in text
@@ -141,14 +141,14 @@ def test_nothing_secret_or_personal_is_in_a_record(
 
 
 def test_hidden_values_still_compare() -> None:
-    assert public("/srv/one") == public("/srv/one") != public("/srv/two")
-    assert public({"folder": "data", "rate": 1.5, "on": True}) == {
+    assert redact("/srv/one") == redact("/srv/one") != redact("/srv/two")
+    assert redact({"folder": "data", "rate": 1.5, "on": True}) == {
         "folder": "data",
         "rate": 1.5,
         "on": True,
     }
-    assert public("file:///srv/one").startswith("hidden:")
-    assert public_path(Path("results/x")) == public_path(Path.cwd() / "results/x") == "results/x"
+    assert redact("file:///srv/one").startswith("hidden:")
+    assert redact_path(Path("results/x")) == redact_path(Path.cwd() / "results/x") == "results/x"
 
 
 def test_only_jobs_of_the_graph_are_recorded(tmp_path: Path) -> None:

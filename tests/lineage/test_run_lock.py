@@ -10,14 +10,18 @@ from pathlib import Path
 import pytest
 
 from t5repro.errors import StorageError
-from t5repro.lineage.run_lock import at_work, held
+from t5repro.lineage.run_lock import job_lock, run_lock
 
 
 def test_a_second_run_is_refused_with_the_first_ones_process(tmp_path: Path) -> None:
     lock = tmp_path / "lock"
-    with held(lock), pytest.raises(StorageError, match=f"process {os.getpid()}"), held(lock):
+    with (
+        run_lock(lock),
+        pytest.raises(StorageError, match=f"process {os.getpid()}"),
+        run_lock(lock),
+    ):
         pytest.fail("the lock was given twice")
-    with held(lock):
+    with run_lock(lock):
         pass
 
 
@@ -32,17 +36,17 @@ def test_a_killed_run_frees_the_lock(tmp_path: Path) -> None:
     while not ready.exists():
         assert process.poll() is None
         time.sleep(0.02)
-    with pytest.raises(StorageError, match=f"process {process.pid}"), held(lock):
+    with pytest.raises(StorageError, match=f"process {process.pid}"), run_lock(lock):
         pytest.fail("the lock was given twice")
     process.send_signal(signal.SIGKILL)
     process.wait()
-    with held(lock):
+    with run_lock(lock):
         pass
 
 
 def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(StorageError, match="cannot write"), held(tmp_path / "file/lock"):
+    with pytest.raises(StorageError, match="cannot write"), run_lock(tmp_path / "file/lock"):
         pytest.fail("no lock can be there")
 
 
@@ -52,18 +56,18 @@ def test_a_run_waits_for_the_jobs_that_a_killed_run_left_behind(
     lock, ready, done = tmp_path / "lock", tmp_path / "ready", tmp_path / "done"
     script = (
         "import sys, time; from pathlib import Path\n"
-        "from t5repro.lineage.run_lock import at_work\n"
-        "with at_work(Path(sys.argv[1])):\n"
+        "from t5repro.lineage.run_lock import job_lock\n"
+        "with job_lock(Path(sys.argv[1])):\n"
         "    Path(sys.argv[2]).touch(); time.sleep(1); Path(sys.argv[3]).touch()\n"
     )
     process = subprocess.Popen([sys.executable, "-c", script, *map(str, (lock, ready, done))])
     while not ready.exists():
         assert process.poll() is None
         time.sleep(0.02)
-    with at_work(lock):
+    with job_lock(lock):
         pass  # jobs do not wait for each other
     assert not done.exists()
-    with held(lock):
+    with run_lock(lock):
         assert done.exists()
     assert "waiting for its end" in capsys.readouterr().err
     assert process.wait() == 0

@@ -80,7 +80,7 @@ def test_a_broken_way_is_said_and_has_an_exit_code(
     values["outputs"][0]["sha256"] = "0" * 64
     path.write_text(json.dumps(values))
     assert main(["trace", SCORES]) == 1
-    assert "0.parquet: read by r/c4/a, and no job or raw file" in capsys.readouterr().out
+    assert "0.parquet: read by r/c4/a, but no job or raw file" in capsys.readouterr().out
     assert main(["trace", "nothing"]) == 2
 
 

@@ -70,7 +70,7 @@ def test_a_file_written_a_moment_ago_is_not_remembered(run: Path) -> None:
     assert SETTLED_NANOSECONDS >= 1_000_000_000
     hasher = Hasher(run)
     hasher.of(WEIGHTS)
-    hasher.remember()
+    hasher.save()
     assert not (run / "work/lineage/hashes.json").exists()
 
 
@@ -168,7 +168,7 @@ def test_a_lock_that_dvc_did_not_write_is_refused(
     write(run, "dvc.lock", "stages: [")
     monkeypatch.chdir(run)
     assert main(["verify"]) == 2
-    assert "is not what DVC writes" in capsys.readouterr().err
+    assert "is not in DVC's format" in capsys.readouterr().err
 
 
 def test_the_exit_code_and_json_say_what_was_found(

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from t5repro.files import describe_file, write_json
+from t5repro.lineage.dvc_lock import folder_md5
 from t5repro.lineage.hashes import hash_file
-from t5repro.lineage.store import files_below, folder_md5
+from t5repro.lineage.store import files_below
 
 
 def write(root: Path, name: str, text: str) -> Path:

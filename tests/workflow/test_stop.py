@@ -12,7 +12,7 @@ import psutil
 import pytest
 from clones import artifact_hashes, environment, snakemake
 
-from t5repro.lineage.run_lock import held
+from t5repro.lineage.run_lock import run_lock
 
 pytestmark = pytest.mark.workflow
 
@@ -64,7 +64,7 @@ def test_sigterm_while_snakemake_hashes_an_input_ends_the_run(fresh: Path) -> No
             os.killpg(job.pid, signal.SIGKILL)
             job.wait()
     assert not (fresh / "smaller.txt").exists()
-    with held(fresh / ".snakemake/t5repro.lock"):
+    with run_lock(fresh / ".snakemake/t5repro.lock"):
         pass
 
 

@@ -186,11 +186,11 @@ def test_orphans_go_and_a_job_whose_code_moved_is_refused(finished: Path, tmp_pa
 
 
 def test_two_runs_in_one_folder_are_kept_apart(finished: Path, tmp_path: Path) -> None:
-    from t5repro.lineage.run_lock import held
+    from t5repro.lineage.run_lock import run_lock
 
     folder = copy(finished, tmp_path / "clone")
     (folder / "results/demo/report/report.html").unlink()
-    with held(folder / ".snakemake/t5repro.lock"):
+    with run_lock(folder / ".snakemake/t5repro.lock"):
         ran = snakemake(folder)
         assert ran.returncode != 0
         assert f"another run is at work in this folder (process {os.getpid()})" in ran.stdout

@@ -23,8 +23,10 @@ from t5repro.config.withdrawn import FILES, PAGES, in_domain, read_files, read_p
 from t5repro.errors import LineageError
 from t5repro.files import sha256_of, write_text
 from t5repro.lineage import impact as forward
+from t5repro.lineage.dvc_lock import RAW_DATA_FILE
+from t5repro.lineage.git import git
 from t5repro.lineage.graph import DATA, Graph, load_graph
-from t5repro.lineage.store import FROZEN, RESULTS, Folder, git
+from t5repro.lineage.store import RESULTS, Folder
 
 TOMBSTONE_HEADERS = {
     FILES: "# Raw files that no run may use: path below data.folder -> why. "
@@ -249,7 +251,7 @@ def _delete_artifacts(root: Path, withdrawal: Withdrawal) -> None:
 
 def _update_data_dvc(root: Path, graph: Graph) -> None:
     """Track the remaining raw files in `data.dvc`."""
-    if not (root / FROZEN).is_file():
+    if not (root / RAW_DATA_FILE).is_file():
         return
     tracked = {Path(out.path) for out in Folder(root).lock().outputs if not out.stage}
     used = {Path(job.settings["data"]["folder"]) for job in graph.jobs.values() if job.rule == DATA}
@@ -264,7 +266,7 @@ def _update_data_dvc(root: Path, graph: Graph) -> None:
         if process.returncode:
             raise LineageError(
                 f"dvc add {folder} failed: {process.stderr.strip()}; cure that and run it by hand, "
-                f"{FROZEN} still names the withdrawn files"
+                f"{RAW_DATA_FILE} still names the withdrawn files"
             )
 
 

@@ -136,7 +136,8 @@ def _trace_artifact(graph: Graph, store: Store, arguments: argparse.Namespace) -
 
 
 def _verify(arguments: argparse.Namespace) -> int:
-    from t5repro.lineage.verify import verify_revision, verify_tree
+    from t5repro.lineage.verify import verify_tree
+    from t5repro.lineage.verify_revision import verify_revision
 
     store = open_store(Path(), arguments.rev)
     if isinstance(store, Revision):
@@ -173,11 +174,11 @@ def _diff(arguments: argparse.Namespace) -> int:
 
     difference = compare(load_side(Path(), arguments.a), load_side(Path(), arguments.b))
     _print(difference, arguments)
-    return FINDINGS if difference.partings else OK
+    return FINDINGS if difference.divergences else OK
 
 
 def _rebuild(arguments: argparse.Namespace) -> int:
-    from t5repro.lineage.rebuild import Invocation, rebuild
+    from t5repro.versions.rebuild import Invocation, rebuild
 
     verdict = rebuild(
         Path(),

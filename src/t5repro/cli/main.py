@@ -64,7 +64,7 @@ def _recorded(arguments: argparse.Namespace) -> contextlib.AbstractContextManage
         rule,
         log=arguments.log,
         settings=received(rule, settings.model_dump(mode="json")),
-        given=_named_files(arguments),
+        files=_named_files(arguments),
         manifest=getattr(arguments, "manifest", None),
     )
 

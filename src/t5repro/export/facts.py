@@ -20,12 +20,11 @@ from typing import Any
 from t5repro.errors import LineageError
 from t5repro.lineage.graph import DATA, Artifact, Graph, Job, load_graph
 from t5repro.lineage.hashes import Hasher
-from t5repro.lineage.redaction import public, public_path
+from t5repro.lineage.redaction import HIDDEN_PREFIX, redact, redact_path
 from t5repro.lineage.store import Folder
 from t5repro.lineage.trace import trace
 
 NAMESPACE = "urn:t5repro:"
-HIDDEN = "hidden:"  # what `lineage.private` puts before the hash of a folder
 MEDIA_TYPES = {
     ".csv": "text/csv",
     ".gz": "application/gzip",
@@ -142,15 +141,15 @@ def _shown(job: Job) -> Job:
         outputs = tuple(item for item in outputs if item.path == job.manifest)
     return replace(
         job,
-        settings=public(dict(job.settings)),
+        settings=redact(dict(job.settings)),
         inputs=_public_files(inputs),
         outputs=_public_files(outputs),
-        record=public(dict(job.record)) if _belongs(job) else {},
+        record=redact(dict(job.record)) if _belongs(job) else {},
     )
 
 
 def _public_files(items: Iterable[Artifact]) -> tuple[Artifact, ...]:
-    return tuple(replace(item, path=public_path(Path(item.path))) for item in items)
+    return tuple(replace(item, path=redact_path(Path(item.path))) for item in items)
 
 
 def _belongs(job: Job) -> bool:
@@ -251,4 +250,4 @@ def inside(path: str) -> bool:
 
 def is_hidden(path: str) -> bool:
     """Whether a path has a hash in the place of a folder of the machine."""
-    return path.startswith(HIDDEN)
+    return path.startswith(HIDDEN_PREFIX)

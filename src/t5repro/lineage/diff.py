@@ -1,24 +1,28 @@
-"""Where two runs part first, and whether an input, a setting, code, environment or chance did it.
+"""Where two runs first diverge, and the cause: input, setting, code, environment or chance.
 
-Jobs of equal name are held beside each other in the order of the chain. A job parts when its
-outputs differ. If the job that wrote a differing input parts as well, this one only follows; what
-is named is where nothing before it differs. There, what differs is the cause; if nothing differs
-that was recorded, the stage is not deterministic. Code and environment are known from records,
-or, for code, from `dvc.lock`; where they are not, the answer says so and does not guess.
+Jobs of equal name are compared in the order of the chain. A job diverges if its outputs differ and
+something that it received differs as well: that is the cause. If only outputs of earlier jobs
+differ, the job follows them and is listed as a follower. If nothing recorded differs, the stage is
+not deterministic. Code and environment are known from records, code also from `dvc.lock`; if they
+are unknown, the answer says so and does not guess.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from t5repro.lineage.graph import DATA, Graph, Job, load_graph
-from t5repro.lineage.store import Lock, open_store
+from t5repro.lineage.dvc_lock import Lock
+from t5repro.lineage.graph import DATA, Artifact, Graph, Job, load_graph
+from t5repro.lineage.store import RESULTS, open_store
 from t5repro.lineage.trace import leaves_of
 
 INPUT, SETTING, CODE, ENVIRONMENT = "input", "setting", "code", "environment"
 NONDETERMINISM, UNKNOWN, ABSENT = "nondeterminism", "unknown", "only on one side"
 MACHINE_FACTS = ("python", "processor", "system", "libraries", "locks")
+MAX_CAUSES_SHOWN = 12
+MAX_FOLLOWERS_SHOWN = 8
+MAX_VALUE_CHARS = 80
 
 
 @dataclass(frozen=True)
@@ -31,14 +35,80 @@ class Side:
 
 
 @dataclass(frozen=True)
+class Execution:
+    """A job in one of two runs."""
+
+    job: Job
+    side: Side
+
+    @property
+    def raw_inputs(self) -> dict[str, str]:
+        """Path without the run -> SHA-256 of the raw files that the job read."""
+        if self.job.rule == DATA:
+            return self.outputs
+        return {path: sha256 for path, sha256 in self.inputs.items() if path not in self.job_inputs}
+
+    @property
+    def inputs(self) -> dict[str, str]:
+        """Path without the run -> SHA-256 of all that the job read."""
+        return _hashes(self.job.inputs)
+
+    @property
+    def job_inputs(self) -> set[str]:
+        """Paths without the run of the inputs that another job wrote."""
+        return {
+            _without_run(artifact.path)
+            for artifact in self.job.inputs
+            if (writer := self.side.graph.job_of(artifact)) is not None and writer.rule != DATA
+        }
+
+    @property
+    def outputs(self) -> dict[str, str]:
+        """Path without the run -> SHA-256; without the manifest, which only repeats the others."""
+        return _hashes(output for output in self.job.outputs if output.path != self.job.manifest)
+
+    @property
+    def settings(self) -> dict[str, str]:
+        """Dotted name -> JSON text of the settings that the job received."""
+        leaves = dict(leaves_of(self.job.settings))
+        if self.job.rule == DATA:
+            leaves.pop("data.sources", None)  # a list of all files; the raw inputs name the one
+        return leaves
+
+    @property
+    def recorded_code(self) -> dict[str, str]:
+        """Path -> SHA-256 of the code in the record of the job."""
+        return dict((self.job.record.get("start") or {}).get("code") or {})
+
+    @property
+    def locked_code(self) -> dict[str, str]:
+        """Path -> MD5 of the code among the dependencies in `dvc.lock`."""
+        _, _, node, *_ = (*self.job.name.split("/"), "", "")
+        rule = self.job.rule
+        for stage in (rule, f"{rule}-{node}", f"{rule}_{node}"):
+            if stage in self.side.lock.stages:
+                deps = self.side.lock.stages[stage].deps
+                return {name: md5 for name, md5 in deps.items() if name.endswith(".py")}
+        return {}
+
+    @property
+    def machine(self) -> dict[str, str]:
+        """Facts about the machine that ran the job; empty without a record."""
+        machine = (self.job.record.get("start") or {}).get("machine") or {}
+        facts = {name: machine[name] for name in MACHINE_FACTS if machine.get(name)}
+        devices = (self.job.record.get("end") or {}).get("devices")
+        return dict(leaves_of({**facts, **({"devices": devices} if devices else {})}))
+
+
+@dataclass(frozen=True)
 class Cause:
-    """One thing that differs.
+    """One difference between two runs of a job.
 
     Attributes:
-        kind: one of the words above.
+        kind: one of the constants above.
         what: the file, setting or fact.
-        a: what the first run has.
-        b: what the second has.
+        a: its value in the first run.
+        b: its value in the second run.
     """
 
     kind: str
@@ -48,13 +118,13 @@ class Cause:
 
 
 @dataclass(frozen=True)
-class Parting:
-    """A job whose outputs differ while nothing before it does.
+class Divergence:
+    """A job whose outputs differ, and not only because an earlier job's outputs do.
 
     Attributes:
-        job: its name without the run, which may be called otherwise.
-        causes: what differs.
-        outputs: files that differ.
+        job: its name without the run, which may differ.
+        causes: the differences.
+        outputs: the files that differ.
     """
 
     job: str
@@ -66,261 +136,182 @@ class Parting:
         """The kinds of its causes, each once."""
         return list(dict.fromkeys(cause.kind for cause in self.causes))
 
+    def lines(self, summary: str) -> list[str]:
+        """Return the divergence as lines of text."""
+        lines = [f"{self.job}: {summary}"]
+        for cause in self.causes[:MAX_CAUSES_SHOWN]:
+            lines.append(f"  {cause.kind}  {cause.what}: {cause.a} | {cause.b}")
+        if len(self.causes) > MAX_CAUSES_SHOWN:
+            lines.append(f"  and {len(self.causes) - MAX_CAUSES_SHOWN} more (--json lists all)")
+        if self.outputs:
+            lines.append(f"  differing: {', '.join(self.outputs)}")
+        return lines
+
 
 @dataclass(frozen=True)
 class Difference:
-    """What two runs differ in.
+    """The comparison of two runs.
 
     Attributes:
         a: name of the first.
         b: name of the second.
-        partings: where they part, the first one first.
-        followers: jobs that differ only because those do.
+        divergences: in the order of the chain.
+        followers: jobs that differ only because of these.
         harmless: differences that changed no output.
-        equal: jobs with equal outputs.
+        equal: number of jobs with equal outputs.
     """
 
     a: str
     b: str
-    partings: tuple[Parting, ...]
+    divergences: tuple[Divergence, ...]
     followers: tuple[str, ...]
-    harmless: tuple[Parting, ...]
+    harmless: tuple[Divergence, ...]
     equal: int
 
     def to_json(self) -> dict[str, Any]:
         """Return the difference as plain JSON values."""
-        partings = [{**asdict(item), "kinds": item.kinds} for item in self.partings]
+        divergences = [
+            {**asdict(divergence), "kinds": divergence.kinds} for divergence in self.divergences
+        ]
         return {
             "a": self.a,
             "b": self.b,
-            "first": partings[0] if partings else None,
-            "partings": partings,
+            "first": divergences[0] if divergences else None,
+            "divergences": divergences,
             "followers": list(self.followers),
-            "harmless": [asdict(item) for item in self.harmless],
+            "harmless": [asdict(divergence) for divergence in self.harmless],
             "equal": self.equal,
         }
 
     def to_text(self) -> str:
-        """Return the difference for a person."""
-        if not self.partings:
-            lines = [f"{self.a} and {self.b} agree: {self.equal} jobs with equal outputs"]
+        """Return the difference as human-readable text."""
+        if self.divergences:
+            lines = [f"{self.a} and {self.b} first diverge at {self.divergences[0].job}"]
         else:
-            lines = [f"{self.a} and {self.b} part first at {self.partings[0].job}"]
-        for item in self.partings:
-            lines += _lines(item, ", ".join(item.kinds))
+            lines = [f"{self.a} and {self.b} agree: {self.equal} jobs with equal outputs"]
+        for divergence in self.divergences:
+            lines += divergence.lines(", ".join(divergence.kinds))
         if self.followers:
-            shown = ", ".join(self.followers[:8])
-            more = f" and {len(self.followers) - 8} more" if len(self.followers) > 8 else ""
-            lines.append(f"differ only because of that: {shown}{more}")
-        for item in self.harmless:
-            lines += _lines(item, "no output differs")
+            names = self.followers[:MAX_FOLLOWERS_SHOWN]
+            more = len(self.followers) - len(names)
+            suffix = f" and {more} more" if more else ""
+            lines.append(f"differ only because of that: {', '.join(names)}{suffix}")
+        for divergence in self.harmless:
+            lines += divergence.lines("no output differs")
         return "\n".join(lines) + "\n"
 
 
-def _lines(item: Parting, words: str) -> list[str]:
-    lines = [f"{item.job}: {words}"]
-    lines += [f"  {c.kind}  {c.what}: {c.a} | {c.b}" for c in item.causes[:12]]
-    if len(item.causes) > 12:
-        lines.append(f"  and {len(item.causes) - 12} more (--json lists all)")
-    if item.outputs:
-        lines.append(f"  differing: {', '.join(item.outputs)}")
-    return lines
-
-
-def load_side(root: Path, place: str) -> Side:
+def load_side(root: Path, state: str) -> Side:
     """Return one of two runs.
 
     Args:
         root: the checkout.
-        place: a git revision or a folder with results.
+        state: a git revision or a folder with results.
 
     Raises:
         LineageError: it is neither.
-        ArtifactError: DVC's cache lacks a manifest of the revision.
+        ArtifactError: DVC's cache does not have a manifest of the revision.
     """
-    store = open_store(root, place)
-    return Side(place, load_graph(store), store.lock())
+    store = open_store(root, state)
+    return Side(state, load_graph(store), store.lock())
 
 
 def compare(a: Side, b: Side) -> Difference:
-    """Return where two runs part, and why."""
-    ours, theirs = _jobs(a.graph), _jobs(b.graph)
-    # What one side lacks comes at its place on the side that has it.
-    ordered = list(dict.fromkeys([*_names(a.graph), *_names(b.graph)]))
-    differing = {name: _differing(ours[name], theirs[name]) for name in ours.keys() & theirs.keys()}
-    partings: list[Parting] = []
+    """Return where two runs diverge, and why."""
+    first_jobs, second_jobs = _executions(a), _executions(b)
+    divergences: list[Divergence] = []
     followers: list[str] = []
-    harmless: list[Parting] = []
-    for name in ordered:
-        if name not in ours or name not in theirs:
-            missing = Cause(ABSENT, name, *(_said(name in side) for side in (ours, theirs)))
-            partings.append(Parting(name, (missing,), ()))
+    harmless: list[Divergence] = []
+    equal = 0
+    # A job of one run only keeps its position in the order of that run.
+    for name in dict.fromkeys([*first_jobs, *second_jobs]):
+        if name not in first_jobs or name not in second_jobs:
+            presence = (
+                "present" if name in jobs else "absent" for jobs in (first_jobs, second_jobs)
+            )
+            divergences.append(Divergence(name, (Cause(ABSENT, name, *presence),), ()))
             continue
-        causes = _causes(a, b, ours[name], theirs[name])
-        if not differing[name]:
+        first, second = first_jobs[name], second_jobs[name]
+        outputs = tuple(_differing(first.outputs, second.outputs))
+        causes = _causes(first, second)
+        if not outputs:
+            equal += 1
             if causes:
-                harmless.append(Parting(name, tuple(causes), ()))
-            continue
-        if not causes and _follows(a.graph, ours[name], b.graph, theirs[name]):
+                harmless.append(Divergence(name, tuple(causes), ()))
+        elif causes:
+            divergences.append(Divergence(name, tuple(causes), outputs))
+        elif _follows(first, second):
             followers.append(name)
         else:
-            if not causes:
-                causes = [_chance(a, b, ours[name], theirs[name])]
-            partings.append(Parting(name, tuple(causes), tuple(differing[name])))
-    equal = sum(not files for files in differing.values())
-    return Difference(a.name, b.name, tuple(partings), tuple(followers), tuple(harmless), equal)
+            divergences.append(Divergence(name, (_unexplained(first, second),), outputs))
+    return Difference(a.name, b.name, tuple(divergences), tuple(followers), tuple(harmless), equal)
 
 
-def _said(there: bool) -> str:
-    return "has it" if there else "has it not"
+def _executions(side: Side) -> dict[str, Execution]:
+    """Return name without the run -> job, in the order of the chain."""
+    jobs = side.graph.ordered()
+    return {job.name.partition("/")[2] or job.name: Execution(job, side) for job in jobs}
 
 
-def _jobs(graph: Graph) -> dict[str, Job]:
-    return {_short(job): job for job in graph.jobs.values()}
+def _hashes(artifacts: Iterable[Artifact]) -> dict[str, str]:
+    return {_without_run(artifact.path): artifact.sha256 for artifact in artifacts}
 
 
-def _names(graph: Graph) -> list[str]:
-    return [_short(job) for job in graph.ordered()]
+def _without_run(path: str) -> str:
+    folder, _, below = path.partition("/")
+    return below.partition("/")[2] if folder == RESULTS else path
 
 
-def _short(job: Job) -> str:
-    return job.name.partition("/")[2] or job.name
+def _differing(first: Mapping[str, str], second: Mapping[str, str]) -> list[str]:
+    names = first.keys() | second.keys()
+    return sorted(name for name in names if first.get(name) != second.get(name))
 
 
-def _contents(items: Iterable[Any], *, besides: str = "") -> dict[str, str]:
-    """Return the path without the run -> SHA-256."""
-    return {_place(item.path): item.sha256 for item in items if item.path != besides}
+def _follows(first: Execution, second: Execution) -> bool:
+    """Return whether an input differs that an earlier job wrote."""
+    differing = set(_differing(first.inputs, second.inputs))
+    return bool(differing & (first.job_inputs | second.job_inputs))
 
 
-def _place(path: str) -> str:
-    words = path.split("/")
-    return "/".join(words[2:]) if words[0] == "results" else path
-
-
-def _differing(a: Job, b: Job) -> list[str]:
-    """Return outputs that differ; the manifest only repeats what they and the inputs are."""
-    ours, theirs = (
-        _contents(a.outputs, besides=a.manifest),
-        _contents(b.outputs, besides=b.manifest),
+def _causes(first: Execution, second: Execution) -> list[Cause]:
+    """Return the differences in settings, raw inputs, code and environment."""
+    job_inputs = first.job_inputs | second.job_inputs  # raw in one run, built in the other
+    raw = (
+        {path: sha256 for path, sha256 in execution.raw_inputs.items() if path not in job_inputs}
+        for execution in (first, second)
     )
-    return sorted(
-        name for name in ours.keys() | theirs.keys() if ours.get(name) != theirs.get(name)
-    )
+    causes = _unequal(SETTING, first.settings, second.settings) + _unequal(INPUT, *raw)
+    # An unknown side is not a difference.
+    if first.recorded_code and second.recorded_code:
+        causes += _unequal(CODE, first.recorded_code, second.recorded_code)
+    elif first.locked_code and second.locked_code:
+        causes += _unequal(CODE, first.locked_code, second.locked_code)
+    if first.machine and second.machine:
+        causes += _unequal(ENVIRONMENT, first.machine, second.machine)
+    return causes
 
 
-def _follows(graph_a: Graph, a: Job, graph_b: Graph, b: Job) -> bool:
-    """Whether an input differs that another job made: then the reason lies before this job."""
-    ours, theirs = _contents(a.inputs), _contents(b.inputs)
-    made = {
-        _place(i.path)
-        for g, j in ((graph_a, a), (graph_b, b))
-        for i in j.inputs
-        if (source := g.job_of(i)) is not None and source.rule != DATA
-    }
-    return any(
-        ours.get(name) != theirs.get(name) and name in made for name in ours.keys() | theirs.keys()
-    )
-
-
-def _causes(a: Side, b: Side, ours: Job, theirs: Job) -> list[Cause]:
-    """Return what differs at a job itself: settings, raw inputs, code, environment."""
-    return [
-        *_settings(ours, theirs),
-        *_inputs(a.graph, ours, b.graph, theirs),
-        *_code(a, b, ours, theirs),
-        *_environment(ours, theirs),
-    ]
-
-
-def _settings(ours: Job, theirs: Job) -> list[Cause]:
-    skipped = "data.sources" if ours.rule == DATA else "\0"  # the files say it better
-    a = {n: v for n, v in leaves_of(ours.settings) if n != skipped}
-    b = {n: v for n, v in leaves_of(theirs.settings) if n != skipped}
-    return _unequal(SETTING, a, b)
-
-
-def _inputs(graph_a: Graph, ours: Job, graph_b: Graph, theirs: Job) -> list[Cause]:
-    """Return raw inputs that differ; those that a job made are that job's matter."""
-    if ours.rule == DATA:
-        return _unequal(
-            INPUT,
-            _contents(ours.outputs, besides=ours.manifest),
-            _contents(theirs.outputs, besides=theirs.manifest),
-        )
-    a = _contents(ours.inputs)
-    b = _contents(theirs.inputs)
-    made = {
-        _place(item.path)
-        for graph, job in ((graph_a, ours), (graph_b, theirs))
-        for item in job.inputs
-        if (source := graph.job_of(item)) is not None and source.rule != DATA
-    }
-    return _unequal(
-        INPUT,
-        {name: sha for name, sha in a.items() if name not in made},
-        {name: sha for name, sha in b.items() if name not in made},
-    )
-
-
-def _code(a: Side, b: Side, ours: Job, theirs: Job) -> list[Cause]:
-    ran_a, ran_b = _recorded_code(ours), _recorded_code(theirs)
-    if not (ran_a and ran_b):  # the lock names the code of a stage as what it depends on
-        ran_a, ran_b = _locked_code(a.lock, ours), _locked_code(b.lock, theirs)
-    return _unequal(CODE, ran_a, ran_b) if ran_a and ran_b else []
-
-
-def _recorded_code(job: Job) -> dict[str, str]:
-    return dict((job.record.get("start") or {}).get("code") or {})
-
-
-def _locked_code(lock: Lock, job: Job) -> dict[str, str]:
-    _, _, node, *_ = (*job.name.split("/"), "", "")
-    for stage in (job.rule, f"{job.rule}-{node}", f"{job.rule}_{node}"):
-        if found := lock.dependencies(stage):
-            return {name: md5 for name, md5 in found.items() if name.endswith(".py")}
-    return {}
-
-
-def _environment(ours: Job, theirs: Job) -> list[Cause]:
-    a, b = _machine(ours), _machine(theirs)
-    return _unequal(ENVIRONMENT, a, b) if a and b else []
-
-
-def _machine(job: Job) -> dict[str, str]:
-    machine = (job.record.get("start") or {}).get("machine") or {}
-    facts = {name: machine[name] for name in MACHINE_FACTS if machine.get(name)}
-    devices = (job.record.get("end") or {}).get("devices")
-    return dict(leaves_of({**facts, **({"devices": devices} if devices else {})}))
-
-
-def _chance(a: Side, b: Side, ours: Job, theirs: Job) -> Cause:
-    """Return what is left when nothing that is known differs."""
-    unknown = [
-        word
-        for word, known in (
-            (
-                "code",
-                (_recorded_code(ours) or _locked_code(a.lock, ours))
-                and (_recorded_code(theirs) or _locked_code(b.lock, theirs)),
-            ),
-            ("environment", _machine(ours) and _machine(theirs)),
-        )
-        if not known
-    ]
+def _unexplained(first: Execution, second: Execution) -> Cause:
+    """Return the cause of different outputs if no recorded fact differs."""
+    unknown = []
+    if not all(run.recorded_code or run.locked_code for run in (first, second)):
+        unknown.append("code")
+    if not all(run.machine for run in (first, second)):
+        unknown.append("environment")
     if unknown:
-        what = f"inputs and settings agree; {' and '.join(unknown)} were not recorded on both sides"
-        return Cause(UNKNOWN, what, None, None)
+        text = f"inputs and settings agree; {' and '.join(unknown)} were not recorded on both sides"
+        return Cause(UNKNOWN, text, None, None)
     return Cause(NONDETERMINISM, "inputs, settings, code and environment agree", None, None)
 
 
-def _unequal(kind: str, a: Mapping[str, str], b: Mapping[str, str]) -> list[Cause]:
-    names: Sequence[str] = sorted(a.keys() | b.keys())
+def _unequal(kind: str, first: Mapping[str, str], second: Mapping[str, str]) -> list[Cause]:
     return [
-        Cause(kind, name, _cut(a.get(name)), _cut(b.get(name)))
-        for name in names
-        if a.get(name) != b.get(name)
+        Cause(kind, name, _truncated(first.get(name)), _truncated(second.get(name)))
+        for name in _differing(first, second)
     ]
 
 
-def _cut(value: str | None) -> str | None:
-    return value if value is None or len(value) <= 80 else value[:79] + "…"
+def _truncated(value: str | None) -> str | None:
+    if value is None or len(value) <= MAX_VALUE_CHARS:
+        return value
+    return value[: MAX_VALUE_CHARS - 1] + "…"

@@ -1,14 +1,13 @@
-"""What a job ran on: revision, interpreter, libraries, processor, devices.
+"""The environment of a job: revision, interpreter, libraries, processor, devices.
 
-Nothing personal is asked for: no environment variable, user, host or folder of the machine. What
-cannot be known stays absent.
+Nothing personal is read: no environment variable, user, host or folder of the machine. Unknown
+facts are left out.
 """
 
 import hashlib
 import os
 import platform
 import re
-import subprocess
 import sys
 from collections import Counter
 from importlib import metadata
@@ -16,49 +15,41 @@ from pathlib import Path
 from typing import Any
 
 from t5repro.files import sha256_of
+from t5repro.lineage.git import try_git
 
-LOCKS = Path("requirements")
-# What a run itself writes does not make the tree it ran from another one.
+REQUIREMENTS = Path("requirements")
+# A run writes these itself; they do not change the code that it ran.
 WRITTEN_BY_RUNS = ("records", "dvc.lock", "dvc.yaml", "configs/resolved")
 TENSORFLOW_FAMILY = ("tensorflow", "tensorflow-tpu", "tensorflow-text", "libtpu", "jax")
-CPU_FACTS = Path("/proc/cpuinfo")
-
-
-def git(*words: str) -> bytes | None:
-    """Return what a git command prints in this folder; None without git or a repository."""
-    try:
-        ran = subprocess.run(["git", *words], capture_output=True, check=False)
-    except OSError:
-        return None
-    return ran.stdout if ran.returncode == 0 else None
+CPU_INFO = Path("/proc/cpuinfo")
 
 
 def commit() -> str | None:
-    """Return the checked-out commit."""
-    found = git("rev-parse", "HEAD")
-    return found.decode().strip() if found else None
+    """Return the checked-out commit; None outside of a git repository."""
+    output = try_git(Path(), "rev-parse", "HEAD")
+    return output.decode().strip() if output else None
 
 
 def uncommitted() -> str | None:
-    """Return a hash of everything that differs from the commit; None for a clean tree.
+    """Return a hash of all differences from the commit; None for a clean tree.
 
-    What runs write (records, `dvc.lock`) does not count; new files that git does not ignore do.
+    New files that git does not ignore count; files that runs write (`WRITTEN_BY_RUNS`) do not.
     """
-    besides = [f":(exclude){name}" for name in WRITTEN_BY_RUNS]
-    changed = git("diff", "--binary", "--no-ext-diff", "HEAD", "--", ".", *besides)
-    new = git("ls-files", "--others", "--exclude-standard", "-z", "--", ".", *besides)
-    if not changed and not new:
+    paths = ["--", ".", *(f":(exclude){name}" for name in WRITTEN_BY_RUNS)]
+    changes = try_git(Path(), "diff", "--binary", "--no-ext-diff", "HEAD", *paths) or b""
+    new_files = try_git(Path(), "ls-files", "--others", "--exclude-standard", "-z", *paths) or b""
+    if not changes and not new_files:
         return None
-    digest = hashlib.sha256(changed or b"")
-    for name in sorted(filter(None, (new or b"").decode().split("\0"))):
+    digest = hashlib.sha256(changes)
+    for name in sorted(filter(None, new_files.decode().split("\0"))):
         path = Path(name)
         digest.update(f"\0{name}\0{sha256_of(path) if path.is_file() else ''}".encode())
     return digest.hexdigest()
 
 
-def lock_hashes() -> dict[str, str]:
-    """Return the SHA-256 of each committed list of packages."""
-    return {path.as_posix(): sha256_of(path) for path in sorted(LOCKS.glob("*.txt"))}
+def requirement_hashes() -> dict[str, str]:
+    """Return path -> SHA-256 of the committed lists of packages."""
+    return {path.as_posix(): sha256_of(path) for path in sorted(REQUIREMENTS.glob("*.txt"))}
 
 
 def installed_hash() -> str:
@@ -72,22 +63,22 @@ def installed_hash() -> str:
 
 
 def library_versions() -> dict[str, str]:
-    """Return name -> version of the libraries that this project asks for and that are here."""
-    found = {}
-    for name in (*_required(), *TENSORFLOW_FAMILY):
+    """Return name -> version of the installed libraries among the requirements of this project."""
+    versions = {}
+    for name in (*_required_libraries(), *TENSORFLOW_FAMILY):
         try:
-            found[name] = metadata.version(name)
+            versions[name] = metadata.version(name)
         except metadata.PackageNotFoundError:
             continue
-    return found
+    return versions
 
 
-def _required() -> list[str]:
+def _required_libraries() -> list[str]:
     try:
-        wanted = metadata.requires("t5repro") or []
+        requirements = metadata.requires("t5repro") or []
     except metadata.PackageNotFoundError:
         return []
-    names = [re.match(r"[\w.-]+", line) for line in wanted if "extra ==" not in line]
+    names = [re.match(r"[\w.-]+", line) for line in requirements if "extra ==" not in line]
     return sorted({match[0] for match in names if match})
 
 
@@ -102,9 +93,9 @@ def system() -> str:
 
 
 def processor() -> str | None:
-    """Return the model of the CPU, where the system tells it."""
+    """Return the model of the CPU; None if the system does not report it."""
     try:
-        text = CPU_FACTS.read_text(encoding="utf-8", errors="replace")
+        text = CPU_INFO.read_text(encoding="utf-8", errors="replace")
     except OSError:
         return platform.processor() or None
     match = re.search(r"^model name\s*:\s*(.+)$", text, flags=re.MULTILINE)
@@ -112,7 +103,7 @@ def processor() -> str | None:
 
 
 def processors() -> int | None:
-    """Return how many logical CPUs this process may use."""
+    """Return the number of logical CPUs available to this process."""
     try:
         return len(os.sched_getaffinity(0))
     except AttributeError:  # not on Linux
@@ -120,8 +111,9 @@ def processors() -> int | None:
 
 
 def devices() -> dict[str, int] | None:
-    """Return kind -> number of the devices TensorFlow used; None where it never ran."""
-    loaded: Any = sys.modules.get("tensorflow")
-    if loaded is None:
+    """Return kind -> number of the devices that TensorFlow used; None if it was not imported."""
+    tensorflow: Any = sys.modules.get("tensorflow")  # importing it for this would take seconds
+    if tensorflow is None:
         return None
-    return dict(Counter(device.device_type for device in loaded.config.list_physical_devices()))
+    used_devices = tensorflow.config.list_physical_devices()
+    return dict(Counter(device.device_type for device in used_devices))

@@ -1,13 +1,14 @@
 """Artifacts and the jobs between them, from manifests and records.
 
-A manifest says what its job read and wrote, with SHA-256. A link is a hash that leaves one job as
-an output and enters another as an input; an input whose hash left no job is where the chain
-begins, or where it is broken. A record, where there is one, adds code and environment.
+A manifest lists the inputs and outputs of its job with their SHA-256. An output of one job that is
+an input of another one, by hash, is a link between them. An input that no job wrote is either a raw
+file or a broken link. The record of a job, if it exists, adds code and environment.
 
-Everything is held in plain dictionaries: 100,000 artifacts load in seconds, and nothing needs to
-be kept between two questions.
+The graph is kept in plain dictionaries and rebuilt for each question: 100,000 artifacts load in
+seconds.
 """
 
+import difflib
 import hashlib
 import json
 from collections import deque
@@ -19,12 +20,15 @@ from t5repro.errors import ArtifactError, LineageError
 from t5repro.lineage.store import RECORDS, RESULTS, Store
 
 MANIFEST = "manifest.json"
-DATA = "data"  # the rule whose outputs are the raw inputs
+DATA = "data"  # the rule whose outputs are the raw files
+MIN_HASH_CHARS = 6  # shorter starts of a hash are taken for names alone
+MAX_NAMES_COMPARED = 5000  # by difflib, which is slow
+MAX_NAMES_SHOWN = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Artifact:
-    """A file with the content it had when a manifest named it."""
+    """A file with the content that a manifest recorded."""
 
     path: str
     sha256: str
@@ -38,17 +42,17 @@ class Artifact:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One run of a rule, as its manifest tells it.
+    """One run of a rule, from its manifest.
 
     Attributes:
-        name: ``rule/node``, with the shard or task behind it where a rule has several jobs.
+        name: ``rule/node``, followed by the shard or task if a rule has several jobs.
         rule: the rule.
         manifest: path of the manifest.
-        settings: the settings it received.
-        inputs: what it read.
-        outputs: what it wrote, the manifest itself included.
-        counters: what it counted.
-        record: what was recorded of its run; empty if nothing was.
+        settings: the settings that the job received.
+        inputs: the files that it read.
+        outputs: the files that it wrote; the manifest is the last one.
+        counters: its counters.
+        record: its record; empty if it has none.
     """
 
     name: str
@@ -65,147 +69,158 @@ class Graph:
     """All jobs of a state and the artifacts between them.
 
     Args:
-        jobs: the jobs, in any order; names are unique.
+        jobs: the jobs, in any order; their names are unique.
+
+    Attributes:
+        jobs: name -> job, sorted by name.
+        producer: key of an output -> name of the job that wrote it.
+        consumers: key of an artifact -> names of the jobs that read it.
+        by_hash: SHA-256 -> artifacts.
+        by_path: path -> artifacts; more than one if manifests disagree.
+        broken: (job, input) for inputs that no job wrote with this content.
     """
 
     def __init__(self, jobs: Iterable[Job]) -> None:
         self.jobs: dict[str, Job] = {}
         self.producer: dict[tuple[str, str], str] = {}
+        self.consumers: dict[tuple[str, str], list[str]] = {}
         self.by_hash: dict[str, list[Artifact]] = {}
         self.by_path: dict[str, list[Artifact]] = {}
-        self.consumers: dict[tuple[str, str], list[str]] = {}
+        self.broken: list[tuple[str, Artifact]] = []
         for job in sorted(jobs, key=lambda job: job.name):
             self.jobs[job.name] = job
-            for item in job.outputs:
-                self._add(item)
-                self.producer.setdefault(item.key, job.name)
-        self.broken: list[tuple[str, Artifact]] = []  # inputs that no job wrote like this
+            for output in job.outputs:
+                self._add(output)
+                self.producer.setdefault(output.key, job.name)
+        # Links need all outputs, so inputs come in a second pass.
         for job in self.jobs.values():
-            for item in job.inputs:
-                source = self.source_of(item)
+            for artifact in job.inputs:
+                source = self.source_of(artifact)
                 if source is None:
-                    self.broken.append((job.name, item))
-                    self._add(item)
-                    source = item
+                    self.broken.append((job.name, artifact))
+                    self._add(artifact)
+                    source = artifact
                 self.consumers.setdefault(source.key, []).append(job.name)
 
-    def _add(self, item: Artifact) -> None:
-        self.by_hash.setdefault(item.sha256, []).append(item)
-        self.by_path.setdefault(item.path, []).append(item)
+    def _add(self, artifact: Artifact) -> None:
+        self.by_hash.setdefault(artifact.sha256, []).append(artifact)
+        self.by_path.setdefault(artifact.path, []).append(artifact)
 
-    def source_of(self, item: Artifact) -> Artifact | None:
-        """Return the output that an input is: the same file, or else one with the same content."""
-        if item.key in self.producer:
-            return item
-        made = [other for other in self.by_hash.get(item.sha256, ()) if other.key in self.producer]
-        return made[0] if made else None
+    def source_of(self, artifact: Artifact) -> Artifact | None:
+        """Return the output that an input is: the same file, else one with the same content."""
+        if artifact.key in self.producer:
+            return artifact
+        candidates = self.by_hash.get(artifact.sha256, ())
+        return next((output for output in candidates if output.key in self.producer), None)
 
-    def job_of(self, item: Artifact) -> Job | None:
-        """Return the job that wrote an artifact; None for what no job wrote."""
-        source = self.source_of(item)
+    def job_of(self, artifact: Artifact) -> Job | None:
+        """Return the job that wrote an artifact; None if no job did."""
+        source = self.source_of(artifact)
         return None if source is None else self.jobs[self.producer[source.key]]
 
     def before(self, job: Job) -> list[Job]:
         """Return the jobs whose outputs a job read, each once, in the order it read them."""
-        found = {}
-        for item in job.inputs:
-            earlier = self.job_of(item)
+        earlier_jobs = {}
+        for artifact in job.inputs:
+            earlier = self.job_of(artifact)
             if earlier is not None and earlier.name != job.name:
-                found[earlier.name] = earlier
-        return list(found.values())
+                earlier_jobs[earlier.name] = earlier
+        return list(earlier_jobs.values())
 
-    def after(self, items: Iterable[Artifact]) -> list[Job]:
-        """Return every job that some of the artifacts reached, in order of distance."""
-        reached: dict[str, Job] = {}
-        queue = deque(items)
-        seen = {item.key for item in queue}
+    def after(self, artifacts: Iterable[Artifact]) -> list[Job]:
+        """Return every job that depends on one of the artifacts, in order of distance."""
+        dependents: dict[str, Job] = {}
+        queue = deque(artifacts)
+        visited = {artifact.key for artifact in queue}
         while queue:
             for name in self.consumers.get(queue.popleft().key, ()):
-                if name in reached:
+                if name in dependents:
                     continue
-                reached[name] = self.jobs[name]
-                for item in self.jobs[name].outputs:
-                    if item.key not in seen:
-                        seen.add(item.key)
-                        queue.append(item)
-        return list(reached.values())
+                dependents[name] = self.jobs[name]
+                for output in self.jobs[name].outputs:
+                    if output.key not in visited:
+                        visited.add(output.key)
+                        queue.append(output)
+        return list(dependents.values())
 
     def ordered(self) -> list[Job]:
-        """Return all jobs, each after those it depends on; by name where that leaves a choice.
+        """Return all jobs, each after its dependencies; jobs without an order by name.
 
         Raises:
             LineageError: jobs depend on each other in a circle.
         """
-        return order(self, self.jobs.values())
+        return topological_order(self, self.jobs.values())
 
-    def find(self, wanted: str) -> Artifact:
-        """Return the artifact that a path, the end of a path, or the start of a hash names.
+    def find(self, query: str) -> Artifact:
+        """Return the artifact with a path, the end of a path, or the start of a hash.
 
         Raises:
-            LineageError: none or several do.
+            LineageError: no artifact matches, or several with different content.
         """
-        exact = self.by_path.get(wanted)
-        if exact:
-            made = [item for item in exact if item.key in self.producer]
-            return (made or exact)[0]
-        found = {
-            item.key: item
-            for path, items in self.by_path.items()
-            for item in items
-            if path.endswith("/" + wanted)
-            or (len(wanted) >= 6 and item.sha256.startswith(wanted.lower()))
+        if query in self.by_path:
+            artifacts = self.by_path[query]
+            outputs = [artifact for artifact in artifacts if artifact.key in self.producer]
+            return (outputs or artifacts)[0]
+        matches = {
+            artifact.key: artifact
+            for path, artifacts in self.by_path.items()
+            for artifact in artifacts
+            if path.endswith("/" + query)
+            or (len(query) >= MIN_HASH_CHARS and artifact.sha256.startswith(query.lower()))
         }
-        paths = sorted({path for path, _ in found})
+        paths = sorted({path for path, _ in matches})
         if not paths:
             raise LineageError(
-                f"{wanted}: no manifest below {RESULTS}/ names such a file{self._near(wanted)}"
+                f"{query}: no manifest below {RESULTS}/ names such a file{self._nearest(query)}"
             )
-        if len(paths) > 1 and len({sha256 for _, sha256 in found}) > 1:
-            listed = ", ".join(paths[:5])
-            raise LineageError(f"{wanted}: {len(paths)} files match, among them {listed}; name one")
-        return next(iter(found.values()))
+        if len(paths) > 1 and len({sha256 for _, sha256 in matches}) > 1:
+            raise LineageError(
+                f"{query}: {len(paths)} files match, among them "
+                f"{', '.join(paths[:MAX_NAMES_SHOWN])}; name one"
+            )
+        return next(iter(matches.values()))
 
-    def _near(self, wanted: str) -> str:
-        import difflib
+    def _nearest(self, query: str) -> str:
+        """Return a hint with similar paths, for an error message; empty if there are none."""
+        file_name = query.rsplit("/", 1)[-1]
+        paths = [path for path in self.by_path if file_name and file_name in path][:3]
+        if not paths:
+            candidates = list(self.by_path)[:MAX_NAMES_COMPARED]
+            paths = difflib.get_close_matches(query, candidates, n=1, cutoff=0.6)
+        return f"; nearest: {', '.join(paths)}" if paths else ""
 
-        last = wanted.rsplit("/", 1)[-1]
-        names = [path for path in self.by_path if last and last in path][:3] or (
-            difflib.get_close_matches(wanted, list(self.by_path)[:5000], n=1, cutoff=0.6)
-        )
-        return f"; nearest: {', '.join(names)}" if names else ""
 
-
-def order(graph: Graph, jobs: Iterable[Job]) -> list[Job]:
-    """Return jobs so that each comes after those it depends on.
+def topological_order(graph: Graph, jobs: Iterable[Job]) -> list[Job]:
+    """Return jobs so that each follows its dependencies among them.
 
     Raises:
         LineageError: jobs depend on each other in a circle.
     """
-    chosen = {job.name: job for job in jobs}
-    before = {
-        name: {item.name for item in graph.before(job)} & chosen.keys()
-        for name, job in chosen.items()
+    selection = {job.name: job for job in jobs}
+    unmet = {
+        name: {earlier.name for earlier in graph.before(job)} & selection.keys()
+        for name, job in selection.items()
     }
-    after: dict[str, list[str]] = {name: [] for name in chosen}
-    for name, earlier in before.items():
-        for item in earlier:
-            after[item].append(name)
-    ready = deque(sorted(name for name, earlier in before.items() if not earlier))
-    done: list[Job] = []
+    dependents: dict[str, list[str]] = {name: [] for name in selection}
+    for name, dependencies in unmet.items():
+        for dependency in dependencies:
+            dependents[dependency].append(name)
+    ready = deque(sorted(name for name, dependencies in unmet.items() if not dependencies))
+    ordered: list[Job] = []
     while ready:
         name = ready.popleft()
-        done.append(chosen[name])
-        for later in sorted(after[name]):
-            before[later].discard(name)
-            if not before[later]:
-                ready.append(later)
-    if len(done) < len(chosen):
-        left = sorted(chosen.keys() - {job.name for job in done})
+        ordered.append(selection[name])
+        for dependent in sorted(dependents[name]):
+            unmet[dependent].discard(name)
+            if not unmet[dependent]:
+                ready.append(dependent)
+    if len(ordered) < len(selection):
+        circle = sorted(selection.keys() - {job.name for job in ordered})
         raise LineageError(
-            f"manifests name each other in a circle: {', '.join(left[:5])}; "
+            f"manifests name each other in a circle: {', '.join(circle[:MAX_NAMES_SHOWN])}; "
             "one of them was altered: run t5repro verify"
         )
-    return done
+    return ordered
 
 
 def load_graph(store: Store) -> Graph:
@@ -214,8 +229,7 @@ def load_graph(store: Store) -> Graph:
     Raises:
         ArtifactError: a manifest cannot be read.
     """
-    records = read_records(store)
-    return Graph(read_jobs(store, records))
+    return Graph(read_jobs(store, read_records(store)))
 
 
 def read_jobs(
@@ -226,9 +240,9 @@ def read_jobs(
     """Yield the job of each manifest.
 
     Args:
-        store: where to read.
+        store: the state.
         records: job -> its record.
-        faults: takes (path, what is wrong) of manifests that cannot be read; None: they raise.
+        faults: receives (path, message) of unreadable manifests; without it they raise.
 
     Raises:
         ArtifactError: a manifest cannot be read, and `faults` is None.
@@ -244,7 +258,7 @@ def read_jobs(
 
 
 def parse_manifest(path: str, data: bytes, records: Mapping[str, Mapping[str, Any]]) -> Job:
-    """Return the job that a manifest tells of.
+    """Return the job that a manifest describes.
 
     Raises:
         ArtifactError: it is not a manifest.
@@ -252,9 +266,9 @@ def parse_manifest(path: str, data: bytes, records: Mapping[str, Mapping[str, An
     try:
         values = json.loads(data)
         rule, name = values["rule"], job_name(path)
-        own = Artifact(path, hashlib.sha256(data).hexdigest(), len(data))
-        inputs = tuple(_artifact(item) for item in values["inputs"])
-        outputs = (*(_artifact(item) for item in values["outputs"]), own)
+        manifest = Artifact(path, hashlib.sha256(data).hexdigest(), len(data))
+        inputs = tuple(_artifact(entry) for entry in values["inputs"])
+        outputs = (*(_artifact(entry) for entry in values["outputs"]), manifest)
         settings, counters = values["settings"], values["counters"]
     except (ValueError, KeyError, TypeError) as error:
         raise ArtifactError(
@@ -264,24 +278,24 @@ def parse_manifest(path: str, data: bytes, records: Mapping[str, Mapping[str, An
     return Job(name, rule, path, settings, inputs, outputs, counters, records.get(name, {}))
 
 
-def _artifact(item: Mapping[str, Any]) -> Artifact:
-    return Artifact(item["path"], item["sha256"], item["bytes"])
+def _artifact(entry: Mapping[str, Any]) -> Artifact:
+    return Artifact(entry["path"], entry["sha256"], entry["bytes"])
 
 
 def job_name(manifest: str) -> str:
-    """Return the name of a manifest's job: its path without ``results`` and ``manifest.json``."""
+    """Return the job of a manifest: its path without ``results`` and ``manifest.json``."""
     name = manifest.removeprefix(f"{RESULTS}/").removesuffix(MANIFEST)
     return name.rstrip("/.")
 
 
 def read_records(store: Store) -> dict[str, dict[str, Any]]:
-    """Return job -> its record, for every job that has one that can be read."""
-    found: dict[str, dict[str, Any]] = {}
+    """Return job -> record for all readable records."""
+    records: dict[str, dict[str, Any]] = {}
     for path in store.names(RECORDS, ".json"):
         try:
             values = json.loads(store.read(path))
         except ValueError:
-            continue  # `verify` names it
+            continue  # `verify` reports it
         if isinstance(values, dict):
-            found[path.removeprefix(f"{RECORDS}/").removesuffix(".json")] = values
-    return found
+            records[path.removeprefix(f"{RECORDS}/").removesuffix(".json")] = values
+    return records

@@ -1,28 +1,30 @@
-"""Hashes of files, remembered as long as the file cannot have changed.
+"""File hashes, cached for as long as a file cannot have changed.
 
-A hash is remembered with size, inode, time of change and time of status change. A program can set
-the first time back; the second it cannot: writing one byte moves it, whatever is done to the
-first. A file that changed less than two seconds ago is hashed again next time, because two changes
-may share a tick of the clock. A disk written past the file system, or a clock set back, is found
-by hashing everything: ``deep``.
+A hash is cached with size, inode, time of modification (mtime) and time of status change (ctime) of
+the file. A program can set mtime back but not ctime, which every write moves. A file that changed
+less than two seconds ago is not cached, because two changes may share a tick of the clock. A disk
+that was written without the file system, or a clock that was set back, is detected only by hashing
+everything (``deep``).
 """
 
 import contextlib
 import hashlib
 import json
 import os
+import stat
 import time
 from pathlib import Path
 from typing import NamedTuple
 
 from t5repro.files import HASH_BLOCK_BYTES, write_text
 
-MEMORY = Path("work/lineage/hashes.json")
+CACHE_FILE = Path("work/lineage/hashes.json")
 SETTLED_NANOSECONDS = 2_000_000_000
+CACHE_FIELDS = 6  # size, inode, mtime, ctime, SHA-256, MD5
 
 
 class Hashes(NamedTuple):
-    """Both hashes of a file, from one reading."""
+    """Both hashes of a file, from one pass over its bytes."""
 
     sha256: str
     md5: str
@@ -34,52 +36,69 @@ class Hasher:
 
     Args:
         root: the checkout.
-        deep: hash everything, whatever is remembered.
+        deep: hash every file at least once, ignoring the hashes cached by earlier processes.
     """
 
-    def __init__(self, root: Path, *, deep: bool = False) -> None:
+    def __init__(self, root: Path = Path(), *, deep: bool = False) -> None:
         self._root = root
-        self._memory = root / MEMORY
-        self._known: dict[str, list[int | str]] = {} if deep else _remembered(self._memory)
-        self._now = time.time_ns()
-        self._new = False
+        self._cache_file = root / CACHE_FILE
+        self._cached: dict[str, list[int | str]] = {} if deep else _read_cache(self._cache_file)
+        self._start = time.time_ns()
+        self._has_new_hashes = False
         self.read_files = 0
 
     def of(self, name: str) -> Hashes | None:
-        """Return the hashes of a file; None if there is none."""
+        """Return the hashes of a file; None if the path is not a file."""
         path = self._root / name
         try:
             status = os.stat(path)
         except OSError:
             return None
-        mark = [status.st_size, status.st_ino, status.st_mtime_ns, status.st_ctime_ns]
-        known = self._known.get(name)
-        if known is not None and known[:4] == mark:
-            return Hashes(str(known[4]), str(known[5]), status.st_size)
-        found = hash_file(path)
+        if not stat.S_ISREG(status.st_mode):
+            return None
+        identity = [status.st_size, status.st_ino, status.st_mtime_ns, status.st_ctime_ns]
+        cached = self._cached.get(name)
+        if cached is not None and cached[:4] == identity:
+            return Hashes(str(cached[4]), str(cached[5]), status.st_size)
+        hashes = hash_file(path)
         self.read_files += 1
-        if self._now - status.st_ctime_ns > SETTLED_NANOSECONDS:
-            self._known[name] = [*mark, found.sha256, found.md5]
-            self._new = True
-        return found
+        if self._start - status.st_ctime_ns > SETTLED_NANOSECONDS:
+            self._cached[name] = [*identity, hashes.sha256, hashes.md5]
+            self._has_new_hashes = True
+        return hashes
 
-    def remember(self) -> None:
-        """Keep what was learnt for the next question; a folder that is read-only is no fault."""
-        if self._new:
+    def sha256(self, name: str) -> str | None:
+        """Return the SHA-256 of a file; None if the path is not a file."""
+        hashes = self.of(name)
+        return hashes.sha256 if hashes else None
+
+    def md5(self, name: str) -> str | None:
+        """Return the MD5 of a file; None if the path is not a file."""
+        hashes = self.of(name)
+        return hashes.md5 if hashes else None
+
+    def save(self) -> None:
+        """Save the cache for later processes; does nothing in a read-only folder."""
+        if self._has_new_hashes:
             with contextlib.suppress(OSError):
-                os.makedirs(self._memory.parent, exist_ok=True)
-                if os.access(self._memory.parent, os.W_OK):
-                    write_text(self._memory, json.dumps(self._known, separators=(",", ":")))
+                os.makedirs(self._cache_file.parent, exist_ok=True)
+                if os.access(self._cache_file.parent, os.W_OK):
+                    write_text(self._cache_file, json.dumps(self._cached, separators=(",", ":")))
 
 
-def _remembered(path: Path) -> dict[str, list[int | str]]:
+def _read_cache(path: Path) -> dict[str, list[int | str]]:
+    """Return the saved hashes; a damaged file counts as empty."""
     try:
-        known = json.loads(path.read_bytes())
+        values = json.loads(path.read_bytes())
     except (OSError, ValueError):
         return {}
-    if not isinstance(known, dict):
+    if not isinstance(values, dict):
         return {}
-    return {name: mark for name, mark in known.items() if isinstance(mark, list) and len(mark) == 6}
+    return {
+        name: entry
+        for name, entry in values.items()
+        if isinstance(entry, list) and len(entry) == CACHE_FIELDS
+    }
 
 
 def hash_file(path: Path) -> Hashes:

@@ -1,4 +1,4 @@
-"""What depends on an artifact: the way forward from a raw file to everything it reached."""
+"""The impact of a raw file: all artifacts that depend on it, now and at earlier revisions."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -6,11 +6,15 @@ from pathlib import Path
 from typing import Any
 
 from t5repro.errors import ArtifactError, LineageError
+from t5repro.lineage.dvc_cache import OBJECTS, object_path, tracked_files
+from t5repro.lineage.dvc_lock import LOCK_FILE, RAW_DATA_FILE
+from t5repro.lineage.git import git
 from t5repro.lineage.graph import Artifact, Graph, Job, load_graph
-from t5repro.lineage.store import FROZEN, LOCK, Revision, git, object_path
+from t5repro.lineage.store import Folder, Revision, Store
 from t5repro.lineage.trace import artifact_json
 
-KINDS = {  # rule -> what a reader calls its outputs
+KINDS = {  # rule -> human-readable kind of its outputs
+    "c4_punkt": "sentence models",
     "c4_clean": "cleaned pages",
     "c4_dedup": "decisions on repeats",
     "c4": "corpus",
@@ -24,16 +28,17 @@ KINDS = {  # rule -> what a reader calls its outputs
     "evaluate_score": "scores",
     "report": "report",
 }
+MAX_FILES_SHOWN = 20
 
 
 @dataclass(frozen=True)
 class Impact:
-    """What some artifacts touch in one state.
+    """The jobs and files of one state that depend on some artifacts.
 
     Attributes:
-        state: the working tree or a revision.
-        starts: what was asked about.
-        jobs: every job they reached, nearest first.
+        state: name of the state: the working tree or a revision.
+        starts: the artifacts.
+        jobs: every job that depends on them, nearest first.
         outputs: kind of output -> files.
     """
 
@@ -46,25 +51,29 @@ class Impact:
         """Return the impact as plain JSON values."""
         return {
             "state": self.state,
-            "starts": [artifact_json(item) for item in self.starts],
+            "starts": [artifact_json(artifact) for artifact in self.starts],
             "jobs": [job.name for job in self.jobs],
             "outputs": {
-                kind: [artifact_json(item) for item in items]
-                for kind, items in self.outputs.items()
+                kind: [artifact_json(artifact) for artifact in artifacts]
+                for kind, artifacts in self.outputs.items()
             },
         }
 
     def to_text(self) -> str:
-        """Return the impact for a person."""
-        files = sum(len(items) for items in self.outputs.values())
-        lines = [f"{self.state}: {len(self.jobs)} jobs and {files} files depend on"]
-        lines += [f"  {item.path}  {item.sha256[:12]}" for item in self.starts]
-        for kind, items in self.outputs.items():
-            lines.append(f"{kind}: {len(items)}")
-            lines += [f"  {item.path}  {item.sha256[:12]}" for item in items[:20]]
-            if len(items) > 20:
-                lines.append(f"  and {len(items) - 20} more (--json lists all)")
+        """Return the impact as human-readable text."""
+        count = sum(len(artifacts) for artifacts in self.outputs.values())
+        lines = [f"{self.state}: {len(self.jobs)} jobs and {count} files depend on"]
+        lines += [_line(artifact) for artifact in self.starts]
+        for kind, artifacts in self.outputs.items():
+            lines.append(f"{kind}: {len(artifacts)}")
+            lines += [_line(artifact) for artifact in artifacts[:MAX_FILES_SHOWN]]
+            if len(artifacts) > MAX_FILES_SHOWN:
+                lines.append(f"  and {len(artifacts) - MAX_FILES_SHOWN} more (--json lists all)")
         return "\n".join(lines) + "\n"
+
+
+def _line(artifact: Artifact) -> str:
+    return f"  {artifact.path}  {artifact.sha256[:12]}"
 
 
 def impact(graph: Graph, starts: Sequence[Artifact], *, state: str) -> Impact:
@@ -72,87 +81,80 @@ def impact(graph: Graph, starts: Sequence[Artifact], *, state: str) -> Impact:
 
     Args:
         graph: of the state.
-        starts: where to begin; jobs that read one of them are the first.
-        state: how to call it.
+        starts: the artifacts.
+        state: its name in the answer.
     """
     jobs = graph.after(starts)
     outputs: dict[str, list[Artifact]] = {}
     for job in jobs:
-        kind = KINDS.get(job.rule, job.rule)
-        outputs.setdefault(kind, []).extend(job.outputs)
-    ranked = {kind: outputs.pop(kind) for kind in dict.fromkeys(KINDS.values()) if kind in outputs}
-    return Impact(
-        state,
-        tuple(starts),
-        tuple(jobs),
-        {kind: tuple(items) for kind, items in {**ranked, **outputs}.items()},
-    )
+        outputs.setdefault(KINDS.get(job.rule, job.rule), []).extend(job.outputs)
+    kinds = [*dict.fromkeys(KINDS.values()), *outputs]  # in the order of the rules, then others
+    ordered = {kind: tuple(outputs[kind]) for kind in kinds if kind in outputs}
+    return Impact(state, tuple(starts), tuple(jobs), ordered)
 
 
 def of_revisions(root: Path, path: str) -> tuple[list[Impact], list[str]]:
-    """Return what a raw file touched at every revision that tracked it.
+    """Return the impact of a raw file at every revision that tracked it.
 
     Args:
         root: the checkout.
         path: of the raw file.
 
     Returns:
-        The impacts, newest revision first, and a line for each revision that cannot be read
-        because DVC's cache lacks its manifests.
+        The impacts, newest revision first, and one line for each revision that cannot be read
+        because DVC's cache does not have its manifests.
     """
-    found: list[Impact] = []
+    impacts: list[Impact] = []
     unread: list[str] = []
     for commit in revisions(root):
-        revision = Revision(root, commit)
         try:
-            graph = load_graph(revision)
+            graph = load_graph(Revision(root, commit))
             start = graph.find(path)
         except ArtifactError as error:
             unread.append(f"{commit[:12]}: {error}")
-            continue
         except LineageError:
-            continue  # this revision never knew the file
-        found.append(impact(graph, [start], state=f"revision {commit[:12]}"))
-    return found, unread
+            continue  # the revision does not track the file
+        else:
+            impacts.append(impact(graph, [start], state=f"revision {commit[:12]}"))
+    return impacts, unread
 
 
 def revisions(root: Path) -> list[str]:
     """Return the revisions of all branches and tags that changed the lock, newest first."""
-    return git(root, "rev-list", "--all", "--", LOCK, FROZEN).decode().split()
+    return git(root, "rev-list", "--all", "--", LOCK_FILE, RAW_DATA_FILE).decode().split()
 
 
-def objects_of(root: Path, artifacts: Iterable[str]) -> list[tuple[str, str]]:
-    """Return (md5, path) of the objects that hold some paths, at any revision and in the lock here.
+def objects_of(root: Path, paths: Iterable[str]) -> list[tuple[str, str]]:
+    """Return (md5, path) of the objects with the content of some paths at any revision.
 
-    Folders' lists are no text and stay out; the objects of a revision whose lists are not in the
-    cache cannot be named.
+    The lock of the working tree counts as a revision. File lists of folders contain no text and are
+    left out. Folders whose file list is not in the cache are skipped: the objects of their files
+    are unknown.
     """
-    wanted = set(artifacts)
-    found: dict[tuple[str, str], None] = {}
-    for commit in ["", *revisions(root)]:
-        for name, md5 in _tracked_files(root, commit):
-            if name in wanted:
-                found[md5, name] = None
-    return list(found)
+    names = set(paths)
+    objects: dict[tuple[str, str], None] = {}  # an ordered set
+    stores: list[Store] = [Folder(root), *(Revision(root, commit) for commit in revisions(root))]
+    for store in stores:
+        for name, md5 in _available_files(root, store):
+            if name in names:
+                objects[md5, name] = None
+    return list(objects)
 
 
-def _tracked_files(root: Path, commit: str) -> Iterator[tuple[str, str]]:
-    from t5repro.lineage.store import Folder, opened
-
-    store = Revision(root, commit) if commit else Folder(root)
-    for item in store.lock().outputs:
+def _available_files(root: Path, store: Store) -> Iterator[tuple[str, str]]:
+    for output in store.lock().outputs:
         try:
-            yield from opened(root, (item,))
+            yield from tracked_files(root, [output])
         except ArtifactError:
             continue
 
 
 def in_cache(root: Path, objects: Iterable[tuple[str, str]]) -> list[Path]:
-    """Return the files of DVC's cache that hold these objects now."""
+    """Return the files of these objects that exist in DVC's cache."""
     paths = dict.fromkeys(object_path(root, md5) for md5, _ in objects)
     return [path for path in paths if path.is_file()]
 
 
 def remote_objects(objects: Iterable[tuple[str, str]]) -> list[str]:
-    """Return the objects' names below a DVC remote."""
-    return list(dict.fromkeys(f"files/md5/{md5[:2]}/{md5[2:]}" for md5, _ in objects))
+    """Return the names of the objects below a DVC remote."""
+    return list(dict.fromkeys((OBJECTS / md5[:2] / md5[2:]).as_posix() for md5, _ in objects))

@@ -1,9 +1,9 @@
-"""One record per job: what it was about to run, on what, and what came of it.
+"""One record per job: the code and environment it ran with, and its result.
 
-``records/<run>/<rule>/<node>.json``, beside the log of the same name. The first half is written
-before the stage's code is imported, the second when it ends: a job that was killed has no end, a
-job whose code changed under it says so and is not sealed. Records tell times and machines, so they
-are no outputs and no input of anything; git keeps them, next to `dvc.lock`.
+The record is ``records/<run>/<rule>/<node>.json``, named like the log of the job. The first half is
+written before the stage's code is imported, the second when it ends: a killed job has no end, and a
+job whose code changed while it ran names the files and is not sealed. Records contain times and
+machines, so they are neither output nor input of a rule; git tracks them, as it does `dvc.lock`.
 
 To read: `read_record`, `find_records`. To record a job: `recording`.
 """
@@ -12,7 +12,7 @@ import contextlib
 import json
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -21,8 +21,9 @@ from pydantic import TypeAdapter, ValidationError
 
 from t5repro.errors import ArtifactError
 from t5repro.files import describe_file, read_json, write_json
-from t5repro.lineage import environment, run_lock
-from t5repro.lineage.redaction import public, public_path
+from t5repro.lineage import environment
+from t5repro.lineage.redaction import redact, redact_path
+from t5repro.lineage.run_lock import job_lock
 from t5repro.lineage.sources import hashes_of_rule
 
 RECORDS = Path("records")
@@ -32,7 +33,7 @@ FORMAT = 1
 
 @dataclass(frozen=True)
 class RecordedFile:
-    """A file as a job saw it."""
+    """A file as a job read or wrote it."""
 
     path: str
     bytes: int
@@ -41,7 +42,7 @@ class RecordedFile:
 
 @dataclass(frozen=True)
 class Machine:
-    """What a job ran on."""
+    """The machine and the libraries that a job ran on; see `environment`."""
 
     system: str
     processor: str | None
@@ -54,7 +55,7 @@ class Machine:
 
 @dataclass(frozen=True)
 class Start:
-    """What was known before the stage's code was imported."""
+    """The first half of a record, written before the stage's code is imported."""
 
     at: str
     attempt: int
@@ -68,7 +69,7 @@ class Start:
 
 @dataclass(frozen=True)
 class End:
-    """How a job ended."""
+    """The second half of a record, written when the job ends."""
 
     at: str
     seconds: float
@@ -83,7 +84,7 @@ class End:
 
 @dataclass(frozen=True)
 class Record:
-    """One job: its place in the graph, its start and, if it came to one, its end."""
+    """The record of one job; without an end if the job was killed or is running."""
 
     run: str
     rule: str
@@ -94,7 +95,7 @@ class Record:
 
     @property
     def sealable(self) -> bool:
-        """Tell whether the job ended well and its code was the same all the while."""
+        """Whether the job succeeded and its code did not change while it ran."""
         return self.end is not None and self.end.ok and not self.end.code_changed
 
 
@@ -102,7 +103,7 @@ _RECORD = TypeAdapter(Record)
 
 
 def record_path(log: Path) -> Path | None:
-    """Return where the job with this log is recorded; None for a job run by hand elsewhere."""
+    """Return the path of the record of the job with this log; None for logs outside ``logs/``."""
     if log.is_absolute() or log.parts[0] != LOGS.name or ".." in log.parts:
         return None
     return RECORDS.joinpath(*log.parts[1:]).with_suffix(".json")
@@ -114,22 +115,27 @@ def read_record(path: Path) -> Record:
     Raises:
         ArtifactError: it is missing, or is not a record.
     """
-    return _parsed(read_json(path), str(path))
+    return _validate(read_json(path), str(path))
 
 
 def parse_record(text: str, name: str) -> Record:
-    """Return a record from its text; `name` is what errors call it.
+    """Return a record from its text.
+
+    Args:
+        text: JSON.
+        name: of the record, for error messages.
 
     Raises:
         ArtifactError: it is not a record.
     """
     try:
-        return _parsed(json.loads(text), name)
+        values = json.loads(text)
     except json.JSONDecodeError as error:
         raise ArtifactError(f"a record of {name} is not JSON: {error}") from error
+    return _validate(values, name)
 
 
-def _parsed(values: Any, name: str) -> Record:
+def _validate(values: Any, name: str) -> Record:
     try:
         return _RECORD.validate_python(values)
     except ValidationError as error:
@@ -140,7 +146,7 @@ def _parsed(values: Any, name: str) -> Record:
 
 
 def find_records(root: Path = Path(), run: str = "*") -> dict[Path, Record]:
-    """Return path (below `root`) -> record of every job of a run, or of all runs, in order."""
+    """Return path (below `root`) -> record of every job of a run, or of all runs, sorted."""
     paths = sorted((root / RECORDS).glob(f"{run}/**/*.json"))
     return {path.relative_to(root): read_record(path) for path in paths}
 
@@ -151,66 +157,67 @@ def recording(
     *,
     log: Path,
     settings: Mapping[str, Any],
-    given: Iterable[Path] = (),
+    files: Iterable[Path] = (),
     manifest: Path | None = None,
 ) -> Iterator[None]:
     """Record the job that runs in this block.
 
     Args:
-        rule: the subcommand; decides which code is hashed.
-        log: the job's log; names the record.
-        settings: what the job received.
-        given: files named on the command line; those that the manifest does not call outputs
-            are inputs.
-        manifest: what the job will write.
+        rule: the rule; decides which code is hashed.
+        log: the log of the job; decides the path of the record.
+        settings: the settings that the job receives.
+        files: all files on its command line; those that are no output in the manifest are inputs.
+        manifest: the manifest that the job writes.
     """
     path = record_path(log)
     if path is None:
         yield
         return
-    with run_lock.at_work():
-        yield from _recording_at(path, rule, settings, given, manifest)
+    with job_lock():
+        yield from _record_to(path, rule, settings, files, manifest)
 
 
-def _recording_at(
-    path: Path, rule: str, settings: Mapping[str, Any], given: Iterable[Path], manifest: Path | None
+def _record_to(
+    path: Path, rule: str, settings: Mapping[str, Any], files: Iterable[Path], manifest: Path | None
 ) -> Iterator[None]:
-    begun = time.monotonic()
-    # data_fetch and data_fetch's log stand at the top of a run; other logs are below their rule.
-    run, *words = path.with_suffix("").parts[1:]
+    clock_start = time.monotonic()
+    # Logs are logs/<run>/<rule>/<node>.log; data_fetch has one file per run, without a node.
+    run, *names = path.with_suffix("").parts[1:]
     start = _start(rule, settings, attempt=_attempt(path))
-    record = Record(run=run, rule=rule, node="/".join(words[1:]), start=start)
-    _write(path, record)
+    record = Record(run=run, rule=rule, node="/".join(names[1:]), start=start)
+    write_json(path, asdict(record))
     try:
         yield
-    except BaseException as error:
-        failed = _end(begun, ok=False, error=type(error).__name__)
-        _write(path, _ended(record, failed))
+    except BaseException as error:  # SIGTERM and Ctrl-C end a job as well
+        end = _end(clock_start, ok=False, error=type(error).__name__)
+        write_json(path, asdict(replace(record, end=end)))
         raise
-    inputs, outputs = _files(rule, given, manifest)
-    now = hashes_of_rule(rule)
-    changed = sorted(
-        name for name in start.code.keys() | now.keys() if start.code.get(name) != now.get(name)
-    )
-    done = _end(
-        begun,
+    inputs, outputs = _inputs_and_outputs(rule, files, manifest)
+    end = _end(
+        clock_start,
         ok=True,
         inputs=inputs,
         outputs=outputs,
-        code_changed=changed,
+        code_changed=_changed_code(start.code, hashes_of_rule(rule)),
         numbers=_numbers_of(manifest),
     )
-    _write(path, _ended(record, done))
+    write_json(path, asdict(replace(record, end=end)))
+
+
+def _changed_code(before: Mapping[str, str], after: Mapping[str, str]) -> list[str]:
+    return sorted(
+        name for name in before.keys() | after.keys() if before.get(name) != after.get(name)
+    )
 
 
 def _start(rule: str, settings: Mapping[str, Any], attempt: int) -> Start:
     return Start(
-        at=_now(),
+        at=_current_time(),
         attempt=attempt,
         commit=environment.commit(),
         uncommitted=environment.uncommitted(),
         code=hashes_of_rule(rule),
-        settings=public(dict(settings)),
+        settings=redact(dict(settings)),
         seeds=dict(_seeds(settings)),
         machine=Machine(
             system=environment.system(),
@@ -218,36 +225,28 @@ def _start(rule: str, settings: Mapping[str, Any], attempt: int) -> Start:
             processors=environment.processors(),
             python=environment.python_version(),
             libraries=environment.library_versions(),
-            locks=environment.lock_hashes(),
+            locks=environment.requirement_hashes(),
             installed=environment.installed_hash(),
         ),
     )
 
 
-def _end(begun: float, *, ok: bool, **facts: Any) -> End:
-    seconds = round(time.monotonic() - begun, 3)
-    return End(at=_now(), seconds=seconds, ok=ok, devices=environment.devices(), **facts)
+def _end(clock_start: float, *, ok: bool, **facts: Any) -> End:
+    seconds = round(time.monotonic() - clock_start, 3)
+    return End(at=_current_time(), seconds=seconds, ok=ok, devices=environment.devices(), **facts)
 
 
-def _ended(record: Record, end: End) -> Record:
-    return Record(record.run, record.rule, record.node, record.start, end)
-
-
-def _write(path: Path, record: Record) -> None:
-    write_json(path, asdict(record))
-
-
-def _now() -> str:
+def _current_time() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def _attempt(path: Path) -> int:
-    """Return 1, or one more than the attempt before that did not end well."""
+    """Return 1 after a successful attempt or none, else the number of the last attempt plus 1."""
     try:
-        before = read_record(path)
+        previous = read_record(path)
     except ArtifactError:
         return 1
-    return 1 if before.end is not None and before.end.ok else before.start.attempt + 1
+    return 1 if previous.end is not None and previous.end.ok else previous.start.attempt + 1
 
 
 def _seeds(settings: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, int]]:
@@ -258,34 +257,42 @@ def _seeds(settings: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str,
             yield f"{prefix}{name}", value
 
 
-def _files(
-    rule: str, given: Iterable[Path], manifest: Path | None
+def _inputs_and_outputs(
+    rule: str, files: Iterable[Path], manifest: Path | None
 ) -> tuple[list[RecordedFile], list[RecordedFile]]:
-    """Return inputs and outputs; what the manifest hashed is not hashed again."""
+    """Return inputs and outputs; files that the manifest lists are not hashed again."""
     if manifest is None:
-        return [], [_described(path) for path in given if path.is_file()]
-    listed = read_json(manifest)
-    inputs = {item["path"]: _recorded(item) for item in listed["inputs"]}
-    outputs = {item["path"]: _recorded(item) for item in listed["outputs"]}
-    if rule == "data":  # it writes nothing but the manifest of what it read
+        return [], [_describe(path) for path in files if path.is_file()]
+    values = read_json(manifest)
+    inputs = {entry["path"]: _recorded_file(entry) for entry in values["inputs"]}
+    outputs = {entry["path"]: _recorded_file(entry) for entry in values["outputs"]}
+    if rule == "data":  # its manifest lists the raw files as outputs, but the rule only reads them
         inputs, outputs = outputs, {}
-    for path in given:
+    for path in files:
         name = path.as_posix()
         if path.is_file() and path != manifest and name not in inputs.keys() | outputs.keys():
-            inputs[name] = _described(path)
-    outputs[manifest.as_posix()] = _described(manifest)
+            inputs[name] = _describe(path)
+    outputs[manifest.as_posix()] = _describe(manifest)
     return list(inputs.values()), list(outputs.values())
 
 
+def _describe(path: Path) -> RecordedFile:
+    return _recorded_file(describe_file(path))
+
+
+def _recorded_file(entry: Mapping[str, Any]) -> RecordedFile:
+    return RecordedFile(redact_path(Path(entry["path"])), entry["bytes"], entry["sha256"])
+
+
 def _numbers_of(manifest: Path | None) -> dict[str, float]:
-    """Return what the job counted and measured, by dotted name: counters and scores."""
+    """Return dotted name -> value of the counters and scores of a job."""
     if manifest is None:
         return {}
-    found = dict(_numbers(read_json(manifest)["counters"]))
+    numbers = dict(_numbers(read_json(manifest)["counters"]))
     scores = manifest.parent / "scores.json"
     if scores.is_file():
-        found |= _numbers({"tasks": read_json(scores).get("tasks", {})})
-    return found
+        numbers |= _numbers({"tasks": read_json(scores).get("tasks", {})})
+    return numbers
 
 
 def _numbers(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, float]]:
@@ -294,11 +301,3 @@ def _numbers(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str,
             yield from _numbers(value, f"{prefix}{name}.")
         elif isinstance(value, int | float) and not isinstance(value, bool):
             yield f"{prefix}{name}", value
-
-
-def _described(path: Path) -> RecordedFile:
-    return _recorded(describe_file(path))
-
-
-def _recorded(item: Mapping[str, Any]) -> RecordedFile:
-    return RecordedFile(public_path(Path(item["path"])), item["bytes"], item["sha256"])

@@ -1,6 +1,6 @@
-"""Keep what is a person's own out of records: folders of the machine, names, credentials.
+"""Redaction of records: folders of the machine, user names and credentials.
 
-A value that could name them is replaced by a hash, so that equal values still compare equal.
+A redacted value is replaced by a hash, so that equal values still compare equal.
 """
 
 import getpass
@@ -10,20 +10,21 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
+HIDDEN_PREFIX = "hidden:"  # precedes the hash of a redacted value
 HASH_CHARS = 16
 
 
-def public(value: Any) -> Any:
+def redact(value: Any) -> Any:
     """Return JSON values without absolute paths, home, user name or credentials in addresses."""
     if isinstance(value, dict):
-        return {public(key): public(item) for key, item in value.items()}
+        return {redact(name): redact(inner) for name, inner in value.items()}
     if isinstance(value, list | tuple):
-        return [public(item) for item in value]
-    return _public_text(value) if isinstance(value, str) else value
+        return [redact(element) for element in value]
+    return _redact_text(value) if isinstance(value, str) else value
 
 
-def public_path(path: Path) -> str:
-    """Return a path relative to the current folder; a hash for what lies elsewhere."""
+def redact_path(path: Path) -> str:
+    """Return a path relative to the current folder; a hash for paths outside of it."""
     absolute = path if path.is_absolute() else Path.cwd() / path
     try:
         return absolute.relative_to(Path.cwd()).as_posix()
@@ -31,14 +32,14 @@ def public_path(path: Path) -> str:
         return f"{_hidden(absolute.as_posix())}/{path.name}"
 
 
-def _public_text(text: str) -> str:
+def _redact_text(text: str) -> str:
     if re.match(r"[a-z][a-z0-9+.-]*://", text):
         return _without_credentials(text)
-    return _hidden(text) if text.startswith(("/", "~")) or _personal(text) else text
+    return _hidden(text) if text.startswith(("/", "~")) or _is_personal(text) else text
 
 
 def _without_credentials(address: str) -> str:
-    """Return an address without user, password and query, where tokens travel."""
+    """Return an address without user, password and query, which may contain tokens."""
     parts = urlsplit(address)
     if parts.scheme == "file":
         return _hidden(address)
@@ -46,17 +47,18 @@ def _without_credentials(address: str) -> str:
     return urlunsplit((parts.scheme, host, parts.path, "", ""))
 
 
-def _personal(text: str) -> bool:
-    """Tell whether a text names this account's home, this folder, or the user in a path or mail."""
+def _is_personal(text: str) -> bool:
+    """Return whether a text contains the home or current folder, or the user name in an address."""
     try:
         home, user = Path.home().as_posix(), getpass.getuser()
-    except (RuntimeError, KeyError, OSError):  # an account without an entry has no name to hide
+    except (RuntimeError, KeyError, OSError):  # an account without an entry has no name to redact
         return Path.cwd().as_posix() in text
     if Path.cwd().as_posix() in text or (home != "/" and home in text):
         return True
-    looks_like_a_place = any(sign in text for sign in "/@\\")
-    return looks_like_a_place and bool(re.search(rf"\b{re.escape(user)}\b", text))
+    # A user name may be an ordinary word; in a path or mail address it names the user.
+    is_path_or_mail = any(sign in text for sign in "/@\\")
+    return is_path_or_mail and bool(re.search(rf"\b{re.escape(user)}\b", text))
 
 
 def _hidden(text: str) -> str:
-    return f"hidden:{hashlib.sha256(text.encode()).hexdigest()[:HASH_CHARS]}"
+    return f"{HIDDEN_PREFIX}{hashlib.sha256(text.encode()).hexdigest()[:HASH_CHARS]}"

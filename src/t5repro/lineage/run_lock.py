@@ -1,11 +1,11 @@
-"""One lock keeps two runs in one checkout apart.
+"""One lock that keeps two runs in one checkout apart.
 
-It belongs to the process: the kernel frees it when the process ends, however it ends, so no killed
-run leaves one behind. Snakemake's own lock files outlive a kill and want a person; the profiles
-switch them off.
+The lock belongs to a process: the kernel releases it when the process ends, by any cause, so a
+killed run does not leave one behind. Snakemake's own lock files outlive a kill and have to be
+removed by hand; the profiles switch them off.
 
-A run that is killed alone, as when memory is short, leaves its jobs at work. They hold a lock of
-their own, `at_work`, and the next run waits for them: no file has two writers.
+A run that is killed alone, as when memory is short, leaves its jobs running. They hold a second
+lock, `job_lock`, and the next run waits for them: no file has two writers.
 """
 
 import contextlib
@@ -18,19 +18,19 @@ from typing import TextIO
 from t5repro.errors import StorageError, storage_error
 from t5repro.progress import announce
 
-LOCK = Path(".snakemake/t5repro.lock")
-JOBS = "t5repro.jobs.lock"  # beside it
+RUN_LOCK = Path(".snakemake/t5repro.lock")
+JOB_LOCK_NAME = "t5repro.jobs.lock"  # in the same folder
 
 
-def acquire(path: Path = LOCK) -> TextIO:
-    """Take the lock; it is held until the returned file is closed or the process ends.
+def acquire(path: Path = RUN_LOCK) -> TextIO:
+    """Take the run lock until the returned file is closed or the process ends.
 
     Waits until the jobs of earlier runs have ended.
 
     Raises:
-        StorageError: another process holds it; says which.
+        StorageError: another process has the lock; names it.
     """
-    handle = _opened(path)
+    handle = _open(path)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -45,11 +45,11 @@ def acquire(path: Path = LOCK) -> TextIO:
     handle.truncate()
     handle.write(str(os.getpid()))
     handle.flush()
-    _wait_for_jobs(path.with_name(JOBS))
+    _wait_for_jobs(path.with_name(JOB_LOCK_NAME))
     return handle
 
 
-def _opened(path: Path) -> TextIO:
+def _open(path: Path) -> TextIO:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         return path.open("a+", encoding="utf-8")
@@ -58,7 +58,7 @@ def _opened(path: Path) -> TextIO:
 
 
 def _wait_for_jobs(path: Path) -> None:
-    with _opened(path) as handle:
+    with _open(path) as handle:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -67,19 +67,19 @@ def _wait_for_jobs(path: Path) -> None:
 
 
 @contextlib.contextmanager
-def at_work(path: Path = LOCK) -> Iterator[None]:
-    """Have runs that begin later wait until this block has ended."""
-    with _opened(path.with_name(JOBS)) as handle:
-        fcntl.flock(handle, fcntl.LOCK_SH)
+def job_lock(path: Path = RUN_LOCK) -> Iterator[None]:
+    """Make later runs wait until this block has ended."""
+    with _open(path.with_name(JOB_LOCK_NAME)) as handle:
+        fcntl.flock(handle, fcntl.LOCK_SH)  # shared: jobs of one run do not wait for each other
         yield
 
 
 @contextlib.contextmanager
-def held(path: Path = LOCK) -> Iterator[None]:
-    """Hold the lock in this block.
+def run_lock(path: Path = RUN_LOCK) -> Iterator[None]:
+    """Hold the run lock in this block.
 
     Raises:
-        StorageError: another process holds it.
+        StorageError: another process has the lock.
     """
     with acquire(path):
         yield

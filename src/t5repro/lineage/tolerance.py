@@ -1,100 +1,135 @@
-"""What each stage promises of a second run, and how near two results are where it is not all.
+"""The tolerances of this project: which stages are exact, and how close the others must agree.
 
-On a CPU every stage gives the same bytes (docs/decisions/D-043). On a GPU or a TPU training and
-decoding agree to a tolerance; stages after them are exact, given the same predictions.
+On a CPU every stage gives the same bytes (docs/decisions/D-043). On GPUs and TPUs training and
+decoding agree to a tolerance. Later stages are exact functions of predictions, so they differ only
+as far as the predictions do.
 """
 
 import csv
 import json
 import math
+from collections.abc import Callable
 from pathlib import Path
 
 from t5repro.lineage.graph import Job
 
 EXACT, TOLERANT = "exact", "tolerance"
-ON_DEVICES = ("pretrain", "finetune", "evaluate_predict")
+EXACT_DEVICE = "cpu"
+FLOAT_RULES = ("pretrain", "finetune", "evaluate_predict")  # sums in float32 decide their outputs
+AFTER_FLOAT_RULES = ("evaluate_score", "report")
 
-# Relative distance of weights and losses, and share of predictions that may differ. They bound
-# what reordered sums in float32 do over a run; they were not measured on an accelerator.
-TOLERANCES = {".safetensors": 0.05, ".csv": 0.05, ".jsonl": 0.05}
-
-
-def promise_of(job: Job) -> str:
-    """Return whether a job promises the same bytes, or the same up to a tolerance."""
-    if job.rule not in ON_DEVICES:
-        return EXACT
-    kind = job.settings.get("devices", {}).get("kind", "cpu")
-    used = (job.record.get("end") or {}).get("devices") or {}
-    if kind == "cpu" or (kind == "auto" and used and set(used) == {"CPU"}):
-        return EXACT
-    return TOLERANT
+# These bound the effect of reordered float32 sums over a run. They were chosen, not measured: no
+# accelerator was available.
+MAX_RELATIVE_DISTANCE = 0.05  # of weights, losses and counters
+MAX_DIFFERING_LINES = 0.05  # share of the predictions
+MAX_SCORE_POINTS = 3.0  # of scores, which range from 0 to 100
+SCORE_PREFIX = "tasks."  # of the names of scores among the numbers of a record
 
 
-def distance(ours: Path, theirs: Path) -> tuple[bool, str]:
-    """Return whether two files of one kind are near enough, and how near they are."""
-    limit = TOLERANCES.get(ours.suffix)
-    if ours.name.endswith("manifest.json"):
-        return _manifests(ours, theirs)
-    if limit is None:
-        return False, f"{ours.suffix or 'such'} files have no tolerance and must be equal"
-    measure = {".safetensors": _weights, ".csv": _table, ".jsonl": _lines}[ours.suffix]
-    found = measure(ours, theirs)
-    return found <= limit, f"distance {found:.2g}, allowed {limit:g}"
+def reproducibility_of(job: Job) -> str:
+    """Return whether a job with equal inputs gives equal bytes: `EXACT` or `TOLERANT`."""
+    return reproducibility(job.rule, job.settings.get("devices", {}).get("kind", EXACT_DEVICE))
 
 
-def _weights(ours: Path, theirs: Path) -> float:
+def reproducibility(rule: str, device_kind: str) -> str:
+    """Return whether a rule with equal inputs gives equal bytes on a kind of device."""
+    return TOLERANT if rule in FLOAT_RULES and device_kind != EXACT_DEVICE else EXACT
+
+
+def depends_on_floats(rule: str) -> bool:
+    """Return whether float32 sums decide the outputs of a rule or of one before it."""
+    return rule in (*FLOAT_RULES, *AFTER_FLOAT_RULES)
+
+
+def numbers_agree(name: str, expected: float, actual: float) -> bool:
+    """Return whether a counter, loss or score of a second run is within tolerance."""
+    if math.isclose(expected, actual, rel_tol=MAX_RELATIVE_DISTANCE):
+        return True
+    return name.startswith(SCORE_PREFIX) and abs(expected - actual) <= MAX_SCORE_POINTS
+
+
+def files_agree(expected: Path, actual: Path) -> tuple[bool, str]:
+    """Compare two files of one kind.
+
+    Returns:
+        Whether they are within tolerance, and their distance as text.
+    """
+    if expected.name.endswith("manifest.json"):
+        return _manifests_agree(expected, actual)
+    if expected.suffix not in MEASURES:
+        return False, f"{expected.suffix or 'such'} files have no tolerance and must be equal"
+    measure, limit = MEASURES[expected.suffix]
+    distance = measure(expected, actual)
+    return distance <= limit, f"distance {distance:.2g}, allowed {limit:g}"
+
+
+def _weights_distance(expected: Path, actual: Path) -> float:
     """Return the largest relative distance of an array, in the Euclidean norm."""
     import numpy as np
     from safetensors.numpy import load_file
 
-    a, b = load_file(ours), load_file(theirs)
-    if {n: v.shape for n, v in a.items()} != {n: v.shape for n, v in b.items()}:
+    first, second = load_file(expected), load_file(actual)
+    if {n: v.shape for n, v in first.items()} != {n: v.shape for n, v in second.items()}:
         return math.inf
-    worst = 0.0
-    for name, value in a.items():
-        first, second = value.astype(np.float64), b[name].astype(np.float64)
-        norm = float(np.linalg.norm(first))
-        apart = float(np.linalg.norm(first - second))
-        if not math.isfinite(apart):
+    largest = 0.0
+    for name in first:
+        # float64, because the norm of a large float32 array would itself be rounded
+        array, other_array = first[name].astype(np.float64), second[name].astype(np.float64)
+        norm = float(np.linalg.norm(array))
+        distance = float(np.linalg.norm(array - other_array))
+        if not math.isfinite(distance):
             return math.inf
-        worst = max(worst, apart / norm if norm else apart)
-    return worst
+        largest = max(largest, distance / norm if norm else distance)
+    return largest
 
 
-def _table(ours: Path, theirs: Path) -> float:
-    """Return the largest relative distance of numbers in the same place of two tables."""
-    with ours.open(newline="") as first, theirs.open(newline="") as second:
-        a, b = list(csv.reader(first)), list(csv.reader(second))
-    if [len(row) for row in a] != [len(row) for row in b]:
+def _table_distance(expected: Path, actual: Path) -> float:
+    """Return the largest relative distance of two numbers in the same cell."""
+    with expected.open(newline="") as first, actual.open(newline="") as second:
+        rows, other_rows = list(csv.reader(first)), list(csv.reader(second))
+    if [len(row) for row in rows] != [len(row) for row in other_rows]:
         return math.inf
-    worst = 0.0
-    for row_a, row_b in zip(a, b, strict=True):
-        for x, y in zip(row_a, row_b, strict=True):
-            worst = max(worst, _apart(x, y))
-    return worst
+    return max(
+        (
+            _cell_distance(cell, other_cell)
+            for row, other_row in zip(rows, other_rows, strict=True)
+            for cell, other_cell in zip(row, other_row, strict=True)
+        ),
+        default=0.0,
+    )
 
 
-def _apart(x: str, y: str) -> float:
-    if x == y:
+def _cell_distance(cell: str, other_cell: str) -> float:
+    if cell == other_cell:
         return 0.0
     try:
-        first, second = float(x), float(y)
+        first, second = float(cell), float(other_cell)
     except ValueError:
         return math.inf
-    found = abs(first - second) / max(abs(first), abs(second))
-    return found if math.isfinite(found) else math.inf
+    if first == second:  # such as 0 and 0.0
+        return 0.0
+    distance = abs(first - second) / max(abs(first), abs(second))
+    return distance if math.isfinite(distance) else math.inf
 
 
-def _lines(ours: Path, theirs: Path) -> float:
+def _lines_distance(expected: Path, actual: Path) -> float:
     """Return the share of lines that differ."""
-    a, b = ours.read_bytes().splitlines(), theirs.read_bytes().splitlines()
-    if len(a) != len(b):
+    first, second = expected.read_bytes().splitlines(), actual.read_bytes().splitlines()
+    if len(first) != len(second):
         return math.inf
-    return sum(x != y for x, y in zip(a, b, strict=True)) / max(len(a), 1)
+    differing = sum(line != other_line for line, other_line in zip(first, second, strict=True))
+    return differing / max(len(first), 1)
 
 
-def _manifests(ours: Path, theirs: Path) -> tuple[bool, str]:
-    """Return whether two manifests agree in everything but hashes and counts of results."""
-    a, b = (json.loads(path.read_bytes()) for path in (ours, theirs))
-    same = a["settings"] == b["settings"] and a["inputs"] == b["inputs"]
-    return same, "same settings and inputs" if same else "other settings or inputs"
+def _manifests_agree(expected: Path, actual: Path) -> tuple[bool, str]:
+    """Compare two manifests without the hashes and counters of results."""
+    first, second = (json.loads(path.read_bytes()) for path in (expected, actual))
+    agree = first["settings"] == second["settings"] and first["inputs"] == second["inputs"]
+    return agree, "same settings and inputs" if agree else "other settings or inputs"
+
+
+MEASURES: dict[str, tuple[Callable[[Path, Path], float], float]] = {
+    ".safetensors": (_weights_distance, MAX_RELATIVE_DISTANCE),
+    ".csv": (_table_distance, MAX_RELATIVE_DISTANCE),
+    ".jsonl": (_lines_distance, MAX_DIFFERING_LINES),
+}

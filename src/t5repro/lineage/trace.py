@@ -1,37 +1,39 @@
-"""The whole way from an artifact back to the raw files.
+"""The provenance of an artifact: all jobs and raw files that it depends on.
 
 A score is named by its file and its task: ``results/demo/evaluate_score/baseline/
-scores.json#glue_sst2``. Then only what that task needed is followed through prediction; a
-fine-tuned model has seen every task of its mixture, so from there on all of them belong.
+scores.json#glue_sst2``. Scoring and prediction are then restricted to the files of that task. A
+fine-tuned model has seen every task of its mixture, so before prediction all files count.
 """
 
 import json
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
 
-from t5repro.errors import ArtifactError, LineageError
-from t5repro.lineage.graph import DATA, Artifact, Graph, Job, order
+from t5repro.errors import LineageError
+from t5repro.lineage.graph import DATA, Artifact, Graph, Job, topological_order
 from t5repro.lineage.store import Store
 
-SCORED = ("evaluate_predict", "evaluate_score")  # rules that treat each task on its own
+RULES_BY_TASK = ("evaluate_predict", "evaluate_score")  # they treat each task separately
 SHOWN_LIBRARIES = ("tensorflow", "keras", "sentencepiece", "pyarrow")
+MAX_FILES_SHOWN = 4
+MAX_SETTINGS_CHARS = 150
 
 
 @dataclass(frozen=True)
 class Trace:
-    """An artifact and everything that it came from.
+    """An artifact and its provenance.
 
     Attributes:
-        artifact: what was asked about.
+        artifact: the artifact.
         part: the task of a score; empty for a whole file.
-        value: what the file says of that task.
-        jobs: the jobs on the way, each after those it depends on.
-        inputs: job -> the inputs that belong to the way.
-        raw: files where the way begins, by path.
-        broken: (job, input) where no job wrote what the job read, and the input is not raw.
+        value: the entry of that task in the file.
+        jobs: the jobs that it depends on, each after its dependencies.
+        inputs: job -> the inputs that count for the artifact.
+        raw: the raw files, by path.
+        broken: (job, input) for inputs that are neither the output of a job nor a raw file.
     """
 
     artifact: Artifact
@@ -43,197 +45,201 @@ class Trace:
     broken: tuple[tuple[str, Artifact], ...]
 
 
-def trace(graph: Graph, store: Store, wanted: str) -> Trace:
+def trace(graph: Graph, store: Store, query: str) -> Trace:
     """Follow an artifact back to the raw files.
 
     Args:
         graph: of the state.
-        store: where the state's files are; read for the value of a score.
-        wanted: a path, the end of one, or the start of a SHA-256; ``#task`` behind a score file.
+        store: the state; read for the value of a score.
+        query: a path, the end of one, or the start of a SHA-256; a score file may be followed by
+            ``#task``.
 
     Raises:
-        LineageError: no artifact or no such task.
+        LineageError: no artifact matches, or the file does not score the task.
     """
-    name, _, part = wanted.partition("#")
+    name, _, part = query.partition("#")
     artifact = graph.find(name)
-    value, others = _part(store, artifact, part) if part else (None, frozenset())
+    value, other_tasks = _score_of(store, artifact, part) if part else (None, frozenset())
     inputs: dict[str, tuple[Artifact, ...]] = {}
     raw: dict[str, Artifact] = {}
     broken: list[tuple[str, Artifact]] = []
-    first = graph.job_of(artifact)
-    queue = deque([] if first is None else [first])
-    if first is None or first.rule == DATA:
+    last_job = graph.job_of(artifact)
+    queue = deque([] if last_job is None else [last_job])
+    if last_job is None or last_job.rule == DATA:
         raw[artifact.path] = artifact
     while queue:
         job = queue.popleft()
         if job.name in inputs:
             continue
-        chosen = job.inputs
-        if job.rule in SCORED and others:
-            chosen = tuple(item for item in chosen if not _belongs(item, others))
-        inputs[job.name] = chosen
-        for item in chosen:
-            earlier = graph.job_of(item)
+        inputs[job.name] = _inputs_of(job, other_tasks)
+        for file in inputs[job.name]:
+            earlier = graph.job_of(file)
             if earlier is None:
-                raw[item.path] = item
-                broken.append((job.name, item))
+                raw[file.path] = file
+                broken.append((job.name, file))
             elif earlier.rule == DATA:
-                raw[item.path] = item
+                raw[file.path] = file
                 queue.append(earlier)
             elif earlier.name != job.name:
                 queue.append(earlier)
-    jobs = order(graph, [graph.jobs[name] for name in inputs])
-    return Trace(
-        artifact,
-        part,
-        value,
-        tuple(jobs),
-        inputs,
-        tuple(raw[path] for path in sorted(raw)),
-        tuple(broken),
+    jobs = topological_order(graph, [graph.jobs[name] for name in inputs])
+    raw_files = tuple(raw[path] for path in sorted(raw))
+    return Trace(artifact, part, value, tuple(jobs), inputs, raw_files, tuple(broken))
+
+
+def _score_of(store: Store, artifact: Artifact, task: str) -> tuple[Any, frozenset[str]]:
+    """Return the entry of a task in a score file, and the names of the other tasks."""
+    data = store.read(artifact.path)
+    try:
+        scores = json.loads(data)["tasks"]
+        tasks = sorted(scores)
+    except (ValueError, KeyError, TypeError) as error:
+        raise LineageError(
+            f"{artifact.path}#{task}: the file has no scores by task; leave #{task} out"
+        ) from error
+    if task not in scores:
+        raise LineageError(f"{artifact.path}#{task}: no such task; the file scores {tasks}")
+    return scores[task], frozenset(tasks) - {task}
+
+
+def _inputs_of(job: Job, other_tasks: frozenset[str]) -> tuple[Artifact, ...]:
+    """Return the inputs of a job, without the files of other tasks if it treats tasks separately.
+
+    A file belongs to a task if the file or its folder has the name of the task.
+    """
+    if job.rule not in RULES_BY_TASK:
+        return job.inputs
+    return tuple(
+        file
+        for file in job.inputs
+        if not {PurePosixPath(file.path).stem, PurePosixPath(file.path).parent.name} & other_tasks
     )
 
 
-def _part(store: Store, artifact: Artifact, part: str) -> tuple[Any, frozenset[str]]:
-    """Return what a score file says of a task, and the names of the other tasks."""
-    try:
-        scores = json.loads(store.read(artifact.path))["tasks"]
-        known = sorted(scores)
-    except (ValueError, KeyError, TypeError) as error:
-        raise LineageError(
-            f"{artifact.path}#{part}: the file has no scores by task; leave #{part} out"
-        ) from error
-    except ArtifactError:
-        raise
-    if part not in scores:
-        raise LineageError(f"{artifact.path}#{part}: no such task; the file scores {known}")
-    return scores[part], frozenset(known) - {part}
-
-
-def _belongs(item: Artifact, others: frozenset[str]) -> bool:
-    """Whether a file is of one of the other tasks alone: it or its folder is named after it."""
-    path = PurePosixPath(item.path)
-    return path.stem in others or path.parent.name in others
-
-
-def to_json(found: Trace) -> dict[str, Any]:
+def to_json(trace: Trace) -> dict[str, Any]:
     """Return a trace as plain JSON values."""
     return {
-        "artifact": artifact_json(found.artifact),
-        "part": found.part or None,
-        "value": found.value,
+        "artifact": artifact_json(trace.artifact),
+        "part": trace.part or None,
+        "value": trace.value,
         "steps": [
             {
                 "job": job.name,
                 "rule": job.rule,
                 "settings": job.settings,
-                "inputs": [artifact_json(item) for item in found.inputs[job.name]],
-                "outputs": [artifact_json(item) for item in job.outputs],
+                "inputs": [artifact_json(file) for file in trace.inputs[job.name]],
+                "outputs": [artifact_json(output) for output in job.outputs],
                 "record": job.record or None,
             }
-            for job in reversed(found.jobs)
+            for job in reversed(trace.jobs)
         ],
-        "raw": [artifact_json(item) for item in found.raw],
-        "broken": [{"job": name, **artifact_json(item)} for name, item in found.broken],
+        "raw": [artifact_json(file) for file in trace.raw],
+        "broken": [{"job": name, **artifact_json(file)} for name, file in trace.broken],
     }
 
 
-def artifact_json(item: Artifact) -> dict[str, Any]:
+def artifact_json(artifact: Artifact) -> dict[str, Any]:
     """Return an artifact as plain JSON values."""
-    return {"path": item.path, "sha256": item.sha256, "bytes": item.length}
+    return {"path": artifact.path, "sha256": artifact.sha256, "bytes": artifact.length}
 
 
-def to_text(found: Trace, graph: Graph) -> str:
-    """Return a trace as a tree; a job that is reached twice is written out once."""
-    about = found.artifact
-    lines = [f"{about.path}{'#' + found.part if found.part else ''}  {about.sha256[:12]}"]
-    if found.part:
-        lines.append(f"  says {json.dumps(_scores_only(found.value))}")
-    first = graph.job_of(about)
-    written: set[str] = set()
-    if first is not None and first.name in found.inputs:
-        _write_job(first, found, graph, "", written, lines)
-    lines.append(f"raw files: {len(found.raw)}")
-    lines += [f"  {item.path}  {item.sha256[:12]}  {item.length:,} bytes" for item in found.raw]
-    for name, item in found.broken:
-        lines.append(f"  {item.path}: read by {name}, and no job or raw file has this content")
+def to_text(trace: Trace, graph: Graph) -> str:
+    """Return a trace as a tree; a job that several others depend on is printed in full once."""
+    artifact = trace.artifact
+    suffix = f"#{trace.part}" if trace.part else ""
+    lines = [f"{artifact.path}{suffix}  {artifact.sha256[:12]}"]
+    if trace.part:
+        lines.append(f"  score {json.dumps(_metrics_of(trace.value))}")
+    last_job = graph.job_of(artifact)
+    if last_job is not None and last_job.name in trace.inputs:
+        _add_job(last_job, trace, graph, "", set(), lines)
+    lines.append(f"raw files: {len(trace.raw)}")
+    lines += [f"  {file.path}  {file.sha256[:12]}  {file.length:,} bytes" for file in trace.raw]
+    for name, file in trace.broken:
+        lines.append(f"  {file.path}: read by {name}, but no job or raw file has this content")
     return "\n".join(lines) + "\n"
 
 
-def _scores_only(value: Any) -> Any:
+def _metrics_of(value: Any) -> Any:
     if isinstance(value, Mapping) and "metrics" in value:
         return value["metrics"]
     return value
 
 
-def _write_job(
-    job: Job, found: Trace, graph: Graph, indent: str, written: set[str], lines: list[str]
+def _add_job(
+    job: Job, trace: Trace, graph: Graph, indent: str, printed_jobs: set[str], lines: list[str]
 ) -> None:
-    seen = job.name in written
-    lines.append(f"{indent}└─ {job.name}{'  (above)' if seen else ''}")
-    if seen:
+    """Append the lines of a job and of the jobs that it depends on."""
+    is_printed = job.name in printed_jobs
+    lines.append(f"{indent}└─ {job.name}{'  (above)' if is_printed else ''}")
+    if is_printed:
         return
-    written.add(job.name)
-    inner = indent + "     "
-    lines += [inner + line for line in job_lines(job, found)]
-    earlier = {}
-    for item in found.inputs[job.name]:
-        source = graph.job_of(item)
-        if source is not None and source.name != job.name:
-            earlier[source.name] = source
-    for source in earlier.values():
-        _write_job(source, found, graph, indent + "   ", written, lines)
+    printed_jobs.add(job.name)
+    lines += [f"{indent}     {line}" for line in job_lines(job, trace)]
+    earlier_jobs = {}
+    for file in trace.inputs[job.name]:
+        earlier = graph.job_of(file)
+        if earlier is not None and earlier.name != job.name:
+            earlier_jobs[earlier.name] = earlier
+    for earlier in earlier_jobs.values():
+        _add_job(earlier, trace, graph, indent + "   ", printed_jobs, lines)
 
 
-def job_lines(job: Job, found: Trace) -> list[str]:
-    """Return what a step shows: its rule, settings, code, environment and files."""
-    lines = [f"settings  {short_settings(job.settings)}"]
-    lines += [f"{name:<8}  {value}" for name, value in record_facts(job.record).items()]
-    chosen = found.inputs[job.name]
-    lines.append(f"read      {_files(chosen)}")
-    lines.append(f"wrote     {_files([item for item in job.outputs if item.path != job.manifest])}")
-    return lines
+def job_lines(job: Job, trace: Trace) -> list[str]:
+    """Return the description of a job: settings, code, environment and files."""
+    outputs = [output for output in job.outputs if output.path != job.manifest]
+    return [
+        f"settings  {short_settings(job.settings)}",
+        *(f"{name:<8}  {value}" for name, value in record_facts(job.record).items()),
+        f"read      {_short_files(trace.inputs[job.name])}",
+        f"wrote     {_short_files(outputs)}",
+    ]
 
 
-def _files(items: Any) -> str:
-    shown = ", ".join(f"{PurePosixPath(item.path).name} {item.sha256[:8]}" for item in items[:4])
-    return f"{shown}{f' and {len(items) - 4} more' if len(items) > 4 else ''}" or "nothing"
+def _short_files(files: Sequence[Artifact]) -> str:
+    first_files = files[:MAX_FILES_SHOWN]
+    text = ", ".join(f"{PurePosixPath(file.path).name} {file.sha256[:8]}" for file in first_files)
+    more = len(files) - len(first_files)
+    return f"{text}{f' and {more} more' if more else ''}" or "nothing"
 
 
 def short_settings(settings: Mapping[str, Any]) -> str:
-    """Return the settings on one line, cut where they are long."""
+    """Return the settings on one line, truncated if they are long."""
     text = ", ".join(f"{name}={value}" for name, value in leaves_of(settings))
-    return text if len(text) <= 150 else text[:150] + " …"
+    return text if len(text) <= MAX_SETTINGS_CHARS else text[:MAX_SETTINGS_CHARS] + " …"
 
 
 def leaves_of(values: Any, prefix: str = "") -> list[tuple[str, str]]:
     """Return dotted names and JSON text of the leaves of nested mappings."""
     if not isinstance(values, Mapping):
         return [(prefix, json.dumps(values, sort_keys=True, ensure_ascii=False))]
-    found: list[tuple[str, str]] = []
+    leaves: list[tuple[str, str]] = []
     for name in sorted(values):
-        found += leaves_of(values[name], f"{prefix}.{name}" if prefix else str(name))
-    return found
+        leaves += leaves_of(values[name], f"{prefix}.{name}" if prefix else str(name))
+    return leaves
 
 
 def record_facts(record: Mapping[str, Any]) -> dict[str, str]:
-    """Return what a record says of code and environment, in words; nothing is made up."""
+    """Return code, machine and time of a record, human-readable; "not recorded" if unknown."""
     start, end = record.get("start") or {}, record.get("end") or {}
-    machine = start.get("machine") or {}
-    facts = {"code": _code(start), "machine": "not recorded"}
-    if machine:
-        libraries = machine.get("libraries", {})
-        shown = [f"{name} {libraries[name]}" for name in SHOWN_LIBRARIES if name in libraries]
-        words = (machine.get("python"), *shown, machine.get("processor"), machine.get("system"))
-        facts["machine"] = ", ".join(str(word) for word in words if word)
+    facts = {"code": _code_summary(start), "machine": _machine_summary(start.get("machine") or {})}
     if end:
         facts["ran"] = f"{start.get('at')}, {end.get('seconds')} s, attempt {start.get('attempt')}"
     return facts
 
 
-def _code(start: Mapping[str, Any]) -> str:
+def _machine_summary(machine: Mapping[str, Any]) -> str:
+    if not machine:
+        return "not recorded"
+    versions = machine.get("libraries", {})
+    libraries = [f"{name} {versions[name]}" for name in SHOWN_LIBRARIES if name in versions]
+    facts = (machine.get("python"), *libraries, machine.get("processor"), machine.get("system"))
+    return ", ".join(str(fact) for fact in facts if fact)
+
+
+def _code_summary(start: Mapping[str, Any]) -> str:
     if not start.get("code"):
         return "not recorded"
     commit = str(start.get("commit") or "no commit")[:12]
-    changed = " with uncommitted changes" if start.get("uncommitted") else ""
-    return f"{len(start['code'])} files of {commit}{changed}"
+    changes = " with uncommitted changes" if start.get("uncommitted") else ""
+    return f"{len(start['code'])} files of {commit}{changes}"

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 from t5repro.config.schema import Settings
-from t5repro.lineage.environment import git
+from t5repro.lineage.git import try_git
 from t5repro.lineage.record import Record, parse_record, read_record
 from t5repro.versions import dvc_pipeline
 from t5repro.versions.lockfile import LOCK, Hasher, Locked, parse_lock
@@ -55,7 +55,7 @@ class Certificate:
 
 def certify(run_file: Path = RUN_FILE, revision: str = "HEAD") -> Certificate:
     """Compare what lies here with `dvc.lock` and the records of a revision."""
-    text = git("show", f"{revision}:{LOCK}")
+    text = try_git(Path(), "show", f"{revision}:{LOCK}")
     if text is None:
         return Certificate(revision, ())
     lock = parse_lock(text.decode(), f"{LOCK} of {revision}")
@@ -128,7 +128,7 @@ def _other_question(settings: Settings, stage: Stage, locked: Locked, hasher: Ha
 
 
 def _committed_records(stage: Stage, revision: str) -> list[Record]:
-    texts = (git("show", f"{revision}:{job.record.as_posix()}") for job in stage.jobs)
+    texts = (try_git(Path(), "show", f"{revision}:{job.record.as_posix()}") for job in stage.jobs)
     return [parse_record(text.decode(), revision) for text in texts if text is not None]
 
 

@@ -20,8 +20,8 @@ from t5repro.config.withdrawn import PAGES
 from t5repro.errors import ArtifactError
 from t5repro.files import TEMPORARY_PREFIX, read_json, write_text
 from t5repro.lineage.record import Record, read_record
-from t5repro.lineage.redaction import public
-from t5repro.lineage.run_lock import held
+from t5repro.lineage.redaction import redact
+from t5repro.lineage.run_lock import run_lock
 from t5repro.versions import dvc_pipeline
 from t5repro.versions.frozen import check_frozen
 from t5repro.versions.lockfile import LOCK, Hasher, Hashes, Locked, locked_files, read_lock
@@ -72,7 +72,7 @@ def seal(run_file: Path = RUN_FILE, profile: str = PROFILE, only: str | None = N
         raise ArtifactError(f"no stage {only!r} in the graph of {run_file}")
     if os.environ.get(INSIDE_DVC):
         return _check(settings, [stage for stage in stages if stage.name in chosen])
-    with held():
+    with run_lock():
         for path, text in dvc_pipeline.texts(settings, stages, run_file, profile).items():
             if not path.is_file() or path.read_text(encoding="utf-8") != text:
                 write_text(path, text)
@@ -190,7 +190,7 @@ def _listed(manifest: Path) -> list[str]:
 
 def proof_faults(settings: Settings, stage: Stage, present: Present, hasher: Hasher) -> list[str]:
     """Return why the records of a stage do not prove what is here; nothing if they do."""
-    expected = public(dvc_pipeline.settings_of_stage(settings, stage))
+    expected = redact(dvc_pipeline.settings_of_stage(settings, stage))
     faults: list[str] = []
     for job in stage.jobs:
         try:

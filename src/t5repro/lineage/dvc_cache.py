@@ -1,0 +1,100 @@
+"""DVC's local cache: objects by MD5, and the file lists of tracked folders.
+
+Its location is a setting of DVC with four levels (system, global, repository, local), so DVC itself
+is asked for it. DVC is imported only then: most questions never read the cache.
+"""
+
+import json
+from collections.abc import Iterable, Iterator
+from functools import cache
+from pathlib import Path
+
+from t5repro.errors import ArtifactError, LineageError
+from t5repro.lineage.dvc_lock import TrackedPath, folder_md5
+
+OBJECTS = Path("files/md5")  # below the cache folder, and below a remote
+DVC_FOLDER = ".dvc"
+
+
+def objects_folder(root: Path) -> Path:
+    """Return the folder that contains the objects of a checkout's cache.
+
+    Raises:
+        LineageError: a configuration file of DVC is not valid.
+    """
+    # Remembered by absolute path, because the current folder may change.
+    return _configured_folder(root.absolute() / DVC_FOLDER)
+
+
+@cache
+def _configured_folder(dvc_folder: Path) -> Path:
+    if not dvc_folder.is_dir():  # no repository of DVC, such as a copy of the results
+        return dvc_folder / "cache" / OBJECTS
+    from dvc.config import Config, ConfigError
+
+    try:
+        # `Config` merges all levels and resolves relative folders. `Repo` would do so as well, but
+        # takes seconds to import and needs a git repository.
+        settings = Config(dvc_dir=str(dvc_folder))
+    except ConfigError as error:
+        raise LineageError(f"DVC cannot read its configuration: {error}") from error
+    remote = settings["cache"].get("local")  # the cache may be a remote of the local disk
+    location = settings["remote"][remote]["url"] if remote else settings["cache"].get("dir")
+    return Path(location or dvc_folder / "cache") / OBJECTS
+
+
+def object_path(root: Path, md5: str) -> Path:
+    """Return the path in the cache of the object with this hash."""
+    return objects_folder(root) / md5[:2] / md5[2:]
+
+
+def read_object(root: Path, md5: str, name: str) -> bytes:
+    """Return an object of the cache.
+
+    Args:
+        root: the checkout.
+        md5: of the object.
+        name: of the tracked file, for the error message.
+
+    Raises:
+        ArtifactError: the cache does not have the object.
+    """
+    try:
+        return object_path(root, md5).read_bytes()
+    except OSError as error:
+        raise ArtifactError(
+            f"{name} (md5 {md5}) is not in DVC's cache; get it with `dvc fetch --all-commits`"
+        ) from error
+
+
+def folder_files(root: Path, folder: TrackedPath) -> dict[str, str]:
+    """Return relative path -> MD5 of the files in a tracked folder.
+
+    Raises:
+        ArtifactError: the file list is not in the cache, or does not have the tracked hash.
+    """
+    data = read_object(root, folder.md5, folder.path)
+    try:
+        files = {str(entry["relpath"]): str(entry["md5"]) for entry in json.loads(data)}
+    except (ValueError, KeyError, TypeError):
+        files = {}
+    if folder_md5(files) != folder.md5:
+        raise ArtifactError(
+            f"{object_path(root, folder.md5)}: the file list of {folder.path} in DVC's cache is "
+            f"not the one with the hash in {folder.source}; delete it and run dvc fetch"
+        )
+    return files
+
+
+def tracked_files(root: Path, outputs: Iterable[TrackedPath]) -> Iterator[tuple[str, str]]:
+    """Yield path and MD5 of every tracked file, folders expanded by their file lists.
+
+    Raises:
+        ArtifactError: the file list of a folder is not in the cache.
+    """
+    for output in outputs:
+        if output.is_folder:
+            for name, md5 in folder_files(root, output).items():
+                yield f"{output.path}/{name}", md5
+        else:
+            yield output.path, output.md5

@@ -1,0 +1,149 @@
+"""The content of `dvc.lock` and of `data.dvc`, read without DVC.
+
+Both are YAML files in git: the first names, for each stage of `dvc.yaml`, its command, settings,
+dependencies and outputs with their MD5, the second the folder of raw files.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from t5repro.errors import LineageError
+
+PIPELINE_FILE = "dvc.yaml"
+LOCK_FILE = "dvc.lock"
+RAW_DATA_FILE = "data.dvc"
+FOLDER_SUFFIX = ".dir"  # ends the hash of a folder, which is the hash of its sorted file list
+YAML_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # with libyaml ten times as fast
+
+
+@dataclass(frozen=True)
+class TrackedPath:
+    """A file or folder that DVC tracks.
+
+    Attributes:
+        path: relative to the checkout.
+        md5: of the file, or of the sorted file list of a folder, then with `FOLDER_SUFFIX`.
+        stage: the stage of `dvc.yaml` that writes it; empty for raw files.
+        length: bytes; None if the lock does not record them.
+    """
+
+    path: str
+    md5: str
+    stage: str = ""
+    length: int | None = None
+
+    @property
+    def is_folder(self) -> bool:
+        """Whether the hash is that of a file list."""
+        return self.md5.endswith(FOLDER_SUFFIX)
+
+    @property
+    def source(self) -> str:
+        """The file that records the hash."""
+        return LOCK_FILE if self.stage else RAW_DATA_FILE
+
+
+@dataclass(frozen=True)
+class LockedStage:
+    """The entry of a stage in `dvc.lock`.
+
+    Attributes:
+        cmd: its command, or a list of commands.
+        deps: path -> MD5 of its dependencies, code included.
+        params: dotted name -> value of its settings.
+        outs: path -> MD5 of its outputs.
+    """
+
+    cmd: Any = None
+    deps: Mapping[str, str] = field(default_factory=dict)
+    params: Mapping[str, Any] = field(default_factory=dict)
+    outs: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Lock:
+    """The content of `dvc.lock` and `data.dvc`.
+
+    Attributes:
+        outputs: all tracked files and folders: raw files first, then the outputs of stages in the
+            order of `dvc.lock`.
+        stages: name -> entry.
+    """
+
+    outputs: tuple[TrackedPath, ...] = ()
+    stages: Mapping[str, LockedStage] = field(default_factory=dict)
+
+
+def read_lock(root: Path = Path()) -> Lock:
+    """Return the lock of a checkout; it is empty if the files do not exist.
+
+    Raises:
+        LineageError: a file is not in DVC's format.
+    """
+    return parse_lock(_bytes_of(root / LOCK_FILE), _bytes_of(root / RAW_DATA_FILE))
+
+
+def _bytes_of(path: Path) -> bytes | None:
+    return path.read_bytes() if path.is_file() else None
+
+
+def parse_lock(lock: bytes | None, raw_data: bytes | None = None) -> Lock:
+    """Return the content of the two files.
+
+    Args:
+        lock: the bytes of `dvc.lock`, if the file exists.
+        raw_data: the bytes of `data.dvc`, if the file exists.
+
+    Raises:
+        LineageError: a file is not in DVC's format.
+    """
+    outputs: list[TrackedPath] = []
+    stages: dict[str, LockedStage] = {}
+    try:
+        if raw_data is not None:
+            outputs += [_tracked(entry, "") for entry in parse_yaml(raw_data)["outs"]]
+        if lock is not None:
+            for name, entry in ((parse_yaml(lock) or {}).get("stages") or {}).items():
+                stages[name] = _locked_stage(entry)
+                outputs += [_tracked(output, name) for output in entry.get("outs", [])]
+    except (yaml.YAMLError, KeyError, TypeError, AttributeError, UnicodeDecodeError) as error:
+        raise LineageError(
+            f"{LOCK_FILE} or {RAW_DATA_FILE} is not in DVC's format ({error}); restore it with "
+            "git checkout"
+        ) from error
+    return Lock(tuple(outputs), stages)
+
+
+def _tracked(entry: Mapping[str, Any], stage: str) -> TrackedPath:
+    return TrackedPath(entry["path"], entry["md5"], stage, entry.get("size"))
+
+
+def _locked_stage(entry: Mapping[str, Any]) -> LockedStage:
+    params: dict[str, Any] = {}
+    for values in (entry.get("params") or {}).values():  # one mapping for each settings file
+        params.update(values)
+    return LockedStage(
+        cmd=entry.get("cmd"),
+        deps={dep["path"]: str(dep.get("md5", "")) for dep in entry.get("deps", [])},
+        params=params,
+        outs={output["path"]: output["md5"] for output in entry.get("outs", [])},
+    )
+
+
+def parse_yaml(data: bytes) -> Any:
+    """Return the values of a YAML text."""
+    return yaml.load(data, Loader=YAML_LOADER)  # noqa: S506 a safe loader
+
+
+def folder_md5(hashes: Mapping[str, str]) -> str:
+    """Return DVC's hash of a folder, from relative path -> MD5 of its files."""
+    # DVC sorts by path components, so `a/b` precedes `a.b`; sorted strings would differ.
+    names = sorted(hashes, key=lambda name: name.split("/"))
+    text = json.dumps([{"md5": hashes[name], "relpath": name} for name in names])
+    return hashlib.md5(text.encode(), usedforsecurity=False).hexdigest() + FOLDER_SUFFIX

@@ -1,0 +1,118 @@
+"""What verification reports: findings, and the verdict about a state."""
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from t5repro.errors import LineageError
+from t5repro.lineage.dvc_lock import LOCK_FILE, Lock
+from t5repro.lineage.graph import Graph, Job
+
+ALTERED = "altered"
+MISSING = "missing"
+EXTRA = "extra"
+LINK = "broken link"
+CODE = "code changed"
+DRIFTED = "drifted"
+UNSEALED = "not sealed"
+WARNINGS = {UNSEALED}  # reported, but no failure
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One file or link that verification rejects.
+
+    Attributes:
+        kind: one of the constants above.
+        path: the file.
+        job: the job that the file belongs to; empty if unknown.
+        message: the actual and the expected state, and the cure.
+    """
+
+    kind: str
+    path: str
+    job: str
+    message: str
+
+    @property
+    def line(self) -> str:
+        """The finding as a line of text."""
+        return f"{self.kind:<12}  {self.path}: {self.message}"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The result of verification.
+
+    Attributes:
+        findings: in the order of the chain.
+        warnings: findings that are no failure.
+        files: number of files checked.
+        hashed: number of files whose bytes were read.
+        sealed: whether there is a `dvc.lock` to check the results against.
+    """
+
+    findings: tuple[Finding, ...]
+    warnings: tuple[Finding, ...]
+    files: int
+    hashed: int
+    sealed: bool
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the verdict as plain JSON values."""
+        return {
+            "holds": not self.findings,
+            "first": asdict(self.findings[0]) if self.findings else None,
+            "findings": [asdict(finding) for finding in self.findings],
+            "warnings": [asdict(finding) for finding in self.warnings],
+            "files": self.files,
+            "hashed": self.hashed,
+            "sealed": self.sealed,
+        }
+
+    def to_text(self) -> str:
+        """Return the verdict as human-readable text."""
+        lines = [finding.line for finding in (*self.findings, *self.warnings)]
+        if self.findings:
+            first = self.findings[0]
+            lines.append(f"first broken link: {first.path} ({first.job or 'no job'}), {first.kind}")
+        else:
+            sources = f"manifests and {LOCK_FILE}" if self.sealed else "manifests"
+            lines.append(f"{self.files} files agree with {sources}; {self.hashed} were read")
+        return "\n".join(lines) + "\n"
+
+
+def make_verdict(
+    findings: Iterable[Finding], graph: Graph, files: int, hashed: int, lock: Lock
+) -> Verdict:
+    """Order findings as the chain runs, so that the first one is the first broken link.
+
+    Args:
+        findings: in any order. Of several about one path and of one kind the first is kept.
+        graph: the jobs.
+        files: number of files checked.
+        hashed: number of files whose bytes were read.
+        lock: of the state.
+    """
+    position = {job.name: number for number, job in enumerate(chain_of(graph))}
+    unique = {(finding.kind, finding.path): finding for finding in reversed(list(findings))}
+    # Findings without a job come first: an unreadable manifest explains all that follow.
+    ordered = sorted(
+        unique.values(),
+        key=lambda finding: (position.get(finding.job, -1), finding.path, finding.kind),
+    )
+    return Verdict(
+        tuple(finding for finding in ordered if finding.kind not in WARNINGS),
+        tuple(finding for finding in ordered if finding.kind in WARNINGS),
+        files,
+        hashed,
+        bool(lock.stages),
+    )
+
+
+def chain_of(graph: Graph) -> list[Job]:
+    """Return the jobs in the order of the chain; by name if altered manifests make a circle."""
+    try:
+        return graph.ordered()
+    except LineageError:
+        return list(graph.jobs.values())

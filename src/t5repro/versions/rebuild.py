@@ -1,0 +1,332 @@
+"""Rebuilds jobs in a clean clone and compares: evidence that results come from this code.
+
+The clone has the committed code and nothing else. The inputs of the selected jobs are copied into
+it, checked against their manifests, and Snakemake may run the selected rules only. Every file is
+compared with the one in the checkout and with `dvc.lock`: byte for byte if its stage is exact,
+within `lineage.tolerance` if it trained or decoded on a GPU or TPU.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from t5repro.errors import LineageError
+from t5repro.lineage.dvc_lock import LOCK_FILE, TrackedPath, folder_md5, read_lock
+from t5repro.lineage.git import git
+from t5repro.lineage.graph import DATA, Graph, Job, load_graph, topological_order
+from t5repro.lineage.hashes import Hasher, hash_file
+from t5repro.lineage.store import Folder
+from t5repro.lineage.tolerance import EXACT, TOLERANT, files_agree, reproducibility_of
+from t5repro.lineage.verify import folder_hashes
+from t5repro.randomness import stream
+
+SAME, WITHIN, DIFFERENT, ABSENT = "same bytes", "within tolerance", "different", "not built"
+LOG_LINES = 15
+
+
+@dataclass(frozen=True)
+class Invocation:
+    """The Snakemake options of the run to rebuild."""
+
+    profile: str = "local"
+    configfile: Path | None = None
+    config: tuple[str, ...] = ()
+
+    def arguments(self) -> list[str]:
+        """Return the profile and the run file as arguments of Snakemake."""
+        arguments = ["--profile", self.profile]
+        if self.configfile:
+            arguments += ["--configfile", str(self.configfile)]
+        return arguments
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The comparison of one rebuilt file.
+
+    Attributes:
+        path: the file.
+        job: the job that writes it.
+        promise: ``exact`` or ``tolerance``.
+        result: one of the constants above.
+        detail: hashes or distance.
+    """
+
+    path: str
+    job: str
+    promise: str
+    result: str
+    detail: str
+
+    @property
+    def agrees(self) -> bool:
+        """Whether the file came out as its stage promises."""
+        return self.result in (SAME, WITHIN)
+
+
+@dataclass(frozen=True)
+class Rebuild:
+    """The result of a rebuild.
+
+    Attributes:
+        commit: of the clone.
+        seed: of the random sample; None without one.
+        outcomes: one per file.
+        notes: warnings for the reader, such as uncommitted changes.
+    """
+
+    commit: str
+    seed: int | None
+    outcomes: tuple[Outcome, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def holds(self) -> bool:
+        """Whether every file came out as its stage promises."""
+        return all(outcome.agrees for outcome in self.outcomes)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the result as plain JSON values."""
+        return {
+            "holds": self.holds,
+            "commit": self.commit,
+            "seed": self.seed,
+            "outcomes": [asdict(outcome) for outcome in self.outcomes],
+            "notes": list(self.notes),
+        }
+
+    def to_text(self) -> str:
+        """Return the result as human-readable text."""
+        sample = "" if self.seed is None else f"; repeat the sample with --seed {self.seed}"
+        lines = [f"rebuilt at {self.commit[:12]}{sample}"]
+        lines += [
+            f"{outcome.result:<16}  {outcome.path}  {outcome.detail}" for outcome in self.outcomes
+        ]
+        lines += [f"note: {line}" for line in self.notes]
+        wrong = [outcome for outcome in self.outcomes if not outcome.agrees]
+        if wrong:
+            lines.append(
+                f"{len(wrong)} of {len(self.outcomes)} files are not the result of this code and "
+                f"these inputs; first {wrong[0].path}"
+            )
+        else:
+            lines.append(f"{len(self.outcomes)} files are the result of this code and these inputs")
+        return "\n".join(lines) + "\n"
+
+
+def rebuild(
+    root: Path,
+    stage: str | None,
+    *,
+    sample: int | None = None,
+    seed: int | None = None,
+    run: Invocation | None = None,
+) -> Rebuild:
+    """Rebuild jobs in a clean clone and compare.
+
+    Args:
+        root: the checkout.
+        stage: a rule, ``rule/node``, or ``run/rule/node``; None with `sample`.
+        sample: number of jobs to select at random.
+        seed: of the sample; if absent, an unpredictable one is used.
+        run: the Snakemake options of the run.
+
+    Raises:
+        LineageError: no such stage, or Snakemake failed.
+    """
+    root = root.resolve()
+    graph = load_graph(Folder(root))
+    jobs, seed = _select(graph, stage, sample, seed)
+    notes = _notes(root)
+    with tempfile.TemporaryDirectory(prefix="t5repro-rebuild-") as folder:
+        clone = Path(folder) / "clone"
+        # --no-hardlinks: the clone must not share files with the checkout that it checks.
+        git(root, "clone", "--quiet", "--no-hardlinks", str(root), str(clone))
+        commit = git(clone, "rev-parse", "HEAD").decode().strip()
+        notes += _copy_inputs(root, clone, graph, jobs)
+        _run_snakemake(clone, jobs, run or Invocation())
+        outcomes = [outcome for job in jobs for outcome in _compare(root, clone, job)]
+        outcomes += _compare_with_lock(root, clone, jobs)
+    return Rebuild(commit, seed, tuple(outcomes), tuple(notes))
+
+
+def _select(
+    graph: Graph, stage: str | None, sample: int | None, seed: int | None
+) -> tuple[list[Job], int | None]:
+    """Return the jobs to build, in the order of the chain, and the seed of the sample."""
+    if (stage is None) == (sample is None):
+        raise LineageError("name a stage, or --sample N; not both")
+    candidates = [job for job in graph.ordered() if job.rule != DATA]
+    if stage is not None:
+        jobs = [job for job in candidates if _is_of_stage(job, stage.strip("/"))]
+        if not jobs:
+            rules = sorted({job.rule for job in candidates})
+            raise LineageError(f"{stage!r}: no such job in results/; rules are {rules}")
+        return jobs, None
+    if sample is None or sample < 1:
+        raise LineageError(f"--sample is {sample}; it must be 1 or more")
+    if seed is None:
+        seed = int.from_bytes(os.urandom(4), "big")
+    positions = stream(seed, "rebuild").permutation(len(candidates))[:sample]
+    return [candidates[position] for position in sorted(positions.tolist())], seed
+
+
+def _is_of_stage(job: Job, stage: str) -> bool:
+    """Return whether a stage is the rule of a job, or the start of its name at a slash."""
+    name_in_run = job.name.partition("/")[2]
+    return stage == job.rule or any(
+        name == stage or name.startswith(stage + "/") for name in (name_in_run, job.name)
+    )
+
+
+def _notes(root: Path) -> list[str]:
+    output = git(root, "status", "--porcelain", "--untracked-files=no")
+    count = len(output.decode().splitlines())
+    return [f"{count} uncommitted changes are not in the clone"] if count else []
+
+
+def _copy_inputs(root: Path, clone: Path, graph: Graph, jobs: Sequence[Job]) -> list[str]:
+    """Copy the outputs of all earlier jobs into the clone; return a note for each altered one.
+
+    Snakemake's own metadata is not copied. Without it Snakemake decides by time, and the copies are
+    all newer than the missing outputs.
+    """
+    selection = {job.name for job in jobs}
+    earlier_jobs = [job for job in _dependencies(graph, jobs) if job.name not in selection]
+    notes: list[str] = []
+    for job in topological_order(graph, earlier_jobs):
+        for artifact in job.outputs:
+            if job.rule == DATA and artifact.path != job.manifest:
+                continue  # the folder of raw files is linked as a whole
+            notes += _copy(root / artifact.path, clone / artifact.path, artifact.sha256)
+    for job in graph.jobs.values():
+        if job.rule == DATA:
+            folder = Path(job.settings["data"]["folder"])
+            if not folder.is_absolute() and ".." not in folder.parts:
+                target = clone / folder
+                if not target.exists():
+                    target.symlink_to(root / folder, target_is_directory=True)
+    return notes
+
+
+def _dependencies(graph: Graph, jobs: Iterable[Job]) -> list[Job]:
+    """Return all jobs that some jobs depend on."""
+    dependencies: dict[str, Job] = {}
+    queue = list(jobs)
+    while queue:
+        for earlier in graph.before(queue.pop()):
+            if earlier.name not in dependencies:
+                dependencies[earlier.name] = earlier
+                queue.append(earlier)
+    return list(dependencies.values())
+
+
+def _copy(source: Path, target: Path, sha256: str) -> list[str]:
+    if not source.is_file():
+        raise LineageError(f"{source} is missing; restore it with dvc pull")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(source, target)
+    if hash_file(target).sha256 == sha256:
+        return []
+    return [f"the input {source.name} differs from its manifest: run t5repro verify"]
+
+
+def _run_snakemake(clone: Path, jobs: Sequence[Job], run: Invocation) -> None:
+    """Run the selected jobs, and no other rule, in the clone."""
+    command = [
+        sys.executable,
+        "-m",
+        "snakemake",
+        *run.arguments(),
+        "--nolock",
+        "--quiet",
+        "--allowed-rules",
+        *sorted({_rule_in_snakefile(job) for job in jobs}),
+        "--force",
+        *(job.manifest for job in jobs),
+    ]
+    if run.config:
+        command += ["--config", *run.config]
+    environment = {
+        **os.environ,
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}",
+        "PYTHONPATH": str(clone / "src"),
+        "PYTHONHASHSEED": "0",
+        "DVC_STAGE": "rebuild",  # the Snakefile then neither rehydrates nor seals
+    }
+    process = subprocess.run(
+        command,
+        cwd=clone,
+        env=environment,
+        text=True,
+        check=False,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )
+    if process.returncode:
+        log = "\n".join(process.stdout.splitlines()[-LOG_LINES:])
+        raise LineageError(f"snakemake failed in the clone; its last lines:\n{log}")
+
+
+def _rule_in_snakefile(job: Job) -> str:
+    """Return the name of the job's rule in the Snakefile, which has one rule for each task."""
+    return f"tasks_{job.name.rsplit('/', 1)[-1]}" if job.rule == "tasks" else job.rule
+
+
+def _compare(root: Path, clone: Path, job: Job) -> Iterator[Outcome]:
+    """Compare every output of a job with the file in the checkout."""
+    promise = reproducibility_of(job)
+    for artifact in job.outputs:
+        path, rebuilt = artifact.path, clone / artifact.path
+        if not rebuilt.is_file():
+            message = "the rebuilt job does not write it"
+            yield Outcome(path, job.name, promise, ABSENT, message)
+            continue
+        sha256 = hash_file(rebuilt).sha256
+        if sha256 == artifact.sha256:
+            yield Outcome(path, job.name, promise, SAME, sha256[:12])
+        elif promise == TOLERANT and (root / path).is_file():
+            agrees, distance = files_agree(root / path, rebuilt)
+            yield Outcome(path, job.name, promise, WITHIN if agrees else DIFFERENT, distance)
+        else:
+            detail = f"rebuilt {sha256[:12]}, here {artifact.sha256[:12]}"
+            yield Outcome(path, job.name, promise, DIFFERENT, detail)
+
+
+def _compare_with_lock(root: Path, clone: Path, jobs: Sequence[Job]) -> Iterator[Outcome]:
+    """Compare the outputs of exact jobs with `dvc.lock`, which may be forged with the results."""
+    writers: dict[str, str] = {}
+    rebuilt: dict[str, str] = {}
+    for job in jobs:
+        if reproducibility_of(job) == EXACT:
+            for artifact in job.outputs:
+                if (clone / artifact.path).is_file():
+                    writers[artifact.path] = job.name
+                    rebuilt[artifact.path] = hash_file(clone / artifact.path).md5
+    hasher = Hasher(root)
+    for tracked in read_lock(root).outputs:
+        path = next((path for path in rebuilt if _contains(tracked, path)), None)
+        if path is None:
+            continue
+        md5 = _folder_md5(root, tracked, rebuilt, hasher) if tracked.is_folder else rebuilt[path]
+        if md5 != tracked.md5:
+            detail = f"rebuilt md5 {md5[:12]}, {LOCK_FILE} says {tracked.md5[:12]}"
+            yield Outcome(tracked.path, writers[path], EXACT, DIFFERENT, detail)
+
+
+def _contains(tracked: TrackedPath, path: str) -> bool:
+    return path == tracked.path or (tracked.is_folder and path.startswith(f"{tracked.path}/"))
+
+
+def _folder_md5(root: Path, folder: TrackedPath, rebuilt: dict[str, str], hasher: Hasher) -> str:
+    """Return the hash of a folder with the rebuilt files in place of those in the checkout."""
+    hashes = folder_hashes(root, folder.path, hasher)
+    return folder_md5(
+        {name: rebuilt.get(f"{folder.path}/{name}", md5) for name, md5 in hashes.items()}
+    )
