@@ -9,9 +9,9 @@ from pathlib import Path
 
 import numpy as np
 
-from t5repro.config.schema import VocabSettings
-from t5repro.config.stages import TasksStage, VocabStage
-from t5repro.config.task_files import TASK_FILES
+from t5repro.config.sections.tasks import TasksStage
+from t5repro.config.sections.vocab import VocabSettings, VocabStage
+from t5repro.config.task_layouts import TASK_FILES
 from t5repro.files import read_json_lines, write_text
 from t5repro.progress import log_to
 from t5repro.tasks.build import write_examples

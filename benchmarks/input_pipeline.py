@@ -21,7 +21,9 @@ import glue_data
 import numpy as np
 import pairs
 
-from t5repro.config.schema import DevicesSettings, PretrainSettings, VocabSettings
+from t5repro.config.sections.devices import DevicesSettings
+from t5repro.config.sections.pretrain import PretrainSettings
+from t5repro.config.sections.vocab import VocabSettings
 from t5repro.model.devices import prepare
 from t5repro.progress import log_to
 

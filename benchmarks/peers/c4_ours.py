@@ -13,7 +13,7 @@ from t5repro.c4.text.rules import CleanRules, clean_body
 from t5repro.c4.text.sentences import SentenceSplitter
 from t5repro.c4.wet.pages import read_pages
 from t5repro.config.load import load_settings
-from t5repro.config.stages import STAGES, stage_settings
+from t5repro.config.stage_settings import stage_model, stage_settings
 
 KEPT = ("train_pages", "validation_pages")
 
@@ -88,7 +88,7 @@ def stages(arguments: argparse.Namespace) -> dict[str, Any]:
     }
     chosen = load_settings(run)
     names = ("c4_clean", "c4_dedup", "c4")
-    return {name: STAGES[name].model_validate(stage_settings(chosen, name)) for name in names}
+    return {name: stage_model(name).model_validate(stage_settings(chosen, name)) for name in names}
 
 
 if __name__ == "__main__":

@@ -3,7 +3,8 @@
 import clock
 import numpy as np
 
-from t5repro.config.schema import DevicesSettings, ModelSettings
+from t5repro.config.sections.devices import DevicesSettings
+from t5repro.config.sections.model import ModelSettings
 from t5repro.model.devices import prepare
 
 

@@ -6,13 +6,11 @@ from pathlib import Path
 import finetuning_shared as shared
 import training_shapes as shapes
 
-from t5repro.config.schema import (
-    DevicesSettings,
-    FinetuneSettings,
-    LearningRate,
-    ModelSettings,
-    VocabSettings,
-)
+from t5repro.config.sections.devices import DevicesSettings
+from t5repro.config.sections.finetune import FinetuneSettings
+from t5repro.config.sections.model import ModelSettings
+from t5repro.config.sections.training import LearningRate
+from t5repro.config.sections.vocab import VocabSettings
 from t5repro.train.devices import prepare
 
 ROWS = 8

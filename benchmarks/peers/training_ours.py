@@ -4,13 +4,10 @@ import sys
 
 import training_shapes as shared
 
-from t5repro.config.schema import (
-    DevicesSettings,
-    LearningRate,
-    ModelSettings,
-    TrainingSettings,
-    VocabSettings,
-)
+from t5repro.config.sections.devices import DevicesSettings
+from t5repro.config.sections.model import ModelSettings
+from t5repro.config.sections.training import LearningRate, TrainingSettings
+from t5repro.config.sections.vocab import VocabSettings
 from t5repro.train.devices import prepare
 
 

@@ -47,7 +47,8 @@ def batch(shape: Shape) -> dict[str, np.ndarray]:
 
 def flops(shape: Shape) -> int:
     """Return the operations of the matrix products of one step, as t5repro counts them."""
-    from t5repro.config.schema import ModelSettings, TrainingSettings
+    from t5repro.config.sections.model import ModelSettings
+    from t5repro.config.sections.training import TrainingSettings
     from t5repro.train.flops import step_flops
 
     return step_flops(

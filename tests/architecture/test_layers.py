@@ -13,31 +13,20 @@ from t5repro.lineage.sources import imported_names
 
 PACKAGE = Path(t5repro.__file__).parent
 
-LAYERS = {
-    "errors": 0,
-    "files": 1,
-    "randomness": 1,
-    "progress": 1,
-    "config": 2,
-    "metrics": 3,
-    "c4": 3,
-    "vocab": 3,
-    "objectives": 4,
-    "model": 4,
-    "lineage": 3,
-    "data": 3,
-    "tasks": 4,
-    "versions": 4,
-    "export": 4,
-    "inputs": 5,
-    "train": 6,
-    "evaluate": 6,
-    "publish": 7,
-    "report": 7,
-    "audit": 8,
-    "cli": 9,
-    "__main__": 10,
-}
+ORDER = (  # from the lowest layer to the highest
+    ("errors", "stages"),
+    ("files", "randomness", "progress"),
+    ("config",),
+    ("metrics", "c4", "vocab", "lineage", "data"),
+    ("objectives", "model", "tasks", "versions", "export"),
+    ("inputs",),
+    ("train", "evaluate"),
+    ("publish", "report"),
+    ("audit",),
+    ("cli",),
+    ("__main__",),
+)
+LAYERS = {part: number for number, parts in enumerate(ORDER) for part in parts}
 WITH_TENSORFLOW = {"objectives", "model", "inputs", "train", "evaluate", "publish"}
 LONGEST_MODULE_LINES = 700
 MODULES = sorted(PACKAGE.rglob("*.py"))

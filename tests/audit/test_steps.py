@@ -8,7 +8,7 @@ from made_graphs import RESULT, manifest
 from t5repro.audit.pages import TokenDocument
 from t5repro.audit.steps import JobSteps, steps_that_saw
 from t5repro.config.schema import Settings
-from t5repro.config.stages import stage_settings
+from t5repro.config.stage_settings import stage_settings
 from t5repro.lineage.graph import load_graph
 from t5repro.lineage.store import Folder
 

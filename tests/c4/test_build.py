@@ -14,7 +14,7 @@ from t5repro.c4.dedup.spans import digest
 from t5repro.c4.text.sentences import PARAMETER_FILES, SentenceSplitter
 from t5repro.c4.wet import reader
 from t5repro.config.schema import Settings
-from t5repro.config.stages import STAGES, stage_settings
+from t5repro.config.stage_settings import stage_model, stage_settings
 from t5repro.errors import ArtifactError, CorpusError, CrawlError, RawDataError, StorageError
 
 ENGLISH = (
@@ -52,7 +52,7 @@ def settings_of(**changes):
 
 
 def stage(rule, settings):
-    return STAGES[rule](**stage_settings(settings, rule))
+    return stage_model(rule)(**stage_settings(settings, rule))
 
 
 def run(folder, wet, settings=None, *, shards=1, bad_words=None, order=1, select=None, punkt=None):

@@ -26,7 +26,7 @@ from t5repro.c4.dedup import spans as dedup_spans
 from t5repro.c4.text import bad_words
 from t5repro.c4.wet import url_filter
 from t5repro.config.schema import Settings
-from t5repro.config.stages import STAGES, stage_settings
+from t5repro.config.stage_settings import stage_model, stage_settings
 
 pytestmark = [pytest.mark.slow, pytest.mark.parity]
 
@@ -167,7 +167,7 @@ def ours(wet_files, real_data, english_punkt, tmp_path_factory):
     )
 
     def stage(rule):
-        return STAGES[rule](**stage_settings(settings, rule))
+        return stage_model(rule)(**stage_settings(settings, rule))
 
     lists = {"en": real_data / "badwords" / "en.25e679f"}
     cleaned = []

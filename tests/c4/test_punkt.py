@@ -7,7 +7,8 @@ import pytest
 from t5repro.c4 import punkt
 from t5repro.c4.text.sentences import PARAMETER_FILES, SentenceSplitter, Splitters
 from t5repro.config.schema import Settings
-from t5repro.config.stages import STAGES, punkt_to_train, stage_settings
+from t5repro.config.sections.c4 import languages_to_train
+from t5repro.config.stage_settings import stage_model, stage_settings
 from t5repro.errors import RawDataError
 
 ENGLISH = (
@@ -45,7 +46,7 @@ def settings_of(**c4):
     settings = Settings(
         c4=chosen, vocab={"language_parts": {"en": 1}}, tokens={"languages": ["en"]}
     )
-    return STAGES["c4_punkt"](**stage_settings(settings, "c4_punkt"))
+    return stage_model("c4_punkt")(**stage_settings(settings, "c4_punkt"))
 
 
 def train(folder, wet, **c4):
@@ -121,7 +122,7 @@ def test_a_language_without_pages_gets_empty_parameters(tmp_path, crawl):
     ],
 )
 def test_only_languages_without_given_parameters_are_trained(c4, expected):
-    assert punkt_to_train(settings_of(**c4).c4) == expected
+    assert languages_to_train(settings_of(**c4).c4) == expected
 
 
 @pytest.fixture

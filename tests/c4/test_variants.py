@@ -12,8 +12,8 @@ from t5repro.c4.text.sentences import SentenceSplitter
 from t5repro.c4.wet import pages as wet_pages
 from t5repro.c4.wet import url_filter
 from t5repro.config.load import load_settings
-from t5repro.config.schema import CleanSettings
-from t5repro.config.stages import STAGES, stage_settings
+from t5repro.config.sections.c4 import CleanSettings
+from t5repro.config.stage_settings import stage_model, stage_settings
 
 VARIANTS = ROOT / "configs" / "c4" / "variants"
 
@@ -55,7 +55,7 @@ def corpus_of(variant, folder):
     }
     settings = load_settings(run)
     stages = {
-        name: STAGES[name].model_validate(stage_settings(settings, name))
+        name: stage_model(name).model_validate(stage_settings(settings, name))
         for name in ("c4_clean", "c4_dedup", "c4")
     }
     chosen = settings.c4.select.model_dump()

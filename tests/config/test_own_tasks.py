@@ -5,7 +5,7 @@ from checkout import ROOT
 
 from t5repro.config.load import load_settings, node_of, settings_of_experiment
 from t5repro.config.mixtures import MIXTURES, mixture_named
-from t5repro.config.stages import stage_settings
+from t5repro.config.stage_settings import stage_settings
 from t5repro.config.task_files import task_files
 from t5repro.errors import SettingsError
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from t5repro.config.stages import DataStage
+from t5repro.config.sections.data import DataStage
 from t5repro.data.raw import check, fetch, files_to_bring, missing_files, raw_path, read_path_list
 from t5repro.errors import RawDataError
 

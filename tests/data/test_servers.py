@@ -18,7 +18,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from t5repro.config.stages import DataStage
+from t5repro.config.sections.data import DataStage
 from t5repro.data import download
 from t5repro.data.download import fetch_address
 from t5repro.data.raw import check, fetch

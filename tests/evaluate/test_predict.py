@@ -13,8 +13,11 @@ from checkout import SUPPORT
 from hypothesis import given
 from hypothesis import strategies as st
 
-from t5repro.config.schema import EvaluateSettings, ModelSettings, Settings
-from t5repro.config.stages import PredictStage, VocabStage, stage_settings
+from t5repro.config.schema import Settings
+from t5repro.config.sections.evaluate import EvaluateSettings, PredictStage
+from t5repro.config.sections.model import ModelSettings
+from t5repro.config.sections.vocab import VocabStage
+from t5repro.config.stage_settings import stage_settings
 from t5repro.errors import ArtifactError, VocabularyError
 from t5repro.evaluate.predict import (
     Question,

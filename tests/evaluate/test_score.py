@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from t5repro.config.stages import ScoreStage
+from t5repro.config.sections.score import ScoreStage
 from t5repro.errors import ArtifactError, SettingsError
 from t5repro.evaluate.score import averages, beaten, beats, finite, score, score_task
 

@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langdetect_rs import DetectorFactory, detect_langs
 
-from t5repro.config.schema import RawFiles
+from t5repro.config.sections.data import RawFiles
 from t5repro.files import sha256_of
 
 MINI = ROOT / "examples" / "mini"

@@ -7,8 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from t5repro.config.schema import VocabSettings
-from t5repro.config.stages import VocabStage
+from t5repro.config.sections.vocab import VocabSettings, VocabStage
 from t5repro.vocab.train import train_vocabulary
 
 TEXTS = (

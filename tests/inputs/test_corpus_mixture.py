@@ -5,8 +5,11 @@ import json
 import numpy as np
 import pytest
 
-from t5repro.config.schema import FinetuneSettings, PretrainSettings, Settings, VocabSettings
-from t5repro.config.stages import FinetuneStage, stage_settings
+from t5repro.config.schema import Settings
+from t5repro.config.sections.finetune import FinetuneSettings, FinetuneStage
+from t5repro.config.sections.pretrain import PretrainSettings
+from t5repro.config.sections.vocab import VocabSettings
+from t5repro.config.stage_settings import stage_settings
 from t5repro.inputs.corpus_mixture import PARTS, MixedInputs, load_inputs
 
 pytestmark = pytest.mark.keras

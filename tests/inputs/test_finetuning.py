@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from t5repro.config.schema import FinetuneSettings, ModelSettings, VocabSettings
+from t5repro.config.sections.finetune import FinetuneSettings
+from t5repro.config.sections.model import ModelSettings
+from t5repro.config.sections.vocab import VocabSettings
 from t5repro.errors import ArtifactError, SettingsError, VocabularyError
 from t5repro.inputs.finetuning import TaskInputs, load_task_inputs, tokenise
 from t5repro.vocab.encode import Vocabulary, inputs_end

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 import tensorflow as tf
 
-from t5repro.config.schema import FinetuneSettings, PretrainSettings
+from t5repro.config.sections.finetune import FinetuneSettings
+from t5repro.config.sections.pretrain import PretrainSettings
 from t5repro.inputs.finetuning import load_task_inputs
 from t5repro.inputs.pipeline import span_corruption_batches, span_corruption_counters
 

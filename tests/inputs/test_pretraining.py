@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from t5repro.config.schema import PretrainSettings, VocabSettings
+from t5repro.config.sections.pretrain import PretrainSettings
+from t5repro.config.sections.vocab import VocabSettings
 from t5repro.errors import ArtifactError, CorpusError, SettingsError
 from t5repro.inputs.pretraining import SpanInputs, first_tokens, load_span_inputs
 from t5repro.inputs.row_index import shuffle

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from t5repro.cli.main import main
-from t5repro.config.schema import PretrainSettings, Settings
-from t5repro.config.stages import PretrainStage, stage_settings
+from t5repro.config.schema import Settings
+from t5repro.config.sections.pretrain import PretrainSettings, PretrainStage
+from t5repro.config.stage_settings import stage_settings
 from t5repro.errors import ArtifactError
 from t5repro.files import write_manifest
 from t5repro.inputs.step_audit import open_inputs, open_recorded, seen_in_step, steps_of_documents

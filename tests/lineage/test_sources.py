@@ -1,28 +1,103 @@
-"""The code a stage runs is found by its imports."""
+"""The code of a rule: its closure, and what counts as a change of it."""
 
-from t5repro.lineage.sources import MODULES, source_files
+import json
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from t5repro.lineage import sources
+from t5repro.lineage.sources import closure, closure_path, closure_texts, source_files
+from t5repro.stages import STAGES
 
 
-def test_a_stage_runs_its_module_and_all_it_imports() -> None:
+def test_a_closure_holds_the_module_and_all_it_imports() -> None:
     files = source_files("data.raw")
     assert "src/t5repro/data/raw.py" in files
-    assert "src/t5repro/config/schema.py" in files
+    assert "src/t5repro/config/sections/data.py" in files
     assert "src/t5repro/files.py" in files
     assert not any("/cli/" in name for name in files)
     assert list(files) == sorted(files)
 
 
-def test_files_read_from_beside_a_module_count_as_its_code() -> None:
+def test_a_closure_holds_the_init_of_every_package_on_the_way() -> None:
+    files = source_files("config.sections.data")
+    assert {
+        "src/t5repro/__init__.py",
+        "src/t5repro/config/__init__.py",
+        "src/t5repro/config/sections/__init__.py",
+    } <= set(files)
+
+
+def test_data_files_next_to_a_module_belong_to_its_closure() -> None:
     files = source_files("report.page")
     assert "src/t5repro/report/paper_tables.json" in files
     assert any(path.endswith(".css") for path in files)
 
 
-def test_a_module_that_is_none_runs_nothing() -> None:
-    assert source_files("no_such_module") == ()
+def test_a_name_that_is_no_module_has_the_root_package_alone() -> None:
+    assert source_files("no_such_module") == ("src/t5repro/__init__.py",)
 
 
-def test_a_change_of_the_vocabulary_trainer_reruns_neither_tokens_nor_training():
+@pytest.fixture
+def copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of the package whose files a test may edit."""
+    shutil.copytree(sources.PACKAGE, tmp_path / "src" / "t5repro")
+    monkeypatch.setattr(sources, "PACKAGE", tmp_path / "src" / "t5repro")
+    monkeypatch.setattr(sources, "CHECKOUT", tmp_path)
+    return tmp_path / "src" / "t5repro"
+
+
+def changed_rules(before: dict[Path, str]) -> set[str]:
+    return {path.stem for path, text in closure_texts().items() if text != before[path]}
+
+
+DOCSTRING = re.compile(r'^( *)"""(?=[A-Z])', flags=re.MULTILINE)
+
+
+def test_rewording_help_texts_docstrings_and_comments_changes_no_rule(copy: Path) -> None:
+    before = closure_texts()
+    for name in ("config/sections/c4.py", "config/schema.py", "files.py", "c4/__init__.py"):
+        path = copy / name
+        reworded, count = DOCSTRING.subn(r'\1"""Reworded: ', path.read_text())
+        assert count
+        path.write_text(f"# a new comment\n\n{reworded}")
+    assert changed_rules(before) == set()
+
+
+def test_a_value_or_a_bound_of_a_setting_changes_the_rules_that_import_its_section(
+    copy: Path,
+) -> None:
+    before = closure_texts()
+    path = copy / "config/sections/c4.py"
+    path.write_text(path.read_text().replace("Field(190_000, ge=1)", "Field(190_000, ge=2)"))
+    assert {"c4_punkt", "c4_clean", "c4"} <= changed_rules(before)
+    assert not changed_rules(before) & {"vocab", "tokens", "pretrain", "tasks", "finetune"}
+
+
+def test_a_new_import_brings_the_imported_module_in(copy: Path) -> None:
+    path = copy / "randomness.py"
+    assert "src/t5repro/metrics/text.py" not in closure("vocab_sample")
+    path.write_text(path.read_text() + "\n\ndef late():\n    import t5repro.metrics.text\n")
+    assert "src/t5repro/metrics/text.py" in closure("vocab_sample")
+
+
+def test_a_string_that_is_used_is_code_and_not_a_docstring(copy: Path) -> None:
+    before = closure_texts()
+    path = copy / "errors.py"
+    path.write_text(path.read_text() + '\nGREETING = "hello"\n')
+    assert "data" in changed_rules(before)
+
+
+def test_the_files_that_stand_for_code_name_every_source_file() -> None:
+    texts = closure_texts()
+    assert set(texts) == {closure_path(stage.name) for stage in STAGES}
+    for stage in STAGES:
+        assert list(json.loads(texts[closure_path(stage.name)])) == list(source_files(stage.module))
+
+
+def test_a_change_of_the_vocabulary_trainer_reruns_neither_tokens_nor_training() -> None:
     trainers = {"src/t5repro/vocab/sample.py", "src/t5repro/vocab/train.py"}
     for rule in ("tokens", "pretrain", "finetune", "evaluate_predict"):
-        assert not trainers & set(source_files(MODULES[rule])), rule
+        assert not trainers & closure(rule).keys(), rule

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 keras = pytest.importorskip("keras")
-from t5repro.config.schema import ModelSettings  # noqa: E402
+from t5repro.config.sections.model import ModelSettings  # noqa: E402
 from t5repro.model.attention import BLOCKED, prefix_mask  # noqa: E402
 from t5repro.model.checkpoints import load_weights, noise_variables, save_weights, weight_variables  # noqa: E402
 

@@ -6,7 +6,7 @@ import pytest
 
 keras = pytest.importorskip("keras")
 from t5repro.config.published_sizes import SIZES  # noqa: E402
-from t5repro.config.schema import ModelSettings  # noqa: E402
+from t5repro.config.sections.model import ModelSettings  # noqa: E402
 from t5repro.errors import ArtifactError, CheckpointError  # noqa: E402
 from t5repro.model.checkpoints import (  # noqa: E402
     optimizer_variables,

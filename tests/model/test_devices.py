@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 
 pytest.importorskip("tensorflow")
-from t5repro.config.schema import DevicesSettings
+from t5repro.config.sections.devices import DevicesSettings
 from t5repro.errors import DeviceError
 from t5repro.model import devices
 
 pytestmark = pytest.mark.keras
 
 PREPARE = """
-from t5repro.config.schema import DevicesSettings
+from t5repro.config.sections.devices import DevicesSettings
 from t5repro.model.devices import prepare
 """
 

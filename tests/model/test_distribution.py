@@ -16,7 +16,7 @@ pytestmark = pytest.mark.keras
 
 PROGRAM = """
 import tensorflow as tf
-from t5repro.config.schema import DevicesSettings
+from t5repro.config.sections.devices import DevicesSettings
 from t5repro.errors import SettingsError
 from t5repro.model.devices import prepare
 cpu = tf.config.list_physical_devices("CPU")[0]

@@ -1,7 +1,7 @@
 import pytest
 
 keras = pytest.importorskip("keras")
-from t5repro.config.schema import ModelSettings  # noqa: E402
+from t5repro.config.sections.model import ModelSettings  # noqa: E402
 from t5repro.model.sizes import SIZES, parameter_count  # noqa: E402
 
 pytestmark = pytest.mark.keras

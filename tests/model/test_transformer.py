@@ -97,7 +97,7 @@ def test_each_stack_has_one_table_of_position_biases(make_model):
 
 
 def test_embeddings_start_with_deviation_one_and_the_output_matrix_with_that_of_its_width():
-    from t5repro.config.schema import ModelSettings
+    from t5repro.config.sections.model import ModelSettings
     from t5repro.model.transformer import T5
 
     shape = ModelSettings(
@@ -136,7 +136,8 @@ def test_dropout_applies_in_training_alone_and_changes_from_step_to_step(
 def test_bfloat16_keeps_weights_and_logits_in_float32_and_near_those_of_float32():
     # In a process of its own: TensorFlow must start without oneDNN for bfloat16 on a CPU.
     program = """
-from t5repro.config.schema import DevicesSettings, ModelSettings
+from t5repro.config.sections.devices import DevicesSettings
+from t5repro.config.sections.model import ModelSettings
 from t5repro.model.devices import prepare
 prepare(DevicesSettings(precision="bfloat16"))
 import numpy as np

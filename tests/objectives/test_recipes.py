@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 tf = pytest.importorskip("tensorflow")
-from t5repro.config.schema import PretrainSettings  # noqa: E402
+from t5repro.config.sections.pretrain import PretrainSettings  # noqa: E402
 from t5repro.errors import SettingsError  # noqa: E402
 from t5repro.objectives.corruption import flatten  # noqa: E402
 from t5repro.objectives.recipes import (  # noqa: E402

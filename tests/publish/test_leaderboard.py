@@ -12,8 +12,7 @@ import pytest
 from checkout import ROOT
 
 from t5repro.cli.main import main
-from t5repro.config.own_tasks import TextSettings
-from t5repro.config.stages import TaskTexts
+from t5repro.config.sections.tasks import TaskTexts, TextSettings
 from t5repro.errors import ArtifactError
 from t5repro.files import read_json, sha256_of, write_json_lines
 from t5repro.publish.leaderboard import LEADERBOARDS, Entry, write_submission

@@ -10,8 +10,11 @@ from typing import Any
 import pytest
 from checkout import ROOT
 
-from t5repro.config.schema import EvaluateSettings, ModelSettings, Settings
-from t5repro.config.stages import PredictStage, VocabStage, stage_settings
+from t5repro.config.schema import Settings
+from t5repro.config.sections.evaluate import EvaluateSettings, PredictStage
+from t5repro.config.sections.model import ModelSettings
+from t5repro.config.sections.vocab import VocabStage
+from t5repro.config.stage_settings import stage_settings
 from t5repro.errors import ArtifactError, StorageError, VocabularyError
 from t5repro.evaluate.predict import predict
 from t5repro.publish.saved_model import export_server

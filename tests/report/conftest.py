@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from t5repro.config.schema import Experiment, Settings
-from t5repro.config.stages import ReportStage
+from t5repro.config.schema import Experiment, ReportStage, Settings
 from t5repro.report.experiments import Group
 from t5repro.report.page import write_report
 from t5repro.report.rows import ScoreRow, score_rows

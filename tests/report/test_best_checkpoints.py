@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from t5repro.config.stages import ScoreStage
+from t5repro.config.sections.score import ScoreStage
 from t5repro.evaluate.checkpoint_selection import best_checkpoints, best_metrics, groups_of
 from t5repro.evaluate.score import score
 from t5repro.report.best_checkpoints import best_tables

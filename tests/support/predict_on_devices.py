@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from t5repro.config.schema import DevicesSettings
-from t5repro.config.stages import PredictStage
+from t5repro.config.sections.devices import DevicesSettings
+from t5repro.config.sections.evaluate import PredictStage
 from t5repro.evaluate.predict import predict
 from t5repro.model.devices import prepare, set_environment
 

@@ -14,13 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from t5repro.config.schema import (
-    DevicesSettings,
-    FinetuneSettings,
-    ModelSettings,
-    PretrainSettings,
-    VocabSettings,
-)
+from t5repro.config.sections.devices import DevicesSettings
+from t5repro.config.sections.finetune import FinetuneSettings
+from t5repro.config.sections.model import ModelSettings
+from t5repro.config.sections.pretrain import PretrainSettings
+from t5repro.config.sections.vocab import VocabSettings
 from t5repro.model.devices import set_environment
 from t5repro.train.devices import Devices, prepare
 from t5repro.train.loop import Training, run

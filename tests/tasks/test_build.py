@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from t5repro.config.stages import TasksStage
+from t5repro.config.sections.tasks import TasksStage
 from t5repro.errors import SettingsError, TaskDataError
 from t5repro.files import read_json, read_json_lines
 from t5repro.tasks import build

@@ -6,8 +6,7 @@ from dataclasses import asdict
 
 import pytest
 
-from t5repro.config.own_tasks import OwnTask
-from t5repro.config.stages import TasksStage, TaskTexts
+from t5repro.config.sections.tasks import OwnTask, TasksStage, TaskTexts
 from t5repro.errors import SettingsError, TaskDataError
 from t5repro.files import read_json_lines
 from t5repro.tasks.build import write_examples

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from t5repro.config.task_files import TASK_FILES
+from t5repro.config.task_layouts import TASK_FILES
 from t5repro.tasks.registry import all_tasks, task_named
 
 

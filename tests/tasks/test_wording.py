@@ -5,8 +5,7 @@ from collections import Counter
 
 import pytest
 
-from t5repro.config.own_tasks import TextSettings
-from t5repro.config.stages import TaskTexts
+from t5repro.config.sections.tasks import TaskTexts, TextSettings
 from t5repro.errors import TaskDataError
 from t5repro.tasks.registry import all_tasks, task_named
 from t5repro.tasks.wording import SWITCHES

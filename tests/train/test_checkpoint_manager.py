@@ -5,7 +5,7 @@ import shutil
 import pytest
 
 keras = pytest.importorskip("keras")
-from t5repro.config.schema import DevicesSettings  # noqa: E402
+from t5repro.config.sections.devices import DevicesSettings  # noqa: E402
 from t5repro.errors import StorageError  # noqa: E402
 from t5repro.model.checkpoints import read_arrays  # noqa: E402
 from t5repro.train import callback, loop  # noqa: E402

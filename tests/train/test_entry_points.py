@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 keras = pytest.importorskip("keras")
-from t5repro.config.schema import VocabSettings  # noqa: E402
-from t5repro.config.stages import FinetuneStage, PretrainStage, VocabStage  # noqa: E402
+from t5repro.config.sections.finetune import FinetuneStage  # noqa: E402
+from t5repro.config.sections.pretrain import PretrainStage  # noqa: E402
+from t5repro.config.sections.vocab import VocabSettings, VocabStage  # noqa: E402
 from t5repro.errors import ArtifactError, VocabularyError  # noqa: E402
 from t5repro.train import loop  # noqa: E402
 from t5repro.vocab.train import train_vocabulary  # noqa: E402

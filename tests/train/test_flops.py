@@ -1,6 +1,8 @@
 import pytest
 
-from t5repro.config.schema import ModelSettings, PretrainSettings, TrainingSettings
+from t5repro.config.sections.model import ModelSettings
+from t5repro.config.sections.pretrain import PretrainSettings
+from t5repro.config.sections.training import TrainingSettings
 from t5repro.model.sizes import SIZES
 from t5repro.train.flops import step_flops
 

@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 
 tf = pytest.importorskip("tensorflow")
-from t5repro.config.schema import DevicesSettings, ModelSettings, PretrainSettings  # noqa: E402
+from t5repro.config.sections.devices import DevicesSettings  # noqa: E402
+from t5repro.config.sections.model import ModelSettings  # noqa: E402
+from t5repro.config.sections.pretrain import PretrainSettings  # noqa: E402
 from t5repro.inputs.batches import Flat, assemble, assemble_joined  # noqa: E402
 from t5repro.model.decode import greedy  # noqa: E402
 from t5repro.train.loop import compiled_model  # noqa: E402

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 keras = pytest.importorskip("keras")
-from t5repro.config.schema import LearningRate  # noqa: E402
+from t5repro.config.sections.training import LearningRate  # noqa: E402
 from t5repro.train.optimizer import Adafactor, factored_axes, schedule  # noqa: E402
 
 pytestmark = pytest.mark.keras

@@ -8,8 +8,9 @@ from checkout import ROOT
 
 pytest.importorskip("tensorflow")
 from t5repro.config.load import load_settings
-from t5repro.config.schema import TrainingSettings
-from t5repro.config.stages import PretrainStage, stage_settings
+from t5repro.config.sections.pretrain import PretrainStage
+from t5repro.config.sections.training import TrainingSettings
+from t5repro.config.stage_settings import stage_settings
 from t5repro.train import preflight as module
 from t5repro.train import tpu_compiler
 from t5repro.train.preflight import (

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 keras = pytest.importorskip("keras")
-from t5repro.config.schema import FinetuneSettings, ModelSettings  # noqa: E402
+from t5repro.config.sections.finetune import FinetuneSettings  # noqa: E402
+from t5repro.config.sections.model import ModelSettings  # noqa: E402
 from t5repro.model.adapters import adapter_parameters  # noqa: E402
 from t5repro.model.checkpoints import read_arrays, weight_variables  # noqa: E402
 from t5repro.train import loop, trainable  # noqa: E402

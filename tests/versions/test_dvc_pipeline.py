@@ -85,7 +85,7 @@ def test_code_and_inputs_are_dependencies_and_a_manifest_stands_for_its_folder(
     tokens = pipeline["tokens-baseline"]["deps"]
     assert "results/demo/c4/baseline" in tokens
     assert "results/demo/vocab/baseline/sentencepiece.model" in tokens
-    assert "src/t5repro/vocab/encode.py" in tokens
+    assert "configs/resolved/code/tokens.json" in tokens
     assert not [path for path in tokens if path.endswith("manifest.json")]
     assert "data/tasks/glue/CoLA/train.tsv" in pipeline["tasks_glue_cola"]["deps"]
 
@@ -154,7 +154,7 @@ def planned_job(rule: str, output: str, log: str = "logs/demo/x.log") -> object:
     return SimpleNamespace(
         rule=SimpleNamespace(name=rule),
         wildcards=SimpleNamespace(),
-        input={},
+        input={"code": "c.json"},
         output=[output],
         log=[log],
     )

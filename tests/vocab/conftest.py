@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from t5repro.config.stages import VocabSampleStage, VocabStage
+from t5repro.config.sections.vocab import VocabSampleStage, VocabStage
 from t5repro.files import write_manifest
 from t5repro.vocab.sample import sample_corpus
 from t5repro.vocab.train import train_vocabulary

@@ -4,7 +4,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from t5repro.config.stages import TokensStage
+from t5repro.config.sections.tokens import TokensStage
 from t5repro.errors import CorpusError, StorageError
 from t5repro.files import read_json
 from t5repro.vocab import encode

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from t5repro.config.stages import VocabSampleStage
+from t5repro.config.sections.vocab import VocabSampleStage
 from t5repro.errors import CorpusError, SettingsError
 from t5repro.files import read_json
 from t5repro.vocab.sample import MAX_LINE_BYTES, Reservoir, characters, cut_paragraph, sample_corpus

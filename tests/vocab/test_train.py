@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 import sentencepiece
 
-from t5repro.config.stages import VocabStage
+from t5repro.config.sections.vocab import VocabStage
 from t5repro.errors import ArtifactError, VocabularyError
 from t5repro.files import read_json
 from t5repro.vocab.special_ids import add_sentinels

@@ -17,7 +17,8 @@ CODE      src/t5repro/c4/
 import json
 from fnmatch import fnmatch
 
-from t5repro.config.stages import engine_settings
+from t5repro.config.sections.c4 import languages_to_train
+from t5repro.config.stage_settings import engine_settings
 
 # A resource and not a parameter: another engine makes the same bytes and reruns nothing. For the
 # same reason its code is no input of the rules; the kernels' code is.
@@ -131,7 +132,7 @@ def punkt_files(wildcards):
         for language, folder in sorted(c4.punkt_parameters.items())
         for name in PARAMETER_FILES
     ]
-    trained = stages.punkt_to_train(c4)
+    trained = languages_to_train(c4)
     return given + (
         [f"{punkt_folder(wildcards.node)}/manifest.json"] if trained else []
     )
@@ -143,7 +144,7 @@ def punkt_pairs(wildcards):
     given = {language: raw_path(path) for language, path in c4.punkt_parameters.items()}
     trained = {
         language: f"{punkt_folder(wildcards.node)}/{language}"
-        for language in stages.punkt_to_train(c4)
+        for language in languages_to_train(c4)
     }
     return pairs(dict(sorted((given | trained).items())))
 
@@ -162,7 +163,7 @@ rule c4_punkt:
         wet=punkt_wet_files,
         withdrawn="withdrawn/pages.yaml",
         data="results/{run}/data/manifest.json",
-        code=source_files("c4.punkt"),
+        code=code_of("c4_punkt"),
     output:
         manifest="results/{run}/c4_punkt/{node}/manifest.json",
     log:
@@ -190,7 +191,7 @@ rule c4_clean:
         withdrawn="withdrawn/pages.yaml",
         select=select_files,
         data="results/{run}/data/manifest.json",
-        code=source_files("c4.build"),
+        code=code_of("c4_clean"),
     output:
         pages="results/{run}/c4_clean/{node}/{shard}.parquet",
         manifest="results/{run}/c4_clean/{node}/{shard}.manifest.json",
@@ -223,7 +224,7 @@ rule c4_dedup:
     """Decide, from hashes alone, which pages and which spans are repeats."""
     input:
         cleaned=cleaned_shards,
-        code=source_files("c4.build"),
+        code=code_of("c4_dedup"),
     output:
         decisions="results/{run}/c4_dedup/{node}/decisions.parquet",
         manifest="results/{run}/c4_dedup/{node}/manifest.json",
@@ -250,7 +251,7 @@ rule c4:
         decisions=of("c4_dedup", "decisions.parquet"),
         bad_words=bad_word_files,
         punkt=punkt_files,
-        code=source_files("c4.build"),
+        code=code_of("c4"),
     output:
         manifest="results/{run}/c4/{node}/manifest.json",
     log:

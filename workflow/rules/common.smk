@@ -2,7 +2,7 @@
 Settings of the run, and what rules ask of them: nodes, files, the settings of a job.
 
 An experiment's node of a rule is called after the first experiment with equal settings so far,
-so experiments share what they have in common (`config/stages.py`).
+so experiments share what they have in common (`t5repro/stages.py`).
 """
 
 import json
@@ -12,14 +12,16 @@ from pathlib import Path
 
 from snakemake.exceptions import WorkflowError
 
-from t5repro.config import load, origins, stages, task_files as inventory
+from t5repro.config import load, origins, task_files as inventory
+from t5repro.config.stage_settings import stage_settings
 from t5repro.data import raw
 from t5repro.errors import T5ReproError
 from t5repro.lineage import run_lock
 from t5repro.versions import rehydrate
 from t5repro.versions import seal
 from t5repro.versions import sigterm
-from t5repro.lineage.sources import source_files as files_of_module
+from t5repro.lineage.sources import closure_path, write_closures
+from t5repro.stages import BY_NAME, VERSIONED
 
 
 def load_run():
@@ -46,6 +48,7 @@ def load_run():
 
 
 if workflow.is_main_process:
+    write_closures()
     rehydrate.rehydrate_if_needed()
 
 SETTINGS = load_run()
@@ -61,7 +64,7 @@ def settings_at(node):
 
 @cache
 def settings_text(rule, node):
-    return json.dumps(stages.stage_settings(settings_at(node), rule), sort_keys=True)
+    return json.dumps(stage_settings(settings_at(node), rule), sort_keys=True)
 
 
 def settings_of(rule):
@@ -94,9 +97,9 @@ def by_experiment(rule, name):
     }
 
 
-def source_files(module):
-    """Return the code that a module runs, as inputs: edited code reruns its rules."""
-    return list(files_of_module(module))
+def code_of(rule):
+    """Return the file that stands for a rule's code: edited code reruns its rule."""
+    return closure_path(rule).as_posix()
 
 
 def raw_path(name):

@@ -35,7 +35,7 @@ rule data:
     """Hash every raw file; a file that is not the one named stops the run."""
     input:
         raw=RAW_FILES,
-        code=source_files("data.raw"),
+        code=code_of("data"),
     output:
         manifest="results/{run}/data/manifest.json",
     log:

@@ -51,7 +51,7 @@ rule evaluate_predict:
         weights=answering_models,
         examples=examples_of(evaluated_split),
         vocabulary=of("vocab", "sentencepiece.model"),
-        code=source_files("evaluate.predict"),
+        code=code_of("evaluate_predict"),
     output:
         manifest="results/{run}/evaluate_predict/{node}/manifest.json",
     log:
@@ -80,7 +80,7 @@ rule evaluate_score:
     input:
         predicted=of("evaluate_predict", "manifest.json"),
         train=examples_of(train_split),
-        code=source_files("evaluate.score"),
+        code=code_of("evaluate_score"),
     output:
         scores="results/{run}/evaluate_score/{node}/scores.json",
         manifest="results/{run}/evaluate_score/{node}/manifest.json",

@@ -38,7 +38,7 @@ rule finetune:
         tokens=drawn_corpus,
         examples=examples_of(train_split),
         vocabulary=of("vocab", "sentencepiece.model"),
-        code=source_files("train.loop"),
+        code=code_of("finetune"),
     output:
         weights="results/{run}/finetune/{node}/weights.safetensors",
         optimizer="results/{run}/finetune/{node}/optimizer.safetensors",

@@ -18,7 +18,7 @@ def preflight_of(wildcards):
 rule preflight:
     """Fail in minutes where a slice is too small, instead of after weeks of cleaning."""
     input:
-        code=source_files("train.preflight"),
+        code=code_of("preflight"),
     output:
         report="logs/{run}/preflight/{node}.json",
     log:

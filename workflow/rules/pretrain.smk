@@ -32,7 +32,7 @@ rule pretrain:
         tokens=of("tokens", "manifest.json"),
         preflight=ancient(preflight_of),
         start=start_files,
-        code=source_files("train.loop"),
+        code=code_of("pretrain"),
     output:
         weights="results/{run}/pretrain/{node}/weights.safetensors",
         optimizer="results/{run}/pretrain/{node}/optimizer.safetensors",

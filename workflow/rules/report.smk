@@ -41,7 +41,7 @@ rule report:
         finetune=list(FINETUNE_HISTORIES.values()),
         corpus=list(CORPORA.values()),
         behind=manifests_behind,
-        code=source_files("report.page"),
+        code=code_of("report"),
     output:
         html="results/{run}/report/report.html",
         trace="results/{run}/report/trace.html",

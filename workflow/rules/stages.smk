@@ -26,8 +26,8 @@ WITHOUT_NODES = {
 }
 STAGE_TARGETS = {f"stage_{name}": [path] for name, path in WITHOUT_NODES.items()}
 
-for rule_name in stages.UPSTREAM:
-    if rule_name in WITHOUT_NODES or rule_name == "tasks":
+for rule_name in VERSIONED:
+    if not BY_NAME[rule_name].per_experiment:
         continue
     for node_name in load.nodes(SETTINGS, rule_name):
         STAGE_TARGETS[f"stage_{rule_name}-{node_name}"] = manifests_of(

@@ -29,7 +29,7 @@ for task_name in ALL_TASKS:
         input:
             raw=[path for paths in splits_of(task_name).values() for path in paths],
             data=f"results/{RUN}/data/manifest.json",
-            code=source_files("tasks.build"),
+            code=code_of("tasks"),
         output:
             examples=[
                 f"results/{RUN}/tasks/{task_name}/{split}.jsonl"

@@ -15,7 +15,7 @@ rule tokens:
     input:
         corpus=of("c4", "manifest.json"),
         vocabulary=of("vocab", "sentencepiece.model"),
-        code=source_files("vocab.encode"),
+        code=code_of("tokens"),
     output:
         train_ids="results/{run}/tokens/{node}/train.ids",
         train_offsets="results/{run}/tokens/{node}/train.offsets",

@@ -27,7 +27,7 @@ rule vocab_sample:
     """Draw text from each language in the parts that vocab.language_parts asks for."""
     input:
         corpus=of("c4", "manifest.json"),
-        code=source_files("vocab.sample"),
+        code=code_of("vocab_sample"),
     output:
         sample="results/{run}/vocab_sample/{node}/sample.txt",
         manifest="results/{run}/vocab_sample/{node}/manifest.json",
@@ -48,7 +48,7 @@ rule vocab:
     """Train the unigram vocabulary and append the sentinels, or take vocab.model_file."""
     input:
         sample=vocabulary_source,
-        code=source_files("vocab.train"),
+        code=code_of("vocab"),
     output:
         model="results/{run}/vocab/{node}/sentencepiece.model",
         pieces="results/{run}/vocab/{node}/sentencepiece.vocab",

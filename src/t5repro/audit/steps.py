@@ -40,7 +40,7 @@ def steps_that_saw(graph: Graph, root: Path, documents: Iterable[TokenDocument])
 
 
 def _steps(root: Path, job: Job, ids: str, document: int) -> list[int]:
-    from t5repro.config.stages import PretrainStage
+    from t5repro.config.sections.pretrain import PretrainStage
     from t5repro.inputs.step_audit import open_inputs, steps_of_documents
 
     settings = PretrainStage.model_validate(job.settings)

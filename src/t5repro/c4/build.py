@@ -38,8 +38,7 @@ from t5repro.c4.wet import pages as wet_files
 from t5repro.c4.wet.gzip_members import Limits
 from t5repro.c4.wet.reader import CleanTally, NamedPage, Reader, groups, megabytes
 from t5repro.c4.wet.url_filter import address_fault
-from t5repro.config.schema import CleanSettings
-from t5repro.config.stages import C4Stage, CleanStage, DedupStage
+from t5repro.config.sections.c4 import C4Stage, CleanSettings, CleanStage, DedupStage
 from t5repro.config.withdrawn import read_pages
 from t5repro.files import describe_file, write_manifest
 from t5repro.progress import Progress, announce

@@ -30,7 +30,7 @@ from t5repro.c4.text.sentences import SentenceSplitter, Splitters
 from t5repro.c4.wet import faults
 from t5repro.c4.wet import pages as wet_pages
 from t5repro.c4.wet.reader import READ_REASONS
-from t5repro.config.stages import UNDETERMINED, C4Stage
+from t5repro.config.sections.c4 import UNDETERMINED, C4Stage
 from t5repro.errors import CorpusError
 from t5repro.files import atomic_path
 from t5repro.progress import Progress

@@ -28,8 +28,7 @@ from t5repro.c4.text import rules as page_rules
 from t5repro.c4.text.sentences import PARAMETER_FILES, SentenceSplitter
 from t5repro.c4.wet.gzip_members import Limits
 from t5repro.c4.wet.reader import CleanTally, NamedPage, Reader, groups, megabytes
-from t5repro.config.schema import CleanSettings
-from t5repro.config.stages import PunktStage, punkt_to_train
+from t5repro.config.sections.c4 import CleanSettings, PunktStage, languages_to_train
 from t5repro.config.withdrawn import read_pages
 from t5repro.files import describe_file, write_manifest, write_text
 from t5repro.progress import Progress
@@ -63,7 +62,7 @@ def train_punkt(
     """
     files = tables.in_order(wet)
     samples = {
-        name: _Sample(settings.c4.punkt_sample_chars) for name in punkt_to_train(settings.c4)
+        name: _Sample(settings.c4.punkt_sample_chars) for name in languages_to_train(settings.c4)
     }
     with Progress("c4_punkt", total=megabytes(files), unit="MB") as progress:
         for rank, text, found in _guessed(settings, files, withdrawn, progress):

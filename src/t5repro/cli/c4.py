@@ -66,7 +66,8 @@ def fetched(
 def on_spark(arguments: argparse.Namespace) -> Iterator[tuple[Any, int]]:
     """Yield a Spark session and its number of partitions, or nothing if this machine is to work."""
     from t5repro.config.load import load_run_file, parse_engine
-    from t5repro.config.stages import Engine, engine_settings
+    from t5repro.config.sections.c4 import Engine
+    from t5repro.config.stage_settings import engine_settings
 
     text: str = arguments.engine or arguments.settings
     if text.endswith((".yaml", ".yml")):

@@ -53,11 +53,11 @@ def _recorded(arguments: argparse.Namespace) -> contextlib.AbstractContextManage
     rule = arguments.command
     if not getattr(arguments, "log", None):
         return contextlib.nullcontext()
-    from t5repro.config.stages import received
+    from t5repro.config.stage_settings import received
     from t5repro.lineage.record import recording
-    from t5repro.lineage.sources import MODULES
+    from t5repro.stages import BY_NAME
 
-    if rule not in MODULES:
+    if rule not in BY_NAME:
         return contextlib.nullcontext()
     settings = _settings(arguments, "data" if rule == "data_fetch" else None)
     return recording(
@@ -127,13 +127,13 @@ def _command(
 
 def _settings(arguments: argparse.Namespace, rule: str | None = None) -> Any:
     from t5repro.config.load import load_run_file, parse_stage
-    from t5repro.config.stages import STAGES, stage_settings
+    from t5repro.config.stage_settings import stage_model, stage_settings
 
     rule = rule or arguments.command
     text: str = arguments.settings
     if text.endswith((".yaml", ".yml")):
         values = stage_settings(load_run_file(Path(text)), rule)
-        return STAGES[rule].model_validate(values)
+        return stage_model(rule).model_validate(values)
     return parse_stage(rule, text)
 
 

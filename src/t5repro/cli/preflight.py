@@ -25,13 +25,13 @@ def add_preflight(commands: Any) -> None:
 
 def _preflight(arguments: argparse.Namespace) -> None:
     from t5repro.config.load import load_run_file, parse_stage
-    from t5repro.config.stages import STAGES, stage_settings
+    from t5repro.config.stage_settings import stage_model, stage_settings
     from t5repro.train.preflight import default_python, preflight
 
     text: str = arguments.settings
     if text.endswith((".yaml", ".yml")):
         values = stage_settings(load_run_file(Path(text)), arguments.stage)
-        settings: Any = STAGES[arguments.stage].model_validate(values)
+        settings: Any = stage_model(arguments.stage).model_validate(values)
     else:
         settings = parse_stage(arguments.stage, text)
     preflight(

@@ -45,7 +45,7 @@ def _command(commands: Any, name: str, meaning: str) -> argparse.ArgumentParser:
 
 
 def _import(arguments: argparse.Namespace) -> None:
-    from t5repro.config.schema import DevicesSettings
+    from t5repro.config.sections.devices import DevicesSettings
     from t5repro.train.devices import prepare
 
     prepare(DevicesSettings())
@@ -56,7 +56,7 @@ def _import(arguments: argparse.Namespace) -> None:
 
 
 def _export(arguments: argparse.Namespace) -> None:
-    from t5repro.config.schema import DevicesSettings
+    from t5repro.config.sections.devices import DevicesSettings
     from t5repro.train.devices import prepare
 
     prepare(DevicesSettings())

@@ -25,7 +25,7 @@ def add_task_commands(commands: Any) -> None:
 
 def _submit(arguments: argparse.Namespace) -> None:
     from t5repro.config.load import load_run_file, load_settings
-    from t5repro.config.stages import TaskTexts
+    from t5repro.config.sections.tasks import TaskTexts
     from t5repro.publish.leaderboard import LEADERBOARDS, write_submission
 
     settings = load_run_file(arguments.run_file) if arguments.run_file else load_settings({})
@@ -41,7 +41,7 @@ def _submit(arguments: argparse.Namespace) -> None:
 
 def _list_tasks(arguments: argparse.Namespace) -> None:
     from t5repro.config.load import load_run_file
-    from t5repro.config.task_files import TASK_FILES
+    from t5repro.config.task_layouts import TASK_FILES
 
     own = load_run_file(arguments.run_file).tasks.own if arguments.run_file else {}
     for name in (*TASK_FILES, *own):

@@ -10,8 +10,8 @@ from typing import Any
 
 import yaml
 
-from t5repro.config.schema import TasksSettings
-from t5repro.config.task_files import TASK_FILES
+from t5repro.config.sections.tasks import TasksSettings
+from t5repro.config.task_layouts import TASK_FILES
 from t5repro.errors import SettingsError
 
 COMMON_CRAWL = "https://data.commoncrawl.org/"

@@ -1,24 +1,23 @@
-"""What every section of settings is made of."""
+"""The base of every section of settings, the types of names, and what validators share."""
 
+from collections.abc import Iterable
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import BaseModel, ConfigDict, StringConstraints
 
 Name = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_]*$")]
+Language = Annotated[str, StringConstraints(pattern=r"^[a-z]{2,3}(-[a-z]{2})?$")]
 
 
 class Section(BaseModel):
-    """Base of all settings: frozen, unknown keys refused."""
+    """Base of all settings: frozen, unknown keys refused, described by the string below a field."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", allow_inf_nan=False, use_attribute_docstrings=True
+    )
 
 
-def setting(value: Any, meaning: str, **bounds: Any) -> Any:
-    """Declare a setting with its baseline value, its meaning and its allowed range."""
-    if isinstance(value, list | dict | Section):
-        return Field(
-            default_factory=lambda: value.copy() if isinstance(value, list | dict) else value,
-            description=meaning,
-            **bounds,
-        )
-    return Field(default=value, description=meaning, **bounds)
+def repeated(values: Iterable[Any]) -> list[Any]:
+    """Return the values that occur more than once, sorted."""
+    listed = list(values)
+    return sorted({value for value in listed if listed.count(value) > 1})

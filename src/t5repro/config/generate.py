@@ -60,7 +60,7 @@ def _page() -> str:
             title = f"`{folder}`" if folder else "The run"
             lines += ["", f"## {title}", "", "| setting | value | allowed | meaning |"]
             lines.append("|---|---|---|---|")
-        meaning = (field.description or "").replace("|", "\\|")
+        meaning = " ".join((field.description or "").split()).replace("|", "\\|")
         lines.append(f"| `{name}` | {_value(field)} | {_allowed(field)} | {meaning} |")
     return "\n".join(lines) + "\n"
 

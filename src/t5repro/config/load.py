@@ -15,16 +15,19 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from t5repro.config.experiments import check_arms
+from t5repro.config.field import Section
 from t5repro.config.mixtures import resolve, without_mixture
 from t5repro.config.origins import FREE_KEYS, Origins, Place, read_yaml
-from t5repro.config.own_tasks import OwnTask
 from t5repro.config.published_sizes import published_shape
-from t5repro.config.schema import Experiment, Section, Settings
-from t5repro.config.stages import STAGES, UPSTREAM, Engine, stage_settings
+from t5repro.config.schema import Experiment, Settings
+from t5repro.config.sections.c4 import Engine
+from t5repro.config.sections.tasks import OwnTask
+from t5repro.config.stage_settings import stage_model, stage_settings
 from t5repro.config.task_files import check_own_names
 from t5repro.config.withdrawn import read_files
 from t5repro.config.withdrawn_files import without_withdrawn
 from t5repro.errors import SettingsError
+from t5repro.stages import ancestors
 
 RECIPES = Path("configs/c4")
 VARIANTS = RECIPES / "variants"
@@ -224,13 +227,7 @@ def nodes(settings: Settings, rule: str) -> list[str]:
 
 
 def _closure(settings: Settings, rule: str) -> str:
-    rules = {rule}
-    queue = [rule]
-    while queue:
-        for earlier in UPSTREAM[queue.pop()]:
-            if earlier not in rules:
-                rules.add(earlier)
-                queue.append(earlier)
+    rules = {rule, *ancestors(rule)}
     return json.dumps({name: stage_settings(settings, name) for name in sorted(rules)})
 
 
@@ -241,7 +238,7 @@ def parse_stage(rule: str, text: str) -> Any:
         SettingsError: it is not JSON, or not that stage's settings.
     """
     try:
-        return STAGES[rule].model_validate_json(text)
+        return stage_model(rule).model_validate_json(text)
     except ValidationError as error:
         raise SettingsError(f"--settings of {rule}: {_first_fault(error)[0]}") from error
 
@@ -318,4 +315,5 @@ def leaf_names() -> list[str]:
 
 def describe(name: str) -> str:
     """Return the meaning of a setting, or nothing for a name that is none."""
-    return next((field.description or "" for leaf, field in leaves() if leaf == name), "")
+    meaning = next((field.description or "" for leaf, field in leaves() if leaf == name), "")
+    return " ".join(meaning.split())

@@ -12,7 +12,7 @@ import difflib
 from collections.abc import Mapping
 from typing import Any
 
-from t5repro.config.schema import ModelSettings
+from t5repro.config.sections.model import ModelSettings
 from t5repro.errors import SettingsError
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import yaml
 from pydantic import Field, ValidationError
 
-from t5repro.config.schema import Section
+from t5repro.config.field import Section
 from t5repro.errors import SettingsError
 
 FOLDER = Path("withdrawn")

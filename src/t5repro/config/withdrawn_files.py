@@ -8,7 +8,8 @@ from typing import Any
 from pydantic import ValidationError
 
 from t5repro.config.schema import Settings
-from t5repro.config.task_files import TASK_FILES, task_files
+from t5repro.config.task_files import task_files
+from t5repro.config.task_layouts import TASK_FILES
 from t5repro.config.withdrawn import FILES, WithdrawnFiles
 from t5repro.errors import SettingsError
 

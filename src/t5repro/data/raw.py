@@ -10,8 +10,7 @@ import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePosixPath
 
-from t5repro.config.schema import DataSettings, RawFiles
-from t5repro.config.stages import DataStage
+from t5repro.config.sections.data import DataSettings, DataStage, RawFiles
 from t5repro.data.download import ARCHIVES, download_once, extract
 from t5repro.errors import RawDataError
 from t5repro.files import atomic_path, sha256_of, write_manifest

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from t5repro.config.stages import PredictStage
+from t5repro.config.sections.evaluate import PredictStage
 from t5repro.errors import ArtifactError, VocabularyError
 from t5repro.files import read_json_lines, write_json_lines, write_manifest
 from t5repro.model.devices import Devices

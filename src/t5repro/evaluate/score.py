@@ -9,7 +9,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from t5repro.config.stages import ScoreStage, TaskTexts
+from t5repro.config.sections.score import ScoreStage
+from t5repro.config.sections.tasks import TaskTexts
 from t5repro.errors import ArtifactError
 from t5repro.evaluate.checkpoint_selection import RULE, best_checkpoints, best_metrics
 from t5repro.files import read_json_lines, write_json, write_manifest

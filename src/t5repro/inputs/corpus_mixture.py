@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from t5repro.config.stages import FinetuneStage
+from t5repro.config.sections.finetune import FinetuneStage
 from t5repro.inputs.finetuning import TaskInputs, corpus_share, load_task_inputs
 from t5repro.inputs.pretraining import SpanInputs, load_span_inputs
 from t5repro.inputs.task_mixture import Mixture

@@ -14,7 +14,9 @@ import numpy.typing as npt
 import tensorflow as tf
 import tensorflow_text
 
-from t5repro.config.schema import FinetuneSettings, ModelSettings, VocabSettings
+from t5repro.config.sections.finetune import FinetuneSettings
+from t5repro.config.sections.model import ModelSettings
+from t5repro.config.sections.vocab import VocabSettings
 from t5repro.errors import ArtifactError, VocabularyError
 from t5repro.files import read_json_lines
 from t5repro.inputs.batches import Features, Flat, assemble, assemble_joined, gather_pieces

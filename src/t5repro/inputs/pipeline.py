@@ -15,7 +15,8 @@ from typing import Any
 
 import tensorflow as tf
 
-from t5repro.config.schema import PretrainSettings, VocabSettings
+from t5repro.config.sections.pretrain import PretrainSettings
+from t5repro.config.sections.vocab import VocabSettings
 from t5repro.inputs.pretraining import load_span_inputs
 
 

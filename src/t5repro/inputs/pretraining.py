@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from t5repro.config.schema import PretrainSettings, VocabSettings
+from t5repro.config.sections.pretrain import PretrainSettings
+from t5repro.config.sections.vocab import VocabSettings
 from t5repro.errors import ArtifactError, CorpusError
 from t5repro.inputs.batches import (
     Features,

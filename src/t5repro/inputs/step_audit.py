@@ -15,7 +15,7 @@ import numpy.typing as npt
 import tensorflow as tf
 from pydantic import ValidationError
 
-from t5repro.config.stages import PretrainStage
+from t5repro.config.sections.pretrain import PretrainStage
 from t5repro.errors import ArtifactError
 from t5repro.files import read_json
 from t5repro.inputs.packing import Integers, Stream

@@ -12,22 +12,9 @@ from t5repro.lineage.git import git
 from t5repro.lineage.graph import Artifact, Graph, Job, load_graph
 from t5repro.lineage.store import Folder, Revision, Store
 from t5repro.lineage.trace import artifact_json
+from t5repro.stages import STAGES
 
-KINDS = {  # rule -> human-readable kind of its outputs
-    "c4_punkt": "sentence models",
-    "c4_clean": "cleaned pages",
-    "c4_dedup": "decisions on repeats",
-    "c4": "corpus",
-    "vocab_sample": "vocabulary",
-    "vocab": "vocabulary",
-    "tokens": "tokens",
-    "pretrain": "weights",
-    "tasks": "examples",
-    "finetune": "weights",
-    "evaluate_predict": "predictions",
-    "evaluate_score": "scores",
-    "report": "report",
-}
+KINDS = {stage.name: stage.produces for stage in STAGES}  # rule -> kind of its outputs
 MAX_FILES_SHOWN = 20
 
 

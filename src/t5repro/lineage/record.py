@@ -24,7 +24,7 @@ from t5repro.files import describe_file, read_json, write_json
 from t5repro.lineage import environment
 from t5repro.lineage.redaction import redact, redact_path
 from t5repro.lineage.run_lock import job_lock
-from t5repro.lineage.sources import hashes_of_rule
+from t5repro.lineage.sources import closure, differing_files, hashes_of_rule
 
 RECORDS = Path("records")
 LOGS = Path("logs")
@@ -65,6 +65,7 @@ class Start:
     settings: dict[str, Any]
     seeds: dict[str, int]
     machine: Machine
+    closure: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -198,16 +199,10 @@ def _record_to(
         ok=True,
         inputs=inputs,
         outputs=outputs,
-        code_changed=_changed_code(start.code, hashes_of_rule(rule)),
+        code_changed=differing_files(start.closure, closure(rule)),
         numbers=_numbers_of(manifest),
     )
     write_json(path, asdict(replace(record, end=end)))
-
-
-def _changed_code(before: Mapping[str, str], after: Mapping[str, str]) -> list[str]:
-    return sorted(
-        name for name in before.keys() | after.keys() if before.get(name) != after.get(name)
-    )
 
 
 def _start(rule: str, settings: Mapping[str, Any], attempt: int) -> Start:
@@ -228,6 +223,7 @@ def _start(rule: str, settings: Mapping[str, Any], attempt: int) -> Start:
             locks=environment.requirement_hashes(),
             installed=environment.installed_hash(),
         ),
+        closure=closure(rule),
     )
 
 

@@ -1,94 +1,179 @@
-"""The source files that a module runs: its own and those of everything it imports from here.
+"""The closure of a rule: its entry module and every module of this package that it imports.
 
-Snakemake sees only a rule's shell line; a rule that names these files as inputs reruns when the
-code behind it changes, and only then.
+A rule's code is one input file, ``configs/resolved/code/<rule>.json``: each source file of the
+closure with a hash of its syntax tree. Snakemake and DVC compare this file, so a rule reruns when
+its code changes. Docstrings, comments and layout are not in the tree: rewording reruns nothing.
+Records keep the SHA-256 of every byte as well.
 """
 
 import ast
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import t5repro
-from t5repro.files import sha256_of
+from t5repro.files import sha256_of, write_text
+from t5repro.stages import BY_NAME, STAGES
 
 PACKAGE = Path(t5repro.__file__).parent
-RESOURCES = {".css", ".j2", ".json"}  # what modules read from beside themselves
-
-MODULES = {  # rule -> the module that its job runs
-    "data_fetch": "data.raw",
-    "data": "data.raw",
-    "c4_punkt": "c4.punkt",
-    "c4_clean": "c4.build",
-    "c4_dedup": "c4.build",
-    "c4": "c4.build",
-    "vocab_sample": "vocab.sample",
-    "vocab": "vocab.train",
-    "tokens": "vocab.encode",
-    "pretrain": "train.loop",
-    "tasks": "tasks.build",
-    "finetune": "train.loop",
-    "evaluate_predict": "evaluate.predict",
-    "evaluate_score": "evaluate.score",
-    "report": "report.page",
-}
+CHECKOUT = PACKAGE.parent.parent
+CLOSURES = Path("configs/resolved/code")
+RESOURCES = {".css", ".j2", ".json"}  # data files that modules read from their own folder
 
 
 @cache
 def source_files(module: str) -> tuple[str, ...]:
-    """Return the files of `module` and of all it imports, sorted, relative to this checkout.
+    """Return the closure of a module, sorted, relative to this checkout.
+
+    It holds the module, all modules of the package that it imports, inside functions too, the
+    ``__init__.py`` of every package on the way (Python runs them), and the data files next to them.
 
     Args:
-        module: dotted name below the package, such as ``c4.build``.
+        module: dotted name below the package, such as ``c4.clean``.
     """
-    found: set[Path] = set()
+    files: set[Path] = set()
     queue = [f"t5repro.{module}"]
     while queue:
-        path = _file_of(queue.pop())
-        if path is None or path in found:
-            continue
-        found.add(path)
-        queue.extend(imported_names(path))
-    folders = {path.parent for path in found} - {PACKAGE}
-    found |= {path for folder in folders for path in folder.iterdir() if path.suffix in RESOURCES}
-    root = _checkout()
-    return tuple(sorted(path.relative_to(root).as_posix() for path in found))
-
-
-def hashes_of_sources(module: str) -> dict[str, str]:
-    """Return the SHA-256 of each file that `source_files` names."""
-    root = _checkout()
-    return {name: sha256_of(root / name) for name in source_files(module)}
+        for path in _files_of(queue.pop()):
+            if path not in files:
+                files.add(path)
+                queue.extend(imported_names(path))
+    folders = {path.parent for path in files} - {PACKAGE}
+    files |= {path for folder in folders for path in folder.iterdir() if path.suffix in RESOURCES}
+    return tuple(sorted(path.relative_to(CHECKOUT).as_posix() for path in files))
 
 
 def hashes_of_rule(rule: str) -> dict[str, str]:
-    """Return the SHA-256 of each file that a rule's job runs, as the files are now."""
-    source_files.cache_clear()  # an edited file may import others
-    return hashes_of_sources(MODULES[rule])
+    """Return the SHA-256 of each file of a rule's closure, as the files are now."""
+    _forget()
+    return {name: sha256_of(CHECKOUT / name) for name in source_files(BY_NAME[rule].module)}
 
 
-def _checkout() -> Path:
-    return PACKAGE.parent.parent
+def closure_path(rule: str) -> Path:
+    """Return the file that stands for the code of a rule."""
+    return CLOSURES / f"{rule}.json"
 
 
-def _file_of(name: str) -> Path | None:
-    """Return the file of a dotted name; of its parent if the last word is no module."""
-    parts = name.split(".")
-    if parts[0] != "t5repro":
-        return None
-    base = PACKAGE.joinpath(*parts[1:])
-    for candidate in (base.with_suffix(".py"), base / "__init__.py"):
-        if candidate.is_file() and base != PACKAGE:
-            return candidate
-    return None
+def closure(rule: str) -> dict[str, str]:
+    """Return source file -> hash of its syntax tree, for a rule's closure as it is now."""
+    _forget()
+    return _closure(BY_NAME[rule].module)
 
 
+def _closure(module: str) -> dict[str, str]:
+    return {name: _syntax_hash(CHECKOUT / name) for name in source_files(module)}
+
+
+def closure_texts() -> dict[Path, str]:
+    """Return path -> text of the file that stands for the code of each rule."""
+    _forget()
+    return {
+        closure_path(stage.name): json.dumps(_closure(stage.module), indent=1) + "\n"
+        for stage in STAGES
+    }
+
+
+def write_closures() -> list[Path]:
+    """Bring the files of `closure_texts` up to date; return those that changed."""
+    changed = []
+    for path, text in closure_texts().items():
+        if not path.is_file() or path.read_text(encoding="utf-8") != text:
+            write_text(path, text)
+            changed.append(path)
+    return changed
+
+
+@cache
+def _syntax_hash(path: Path) -> str:
+    """Return a hash of a module's syntax tree without docstrings; of a data file, its SHA-256."""
+    if path.suffix != ".py":
+        return sha256_of(path)
+    digest = hashlib.sha256()
+    for word in _words(_parsed(path)):
+        digest.update(word.encode("utf-8", "surrogatepass") + b"\0")
+    return digest.hexdigest()
+
+
+def _words(value: Any) -> Iterator[str]:
+    """Yield a syntax tree as words.
+
+    `ast.dump` would differ between Python 3.11 and 3.12, whose trees have other empty fields.
+    """
+    if isinstance(value, ast.AST):
+        yield type(value).__name__
+        for name, field in ast.iter_fields(value):
+            if field not in (None, []) and name != "kind":
+                yield name
+                yield from _words(field)
+        yield ")"
+    elif isinstance(value, list):
+        for item in value:
+            if not _is_docstring(item):
+                yield from _words(item)
+        yield "]"
+    else:
+        yield repr(value)
+
+
+def _is_docstring(node: Any) -> bool:
+    """Tell whether a statement is a string and nothing else: a docstring of whatever it follows."""
+    return (
+        isinstance(node, ast.Expr)
+        and isinstance(node.value, ast.Constant)
+        and isinstance(node.value.value, str)
+    )
+
+
+def _files_of(name: str) -> Iterator[Path]:
+    """Yield the files that Python runs to import a dotted name.
+
+    These are the ``__init__.py`` of each package above it, and its own file; the last word may be
+    a name inside a module.
+    """
+    words = name.split(".")
+    if words[0] != "t5repro":
+        return
+    folder = PACKAGE
+    yield folder / "__init__.py"
+    for word in words[1:]:
+        if (folder / f"{word}.py").is_file():
+            yield folder / f"{word}.py"
+            return
+        folder = folder / word
+        if not (folder / "__init__.py").is_file():
+            return
+        yield folder / "__init__.py"
+
+
+@cache
 def imported_names(path: Path) -> list[str]:
-    """Return every dotted name a file imports, inside functions too."""
+    """Return every dotted name that a file imports, inside functions too."""
     names: list[str] = []
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"), filename=str(path))):
+    for node in ast.walk(_parsed(path)):
         if isinstance(node, ast.Import):
             names.extend(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
             names.append(node.module)
             names.extend(f"{node.module}.{alias.name}" for alias in node.names)
     return names
+
+
+@cache
+def _parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
+
+
+def _forget() -> None:
+    """Read every file anew: one may have been edited since, and import others."""
+    for function in (source_files, imported_names, _parsed, _syntax_hash):
+        function.cache_clear()
+
+
+def differing_files(ours: Mapping[str, str], theirs: Mapping[str, str]) -> list[str]:
+    """Return the source files in which two closures differ, sorted."""
+    return sorted(
+        name for name in ours.keys() | theirs.keys() if ours.get(name) != theirs.get(name)
+    )

@@ -12,11 +12,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from t5repro.lineage.graph import Job
+from t5repro.stages import BY_NAME
 
 EXACT, TOLERANT = "exact", "tolerance"
 EXACT_DEVICE = "cpu"
-FLOAT_RULES = ("pretrain", "finetune", "evaluate_predict")  # sums in float32 decide their outputs
-AFTER_FLOAT_RULES = ("evaluate_score", "report")
 
 # These bound the effect of reordered float32 sums over a run. They were chosen, not measured: no
 # accelerator was available.
@@ -33,12 +32,11 @@ def reproducibility_of(job: Job) -> str:
 
 def reproducibility(rule: str, device_kind: str) -> str:
     """Return whether a rule with equal inputs gives equal bytes on a kind of device."""
-    return TOLERANT if rule in FLOAT_RULES and device_kind != EXACT_DEVICE else EXACT
-
-
-def depends_on_floats(rule: str) -> bool:
-    """Return whether float32 sums decide the outputs of a rule or of one before it."""
-    return rule in (*FLOAT_RULES, *AFTER_FLOAT_RULES)
+    return (
+        TOLERANT
+        if rule in BY_NAME and BY_NAME[rule].on_device and device_kind != EXACT_DEVICE
+        else EXACT
+    )
 
 
 def numbers_agree(name: str, expected: float, actual: float) -> bool:

@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 from safetensors.numpy import save
 
-from t5repro.config.schema import LANES, ModelSettings
+from t5repro.config.sections.model import ModelSettings
+from t5repro.config.sections.vocab import LANES
 from t5repro.errors import ArtifactError, CheckpointError
 from t5repro.files import read_json, write_bytes, write_json
 from t5repro.model.checkpoints import read_arrays

@@ -14,7 +14,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from t5repro.config.schema import DevicesSettings
+from t5repro.config.sections.devices import DevicesSettings
 from t5repro.errors import DeviceError
 
 QUIET = "TF_CPP_MIN_LOG_LEVEL"

@@ -4,7 +4,7 @@ The shapes themselves are data in `config/published_sizes.py`.
 """
 
 from t5repro.config.published_sizes import SIZES
-from t5repro.config.schema import ModelSettings
+from t5repro.config.sections.model import ModelSettings
 
 __all__ = ["PUBLISHED_EMBEDDING_ROWS", "SIZES", "parameter_count"]
 

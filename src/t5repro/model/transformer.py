@@ -14,7 +14,7 @@ from typing import Any
 import keras
 from keras import ops
 
-from t5repro.config.schema import ModelSettings
+from t5repro.config.sections.model import ModelSettings
 from t5repro.model.adapters import Adapter
 from t5repro.model.attention import Attention, RelativeBias, causal_mask, prefix_mask, segment_mask
 from t5repro.model.layers import (

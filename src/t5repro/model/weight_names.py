@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from t5repro.config.schema import ModelSettings
+from t5repro.config.sections.model import ModelSettings
 from t5repro.errors import CheckpointError
 
 Arrays = dict[str, np.ndarray]

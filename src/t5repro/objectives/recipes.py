@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 
-from t5repro.config.schema import PretrainSettings
+from t5repro.config.sections.pretrain import PretrainSettings
 from t5repro.errors import SettingsError
 from t5repro.objectives.corruption import (
     Corrupted,

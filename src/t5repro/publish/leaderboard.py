@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from t5repro.config.stages import TaskTexts
+from t5repro.config.sections.tasks import TaskTexts
 from t5repro.errors import ArtifactError
 from t5repro.files import atomic_path, read_json_lines, write_manifest
 from t5repro.tasks.glue import ENTAILMENT, INFERENCE

@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from t5repro.config.stages import PredictStage
+from t5repro.config.sections.evaluate import PredictStage
 from t5repro.errors import ArtifactError, StorageError, VocabularyError, storage_error
 from t5repro.evaluate.predict import WEIGHTS_FILE, bucket_length
 from t5repro.vocab.special_ids import EOS_ID, PAD_ID, UNK_ID

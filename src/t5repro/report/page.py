@@ -14,8 +14,7 @@ import jinja2
 from markupsafe import Markup
 
 from t5repro.config.load import settings_of_experiment
-from t5repro.config.schema import Settings
-from t5repro.config.stages import ReportStage
+from t5repro.config.schema import ReportStage, Settings
 from t5repro.errors import ArtifactError
 from t5repro.files import write_manifest, write_text
 from t5repro.report import decisions, score_table

@@ -10,8 +10,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from t5repro.config.stages import TasksStage
-from t5repro.config.task_files import SPLITS
+from t5repro.config.sections.tasks import TasksStage
+from t5repro.config.task_layouts import SPLITS
 from t5repro.errors import SettingsError, TaskDataError
 from t5repro.files import atomic_path, write_json_lines, write_manifest
 from t5repro.progress import Progress

@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from t5repro.config.own_tasks import OwnTask
+from t5repro.config.sections.tasks import OwnTask
 from t5repro.metrics.classification import INVALID, macro_f1
 from t5repro.metrics.text import bleu_signature, rouge_signature, squad
 from t5repro.tasks.generation import ROUGE, bleu_of_one_reference

@@ -1,13 +1,13 @@
 """Every task, found by name.
 
-The tuples are literal; nothing registers itself. Names are those of `config.task_files`, where
+The tuples are literal; nothing registers itself. Names are those of `config.task_layouts`, where
 each task's original files are. A run file's own tasks and its choice of texts come on top.
 """
 
 import difflib
 from collections.abc import Sequence
 
-from t5repro.config.stages import TaskTexts
+from t5repro.config.sections.tasks import TaskTexts
 from t5repro.errors import SettingsError
 from t5repro.tasks.generation import GENERATION
 from t5repro.tasks.glue import GLUE

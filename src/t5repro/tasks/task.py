@@ -18,7 +18,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
-from t5repro.config.task_files import TASK_FILES
+from t5repro.config.task_layouts import TASK_FILES
 
 NO_TARGET = "<unk>"  # target of a row whose label is not public
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
-from t5repro.config.own_tasks import TextSettings
+from t5repro.config.sections.tasks import TextSettings
 from t5repro.metrics.classification import INVALID
 from t5repro.tasks.generation import format_squad
 from t5repro.tasks.glue import read_similarity

@@ -3,7 +3,8 @@
 Softmax, norms, dropout and the optimizer are left out: they are a few percent of the products.
 """
 
-from t5repro.config.schema import ModelSettings, TrainingSettings
+from t5repro.config.sections.model import ModelSettings
+from t5repro.config.sections.training import TrainingSettings
 
 PASSES = 3  # forward, and backward the gradients of the inputs and of the weights
 MULTIPLY_ADD = 2  # operations

@@ -9,7 +9,8 @@ from typing import Any
 
 import yaml
 
-from t5repro.config.schema import ModelSettings, VocabSettings
+from t5repro.config.sections.model import ModelSettings
+from t5repro.config.sections.vocab import VocabSettings
 from t5repro.errors import ArtifactError, SettingsError, VocabularyError
 from t5repro.files import read_json, write_bytes, write_manifest, write_text
 from t5repro.vocab.special_ids import add_sentinels

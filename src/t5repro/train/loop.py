@@ -21,11 +21,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from t5repro.config.schema import DevicesSettings, ModelSettings, TrainingSettings, VocabSettings
-from t5repro.config.stages import FinetuneStage, PretrainStage
+from t5repro.config.sections.devices import DevicesSettings
+from t5repro.config.sections.finetune import FinetuneStage
+from t5repro.config.sections.model import ModelSettings
+from t5repro.config.sections.pretrain import PretrainStage
+from t5repro.config.sections.training import TrainingSettings
+from t5repro.config.sections.vocab import VocabSettings
 from t5repro.errors import ArtifactError, SettingsError
 from t5repro.files import describe_file, write_manifest, write_text
-from t5repro.lineage.sources import hashes_of_sources
+from t5repro.lineage.sources import closure
 from t5repro.progress import Progress
 from t5repro.randomness import repeat_seed, single_seed
 from t5repro.train.devices import Devices, prepare
@@ -453,7 +457,7 @@ def fingerprint(training: Training) -> np.ndarray:
     parts = {
         "rule": training.rule,
         "settings": training.settings,
-        "code": hashes_of_sources("train.loop"),
+        "code": closure(training.rule),
         "libraries": {"keras": keras.__version__, "tensorflow": tf.__version__},
         "inputs": [describe_file(path)["sha256"] for path in training.identity],
     }

@@ -13,7 +13,7 @@ from typing import Any
 import keras
 from keras import ops
 
-from t5repro.config.schema import LearningRate
+from t5repro.config.sections.training import LearningRate
 from t5repro.model.layers import Tensor
 
 FACTORED_FROM = 128  # a weight is factored when its two largest dimensions reach this

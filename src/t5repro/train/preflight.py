@@ -16,8 +16,10 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from t5repro.config.schema import DevicesSettings, TrainingSettings
-from t5repro.config.stages import FinetuneStage, PretrainStage
+from t5repro.config.sections.devices import DevicesSettings
+from t5repro.config.sections.finetune import FinetuneStage
+from t5repro.config.sections.pretrain import PretrainStage
+from t5repro.config.sections.training import TrainingSettings
 from t5repro.errors import DeviceError
 from t5repro.files import write_json
 from t5repro.progress import announce

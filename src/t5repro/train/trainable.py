@@ -9,7 +9,9 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from t5repro.config.schema import FinetuneSettings, ModelSettings, TrainingSettings
+from t5repro.config.sections.finetune import FinetuneSettings
+from t5repro.config.sections.model import ModelSettings
+from t5repro.config.sections.training import TrainingSettings
 from t5repro.model.adapters import PLACE
 
 BLOCK = re.compile(r"^(encoder|decoder)/block_(\d+)/")

@@ -14,6 +14,7 @@ from typing import Literal
 from t5repro.config.schema import Settings
 from t5repro.lineage.git import try_git
 from t5repro.lineage.record import Record, parse_record, read_record
+from t5repro.stages import depends_on_device
 from t5repro.versions import dvc_pipeline
 from t5repro.versions.lockfile import LOCK, Hasher, Locked, parse_lock
 from t5repro.versions.seal import Present, present_files, same_values
@@ -90,7 +91,7 @@ def _verdict(
     file = _first_file(stage, here, revision)
     if cause := _other_question(settings, stage, locked, hasher):
         return Verdict(stage.name, "differently", f"{file}; {cause}")
-    if stage.base in dvc_pipeline.TRAINED:
+    if depends_on_device(stage.base):
         if follower is not None and follower.outcome in ("exactly", "within tolerance"):
             return Verdict(stage.name, "within tolerance", f"{file}; its scores agree")
         far = _far_numbers(stage, revision)

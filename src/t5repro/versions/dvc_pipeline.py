@@ -14,21 +14,23 @@ from typing import Any
 import yaml
 
 from t5repro.config import load
-from t5repro.config.schema import Section, Settings
-from t5repro.config.stages import STAGES, stage_settings
+from t5repro.config.field import Section
+from t5repro.config.schema import Settings
+from t5repro.config.stage_settings import stage_model, stage_settings
 from t5repro.errors import SettingsError
 from t5repro.files import write_text
-from t5repro.lineage.sources import source_files
+from t5repro.lineage.sources import CLOSURES, write_closures
+from t5repro.stages import depends_on_device
 from t5repro.versions.snakemake_graph import PROFILE, RUN_FILE, Stage, resolve
 
 PIPELINE = Path("dvc.yaml")
 RESOLVED = Path("configs/resolved")
 SETTINGS_STAGE = "settings"
+SOURCES = "src/t5repro"
 # DVC's run cache leaves these keys out of its key at any depth: a changed value would be restored
 # as the old one (dvc/stage/cache.py, `_get_cache_hash`).
 KEYS_THE_RUN_CACHE_DROPS = {"size", "nfiles"}
 TOLERANT = {"gpu", "mirrored", "tpu"}  # devices that agree to a tolerance only
-TRAINED = {"pretrain", "finetune", "evaluate_predict", "evaluate_score", "report"}
 HEADER = """\
 # Generated from the graph in Snakefile by `t5repro dvc generate`; do not edit.
 # One stage for each rule and node. dvc.lock is the truth about contents.
@@ -76,6 +78,7 @@ def profile_of_pipeline() -> str:
 
 def write_resolved(run_file: Path = RUN_FILE) -> None:
     """Write the leaves of every stage, for DVC to compare."""
+    write_closures()
     settings, stages = resolve(run_file)
     write_text(resolved_path(settings), resolved_text(settings, stages))
 
@@ -100,7 +103,7 @@ def leaves_of(settings: Settings, stage: Stage) -> dict[str, Any]:
     Raises:
         SettingsError: a leaf has a name that DVC's run cache leaves out.
     """
-    leaves = dict(_leaves(settings_of_stage(settings, stage), STAGES[stage.base]))
+    leaves = dict(_leaves(settings_of_stage(settings, stage), stage_model(stage.base)))
     for name in leaves:
         if dropped := KEYS_THE_RUN_CACHE_DROPS.intersection(name.split(".")):
             raise SettingsError(
@@ -156,9 +159,12 @@ def _settings_stage(settings: Settings, run_file: Path, profile: str) -> dict[st
     recipes = sorted(path.as_posix() for path in load.RECIPES.glob("*.yaml"))
     return {
         "cmd": f"t5repro dvc settings --run-file {run_file.as_posix()} --profile {profile}",
-        "desc": "the settings of every stage, leaf by leaf",
-        "deps": [run_file.as_posix(), *recipes, *source_files("config.load")],
-        "outs": [{resolved_path(settings).as_posix(): {"cache": False}}],
+        "desc": "the settings of every stage and the code of every rule",
+        "deps": [run_file.as_posix(), *recipes, SOURCES],
+        "outs": [
+            {resolved_path(settings).as_posix(): {"cache": False}},
+            {CLOSURES.as_posix(): {"cache": False}},
+        ],
     }
 
 
@@ -206,7 +212,7 @@ def _parent(path: str) -> str:
 
 def reproducible(settings: Settings, stage: Stage) -> str:
     """Return `exact` or `tolerance`: how closely another machine repeats the stage."""
-    if stage.base in TRAINED and settings.devices.kind in TOLERANT:
+    if depends_on_device(stage.base) and settings.devices.kind in TOLERANT:
         return "tolerance"
     return "exact"
 

@@ -22,6 +22,7 @@ from t5repro.files import TEMPORARY_PREFIX, read_json, write_text
 from t5repro.lineage.record import Record, read_record
 from t5repro.lineage.redaction import redact
 from t5repro.lineage.run_lock import run_lock
+from t5repro.lineage.sources import closure, differing_files
 from t5repro.versions import dvc_pipeline
 from t5repro.versions.frozen import check_frozen
 from t5repro.versions.lockfile import LOCK, Hasher, Hashes, Locked, locked_files, read_lock
@@ -222,8 +223,7 @@ def _faults_of_job(job: Job, record: Record, expected: Any, hasher: Hasher) -> l
         faults.append(f"{job.outputs[0]}: built with other settings ({job.record})")
     faults += [
         f"{path}: not the code that {job.outputs[0]} was built with"
-        for path in job.code
-        if _sha256(hasher, path) != record.start.code.get(path)
+        for path in differing_files(record.start.closure, closure(record.rule))
     ]
     inputs = {item.path: item.sha256 for item in record.end.inputs}
     faults += [

@@ -13,15 +13,15 @@ from typing import Any
 
 from t5repro.config import load
 from t5repro.config.schema import Settings
-from t5repro.config.stages import STAGES
 from t5repro.errors import ArtifactError, SettingsError
 from t5repro.lineage.record import record_path
+from t5repro.stages import STAGES, stage_of_rule
 
 RUN_FILE = Path("configs/demo.yaml")
 PROFILE = "local"
 SNAKEFILE = Path("Snakefile")
 # What brings raw files in is no stage: data.dvc stands for them. A preflight only checks.
-NOT_STAGES = {"all", "data_fetch", "preflight"}
+NOT_STAGES = {"all", *(stage.name for stage in STAGES if not stage.versioned)}
 LARGEST_CHECKSUM_BYTES = 10_000_000_000  # as in local/profile.yaml
 
 
@@ -51,7 +51,8 @@ class Stage:
     @property
     def base(self) -> str:
         """Return the subcommand that the rule calls: `tasks` for `tasks_glue_cola`."""
-        return self.rule if self.rule in STAGES else self.rule.partition("_")[0]
+        stage = stage_of_rule(self.rule)
+        return stage.name if stage else self.rule
 
     @property
     def inputs(self) -> tuple[str, ...]:
@@ -145,7 +146,7 @@ def _stage(name: str, jobs: Sequence[Any]) -> Stage:
 
 
 def _job(job: Any) -> Job:
-    code = tuple(str(path) for path in job.input.get("code", []))
+    code = (str(job.input.get("code")),)  # one file stands for the rule's code
     checks = [str(path) for path in job.input.get("preflight", [])]
     (log,) = job.log
     record = record_path(Path(log))

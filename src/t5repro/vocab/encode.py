@@ -12,7 +12,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from t5repro.config.stages import TokensStage
+from t5repro.config.sections.tokens import TokensStage
 from t5repro.errors import CorpusError
 from t5repro.files import atomic_path, write_manifest
 from t5repro.progress import Progress

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TextIO
 
-from t5repro.config.stages import VocabSampleStage
+from t5repro.config.sections.vocab import VocabSampleStage
 from t5repro.errors import CorpusError, SettingsError
 from t5repro.files import atomic_path, write_manifest
 from t5repro.progress import Progress, announce

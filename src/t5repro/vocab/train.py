@@ -14,7 +14,7 @@ from typing import Any
 
 import sentencepiece
 
-from t5repro.config.stages import VocabStage
+from t5repro.config.sections.vocab import VocabStage
 from t5repro.errors import ArtifactError, VocabularyError
 from t5repro.files import write_bytes, write_manifest, write_text
 from t5repro.progress import announce

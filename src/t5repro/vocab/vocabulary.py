@@ -11,7 +11,7 @@ from typing import Any, Self
 
 import sentencepiece
 
-from t5repro.config.schema import ModelSettings
+from t5repro.config.sections.model import ModelSettings
 from t5repro.errors import ArtifactError, SettingsError, VocabularyError
 from t5repro.vocab.special_ids import EOS_ID, NO_ID, PAD_ID, UNK_ID, sentinel_piece
 

@@ -24,7 +24,7 @@ from t5repro.c4.spark.rows import (
 )
 from t5repro.c4.text.sentences import SentenceSplitter
 from t5repro.config.schema import Settings
-from t5repro.config.stages import STAGES, stage_settings
+from t5repro.config.stage_settings import stage_model, stage_settings
 from t5repro.errors import CrawlError
 
 
@@ -108,7 +108,7 @@ def cleaned_file(path, write_wet, wet_record, pages, unit):
     ]
     settings = Settings(c4={"dedup": {"unit": unit}})
     build.clean_shard(
-        STAGES["c4_clean"](**stage_settings(settings, "c4_clean")),
+        stage_model("c4_clean")(**stage_settings(settings, "c4_clean")),
         wet=[write_wet(records)],
         punkt={},
         bad_words={},

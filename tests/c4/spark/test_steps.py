@@ -20,8 +20,8 @@ from t5repro.c4.punkt import train_punkt
 from t5repro.c4.spark import steps as engine
 from t5repro.c4.spark.session import session as open_session
 from t5repro.config.load import load_settings
-from t5repro.config.schema import SparkSettings
-from t5repro.config.stages import STAGES, stage_settings
+from t5repro.config.sections.c4 import SparkSettings
+from t5repro.config.stage_settings import stage_model, stage_settings
 from t5repro.errors import ArtifactError, ClusterError, CorpusError, CrawlError
 
 pyspark = pytest.importorskip("pyspark")
@@ -141,7 +141,7 @@ def settings_of(recipe="paper", **c4):
 
 
 def stage(rule, settings):
-    return STAGES[rule](**stage_settings(settings, rule))
+    return stage_model(rule)(**stage_settings(settings, rule))
 
 
 @pytest.fixture(autouse=True)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from t5repro.c4.text import rules as page_rules
 from t5repro.c4.text.sentences import SentenceSplitter
 from t5repro.c4.wet.warc_records import has_other_ends, text_of
-from t5repro.config.schema import CleanSettings
+from t5repro.config.sections.c4 import CleanSettings
 
 CASES = json.loads((CASES / "c4_clean.json").read_text())
 SPLITTER = SentenceSplitter()

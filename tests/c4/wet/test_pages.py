@@ -10,7 +10,7 @@ from t5repro.c4.text.rules import LINE_REASONS, CleanRules, clean_body, clean_pa
 from t5repro.c4.text.sentences import SentenceSplitter
 from t5repro.c4.wet import gzip_members
 from t5repro.c4.wet import pages as wet_pages
-from t5repro.config.schema import CleanSettings
+from t5repro.config.sections.c4 import CleanSettings
 from t5repro.errors import CrawlError
 
 TEXTS = ("First line of one.\nSecond line.", "Über zwei.", "Three — drei.\n\nLast.")

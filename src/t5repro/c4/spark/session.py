@@ -21,7 +21,7 @@ from typing import Any
 
 import t5repro
 from t5repro import errors
-from t5repro.config.schema import SparkSettings
+from t5repro.config.sections.c4 import SparkSettings
 from t5repro.errors import ClusterError
 from t5repro.progress import Progress
 

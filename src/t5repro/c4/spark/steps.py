@@ -48,7 +48,7 @@ from t5repro.c4.spark.rows import (
 from t5repro.c4.spark.session import notes_of
 from t5repro.c4.text.sentences import Splitters
 from t5repro.c4.wet.reader import CleanTally
-from t5repro.config.stages import C4Stage, CleanStage, DedupStage
+from t5repro.config.sections.c4 import C4Stage, CleanStage, DedupStage
 from t5repro.files import TEMPORARY_PREFIX, atomic_path, describe_file
 
 Fetch = Callable[[str, Path], None]

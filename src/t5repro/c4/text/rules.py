@@ -17,7 +17,7 @@ from ahocorasick_rs import BytesAhoCorasick
 
 from t5repro.c4.text.sentences import SentenceSplitter, Splitters
 from t5repro.c4.wet.warc_records import text_of
-from t5repro.config.schema import CleanSettings
+from t5repro.config.sections.c4 import CleanSettings
 
 END_MARKS = (".", "?", "!", '"')
 ELLIPSIS = "..."

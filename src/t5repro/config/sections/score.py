@@ -1,0 +1,10 @@
+"""Settings of the stage `evaluate_score`: how answers are read, which the tasks decide."""
+
+from t5repro.config.field import Section
+from t5repro.config.sections.tasks import TaskTexts
+
+
+class ScoreStage(Section):
+    """Settings of `evaluate_score`."""
+
+    tasks: TaskTexts = TaskTexts()

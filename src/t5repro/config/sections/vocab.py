@@ -1,0 +1,63 @@
+"""Settings of the SentencePiece vocabulary (`vocab.*`) and of its stages (paper section 3.1.3)."""
+
+from pydantic import Field
+
+from t5repro.config.field import Language, Section
+
+LANES = 128  # rows of the embedding are padded to a multiple of this (TPU tiles)
+
+
+class VocabSample(Section):
+    """The part of `vocab` that drawing the sample reads."""
+
+    language_parts: dict[Language, int] = {"en": 10, "de": 1, "fr": 1, "ro": 1}
+    """Mix of the training sample; parts of characters."""
+    sample_chars: int = Field(100_000_000, ge=1000)
+    """Characters of text the vocabulary is trained on, over all languages."""
+    sample_seed: int = Field(0, ge=0)
+    """Seed of the draw of the sample; arms of several seeds share a vocabulary."""
+
+
+class VocabTraining(Section):
+    """The part of `vocab` that training reads."""
+
+    vocab_size: int = Field(32_000, ge=16, le=1_000_000)
+    """Pieces, without the sentinels."""
+    extra_ids: int = Field(100, ge=0, le=10_000)
+    """Sentinels `<extra_id_k>` on top."""
+    character_coverage: float = Field(0.9995, gt=0.9, le=1)
+    """Share of characters covered by pieces."""
+    required_characters: str = ""
+    """Characters that get a piece however rare they are: a small corpus may lack one that label
+    words need, such as the underscore of `not_entailment`.
+    """
+    model_file: str = ""
+    """Raw file with a SentencePiece model to use instead of training one, such as that of a
+    published checkpoint; sentinels are appended if it has none.
+    """
+
+
+class VocabSettings(VocabSample, VocabTraining):
+    """The SentencePiece vocabulary (paper section 3.1.3)."""
+
+    @property
+    def total_ids(self) -> int:
+        """Ids in use: pieces and sentinels."""
+        return self.vocab_size + self.extra_ids
+
+    @property
+    def embedding_rows(self) -> int:
+        """Rows of the embedding: `total_ids` rounded up to a multiple of 128."""
+        return -(-self.total_ids // LANES) * LANES
+
+
+class VocabSampleStage(Section):
+    """Settings of `vocab_sample`."""
+
+    vocab: VocabSample
+
+
+class VocabStage(Section):
+    """Settings of `vocab`."""
+
+    vocab: VocabTraining

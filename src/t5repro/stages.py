@@ -1,0 +1,186 @@
+"""The stages of a run: one row per rule. The only list of them.
+
+A rule of `workflow/rules`, its subcommand, its folder below ``results/<run>/``, its manifest and
+its row have one name. Settings, nodes, closures, DVC's stages, tolerances, impact and the command
+line are read from here; a test compares `upstream` with the graph that Snakemake builds.
+
+To add a stage: a rule file, an entry module with one public function, a settings class in
+`config/sections`, and a row.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A rule and what the other parts of the project need to know of it.
+
+    Attributes:
+        name: of the rule, its subcommand, its folder and its manifest.
+        module: entry module below `t5repro`; it and its imports are the rule's code.
+        settings: class of the settings that its jobs receive, below `t5repro.config`.
+        upstream: rules whose outputs its jobs read.
+        produces: kind of its outputs, as messages call them.
+        on_device: its arithmetic runs on the device of training: bytes are exact on a CPU, and
+            equal within a tolerance elsewhere.
+        versioned: its outputs are artifacts that DVC versions; the others bring raw files or check.
+        per_experiment: a node per experiment with other settings; otherwise one for the run.
+    """
+
+    name: str
+    module: str
+    settings: str
+    upstream: tuple[str, ...] = ()
+    produces: str = ""
+    on_device: bool = False
+    versioned: bool = True
+    per_experiment: bool = True
+
+
+STAGES = (
+    Stage(
+        "data_fetch",
+        module="data.raw",
+        settings="sections.data.DataStage",
+        produces="raw files",
+        versioned=False,
+        per_experiment=False,
+    ),
+    Stage(
+        "data",
+        module="data.raw",
+        settings="sections.data.DataStage",
+        produces="raw files",
+        per_experiment=False,
+    ),
+    Stage(
+        "preflight",
+        module="train.preflight",
+        settings="sections.pretrain.PretrainStage",
+        produces="a check",
+        versioned=False,
+    ),
+    Stage(
+        "c4_punkt",
+        module="c4.punkt",
+        settings="sections.c4.PunktStage",
+        upstream=("data",),
+        produces="Punkt parameters",
+    ),
+    Stage(
+        "c4_clean",
+        module="c4.build",
+        settings="sections.c4.CleanStage",
+        upstream=("data", "c4_punkt"),
+        produces="cleaned pages",
+    ),
+    Stage(
+        "c4_dedup",
+        module="c4.build",
+        settings="sections.c4.DedupStage",
+        upstream=("c4_clean",),
+        produces="decisions on repeats",
+    ),
+    Stage(
+        "c4",
+        module="c4.build",
+        settings="sections.c4.C4Stage",
+        upstream=("c4_punkt", "c4_clean", "c4_dedup"),
+        produces="corpus",
+    ),
+    Stage(
+        "vocab_sample",
+        module="vocab.sample",
+        settings="sections.vocab.VocabSampleStage",
+        upstream=("c4",),
+        produces="vocabulary",
+    ),
+    Stage(
+        "vocab",
+        module="vocab.train",
+        settings="sections.vocab.VocabStage",
+        upstream=("vocab_sample",),
+        produces="vocabulary",
+    ),
+    Stage(
+        "tokens",
+        module="vocab.encode",
+        settings="sections.tokens.TokensStage",
+        upstream=("c4", "vocab"),
+        produces="tokens",
+    ),
+    Stage(
+        "pretrain",
+        module="train.loop",
+        settings="sections.pretrain.PretrainStage",
+        upstream=("tokens",),
+        produces="weights",
+        on_device=True,
+    ),
+    Stage(
+        "tasks",
+        module="tasks.build",
+        settings="sections.tasks.TasksStage",
+        upstream=("data",),
+        produces="examples",
+        per_experiment=False,
+    ),
+    Stage(
+        "finetune",
+        module="train.loop",
+        settings="sections.finetune.FinetuneStage",
+        upstream=("pretrain", "tasks", "vocab", "tokens"),
+        produces="weights",
+        on_device=True,
+    ),
+    Stage(
+        "evaluate_predict",
+        module="evaluate.predict",
+        settings="sections.evaluate.PredictStage",
+        upstream=("finetune", "tasks", "vocab"),
+        produces="predictions",
+        on_device=True,
+    ),
+    Stage(
+        "evaluate_score",
+        module="evaluate.score",
+        settings="sections.score.ScoreStage",
+        upstream=("evaluate_predict", "tasks"),
+        produces="scores",
+    ),
+    Stage(
+        "report",
+        module="report.page",
+        settings="schema.ReportStage",
+        upstream=("evaluate_score", "pretrain", "finetune", "c4"),
+        produces="report",
+        per_experiment=False,
+    ),
+)
+BY_NAME = {stage.name: stage for stage in STAGES}
+VERSIONED = tuple(stage.name for stage in STAGES if stage.versioned)
+
+
+def ancestors(name: str) -> Iterator[str]:
+    """Yield every stage that comes before `name`, each once."""
+    visited: set[str] = set()
+    queue = list(BY_NAME[name].upstream)
+    while queue:
+        stage = queue.pop()
+        if stage not in visited:
+            visited.add(stage)
+            yield stage
+            queue.extend(BY_NAME[stage].upstream)
+
+
+def depends_on_device(name: str) -> bool:
+    """Tell whether the arithmetic of a training device decides the outputs of a stage."""
+    return BY_NAME[name].on_device or any(BY_NAME[stage].on_device for stage in ancestors(name))
+
+
+def stage_of_rule(rule: str) -> Stage | None:
+    """Return the stage of a rule of the graph: `tasks` for `tasks_glue_cola`; None for others."""
+    if rule in BY_NAME:
+        return BY_NAME[rule]
+    return BY_NAME["tasks"] if rule.startswith("tasks_") else None
