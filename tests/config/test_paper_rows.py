@@ -8,7 +8,7 @@ from t5repro.config.load import load_settings, nodes, settings_of_experiment
 from t5repro.config.published_sizes import SIZES
 from t5repro.config.schema import Settings
 from t5repro.errors import SettingsError
-from t5repro.report.published_scores import rows_called
+from t5repro.report.published_scores import rows_named
 
 
 @pytest.fixture(autouse=True)
@@ -31,7 +31,7 @@ def test_every_arm_of_the_paper_is_possible_and_names_a_published_row(run: Setti
     assert len(run.experiments) == 86
     for arm in run.experiments:
         settings_of_experiment(run, arm.name)
-        assert rows_called(arm.row), arm.row
+        assert rows_named(arm.row), arm.row
 
 
 def test_arms_share_what_they_have_in_common(run: Settings) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from t5repro.config.schema import Experiment, ReportStage, Settings
-from t5repro.report.experiments import Group
+from t5repro.report.experiments import Experiment as ReportExperiment
 from t5repro.report.page import write_report
 from t5repro.report.rows import ScoreRow, score_rows
 
@@ -55,20 +55,23 @@ def scores_of(shift: float) -> dict[str, Any]:
         "wmt_en_fr": entry("copy", 80, 0, bleu=(17.875 - shift, 4.25)),
         "wmt_en_ro": entry("copy", 80, 0, bleu=(9.625 - shift, 3.0)),
     }
-    told = [task["beats_baseline"] for task in tasks.values()]
+    outcomes = [task["beats_baseline"] for task in tasks.values()]
     return {
         "tasks": tasks,
         "averages": {
             "glue": {"value": None, "missing": ["glue_qqp", "glue_qnli"]},
             "super_glue": {"value": None, "missing": ["super_glue_cb", "super_glue_wic"]},
         },
-        "beats_baseline": {"beaten": told.count(True), "of": len(told) - told.count(None)},
+        "beats_baseline": {
+            "beaten": outcomes.count(True),
+            "of": len(outcomes) - outcomes.count(None),
+        },
     }
 
 
-def alone(*names: str) -> list[Group]:
+def alone(*names: str) -> list[ReportExperiment]:
     """Return experiments of one arm each."""
-    return [Group(name=name, arms=(name,), seeds=(0,)) for name in names]
+    return [ReportExperiment(name=name, arms=(name,), seeds=(0,)) for name in names]
 
 
 def rule(name: str, unit: str, came_in: int, **dropped: int) -> dict[str, Any]:

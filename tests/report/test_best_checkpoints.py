@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from t5repro.config.sections.score import ScoreStage
 from t5repro.evaluate.checkpoint_selection import best_checkpoints, best_metrics, groups_of
 from t5repro.evaluate.score import score
-from t5repro.report.best_checkpoints import best_tables
-from t5repro.report.rows import csv_text
+from t5repro.report.best_checkpoints import checkpoint_tables
+from t5repro.report.scores_csv import csv_text
 
 MRPC = {
     2: {"glue_mrpc": {"f1": 80.0, "accuracy": 60.0}},
@@ -108,7 +108,7 @@ def test_scores_hold_every_step_the_choice_and_the_weights_behind_it(scored, tmp
     assert rows["arm:best", "glue_sst2"] == 100.0
     said = csv_text(make_rows({"arm": content}))
     assert "arm:best,arm:best,0,1,glue_sst2,accuracy,100.0" in said
-    (table,) = best_tables({"arm": content})
+    (table,) = checkpoint_tables({"arm": content})
     lines = {line.weights: (line.step, line.best, line.last) for line in table.lines}
     assert lines["step-3/weights.safetensors"] == ("3", "100.00", "0.00")
     assert lines["step-8/weights.safetensors"] == ("8", "100.00", "100.00")
@@ -117,4 +117,4 @@ def test_scores_hold_every_step_the_choice_and_the_weights_behind_it(scored, tmp
 def test_without_kept_checkpoints_scores_are_as_they_were(scored):
     content = scored(())
     assert set(content) == {"tasks", "averages", "beats_baseline"}
-    assert best_tables({"arm": content}) == []
+    assert checkpoint_tables({"arm": content}) == []

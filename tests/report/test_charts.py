@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from t5repro.report.charts import Series, legend, line_chart, number_label, thin, ticks
+from t5repro.report.charts import Series, downsample, legend, line_chart, number_label, ticks
 
 FINITE = st.floats(-1e9, 1e9, allow_nan=False).map(lambda value: round(value, 3))
 
@@ -16,7 +16,7 @@ FINITE = st.floats(-1e9, 1e9, allow_nan=False).map(lambda value: round(value, 3)
 @given(FINITE, FINITE, st.integers(3, 9))
 def test_ticks_span_the_data_in_equal_steps(one: float, other: float, most: int) -> None:
     low, high = min(one, other), max(one, other)
-    marks = ticks(low, high, most=most)
+    marks = ticks(low, high, max_steps=most)
     slack = 1e-6 * max(1.0, abs(low), abs(high))
     assert marks[0] <= low + slack
     assert marks[-1] >= high - slack
@@ -26,14 +26,14 @@ def test_ticks_span_the_data_in_equal_steps(one: float, other: float, most: int)
 
 
 def test_ticks_are_round_numbers() -> None:
-    assert ticks(0.0, 300.0, most=6) == [0, 100, 200, 300]
-    assert ticks(1.93, 6.4, most=6) == [1, 2, 3, 4, 5, 6, 7]
-    assert ticks(0.0, 524288.0, most=6) == [0, 200000, 400000, 600000]
+    assert ticks(0.0, 300.0, max_steps=6) == [0, 100, 200, 300]
+    assert ticks(1.93, 6.4, max_steps=6) == [1, 2, 3, 4, 5, 6, 7]
+    assert ticks(0.0, 524288.0, max_steps=6) == [0, 200000, 400000, 600000]
 
 
 def test_equal_ends_still_give_a_scale() -> None:
-    assert ticks(5.0, 5.0, most=5)[0] < 5.0 < ticks(5.0, 5.0, most=5)[-1]
-    assert ticks(0.0, 0.0, most=5) == [-1, -0.5, 0, 0.5, 1]
+    assert ticks(5.0, 5.0, max_steps=5)[0] < 5.0 < ticks(5.0, 5.0, max_steps=5)[-1]
+    assert ticks(0.0, 0.0, max_steps=5) == [-1, -0.5, 0, 0.5, 1]
 
 
 @given(st.lists(st.tuples(FINITE, FINITE), min_size=1, max_size=400), st.integers(1, 50))
@@ -41,14 +41,14 @@ def test_thinning_keeps_the_mean_of_what_it_merges(
     points: list[tuple[float, float]], most: int
 ) -> None:
     points = points[: len(points) // most * most] or points[:1]
-    thinned = thin(points, most=most)
+    thinned = downsample(points, max_points=most)
     assert len(thinned) <= most
     mean = math.fsum(y for _, y in points) / len(points)
     assert math.fsum(y for _, y in thinned) / len(thinned) == pytest.approx(mean, abs=1e-3)
 
 
 def test_few_points_stay_as_they_are() -> None:
-    assert thin([(1, 2), (3, 4)], most=2) == [(1, 2), (3, 4)]
+    assert downsample([(1, 2), (3, 4)], max_points=2) == [(1, 2), (3, 4)]
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from t5repro.errors import ArtifactError
-from t5repro.report.corpus import EXCERPT_CHARS, corpora, safe_text, share, words
+from t5repro.report.corpus import EXCERPT_CHARS, corpora, percentage, rule_title, safe_text
 
 COUNTERS: dict[str, Any] = {
     "rules": [
@@ -75,14 +75,14 @@ def test_a_reasons_share_is_of_what_came_into_its_step(tmp_path: Path) -> None:
 def test_languages_say_what_they_hold(tmp_path: Path) -> None:
     (corpus,) = corpora({"baseline": manifest(tmp_path, COUNTERS)})
     assert corpus.languages[0].train_characters == "123,456"
-    assert corpus.others == "it 4"
+    assert corpus.other_languages == "it 4"
 
 
 def test_experiments_that_share_a_corpus_share_its_part(tmp_path: Path) -> None:
     one, other = manifest(tmp_path / "1", COUNTERS), manifest(tmp_path / "2", COUNTERS)
     more = manifest(tmp_path / "3", {**COUNTERS, "samples": {}})
     found = corpora({"a": one, "b": other, "c": more})
-    assert [item.experiments for item in found] == ["a, b", "c"]
+    assert [item.arms for item in found] == ["a, b", "c"]
 
 
 def test_a_reason_shows_a_few_samples_and_one_without_any_is_left_out(tmp_path: Path) -> None:
@@ -96,17 +96,17 @@ def test_a_missing_manifest_names_its_stage(tmp_path: Path) -> None:
 
 
 def test_a_manifest_without_counts_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ArtifactError, match=r"counts no \['rules', 'languages'\]"):
+    with pytest.raises(ArtifactError, match=r"has no counters \['rules', 'languages'\]"):
         corpora({"baseline": manifest(tmp_path, {})})
 
 
 def test_of_nothing_there_is_no_share() -> None:
-    assert (share(0, 0), share(1, 3), share(0, 9)) == ("", "33.3 %", "0.0 %")
+    assert (percentage(0, 0), percentage(1, 3), percentage(0, 9)) == ("", "33.3 %", "0.0 %")
 
 
 def test_names_of_rules_are_read_as_words() -> None:
-    assert words("no_end_mark") == "no end mark"
-    assert words("newest_of_url") == "newest of URL"
+    assert rule_title("no_end_mark") == "no end mark"
+    assert rule_title("newest_of_url") == "newest of URL"
 
 
 @given(st.text(st.characters(), max_size=600))

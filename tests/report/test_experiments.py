@@ -3,7 +3,7 @@
 from typing import Any
 
 from t5repro.config.schema import Settings
-from t5repro.report.experiments import groups
+from t5repro.report.experiments import group_arms
 
 BASE = {"name": "a", "row": "Baseline average", "change": {"seed": 0}}
 
@@ -12,7 +12,7 @@ def grouped(*experiments: dict[str, Any]) -> list[tuple[tuple[str, ...], tuple[i
     """Return arms and seeds of each experiment of the page."""
     settings = Settings.model_validate({"experiments": list(experiments)})
     names = [item.name for item in settings.experiments]
-    return [(group.arms, group.seeds) for group in groups(settings, names)]
+    return [(group.arms, group.seeds) for group in group_arms(settings, names)]
 
 
 def test_arms_that_differ_in_the_seed_alone_are_one_experiment() -> None:
@@ -37,6 +37,6 @@ def test_the_seed_is_no_change_of_an_experiment_of_several_seeds() -> None:
     settings = Settings.model_validate(
         {"experiments": [BASE, {**BASE, "name": "b", "change": {"seed": 1}}]}
     )
-    (group,) = groups(settings, ["a", "b"])
-    assert (group.name, dict(group.changes), group.several) == ("a", {}, True)
+    (group,) = group_arms(settings, ["a", "b"])
+    assert (group.name, dict(group.changes), group.has_seeds) == ("a", {}, True)
     assert group.paper_row == "“Baseline average” of tables 1, 16"

@@ -11,9 +11,10 @@ import pytest
 
 from t5repro.errors import ArtifactError
 from t5repro.report.loss_curves import read_history
-from t5repro.report.page import print_table
-from t5repro.report.rows import BOOTSTRAP, read_csv, shown
-from t5repro.report.score_table import signed
+from t5repro.report.rows import BOOTSTRAP
+from t5repro.report.scores_csv import read_csv
+from t5repro.report.text_table import scores_text
+from t5repro.report.titles import format_difference, format_score
 
 VOID = {"meta", "link", "br", "img", "hr", "input", "wbr"}
 LOADING = {"src", "srcset", "data", "action", "poster", "background", "xlink:href", "formaction"}
@@ -131,7 +132,7 @@ def test_an_origin_of_markup_is_only_text(run: Any) -> None:
 def test_numbers_of_the_page_are_those_of_the_csv(written: Any) -> None:
     rows = [row for row in read_csv(written.csv) if not row.metric.endswith(BOOTSTRAP)]
     expected = sorted(
-        ("" if row.value is None else repr(row.value), shown(row.value)) for row in rows
+        ("" if row.value is None else repr(row.value), format_score(row.value)) for row in rows
     )
     assert sorted(Page(table_of(written.page, "scores")).numbers) == expected
     assert len(expected) == 38
@@ -145,7 +146,7 @@ def test_the_better_experiment_is_marked_in_words_and_not_by_colour_alone(writte
 
 def test_the_difference_is_first_minus_second(written: Any) -> None:
     text = Page(written.page).text
-    assert "pre-training adds" in text
+    assert "gain from pre-training" in text
     assert "+4.12" in text  # 91.666… - 87.541…
     assert "9 better, 1 worse, 1 equal" in text
 
@@ -158,28 +159,28 @@ def test_arms_that_differ_in_more_are_called_by_their_names(run: Any) -> None:
     run.settings = run.settings.model_copy(update={"experiments": experiments})
     text = Page(run.write().page).text
     assert "baseline − no_pretraining" in text
-    assert "pre-training adds" not in text
+    assert "gain from pre-training" not in text
 
 
 def test_one_experiment_has_no_difference(run: Any) -> None:
     run.scores = {"baseline": run.scores["baseline"]}
     run.histories = {"baseline": run.histories["baseline"]}
     page = Page(run.write().page)
-    assert "pre-training adds" not in page.text
+    assert "gain from pre-training" not in page.text
     assert len(Page(table_of(run.page, "scores")).numbers) == 19
 
 
 def test_an_undefined_average_says_why(written: Any) -> None:
     text = Page(written.page).text
-    assert "GLUE: not defined, because it also needs QQP, QNLI." in text
-    assert "COPA: not defined" in text
+    assert "GLUE: undefined, because it also needs QQP, QNLI." in text
+    assert "COPA: undefined" in text
 
 
-def test_the_papers_columns_say_that_they_are_another_matter(written: Any) -> None:
+def test_the_papers_scores_come_with_a_warning(written: Any) -> None:
     text = Page(written.page).text
     assert "92.68" in text
     assert "80.62" in text
-    assert "not comparable with it: another model, other data" in text
+    assert "Scores are only comparable if model, data and steps are the paper’s" in text
 
 
 def test_the_count_of_beaten_baselines_is_shown(written: Any) -> None:
@@ -187,7 +188,9 @@ def test_the_count_of_beaten_baselines_is_shown(written: Any) -> None:
 
 
 def test_settings_that_leave_the_baseline_are_listed(written: Any) -> None:
-    table = written.page.partition("Settings that differ")[2].partition("</table>")[0]
+    table = written.page.partition("Differences from the paper’s baseline")[2].partition(
+        "</table>"
+    )[0]
     rows = re.findall(r"<code>([a-z_.]+)</code>", table)
     assert rows == [
         "model.d_model",
@@ -213,7 +216,7 @@ def test_every_input_is_named_with_its_hash(written: Any) -> None:
 def test_a_phase_without_a_step_says_so(run: Any) -> None:
     for histories in run.histories.values():
         histories["pretrain"] = "step,loss,learning_rate,tokens\n"
-    assert "No step of this phase was taken." in Page(run.write().page).text
+    assert "This phase has no steps." in Page(run.write().page).text
 
 
 def test_equal_histories_share_a_line(run: Any) -> None:
@@ -250,7 +253,7 @@ def test_a_damaged_score_file_is_refused(run: Any) -> None:
 def test_a_broken_history_is_named_by_its_line(tmp_path: Path) -> None:
     path = tmp_path / "history.csv"
     path.write_text("step,loss\n1,2.5\n2,\n", encoding="utf-8")
-    with pytest.raises(ArtifactError, match=r"history\.csv line 3 is no step and loss"):
+    with pytest.raises(ArtifactError, match=r"history\.csv line 3 is not a step and a loss"):
         read_history(path)
 
 
@@ -276,21 +279,18 @@ def test_a_loss_that_is_no_number_is_left_out_of_the_line(tmp_path: Path) -> Non
     ("value", "text"), [(1.005, "+1.00"), (-2.5, "−2.50"), (0.001, "±0.00"), (-0.001, "±0.00")]
 )
 def test_differences_have_their_sign(value: float, text: str) -> None:
-    assert signed(value) == text
+    assert format_difference(value) == text
 
 
-def test_the_terminal_gets_the_table_and_the_path(
-    written: Any, capsys: pytest.CaptureFixture[str]
-) -> None:
-    print_table(Path())
-    printed = capsys.readouterr().out
+def test_the_terminal_gets_the_table_and_the_path(written: Any) -> None:
+    printed = scores_text(Path())
     assert "glue_sst2" in printed
     assert printed.endswith("report: report/report.html\n")
 
 
 def test_a_run_without_a_report_is_told_how_to_get_one(tmp_path: Path) -> None:
-    with pytest.raises(ArtifactError, match=r"holds no scores\.csv; run the stage report"):
-        print_table(tmp_path)
+    with pytest.raises(ArtifactError, match=r"contains no scores\.csv; run the stage report"):
+        scores_text(tmp_path)
 
 
 def test_unknown_tasks_come_last_under_their_own_heading(

@@ -9,11 +9,11 @@ import pytest
 
 from t5repro.config.schema import Experiment
 from t5repro.report.published_scores import (
-    counts_as_difference,
-    deviation,
-    figure,
+    baseline_deviation,
+    exceeds_deviation,
     near_best,
     published_row,
+    published_score,
 )
 
 
@@ -28,7 +28,7 @@ class Tables(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         given = dict(attrs)
-        if tag == "table" and "beside" in (given.get("class") or ""):
+        if tag == "table" and "paper-table" in (given.get("class") or ""):
             self.rows = []
         elif self.rows is None:
             return
@@ -217,8 +217,8 @@ def test_a_run_without_a_row_of_the_paper_says_so(run: Any) -> None:
     )
     page = run.write().page
     assert tables_of(page) == {}
-    assert "No experiment of this run names a row" in page
-    assert "the paper, for orientation" in page
+    assert "No experiment of this run reproduces a row" in page
+    assert "the paper, for reference" in page
 
 
 def test_a_run_on_the_test_split_has_no_table_of_validation_scores(run: Any) -> None:
@@ -231,27 +231,30 @@ def test_switches_in_force_are_in_the_footer_with_their_decisions(written: Any) 
     footer = written.page.partition("<footer>")[2]
     assert re.search(r"D-008</th><td>COPA target</td><td><code>tasks.text.copa_target", footer)
     assert "D-014" in footer
-    assert "no switch" in footer
+    assert "no setting" in footer
 
 
 def test_the_papers_rule_counts_what_is_over_two_deviations() -> None:
-    assert counts_as_difference(0.686, 0.343) is False
-    assert counts_as_difference(-0.687, 0.343) is True
-    assert counts_as_difference(9.0, None) is None
+    assert exceeds_deviation(0.686, 0.343) is False
+    assert exceeds_deviation(-0.687, 0.343) is True
+    assert exceeds_deviation(9.0, None) is None
     assert near_best([1.0, 2.0, None, 1.8], 0.1) == [False, True, False, True]
     assert near_best([1.0], 0.1) == [False]
 
 
 def test_deviations_of_table_1_are_those_of_the_task_table() -> None:
     for key, value in published_row(1, "Baseline standard deviation").values.items():
-        assert deviation(key, split="validation") == value
-        assert deviation(key, split="test") is None
+        assert baseline_deviation(key, split="validation") == value
+        assert baseline_deviation(key, split="test") is None
 
 
 def test_a_figure_is_found_in_whichever_table_prints_the_configuration() -> None:
-    assert figure("All parameters", "glue_cola.matthews_corrcoef", split="validation") == 53.84
-    assert figure("3", "squad.em", split="validation") == 81.84
-    assert figure("3", "glue_cola.matthews_corrcoef", split="validation") is None
+    assert (
+        published_score("All parameters", "glue_cola.matthews_corrcoef", split="validation")
+        == 53.84
+    )
+    assert published_score("3", "squad.em", split="validation") == 81.84
+    assert published_score("3", "glue_cola.matthews_corrcoef", split="validation") is None
 
 
 def test_the_best_kept_checkpoints_stand_below_the_last(run: Any) -> None:

@@ -13,7 +13,7 @@ from t5repro.report.published_scores import (
     published_row,
     published_rows,
     published_value,
-    rows_called,
+    rows_named,
 )
 from t5repro.tasks.averages import benchmark_averages
 from t5repro.tasks.registry import TASKS
@@ -96,8 +96,8 @@ def test_a_score_that_the_paper_does_not_print_is_none() -> None:
 
 
 def test_rows_are_found_by_name_over_all_tables() -> None:
-    assert [row.table for row in rows_called("BERT-style")] == [4, 5]
-    assert rows_called("Fairy dust") == ()
+    assert [row.table for row in rows_named("BERT-style")] == [4, 5]
+    assert rows_named("Fairy dust") == ()
 
 
 def test_only_table_14_is_of_test_sets() -> None:
@@ -110,7 +110,7 @@ def test_an_unknown_row_names_the_nearest() -> None:
 
 
 def test_an_unknown_table_names_those_that_exist() -> None:
-    with pytest.raises(SettingsError, match=r"table 3 holds no scores; .*\[1, 2, 4"):
+    with pytest.raises(SettingsError, match=r"table 3 contains no scores; .*\[1, 2, 4"):
         published_row(3, "Baseline")
 
 

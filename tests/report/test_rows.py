@@ -7,20 +7,11 @@ from typing import Any
 import pytest
 
 from t5repro.errors import ArtifactError
-from t5repro.report.experiments import Group
-from t5repro.report.rows import (
-    METRIC_TITLES,
-    TASK_TITLES,
-    ScoreRow,
-    csv_text,
-    first_rows,
-    of_experiments,
-    plain_table,
-    read_csv,
-    score_rows,
-    shown,
-    switch_lines,
-)
+from t5repro.report.experiments import Experiment
+from t5repro.report.rows import ScoreRow, experiment_rows, score_rows, table_rows
+from t5repro.report.scores_csv import csv_text, read_csv
+from t5repro.report.text_table import choice_lines, plain_table
+from t5repro.report.titles import METRIC_TITLES, TASK_TITLES, format_score
 from t5repro.tasks.registry import TASKS
 
 Make = Callable[[float], dict[str, Any]]
@@ -58,7 +49,7 @@ def test_bootstrap_medians_are_in_the_csv_only(make_scores: Make, make_rows: Mak
     scores["tasks"]["cnn_dailymail"]["metrics"]["rouge1_bootstrap"] = 30.0
     rows = make_rows({"baseline": scores})
     assert "rouge1_bootstrap" in csv_text(rows)
-    assert "rouge1_bootstrap" not in {row.metric for row in first_rows(rows)}
+    assert "rouge1_bootstrap" not in {row.metric for row in table_rows(rows)}
 
 
 def test_an_unlabelled_task_keeps_its_line_without_a_value(
@@ -118,17 +109,12 @@ def test_a_broken_cell_is_named_by_its_line(
         csv_text(make_rows({"baseline": make_scores(0.0)})).replace("81.125", "eighty"),
         encoding="utf-8",
     )
-    with pytest.raises(ArtifactError, match=r"scores\.csv line \d+ is no score .*eighty"):
+    with pytest.raises(ArtifactError, match=r"scores\.csv line \d+ is not a score .*eighty"):
         read_csv(path)
 
 
 def test_scores_are_shown_with_two_places_and_a_real_minus() -> None:
-    assert (shown(91.66666), shown(-3.5), shown(0.0), shown(None)) == (
-        "91.67",
-        "−3.50",
-        "0.00",
-        "–",
-    )
+    assert tuple(map(format_score, (91.66666, -3.5, 0.0, None))) == ("91.67", "−3.50", "0.00", "–")
 
 
 def test_the_terminal_table_lines_up_and_shows_all_experiments(
@@ -159,10 +145,10 @@ def test_a_task_of_one_experiment_alone_is_shown(make_scores: Make, make_rows: M
     assert squad.split()[4:6] == ["–", "23.33"]
 
 
-def seeds_of(make_scores: Make, *shifts: float) -> tuple[list[Group], dict[str, Any]]:
+def seeds_of(make_scores: Make, *shifts: float) -> tuple[list[Experiment], dict[str, Any]]:
     """Return one experiment of several seeds, its scores apart by the shifts."""
     names = [f"arm_{number}" for number in range(len(shifts))]
-    group = Group(
+    group = Experiment(
         name=names[0], arms=tuple(names), seeds=tuple(range(len(shifts))), row="Baseline average"
     )
     return [group], {name: make_scores(shift) for name, shift in zip(names, shifts, strict=True)}
@@ -179,7 +165,7 @@ def test_several_seeds_have_their_mean_and_standard_deviation(make_scores: Make)
     mean = found[3]
     assert (mean.arm, mean.seed, mean.runs, mean.value) == ("", None, 3, 12.125)
     assert mean.sd == pytest.approx(7**0.5)  # ((2² + 1² + 3²) / (3 - 1)) ** 0.5
-    assert of_experiments(rows) == [row for row in rows if row.runs == 3]
+    assert experiment_rows(rows) == [row for row in rows if row.runs == 3]
     rte = next(row for row in rows if row.task == "glue_rte" and row.runs == 3)
     assert (rte.sd, rte.invalid) == (0.0, 6)
 
@@ -225,4 +211,4 @@ def test_means_and_switches_are_read_back_from_the_csv(make_scores: Make, tmp_pa
     path = tmp_path / "scores.csv"
     path.write_text(csv_text(rows), encoding="utf-8")
     assert read_csv(path) == rows
-    assert switch_lines(rows) == ["switches of arm_0: a.b=code; c=[1]"]
+    assert choice_lines(rows) == ["choices of arm_0: a.b=code; c=[1]"]

@@ -589,9 +589,9 @@ def _add_people(commands: Any) -> None:
 
 
 def _show(arguments: argparse.Namespace) -> None:
-    from t5repro.report.page import print_table
+    from t5repro.report.text_table import scores_text
 
-    print_table(arguments.run)
+    print(scores_text(arguments.run), end="")
 
 
 def _frozen(arguments: argparse.Namespace) -> None:

@@ -1,4 +1,4 @@
-"""Files made from the schema: the complete baseline, the editor schema, the settings page.
+"""Generated files: complete baseline, editor schema, settings page, register of decisions.
 
 `make generate` writes them and `make check` compares; none is edited by hand.
 """
@@ -10,6 +10,7 @@ from typing import Any
 import yaml
 
 from t5repro.config.baseline import baseline_changes
+from t5repro.config.decisions import decision_files
 from t5repro.config.load import leaves, load_settings
 from t5repro.config.schema import Settings
 
@@ -22,13 +23,14 @@ def generated_files() -> dict[Path, str]:
         Path("configs/base.yaml"): _base(),
         Path("configs/schema.json"): json.dumps(Settings.model_json_schema(), indent=2) + "\n",
         Path("docs/settings.md"): _page(),
+        **decision_files(),
     }
 
 
 def drifted() -> list[str]:
     """Return one line for each generated file that is not what the schema makes."""
     return [
-        f"{path} is out of sync with src/t5repro/config; {CURE}"
+        f"{path} is out of sync with src/t5repro/config or docs/decisions; {CURE}"
         for path, text in generated_files().items()
         if not path.is_file() or path.read_text(encoding="utf-8") != text
     ]

@@ -1,24 +1,23 @@
-"""The best kept checkpoint of each group of tasks beside the last, for the report."""
+"""The best kept checkpoint of each group of tasks, compared with the last one."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from t5repro.report.rows import METRIC_TITLES, shown
-from t5repro.report.score_table import title_of
+from t5repro.report.titles import format_score, metric_title, task_title
 
 
 @dataclass(frozen=True)
-class BestLine:
-    """One group of tasks.
+class CheckpointLine:
+    """The best checkpoint of one group of tasks, or the average of a benchmark.
 
     Attributes:
-        title: its tasks for people.
+        title: titles of the tasks.
         metrics: metrics at the best step, in words.
         step: the best step.
-        best: mean of the group's metrics there.
-        last: the same at the last step.
-        weights: file below the folder of fine-tuning.
+        best: mean of the group's metrics at that step.
+        last: the same mean at the last step.
+        weights: file of the weights, relative to the folder of fine-tuning.
     """
 
     title: str
@@ -30,56 +29,62 @@ class BestLine:
 
 
 @dataclass(frozen=True)
-class BestTable:
-    """The best checkpoints of one experiment."""
+class CheckpointTable:
+    """The best checkpoints of one arm.
+
+    Attributes:
+        name: name of the arm.
+        rule: how the best checkpoint was selected.
+        last_step: the last step.
+        lines: one per group of tasks, then one per benchmark.
+    """
 
     name: str
     rule: str
     last_step: str
-    lines: tuple[BestLine, ...]
+    lines: tuple[CheckpointLine, ...]
 
 
-def best_tables(scores: Mapping[str, Mapping[str, Any]]) -> list[BestTable]:
-    """Return a table for each experiment whose kept checkpoints were evaluated.
+def checkpoint_tables(scores: Mapping[str, Mapping[str, Any]]) -> list[CheckpointTable]:
+    """Return a table for each arm whose kept checkpoints were evaluated.
 
     Args:
-        scores: experiment -> content of its ``scores.json``.
+        scores: arm -> content of its ``scores.json``.
     """
     return [
-        _table(name, content["checkpoints"])
-        for name, content in scores.items()
+        _table(arm, content["checkpoints"])
+        for arm, content in scores.items()
         if content.get("checkpoints")
     ]
 
 
-def _table(name: str, chosen: Mapping[str, Any]) -> BestTable:
-    last = max(chosen["scores"], key=int)
-    lines = [_group(item, last) for item in chosen["best"].values()]
+def _table(arm: str, checkpoints: Mapping[str, Any]) -> CheckpointTable:
+    last_step = max(checkpoints["scores"], key=int)
+    lines = [_group_line(group, last_step) for group in checkpoints["best"].values()]
     lines += [
-        BestLine(
-            title=f"{title_of(benchmark)} average",
+        CheckpointLine(
+            title=f"{task_title(benchmark)} average",
             metrics="over the best steps of its tasks",
             step="",
-            best=shown(mean["value"]),
+            best=format_score(average["value"]),
             last="",
             weights="",
         )
-        for benchmark, mean in chosen["averages"].items()
+        for benchmark, average in checkpoints["averages"].items()
     ]
-    return BestTable(name, chosen["chosen_by"], last, tuple(lines))
+    return CheckpointTable(arm, checkpoints["chosen_by"], last_step, tuple(lines))
 
 
-def _group(item: Mapping[str, Any], last: str) -> BestLine:
-    words = []
-    for column in item["columns"]:
+def _group_line(group: Mapping[str, Any], last_step: str) -> CheckpointLine:
+    texts = []
+    for column in group["columns"]:
         task, _, metric = column.partition("/")
-        value = shown(item["metrics"][task].get(metric))
-        words.append(f"{METRIC_TITLES.get(metric, metric)} {value}")
-    return BestLine(
-        title=" and ".join(title_of(task) for task in item["metrics"]),
-        metrics=", ".join(words),
-        step=f"{item['step']:,}",
-        best=shown(item["means"][str(item["step"])]),
-        last=shown(item["means"][last]),
-        weights=item["weights"],
+        texts.append(f"{metric_title(metric)} {format_score(group['metrics'][task].get(metric))}")
+    return CheckpointLine(
+        title=" and ".join(task_title(task) for task in group["metrics"]),
+        metrics=", ".join(texts),
+        step=f"{group['step']:,}",
+        best=format_score(group["means"][str(group["step"])]),
+        last=format_score(group["means"][last_step]),
+        weights=group["weights"],
     )

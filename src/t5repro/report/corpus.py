@@ -1,7 +1,7 @@
-"""What the rules of C4 dropped and why, as the report shows it.
+"""The corpus of a run: pages per step of C4, drop reasons, languages, samples of dropped text.
 
-Excerpts of dropped pages are text that strangers wrote: they are cut, stripped of characters that
-act on their surroundings, and escaped by the template.
+Samples are untrusted text from the crawl. They are cut, control characters are replaced, and the
+template escapes them.
 """
 
 import unicodedata
@@ -14,14 +14,14 @@ from t5repro.errors import ArtifactError
 from t5repro.files import read_json, sha256_of
 
 EXCERPT_CHARS = 220
-EXCERPTS_PER_RULE = 3
-FAULTS_SHOWN = 20
+SAMPLES_PER_RULE = 3
+MAX_FAULTS = 20
 REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 
 
 @dataclass(frozen=True)
 class Reason:
-    """How much one reason dropped; `width` is its share in per cent, for the bar."""
+    """A drop reason with its count; `width` is its share in per cent, for the bar."""
 
     name: str
     count: str
@@ -31,18 +31,18 @@ class Reason:
 
 @dataclass(frozen=True)
 class Step:
-    """One step of the construction: what came in, what was dropped and why, what was kept."""
+    """One step of the construction: number of units before and after it, and drop reasons."""
 
     title: str
     unit: str
-    came_in: str
+    before: str
     kept: str
     reasons: tuple[Reason, ...]
 
 
 @dataclass(frozen=True)
 class Language:
-    """What the corpus holds in one language; counts as text."""
+    """The part of the corpus in one language; counts as text."""
 
     name: str
     detected: str
@@ -56,7 +56,7 @@ class Language:
 
 @dataclass(frozen=True)
 class Excerpt:
-    """The beginning of a dropped text and where it stood."""
+    """The beginning of a dropped text, and the URL of its page."""
 
     text: str
     url: str
@@ -64,7 +64,7 @@ class Excerpt:
 
 @dataclass(frozen=True)
 class Sample:
-    """A rule and some of what it dropped."""
+    """A rule and excerpts of text that it dropped."""
 
     rule: str
     excerpts: tuple[Excerpt, ...]
@@ -72,96 +72,99 @@ class Sample:
 
 @dataclass(frozen=True)
 class Corpus:
-    """The corpus of one or more experiments.
+    """The corpus of one or more arms.
 
     Attributes:
-        experiments: names of those that share it.
+        arms: names of the arms that share it.
         read: pages read from the crawl.
         kept: pages in the corpus.
-        kept_share: the second of the first.
-        steps: the construction, in its order.
-        languages: what it holds.
-        others: languages that were detected and not asked for, with their pages.
-        samples: examples of what each reason dropped.
-        faults: what was wrong with the crawl and was skipped, with its count.
-        named_faults: where, for the first of them.
+        kept_share: kept pages in per cent.
+        steps: steps of the construction, in their order.
+        languages: its languages.
+        other_languages: detected languages that were not selected, with their pages.
+        samples: excerpts of text that each rule dropped.
+        faults: kinds of damage in the crawl, with their counts.
+        named_faults: file and position of the first faults.
     """
 
-    experiments: str
+    arms: str
     read: str
     kept: str
     kept_share: str
     steps: tuple[Step, ...]
     languages: tuple[Language, ...]
-    others: str
+    other_languages: str
     samples: tuple[Sample, ...]
     faults: str = ""
     named_faults: tuple[str, ...] = ()
 
 
 def corpora(manifests: Mapping[str, Path]) -> list[Corpus]:
-    """Return each distinct corpus once, with the experiments that share it.
+    """Return each distinct corpus once, with the arms that share it.
 
     Args:
-        manifests: experiment -> manifest of its corpus.
+        manifests: arm -> manifest of its corpus.
 
     Raises:
         ArtifactError: a manifest is missing or has no counts.
     """
-    shared: dict[str, tuple[list[str], Path]] = {}
-    for name, path in manifests.items():
+    by_content: dict[str, tuple[list[str], Path]] = {}
+    for arm, path in manifests.items():
         if not path.is_file():
             raise ArtifactError(f"{path} is missing; run the stage c4, which writes it")
-        shared.setdefault(sha256_of(path), ([], path))[0].append(name)
-    return [_corpus(", ".join(names), path) for names, path in shared.values()]
+        by_content.setdefault(sha256_of(path), ([], path))[0].append(arm)
+    return [_corpus(", ".join(arms), path) for arms, path in by_content.values()]
 
 
-def _corpus(experiments: str, path: Path) -> Corpus:
+def _corpus(arms: str, path: Path) -> Corpus:
     counters = read_json(path).get("counters", {})
-    absent = [key for key in ("rules", "languages") if not counters.get(key)]
-    if absent:
-        raise ArtifactError(f"{path} counts no {absent}; rerun the stage c4")
+    missing = [key for key in ("rules", "languages") if not counters.get(key)]
+    if missing:
+        raise ArtifactError(f"{path} has no counters {missing}; rerun the stage c4")
     rules = counters["rules"]
     faults = counters.get("faults", {})
-    pages = [rule for rule in rules if rule["unit"] == "pages"]
-    read, kept = pages[0]["in"], pages[-1]["kept"]
+    # Other steps count lines or spans.
+    page_rules = [rule for rule in rules if rule["unit"] == "pages"]
+    read, kept = page_rules[0]["in"], page_rules[-1]["kept"]
     return Corpus(
-        experiments=experiments,
+        arms=arms,
         read=f"{read:,}",
         kept=f"{kept:,}",
-        kept_share=share(kept, read),
+        kept_share=percentage(kept, read),
         steps=tuple(_step(rule) for rule in rules),
         languages=tuple(_language(name, entry) for name, entry in counters["languages"].items()),
-        others=", ".join(
+        other_languages=", ".join(
             f"{name} {count:,}" for name, count in counters.get("other_languages", {}).items()
         ),
         samples=_samples(counters.get("samples", {})),
         faults=", ".join(
-            f"{words(name)} {count:,}" for name, count in faults.get("counts", {}).items()
+            f"{rule_title(name)} {count:,}" for name, count in faults.get("counts", {}).items()
         ),
         named_faults=tuple(
-            safe_text(f"{item['file']}: {item['detail']}")
-            for item in faults.get("named", [])[:FAULTS_SHOWN]
+            safe_text(f"{fault['file']}: {fault['detail']}")
+            for fault in faults.get("named", [])[:MAX_FAULTS]
         ),
     )
 
 
 def _step(rule: Mapping[str, Any]) -> Step:
-    """Return a step; the share of a reason is of what came in."""
-    came_in, dropped = rule["in"], rule["dropped"]
+    """Return a step, its reasons by count; shares are of the units before the step."""
+    before = rule["in"]
     return Step(
-        title=words(rule["rule"]),
+        title=rule_title(rule["rule"]),
         unit=rule["unit"],
-        came_in=f"{came_in:,}",
+        before=f"{before:,}",
         kept=f"{rule['kept']:,}",
         reasons=tuple(
             Reason(
-                name=words(name),
+                name=rule_title(name),
                 count=f"{count:,}",
-                share=share(count, came_in),
-                width=f"{100 * count / came_in if came_in else 0:.1f}",
+                share=percentage(count, before),
+                width=f"{100 * count / before if before else 0:.1f}",
             )
-            for name, count in sorted(dropped.items(), key=lambda item: (-item[1], item[0]))
+            for name, count in sorted(
+                rule["dropped"].items(), key=lambda reason: (-reason[1], reason[0])
+            )
         ),
     )
 
@@ -179,38 +182,39 @@ def _language(name: str, entry: Mapping[str, Any]) -> Language:
     )
 
 
-def words(rule: str) -> str:
-    """Return a rule's name for people: ``too_few_sentences`` -> ``too few sentences``."""
+def rule_title(rule: str) -> str:
+    """Return the title of a rule: ``too_few_sentences`` -> ``too few sentences``."""
     return " ".join("URL" if word == "url" else word for word in rule.split("_"))
 
 
-def share(part: int, whole: int) -> str:
-    """Return a share in per cent, one place; nothing of nothing is nothing."""
-    return f"{100 * part / whole:.1f} %" if whole else ""
+def percentage(part: int, total: int) -> str:
+    """Return a share in per cent with one decimal; empty if the total is 0."""
+    return f"{100 * part / total:.1f} %" if total else ""
 
 
 def _samples(samples: Mapping[str, list[Any]]) -> tuple[Sample, ...]:
     return tuple(
         Sample(
-            rule=words(rule),
-            excerpts=tuple(_excerpt(item) for item in samples[rule][:EXCERPTS_PER_RULE]),
+            rule=rule_title(rule),
+            excerpts=tuple(_excerpt(sample) for sample in samples[rule][:SAMPLES_PER_RULE]),
         )
         for rule in sorted(samples)
         if samples[rule]
     )
 
 
-def _excerpt(item: Any) -> Excerpt:
-    if isinstance(item, Mapping):
-        return Excerpt(text=safe_text(str(item["text"])), url=safe_text(str(item.get("url", ""))))
-    return Excerpt(text=safe_text(str(item)), url="")
+def _excerpt(sample: Any) -> Excerpt:
+    if isinstance(sample, Mapping):
+        url = safe_text(str(sample.get("url", "")))
+        return Excerpt(text=safe_text(str(sample["text"])), url=url)
+    return Excerpt(text=safe_text(str(sample)), url="")
 
 
 def safe_text(text: str) -> str:
-    """Return text of the crawl in one line, cut, without characters that act on others.
+    """Return text of the crawl in one line, cut to `EXCERPT_CHARS`, without control characters.
 
-    Control characters, lone surrogates and marks that turn the reading direction become a
-    visible replacement.
+    Control characters, lone surrogates and bidirectional marks, which could change how the text
+    around them is displayed, become a visible replacement.
     """
     cut = text if len(text) <= EXCERPT_CHARS else text[:EXCERPT_CHARS].rstrip() + " …"
     return "".join(map(_safe_character, cut))

@@ -1,130 +1,73 @@
-"""Settings as the page shows them, and the choices in force where sources part.
+"""The settings of a run, and its choices where the paper and its released code disagree.
 
-`CHOICES` has one entry for each file of `docs/decisions`, in their order, then choices that the
-paper itself varies. To add one, add an entry; a test compares it with the decisions' table.
+Choices with a number come from `decisions.json`, which `make generate` writes from the front
+matter of ``docs/decisions``. `UNNUMBERED_CHOICES` are those that the paper itself varies.
 """
 
+import functools
+import importlib.resources
+import json
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
 from t5repro.config.load import describe, settings_of_experiment
 from t5repro.config.schema import Settings
-from t5repro.report.experiments import Group, flat, plain
+from t5repro.report.experiments import Experiment, flatten, format_value
 
-LONGEST_VALUE = 48  # characters of a value in the table of choices
-# Where the raw inputs lay on a machine is no property of the result.
-PLACES = ("run.", "data.", "experiments")
+MAX_VALUE_CHARS = 48  # of a value in the table of choices
+# Locations of raw inputs are not properties of a result, and the page must not show local paths.
+HIDDEN_PREFIXES = ("run.", "data.", "experiments")
 
 
 @dataclass(frozen=True)
 class Choice:
-    """A question that paper and code leave open, and what answers it.
+    """A question that paper and code leave open, and its answer.
 
     Attributes:
-        decision: its number in ``docs/decisions``, or nothing.
+        number: number of the decision; empty for a choice that the paper itself varies.
         topic: the question.
         settings: settings that answer it.
-        fixed: the answer, where no setting does.
+        ours: behaviour of this project; shown if there are no settings.
     """
 
-    decision: str
+    number: str
     topic: str
-    settings: tuple[str, ...] = ()
-    fixed: str = ""
+    settings: tuple[str, ...]
+    ours: str = ""
 
 
-CHOICES = (
-    Choice("D-001", "field order of MNLI, CB, SuperGLUE RTE", ("tasks.text.field_order",)),
-    Choice("D-002", "closing sentinel in targets", ("pretrain.final_sentinel",)),
-    Choice(
-        "D-003",
-        "C4 page rule",
-        ("c4.recipe", "c4.clean.min_sentences", "c4.clean.min_words_per_line"),
-    ),
-    Choice("D-004", "C4 deduplication", ("c4.dedup.unit", "c4.recipe")),
-    Choice("D-005", "batch of the final models", ("pretrain.batch_rows",)),
-    Choice("D-006", "STS-B classes", ("tasks.text.stsb_classes",)),
-    Choice("D-007", "WiC input", ("tasks.text.wic_part_of_speech",)),
-    Choice("D-008", "COPA target", ("tasks.text.copa_target",)),
-    Choice("D-009", "HTML in MultiRC", ("tasks.text.multirc_markup",)),
-    Choice("D-010", "SQuAD text", ("tasks.text.squad_punctuation",)),
-    Choice("D-011", "delimiter of language models", ("model.target_marker",)),
-    Choice("D-012", "WMT English-French splits", ("tasks.files",)),
-    Choice("D-013", "CNN/Daily Mail edition", ("tasks.files",)),
-    Choice("D-014", "Table 10, adapter d=2048", fixed="Table 16's row"),
-    Choice("D-015", "Table 13, ensembles", fixed="main text, difference noted"),
-    Choice("D-016", "parameters of T5-Large", fixed="code"),
-    Choice("D-017", "loss normaliser", ("pretrain.loss_normaliser", "finetune.loss_normaliser")),
-    Choice("D-018", "learning rate of pre-training", ("pretrain.learning_rate.schedule",)),
-    Choice("D-019", "end marks of a line", fixed="code"),
-    Choice("D-020", "sentences per page", ("c4.clean.min_sentences", "c4.dedup.min_sentences")),
-    Choice("D-021", "words per line", ("c4.clean.min_words_per_line",)),
-    Choice("D-022", "longest word", ("c4.clean.max_word_chars",)),
-    Choice("D-023", "sentence counter", ("c4.punkt_parameters",)),
-    Choice("D-024", "lorem ipsum, `{`, javascript, policies, citations", ("c4.clean.enabled",)),
-    Choice("D-025", "bad words", ("c4.clean.bad_words", "c4.bad_word_lists")),
-    Choice("D-026", "page length and repeated URLs", ("c4.clean.max_page_chars",)),
-    Choice("D-027", "unit of deduplication", ("c4.dedup.unit",)),
-    Choice("D-028", "kept copy", fixed="code"),
-    Choice("D-029", "language filter", ("c4.languages", "c4.min_language_probability")),
-    Choice("D-030", "3/5 against 5/3", ("c4.recipe",)),
-    Choice("D-031", "definition of a span", ("c4.dedup.unit",)),
-    Choice("D-032", "characters that a vocabulary must have", ("vocab.required_characters",)),
-    Choice("D-033", "bad bytes and damaged crawl files", ("c4.on_bad_record",)),
-    Choice(
-        "D-034",
-        "scores that a definition leaves open",
-        fixed="0.0; non-finite STS-B predictions are -1.0",
-    ),
-    Choice("D-035", "STS-B's answer; unlabelled rows", ("tasks.text.stsb_answer",)),
-    Choice("D-036", "rows left out; MRPC's validation set", ("tasks.files",)),
-    Choice(
-        "D-037", "trivial baselines", fixed="majority of training rows; WSC, WNLI: of scored rows"
-    ),
-    Choice("D-038", "order of training data", ("pretrain.concatenate_documents",)),
-    Choice(
-        "D-039",
-        "packing, shortest segment, room of targets",
-        fixed="ten open rows; 4 tokens; mean + 4 deviations",
-    ),
-    Choice(
-        "D-040", "examples that mixture rates count", ("finetune.mixture_examples", "tasks.mixture")
-    ),
-    Choice("D-041", "release and threads of SentencePiece", fixed="0.2.1, 16 threads"),
-    Choice(
-        "D-042",
-        "noise, initial values, position buckets",
-        fixed="as released; buckets in float64; weights from seed and name",
-    ),
-    Choice(
-        "D-043",
-        "bytes of a result on a CPU",
-        (
-            "devices.kind",
-            "devices.precision",
-            "devices.intra_op_threads",
-            "devices.instruction_set",
-        ),
-    ),
-    Choice("D-044", "optimizer state in fine-tuning", ("finetune.optimizer_state",)),
-    Choice("D-045", "beam search", ("evaluate.beam_tasks",)),
-    Choice(
-        "D-046",
-        "norms beside adapters; episodes of unfreezing",
-        ("finetune.method", "finetune.adapter_norms"),
-    ),
-    Choice("", "how corrupted tokens are chosen", ("pretrain.noise_mask",)),
-    Choice("", "share of corrupted tokens", ("pretrain.noise_density",)),
-    Choice("", "how often each task is drawn", ("finetune.mixture", "finetune.mixture_limit")),
-    Choice("", "split that is scored", ("evaluate.split",)),
-    Choice("", "tokens at which an answer is cut", ("evaluate.max_decode_length",)),
+UNNUMBERED_CHOICES = (
+    Choice("", "corruption pattern", ("pretrain.noise_mask",)),
+    Choice("", "corruption rate", ("pretrain.noise_density",)),
+    Choice("", "sampling rates of tasks", ("finetune.mixture", "finetune.mixture_limit")),
+    Choice("", "scored split", ("evaluate.split",)),
+    Choice("", "maximum length of an answer in tokens", ("evaluate.max_decode_length",)),
 )
+
+
+@functools.cache
+def choices() -> tuple[Choice, ...]:
+    """Return all choices: decisions by number, then those that the paper varies."""
+    text = importlib.resources.files("t5repro.report").joinpath("decisions.json")
+    decisions = json.loads(text.read_text(encoding="utf-8"))
+    numbered = (
+        Choice(item["number"], item["topic"], tuple(item["settings"]), item["ours"])
+        for item in decisions
+    )
+    return (*numbered, *UNNUMBERED_CHOICES)
 
 
 @dataclass(frozen=True)
 class Setting:
-    """One setting: its value in each experiment, the paper's, and what it means."""
+    """One setting.
+
+    Attributes:
+        name: dotted name.
+        values: its value in each experiment.
+        paper: its value in the paper's baseline.
+        differs: whether an experiment's value is not the paper's.
+        meaning: description of the setting.
+    """
 
     name: str
     values: tuple[str, ...]
@@ -133,75 +76,70 @@ class Setting:
     meaning: str
 
 
-def all_settings(settings: Settings, listed: Sequence[Group]) -> list[Setting]:
-    """Return every setting that can move a number, with the paper's baseline beside it."""
-    resolved = [flat(settings_of_experiment(settings, group.name)) for group in listed]
-    paper = flat(Settings())
+def all_settings(settings: Settings, experiments: Sequence[Experiment]) -> list[Setting]:
+    """Return every setting that can affect a score, with the value of the paper's baseline."""
+    resolved = [flatten(settings_of_experiment(settings, item.name)) for item in experiments]
+    paper = flatten(Settings())
     return [
         Setting(
             name=name,
             values=tuple(
-                _seeds(group) if name == "seed" and group.several else plain(values[name])
-                for group, values in zip(listed, resolved, strict=True)
+                ", ".join(map(str, experiment.seeds))
+                if name == "seed" and experiment.has_seeds
+                else format_value(values[name])
+                for experiment, values in zip(experiments, resolved, strict=True)
             ),
-            paper=plain(paper[name]),
+            paper=format_value(paper[name]),
             differs=any(values[name] != paper[name] for values in resolved),
             meaning=describe(name),
         )
         for name in resolved[0]
-        if not name.startswith(PLACES)
+        if not name.startswith(HIDDEN_PREFIXES)
     ]
-
-
-def _seeds(group: Group) -> str:
-    return ", ".join(map(str, group.seeds))
 
 
 @dataclass(frozen=True)
-class Answer:
-    """A choice in force: the question, and its settings with a value for each experiment."""
+class ChoiceInForce:
+    """A choice with the values of its settings in this run."""
 
-    decision: str
+    number: str
     topic: str
     settings: tuple[Setting, ...]
-    fixed: str
+    ours: str
 
 
-def in_force(listed: Sequence[Setting]) -> list[Answer]:
-    """Return every choice with its values, long ones shortened."""
-    known = {item.name: item for item in listed}
+def choices_in_force(settings: Sequence[Setting]) -> list[ChoiceInForce]:
+    """Return every choice with the values of this run; long values are abbreviated.
+
+    Args:
+        settings: the result of `all_settings`.
+    """
+    by_name = {setting.name: setting for setting in settings}
     return [
-        Answer(
-            decision=choice.decision,
+        ChoiceInForce(
+            number=choice.number,
             topic=choice.topic,
-            settings=tuple(
-                Setting(
-                    name=name,
-                    values=tuple(map(short, known[name].values)),
-                    paper=short(known[name].paper),
-                    differs=known[name].differs,
-                    meaning=known[name].meaning,
-                )
-                for name in choice.settings
-            ),
-            fixed=choice.fixed,
+            settings=tuple(_abbreviate(by_name[name]) for name in choice.settings),
+            ours=choice.ours,
         )
-        for choice in CHOICES
+        for choice in choices()
     ]
 
 
-def short(text: str) -> str:
-    """Return a value as it fits a cell; a longer one is below `All settings`."""
-    return text if len(text) <= LONGEST_VALUE else "see all settings"
+def _abbreviate(setting: Setting) -> Setting:
+    def cell(text: str) -> str:
+        return text if len(text) <= MAX_VALUE_CHARS else "see all settings"
+
+    values = tuple(map(cell, setting.values))
+    return replace(setting, values=values, paper=cell(setting.paper))
 
 
-def switched(settings: Settings) -> str:
-    """Return the choices away from their defaults as ``name=value``, parted by semicolons."""
-    own, usual = flat(settings), flat(Settings())
-    names = dict.fromkeys(name for choice in CHOICES for name in choice.settings)
-    return "; ".join(f"{name}={_value(own[name])}" for name in names if own[name] != usual[name])
-
-
-def _value(value: Any) -> str:
-    text = plain(value)
-    return text if len(text) <= LONGEST_VALUE else "(its own)"
+def changed_choices(settings: Settings) -> str:
+    """Return the choices with another value than the default, as ``name=value; name=value``."""
+    values, defaults = flatten(settings), flatten(Settings())
+    names = dict.fromkeys(name for choice in choices() for name in choice.settings)
+    texts = {name: format_value(values[name]) for name in names if values[name] != defaults[name]}
+    return "; ".join(
+        f"{name}={text if len(text) <= MAX_VALUE_CHARS else '(its own)'}"
+        for name, text in texts.items()
+    )

@@ -1,4 +1,4 @@
-"""The experiments as the page names them: an arm, or the arms that differ in their seed alone."""
+"""The experiments of a report: arms of the run file, those of several seeds grouped."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -8,22 +8,24 @@ from typing import Any
 from t5repro.config.load import settings_of_experiment
 from t5repro.config.origins import FREE_KEYS
 from t5repro.config.schema import Settings
-from t5repro.report.published_scores import rows_called
+from t5repro.report.published_scores import rows_named
 
 NO_PRETRAINING_CHANGE = {"pretrain.steps": 0}
 
 
 @dataclass(frozen=True)
-class Group:
+class Experiment:
     """One experiment of the page.
 
+    An arm is one entry of `experiments` in the run file: one training with one seed.
+
     Attributes:
-        name: of its first arm.
-        arms: arms whose settings agree but for the seed.
-        seeds: their seeds.
+        name: name of the first arm.
+        arms: arms whose settings are equal except for the seed.
+        seeds: the seed of each arm.
         style: number of its colour.
-        changes: dotted setting -> value it changes; of several arms without the seed.
-        row: the row of the paper that it stands for.
+        changes: dotted setting -> value it changes; without the seed if there are several arms.
+        row: row of the paper that it reproduces.
         paper_row: that row with the tables that print it.
     """
 
@@ -36,68 +38,74 @@ class Group:
     paper_row: str = ""
 
     @property
-    def several(self) -> bool:
-        """Whether numbers are means over seeds."""
+    def has_seeds(self) -> bool:
+        """Whether there are several seeds, so that numbers are means."""
         return len(self.arms) > 1
 
 
-def groups(settings: Settings, names: Sequence[str]) -> list[Group]:
-    """Return the experiments of the page, in its order.
+def group_arms(settings: Settings, arms: Sequence[str]) -> list[Experiment]:
+    """Return the experiments of the page, in the order of their first arms.
 
-    Arms of equal settings and another seed that stand for the same row of the paper are one
-    experiment, however the run file wrote them.
+    Arms with equal settings and different seeds that reproduce the same row of the paper are one
+    experiment.
+
+    Args:
+        settings: settings of the run.
+        arms: names of the scored arms.
     """
-    known = {item.name: item for item in settings.experiments}
-    gathered: list[tuple[tuple[str, str], dict[int, str]]] = []
-    for name in names:
-        resolved = settings_of_experiment(settings, name)
-        key = (resolved.model_dump_json(exclude={"seed", "experiments"}), known[name].row)
-        home = next(
-            (seeds for other, seeds in gathered if other == key and resolved.seed not in seeds),
+    entries = {entry.name: entry for entry in settings.experiments}
+    groups: list[tuple[tuple[str, str], dict[int, str]]] = []
+    for arm in arms:
+        resolved = settings_of_experiment(settings, arm)
+        # Compared resolved: two entries may reach the same settings by different changes.
+        key = (resolved.model_dump_json(exclude={"seed", "experiments"}), entries[arm].row)
+        # A second arm with the same seed is a repetition, which must not enter a mean over seeds.
+        group = next(
+            (by_seed for other, by_seed in groups if other == key and resolved.seed not in by_seed),
             None,
         )
-        if home is None:
-            gathered.append((key, {resolved.seed: name}))
+        if group is None:
+            groups.append((key, {resolved.seed: arm}))
         else:
-            home[resolved.seed] = name
+            group[resolved.seed] = arm
     return [
-        Group(
-            name=next(iter(seeds.values())),
-            arms=tuple(seeds.values()),
-            seeds=tuple(seeds),
+        Experiment(
+            name=next(iter(by_seed.values())),
+            arms=tuple(by_seed.values()),
+            seeds=tuple(by_seed),
             style=style,
             changes={
-                setting: plain(value)
-                for setting, value in known[next(iter(seeds.values()))].change.items()
-                if setting != "seed" or len(seeds) == 1
+                setting: format_value(value)
+                for setting, value in entries[next(iter(by_seed.values()))].change.items()
+                if setting != "seed" or len(by_seed) == 1
             },
             row=row,
-            paper_row=paper_row(row),
+            paper_row=paper_row_title(row),
         )
-        for style, ((_, row), seeds) in enumerate(gathered)
+        for style, ((_, row), by_seed) in enumerate(groups)
     ]
 
 
-def paper_row(name: str) -> str:
-    """Return a row's name with the tables that print it; nothing for a row that none has."""
-    tables = [str(row.table) for row in rows_called(name)]
+def paper_row_title(name: str) -> str:
+    """Return the name of a row with the tables that print it; empty if none does."""
+    tables = [str(row.table) for row in rows_named(name)]
     if not tables:
         return ""
     return f"“{name}” of {'table' if len(tables) == 1 else 'tables'} {', '.join(tables)}"
 
 
-def plain(value: Any) -> str:
-    """Return a setting's value as text."""
+def format_value(value: Any) -> str:
+    """Return the value of a setting as text."""
     return value if isinstance(value, str) and value else json.dumps(value, ensure_ascii=False)
 
 
-def lede(settings: Settings, number: int, tasks: int) -> str:
-    """Return the page's first sentences: how many experiments, tasks, and of what size."""
+def introduction(settings: Settings, experiments: int, tasks: int) -> str:
+    """Return the first sentences of the page: number of experiments and tasks, size of the run."""
     return (
-        f"{counted(number, 'experiment')} on {counted(tasks, 'task')}, "
-        f"from the crawl to the scores. The model has {model_words(settings)}; "
-        f"it saw {settings.pretrain.steps:,} steps of pre-training and "
-        f"{settings.finetune.steps:,} of fine-tuning, as far as an experiment does not change them."
+        f"{counted(experiments, 'experiment')} on {counted(tasks, 'task')}, from the crawl to the "
+        f"scores. The model has {model_size(settings)}. It is pre-trained for "
+        f"{settings.pretrain.steps:,} and fine-tuned for {settings.finetune.steps:,} steps, unless "
+        "an experiment changes this."
     )
 
 
@@ -106,8 +114,8 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
-def model_words(settings: Settings) -> str:
-    """Return the shape of the model in words."""
+def model_size(settings: Settings) -> str:
+    """Return the size of the model in words."""
     model = settings.model
     return (
         f"{model.num_encoder_layers} + {model.num_decoder_layers} layers of width {model.d_model}"
@@ -115,20 +123,20 @@ def model_words(settings: Settings) -> str:
     )
 
 
-def difference_title(settings: Settings, listed: Sequence[Group]) -> str:
-    """Return what the difference of the first two experiments is called; nothing for one."""
-    if len(listed) < 2:
+def difference_title(settings: Settings, experiments: Sequence[Experiment]) -> str:
+    """Return the title of the difference of the first two experiments; empty if there is one."""
+    if len(experiments) < 2:
         return ""
-    names = [group.name for group in listed[:2]]
-    first, second = (flat(settings_of_experiment(settings, name)) for name in names)
+    names = [experiment.name for experiment in experiments[:2]]
+    first, second = (flatten(settings_of_experiment(settings, name)) for name in names)
     changed = {key: value for key, value in second.items() if first[key] != value}
     if changed == NO_PRETRAINING_CHANGE:
-        return "pre-training adds"
+        return "gain from pre-training"
     return f"{names[0]} − {names[1]}"
 
 
-def flat(settings: Settings) -> dict[str, Any]:
-    """Return dotted setting -> value, free mappings as one value."""
+def flatten(settings: Settings) -> dict[str, Any]:
+    """Return dotted setting -> value; a mapping with free keys is one value."""
     leaves: dict[str, Any] = {}
 
     def walk(tree: Mapping[str, Any], prefix: str) -> None:

@@ -1,4 +1,4 @@
-"""Which files are behind a number, and the way to them from the page."""
+"""The files behind a score, and relative links from the page to them."""
 
 import os.path
 import urllib.parse
@@ -10,100 +10,108 @@ from typing import Any
 from t5repro.errors import ArtifactError
 from t5repro.files import read_json, sha256_of
 from t5repro.lineage.graph import job_name
-from t5repro.report.experiments import Group
+from t5repro.report.experiments import Experiment
 from t5repro.report.render import anchor
-from t5repro.report.rows import BEST, ScoreRow, shown
+from t5repro.report.rows import BEST, ScoreRow
+from t5repro.report.titles import format_score
 
 DIGEST_CHARS = 12
-STEP = "step-"  # folders of answers of kept checkpoints
+STEP_PREFIX = "step-"  # of a folder with the predictions of a kept checkpoint
 
 
 @dataclass(frozen=True)
-class Source:
+class SourceFile:
     """A file that the page was made from."""
 
     experiment: str
-    what: str
+    content: str
     path: str
     digest: str
     href: str
 
 
-def sources(
+def source_files(
     scores: Mapping[str, Path],
     histories: Mapping[str, Mapping[str, Path]],
     corpus: Mapping[str, Path],
-    page: Path,
-) -> list[Source]:
-    """Return every input of the page with the head of its SHA-256."""
-    listed = [
-        *((name, "scores", path) for name, path in scores.items()),
-        *((name, "manifest of the scores", manifest_of(path)) for name, path in scores.items()),
+    folder: Path,
+) -> list[SourceFile]:
+    """Return every input of the page with the first digits of its SHA-256.
+
+    Args:
+        scores: arm -> ``scores.json``.
+        histories: arm -> phase -> ``history.csv``.
+        corpus: arm -> manifest of its corpus.
+        folder: folder of the page.
+    """
+    files = [
+        *((arm, "scores", path) for arm, path in scores.items()),
+        *((arm, "manifest of the scores", manifest_of(path)) for arm, path in scores.items()),
         *(
-            (name, f"history of {phase}", path)
-            for name, phases in histories.items()
+            (arm, f"history of {phase}", path)
+            for arm, phases in histories.items()
             for phase, path in phases.items()
         ),
-        *((name, "manifest of the corpus", path) for name, path in corpus.items()),
+        *((arm, "manifest of the corpus", path) for arm, path in corpus.items()),
     ]
     return [
-        Source(
-            experiment=name,
-            what=what,
+        SourceFile(
+            experiment=arm,
+            content=content,
             path=path.as_posix(),
             digest=sha256_of(path)[:DIGEST_CHARS],
-            href=link(path, page),
+            href=link(path, folder),
         )
-        for name, what, path in listed
+        for arm, content, path in files
     ]
 
 
 def read_scores(path: Path, order: Sequence[str]) -> dict[str, Any]:
-    """Read a ``scores.json``, its tasks in the given order, others after them.
+    """Read a ``scores.json``, its tasks in the given order, then all others by name.
 
     Raises:
-        ArtifactError: it is missing or lacks a part.
+        ArtifactError: the file is missing or lacks a section.
     """
     content = read_json(path)
-    absent = [key for key in ("tasks", "averages", "beats_baseline") if key not in content]
-    if absent:
-        raise ArtifactError(f"{path} lacks {absent}; rerun the stage evaluate_score")
+    missing = [key for key in ("tasks", "averages", "beats_baseline") if key not in content]
+    if missing:
+        raise ArtifactError(f"{path} lacks {missing}; rerun the stage evaluate_score")
     tasks = content["tasks"]
     names = [*(name for name in order if name in tasks), *sorted(set(tasks) - set(order))]
     return {**content, "tasks": {name: tasks[name] for name in names}}
 
 
 @dataclass(frozen=True)
-class Behind:
-    """One run behind a number: its seed and own value, and links to its files.
+class RunLinks:
+    """One run behind a number: its seed, its own value, and links to its files.
 
     Attributes:
-        label: which seed.
-        text: its value.
+        label: the seed.
+        text: value of the run.
         scores: link to ``scores.json``.
-        predictions: link to the answers of the task; empty for a benchmark's mean.
-        way_back: link to where the scores are followed back; empty without that page.
+        predictions: link to the predictions of the task; empty for a benchmark's average.
+        lineage: link to the job of the scores on the lineage page; empty without that page.
     """
 
     label: str
     text: str
     scores: str
     predictions: str
-    way_back: str
+    lineage: str
 
 
-class Files:
-    """The way from the page to the files behind every number of every arm.
+class ResultLinks:
+    """Links from the page to the files of every score of every arm.
 
     Args:
-        scores: arm -> ``scores.json``; the manifest beside it names the predictions.
-        contents: arm -> what that file holds.
-        rows: numbers of all arms.
-        page: folder of the page, from which links start.
-        trace: page on which the scores are followed back, if there is one.
+        scores: arm -> ``scores.json``; its manifest names the predictions.
+        contents: arm -> content of that file.
+        rows: scores of all arms.
+        folder: folder of the page, to which links are relative.
+        lineage_page: the lineage page; None for no links to it.
 
     Raises:
-        ArtifactError: a manifest is missing or is none.
+        ArtifactError: a manifest is missing, or the file is not a manifest.
     """
 
     def __init__(
@@ -112,59 +120,62 @@ class Files:
         contents: Mapping[str, Mapping[str, Any]],
         rows: Sequence[ScoreRow],
         *,
-        page: Path,
-        trace: Path | None = None,
+        folder: Path,
+        lineage_page: Path | None = None,
     ) -> None:
-        self._way_back = {
-            arm: f"{link(trace, page)}#{anchor(job_name(manifest_of(path).as_posix()))}"
+        self._lineage = {
+            arm: f"{link(lineage_page, folder)}#{anchor(job_name(manifest_of(path).as_posix()))}"
             for arm, path in scores.items()
-            if trace
+            if lineage_page
         }
-        self._scores = {arm: link(path, page) for arm, path in scores.items()}
+        self._scores = {arm: link(path, folder) for arm, path in scores.items()}
         self._predictions: dict[tuple[str, str], str] = {}
         for arm, path in scores.items():
             steps = best_steps(contents[arm])
-            for name in map(PurePosixPath, predictions_of(path)):
-                place = link(Path(name), page)
-                if not name.parent.name.startswith(STEP):
-                    self._predictions[arm, name.stem] = place
-                    self._predictions.setdefault((f"{arm}{BEST}", name.stem), place)
-                elif name.parent.name == f"{STEP}{steps.get(name.stem)}":
-                    self._predictions[f"{arm}{BEST}", name.stem] = place
-        self._values = {(row.arm, row.task, row.metric): row for row in rows if row.arm}
+            for name in map(PurePosixPath, prediction_files(path)):
+                href = link(Path(name), folder)
+                if not name.parent.name.startswith(STEP_PREFIX):
+                    self._predictions[arm, name.stem] = href
+                    # The best checkpoint may be the last one, whose predictions have no folder.
+                    self._predictions.setdefault((f"{arm}{BEST}", name.stem), href)
+                elif name.parent.name == f"{STEP_PREFIX}{steps.get(name.stem)}":
+                    self._predictions[f"{arm}{BEST}", name.stem] = href
+        self._rows = {(row.arm, row.task, row.metric): row for row in rows if row.arm}
 
-    def behind(self, group: Group, task: str, metric: str) -> tuple[Behind, ...]:
-        """Return the runs behind a number of an experiment; those that have it."""
-        found = [(arm, self._values.get((arm, task, metric))) for arm in group.arms]
+    def runs_of(self, experiment: Experiment, task: str, metric: str) -> tuple[RunLinks, ...]:
+        """Return the runs of an experiment that have a score."""
+        rows = [self._rows.get((arm, task, metric)) for arm in experiment.arms]
         return tuple(
-            Behind(
+            RunLinks(
                 label=f"seed {row.seed}",
-                text=shown(row.value),
-                scores=self._scores[arm.removesuffix(BEST)],
-                predictions=self._predictions.get((arm, task), ""),
-                way_back=self._way_back.get(arm.removesuffix(BEST), ""),
+                text=format_score(row.value),
+                scores=self._scores[row.arm.removesuffix(BEST)],
+                predictions=self._predictions.get((row.arm, task), ""),
+                lineage=self._lineage.get(row.arm.removesuffix(BEST), ""),
             )
-            for arm, row in found
+            for row in rows
             if row is not None
         )
 
 
 def best_steps(content: Mapping[str, Any]) -> dict[str, int]:
-    """Return task -> step of its best kept checkpoint; nothing where none were evaluated."""
-    chosen = content.get("checkpoints") or {"best": {}}
-    return {task: item["step"] for item in chosen["best"].values() for task in item["metrics"]}
+    """Return task -> step of its best kept checkpoint; empty if none were evaluated."""
+    checkpoints = content.get("checkpoints") or {"best": {}}
+    return {
+        task: group["step"] for group in checkpoints["best"].values() for task in group["metrics"]
+    }
 
 
 def manifest_of(scores: Path) -> Path:
-    """Return the manifest that lies beside a ``scores.json``."""
+    """Return the manifest of a ``scores.json``."""
     return scores.with_name("manifest.json")
 
 
-def predictions_of(scores: Path) -> list[str]:
-    """Return the files of answers that a ``scores.json`` was made of.
+def prediction_files(scores: Path) -> list[str]:
+    """Return the files with predictions behind a ``scores.json``.
 
     Raises:
-        ArtifactError: the manifest beside it is missing or is none.
+        ArtifactError: its manifest is missing, or the file is not a manifest.
     """
     manifest = manifest_of(scores)
     content = read_json(manifest)
@@ -174,6 +185,6 @@ def predictions_of(scores: Path) -> list[str]:
     return [item["path"] for item in inputs if "/evaluate_predict/" in f"/{item['path']}"]
 
 
-def link(target: Path, page: Path) -> str:
-    """Return a link from the folder of the page to a file, safe in an attribute."""
-    return urllib.parse.quote(Path(os.path.relpath(target, page)).as_posix())
+def link(target: Path, folder: Path) -> str:
+    """Return a relative link from a folder to a file, quoted for an attribute."""
+    return urllib.parse.quote(Path(os.path.relpath(target, folder)).as_posix())

@@ -1,113 +1,114 @@
-"""The paper's tables with our numbers beside them, and which differences count.
+"""The paper's result tables with our scores next to each row.
 
-A table is shown where an experiment names one of its rows (`row` of the run file). A row that
-prints the same configuration under another name, as most tables do with the baseline, is filled by
-the same experiment. What counts as a difference is the paper's rule: more than two standard
-deviations, of its own baseline trained ten times.
+A table appears if an experiment sets `row` to one of its rows; rows that repeat the same
+configuration under another name (usually the baseline) share that experiment. A difference counts
+if it exceeds two standard deviations of the paper's baseline, which was trained ten times.
+
+Source: section 3.1.5 for the rule, tables 1 to 16 for the layout.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from t5repro.report.experiments import Group, counted
-from t5repro.report.links import Behind, Files
+from t5repro.report.experiments import Experiment, counted
+from t5repro.report.links import ResultLinks, RunLinks
 from t5repro.report.published_scores import (
+    DECISION_OF_TABLE,
     DEVIATION,
-    NOTED_IN,
     PREVIOUS_BEST,
     PublishedRow,
-    counts_as_difference,
-    deviation,
+    baseline_deviation,
+    exceeds_deviation,
     near_best,
     published_rows,
     published_title,
-    rows_called,
+    rows_named,
 )
-from t5repro.report.rows import (
+from t5repro.report.rows import BEST, ScoreRow, best_of, experiment_rows
+from t5repro.report.titles import (
     AVERAGE,
     BENCHMARKS,
-    BEST,
     METRIC_TITLES,
     TASK_TITLES,
-    ScoreRow,
-    best_of,
-    of_experiments,
-    shown,
-    spread,
+    UNDEFINED,
+    format_difference,
+    format_score,
+    format_sd,
+    task_group,
+    task_title,
 )
-from t5repro.report.score_table import group_of, signed, title_of
 
-WIDE = 10  # columns from which a table is turned: numbers down, rows across
+MAX_COLUMNS = 10  # a wider table is transposed: numbers down, rows across
 
 
 @dataclass(frozen=True)
-class Number:
-    """One cell.
+class TableCell:
+    """One number of a table.
 
     Attributes:
         text: the number, or a dash.
-        exact: it in full; empty where there is none or it is the paper's.
-        bold: whether it is within two deviations of the best of its column and kind.
-        spread: standard deviation over our seeds.
-        difference: ours minus the paper's.
-        counts: whether that is a difference; None where the paper gives no deviation.
-        why: why there is no number.
-        behind: the runs behind it.
+        exact: our score in full precision; empty if undefined or the paper's.
+        is_bold: whether it is within two deviations of the best of its column.
+        sd: standard deviation over our seeds, as a suffix.
+        difference: our score minus the paper's.
+        counts: whether the difference exceeds two deviations; None without a deviation.
+        reason: why our score is missing.
+        runs: the runs behind our score.
     """
 
     text: str
     exact: str = ""
-    bold: bool = False
-    spread: str = ""
+    is_bold: bool = False
+    sd: str = ""
     difference: str = ""
     counts: bool | None = None
-    why: str = ""
-    behind: tuple[Behind, ...] = ()
+    reason: str = ""
+    runs: tuple[RunLinks, ...] = ()
 
 
 @dataclass(frozen=True)
-class Entry:
-    """A row of the paper, or an experiment that stands for it.
+class TableRow:
+    """A row of the paper, or an experiment that reproduces it.
 
     Attributes:
-        name: of the row or of the experiment.
+        name: name of the row or of the experiment.
         note: number of its footnote; empty for none.
-        ours: whether it is an experiment.
+        is_experiment: whether it is an experiment.
         style: number of the experiment's colour.
-        runs: how many seeds, in words; empty for one.
-        cells: one number a column.
+        seeds: number of seeds in words; empty for one.
+        cells: one per column.
     """
 
     name: str
     note: str
-    ours: bool
+    is_experiment: bool
     style: int
-    runs: str
-    cells: tuple[Number, ...]
+    seeds: str
+    cells: tuple[TableCell, ...]
 
 
 @dataclass(frozen=True)
-class Table:
+class PaperTable:
     """One table of the paper.
 
     Attributes:
-        number: of the table.
-        title: what it is about.
-        turned: whether it is shown with its numbers down and its rows across.
-        columns: task and metric of each number, for people.
-        deviations: the paper's standard deviation of each number, or a dash.
-        entries: rows of the paper, each followed by the experiments that stand for it.
+        number: number of the table.
+        title: title of the table.
+        is_transposed: whether numbers are shown down and rows across.
+        columns: titles of task and metric of each column.
+        deviations: the paper's standard deviation of each column, or a dash.
+        rows: rows of the paper, each followed by the experiments that reproduce it.
         notes: footnotes, in order.
-        reasons: why numbers of ours are missing.
+        reasons: why scores of ours are missing.
     """
 
     number: int
     title: str
-    turned: bool
+    is_transposed: bool
     columns: tuple[tuple[str, str], ...]
     deviations: tuple[str, ...]
-    entries: tuple[Entry, ...]
+    rows: tuple[TableRow, ...]
     notes: tuple[str, ...]
     reasons: tuple[str, ...]
 
@@ -115,186 +116,207 @@ class Table:
 def paper_tables(
     rows: Sequence[ScoreRow],
     scores: Mapping[str, Mapping[str, Any]],
-    listed: Sequence[Group],
-    files: Files,
+    experiments: Sequence[Experiment],
+    links: ResultLinks,
     *,
     split: str,
-) -> list[Table]:
-    """Return every table of the paper that an experiment names a row of.
+) -> list[PaperTable]:
+    """Return every table of the paper that an experiment reproduces a row of.
 
     Args:
-        rows: numbers of all arms.
+        rows: scores of all arms.
         scores: arm -> content of its ``scores.json``.
-        listed: the experiments.
-        files: the way to what is behind a number.
-        split: which split was scored; tables of another are left out.
+        experiments: the experiments of the page.
+        links: links to the files behind a score.
+        split: the scored split; tables of another split are omitted.
     """
-    named = [row for group in listed for row in rows_called(group.row) if row.split == split]
-    ours = {(row.experiment, row.task, row.metric): row for row in of_experiments(rows)}
-    known = {row.experiment for row in rows}
-    both = [item for group in listed for item in (group, best_of(group)) if item.name in known]
-    return [
-        _table(number, both, _Ours(ours, scores, files))
-        for number in sorted({row.table for row in named})
+    our_scores = _OurScores(
+        {(row.experiment, row.task, row.metric): row for row in experiment_rows(rows)},
+        scores,
+        links,
+    )
+    scored_names = {row.experiment for row in rows}
+    candidates = [
+        candidate
+        for experiment in experiments
+        for candidate in (experiment, best_of(experiment))
+        if candidate.name in scored_names
     ]
+    numbers = {
+        row.table
+        for experiment in experiments
+        for row in rows_named(experiment.row)
+        if row.split == split
+    }
+    return [_table(number, candidates, our_scores) for number in sorted(numbers)]
 
 
 @dataclass(frozen=True)
-class _Ours:
-    """Our numbers, what they came from and what is behind them."""
+class _OurScores:
+    """Our scores, by experiment and column, with the files behind them."""
 
     rows: Mapping[tuple[str, str, str], ScoreRow]
     scores: Mapping[str, Mapping[str, Any]]
-    files: Files
+    links: ResultLinks
 
-    def value(self, group: Group, key: str) -> float | None:
-        task, metric = key.split(".")
-        row = self.rows.get((group.name, task, metric))
+    def value(self, experiment: Experiment, key: str) -> float | None:
+        row = self._row(experiment, key)
         return None if row is None else row.value
 
-    def number(self, group: Group, key: str, paper: float, sd: float | None) -> Number:
+    def cell(
+        self, experiment: Experiment, key: str, paper: float, deviation: float | None
+    ) -> TableCell:
         task, metric = key.split(".")
-        row = self.rows.get((group.name, task, metric))
+        row = self._row(experiment, key)
+        runs = self.links.runs_of(experiment, task, metric)
         if row is None or row.value is None:
-            return Number(
-                text=shown(None),
-                why=self._why(group, task, metric),
-                behind=self.files.behind(group, task, metric),
-            )
+            reason = self._missing_reason(experiment, task, metric)
+            return TableCell(text=UNDEFINED, reason=reason, runs=runs)
         difference = row.value - paper
-        return Number(
-            text=shown(row.value),
+        return TableCell(
+            text=format_score(row.value),
             exact=repr(row.value),
-            spread=spread(row.sd),
-            difference=signed(difference),
-            counts=counts_as_difference(difference, sd),
-            behind=self.files.behind(group, task, metric),
+            sd=format_sd(row.sd),
+            difference=format_difference(difference),
+            counts=exceeds_deviation(difference, deviation),
+            runs=runs,
         )
 
-    def _why(self, group: Group, task: str, metric: str) -> str:
+    def _row(self, experiment: Experiment, key: str) -> ScoreRow | None:
+        task, metric = key.split(".")
+        return self.rows.get((experiment.name, task, metric))
+
+    def _missing_reason(self, experiment: Experiment, task: str, metric: str) -> str:
         if metric != AVERAGE:
             return "not in this run"
         missing: dict[str, None] = {}
-        for arm in group.arms:
-            found = self.scores[arm.removesuffix(BEST)]["averages"].get(task)
-            missing |= dict.fromkeys(found["missing"] if found else ())
+        for arm in experiment.arms:
+            average = self.scores[arm.removesuffix(BEST)]["averages"].get(task)
+            missing |= dict.fromkeys(average["missing"] if average else ())
         if not missing:
             return "none of its tasks is in this run"
-        return f"undefined, lacks {', '.join(map(title_of, missing))}"
+        return f"undefined, lacks {', '.join(map(task_title, missing))}"
 
 
-def _table(number: int, listed: Sequence[Group], ours: _Ours) -> Table:
-    """Lay one table out."""
-    printed = [row for row in published_rows() if row.table == number and row.name != DEVIATION]
-    keys = list(printed[0].values)
-    split = printed[0].split
-    deviations = [deviation(key, split=split) for key in keys]
-    standing = {row.name: [group for group in listed if stands_for(group, row)] for row in printed}
-    bold = _bold(printed, standing, ours, keys, deviations)
+def _table(number: int, experiments: Sequence[Experiment], our_scores: _OurScores) -> PaperTable:
+    published = [row for row in published_rows() if row.table == number and row.name != DEVIATION]
+    keys = list(published[0].values)
+    deviations = [baseline_deviation(key, split=published[0].split) for key in keys]
+    reproductions = {
+        row.name: [experiment for experiment in experiments if reproduces(experiment, row)]
+        for row in published
+    }
+    paper_bold = _paper_bold(published, keys, deviations)
+    our_bold = _our_bold(reproductions, our_scores, keys, deviations)
     notes: list[str] = []
-    entries = []
-    for row in printed:
+    rows: list[TableRow] = []
+    for row in published:
         if row.note:
-            notes.append(f"{row.name}: {row.note} ({NOTED_IN[number]}).")
-        entries.append(
-            Entry(
+            notes.append(f"{row.name}: {row.note} ({DECISION_OF_TABLE[number]}).")
+        rows.append(
+            TableRow(
                 name=row.name,
                 note=str(len(notes)) if row.note else "",
-                ours=False,
+                is_experiment=False,
                 style=0,
-                runs="",
+                seeds="",
                 cells=tuple(
-                    Number(text=shown(row.values[key]), bold=bold[False, row.name, key])
+                    TableCell(text=format_score(row.values[key]), is_bold=paper_bold[row.name, key])
                     for key in keys
                 ),
             )
         )
-        entries += [
-            _entry(group, row, ours, keys, deviations, bold) for group in standing[row.name]
+        rows += [
+            TableRow(
+                name=experiment.name,
+                note="",
+                is_experiment=True,
+                style=experiment.style,
+                seeds=counted(len(experiment.arms), "seed") if experiment.has_seeds else "",
+                cells=tuple(
+                    replace(
+                        our_scores.cell(experiment, key, row.values[key], deviation),
+                        is_bold=our_bold[experiment.name, key],
+                    )
+                    for key, deviation in zip(keys, deviations, strict=True)
+                ),
+            )
+            for experiment in reproductions[row.name]
         ]
-    return Table(
+    return PaperTable(
         number=number,
         title=published_title(number),
-        turned=len(keys) > WIDE,
-        columns=tuple(map(_column, keys)),
-        deviations=tuple("–" if sd is None else f"{sd:.3f}" for sd in deviations),
-        entries=tuple(entries),
+        is_transposed=len(keys) > MAX_COLUMNS,
+        columns=tuple(map(_column_title, keys)),
+        deviations=tuple(UNDEFINED if sd is None else f"{sd:.3f}" for sd in deviations),
+        rows=tuple(rows),
         notes=tuple(notes),
-        reasons=_reasons(entries, keys),
+        reasons=_reasons(rows, keys),
     )
 
 
-def stands_for(group: Group, row: PublishedRow) -> bool:
-    """Whether an experiment is a row's configuration, under this name or another table's."""
-    return group.row == row.name or any(row.is_same_as(other) for other in rows_called(group.row))
-
-
-def _entry(
-    group: Group,
-    row: PublishedRow,
-    ours: _Ours,
-    keys: Sequence[str],
-    deviations: Sequence[float | None],
-    bold: Mapping[tuple[bool, str, str], bool],
-) -> Entry:
-    numbers = [
-        ours.number(group, key, row.values[key], sd)
-        for key, sd in zip(keys, deviations, strict=True)
-    ]
-    return Entry(
-        name=group.name,
-        note="",
-        ours=True,
-        style=group.style,
-        runs=counted(len(group.arms), "seed") if group.several else "",
-        cells=tuple(
-            replace(item, bold=bold[True, group.name, key])
-            for key, item in zip(keys, numbers, strict=True)
-        ),
+def reproduces(experiment: Experiment, row: PublishedRow) -> bool:
+    """Whether an experiment has a row's configuration, under this name or another table's."""
+    return experiment.row == row.name or any(
+        row.is_same_as(other) for other in rows_named(experiment.row)
     )
 
 
-def _bold(
-    printed: Sequence[PublishedRow],
-    standing: Mapping[str, Sequence[Group]],
-    ours: _Ours,
+def _paper_bold(
+    published: Sequence[PublishedRow], keys: Sequence[str], deviations: Sequence[float | None]
+) -> dict[tuple[str, str], bool]:
+    """Return (row, column) -> whether the paper's score is bold."""
+    bold = {(row.name, key): False for row in published for key in keys}
+    # The previous state of the art is printed for comparison and never bold.
+    models = [row for row in published if row.name != PREVIOUS_BEST]
+    for key, deviation in zip(keys, deviations, strict=True):
+        flags = near_best([row.values[key] for row in models], deviation)
+        bold |= {(row.name, key): flag for row, flag in zip(models, flags, strict=True)}
+    return bold
+
+
+def _our_bold(
+    reproductions: Mapping[str, Sequence[Experiment]],
+    our_scores: _OurScores,
     keys: Sequence[str],
     deviations: Sequence[float | None],
-) -> dict[tuple[bool, str, str], bool]:
-    """Return (ours, its name, key) -> whether it is near the best, the paper and ours apart."""
-    models = [row for row in printed if row.name != PREVIOUS_BEST]
-    groups = list({group.name: group for found in standing.values() for group in found}.values())
-    found = {(False, row.name, key): False for row in printed for key in keys}
-    for key, sd in zip(keys, deviations, strict=True):
-        theirs = near_best([row.values[key] for row in models], sd)
-        mine = near_best([ours.value(group, key) for group in groups], sd)
-        found |= {(False, row.name, key): best for row, best in zip(models, theirs, strict=True)}
-        found |= {(True, group.name, key): best for group, best in zip(groups, mine, strict=True)}
-    return found
+) -> dict[tuple[str, str], bool]:
+    """Return (experiment, column) -> whether our score is bold.
+
+    The paper's rows and ours are compared among themselves: models of another size would never
+    be near the paper's best.
+    """
+    # One experiment can reproduce several rows of a table.
+    experiments = list({item.name: item for row in reproductions.values() for item in row}.values())
+    bold: dict[tuple[str, str], bool] = {}
+    for key, deviation in zip(keys, deviations, strict=True):
+        flags = near_best([our_scores.value(item, key) for item in experiments], deviation)
+        bold |= {(item.name, key): flag for item, flag in zip(experiments, flags, strict=True)}
+    return bold
 
 
-def _column(key: str) -> tuple[str, str]:
-    """Return how people call a column: of a benchmark's mean the benchmark alone."""
+def _column_title(key: str) -> tuple[str, str]:
+    """Return the titles of a column's task and metric."""
     task, metric = key.split(".")
-    title = title_of(task)
-    if list(TASK_TITLES.values()).count(title) > 1:
-        title = f"{title} ({group_of(task)})"
+    title = task_title(task)
+    if list(TASK_TITLES.values()).count(title) > 1:  # RTE is in GLUE and in SuperGLUE
+        title = f"{title} ({task_group(task)})"
     return title, METRIC_TITLES[AVERAGE if task in BENCHMARKS else metric]
 
 
-def _reasons(entries: Sequence[Entry], keys: Sequence[str]) -> tuple[str, ...]:
-    """Return one sentence for each reason that an experiment lacks numbers for."""
-    found: dict[tuple[str, str], list[str]] = {}
-    together: dict[tuple[str, str], list[str]] = {}
-    for entry in entries:
-        for key, cell in zip(keys, entry.cells, strict=True):
-            if cell.why:
-                title, metric = _column(key)
+def _reasons(rows: Sequence[TableRow], keys: Sequence[str]) -> tuple[str, ...]:
+    """Return why experiments lack scores, one sentence per reason and set of columns."""
+    columns_of: dict[tuple[str, str], list[str]] = {}
+    for row in rows:
+        for key, cell in zip(keys, row.cells, strict=True):
+            if cell.reason:
+                title, metric = _column_title(key)
                 column = title if key.endswith(f".{AVERAGE}") else f"{title} {metric}"
-                found.setdefault((entry.name, cell.why), []).append(column)
-    for (name, why), columns in found.items():
-        together.setdefault((", ".join(dict.fromkeys(columns)), why), []).append(name)
+                columns_of.setdefault((row.name, cell.reason), []).append(column)
+    names_of: dict[tuple[str, str], list[str]] = {}
+    for (name, reason), columns in columns_of.items():
+        names_of.setdefault((", ".join(dict.fromkeys(columns)), reason), []).append(name)
     return tuple(
-        f"{columns}: {why} ({', '.join(dict.fromkeys(names))})."
-        for (columns, why), names in together.items()
+        f"{columns}: {reason} ({', '.join(dict.fromkeys(names))})."
+        for (columns, reason), names in names_of.items()
     )

@@ -1,66 +1,79 @@
-"""The table of scores: tasks and metrics down, experiments across, and the drawing beside it."""
+"""The table of scores: tasks and metrics down, experiments across, and the plot below it."""
 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from t5repro.report.experiments import Group
-from t5repro.report.links import Behind, Files
+from t5repro.report.experiments import Experiment
+from t5repro.report.links import ResultLinks, RunLinks
 from t5repro.report.published_scores import NO_PRETRAINING, published_value
-from t5repro.report.rows import (
+from t5repro.report.rows import ScoreRow, experiment_rows, table_rows
+from t5repro.report.titles import (
     AVERAGE,
-    BENCHMARKS,
-    METRIC_TITLES,
-    TASK_TITLES,
-    ScoreRow,
-    first_rows,
-    of_experiments,
-    shown,
-    spread,
+    AVERAGES_GROUP,
+    format_difference,
+    format_score,
+    format_sd,
+    metric_title,
+    task_group,
+    task_title,
 )
-
-GROUPS = (
-    ("glue_", "GLUE"),
-    ("super_glue_", "SuperGLUE"),
-    ("squad", "Question answering"),
-    ("cnn_dailymail", "Summarisation"),
-    ("wmt_", "Translation"),
-)
-OTHER_GROUP = "Other tasks"
-AVERAGES_GROUP = "Benchmark averages"
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One experiment's number in the table of scores, and the runs behind it."""
+    """The score of one experiment.
+
+    Attributes:
+        text: the score with two decimals.
+        exact: the score in full precision; empty if undefined.
+        sd: standard deviation over the seeds, as a suffix.
+        is_best: whether it is the highest of the line.
+        beats_trivial: whether it is higher than the trivial baseline.
+        runs: the runs behind it.
+    """
 
     text: str
     exact: str
-    spread: str
-    best: bool
-    beats: bool
-    behind: tuple[Behind, ...]
+    sd: str
+    is_best: bool
+    beats_trivial: bool
+    runs: tuple[RunLinks, ...]
+
+
+@dataclass(frozen=True)
+class Marker:
+    """A point of the plot.
+
+    Attributes:
+        style: class of the style sheet.
+        left: position from the left in per cent.
+    """
+
+    style: str
+    left: str
 
 
 @dataclass(frozen=True)
 class Line:
-    """One line of the table of scores.
+    """One line of the table of scores: a metric of a task.
 
     Attributes:
-        name: the task's name in files.
-        title: the task's name for people; empty on its further metrics.
-        metric: name of the metric for people.
-        baseline: score of the trivial answer, and its kind.
-        cells: one number an experiment.
+        name: name of the task in files.
+        title: title of the task; empty on its secondary metrics.
+        metric: title of the metric.
+        baseline: score of the trivial baseline.
+        baseline_kind: ``majority`` or ``copy``.
+        cells: one score per experiment.
         difference: first experiment minus second.
-        sign: ``up``, ``down`` or nothing.
-        examples: how many were scored.
-        invalid: answers that are none of the allowed, by experiment.
-        paper: what the paper's baseline scores.
-        paper_without: what the paper scores without pre-training.
-        reason: why a number is not defined.
-        marks: places on a scale from 0 to 100 for the drawing; only on a task's first metric.
+        sign: ``up``, ``down`` or empty.
+        examples: number of scored examples.
+        invalid: answers outside the allowed ones, by experiment.
+        paper: score of the paper's baseline.
+        paper_without: score of the paper without pre-training.
+        reason: why the score is undefined; empty if it is defined.
+        markers: points of the plot, only on a task's first metric.
     """
 
     name: str
@@ -76,101 +89,98 @@ class Line:
     paper: str
     paper_without: str
     reason: str
-    marks: tuple["Mark", ...]
-
-
-@dataclass(frozen=True)
-class Mark:
-    """A point of the drawing: whose, what it says, and how far to the right in per cent."""
-
-    kind: str
-    text: str
-    place: str
+    markers: tuple[Marker, ...]
 
 
 def score_groups(
     rows: Sequence[ScoreRow],
     scores: Mapping[str, Mapping[str, Any]],
-    listed: Sequence[Group],
-    files: Files,
+    experiments: Sequence[Experiment],
+    links: ResultLinks,
 ) -> list[tuple[str, list[Line]]]:
-    """Return the table of scores: groups of tasks and their lines, averages last.
+    """Return heading -> lines of the table, benchmark averages last.
 
     Args:
-        rows: numbers of all arms.
+        rows: scores of all arms.
         scores: arm -> content of its ``scores.json``.
-        listed: the experiments.
-        files: the way to what is behind a number.
+        experiments: the experiments of the page.
+        links: links to the files behind a score.
     """
-    found = {(row.task, row.metric, row.experiment): row for row in of_experiments(rows)}
+    by_experiment = {(row.task, row.metric, row.experiment): row for row in experiment_rows(rows)}
     groups: dict[str, list[Line]] = {}
-    previous = ""
-    for first in first_rows(rows):
-        entries = [found.get((first.task, first.metric, group.name)) for group in listed]
-        behind = [files.behind(group, first.task, first.metric) for group in listed]
-        heading = AVERAGES_GROUP if first.metric == AVERAGE else group_of(first.task)
-        line = _line(first, entries, behind, is_first=first.task != previous)
-        if all(row is None or row.value is None for row in entries):
-            line = replace(line, reason=_reason(first, scores))
+    previous_task = ""
+    for shared in table_rows(rows):
+        task, metric = shared.task, shared.metric
+        entries = [by_experiment.get((task, metric, item.name)) for item in experiments]
+        runs = [links.runs_of(experiment, task, metric) for experiment in experiments]
+        line = _line(shared, entries, runs, is_first=task != previous_task)
+        if all(entry is None or entry.value is None for entry in entries):
+            line = replace(line, reason=_undefined_reason(shared, scores))
+        heading = AVERAGES_GROUP if metric == AVERAGE else task_group(task)
         groups.setdefault(heading, []).append(line)
-        previous = first.task
+        previous_task = task
     return list(groups.items())
 
 
-def group_of(task: str) -> str:
-    """Return the heading that a task stands under."""
-    return next((title for prefix, title in GROUPS if task.startswith(prefix)), OTHER_GROUP)
-
-
 def _line(
-    first: ScoreRow,
+    shared: ScoreRow,
     entries: Sequence[ScoreRow | None],
-    behind: Sequence[tuple[Behind, ...]],
+    runs: Sequence[tuple[RunLinks, ...]],
     *,
     is_first: bool,
 ) -> Line:
-    values = [None if row is None else row.value for row in entries]
-    known = [value for value in values if value is not None]
-    best = max(known) if len(known) > 1 and max(known) > min(known) else None
+    """Return a line.
+
+    Args:
+        shared: a row with the columns that all experiments share.
+        entries: the row of each experiment.
+        runs: the runs of each experiment.
+        is_first: whether it is the first metric of its task.
+    """
+    values = [None if entry is None else entry.value for entry in entries]
+    defined = [value for value in values if value is not None]
+    # Equal scores have no winner.
+    best = max(defined) if len(defined) > 1 and max(defined) > min(defined) else None
     difference = (
         values[0] - values[1]
         if len(values) > 1 and values[0] is not None and values[1] is not None
         else None
     )
+    paper_without = published_value(shared.task, shared.metric, row=NO_PRETRAINING)
     return Line(
-        name=first.task,
-        title=title_of(first.task) if is_first else "",
-        metric=METRIC_TITLES.get(first.metric, first.metric),
-        baseline=shown(first.baseline) if first.baseline_kind else "",
-        baseline_kind=first.baseline_kind,
+        name=shared.task,
+        title=task_title(shared.task) if is_first else "",
+        metric=metric_title(shared.metric),
+        baseline=format_score(shared.baseline) if shared.baseline_kind else "",
+        baseline_kind=shared.baseline_kind,
         cells=tuple(
             Cell(
-                text=shown(value),
+                text=format_score(value),
                 exact="" if value is None else repr(value),
-                spread="" if row is None else spread(row.sd),
-                best=value is not None and value == best,
-                beats=value is not None and first.baseline is not None and value > first.baseline,
-                behind=runs,
+                sd="" if entry is None else format_sd(entry.sd),
+                is_best=value is not None and value == best,
+                beats_trivial=(
+                    value is not None and shared.baseline is not None and value > shared.baseline
+                ),
+                runs=links,
             )
-            for value, row, runs in zip(values, entries, behind, strict=True)
+            for value, entry, links in zip(values, entries, runs, strict=True)
         ),
-        difference="" if difference is None else signed(difference),
-        sign=""
-        if difference is None or signed(difference) == signed(0.0)
-        else ("up" if difference > 0 else "down"),
-        examples="" if first.examples is None else f"{first.examples:,}",
+        difference="" if difference is None else format_difference(difference),
+        sign=_sign(difference),
+        examples="" if shared.examples is None else f"{shared.examples:,}",
         invalid=_invalid(entries),
-        paper="" if first.paper_baseline is None else shown(first.paper_baseline),
-        paper_without=_paper_without(first),
+        paper="" if shared.paper_baseline is None else format_score(shared.paper_baseline),
+        paper_without="" if paper_without is None else format_score(paper_without),
         reason="",
-        marks=_marks(first, values) if is_first and first.metric != AVERAGE else (),
+        markers=_markers(shared, values) if is_first and shared.metric != AVERAGE else (),
     )
 
 
-def signed(value: float) -> str:
-    """Return a difference with its sign, two places."""
-    text = f"{value:+.2f}".replace("-", "−")
-    return "±0.00" if text[1:] == "0.00" else text
+def _sign(difference: float | None) -> str:
+    if difference is None or format_difference(difference) == format_difference(0.0):
+        return ""
+    return "up" if difference > 0 else "down"
 
 
 def _invalid(entries: Sequence[ScoreRow | None]) -> str:
@@ -178,82 +188,72 @@ def _invalid(entries: Sequence[ScoreRow | None]) -> str:
     return counts[0] if len(set(counts)) == 1 else " / ".join(counts)
 
 
-def _paper_without(row: ScoreRow) -> str:
-    value = published_value(row.task, row.metric, row=NO_PRETRAINING)
-    return "" if value is None else shown(value)
-
-
-def _marks(first: ScoreRow, values: Sequence[float | None]) -> tuple[Mark, ...]:
-    """Return the points of a task's drawing; what lies below 0 is drawn at 0."""
-    points = [("baseline", first.baseline_kind, first.baseline)]
-    points += [(f"series-{style}", "", value) for style, value in enumerate(values)]
+def _markers(shared: ScoreRow, values: Sequence[float | None]) -> tuple[Marker, ...]:
+    points = [("baseline", shared.baseline)]
+    points += [(f"series-{style}", value) for style, value in enumerate(values)]
     return tuple(
-        Mark(kind=kind, text=text, place=f"{min(max(value, 0.0), 100.0):.2f}")
-        for kind, text, value in points
+        # Correlations can be negative; the plot starts at 0.
+        Marker(style=style, left=f"{min(max(value, 0.0), 100.0):.2f}")
+        for style, value in points
         if value is not None
     )
 
 
-def _reason(first: ScoreRow, scores: Mapping[str, Mapping[str, Any]]) -> str:
-    """Return why no experiment has this number."""
-    title = title_of(first.task)
-    if first.metric != AVERAGE:
-        return f"{title}: not defined, because no scored example has a known answer."
+def _undefined_reason(row: ScoreRow, scores: Mapping[str, Mapping[str, Any]]) -> str:
+    """Return why no experiment has a score."""
+    title = task_title(row.task)
+    if row.metric != AVERAGE:
+        return f"{title}: undefined, because no scored example has a known answer."
     missing: dict[str, None] = {}
     for content in scores.values():
-        missing |= dict.fromkeys(content["averages"].get(first.task, {}).get("missing", ()))
-    names = ", ".join(title_of(task) for task in missing)
-    return f"{title}: not defined, because it also needs {names}."
-
-
-def title_of(task: str) -> str:
-    """Return the name of a task or a benchmark for people."""
-    return (TASK_TITLES | BENCHMARKS).get(task, task)
+        missing |= dict.fromkeys(content["averages"].get(row.task, {}).get("missing", ()))
+    names = ", ".join(task_title(task) for task in missing)
+    return f"{title}: undefined, because it also needs {names}."
 
 
 @dataclass(frozen=True)
 class Tally:
-    """How many tasks an experiment answers better than the trivial answer does."""
+    """Number of tasks on which an experiment beats the trivial baseline."""
 
     name: str
     style: int
     beaten: int
-    of: int
+    tasks: int
 
 
-def tallies(rows: Sequence[ScoreRow], listed: Sequence[Group]) -> list[Tally]:
-    """Return for each experiment how many tasks beat their trivial answer."""
-    told = {
-        group.name: [
+def tallies(rows: Sequence[ScoreRow], experiments: Sequence[Experiment]) -> list[Tally]:
+    """Return the number of beaten trivial baselines of each experiment."""
+    outcomes = {
+        experiment.name: [
             row.value > row.baseline
-            for row in deciding(rows, group.name)
+            for row in primary_rows(rows, experiment.name)
             if row.value is not None and row.baseline is not None
         ]
-        for group in listed
+        for experiment in experiments
     }
     return [
         Tally(
-            name=group.name,
-            style=group.style,
-            beaten=told[group.name].count(True),
-            of=len(told[group.name]),
+            name=experiment.name,
+            style=experiment.style,
+            beaten=sum(outcomes[experiment.name]),
+            tasks=len(outcomes[experiment.name]),
         )
-        for group in listed
+        for experiment in experiments
     ]
 
 
-def deciding(rows: Sequence[ScoreRow], experiment: str) -> list[ScoreRow]:
-    """Return the first number of each task of an experiment."""
-    firsts: dict[str, ScoreRow] = {}
-    for row in of_experiments(rows):
+def primary_rows(rows: Sequence[ScoreRow], experiment: str) -> list[ScoreRow]:
+    """Return the first metric of each task of an experiment."""
+    by_task: dict[str, ScoreRow] = {}
+    for row in experiment_rows(rows):
         if row.experiment == experiment and row.metric != AVERAGE:
-            firsts.setdefault(row.task, row)
-    return list(firsts.values())
+            by_task.setdefault(row.task, row)
+    return list(by_task.values())
 
 
 @dataclass(frozen=True)
 class Effect:
-    """What the first experiment has over the second, over the first metric of each task."""
+    """First experiment against the second, over the first metric of each task."""
 
     better: int
     worse: int
@@ -261,13 +261,13 @@ class Effect:
     mean: str
 
 
-def effect(rows: Sequence[ScoreRow], listed: Sequence[Group]) -> Effect | None:
-    """Compare the first two experiments; None where there is nothing to compare."""
-    if len(listed) < 2:
+def effect(rows: Sequence[ScoreRow], experiments: Sequence[Experiment]) -> Effect | None:
+    """Compare the first two experiments; None without two experiments or a common score."""
+    if len(experiments) < 2:
         return None
-    second = {(row.task, row.metric): row.value for row in deciding(rows, listed[1].name)}
+    second = {(row.task, row.metric): row.value for row in primary_rows(rows, experiments[1].name)}
     differences = []
-    for row in deciding(rows, listed[0].name):
+    for row in primary_rows(rows, experiments[0].name):
         other = second.get((row.task, row.metric))
         if row.value is not None and other is not None:
             differences.append(row.value - other)
@@ -277,5 +277,5 @@ def effect(rows: Sequence[ScoreRow], listed: Sequence[Group]) -> Effect | None:
         better=sum(value > 0 for value in differences),
         worse=sum(value < 0 for value in differences),
         equal=sum(value == 0 for value in differences),
-        mean=signed(math.fsum(differences) / len(differences)),
+        mean=format_difference(math.fsum(differences) / len(differences)),
     )

@@ -1,0 +1,70 @@
+"""The scores of a run as plain text, for ``t5repro show``."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from t5repro.errors import ArtifactError
+from t5repro.report.rows import ScoreRow, experiment_rows, table_rows
+from t5repro.report.scores_csv import read_csv
+from t5repro.report.titles import UNDEFINED, format_score, format_sd
+
+TEXT_COLUMNS = 2  # task and metric are aligned left, numbers right
+
+
+def scores_text(run: Path) -> str:
+    """Return the scores of a run and the path of its report.
+
+    Args:
+        run: folder of the run, such as ``results/demo``.
+
+    Raises:
+        ArtifactError: the run has no report.
+    """
+    paths = sorted((run / "report").rglob("scores.csv"))
+    if not paths:
+        raise ArtifactError(f"{run / 'report'} contains no scores.csv; run the stage report first")
+    texts = []
+    for path in paths:
+        rows = read_csv(path)
+        texts += [plain_table(rows), "\n", *(f"{line}\n" for line in choice_lines(rows))]
+        texts.append(f"report: {path.with_name('report.html').as_posix()}\n")
+    return "".join(texts)
+
+
+def choice_lines(rows: Sequence[ScoreRow]) -> list[str]:
+    """Return the choices with another value than the default, a line per distinct set."""
+    experiments: dict[str, dict[str, None]] = {}
+    for row in rows:
+        experiments.setdefault(row.switches, {})[row.experiment] = None
+    return [
+        f"choices of {', '.join(names)}: {switches or 'all defaults'}"
+        for switches, names in experiments.items()
+    ]
+
+
+def plain_table(rows: Sequence[ScoreRow]) -> str:
+    """Return the rows as a text table, one line per task and metric, a column per experiment."""
+    by_experiment = experiment_rows(rows)
+    experiments = list(dict.fromkeys(row.experiment for row in by_experiment))
+    cells = {
+        (row.task, row.metric, row.experiment): format_score(row.value) + format_sd(row.sd)
+        for row in by_experiment
+    }
+    lines = [["task", "metric", "trivial", *experiments, "examples"]]
+    for row in table_rows(by_experiment):
+        trivial = f"{format_score(row.baseline)} {row.baseline_kind}" if row.baseline_kind else ""
+        scores = [
+            cells.get((row.task, row.metric, experiment), UNDEFINED) for experiment in experiments
+        ]
+        examples = "" if row.examples is None else str(row.examples)
+        lines.append([row.task, row.metric, trivial, *scores, examples])
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    texts = [
+        "  ".join(
+            cell.ljust(width) if column < TEXT_COLUMNS else cell.rjust(width)
+            for column, (cell, width) in enumerate(zip(line, widths, strict=True))
+        ).rstrip()
+        for line in lines
+    ]
+    rule = "-" * (sum(widths) + 2 * (len(widths) - 1))
+    return "\n".join([texts[0], rule, *texts[1:]]) + "\n"
