@@ -10,6 +10,7 @@ import pytest
 from t5repro.config.sections.score import ScoreStage
 from t5repro.errors import ArtifactError, SettingsError
 from t5repro.evaluate.score import averages, beaten, beats, finite, score, score_task
+from t5repro.tasks.registry import task_named
 
 
 def sst2(*pairs: tuple[int, str]) -> list[dict[str, Any]]:
@@ -30,7 +31,7 @@ ROWS = sst2((1, "positive"), (0, "negative"), (1, "positive"), (0, "Negative"))
 
 
 def test_a_task_is_scored_with_its_metrics_and_its_trivial_answer() -> None:
-    entry = score_task("glue_sst2", ROWS, TRAIN)
+    entry = score_task(task_named("glue_sst2"), ROWS, TRAIN)
     assert entry["metrics"] == {"accuracy": 75.0}
     assert entry["baseline"] == {"kind": "majority", "metrics": {"accuracy": 50.0}}
     assert entry["primary_metric"] == "accuracy"
@@ -40,7 +41,7 @@ def test_a_task_is_scored_with_its_metrics_and_its_trivial_answer() -> None:
 
 
 def test_a_tie_with_the_trivial_answer_does_not_beat_it() -> None:
-    entry = score_task("glue_sst2", sst2((1, "positive"), (0, "positive")), TRAIN)
+    entry = score_task(task_named("glue_sst2"), sst2((1, "positive"), (0, "positive")), TRAIN)
     assert entry["metrics"] == entry["baseline"]["metrics"]
     assert entry["beats_baseline"] is False
 
@@ -55,7 +56,7 @@ def test_generated_text_is_set_beside_a_copy_of_the_input() -> None:
             "prediction": "Das Haus ist alt und es ist sehr gross .",
         }
     ]
-    entry = score_task("wmt_en_de", rows, rows)
+    entry = score_task(task_named("wmt_en_de"), rows, rows)
     assert entry["metrics"]["bleu"] == pytest.approx(100.0)
     assert entry["baseline"]["kind"] == "copy"
     assert entry["baseline"]["metrics"]["bleu"] < 50
@@ -64,7 +65,7 @@ def test_generated_text_is_set_beside_a_copy_of_the_input() -> None:
 
 def test_an_unlabelled_split_has_no_score() -> None:
     rows = [{**row, "answer": None} for row in ROWS]
-    entry = score_task("glue_sst2", rows, TRAIN)
+    entry = score_task(task_named("glue_sst2"), rows, TRAIN)
     assert entry["metrics"] == {}
     assert entry["beats_baseline"] is None
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from t5repro.errors import ArtifactError
+from t5repro.metrics.registry import score_names
 from t5repro.report.experiments import Experiment
 from t5repro.report.rows import ScoreRow, experiment_rows, score_rows, table_rows
 from t5repro.report.scores_csv import csv_text, read_csv
@@ -23,7 +24,7 @@ def test_every_task_and_metric_has_a_title() -> None:
     shown_metrics = {
         name
         for task in TASKS.values()
-        for name in task.metric_names
+        for name in score_names(task.metrics)
         if not name.endswith("_bootstrap")
     }
     assert shown_metrics <= set(METRIC_TITLES)

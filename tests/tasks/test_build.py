@@ -145,7 +145,7 @@ def test_an_empty_split_is_refused(raw):
         ("glue_sst2", {}, "task 'glue_sst2' got no files"),
         ("glue_sst2", {"dev": ["x"]}, "unknown split 'dev'; splits are"),
         ("glue_sst2", {"train": []}, "split 'train' got no files; name at least one"),
-        ("glue_wnli", {"train": ["x"]}, "'glue_wnli' is never trained on, yet it got .*'x'"),
+        ("glue_wnli", {"train": ["x"]}, "'glue_wnli' is never trained on, but got .*'x'"),
     ],
 )
 def test_an_impossible_request_is_refused(task, files, message, tmp_path):

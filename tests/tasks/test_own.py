@@ -8,7 +8,9 @@ import pytest
 
 from t5repro.config.sections.tasks import OwnTask, TasksStage, TaskTexts
 from t5repro.errors import SettingsError, TaskDataError
+from t5repro.evaluate.score import score_baseline, score_rows
 from t5repro.files import read_json_lines
+from t5repro.metrics.registry import score_names
 from t5repro.tasks.build import write_examples
 from t5repro.tasks.registry import task_named
 
@@ -40,11 +42,11 @@ EASE = {
 
 
 def texts(**own):
-    return TaskTexts(own={name: OwnTask(**described) for name, described in own.items()})
+    return TaskTexts(own={name: OwnTask(**definition) for name, definition in own.items()})
 
 
-def read(described, name, content, split="train"):
-    task = task_named("mine", texts(mine=described))
+def read(definition, name, content, split="train"):
+    task = task_named("mine", texts(mine=definition))
     name.write_text(content, encoding="utf-8")
     return task, [
         asdict(example)
@@ -54,10 +56,10 @@ def read(described, name, content, split="train"):
 
 
 def test_labels_from_a_tab_separated_file(tmp_path):
-    task, found = read(
+    task, examples = read(
         REVIEWS, tmp_path / "a.tsv", 'stars\ttext\ttitle\n1\tI "loved" it.\tTea\n0\tCold.\tSoup\n'
     )
-    assert found == [
+    assert examples == [
         {
             "inputs": 'reviews title: Tea text: I "loved" it.',
             "targets": "good",
@@ -66,62 +68,61 @@ def test_labels_from_a_tab_separated_file(tmp_path):
         },
         {"inputs": "reviews title: Soup text: Cold.", "targets": "bad", "idx": 1, "answer": 0},
     ]
-    said = [row | {"prediction": word} for row, word in zip(found, ("good", "Bad"), strict=True)]
-    assert task.score(said) == {"accuracy": 50.0, "f1": pytest.approx(200 / 3)}
-    assert task.invalid_count(said) == 1
-    assert task.baseline(found, found)["kind"] == "majority"
+    answered = [
+        row | {"prediction": word} for row, word in zip(examples, ("good", "Bad"), strict=True)
+    ]
+    assert score_rows(task, answered) == {"accuracy": 50.0, "f1": pytest.approx(200 / 3)}
+    assert task.invalid_count(answered) == 1
+    assert task.baseline.kind == "majority"
 
 
 def test_free_text_from_json_lines_without_field_names(tmp_path):
     rows = [{"text": "Long text.", "title": "T"}, {"text": 7, "title": "Two words"}]
-    task, found = read(
+    task, examples = read(
         TITLES, tmp_path / "a.jsonl", "".join(json.dumps(row) + "\n" for row in rows)
     )
-    assert [(row["inputs"], row["targets"]) for row in found] == [
+    assert [(row["inputs"], row["targets"]) for row in examples] == [
         ("give a title: Long text.", "T"),
         ("give a title: 7", "Two words"),
     ]
-    scores = task.score([row | {"prediction": row["targets"]} for row in found])
-    assert set(scores) == set(task.metric_names)
+    scores = score_rows(task, [row | {"prediction": row["targets"]} for row in examples])
+    assert set(scores) == set(score_names(("rouge", "squad", "bleu", "accuracy")))
     assert scores["em"] == scores["accuracy"] == scores["rouge1"] == 100.0
-    assert "rouge_score" in task.signature()
-    assert "tok:intl" in task.signature()
-    baseline = task.baseline(found, found)
-    assert baseline["kind"] == "copy"
-    assert baseline["metrics"]["em"] == 0.0
+    assert task.baseline.kind == "copy"
+    assert score_baseline(task, examples, examples)["em"] == 0.0
 
 
 def test_numbers_from_a_comma_separated_file_with_names_of_rows(tmp_path):
     text = 'name,text,score\na,"two\nlines",1.5\nb,x,3\nc,y,2\n'
-    task, found = read(EASE, tmp_path / "a.csv", text)
-    assert found[0] == {
+    task, examples = read(EASE, tmp_path / "a.csv", text)
+    assert examples[0] == {
         "inputs": "ease text: two\nlines",
         "targets": "1.5",
         "idx": "a",
         "answer": 1.5,
     }
-    said = [row | {"prediction": row["targets"]} for row in found]
-    assert task.score(said)["pearson_corrcoef"] == pytest.approx(100.0)
-    assert task.baseline(found, found)["metrics"]["spearman_corrcoef"] == 0.0
+    answered = [row | {"prediction": row["targets"]} for row in examples]
+    assert score_rows(task, answered)["pearson_corrcoef"] == pytest.approx(100.0)
+    assert score_baseline(task, examples, examples)["spearman_corrcoef"] == 0.0
 
 
 @pytest.mark.parametrize(
-    ("described", "name", "text"),
+    ("definition", "name", "text"),
     [
         (REVIEWS, "a.tsv", "text\ttitle\nx\ty\n"),
         (EASE, "a.csv", "name,text\na,x\n"),
         (TITLES, "a.jsonl", '{"text": "x"}\n'),
     ],
 )
-def test_a_test_row_may_have_no_answer_and_another_may_not(described, name, text, tmp_path):
-    _, found = read(described, tmp_path / name, text, split="test")
-    assert [(row["targets"], row["answer"]) for row in found] == [("<unk>", None)]
+def test_a_test_row_may_have_no_answer_and_another_may_not(definition, name, text, tmp_path):
+    _, examples = read(definition, tmp_path / name, text, split="test")
+    assert [(row["targets"], row["answer"]) for row in examples] == [("<unk>", None)]
     with pytest.raises(TaskDataError, match=f"{name} line 1: "):
-        read(described, tmp_path / name, text)
+        read(definition, tmp_path / name, text)
 
 
 @pytest.mark.parametrize(
-    ("described", "name", "text", "message"),
+    ("definition", "name", "text", "message"),
     [
         (
             REVIEWS,
@@ -141,10 +142,10 @@ def test_a_test_row_may_have_no_answer_and_another_may_not(described, name, text
     ],
 )
 def test_a_row_that_does_not_fit_is_refused_with_its_place(
-    described, name, text, message, tmp_path
+    definition, name, text, message, tmp_path
 ):
     with pytest.raises(TaskDataError, match=message):
-        read(described, tmp_path / name, text)
+        read(definition, tmp_path / name, text)
 
 
 def test_an_unreadable_encoding_is_refused_with_its_line(tmp_path):
@@ -166,12 +167,12 @@ def test_the_stage_writes_an_own_task_and_nothing_of_a_broken_one(tmp_path):
     path.write_text("stars\ttext\ttitle\n1\ta\tb\n")
     stage = TasksStage(tasks=texts(reviews=REVIEWS))
     folder = tmp_path / "out"
-    given = {"task": "reviews", "folder": folder, "manifest": folder / "manifest.json"}
-    write_examples(stage, files={"train": [path]}, **given)
+    arguments = {"task": "reviews", "folder": folder, "manifest": folder / "manifest.json"}
+    write_examples(stage, files={"train": [path]}, **arguments)
     assert [row["targets"] for row in read_json_lines(folder / "train.jsonl")] == ["good"]
     for name in ("train.jsonl", "manifest.json"):
         (folder / name).unlink()
     path.write_text("stars\ttext\ttitle\n1\ta\tb\n9\tc\td\n")
     with pytest.raises(TaskDataError, match="train.tsv line 3: stars is '9'"):
-        write_examples(stage, files={"train": [path]}, **given)
+        write_examples(stage, files={"train": [path]}, **arguments)
     assert list(folder.iterdir()) == []

@@ -186,7 +186,7 @@ REFUSED = [
         "super_glue_cb",
         "train",
         [records({"premise": "p", "hypothesis": "h", "label": "neutral", "idx": 0}, '{"premise')],
-        ["file0 line 2", "not JSON", "'{\"premise'", "one JSON object a line"],
+        ["file0 line 2", "not JSON", "'{\"premise'", "one JSON object per line"],
     ),
     (
         "an empty line among records",
@@ -276,7 +276,7 @@ REFUSED = [
         "super_glue_multirc",
         "train",
         [records(changed(MULTIRC, passage={"text": "t", "questions": ["q"]}))],
-        ["file0 line 1", "questions holds 'q'", "a list of objects"],
+        ["file0 line 1", "questions contains 'q'", "a list of objects"],
     ),
     (
         "a ReCoRD entity outside the passage",
@@ -378,7 +378,7 @@ REFUSED = [
         "cnn_dailymail",
         "train",
         [lines("id,article,summary", "a,b,c")],
-        ["file0 line 1", "['id', 'article', 'summary']", "(absent: ['highlights'])"],
+        ["file0 line 1", "['id', 'article', 'summary']", "(missing: ['highlights'])"],
     ),
     (
         "a CSV row with too few cells",
@@ -420,14 +420,14 @@ REFUSED = [
         "wmt_en_de",
         "train",
         [lines("a")],
-        ["a source and a target file, in turn"],
+        ["source and target files in turn"],
     ),
     (
         "a DPR block without its answer",
         "dpr",
         "train",
         [lines("Ann told Bo that she won.", "she", "Ann,Bo", "", "")],
-        ["file0 line 1", "found the block", "right candidate"],
+        ["file0 line 1", "found the block", "correct candidate"],
     ),
     (
         "a DPR answer that is no candidate",
@@ -508,7 +508,7 @@ def test_a_broken_sgm_segment_is_refused(tmp_path):
     for name in ("s.sgm", "t.sgm"):
         (tmp_path / name).write_text('<seg id="1">half\n')
     files = [tmp_path / "s.sgm", tmp_path / "t.sgm"]
-    with pytest.raises(TaskDataError, match=r"s.sgm line 1: found .*allowed: a whole <seg>"):
+    with pytest.raises(TaskDataError, match=r"s.sgm line 1: found .*allowed: a complete <seg>"):
         list(task_named("wmt_en_ro").read(files, "test", Counter()))
 
 

@@ -9,7 +9,7 @@ WRITES    results/{run}/evaluate_predict/{node}/{task}.jsonl       step-{n}/{tas
                                                                    evaluate.checkpoints: all
           results/{run}/evaluate_score/{node}/scores.json
 SETTINGS  evaluate.*, tasks.names, tasks.text, tasks.own, model.*, vocab.*, devices.*
-CODE      src/t5repro/evaluate/
+CODE      src/t5repro/evaluate/; evaluate_score also tasks/ and metrics/
 """
 
 

@@ -4,7 +4,7 @@ Downstream tasks as text to text.
 READS     {data.folder}/{tasks.folder}/...                  original download files
 WRITES    results/{run}/tasks/{task}/{split}.jsonl          inputs, targets, what the metric needs
 SETTINGS  tasks.text, tasks.own
-CODE      src/t5repro/tasks/, src/t5repro/metrics/
+CODE      src/t5repro/tasks/
 """
 
 

@@ -1,6 +1,5 @@
-"""From a fine-tuned model to the page that a person reads: predict, score, report.
+"""Evaluation of a fine-tuned model (paper section 2.4).
 
-`predict` writes what the model answers, `scores` measures it, `published` knows what the paper
-measured, `table` sets the numbers side by side; `sections` and `corpus` prepare what the page
-says, `charts` draws, `report` writes page and CSV.
+`predict` writes the model's answers, `score` computes the metrics, `checkpoint_selection` finds the
+best kept checkpoint of each group of tasks. The package `report` shows the results.
 """

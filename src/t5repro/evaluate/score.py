@@ -1,11 +1,11 @@
-"""How good the answers are: metrics of each task, its trivial answer, the benchmarks' means.
+"""Scores of the predictions, of trivial answers, and of the benchmarks (paper section 2.4).
 
-A number that cannot be had stays null: one that is not finite, a benchmark's mean
-when one of its tasks is not in the run.
+A score that is undefined or infinite is null in `scores.json`, and so is the average of a
+benchmark if one of its tasks is missing from the run.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +14,10 @@ from t5repro.config.sections.tasks import TaskTexts
 from t5repro.errors import ArtifactError
 from t5repro.evaluate.checkpoint_selection import RULE, best_checkpoints, best_metrics
 from t5repro.files import read_json_lines, write_json, write_manifest
+from t5repro.metrics.registry import compute_scores, score_names, signature_of
 from t5repro.tasks.averages import BENCHMARKS, benchmark_averages
-from t5repro.tasks.registry import TEXTS_OF_THE_CODE, task_named
+from t5repro.tasks.registry import task_named
+from t5repro.tasks.task import ScoredRow, Task
 
 Rows = Sequence[Mapping[str, Any]]
 
@@ -29,27 +31,27 @@ def score(
     manifest: Path,
     kept_steps: Sequence[int] = (),
 ) -> None:
-    """Write the scores of every task, of its trivial answer, and the benchmarks' means.
+    """Write the scores of every task and of its trivial answer, and the benchmarks' averages.
 
     Args:
         settings: settings of the stage.
         predictions: task -> JSON lines of the stage `evaluate_predict`.
-        train: task -> training examples; the trivial answer is learnt from them. A task that is
-            never trained on has none.
+        train: task -> training examples, from which the trivial answer is derived; evaluation-only
+            tasks have none.
         output: ``scores.json``.
         manifest: manifest to write.
-        kept_steps: steps of fine-tuning whose answers lie in ``step-<n>/`` beside those of the
-            last; the best of each group of tasks is chosen among all.
+        kept_steps: fine-tuning steps with predictions; those of all but the last are in
+            ``step-<n>/`` next to `predictions`. The best step of each group of tasks is selected
+            among them.
 
     Raises:
-        ArtifactError: a file is missing, empty, or not what its stage writes.
+        ArtifactError: a file is missing, empty, or lacks a key.
     """
     tasks = {
         task: score_task(
-            task,
+            task_named(task, settings.tasks),
             read_rows(path, "prediction"),
             read_rows(train[task], "answer") if task in train else [],
-            settings.tasks,
         )
         for task, path in predictions.items()
     }
@@ -88,108 +90,142 @@ def checkpoints(
 
     Args:
         tasks: task -> its scores at the last step.
-        earlier: step -> task -> answers of that step.
+        earlier: step -> task -> predictions of that step.
         last: number of the last step.
-        texts: how answers are read.
+        texts: the run's choice of texts and its own tasks.
 
     Returns:
         ``chosen_by``, the rule in words; ``scores``, step -> task -> metrics; ``best``, group ->
-        what `best_checkpoints` returns and the weights behind it; ``averages`` of the best.
+        entry of `best_checkpoints` with its weights; ``averages`` of the best.
     """
     by_step = {
         step: {
-            task: finite(task_named(task, texts).score(read_rows(path, "prediction")))
+            task: finite(score_rows(task_named(task, texts), read_rows(path, "prediction")))
             for task, path in paths.items()
         }
         for step, paths in earlier.items()
     }
     by_step[last] = {task: entry["metrics"] for task, entry in tasks.items()}
     best = best_checkpoints(by_step)
-    for item in best.values():
-        item["weights"] = f"step-{item['step']}/weights.safetensors"
-    chosen = {task: {"metrics": metrics} for task, metrics in best_metrics(best).items()}
+    for entry in best.values():
+        entry["weights"] = f"step-{entry['step']}/weights.safetensors"
+    best_entries = {task: {"metrics": metrics} for task, metrics in best_metrics(best).items()}
     return {
         "chosen_by": RULE,
         "scores": {str(step): by_step[step] for step in sorted(by_step)},
         "best": best,
-        "averages": averages(chosen),
+        "averages": averages(best_entries),
     }
 
 
-def read_rows(path: Path, *needed: str) -> list[dict[str, Any]]:
+def read_rows(path: Path, *keys: str) -> list[dict[str, Any]]:
     """Read examples or predictions.
 
     Raises:
-        ArtifactError: there are none, or a row lacks a key of `needed`; the line is named.
+        ArtifactError: there are none, or a row lacks one of `keys`; the message names the line.
     """
     rows = []
     for number, row in enumerate(read_json_lines(path), start=1):
-        absent = [key for key in needed if key not in row]
-        if absent:
-            raise ArtifactError(f"{path} line {number} lacks {absent}; rerun its stage")
+        missing = [key for key in keys if key not in row]
+        if missing:
+            raise ArtifactError(f"{path} line {number} lacks {missing}; rerun its stage")
         rows.append(row)
     if not rows:
         raise ArtifactError(f"{path} is empty; rerun its stage")
     return rows
 
 
-def score_task(
-    task: str, rows: Rows, train_rows: Rows, texts: TaskTexts = TEXTS_OF_THE_CODE
-) -> dict[str, Any]:
-    """Return a task's metrics, those of its trivial answer, and which of the two is better.
+def score_task(task: Task, rows: Rows, train_rows: Rows) -> dict[str, Any]:
+    """Return the entry of a task in `scores.json`: its metrics, its trivial answer, counts.
 
     Args:
-        task: name of the task.
-        rows: answers of the model.
+        task: the task.
+        rows: examples with predictions.
         train_rows: training examples.
-        texts: which texts the run chooses, and its own tasks.
     """
-    known = task_named(task, texts)
-    metrics = finite(known.score(rows))
-    baseline = known.baseline(rows, train_rows)
-    trivial = finite(baseline["metrics"])
-    primary = known.metric_names[0] if known.metric_names else ""
+    metrics = finite(score_rows(task, rows))
+    trivial = finite(score_baseline(task, rows, train_rows))
+    names = score_names(task.metrics)
+    primary = names[0] if names else ""
     return {
         "metrics": metrics,
         "primary_metric": primary,
-        "baseline": {"kind": baseline["kind"], "metrics": trivial},
+        "baseline": {"kind": task.baseline.kind, "metrics": trivial},
         "beats_baseline": beats(metrics.get(primary), trivial.get(primary)),
         "examples": len(rows),
-        "invalid": known.invalid_count(rows),
-        "signature": known.signature() if known.signature else None,
+        "invalid": task.invalid_count(rows),
+        "signature": signature_of(task.metrics),
     }
 
 
+def score_rows(task: Task, rows: Iterable[ScoredRow]) -> dict[str, float]:
+    """Return every score of a task over its labelled rows, in percent; none if none is labelled.
+
+    Args:
+        task: the task.
+        rows: mappings with idx, inputs, targets, answer and prediction.
+    """
+    labelled = _labelled(rows)
+    predictions = [task.read_prediction(row["prediction"], row) for row in labelled]
+    return _compare(task, labelled, predictions)
+
+
+def score_baseline(
+    task: Task, rows: Iterable[ScoredRow], train_rows: Sequence[Mapping[str, Any]]
+) -> dict[str, float]:
+    """Return the scores of a task's trivial answer over the rows of `score_rows`.
+
+    Args:
+        task: the task.
+        rows: as for `score_rows`; predictions are unused.
+        train_rows: training examples, which the most frequent answer is derived from.
+    """
+    labelled = _labelled(rows)
+    return _compare(task, labelled, task.baseline.predict(labelled, train_rows))
+
+
+def _compare(task: Task, rows: Sequence[ScoredRow], predictions: list[Any]) -> dict[str, float]:
+    answers = [row["answer"] for row in rows]
+    return compute_scores(task.metrics, answers, predictions, classes=len(task.labels))
+
+
+def _labelled(rows: Iterable[ScoredRow]) -> list[ScoredRow]:
+    return [row for row in rows if row["answer"] is not None]
+
+
 def finite(metrics: Mapping[str, float]) -> dict[str, float | None]:
-    """Return the metrics with None for what is not a number."""
+    """Return the metrics with None instead of NaN and infinities."""
     return {name: float(value) if math.isfinite(value) else None for name, value in metrics.items()}
 
 
 def beats(value: float | None, baseline: float | None) -> bool | None:
-    """Return whether a score is above the trivial one; None where one of them is missing."""
+    """Return whether a score is above the trivial one; None if one of them is missing."""
     return None if value is None or baseline is None else value > baseline
 
 
 def beaten(tasks: Mapping[str, Mapping[str, Any]]) -> dict[str, int]:
-    """Return how many tasks beat their trivial answer, of how many that can tell."""
-    told = [entry["beats_baseline"] for entry in tasks.values()]
-    return {"beaten": told.count(True), "of": len(told) - told.count(None)}
+    """Return how many tasks beat their trivial answer, and how many have both scores."""
+    outcomes = [entry["beats_baseline"] for entry in tasks.values()]
+    return {"beaten": outcomes.count(True), "of": len(outcomes) - outcomes.count(None)}
 
 
 def averages(tasks: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Return the mean of each benchmark of which the run has a task.
+    """Return the average of each benchmark of which the run has a task.
 
-    Its value is null where a task of it is missing, and the missing tasks are named.
+    The value is null if a task of the benchmark is missing; ``missing`` names those tasks.
 
     Args:
-        tasks: task -> what `score_task` returns.
+        tasks: task -> entry of `score_task`.
     """
     metrics = {task: entry["metrics"] for task, entry in tasks.items()}
     values = benchmark_averages(metrics)
-    found: dict[str, dict[str, Any]] = {}
+    entries: dict[str, dict[str, Any]] = {}
     for benchmark, groups in BENCHMARKS.items():
         columns = [column for group in groups for column in group]
         missing = [task for task, metric in columns if metrics.get(task, {}).get(metric) is None]
         if any(task in tasks for task, _ in columns):
-            found[benchmark] = {"value": values[benchmark], "missing": list(dict.fromkeys(missing))}
-    return found
+            entries[benchmark] = {
+                "value": values[benchmark],
+                "missing": list(dict.fromkeys(missing)),
+            }
+    return entries

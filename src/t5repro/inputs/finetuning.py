@@ -23,7 +23,7 @@ from t5repro.inputs.batches import Features, Flat, assemble, assemble_joined, ga
 from t5repro.inputs.packing import Integers
 from t5repro.inputs.task_mixture import Mixture, PlannedRows, plan_rows
 from t5repro.progress import Progress
-from t5repro.tasks.mixtures import mixing_rates, mixture_counts, stated_share
+from t5repro.tasks.mixing_rates import fixed_rate_share, mixing_rates, mixture_counts
 from t5repro.vocab.special_ids import EOS_ID
 from t5repro.vocab.vocabulary import Vocabulary, target_marker_ids
 
@@ -271,7 +271,9 @@ def corpus_share(settings: FinetuneSettings, counts: Mapping[str, int]) -> float
     )
     limit, temperature = settings.mixture_limit, settings.mixture_temperature
     if settings.corpus_rate == "stated" and settings.mixture == "proportional":
-        return stated_share(counted, settings.corpus_examples, limit=limit, temperature=temperature)
+        return fixed_rate_share(
+            counted, settings.corpus_examples, limit=limit, temperature=temperature
+        )
     rates = mixing_rates(
         {**counted, CORPUS: settings.corpus_examples},
         kind=settings.mixture,

@@ -1,5 +1,4 @@
-"""What a score is: pure functions from answers and predictions to numbers (paper section 2.4).
+"""Metrics: pure functions from answers and predictions to percentages (paper section 2.4).
 
-All values are percentages, as the paper prints them. To add a metric, add a function here and
-name it in the task that reports it.
+`registry` lists every metric by name and says how to add one.
 """

@@ -1,11 +1,11 @@
-"""Scores of tasks whose answer is one of a few labels, or a number (spec: paper section 2.4).
+"""Scores of tasks whose answer is a label or a number (paper section 2.4).
 
-Every function takes answers and predictions of equal length and returns a percentage. A
-prediction that is no label at all arrives as `INVALID` and is never right.
+Every function takes answers and predictions of equal length and returns a percentage. A prediction
+that is no label has the index -1, so it equals no answer.
 
-A score that the definition leaves open is 0.0: no rows, a correlation with a constant or with a
-number that is not finite, F1 where neither answers nor predictions hold the class. So a table
-never holds NaN, and a model that says the same for every row shows no correlation.
+A score that its definition leaves undefined is 0.0: no rows, a correlation with a constant or with
+a number that is not finite, F1 of a class that neither answers nor predictions contain. Tables
+therefore never contain NaN, and a model that predicts one answer for every row has correlation 0.
 """
 
 import math
@@ -15,27 +15,24 @@ from typing import Any
 
 import numpy as np
 
-INVALID = -1  # no label has this index
-CLASSES_OF_F1 = (0, 1)
+BINARY_CLASSES = (0, 1)
 
 
 def accuracy(answers: Sequence[Any], predictions: Sequence[Any]) -> float:
-    """Return how many predictions equal their answer, in percent."""
-    _check_lengths(answers, predictions)
+    """Return the share of predictions that equal their answer, in percent."""
     if not answers:
         return 0.0
     pairs = zip(answers, predictions, strict=True)
-    right = sum(1 for answer, prediction in pairs if answer == prediction)
-    return 100.0 * right / len(answers)
+    correct = sum(1 for answer, prediction in pairs if answer == prediction)
+    return 100.0 * correct / len(answers)
 
 
 def matthews_correlation(answers: Sequence[int], predictions: Sequence[int]) -> float:
-    """Return Matthews' correlation in percent; an invalid prediction is a class of its own.
+    """Return Matthews' correlation in percent; invalid predictions form a class of their own.
 
     Source: released code, `sklearn.metrics.matthews_corrcoef` without change, so that invalid
-    predictions make it the multi-class coefficient.
+    predictions turn it into the multi-class coefficient.
     """
-    _check_lengths(answers, predictions)
     if len({*answers, *predictions}) < 2:
         return 0.0
     from sklearn.metrics import matthews_corrcoef
@@ -48,26 +45,26 @@ def f1_with_invalid(answers: Sequence[int], predictions: Sequence[int]) -> float
 
     Source: released code, `metrics.f1_score_with_invalid`.
     """
-    _check_lengths(answers, predictions)
     if not answers:
         return 0.0
     from sklearn.metrics import f1_score
 
-    settled = [
-        prediction if prediction in CLASSES_OF_F1 else 1 - answer
+    # scikit-learn's binary F1 refuses a third class. An invalid prediction becomes the class that
+    # is wrong for its row: a false positive for class 0, a false negative for class 1.
+    binary = [
+        prediction if prediction in BINARY_CLASSES else 1 - answer
         for answer, prediction in zip(answers, predictions, strict=True)
     ]
-    return 100.0 * float(f1_score(answers, settled, zero_division=0))
+    return 100.0 * float(f1_score(answers, binary, zero_division=0))
 
 
 def macro_f1(answers: Sequence[int], predictions: Sequence[int], *, classes: int) -> float:
-    """Return the mean F1 over labels 0 to `classes` - 1, in percent.
+    """Return the mean F1 over the labels 0 to `classes` - 1, in percent.
 
-    A label that occurs nowhere has F1 0 and counts in the mean.
+    A label that neither answers nor predictions contain has F1 0 and counts in the mean.
 
     Source: released code, `metrics.mean_multiclass_f1`.
     """
-    _check_lengths(answers, predictions)
     if not answers:
         return 0.0
     from sklearn.metrics import fbeta_score
@@ -79,14 +76,14 @@ def macro_f1(answers: Sequence[int], predictions: Sequence[int], *, classes: int
 
 
 def pearson_correlation(answers: Sequence[float], predictions: Sequence[float]) -> float:
-    """Return Pearson's correlation in percent; 0.0 where it is not defined."""
+    """Return Pearson's correlation in percent; 0.0 if it is undefined."""
     from scipy.stats import pearsonr
 
     return _correlation(pearsonr, answers, predictions)
 
 
 def spearman_correlation(answers: Sequence[float], predictions: Sequence[float]) -> float:
-    """Return Spearman's rank correlation in percent; 0.0 where it is not defined."""
+    """Return Spearman's rank correlation in percent; 0.0 if it is undefined."""
     from scipy.stats import spearmanr
 
     return _correlation(spearmanr, answers, predictions)
@@ -95,11 +92,10 @@ def spearman_correlation(answers: Sequence[float], predictions: Sequence[float])
 def _correlation(
     function: Callable[..., Any], answers: Sequence[float], predictions: Sequence[float]
 ) -> float:
-    _check_lengths(answers, predictions)
     if len(answers) < 2 or not all(map(math.isfinite, (*answers, *predictions))):
         return 0.0
-    # SciPy warns of constant and nearly constant input; the first is what NaN stands for here,
-    # the second is still its best value.
+    # SciPy warns of constant input, for which it returns NaN, and of nearly constant input, for
+    # which it returns a usable value.
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         value = float(
@@ -111,26 +107,16 @@ def _correlation(
 def grouped_exact_match(
     answers: Sequence[int], predictions: Sequence[int], groups: Sequence[Hashable]
 ) -> float:
-    """Return how many groups have every prediction right, in percent (MultiRC's EM).
+    """Return the share of groups whose predictions are all correct, in percent (MultiRC's EM).
 
     Args:
         answers: label of each row.
         predictions: predicted label of each row.
-        groups: what each row belongs to; for MultiRC the question.
+        groups: group of each row; for MultiRC the question.
 
     Source: released code, `metrics.mean_group_metric` of `metrics.all_match`.
     """
-    _check_lengths(answers, predictions)
-    _check_lengths(answers, groups)
-    right: dict[Hashable, bool] = {}
+    correct: dict[Hashable, bool] = {}
     for answer, prediction, group in zip(answers, predictions, groups, strict=True):
-        right[group] = right.get(group, True) and answer == prediction
-    return 100.0 * sum(right.values()) / len(right) if right else 0.0
-
-
-def _check_lengths(answers: Sequence[Any], others: Sequence[Any]) -> None:
-    if len(answers) != len(others):
-        raise ValueError(
-            f"{len(answers)} answers and {len(others)} predictions or groups; "
-            "a metric needs one of each for every row"
-        )
+        correct[group] = correct.get(group, True) and answer == prediction
+    return 100.0 * sum(correct.values()) / len(correct) if correct else 0.0

@@ -1,5 +1,5 @@
-"""Downstream tasks as text to text: reading, formatting, scoring, mixing (paper section 2.4).
+"""Downstream tasks as text to text: reading, formatting, mixing (paper section 2.4).
 
-`registry.task_named` finds a task; `docs/decisions` says where a format follows the released
-code against the paper's text.
+`registry.task_named` returns a task; `docs/decisions` lists the formats in which the released code
+and the paper differ.
 """

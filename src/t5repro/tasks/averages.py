@@ -1,12 +1,12 @@
-"""The averages of GLUE and SuperGLUE that the paper's tables print.
+"""The averages of GLUE and SuperGLUE in the paper's tables.
 
-A benchmark's score is the mean over its tasks; a task with several columns enters with their
-mean. WNLI, the diagnostic sets and DPR do not enter.
+A benchmark's score is the mean over its tasks; a task with several scores enters with their mean.
+WNLI, the diagnostic sets and DPR do not enter.
 """
 
 from collections.abc import Mapping
 
-Column = tuple[str, str]  # task, metric
+Column = tuple[str, str]  # task, score
 
 BENCHMARKS: dict[str, tuple[tuple[Column, ...], ...]] = {
     "glue": (
@@ -33,10 +33,10 @@ BENCHMARKS: dict[str, tuple[tuple[Column, ...], ...]] = {
 
 
 def benchmark_averages(scores: Mapping[str, Mapping[str, float]]) -> dict[str, float | None]:
-    """Return the average of each benchmark; None if one of its columns is missing.
+    """Return the average of each benchmark; None if one of its scores is missing.
 
     Args:
-        scores: task -> metric -> percentage.
+        scores: task -> score -> percentage.
 
     Source: released code, `compute_avg_glue`.
     """

@@ -1,7 +1,7 @@
 """One task's original files to JSON lines, split by split (rule `tasks`).
 
-Rows keep the order of their files. All splits of a task appear together or, when any row is
-refused, not at all.
+Rows keep the order of their files. All splits of a task are written together; if a row is refused,
+none is.
 """
 
 from collections import Counter
@@ -32,26 +32,28 @@ def write_examples(
     """Write ``<folder>/<split>.jsonl`` for every split, and the manifest.
 
     Args:
-        settings: of the stage.
-        task: the task's name.
+        settings: settings of the stage.
+        task: name of the task.
         files: split -> its files, in order.
-        folder: the task's own folder.
-        manifest: where to write it; counters per split are rows, labelled rows, the length of
-            the longest inputs in characters, and what was left out, by reason.
+        folder: output folder of the task.
+        manifest: path of the manifest; its counters per split are rows, labelled rows, the length
+            of the longest inputs in characters, and excluded rows, by reason.
 
     Raises:
-        SettingsError: the task or a split is unknown, or there is nothing to read.
+        SettingsError: the task or a split is unknown, or a split has no files.
         TaskDataError: a file is missing or broken, or a split has no row; nothing is written.
     """
-    chosen = task_named(task, settings.tasks)
-    _check_splits(chosen, files)
+    definition = task_named(task, settings.tasks)
+    _check_splits(definition, files)
     splits = [split for split in SPLITS if split in files]
     counters: dict[str, Any] = {}
-    with ExitStack() as together:
+    # The files are renamed into place when the stack closes, so an error in the last split leaves
+    # none.
+    with ExitStack() as stack:
         for split in splits:
-            path = together.enter_context(atomic_path(folder / f"{split}.jsonl"))
-            counters[split] = _write_split(chosen, split, files[split], path)
-    for split in SPLITS:
+            path = stack.enter_context(atomic_path(folder / f"{split}.jsonl"))
+            counters[split] = _write_split(definition, split, files[split], path)
+    for split in SPLITS:  # of an earlier run with other files
         if split not in files:
             (folder / f"{split}.jsonl").unlink(missing_ok=True)
     write_manifest(
@@ -74,31 +76,31 @@ def _check_splits(task: Task, files: Mapping[str, Sequence[Path]]) -> None:
             raise SettingsError(
                 f"task {task.name!r}: split {split!r} got no files; name at least one"
             )
-    if "train" in files and task.train_rows == 0:
+    if "train" in files and task.evaluation_only:
         raise SettingsError(
-            f"task {task.name!r} is never trained on, yet it got the training files "
-            f"{[str(path) for path in files['train']]}; leave out tasks.files.{task.name}.train"
+            f"task {task.name!r} is never trained on, but got the training files "
+            f"{[str(path) for path in files['train']]}; remove tasks.files.{task.name}.train"
         )
 
 
 def _write_split(task: Task, split: str, files: Sequence[Path], path: Path) -> dict[str, Any]:
-    left_out: Counter[str] = Counter()
+    excluded: Counter[str] = Counter()
     counts: dict[str, int] = {}
-    rows = write_json_lines(path, _examples(task, split, files, left_out, counts))
+    rows = write_json_lines(path, _examples(task, split, files, excluded, counts))
     if not rows:
         raise TaskDataError(
-            f"task {task.name!r}: split {split!r} has no rows in {[str(item) for item in files]}; "
+            f"task {task.name!r}: split {split!r} has no rows in {[str(name) for name in files]}; "
             "allowed: at least one; download the files again, or name others under tasks.files"
         )
-    return counts | {"left_out": dict(sorted(left_out.items()))}
+    return counts | {"left_out": dict(sorted(excluded.items()))}
 
 
 def _examples(
-    task: Task, split: str, files: Sequence[Path], left_out: Counter[str], counts: dict[str, int]
+    task: Task, split: str, files: Sequence[Path], excluded: Counter[str], counts: dict[str, int]
 ) -> Iterator[dict[str, Any]]:
     number = labelled = longest = 0
     with Progress(f"tasks {task.name} {split}", total=None, unit="rows") as progress:
-        for row in task.read(files, split, left_out):
+        for row in task.read(files, split, excluded):
             for example in task.to_examples(row):
                 number += 1
                 labelled += example.answer is not None

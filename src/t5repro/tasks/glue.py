@@ -13,45 +13,22 @@ from typing import Any
 import numpy as np
 
 from t5repro.errors import TaskDataError
-from t5repro.metrics.classification import (
-    INVALID,
-    accuracy,
-    f1_with_invalid,
-    matthews_correlation,
-    pearson_correlation,
-    spearman_correlation,
-)
+from t5repro.tasks.baselines import MAJORITY, MEAN
 from t5repro.tasks.lines import read_lines
-from t5repro.tasks.tables import Columns, parse_score, parse_word, read_tsv
-from t5repro.tasks.task import (
-    NO_TARGET,
-    Baseline,
-    Example,
-    Metric,
-    Read,
-    Row,
-    Scored,
-    Task,
+from t5repro.tasks.predictions import (
+    is_invalid_label,
+    is_unreadable_number,
     label_index,
-    majority,
-    mean_answer,
-    metric,
+    read_number,
 )
-
-ACCURACY = metric("accuracy", accuracy)
-F1 = metric("f1", f1_with_invalid)
-MATTHEWS = metric("matthews_corrcoef", matthews_correlation)
-PEARSON = metric("pearson_corrcoef", pearson_correlation)
-SPEARMAN = metric("spearman_corrcoef", spearman_correlation)
-
-MAJORITY = Baseline("majority", majority)
+from t5repro.tasks.tables import Columns, parse_score, parse_word, read_tsv
+from t5repro.tasks.task import NO_TARGET, Example, Reader, Row, Task
 
 SIMILARITY_STEPS = np.float32(5)  # targets are multiples of 1/5
-UNREADABLE_SIMILARITY = -1.0
 ENTAILMENT = ("entailment", "not_entailment")
 INFERENCE = ("entailment", "neutral", "contradiction")
-ROW_NUMBERS = ("index", "id")  # what GLUE calls them; some files have neither
-QQP_SHORT_ROWS = 50  # the original files break a few lines in two; TFDS leaves those out
+ROW_NUMBERS = ("index", "id")  # GLUE's columns of row numbers; some files have neither
+QQP_SHORT_ROWS = 50  # the original files break a few lines in two; TFDS excludes those
 
 
 def format_fields(
@@ -65,11 +42,11 @@ def format_fields(
     Args:
         row: one record with every name of `fields` and a label's index, or None.
         prefix: first word of the inputs; tells the model which task this is.
-        fields: names to print, in this order.
-        labels: the words the model must write, by index.
+        fields: names to write, in this order.
+        labels: words of the answers, by index.
 
-    Source: released code, `preprocessors.glue`. It sorts the fields where the paper's section
-    2.4 puts the premise first (decision on field order).
+    Source: released code, `preprocessors.glue`. It sorts the fields by name, while section 2.4 of
+    the paper puts the premise first (D-001).
     """
     inputs = " ".join([prefix, *(f"{field}: {row[field]}" for field in fields)])
     label = row["label"]
@@ -80,29 +57,25 @@ def format_fields(
 def classification(
     name: str,
     *,
-    read: Read,
+    read: Reader,
     prefix: str,
     fields: tuple[str, ...],
     labels: tuple[str, ...],
-    metrics: tuple[Metric, ...],
-    train_rows: int,
+    metrics: tuple[str, ...],
+    evaluation_only: bool = False,
 ) -> Task:
-    """Make the task of writing one label's word for a row."""
+    """Return the task of writing the word of a row's label."""
     return Task(
         name=name,
         read=read,
         to_examples=partial(format_fields, prefix=prefix, fields=fields, labels=labels),
-        read_prediction=partial(label_index, labels=labels, invalid=INVALID),
-        is_invalid=is_no_label,
+        read_prediction=partial(label_index, labels=labels),
+        is_invalid=is_invalid_label,
         metrics=metrics,
-        baseline_of=MAJORITY,
-        train_rows=train_rows,
+        baseline=MAJORITY,
+        labels=labels,
+        evaluation_only=evaluation_only,
     )
-
-
-def is_no_label(found: Any) -> bool:
-    """Return whether a prediction was no label."""
-    return bool(found == INVALID)
 
 
 # STS-B
@@ -113,18 +86,19 @@ def format_similarity(
 ) -> tuple[Example]:
     """Write a pair and its score, rounded to the nearest fifth, as text.
 
-    ``3.25`` becomes ``"3.2"``: halves go to the even fifth, computed in single precision.
+    ``3.3`` becomes ``"3.2"``: halves of a fifth go to the even one.
 
     Args:
         row: two sentences and a score from 0 to 5, or None.
         lowest_target: lower scores are written as this; 0.0 to 5.0.
-        rounded_answer: whether metrics compare with the rounded score or the row's own.
+        rounded_answer: whether metrics compare with the rounded score or with the row's own.
 
     Source: released code, `preprocessors.stsb`.
     """
     inputs = f"stsb sentence1: {row['sentence1']} sentence2: {row['sentence2']}"
     if row["label"] is None:
         return (Example(inputs, NO_TARGET, row["idx"], None),)
+    # Single precision and rounding of halves to even, as the released code's TensorFlow does it.
     fifths = np.round(np.float32(row["label"]) * SIMILARITY_STEPS)
     rounded = f"{fifths / SIMILARITY_STEPS:.1f}"
     targets = rounded if float(rounded) >= lowest_target else f"{lowest_target:.1f}"
@@ -132,36 +106,11 @@ def format_similarity(
     return (Example(inputs, targets, row["idx"], answer),)
 
 
-def read_similarity(text: str, row: Scored, *, low: float = -np.inf, high: float = np.inf) -> float:
-    """Return the number that a prediction spells, else -1.0.
-
-    Infinities and NaN count as unreadable.
-
-    Args:
-        text: the prediction.
-        row: not looked at.
-        low: smaller numbers count as unreadable.
-        high: larger ones, too.
-
-    Source: released code, `postprocessors.string_to_float`, which has no bounds.
-    """
-    try:
-        value = float(text)
-    except ValueError:
-        return UNREADABLE_SIMILARITY
-    return value if np.isfinite(value) and low <= value <= high else UNREADABLE_SIMILARITY
-
-
-def is_unreadable(found: Any) -> bool:
-    """Return whether a prediction was no number."""
-    return bool(found == UNREADABLE_SIMILARITY)
-
-
 # Files
 
 
-def _table(fields: Mapping[str, str], label: str, words: tuple[str, ...], **options: Any) -> Read:
-    """Return the reader of a TSV file whose labels are `words`, by index."""
+def _table(fields: Mapping[str, str], label: str, words: tuple[str, ...], **options: Any) -> Reader:
+    """Return the reader of TSV files whose labels are `words`, by index."""
     return partial(
         read_tsv,
         layouts=(Columns(fields, label),),
@@ -175,45 +124,47 @@ def _words(words: tuple[str, ...]) -> Any:
     return partial(parse_word, words={word: index for index, word in enumerate(words)})
 
 
-def read_mrpc(files: Sequence[Path], split: str, left_out: Counter[str]) -> Iterator[Row]:
+def read_mrpc(files: Sequence[Path], split: str, excluded: Counter[str]) -> Iterator[Row]:
     """Yield the pairs of the Microsoft paraphrase corpus.
 
-    GLUE's own validation split is named by a list of ids, ``dev_ids.tsv``. Given as the second
-    file of ``train`` and of ``validation``, it splits the first; without it a file is one split,
-    and validation is the corpus's own test file.
+    GLUE defines its validation split by a list of ids, ``dev_ids.tsv``. As the second file of
+    ``train`` and of ``validation`` it divides the first file; without it a file is one split, and
+    validation is the corpus's own test file.
 
     Args:
-        files: the pairs, and maybe the ids.
-        split: ``validation`` takes the listed pairs, ``train`` the others.
-        left_out: counts ``other_split``.
+        files: the pairs, and optionally the ids.
+        split: ``validation`` takes the pairs of the list, ``train`` all others.
+        excluded: counts ``other_split``.
     """
-    pairs = partial(
-        read_tsv,
+    dev_ids = _read_dev_ids(files[1:])
+    pairs = read_tsv(
+        files[:1],
+        split,
+        excluded,
         layouts=(Columns(MRPC_FIELDS | {"id1": "#1 ID", "id2": "#2 ID"}, "Quality"),),
         parse_label=_words(("0", "1")),
         byte_order_mark=True,
         id_columns=("#1 ID", "#2 ID"),
     )
-    listed = _read_dev_ids(files[1:])
-    for row in pairs(files[:1], split, left_out):
-        if listed and ((row["id1"], row["id2"]) in listed) != (split == "validation"):
-            left_out["other_split"] += 1
+    for row in pairs:
+        if dev_ids and ((row["id1"], row["id2"]) in dev_ids) != (split == "validation"):
+            excluded["other_split"] += 1
             continue
         yield row
 
 
 def _read_dev_ids(files: Sequence[Path]) -> set[tuple[str, str]]:
-    listed: set[tuple[str, str]] = set()
+    dev_ids: set[tuple[str, str]] = set()
     for path in files:
-        for where, line in read_lines(path):
+        for location, line in read_lines(path):
             ids = line.split("\t")
             if len(ids) != 2:
                 raise TaskDataError(
-                    f"{where}: found {line!r}; allowed: the two ids of a pair, separated by a tab; "
-                    "the second file of glue_mrpc is dev_ids.tsv"
+                    f"{location}: found {line!r}; allowed: the two ids of a pair, separated by a "
+                    "tab; the second file of glue_mrpc is dev_ids.tsv"
                 )
-            listed.add((ids[0], ids[1]))
-    return listed
+            dev_ids.add((ids[0], ids[1]))
+    return dev_ids
 
 
 MRPC_FIELDS = {"sentence1": "#1 String", "sentence2": "#2 String"}
@@ -222,8 +173,8 @@ PREMISE_FIRST = {"premise": "sentence1", "hypothesis": "sentence2"}
 
 READ_MNLI = _table(PREMISE_FIRST, "gold_label", INFERENCE)
 
-# The diagnostic set exists as scored rows and, for the leaderboard, without labels.
-READ_AX: Read = partial(
+# The diagnostic set exists in two layouts: with labels, and without them for the leaderboard.
+READ_AX: Reader = partial(
     read_tsv,
     layouts=(
         Columns({"premise": "Premise", "hypothesis": "Hypothesis"}, "Label"),
@@ -235,7 +186,11 @@ READ_AX: Read = partial(
 
 
 def _inference(
-    name: str, *, read: Read, metrics: tuple[Metric, ...] = (ACCURACY,), train_rows: int
+    name: str,
+    *,
+    read: Reader,
+    metrics: tuple[str, ...] = ("accuracy",),
+    evaluation_only: bool = False,
 ) -> Task:
     return classification(
         name,
@@ -244,7 +199,7 @@ def _inference(
         fields=("hypothesis", "premise"),
         labels=INFERENCE,
         metrics=metrics,
-        train_rows=train_rows,
+        evaluation_only=evaluation_only,
     )
 
 
@@ -260,8 +215,7 @@ GLUE = (
         prefix="cola",
         fields=("sentence",),
         labels=("unacceptable", "acceptable"),
-        metrics=(MATTHEWS,),
-        train_rows=8_551,
+        metrics=("matthews_corrcoef",),
     ),
     classification(
         "glue_sst2",
@@ -269,8 +223,7 @@ GLUE = (
         prefix="sst2",
         fields=("sentence",),
         labels=("negative", "positive"),
-        metrics=(ACCURACY,),
-        train_rows=67_349,
+        metrics=("accuracy",),
     ),
     classification(
         "glue_mrpc",
@@ -278,8 +231,7 @@ GLUE = (
         prefix="mrpc",
         fields=("sentence1", "sentence2"),
         labels=("not_equivalent", "equivalent"),
-        metrics=(F1, ACCURACY),
-        train_rows=3_668,
+        metrics=("f1", "accuracy"),
     ),
     Task(
         name="glue_stsb",
@@ -290,11 +242,10 @@ GLUE = (
             id_columns=ROW_NUMBERS,
         ),
         to_examples=format_similarity,
-        read_prediction=read_similarity,
-        is_invalid=is_unreadable,
-        metrics=(PEARSON, SPEARMAN),
-        baseline_of=Baseline("majority", mean_answer),
-        train_rows=5_749,
+        read_prediction=read_number,
+        is_invalid=is_unreadable_number,
+        metrics=("pearson_corrcoef", "spearman_corrcoef"),
+        baseline=MEAN,
     ),
     classification(
         "glue_qqp",
@@ -307,20 +258,18 @@ GLUE = (
         prefix="qqp",
         fields=("question1", "question2"),
         labels=("not_duplicate", "duplicate"),
-        metrics=(F1, ACCURACY),
-        train_rows=363_849,
+        metrics=("f1", "accuracy"),
     ),
-    _inference("glue_mnli", read=READ_MNLI, train_rows=392_702),
-    _inference("glue_mnli_matched", read=READ_MNLI, train_rows=0),
-    _inference("glue_mnli_mismatched", read=READ_MNLI, train_rows=0),
+    _inference("glue_mnli", read=READ_MNLI),
+    _inference("glue_mnli_matched", read=READ_MNLI, evaluation_only=True),
+    _inference("glue_mnli_mismatched", read=READ_MNLI, evaluation_only=True),
     classification(
         "glue_qnli",
         read=_table({"question": "question", "sentence": "sentence"}, "label", ENTAILMENT),
         prefix="qnli",
         fields=("question", "sentence"),
         labels=ENTAILMENT,
-        metrics=(ACCURACY,),
-        train_rows=104_743,
+        metrics=("accuracy",),
     ),
     classification(
         "glue_rte",
@@ -328,8 +277,7 @@ GLUE = (
         prefix="rte",
         fields=("sentence1", "sentence2"),
         labels=ENTAILMENT,
-        metrics=(ACCURACY,),
-        train_rows=2_490,
+        metrics=("accuracy",),
     ),
-    _inference("glue_ax", read=READ_AX, metrics=(), train_rows=0),
+    _inference("glue_ax", read=READ_AX, metrics=(), evaluation_only=True),
 )

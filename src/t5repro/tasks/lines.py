@@ -1,8 +1,8 @@
-"""Task files as lines, strictly: what cannot be read is refused with its place.
+"""Task files as lines; a line that cannot be read is refused with its location.
 
-Every error names file and line, shows what stood there, what is allowed and the cure. `tables`,
-`records` and `pairs` read the layouts of the original downloads on top of this; each reader is
-called with the files of one split, the split's name and a counter for what it leaves out by rule.
+Every error names file and line, the value, what is allowed and the cure. `tables`, `records` and
+`pairs` read the layouts of the original downloads with these functions. Their readers take the
+files of one split, the split's name and a counter of excluded rows, by reason.
 """
 
 from collections.abc import Hashable, Iterator, Mapping
@@ -11,17 +11,27 @@ from typing import Any
 
 from t5repro.errors import TaskDataError
 
-SHOWN_CHARS = 80
+MAX_VALUE_CHARS = 80  # longer values are cut in messages
 BYTE_ORDER_MARK = "\ufeff"
 CURE = "download the file again, or name another one under tasks.files"
 
 
-def fault(where: str, what: str, value: Any, allowed: str, cure: str = CURE) -> TaskDataError:
-    """Return the error for something in a task file that is not allowed there."""
-    shown = repr(value)
-    if len(shown) > SHOWN_CHARS:
-        shown = shown[:SHOWN_CHARS] + "…"
-    return TaskDataError(f"{where}: {what} {shown}; allowed: {allowed}; {cure}")
+def invalid_data(
+    location: str, problem: str, value: Any, allowed: str, cure: str = CURE
+) -> TaskDataError:
+    """Return the error for a value that a task file must not contain.
+
+    Args:
+        location: file and line.
+        problem: start of the sentence that `value` completes, such as ``label is``.
+        value: the value.
+        allowed: values that are allowed.
+        cure: what the user can do.
+    """
+    text = repr(value)
+    if len(text) > MAX_VALUE_CHARS:
+        text = text[:MAX_VALUE_CHARS] + "…"
+    return TaskDataError(f"{location}: {problem} {text}; allowed: {allowed}; {cure}")
 
 
 def open_task_file(path: Path) -> Any:
@@ -43,7 +53,10 @@ def open_task_file(path: Path) -> Any:
 
 
 def read_lines(path: Path) -> Iterator[tuple[str, str]]:
-    """Yield each line's place and text; only a line feed (with a carriage return) ends a line.
+    """Yield location and text of each line.
+
+    Only a line feed ends a line, with a carriage return before it or not: sentences contain other
+    characters that `str.splitlines` would split at.
 
     Raises:
         TaskDataError: the file is missing, or a line is not UTF-8.
@@ -51,11 +64,11 @@ def read_lines(path: Path) -> Iterator[tuple[str, str]]:
     name = str(path)
     with open_task_file(path) as handle:
         for number, line in enumerate(handle, start=1):
-            where = f"{name} line {number}"
-            yield where, decode(line, where).removesuffix("\n").removesuffix("\r")
+            location = f"{name} line {number}"
+            yield location, decode(line, location).removesuffix("\n").removesuffix("\r")
 
 
-def decode(data: bytes, where: str) -> str:
+def decode(data: bytes, location: str) -> str:
     """Return `data` as text.
 
     Raises:
@@ -64,26 +77,33 @@ def decode(data: bytes, where: str) -> str:
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
-        wrong = data[error.start : error.end]
-        raise fault(
-            where, "bytes are not UTF-8:", wrong, "UTF-8", "convert the file to UTF-8"
+        invalid_bytes = data[error.start : error.end]
+        raise invalid_data(
+            location, "bytes are not UTF-8:", invalid_bytes, "UTF-8", "convert the file to UTF-8"
         ) from error
 
 
 def raw_lines(path: Path) -> Iterator[str]:
-    """Yield lines with their ends, which belong to the text inside quotes."""
+    """Yield lines with their line ends, which inside quotes are part of a cell."""
     with open_task_file(path) as handle:
         for number, line in enumerate(handle, start=1):
             yield decode(line, f"{path} line {number}")
 
 
-def refuse_repeated(idx: Any, where: str, seen: dict[Hashable, str]) -> None:
-    """Note an identity.
+def refuse_repeated(idx: Any, location: str, locations: dict[Hashable, str]) -> None:
+    """Record the identity of a row.
+
+    Args:
+        idx: identity of the row.
+        location: file and line of the row.
+        locations: identity -> location of the rows so far; this row is added.
 
     Raises:
-        TaskDataError: it was seen before; both places are named.
+        TaskDataError: another row has this identity; both locations are named.
     """
     key = tuple(idx.items()) if isinstance(idx, Mapping) else idx
-    if key in seen:
-        raise fault(where, "repeats idx", idx, f"each idx once; it is also at {seen[key]}")
-    seen[key] = where
+    if key in locations:
+        raise invalid_data(
+            location, "repeats idx", idx, f"each idx once; it is also at {locations[key]}"
+        )
+    locations[key] = location

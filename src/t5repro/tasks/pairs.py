@@ -1,4 +1,4 @@
-"""Texts without columns: aligned translations, plain or SGM, and DPR's blocks of lines."""
+"""Files without columns: aligned translations, plain or SGM, and DPR's blocks of lines."""
 
 import re
 from collections import Counter
@@ -7,7 +7,7 @@ from itertools import zip_longest
 from pathlib import Path
 
 from t5repro.errors import TaskDataError
-from t5repro.tasks.lines import fault, read_lines
+from t5repro.tasks.lines import invalid_data, read_lines
 from t5repro.tasks.task import Row
 
 SEGMENT = re.compile(r"<seg[^>]*>(.*)</seg>")
@@ -16,36 +16,43 @@ DPR_BLOCK_LINES = 5
 # Translation
 
 
-def read_pairs(files: Sequence[Path], split: str, left_out: Counter[str]) -> Iterator[Row]:
+def read_pairs(files: Sequence[Path], split: str, excluded: Counter[str]) -> Iterator[Row]:
     """Yield source and target of files that are aligned line by line.
 
     Args:
         files: source file, target file, source file, target file, ...
-        split: not looked at.
-        left_out: counts ``empty_side``, pairs of which one text is empty (as TFDS does).
+        split: unused.
+        excluded: counts ``empty_side``, pairs with an empty text, which TFDS excludes, too.
     """
     if len(files) % 2 or not files:
         raise TaskDataError(
             f"a translation task got the files {[str(path) for path in files]}; "
-            "allowed: a source and a target file, in turn; name them so under tasks.files"
+            "allowed: source and target files in turn; name them in this order under tasks.files"
         )
     count = 0
     for source, target in zip(files[::2], files[1::2], strict=True):
-        lines = zip_longest(_segments(source), _segments(target))
-        for read, (left, right) in enumerate(lines):
-            if left is None or right is None:
-                longer = target if left is None else source
-                total = read + 1 + sum(1 for _ in lines)
+        pairs = zip_longest(_segments(source), _segments(target))
+        for complete_pairs, (source_line, target_line) in enumerate(pairs):
+            if source_line is None or target_line is None:
+                longer = target if source_line is None else source
+                longer_lines = complete_pairs + 1 + sum(1 for _ in pairs)
                 raise TaskDataError(
-                    f"{source} and {target} are not aligned: {longer} has {total} lines, "
-                    f"the other {read}; allowed: equal numbers of lines; "
+                    f"{source} and {target} are not aligned: {longer} has {longer_lines} lines, "
+                    f"the other {complete_pairs}; allowed: equal numbers of lines; "
                     "download both again, from one release"
                 )
             count += 1
-            if not left[1].strip() or not right[1].strip():
-                left_out["empty_side"] += 1
+            location, source_text = source_line
+            _, target_text = target_line
+            if not source_text.strip() or not target_text.strip():
+                excluded["empty_side"] += 1
                 continue
-            yield {"source": left[1], "target": right[1], "idx": count - 1, "where": left[0]}
+            yield {
+                "source": source_text,
+                "target": target_text,
+                "idx": count - 1,
+                "location": location,
+            }
 
 
 def _segments(path: Path) -> Iterator[tuple[str, str]]:
@@ -53,45 +60,48 @@ def _segments(path: Path) -> Iterator[tuple[str, str]]:
     if path.suffix != ".sgm":
         yield from read_lines(path)
         return
-    for where, line in read_lines(path):
+    for location, line in read_lines(path):
         if "<seg" not in line:
             continue
-        found = SEGMENT.search(line)
-        if found is None:
-            raise fault(where, "found", line, "a whole <seg>…</seg> in one line")
-        yield where, found[1]
+        match = SEGMENT.search(line)
+        if match is None:
+            raise invalid_data(location, "found", line, "a complete <seg>…</seg> in one line")
+        yield location, match[1]
 
 
 # Definite pronoun resolution
 
 
-def read_pronoun_blocks(files: Sequence[Path], split: str, left_out: Counter[str]) -> Iterator[Row]:
-    """Yield blocks of five lines: sentence, pronoun, two candidates, the right one, blank."""
+def read_pronoun_blocks(files: Sequence[Path], split: str, excluded: Counter[str]) -> Iterator[Row]:
+    """Yield blocks of five lines: sentence, pronoun, two candidates, the correct one, blank."""
     count = 0
     for path in files:
-        lines = [(where, line.strip()) for where, line in read_lines(path)]
+        lines = [(location, line.strip()) for location, line in read_lines(path)]
         for start in range(0, len(lines), DPR_BLOCK_LINES):
             block = lines[start : start + DPR_BLOCK_LINES]
             texts = [line for _, line in block]
-            where = block[0][0]
+            location = block[0][0]
             if not any(texts):
-                continue
+                continue  # blank lines at the end of the file
+            # The last block may lack its blank line.
             if len(texts) < DPR_BLOCK_LINES - 1 or not all(texts[:4]) or any(texts[4:]):
-                raise fault(
-                    where,
+                raise invalid_data(
+                    location,
                     "found the block",
                     texts,
-                    "sentence, pronoun, candidates, right candidate, blank line",
+                    "sentence, pronoun, candidates, correct candidate, blank line",
                 )
             candidates = [name.strip() for name in texts[2].split(",")]
             if texts[3] not in candidates:
-                raise fault(block[3][0], "found the answer", texts[3], f"one of {candidates}")
+                raise invalid_data(
+                    block[3][0], "found the answer", texts[3], f"one of {candidates}"
+                )
             yield {
                 "sentence": texts[0],
                 "pronoun": texts[1],
                 "candidates": candidates,
                 "label": candidates.index(texts[3]),
                 "idx": count,
-                "where": where,
+                "location": location,
             }
             count += 1

@@ -1,4 +1,4 @@
-"""JSON: SuperGLUE's records, one a line, and SQuAD's one object a file."""
+"""JSON: SuperGLUE's records, one per line, and SQuAD's one object per file."""
 
 import json
 import re
@@ -7,166 +7,170 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from pathlib import Path
 from typing import Any
 
-from t5repro.tasks.lines import decode, fault, open_task_file, read_lines, refuse_repeated
+from t5repro.tasks.lines import decode, invalid_data, open_task_file, read_lines, refuse_repeated
 from t5repro.tasks.task import Row
 
 LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
-# One JSON object a line
+# One JSON object per line
 
 
 def read_records(
     files: Sequence[Path],
     split: str,
-    left_out: Counter[str],
+    excluded: Counter[str],
     *,
     to_rows: Callable[[Mapping[str, Any], str, str, Counter[str]], Iterable[Row]],
 ) -> Iterator[Row]:
-    """Yield what `to_rows` makes of each JSON object; no `idx` may come twice.
+    """Yield the rows of each JSON object; no `idx` may repeat.
 
     Args:
         files: read one after another.
         split: name of the split, for `to_rows`.
-        left_out: counter for `to_rows`.
-        to_rows: object, its place, split and counter to rows with ``idx``.
+        excluded: counter for `to_rows`.
+        to_rows: object, its location, split and counter to rows with ``idx``.
     """
-    seen: dict[Hashable, str] = {}
+    locations: dict[Hashable, str] = {}
     for path in files:
-        for where, line in read_lines(path):
+        for location, line in read_lines(path):
             try:
                 record = json.loads(line)
             except json.JSONDecodeError as error:
-                raise fault(
-                    where, f"not JSON ({error}):", line, "one JSON object a line"
+                raise invalid_data(
+                    location, f"not JSON ({error}):", line, "one JSON object per line"
                 ) from error
             if not isinstance(record, dict):
-                raise fault(where, "found", record, "one JSON object a line")
-            for row in to_rows(record, where, split, left_out):
-                refuse_repeated(row["idx"], where, seen)
-                yield {**row, "where": where}
+                raise invalid_data(location, "found", record, "one JSON object per line")
+            for row in to_rows(record, location, split, excluded):
+                refuse_repeated(row["idx"], location, locations)
+                yield {**row, "location": location}
 
 
-def text_in(record: Mapping[str, Any], key: str, where: str) -> str:
+def text_in(record: Mapping[str, Any], key: str, location: str) -> str:
     """Return the text at `key`.
 
     Raises:
-        TaskDataError: it is absent or not text that UTF-8 can hold.
+        TaskDataError: it is missing or not text that UTF-8 can encode.
     """
-    text = str(_value(record, key, where, str, "text"))
-    if LONE_SURROGATE.search(text):  # JSON can spell it, no text file can hold it
-        raise fault(where, f"{key} is", text, "text without halves of surrogate pairs")
+    text = str(_value(record, key, location, str, "text"))
+    if LONE_SURROGATE.search(text):  # JSON can write one, UTF-8 cannot
+        raise invalid_data(location, f"{key} is", text, "text without halves of surrogate pairs")
     return text
 
 
-def number_in(record: Mapping[str, Any], key: str, where: str) -> int:
+def number_in(record: Mapping[str, Any], key: str, location: str) -> int:
     """Return the whole number at `key`.
 
     Raises:
-        TaskDataError: it is absent or not a whole number.
+        TaskDataError: it is missing or not a whole number.
     """
-    return int(_value(record, key, where, int, "a whole number"))
+    return int(_value(record, key, location, int, "a whole number"))
 
 
-def list_in(record: Mapping[str, Any], key: str, where: str) -> list[dict[str, Any]]:
+def list_in(record: Mapping[str, Any], key: str, location: str) -> list[dict[str, Any]]:
     """Return the list of objects at `key`.
 
     Raises:
-        TaskDataError: it is absent or not a list of objects.
+        TaskDataError: it is missing or not a list of objects.
     """
-    items: list[dict[str, Any]] = _value(record, key, where, list, "a list of objects")
-    for item in items:
-        if not isinstance(item, dict):
-            raise fault(where, f"{key} holds", item, "a list of objects")
-    return items
+    elements: list[dict[str, Any]] = _value(record, key, location, list, "a list of objects")
+    for element in elements:
+        if not isinstance(element, dict):
+            raise invalid_data(location, f"{key} contains", element, "a list of objects")
+    return elements
 
 
-def object_in(record: Mapping[str, Any], key: str, where: str) -> dict[str, Any]:
+def object_in(record: Mapping[str, Any], key: str, location: str) -> dict[str, Any]:
     """Return the object at `key`.
 
     Raises:
-        TaskDataError: it is absent or not an object.
+        TaskDataError: it is missing or not an object.
     """
-    found: dict[str, Any] = _value(record, key, where, dict, "an object")
-    return found
+    value: dict[str, Any] = _value(record, key, location, dict, "an object")
+    return value
 
 
-def _value(record: Mapping[str, Any], key: str, where: str, kind: type, allowed: str) -> Any:
+def _value(record: Mapping[str, Any], key: str, location: str, kind: type, allowed: str) -> Any:
     if key not in record:
-        raise fault(where, f"no {key!r} among", sorted(record), f"a record with {key!r}: {allowed}")
+        raise invalid_data(
+            location, f"no {key!r} among", sorted(record), f"a record with {key!r}: {allowed}"
+        )
     value = record[key]
-    if type(value) is not kind:  # bool is an int to isinstance
-        raise fault(where, f"{key} is", value, allowed)
+    if type(value) is not kind:  # isinstance would accept True as a whole number
+        raise invalid_data(location, f"{key} is", value, allowed)
     return value
 
 
 def label_in(
-    record: Mapping[str, Any], where: str, split: str, *, values: tuple[Any, ...]
+    record: Mapping[str, Any], location: str, split: str, *, values: tuple[Any, ...]
 ) -> int | None:
     """Return the index of the record's label in `values`; None for an unlabelled test row.
 
     Raises:
-        TaskDataError: the label is absent from a split that has labels, or is none of `values`.
+        TaskDataError: the label is missing in a split that has labels, or is none of `values`.
     """
     if "label" not in record and split == "test":
         return None
     allowed = " or ".join(json.dumps(value) for value in values)
-    label = _value(record, "label", where, type(values[0]), allowed)
+    label = _value(record, "label", location, type(values[0]), allowed)
     if label not in values:
-        raise fault(where, "label is", label, allowed)
+        raise invalid_data(location, "label is", label, allowed)
     return values.index(label)
 
 
 # SQuAD
 
 
-def read_squad(files: Sequence[Path], split: str, left_out: Counter[str]) -> Iterator[Row]:
+def read_squad(files: Sequence[Path], split: str, excluded: Counter[str]) -> Iterator[Row]:
     """Yield the questions of SQuAD v1.1 files: id, question, context and gold answers.
 
-    A test file may leave ``answers`` out.
+    A test file may lack ``answers``.
     """
-    seen: dict[Hashable, str] = {}
+    locations: dict[Hashable, str] = {}
     for path in files:
-        for where, context, question in _questions(path):
-            idx = text_in(question, "id", where)
-            where = f"{where} (id {idx})"
-            refuse_repeated(idx, where, seen)
+        for location, context, question in _questions(path):
+            idx = text_in(question, "id", location)
+            location = f"{location} (id {idx})"
+            refuse_repeated(idx, location, locations)
             answers = None
             if "answers" in question or split != "test":
-                found = list_in(question, "answers", where)
-                answers = [text_in(answer, "text", where) for answer in found]
+                answers = [
+                    text_in(answer, "text", location)
+                    for answer in list_in(question, "answers", location)
+                ]
                 if not answers:
-                    raise fault(
-                        where, "answers are", [], "at least one answer", "use SQuAD version 1.1"
+                    raise invalid_data(
+                        location, "answers are", [], "at least one answer", "use SQuAD version 1.1"
                     )
             yield {
-                "question": text_in(question, "question", where),
+                "question": text_in(question, "question", location),
                 "context": context,
                 "answers": answers,
                 "idx": idx,
-                "where": where,
+                "location": location,
             }
 
 
 def _questions(path: Path) -> Iterator[tuple[str, str, dict[str, Any]]]:
-    """Yield place, context and record of each question of one file."""
+    """Yield location, context and record of each question of one file."""
     with open_task_file(path) as handle:
         text = decode(handle.read(), str(path))
     try:
         root = json.loads(text)
     except json.JSONDecodeError as error:
-        wrong = text[max(error.pos - 10, 0) : error.pos + 30]
-        raise fault(
+        excerpt = text[max(error.pos - 10, 0) : error.pos + 30]
+        raise invalid_data(
             f"{path} line {error.lineno} column {error.colno}",
             f"not JSON ({error.msg}) near",
-            wrong,
+            excerpt,
             "SQuAD v1.1 JSON",
         ) from error
     if not isinstance(root, dict):
-        raise fault(str(path), "found", root, "a JSON object with 'data'")
+        raise invalid_data(str(path), "found", root, "a JSON object with 'data'")
     for a, article in enumerate(list_in(root, "data", str(path))):
-        place = f"{path} data[{a}]"
-        for p, paragraph in enumerate(list_in(article, "paragraphs", place)):
-            where = f"{place}.paragraphs[{p}]"
-            context = text_in(paragraph, "context", where)
-            for q, question in enumerate(list_in(paragraph, "qas", where)):
-                yield f"{where}.qas[{q}]", context, question
+        article_location = f"{path} data[{a}]"
+        for p, paragraph in enumerate(list_in(article, "paragraphs", article_location)):
+            location = f"{article_location}.paragraphs[{p}]"
+            context = text_in(paragraph, "context", location)
+            for q, question in enumerate(list_in(paragraph, "qas", location)):
+                yield f"{location}.qas[{q}]", context, question

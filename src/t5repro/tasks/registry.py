@@ -1,7 +1,8 @@
-"""Every task, found by name.
+"""Every task by name.
 
-The tuples are literal; nothing registers itself. Names are those of `config.task_layouts`, where
-each task's original files are. A run file's own tasks and its choice of texts come on top.
+The tuples are literal; importing a module registers nothing. Names are those of
+`config.task_layouts`, which lists each task's original files. A run file may add tasks
+(`tasks.own`) and choose other texts (`tasks.text`).
 """
 
 import difflib
@@ -15,7 +16,7 @@ from t5repro.tasks.own import own_task
 from t5repro.tasks.super_glue import SUPER_GLUE
 from t5repro.tasks.task import Task
 from t5repro.tasks.winograd import WINOGRAD
-from t5repro.tasks.wording import in_words_of
+from t5repro.tasks.wording import apply_text_settings
 
 
 def index_by_name(tasks: Sequence[Task]) -> dict[str, Task]:
@@ -35,7 +36,7 @@ def index_by_name(tasks: Sequence[Task]) -> dict[str, Task]:
 
 
 TASKS = index_by_name((*GLUE, *SUPER_GLUE, *WINOGRAD, *GENERATION))
-TEXTS_OF_THE_CODE = TaskTexts()
+DEFAULT_TEXTS = TaskTexts()
 
 
 def all_tasks() -> tuple[Task, ...]:
@@ -43,24 +44,24 @@ def all_tasks() -> tuple[Task, ...]:
     return tuple(TASKS.values())
 
 
-def task_named(name: str, texts: TaskTexts = TEXTS_OF_THE_CODE) -> Task:
+def task_named(name: str, texts: TaskTexts = DEFAULT_TEXTS) -> Task:
     """Return a task.
 
     Args:
-        name: of a task of the paper, or of the run file's own.
-        texts: which texts the run chooses, and its own tasks.
+        name: name of a task of the paper or of `texts.own`.
+        texts: the run's choice of texts and its own tasks.
 
     Raises:
-        SettingsError: there is none of this name; the nearest one is named. Or an own task is
-            called as one of the paper.
+        SettingsError: no task has this name (the message suggests the nearest one), or a task of
+            the paper and one of the run file share it.
     """
     if name in texts.own and name in TASKS:
         raise SettingsError(f"two tasks are named {name!r}; rename the one under tasks.own")
     if name in texts.own:
         return own_task(name, texts.own[name])
     if name not in TASKS:
-        known = sorted({*TASKS, *texts.own})
-        close = difflib.get_close_matches(name, known, n=1, cutoff=0.4)
-        nearest = f"; nearest: {close[0]!r}" if close else ""
-        raise SettingsError(f"unknown task {name!r}{nearest}; tasks are {known}")
-    return in_words_of(TASKS[name], texts.text)
+        names = sorted({*TASKS, *texts.own})
+        matches = difflib.get_close_matches(name, names, n=1, cutoff=0.4)
+        nearest = f"; nearest: {matches[0]!r}" if matches else ""
+        raise SettingsError(f"unknown task {name!r}{nearest}; tasks are {names}")
+    return apply_text_settings(TASKS[name], texts.text)

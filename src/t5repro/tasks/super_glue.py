@@ -6,35 +6,21 @@ To add a task of labelled JSON rows, append a `classification` entry to `SUPER_G
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from t5repro.metrics.classification import INVALID, f1_with_invalid, grouped_exact_match, macro_f1
-from t5repro.metrics.text import record
-from t5repro.tasks.glue import ACCURACY, ENTAILMENT, classification, format_fields, is_no_label
-from t5repro.tasks.lines import fault
+from t5repro.tasks.baselines import copy_baseline, most_frequent
+from t5repro.tasks.glue import ENTAILMENT, classification, format_fields
+from t5repro.tasks.lines import invalid_data
+from t5repro.tasks.predictions import is_blank, is_invalid_label, label_index, unchanged
 from t5repro.tasks.records import label_in, list_in, number_in, object_in, read_records, text_in
-from t5repro.tasks.task import (
-    NO_TARGET,
-    Baseline,
-    Example,
-    Metric,
-    Read,
-    Row,
-    Task,
-    as_it_is,
-    copy_after,
-    is_blank,
-    label_index,
-    majority,
-    metric,
-)
+from t5repro.tasks.task import NO_TARGET, Baseline, Example, Reader, Row, Task
 
 TRUTH = ("False", "True")
 COMMITMENT = ("entailment", "contradiction", "neutral")
 CHOICES = ("choice1", "choice2")
-MACRO_F1 = metric("mean_3class_f1", partial(macro_f1, classes=len(COMMITMENT)))
 
 LINE_BREAK = re.compile("<br>")
 BOLD = re.compile("</?b>")
@@ -43,10 +29,10 @@ HIGHLIGHT = "\n@highlight\n"
 
 
 def labelled_rows(
-    item: Mapping[str, Any],
-    where: str,
+    record: Mapping[str, Any],
+    location: str,
     split: str,
-    left_out: Counter[str],
+    excluded: Counter[str],
     *,
     fields: Mapping[str, str],
     values: tuple[Any, ...],
@@ -54,25 +40,26 @@ def labelled_rows(
     """Yield the one row of a JSON object: its `fields`, label and idx.
 
     Args:
-        item: the object.
-        where: its place.
-        split: ``test`` may have no label.
-        left_out: nothing is left out.
+        record: the object.
+        location: its file and line.
+        split: only the rows of ``test`` may lack a label.
+        excluded: unused.
         fields: name of a field -> key of the object.
-        values: what the object writes for each label.
+        values: value of each label in the object.
     """
     yield {
-        **{name: text_in(item, key, where) for name, key in fields.items()},
-        "label": label_in(item, where, split, values=values),
-        "idx": number_in(item, "idx", where),
+        **{name: text_in(record, key, location) for name, key in fields.items()},
+        "label": label_in(record, location, split, values=values),
+        "idx": number_in(record, "idx", location),
     }
 
 
-def _reader(fields: Mapping[str, str], values: tuple[Any, ...]) -> Read:
+def _reader(fields: Mapping[str, str], values: tuple[Any, ...]) -> Reader:
     return partial(read_records, to_rows=partial(labelled_rows, fields=fields, values=values))
 
 
 def _same(*names: str) -> dict[str, str]:
+    """Return the mapping of fields that have the names of their keys."""
     return {name: name for name in names}
 
 
@@ -80,97 +67,80 @@ def _same(*names: str) -> dict[str, str]:
 
 
 def wic_rows_with_pos(
-    item: Mapping[str, Any], where: str, split: str, left_out: Counter[str]
+    record: Mapping[str, Any], location: str, split: str, excluded: Counter[str]
 ) -> Iterator[Row]:
     """Yield the one row of a WiC object with its part of speech, which not every release has."""
-    if "pos" not in item:
-        raise fault(
-            where,
+    if "pos" not in record:
+        raise invalid_data(
+            location,
             "no 'pos' among",
-            sorted(item),
+            sorted(record),
             "a record with 'pos': N or V",
             "name files that have it under tasks.files, or set tasks.text.wic_part_of_speech: code",
         )
     fields = _same("pos", "sentence1", "sentence2", "word")
-    yield from labelled_rows(item, where, split, left_out, fields=fields, values=(False, True))
+    yield from labelled_rows(record, location, split, excluded, fields=fields, values=(False, True))
 
 
 # MultiRC
 
 
 def multirc_rows(
-    item: Mapping[str, Any], where: str, split: str, left_out: Counter[str]
+    record: Mapping[str, Any], location: str, split: str, excluded: Counter[str]
 ) -> Iterator[Row]:
-    """Yield one row per answer of every question about a paragraph."""
-    passage = object_in(item, "passage", where)
-    for question in list_in(passage, "questions", where):
-        for answer in list_in(question, "answers", where):
+    """Yield one row per answer option of every question about a paragraph."""
+    passage = object_in(record, "passage", location)
+    for question in list_in(passage, "questions", location):
+        for answer in list_in(question, "answers", location):
             yield {
-                "paragraph": text_in(passage, "text", where),
-                "question": text_in(question, "question", where),
-                "answer": text_in(answer, "text", where),
-                "label": label_in(answer, where, split, values=(0, 1)),
+                "paragraph": text_in(passage, "text", location),
+                "question": text_in(question, "question", location),
+                "answer": text_in(answer, "text", location),
+                "label": label_in(answer, location, split, values=(0, 1)),
                 "idx": {
-                    "paragraph": number_in(item, "idx", where),
-                    "question": number_in(question, "idx", where),
-                    "answer": number_in(answer, "idx", where),
+                    "paragraph": number_in(record, "idx", location),
+                    "question": number_in(question, "idx", location),
+                    "answer": number_in(answer, "idx", location),
                 },
             }
 
 
-def read_multirc(files: Sequence[Path], split: str, left_out: Counter[str]) -> Iterator[Row]:
-    """Yield MultiRC's answers; a question's id must belong to one paragraph.
-
-    The exact match groups rows by this id alone.
-    """
+def read_multirc(files: Sequence[Path], split: str, excluded: Counter[str]) -> Iterator[Row]:
+    """Yield MultiRC's answer options; a question's id must belong to one paragraph."""
+    # The exact match groups rows by the question's id alone, as the released code does: an id of
+    # two paragraphs would merge two questions, and the score would still look right.
     paragraph_of: dict[int, int] = {}
-    for row in read_records(files, split, left_out, to_rows=multirc_rows):
+    for row in read_records(files, split, excluded, to_rows=multirc_rows):
         paragraph, question = row["idx"]["paragraph"], row["idx"]["question"]
         if paragraph_of.setdefault(question, paragraph) != paragraph:
-            raise fault(
-                row["where"],
+            raise invalid_data(
+                row["location"],
                 "repeats the question id",
                 question,
-                f"ids used by one paragraph; paragraph {paragraph_of[question]} has it, too",
+                f"ids of one paragraph only; paragraph {paragraph_of[question]} has it, too",
             )
         yield row
 
 
 def format_multirc(row: Row, *, keep_markup: bool = False) -> tuple[Example]:
-    """Write question, answer and paragraph, without the paragraph's HTML.
+    """Write question, answer option and paragraph, without the paragraph's HTML.
 
-    The answer that metrics need is the label with the question's id.
+    The metrics need the label together with the question's id.
 
     Args:
-        row: one answer.
-        keep_markup: leave ``<b>`` and ``<br>`` where they are.
+        row: one answer option.
+        keep_markup: whether the texts keep ``<b>`` and ``<br>``.
 
     Source: released code, `preprocessors.glue`; the paper's appendix D keeps the HTML.
     """
     (example,) = format_fields(
         row, prefix="multirc", fields=("question", "answer", "paragraph"), labels=TRUTH
     )
-    answer = example.answer
-    return (
-        Example(
-            inputs=example.inputs
-            if keep_markup
-            else BOLD.sub("", LINE_BREAK.sub(" ", example.inputs)),
-            targets=example.targets,
-            idx=example.idx,
-            answer=None if answer is None else {"label": answer, "group": row["idx"]["question"]},
-        ),
-    )
-
-
-def multirc_scores(answers: list[Any], found: list[Any]) -> dict[str, float]:
-    """Return F1 over all answers, and the share of questions with every answer right."""
-    labels = [answer["label"] for answer in answers]
-    groups = [answer["group"] for answer in answers]
-    return {
-        "f1": f1_with_invalid(labels, found),
-        "exact_match": grouped_exact_match(labels, found, groups),
-    }
+    inputs, label = example.inputs, example.answer
+    if not keep_markup:
+        inputs = BOLD.sub("", LINE_BREAK.sub(" ", inputs))
+    answer = None if label is None else {"label": label, "group": row["idx"]["question"]}
+    return (replace(example, inputs=inputs, answer=answer),)
 
 
 def _label(answer: Mapping[str, Any]) -> Any:
@@ -181,46 +151,51 @@ def _label(answer: Mapping[str, Any]) -> Any:
 
 
 def record_rows(
-    item: Mapping[str, Any], where: str, split: str, left_out: Counter[str]
+    record: Mapping[str, Any], location: str, split: str, excluded: Counter[str]
 ) -> Iterator[Row]:
-    """Yield one row per query about a passage: entities and gold answers sorted, each once."""
-    passage = object_in(item, "passage", where)
-    text = text_in(passage, "text", where)
-    entities = sorted({_entity(text, span, where) for span in list_in(passage, "entities", where)})
-    for query in list_in(item, "qas", where):
+    """Yield one row per query about a passage, with sorted and distinct entities and answers."""
+    passage = object_in(record, "passage", location)
+    text = text_in(passage, "text", location)
+    entities = sorted(
+        {_entity(text, span, location) for span in list_in(passage, "entities", location)}
+    )
+    for query in list_in(record, "qas", location):
         answers: list[str] | None = None
         if "answers" in query or split != "test":
+            # A gold answer occurs once per mention in the passage; mentions of one spelling are
+            # one answer, as in TFDS.
             answers = sorted(
-                {text_in(one, "text", where) for one in list_in(query, "answers", where)}
+                {text_in(gold, "text", location) for gold in list_in(query, "answers", location)}
             )
         yield {
             "passage": text,
-            "query": text_in(query, "query", where),
+            "query": text_in(query, "query", location),
             "entities": entities,
             "answers": answers,
             "idx": {
-                "passage": number_in(item, "idx", where),
-                "query": number_in(query, "idx", where),
+                "passage": number_in(record, "idx", location),
+                "query": number_in(query, "idx", location),
             },
         }
 
 
-def _entity(text: str, span: Mapping[str, Any], where: str) -> str:
-    start, end = number_in(span, "start", where), number_in(span, "end", where)
+def _entity(text: str, span: Mapping[str, Any], location: str) -> str:
+    start, end = number_in(span, "start", location), number_in(span, "end", location)
     if not 0 <= start <= end < len(text):
-        raise fault(
-            where, "an entity is at", [start, end], f"0 <= start <= end < {len(text)} characters"
+        raise invalid_data(
+            location, "an entity is at", [start, end], f"0 <= start <= end < {len(text)} characters"
         )
     return text[start : end + 1]
 
 
 def format_record(row: Row) -> Iterable[Example]:
-    """Write a query once per gold answer, in training and evaluation alike.
+    """Write a query once per gold answer, in training and in evaluation.
 
-    The marks between a passage and its summary become the end of a sentence.
+    The ``@highlight`` marks between a passage and its summary become sentence ends.
 
     Source: released code, `preprocessors.record`.
     """
+    # After a full stop the mark only needs a space; elsewhere it stands for the full stop, too.
     passage = HIGHLIGHT_AFTER_STOP.sub(r"\1 ", row["passage"]).replace(HIGHLIGHT, ". ")
     inputs = (
         f"record query: {row['query']} entities: {', '.join(row['entities'])} passage: {passage}"
@@ -228,19 +203,11 @@ def format_record(row: Row) -> Iterable[Example]:
     answers = row["answers"]
     if not answers:
         return (Example(inputs, NO_TARGET, row["idx"], None),)
+    # All rows of a query carry all its gold answers, and their group: the metric scores a query
+    # once, against every answer.
     group = [row["idx"]["passage"], row["idx"]["query"]]
-    return tuple(
-        Example(inputs, one, row["idx"], {"answers": answers, "group": group}) for one in answers
-    )
-
-
-def record_scores(answers: list[Any], found: list[Any]) -> dict[str, float]:
-    """Return exact match and F1 over the first row of each query."""
-    return record(
-        [answer["answers"] for answer in answers],
-        found,
-        [tuple(answer["group"]) for answer in answers],
-    )
+    answer = {"answers": answers, "group": group}
+    return tuple(Example(inputs, gold, row["idx"], answer) for gold in answers)
 
 
 # Tasks
@@ -251,7 +218,9 @@ _READ_ENTAILMENT = _reader(_same("premise", "hypothesis"), ENTAILMENT)
 _READ_AXB = _reader({"premise": "sentence1", "hypothesis": "sentence2"}, ENTAILMENT)
 
 
-def _entailment(name: str, *, read: Read, metrics: tuple[Metric, ...], train_rows: int) -> Task:
+def _entailment(
+    name: str, *, read: Reader, metrics: tuple[str, ...], evaluation_only: bool = False
+) -> Task:
     return classification(
         name,
         read=read,
@@ -259,7 +228,7 @@ def _entailment(name: str, *, read: Read, metrics: tuple[Metric, ...], train_row
         fields=HYPOTHESIS_FIRST,
         labels=ENTAILMENT,
         metrics=metrics,
-        train_rows=train_rows,
+        evaluation_only=evaluation_only,
     )
 
 
@@ -270,8 +239,7 @@ SUPER_GLUE = (
         prefix="boolq",
         fields=("passage", "question"),
         labels=TRUTH,
-        metrics=(ACCURACY,),
-        train_rows=9_427,
+        metrics=("accuracy",),
     ),
     classification(
         "super_glue_cb",
@@ -279,8 +247,7 @@ SUPER_GLUE = (
         prefix="cb",
         fields=HYPOTHESIS_FIRST,
         labels=COMMITMENT,
-        metrics=(MACRO_F1, ACCURACY),
-        train_rows=250,
+        metrics=("mean_3class_f1", "accuracy"),
     ),
     classification(
         "super_glue_copa",
@@ -288,39 +255,36 @@ SUPER_GLUE = (
         prefix="copa",
         fields=("choice1", "choice2", "premise", "question"),
         labels=CHOICES,
-        metrics=(ACCURACY,),
-        train_rows=400,
+        metrics=("accuracy",),
     ),
     Task(
         name="super_glue_multirc",
         read=read_multirc,
         to_examples=format_multirc,
-        read_prediction=partial(label_index, labels=TRUTH, invalid=INVALID),
-        is_invalid=is_no_label,
-        metrics=(Metric(("f1", "exact_match"), multirc_scores),),
-        baseline_of=Baseline("majority", partial(majority, label=_label)),
-        train_rows=27_243,
+        read_prediction=partial(label_index, labels=TRUTH),
+        is_invalid=is_invalid_label,
+        metrics=("multirc",),
+        baseline=Baseline("majority", partial(most_frequent, label=_label)),
+        labels=TRUTH,
     ),
     Task(
         name="super_glue_record",
         read=partial(read_records, to_rows=record_rows),
         to_examples=format_record,
-        read_prediction=as_it_is,
+        read_prediction=unchanged,
         is_invalid=is_blank,
-        metrics=(Metric(("em", "f1"), record_scores),),
-        baseline_of=Baseline("copy", partial(copy_after, marker=" passage: ")),
-        train_rows=138_854,
+        metrics=("record",),
+        baseline=copy_baseline(" passage: "),
     ),
-    _entailment("super_glue_rte", read=_READ_ENTAILMENT, metrics=(ACCURACY,), train_rows=2_490),
+    _entailment("super_glue_rte", read=_READ_ENTAILMENT, metrics=("accuracy",)),
     classification(
         "super_glue_wic",
         read=_reader(_same("sentence1", "sentence2", "word"), (False, True)),
         prefix="wic",
         fields=("sentence1", "sentence2", "word"),
         labels=TRUTH,
-        metrics=(ACCURACY,),
-        train_rows=5_428,
+        metrics=("accuracy",),
     ),
-    _entailment("super_glue_axb", read=_READ_AXB, metrics=(), train_rows=0),
-    _entailment("super_glue_axg", read=_READ_ENTAILMENT, metrics=(), train_rows=0),
+    _entailment("super_glue_axb", read=_READ_AXB, metrics=(), evaluation_only=True),
+    _entailment("super_glue_axg", read=_READ_ENTAILMENT, metrics=(), evaluation_only=True),
 )

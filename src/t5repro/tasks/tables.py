@@ -7,7 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from t5repro.tasks.lines import BYTE_ORDER_MARK, fault, raw_lines, read_lines, refuse_repeated
+from t5repro.tasks.lines import (
+    BYTE_ORDER_MARK,
+    invalid_data,
+    raw_lines,
+    read_lines,
+    refuse_repeated,
+)
 from t5repro.tasks.task import Row
 
 MAX_CSV_FIELD_CHARS = 1 << 24
@@ -17,7 +23,7 @@ MAX_CSV_FIELD_CHARS = 1 << 24
 
 @dataclass(frozen=True)
 class Columns:
-    """Where a TSV file keeps what a task needs.
+    """The columns of a TSV file that a task reads.
 
     Attributes:
         fields: name of a field -> its column.
@@ -31,7 +37,7 @@ class Columns:
 def read_tsv(
     files: Sequence[Path],
     split: str,
-    left_out: Counter[str],
+    excluded: Counter[str],
     *,
     layouts: tuple[Columns, ...],
     parse_label: Callable[[str], Any],
@@ -44,48 +50,51 @@ def read_tsv(
 
     Args:
         files: read one after another.
-        split: only the rows of ``test`` may have no label column.
-        left_out: counts ``short_row``.
-        layouts: the columns to look for; the first whose fields the header has is used.
-        parse_label: text of a label -> label; ValueError says what is allowed.
+        split: only the rows of ``test`` may lack the label column.
+        excluded: counts ``short_row``.
+        layouts: possible columns; the first layout whose fields the header has is used.
+        parse_label: text of a label -> label; a ValueError says what is allowed.
         columns_without_header: columns of files that have no header; ``test`` files always do.
         byte_order_mark: whether a file may begin with one.
-        max_short_rows: how many rows with too few columns are left out before it is an error.
-        id_columns: those that a file has name its rows; no two rows of a file have one name.
+        max_short_rows: number of rows with too few columns that are excluded before it is an error.
+        id_columns: columns that identify a row, if a file has them; no two rows of a file agree in
+            all of them.
     """
     count = 0
     for path in files:
         lines = read_lines(path)
         if columns_without_header and split != "test":
-            columns, where = columns_without_header, f"{path}"
+            columns, header_location = columns_without_header, f"{path}"
         else:
-            where, header = next(lines, (f"{path} line 1", ""))
+            header_location, header = next(lines, (f"{path} line 1", ""))
             if byte_order_mark:
                 header = header.removeprefix(BYTE_ORDER_MARK)
             columns = tuple(header.split("\t"))
-        positions = _positions(columns, layouts, split, where)
-        ids = [(name, columns.index(name)) for name in id_columns if name in columns]
-        seen: dict[Hashable, str] = {}
-        for row_where, line in lines:
+        positions = _positions(columns, layouts, split, header_location)
+        id_positions = {name: columns.index(name) for name in id_columns if name in columns}
+        locations: dict[Hashable, str] = {}
+        for location, line in lines:
             cells = line.split("\t")
+            # Excluded rows count, too: idx is the number of the row in its files.
             count += 1
-            if len(cells) < len(columns) and left_out["short_row"] < max_short_rows:
-                left_out["short_row"] += 1
+            if len(cells) < len(columns) and excluded["short_row"] < max_short_rows:
+                excluded["short_row"] += 1
                 continue
             if len(cells) != len(columns):
-                raise fault(
-                    row_where,
+                raise invalid_data(
+                    location,
                     f"{len(cells)} columns in",
                     line,
                     f"{len(columns)} columns separated by tabs: {', '.join(columns)}",
                 )
-            if ids:
-                refuse_repeated({name: cells[at] for name, at in ids}, row_where, seen)
+            if id_positions:
+                ids = {name: cells[position] for name, position in id_positions.items()}
+                refuse_repeated(ids, location, locations)
             yield {
                 **{name: cells[position] for name, position in positions.fields},
-                "label": _label_of(cells, positions.label, parse_label, row_where),
+                "label": _label(cells, positions.label, parse_label, location),
                 "idx": count - 1,
-                "where": row_where,
+                "location": location,
             }
 
 
@@ -96,7 +105,7 @@ class _Positions:
 
 
 def _positions(
-    columns: tuple[str, ...], layouts: tuple[Columns, ...], split: str, where: str
+    columns: tuple[str, ...], layouts: tuple[Columns, ...], split: str, location: str
 ) -> _Positions:
     for layout in layouts:
         if not set(layout.fields.values()) <= set(columns):
@@ -106,20 +115,20 @@ def _positions(
         label = columns.index(layout.label) if layout.label in columns else None
         fields = tuple((name, columns.index(column)) for name, column in layout.fields.items())
         return _Positions(fields, label)
-    wanted = [[*item.fields.values(), item.label] for item in layouts]
-    expected = " or ".join(f"a header with the columns {names}" for names in wanted)
-    raise fault(where, "found the header", list(columns), expected)
+    headers = [[*layout.fields.values(), layout.label] for layout in layouts]
+    allowed = " or ".join(f"a header with the columns {header}" for header in headers)
+    raise invalid_data(location, "found the header", list(columns), allowed)
 
 
-def _label_of(
-    cells: list[str], position: int | None, parse_label: Callable[[str], Any], where: str
+def _label(
+    cells: list[str], position: int | None, parse_label: Callable[[str], Any], location: str
 ) -> Any:
     if position is None:
         return None
     try:
         return parse_label(cells[position])
     except ValueError as error:
-        raise fault(where, "found the label", cells[position], str(error)) from error
+        raise invalid_data(location, "found the label", cells[position], str(error)) from error
 
 
 def parse_word(text: str, *, words: Mapping[str, int]) -> int:
@@ -152,62 +161,65 @@ def parse_score(text: str, *, low: float, high: float) -> float:
 
 
 def read_csv(
-    files: Sequence[Path], split: str, left_out: Counter[str], *, columns: tuple[str, ...]
+    files: Sequence[Path], split: str, excluded: Counter[str], *, columns: tuple[str, ...]
 ) -> Iterator[Row]:
-    """Yield the rows of comma-separated files with a header, a quoted cell may hold lines.
+    """Yield the rows of comma-separated files with a header; a quoted cell may contain lines.
 
     Args:
         files: read one after another.
-        split: not looked at.
-        left_out: nothing is left out.
-        columns: the columns to keep; the first is the row's identity.
+        split: unused.
+        excluded: unused.
+        columns: columns to keep; the first is the row's identity.
     """
-    seen: dict[Hashable, str] = {}
+    locations: dict[Hashable, str] = {}
     for path in files:
-        for where, cells in csv_rows(path, columns):
-            refuse_repeated(cells[columns[0]], where, seen)
-            yield {**cells, "idx": cells[columns[0]], "where": where}
+        for location, cells in csv_rows(path, columns):
+            refuse_repeated(cells[columns[0]], location, locations)
+            yield {**cells, "idx": cells[columns[0]], "location": location}
 
 
 def csv_rows(
     path: Path, columns: tuple[str, ...], *, optional: tuple[str, ...] = ()
 ) -> Iterator[tuple[str, dict[str, str]]]:
-    """Yield place and cells of each row of one file.
+    """Yield location and cells of each row of one file.
 
     Args:
         path: the file; its first row is the header.
-        columns: the columns to keep.
+        columns: columns to keep.
         optional: columns to keep if the file has them.
     """
-    # The limit is the process's: an article may be longer than the module's default.
-    previous = csv.field_size_limit(MAX_CSV_FIELD_CHARS)
+    # The limit is global to the process, so it is restored; an article may be longer than the
+    # default.
+    previous_limit = csv.field_size_limit(MAX_CSV_FIELD_CHARS)
     reader = csv.reader(raw_lines(path), strict=True)
-    first = 1
+    first_line = 1
     try:
         header = next(reader, [])
-        if absent := [name for name in columns if name not in header]:
-            raise fault(
+        if missing := [name for name in columns if name not in header]:
+            raise invalid_data(
                 f"{path} line 1",
                 "found the header",
                 header,
-                f"a header with the columns {list(columns)} (absent: {absent})",
+                f"a header with the columns {list(columns)} (missing: {missing})",
             )
         positions = {name: header.index(name) for name in (*columns, *optional) if name in header}
-        first = reader.line_num + 1
+        # `line_num` is the last line of a row, which may have several; a row is located by its
+        # first.
+        first_line = reader.line_num + 1
         for cells in reader:
-            where = f"{path} line {first}"
+            location = f"{path} line {first_line}"
             if len(cells) != len(header):
-                raise fault(
-                    where,
+                raise invalid_data(
+                    location,
                     f"{len(cells)} columns in",
                     ",".join(cells),
                     f"{len(header)} columns: {', '.join(header)}",
                 )
-            yield where, {name: cells[position] for name, position in positions.items()}
-            first = reader.line_num + 1
+            yield location, {name: cells[position] for name, position in positions.items()}
+            first_line = reader.line_num + 1
     except csv.Error as error:
-        raise fault(
-            f"{path} line {first}", "not comma-separated values:", str(error), "quoted cells"
+        raise invalid_data(
+            f"{path} line {first_line}", "not comma-separated values:", str(error), "quoted cells"
         ) from error
     finally:
-        csv.field_size_limit(previous)
+        csv.field_size_limit(previous_limit)

@@ -1,11 +1,11 @@
-"""Pronouns to resolve, all written one way: WSC, DPR and WNLI (paper section 2.4, appendix B).
+"""Pronoun resolution in one format: WSC, DPR and WNLI (paper section 2.4 and appendix B).
 
-The pronoun is marked with asterisks and the model writes whom it means::
+The pronoun is marked with asterisks and the model writes its referent::
 
     wsc: The fish ate the worm. *It* was tasty.   ->   The worm
 
-WSC and WNLI ask of one candidate whether the pronoun means it; what the model writes is compared
-with that candidate (`metrics.text.names_referent`) and the result with the label.
+WSC and WNLI ask whether the pronoun refers to a given candidate: the prediction is compared with
+that candidate (`predictions.names_referent`), and the result with the label.
 """
 
 import re
@@ -15,22 +15,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from t5repro.metrics.text import names_referent
-from t5repro.tasks.glue import ACCURACY, MAJORITY, ROW_NUMBERS, is_no_label
-from t5repro.tasks.lines import fault
+from t5repro.tasks.baselines import MAJORITY, MAJORITY_OF_SCORED
+from t5repro.tasks.glue import ROW_NUMBERS
+from t5repro.tasks.lines import invalid_data
 from t5repro.tasks.pairs import read_pronoun_blocks
+from t5repro.tasks.predictions import is_blank, is_invalid_label, names_candidate, unchanged
 from t5repro.tasks.records import label_in, number_in, object_in, read_records, text_in
 from t5repro.tasks.tables import Columns, parse_word, read_tsv
-from t5repro.tasks.task import (
-    Baseline,
-    Example,
-    Row,
-    Scored,
-    Task,
-    as_it_is,
-    is_blank,
-    majority_of_scored,
-)
+from t5repro.tasks.task import Example, Row, Task
 
 PREFIX = "wsc: "
 PRONOUNS = frozenset(("he", "she", "they", "it", "her", "his", "their", "them", "him"))
@@ -38,90 +30,93 @@ ARTICLES = ("a", "an", "the")
 SENTENCE_MARKS = (".", ",", "?", "!")
 LABEL_WORDS = {"0": 0, "1": 1}
 
-# Spans of the release whose words are apart in their text; there is nothing to correct them to.
-SPANS_APART = ("Kamenev and Zinoviev", "Kamenev, Zinoviev, and Stalin")
+# Candidates of the release whose words are not adjacent in their text, so that no phrase of it can
+# replace them.
+NONADJACENT_SPANS = ("Kamenev and Zinoviev", "Kamenev, Zinoviev, and Stalin")
 
-# Texts of the release whose span2_index is not where the pronoun stands as a word of its own:
-# start of the text -> what stands there and how it reads with the pronoun blanked out.
+# Texts of the release whose span2_index does not point at the pronoun as a word of its own: start
+# of the text -> the pronoun's passage, and that passage with X in place of the pronoun.
+# Source: released code, `preprocessors.wsc_simple`.
 MISPLACED_PRONOUNS = {
     "The boy continued to whip the pony , and eventually": ('for him,"', 'for X ,"'),
     "When they had eventually calmed down a bit , and had": ("to use it ,", "to use X ,"),
 }
 
 
-def names_it(text: str, row: Scored) -> int:
-    """Return whether a prediction names the candidate of its row."""
-    return names_referent(text, row["targets"])
-
-
 # WSC
 
 
 def wsc_rows(
-    item: Mapping[str, Any], where: str, split: str, left_out: Counter[str]
+    record: Mapping[str, Any], location: str, split: str, excluded: Counter[str]
 ) -> Iterator[Row]:
-    """Yield the one row of a WSC object; only right candidates are trained on."""
-    label = label_in(item, where, split, values=(False, True))
+    """Yield the one row of a WSC object; training rows have correct candidates only."""
+    label = label_in(record, location, split, values=(False, True))
+    # A wrong candidate says only which noun the pronoun does not refer to, so it gives no target.
     if split == "train" and label == 0:
-        left_out["wrong_candidate"] += 1
+        excluded["wrong_candidate"] += 1
         return
-    target = object_in(item, "target", where)
-    text = text_in(item, "text", where)
-    candidate = text_in(target, "span1_text", where)
-    start = number_in(target, "span1_index", where)
-    pronoun = text_in(target, "span2_text", where)
+    target = object_in(record, "target", location)
+    text = text_in(record, "text", location)
+    candidate = text_in(target, "span1_text", location)
+    start = number_in(target, "span1_index", location)
+    pronoun = text_in(target, "span2_text", location)
     yield {
         "inputs": PREFIX
-        + _mark_pronoun(text, pronoun, number_in(target, "span2_index", where), where),
-        "candidate": _as_in_text(candidate, text, start, where),
+        + _mark_pronoun(text, pronoun, number_in(target, "span2_index", location), location),
+        "candidate": _as_in_text(candidate, text, start, location),
         "label": label,
-        "idx": number_in(item, "idx", where),
+        "idx": number_in(record, "idx", location),
     }
 
 
-def _mark_pronoun(text: str, pronoun: str, index: int, where: str) -> str:
+def _mark_pronoun(text: str, pronoun: str, index: int, location: str) -> str:
     """Return `text` with the word at `index` between asterisks.
 
     Source: released code, `preprocessors.wsc_simple`.
     """
-    return _blank_out(text, pronoun, index, where).replace(" X ", f" *{pronoun}* ")
+    # The released code replaces the pronoun by X first and then every X between spaces, so a
+    # pronoun at the end of the text needs a space after it to be marked.
+    return _blank_out(text, pronoun, index, location).replace(" X ", f" *{pronoun}* ")
 
 
-def _blank_out(text: str, pronoun: str, index: int, where: str) -> str:
-    for start, (stands, reads) in MISPLACED_PRONOUNS.items():
-        if text.startswith(start) and stands in text:
-            return text.replace(stands, reads).rstrip(" ")
+def _blank_out(text: str, pronoun: str, index: int, location: str) -> str:
+    """Return `text` with the word at `index` replaced by X."""
+    for start, (passage, blanked) in MISPLACED_PRONOUNS.items():
+        if text.startswith(start) and passage in text:
+            return text.replace(passage, blanked).rstrip(" ")
     words = text.split(" ")
     if not 0 < index < len(words) or words[index] != pronoun:
-        found = words[index] if 0 <= index < len(words) else None
-        raise fault(
-            where,
+        word = words[index] if 0 <= index < len(words) else None
+        raise invalid_data(
+            location,
             f"span2_index {index} is at",
-            found,
+            word,
             f"span2_text {pronoun!r} as a word of its own, not the first",
         )
     return " ".join([*words[:index], "X", *words[index + 1 :]]) + " " * (index == len(words) - 1)
 
 
-def _as_in_text(span: str, text: str, index: int, where: str) -> str:
-    """Return a candidate as its text writes it: case of the first letter, no final full stop.
+def _as_in_text(span: str, text: str, index: int, location: str) -> str:
+    """Return a candidate as its text spells it: case of the first letter, no final full stop.
 
     Source: TFDS, configuration ``wsc.fixed``, which the released tasks read.
     """
-    if span in text or span in SPANS_APART:
+    if span in text or span in NONADJACENT_SPANS:
         return span
     words = text.split()
     if not 0 <= index < len(words):
-        raise fault(where, "span1_index is", index, f"the position of one of {len(words)} words")
-    first = span[:1].lower() if words[index][0].islower() else span[:1].upper()
-    fixed = (first + span[1:]).rstrip(".").replace("\n", " ")
-    if not fixed or fixed not in text:
-        raise fault(where, "span1_text is", span, "a phrase of the text")
-    return fixed
+        raise invalid_data(
+            location, "span1_index is", index, f"the position of one of {len(words)} words"
+        )
+    first_letter = span[:1].lower() if words[index][0].islower() else span[:1].upper()
+    phrase = (first_letter + span[1:]).rstrip(".").replace("\n", " ")
+    if not phrase or phrase not in text:
+        raise invalid_data(location, "span1_text is", span, "a phrase of the text")
+    return phrase
 
 
 def format_candidate(row: Row) -> tuple[Example]:
-    """Write a marked text; the target is the candidate, right or wrong."""
+    """Write a marked text; the target is the candidate, correct or not."""
     return (Example(row["inputs"], row["candidate"], row["idx"], row["label"]),)
 
 
@@ -134,48 +129,52 @@ class _Match(NamedTuple):
     candidate: str
 
 
-def read_wnli(files: Sequence[Path], split: str, left_out: Counter[str]) -> Iterator[Row]:
+def read_wnli(files: Sequence[Path], split: str, excluded: Counter[str]) -> Iterator[Row]:
     """Yield WNLI's rows as pronouns to resolve."""
     table = read_tsv(
         files,
         split,
-        left_out,
+        excluded,
         layouts=(Columns({"premise": "sentence1", "hypothesis": "sentence2"}, "label"),),
         parse_label=partial(parse_word, words=LABEL_WORDS),
         id_columns=ROW_NUMBERS,
     )
     for row in table:
-        premise, candidate = resolve(row["premise"], row["hypothesis"], row["where"])
+        premise, candidate = resolve(row["premise"], row["hypothesis"], row["location"])
         yield {**row, "inputs": PREFIX + premise, "candidate": candidate}
 
 
-def resolve(premise: str, hypothesis: str, where: str) -> tuple[str, str]:
-    """Return a premise with its pronoun marked, and what the hypothesis puts in its place.
+def resolve(premise: str, hypothesis: str, location: str) -> tuple[str, str]:
+    """Return a premise with its pronoun marked, and the phrase that replaces it in the hypothesis.
 
-    The pronoun is the one whose neighbours, before and after, agree best with the hypothesis;
-    the candidate is what the hypothesis has between them. It is empty where the hypothesis says
-    it in other words (one row of the validation set; no prediction is right there).
+    Of several pronouns, the one with the most neighbouring words in the hypothesis is chosen; the
+    candidate is the text of the hypothesis between those neighbours. It is empty if the hypothesis
+    paraphrases the premise (one row of the validation set; every prediction is wrong there).
 
     Args:
         premise: a text with a pronoun.
         hypothesis: a clause of it with the pronoun replaced.
-        where: place of the row, for errors.
+        location: file and line of the row.
 
     Raises:
-        TaskDataError: there is no pronoun, or the candidate's words are apart.
+        TaskDataError: there is no pronoun, or the words of the candidate are not adjacent.
 
     Source: paper appendix B; released code, `preprocessors.wnli_simple`.
     """
+    # Punctuation differs between premise and hypothesis, so neighbours are compared without it; the
+    # returned texts are cut from the originals.
     words, clause = _bare_words(premise), _bare_words(hypothesis)
-    matches = [_match(words, clause, i) for i, word in enumerate(words) if word in PRONOUNS]
+    matches = [
+        _match(words, clause, position) for position, word in enumerate(words) if word in PRONOUNS
+    ]
     if not matches:
-        raise fault(where, "no pronoun in", premise, f"one of {sorted(PRONOUNS)}")
+        raise invalid_data(location, "no pronoun in", premise, f"one of {sorted(PRONOUNS)}")
     best = max(matches, key=lambda match: match.score)
-    return _highlight(premise, best.position), _restore(best.candidate, hypothesis, where)
+    return _highlight(premise, best.position), _restore(best.candidate, hypothesis, location)
 
 
 def _bare_words(text: str) -> list[str]:
-    """Return lower-case words without one final mark each."""
+    """Return the lower-case words of a text without their final punctuation mark."""
     words = text.strip().lower().split(" ")
     return [bare for word in words if (bare := _without_mark(word))]
 
@@ -187,49 +186,56 @@ def _without_mark(word: str) -> str:
 def _match(words: list[str], clause: list[str], position: int) -> _Match:
     """Compare the neighbours of the pronoun at `position` with the clause."""
     before, after = words[:position], words[position + 1 :]
-    backwards = _agreeing(before[::-1], clause[::-1])
-    left = before[len(before) - backwards :]
-    right = after[: _agreeing(after, clause)]
+    # The words before the pronoun are compared backwards: the nearest ones must agree.
+    left_count = _common_prefix(before[::-1], clause[::-1])
+    left = before[len(before) - left_count :]
+    right = after[: _common_prefix(after, clause)]
     score = len(left) + len(right)
     return _Match(score, position, _between(left, right, " ".join(clause)) if score else "")
 
 
-def _agreeing(words: list[str], clause: list[str]) -> int:
-    """Return how many of the first `words` are, in a row, part of the clause."""
+def _common_prefix(words: list[str], clause: list[str]) -> int:
+    """Return the length of the longest prefix of `words` that the clause contains."""
     text = " ".join(clause)
     for count in range(len(words)):
+        # A substring test, as in the released code: "he" is found in "the", too.
         if " ".join(words[: count + 1]) not in text:
             return count
     return len(words)
 
 
 def _between(left: list[str], right: list[str], clause: str) -> str:
-    """Return what stands between `left` and `right` in the clause, or at one end of it."""
+    """Return the text between `left` and `right` in the clause, or at one end of it."""
     before, after = [re.escape(word) for word in left], [re.escape(word) for word in right]
+    # Both neighbours; else the candidate is the start of the clause, else its end.
     for pattern in (
         " ".join([*before, "(.+)", *after]),
         " ".join(["^(.+)", *after]),
         " ".join([*before, "(.+)$"]),
     ):
-        if found := re.search(pattern, clause):
-            return found[1]
+        if match := re.search(pattern, clause):
+            return match[1]
     return ""
 
 
-def _restore(candidate: str, hypothesis: str, where: str) -> str:
-    """Return a candidate as the hypothesis writes it, from its last article, not possessive."""
+def _restore(candidate: str, hypothesis: str, location: str) -> str:
+    """Return a candidate as the hypothesis spells it, from its last article, not possessive."""
     words = candidate.split(" ")
+    # A candidate cut between neighbours may begin with words of the clause, such as "because the
+    # dog"; the noun phrase begins at an article.
     start = max((words.index(article) for article in ARTICLES if article in words), default=0)
     pattern = " ".join(re.escape(word) + r"[.,?!]?" for word in words[start:])
-    found = re.search(pattern, hypothesis, re.IGNORECASE)
-    if found is None:
-        raise fault(where, f"no candidate {candidate!r} in", hypothesis, "words between one space")
-    phrase = _without_mark(found[0])
+    match = re.search(pattern, hypothesis, re.IGNORECASE)
+    if match is None:
+        raise invalid_data(
+            location, f"no candidate {candidate!r} in", hypothesis, "words separated by one space"
+        )
+    phrase = _without_mark(match[0])
     return phrase.removesuffix("'") if phrase.endswith("'") else phrase.removesuffix("'s")
 
 
 def _highlight(premise: str, position: int) -> str:
-    """Put asterisks around the word at `position` and set a final mark apart."""
+    """Put asterisks around the word at `position`, and a space before its final mark."""
     words = premise.split(" ")
     word = words[position]
     bare = _without_mark(word)
@@ -241,7 +247,7 @@ def _highlight(premise: str, position: int) -> str:
 
 
 def format_dpr(row: Row) -> tuple[Example]:
-    """Mark the first occurrence of the pronoun; the target is the right candidate.
+    """Mark the first occurrence of the pronoun; the target is the correct candidate.
 
     Only a pronoun between a space and a space, full stop or comma is marked.
 
@@ -258,30 +264,28 @@ WINOGRAD = (
         name="glue_wnli",
         read=read_wnli,
         to_examples=format_candidate,
-        read_prediction=names_it,
-        is_invalid=is_no_label,
-        metrics=(ACCURACY,),
-        baseline_of=Baseline("majority", majority_of_scored),
-        train_rows=0,
+        read_prediction=names_candidate,
+        is_invalid=is_invalid_label,
+        metrics=("accuracy",),
+        baseline=MAJORITY_OF_SCORED,
+        evaluation_only=True,
     ),
     Task(
         name="super_glue_wsc",
         read=partial(read_records, to_rows=wsc_rows),
         to_examples=format_candidate,
-        read_prediction=names_it,
-        is_invalid=is_no_label,
-        metrics=(ACCURACY,),
-        baseline_of=Baseline("majority", majority_of_scored),
-        train_rows=259,
+        read_prediction=names_candidate,
+        is_invalid=is_invalid_label,
+        metrics=("accuracy",),
+        baseline=MAJORITY_OF_SCORED,
     ),
     Task(
         name="dpr",
         read=read_pronoun_blocks,
         to_examples=format_dpr,
-        read_prediction=as_it_is,
+        read_prediction=unchanged,
         is_invalid=is_blank,
-        metrics=(ACCURACY,),
-        baseline_of=MAJORITY,
-        train_rows=1_322,
+        metrics=("accuracy",),
+        baseline=MAJORITY,
     ),
 )

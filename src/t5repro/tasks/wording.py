@@ -1,7 +1,7 @@
-"""Tasks in the paper's words, where those are not the released code's (`tasks.text`).
+"""The settings of `tasks.text`: tasks with the paper's texts instead of the released code's.
 
-Each function takes a task and returns it as the paper's text has it. To add a switch, add a
-setting to `config.own_tasks.TextSettings` and an entry to `SWITCHES`.
+Each function returns a task with the texts of the paper. To add a switch, add a setting to
+`config.sections.tasks.TextSettings` and an entry to `SWITCHES`.
 """
 
 from collections.abc import Callable, Iterable
@@ -10,19 +10,18 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from t5repro.config.sections.tasks import TextSettings
-from t5repro.metrics.classification import INVALID
 from t5repro.tasks.generation import format_squad
-from t5repro.tasks.glue import read_similarity
+from t5repro.tasks.predictions import label_index, read_number
 from t5repro.tasks.records import read_records
 from t5repro.tasks.super_glue import TRUTH, format_multirc, wic_rows_with_pos
-from t5repro.tasks.task import Example, Row, Task, label_index
+from t5repro.tasks.task import Example, Row, Task
 
 PREMISE_FIRST = ("premise", "hypothesis")
 SIMILARITY_RANGE = (1.0, 5.0)  # the paper's 21 classes
 
 
-def _with(task: Task, **options: Any) -> Callable[[Row], Iterable[Example]]:
-    """Return a task's formatter with other options than the task gives it."""
+def _formatter(task: Task, **options: Any) -> Callable[[Row], Iterable[Example]]:
+    """Return a task's `to_examples` with other options."""
     to_examples: Any = task.to_examples
     formatter: Callable[[Row], Iterable[Example]] = partial(to_examples, **options)
     return formatter
@@ -30,22 +29,22 @@ def _with(task: Task, **options: Any) -> Callable[[Row], Iterable[Example]]:
 
 def premise_first(task: Task) -> Task:
     """Put the premise before the hypothesis (paper section 2.4; D-001)."""
-    return replace(task, to_examples=_with(task, fields=PREMISE_FIRST))
+    return replace(task, to_examples=_formatter(task, fields=PREMISE_FIRST))
 
 
 def similarity_from_one(task: Task) -> Task:
-    """Use targets from 1.0, and call answers outside 1 to 5 wrong (paper section 2.4; D-006)."""
+    """Use targets from 1.0; predictions outside 1 to 5 are wrong (paper section 2.4; D-006)."""
     low, high = SIMILARITY_RANGE
     return replace(
         task,
-        to_examples=_with(task, lowest_target=low),
-        read_prediction=partial(read_similarity, low=low, high=high),
+        to_examples=_formatter(task, lowest_target=low),
+        read_prediction=partial(read_number, low=low, high=high),
     )
 
 
-def similarity_as_in_file(task: Task) -> Task:
-    """Score against the numbers of the file (D-035)."""
-    return replace(task, to_examples=_with(task, rounded_answer=False))
+def original_similarity(task: Task) -> Task:
+    """Score against the numbers of the file instead of rounded ones (D-035)."""
+    return replace(task, to_examples=_formatter(task, rounded_answer=False))
 
 
 def part_of_speech_first(task: Task) -> Task:
@@ -53,7 +52,7 @@ def part_of_speech_first(task: Task) -> Task:
     return replace(
         task,
         read=partial(read_records, to_rows=wic_rows_with_pos),
-        to_examples=_with(task, fields=("pos", "sentence1", "sentence2", "word")),
+        to_examples=_formatter(task, fields=("pos", "sentence1", "sentence2", "word")),
     )
 
 
@@ -61,8 +60,9 @@ def true_or_false(task: Task) -> Task:
     """Answer with ``False`` and ``True`` (paper appendix D; D-008)."""
     return replace(
         task,
-        to_examples=_with(task, labels=TRUTH),
-        read_prediction=partial(label_index, labels=TRUTH, invalid=INVALID),
+        to_examples=_formatter(task, labels=TRUTH),
+        read_prediction=partial(label_index, labels=TRUTH),
+        labels=TRUTH,
     )
 
 
@@ -71,18 +71,25 @@ def with_markup(task: Task) -> Task:
     return replace(task, to_examples=partial(format_multirc, keep_markup=True))
 
 
-def unpadded(task: Task) -> Task:
-    """Leave punctuation where it is (paper appendix D; D-010)."""
+def without_padding(task: Task) -> Task:
+    """Put no spaces around punctuation (paper appendix D; D-010)."""
     return replace(task, to_examples=partial(format_squad, padded=False))
 
 
 class Switch(NamedTuple):
-    """What one setting of `tasks.text` does when it has `value`."""
+    """The effect of one setting of `tasks.text`.
+
+    Attributes:
+        setting: name of the setting.
+        value: value at which the switch applies.
+        tasks: names of the tasks that it changes.
+        change: task -> changed task.
+    """
 
     setting: str
     value: str
     tasks: tuple[str, ...]
-    reword: Callable[[Task], Task]
+    change: Callable[[Task], Task]
 
 
 INFERENCE_TASKS = (
@@ -93,17 +100,17 @@ INFERENCE_TASKS = (
 SWITCHES = (
     Switch("field_order", "paper", INFERENCE_TASKS, premise_first),
     Switch("stsb_classes", "paper", ("glue_stsb",), similarity_from_one),
-    Switch("stsb_answer", "original", ("glue_stsb",), similarity_as_in_file),
+    Switch("stsb_answer", "original", ("glue_stsb",), original_similarity),
     Switch("wic_part_of_speech", "paper", ("super_glue_wic",), part_of_speech_first),
     Switch("copa_target", "paper", ("super_glue_copa",), true_or_false),
     Switch("multirc_markup", "paper", ("super_glue_multirc",), with_markup),
-    Switch("squad_punctuation", "paper", ("squad",), unpadded),
+    Switch("squad_punctuation", "paper", ("squad",), without_padding),
 )
 
 
-def in_words_of(task: Task, text: TextSettings) -> Task:
-    """Return a task with every switch of `text` that concerns it."""
+def apply_text_settings(task: Task, text: TextSettings) -> Task:
+    """Return a task after every switch of `text` that concerns it."""
     for switch in SWITCHES:
         if task.name in switch.tasks and getattr(text, switch.setting) == switch.value:
-            task = switch.reword(task)
+            task = switch.change(task)
     return task

@@ -9,8 +9,13 @@ from hypothesis import strategies as st
 
 from t5repro.config.mixtures import GROUPS, MIXTURES, leave_one_out
 from t5repro.errors import SettingsError
-from t5repro.tasks.mixtures import mixing_rates, mixture_counts, stated_share
-from t5repro.tasks.registry import task_named
+from t5repro.tasks.mixing_rates import (
+    RELEASED_TRAIN_ROWS,
+    fixed_rate_share,
+    mixing_rates,
+    mixture_counts,
+)
+from t5repro.tasks.registry import all_tasks, task_named
 
 COUNTS = {"a": 1000, "b": 100, "c": 10}
 
@@ -64,7 +69,7 @@ def test_shares_add_up_to_one_and_keep_the_order_of_the_counts(counts, limit, te
     ("change", "message"),
     [
         ({"counts": {}}, "a mixture has no task"),
-        ({"counts": {"a": 1, "b": 0}}, "holds task 'b' with 0 training rows; allowed: at least"),
+        ({"counts": {"a": 1, "b": 0}}, "contains task 'b' with 0 training rows; allowed: at least"),
         ({"limit": 0}, "the mixture's limit is 0; allowed: above 0"),
         ({"temperature": -1.0}, "the mixture's temperature is -1.0"),
         ({"temperature": math.nan}, "the mixture's temperature is nan"),
@@ -77,17 +82,17 @@ def test_an_impossible_mixture_is_refused(change, message):
         rates(**change)
 
 
-def test_a_stated_rate_is_neither_limited_nor_tempered():
+def test_a_fixed_rate_is_neither_limited_nor_tempered():
     counts = {"a": 100, "b": 900}
-    assert stated_share(counts, 500, limit=400, temperature=1.0) == pytest.approx(500 / 1000)
-    assert stated_share(counts, 30, limit=400, temperature=2.0) == pytest.approx(
+    assert fixed_rate_share(counts, 500, limit=400, temperature=1.0) == pytest.approx(500 / 1000)
+    assert fixed_rate_share(counts, 30, limit=400, temperature=2.0) == pytest.approx(
         30 / (10 + 20 + 30)
     )
 
 
-def test_a_stated_share_stays_in_range_where_rates_would_overflow():
-    assert stated_share({"a": 10**9}, 1e6, limit=2**40, temperature=0.01) == 0.0
-    assert stated_share({"a": 2}, 1e300, limit=2**40, temperature=1.0) == pytest.approx(1.0)
+def test_the_share_of_a_fixed_rate_stays_in_range_where_rates_would_overflow():
+    assert fixed_rate_share({"a": 10**9}, 1e6, limit=2**40, temperature=0.01) == 0.0
+    assert fixed_rate_share({"a": 2}, 1e300, limit=2**40, temperature=1.0) == pytest.approx(1.0)
 
 
 def counts(counted, *, examples="rows", weights=None):
@@ -135,9 +140,15 @@ def test_the_rte_of_both_benchmarks_counts_half_where_both_are_drawn():
 
 def test_every_task_of_a_mixture_exists_and_is_trained_on():
     for mixture in MIXTURES.values():
-        assert all(task_named(name).train_rows != 0 for name in mixture.tasks)
-        scored = set(mixture.names) - set(mixture.tasks)
-        assert all(task_named(name).train_rows == 0 for name in scored)
+        assert not any(task_named(name).evaluation_only for name in mixture.tasks)
+        evaluated = set(mixture.names) - set(mixture.tasks)
+        assert all(task_named(name).evaluation_only for name in evaluated)
+
+
+def test_every_trained_task_of_the_two_benchmarks_has_a_released_count():
+    trained = {task.name for task in all_tasks() if not task.evaluation_only}
+    generation = {"squad", "cnn_dailymail", "wmt_en_de", "wmt_en_fr", "wmt_en_ro"}
+    assert set(RELEASED_TRAIN_ROWS) == trained - generation
 
 
 def test_leave_one_out_has_all_tasks_but_the_groups():

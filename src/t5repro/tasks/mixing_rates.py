@@ -1,0 +1,140 @@
+"""How often each task of a mixture is drawn (paper section 3.5.2).
+
+`config.mixtures` says which tasks a named mixture has. This module imports no task, so that an
+edited task does not rerun `finetune` unless its examples change.
+"""
+
+import math
+from collections.abc import Mapping
+from typing import Literal
+
+from t5repro.errors import SettingsError
+
+# Training rows that the released GLUE and SuperGLUE mixtures count; of WSC only those with a
+# correct candidate. Source: released code, `t5.data.glue_utils`.
+RELEASED_TRAIN_ROWS = {
+    "glue_cola": 8_551,
+    "glue_sst2": 67_349,
+    "glue_mrpc": 3_668,
+    "glue_stsb": 5_749,
+    "glue_qqp": 363_849,
+    "glue_mnli": 392_702,
+    "glue_qnli": 104_743,
+    "glue_rte": 2_490,
+    "super_glue_boolq": 9_427,
+    "super_glue_cb": 250,
+    "super_glue_copa": 400,
+    "super_glue_multirc": 27_243,
+    "super_glue_record": 138_854,
+    "super_glue_rte": 2_490,
+    "super_glue_wic": 5_428,
+    "super_glue_wsc": 259,
+    "dpr": 1_322,
+}
+
+
+def mixing_rates(
+    counts: Mapping[str, float],
+    *,
+    kind: Literal["proportional", "equal"],
+    limit: float,
+    temperature: float,
+    scale: float = 1.0,
+) -> dict[str, float]:
+    """Return the share of each task in a mixture; shares add up to 1.
+
+    A task's rate is ``min(examples * scale, limit) ** (1 / temperature)``, in this order.
+
+    Args:
+        counts: examples of each task.
+        kind: ``proportional`` as above; ``equal`` gives all tasks one rate.
+        limit: K of the paper; the largest number of examples that counts.
+        temperature: T of the paper; 1 leaves the rates unchanged, infinity makes them equal.
+        scale: factor of every count.
+
+    Raises:
+        SettingsError: there is no task; a count, the limit, the temperature or the scale is not
+            above zero; or `kind` is unknown.
+
+    Source: paper section 3.5.2; released code, `seqio.utils.mixing_rate_num_examples`.
+    """
+    _check_mixture(counts, kind, {"limit": limit, "temperature": temperature, "scale": scale})
+    if kind == "equal":
+        return dict.fromkeys(counts, 1.0 / len(counts))
+    # Dividing by the largest first keeps the power from overflowing; shares do not change.
+    sizes = {name: min(count * scale, limit) for name, count in counts.items()}
+    largest = max(sizes.values())
+    rates = {name: (size / largest) ** (1.0 / temperature) for name, size in sizes.items()}
+    total = sum(rates.values())
+    return {name: rate / total for name, rate in rates.items()}
+
+
+def fixed_rate_share(
+    counts: Mapping[str, float], rate: float, *, limit: float, temperature: float
+) -> float:
+    """Return the share of one more member with a fixed rate, to which K and T do not apply.
+
+    Args:
+        counts: examples of each other member, drawn in proportion.
+        rate: the fixed rate; above 0.
+        limit: K of the other members.
+        temperature: T of the other members.
+
+    Source: released code, `t5.data.mixtures.rate_unsupervised`.
+    """
+    from scipy.special import expit
+
+    shares = mixing_rates(counts, kind="proportional", limit=limit, temperature=temperature)
+    name = max(shares, key=shares.__getitem__)
+    # The total of all rates is one member's rate divided by its share; logarithms keep the power
+    # in range.
+    log_total = math.log(min(counts[name], limit)) / temperature - math.log(shares[name])
+    return float(expit(math.log(rate) - log_total))
+
+
+def _check_mixture(counts: Mapping[str, float], kind: str, factors: Mapping[str, float]) -> None:
+    if kind not in ("proportional", "equal"):
+        raise SettingsError(
+            f"finetune.mixture is {kind!r}; allowed: 'proportional' or 'equal'; choose one of them"
+        )
+    if not counts:
+        raise SettingsError("a mixture has no task; name at least one that has training rows")
+    for name, count in counts.items():
+        if not count > 0:
+            raise SettingsError(
+                f"a mixture contains task {name!r} with {count} training rows; allowed: at least "
+                "one; remove the task from the mixture"
+            )
+    for name, factor in factors.items():
+        if not factor > 0:
+            raise SettingsError(f"the mixture's {name} is {factor}; allowed: above 0; correct it")
+
+
+def mixture_counts(
+    row_counts: Mapping[str, int],
+    *,
+    examples: Literal["rows", "released"],
+    weights: Mapping[str, float],
+) -> dict[str, float]:
+    """Return the number of examples that a mixture counts for each task.
+
+    Args:
+        row_counts: task -> training rows; only tasks that have some.
+        examples: ``rows`` as counted; ``released`` takes the constants of the released GLUE and
+            SuperGLUE mixtures for the tasks that have one.
+        weights: task -> number that replaces its count.
+
+    Raises:
+        SettingsError: a weight is for a task that has no training rows.
+    """
+    if unknown := sorted(set(weights) - set(row_counts)):
+        raise SettingsError(
+            f"finetune.mixture_weights names {unknown}, which have no training rows; "
+            f"allowed: {sorted(row_counts)}"
+        )
+    counts = dict(row_counts)
+    if examples == "released":
+        counts |= {
+            name: RELEASED_TRAIN_ROWS[name] for name in counts if name in RELEASED_TRAIN_ROWS
+        }
+    return {name: weights.get(name, float(count)) for name, count in counts.items()}
