@@ -12,7 +12,7 @@ import argparse
 import sys
 from pathlib import Path
 
-import pairs
+import interleaved_runs as runs
 
 PEERS = Path(__file__).parent / "peers"
 # step -> program, and whether it runs in the environment of the peers
@@ -39,27 +39,27 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     given = parser.parse_args()
     files = [str(given.wet), str(given.punkt), str(given.bad_words)]
-    print(f"{given.wet.name}, one process, medians of {given.rounds} rounds; {pairs.machine()}\n")
+    print(f"{given.wet.name}, one process, medians of {given.rounds} rounds; {runs.machine()}\n")
     for step in given.steps:
         commands = {}
         for name, program in STEPS[step].items():
             python = sys.executable if name == "t5repro" else given.peers
             commands[name] = [python, str(PEERS / f"{program}.py"), step, *files]
-        print(rows(step, pairs.rounds(commands, given.rounds)), end="\n\n", flush=True)
+        print(rows(step, runs.rounds(commands, given.rounds)), end="\n\n", flush=True)
 
 
-def rows(step: str, found: dict[str, list[pairs.Result]]) -> str:
+def rows(step: str, found: dict[str, list[runs.Result]]) -> str:
     """Return the table of one step."""
     ours = found["t5repro"]
     cells = []
     for name, results in found.items():
         first = results[0]
-        spent = pairs.seconds(results)
+        spent = runs.seconds(results)
         speed = f"{first['pages'] / spent:,.0f}" if "pages" in first else "-"
         kept = str(first.get("kept", "-"))
-        times = f"{pairs.ratio(results, ours):.2f}"
+        times = f"{runs.ratio(results, ours):.2f}"
         cells.append([name, f"{spent:.3f}", speed, kept, times])
-    return pairs.table([step, "seconds", "pages/s", "kept", "times ours"], cells)
+    return runs.table([step, "seconds", "pages/s", "kept", "times ours"], cells)
 
 
 if __name__ == "__main__":

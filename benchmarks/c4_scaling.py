@@ -19,7 +19,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
-import pairs
+import interleaved_runs as runs
 
 sys.path.insert(0, str(Path(__file__).parent / "peers"))
 import c4_ours
@@ -125,7 +125,7 @@ def main(given: argparse.Namespace) -> None:
         files = copies(given.wet[0], given.times, Path(name))
         print(
             f"copies of {given.wet[0].name}; each job a process, its start included; "
-            f"{pairs.machine()}\n"
+            f"{runs.machine()}\n"
         )
         rows = [
             measure(files[:1], shards=1, workers=1, given=given),
@@ -133,7 +133,7 @@ def main(given: argparse.Namespace) -> None:
             measure(files, shards=given.times, workers=1, given=given),
             measure(files, shards=given.times, workers=2, given=given),
         ]
-    print(pairs.table(titles, rows))
+    print(runs.table(titles, rows))
 
 
 if __name__ == "__main__":

@@ -16,10 +16,14 @@ import sys
 from pathlib import Path
 from statistics import median
 
-import pairs
+import interleaved_runs as runs
 
 PEERS = Path(__file__).parent / "peers"
-PROGRAMS = {"t5repro": "decode_ours", "Hugging Face": "decode_face", "keras-hub": "decode_hub"}
+PROGRAMS = {
+    "t5repro": "decode_ours",
+    "Hugging Face": "decode_huggingface",
+    "keras-hub": "decode_hub",
+}
 SHAPES = {
     "tiny": {"layers": 3, "d_model": 192, "d_ff": 768, "num_heads": 3, "d_kv": 64, "ids": 4096},
     "small": {"layers": 6, "d_model": 512, "d_ff": 2048, "num_heads": 8, "d_kv": 64, "ids": 32128},
@@ -58,22 +62,22 @@ def main() -> None:
                 for peer in given.peers
                 if peer != "keras-hub" or search == "greedy" or given.hub_beam
             }
-            found = pairs.rounds(commands, given.rounds)
+            found = runs.rounds(commands, given.rounds)
             for peer, results in found.items():
-                times = pairs.ratio(results, found["t5repro"])
-                new = TASK["rows"] * given.steps / pairs.seconds(results)
+                times = runs.ratio(results, found["t5repro"])
+                new = TASK["rows"] * given.steps / runs.seconds(results)
                 rows.append(
                     [
                         f"{search}, {shape}",
                         peer,
-                        f"{pairs.seconds(results):.2f}",
+                        f"{runs.seconds(results):.2f}",
                         f"{new:,.0f}",
                         f"{times:.2f}",
                         f"{median(result['processor'] for result in results):.2f}",
                         f"{max(result['others'] for result in results):.2f}",
                     ]
                 )
-    print(pairs.machine(), end="\n\n")
+    print(runs.machine(), end="\n\n")
     head = [
         "task",
         "library",
@@ -83,7 +87,7 @@ def main() -> None:
         "processor seconds",
         "cores others used at most",
     ]
-    print(pairs.table(head, rows))
+    print(runs.table(head, rows))
 
 
 if __name__ == "__main__":

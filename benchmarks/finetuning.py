@@ -15,7 +15,7 @@ import tempfile
 from pathlib import Path
 
 import glue_data
-import pairs
+import interleaved_runs as runs
 
 PEERS = Path(__file__).parent / "peers"
 SHAPES = ("tiny", "small")
@@ -37,7 +37,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         glue_data.write_ids(glue_data.prepare(given.data, folder), folder)
-        print(f"medians of {given.rounds} rounds; {pairs.machine()}")
+        print(f"medians of {given.rounds} rounds; {runs.machine()}")
         print(f"real examples: {glue_data.describe(folder / 'examples.npz')}\n", flush=True)
         for shape in given.shapes:
             print(rows(shape, folder, given.rounds), end="\n\n", flush=True)
@@ -56,7 +56,7 @@ def rows(shape: str, folder: Path, rounds: int) -> str:
         ]
         for name, (file, *more) in PROGRAMS.items()
     }
-    found = pairs.rounds(commands, rounds)
+    found = runs.rounds(commands, rounds)
     ours = found["t5repro, packed"]
     head = [
         shape,
@@ -69,15 +69,15 @@ def rows(shape: str, folder: Path, rounds: int) -> str:
     cells = [
         [
             name,
-            f"{1 / pairs.seconds(results):,.1f}",
+            f"{1 / runs.seconds(results):,.1f}",
             f"{results[0]['examples_a_step']:.0f}",
             f"{results[0]['fill']:.1%}",
-            f"{pairs.ratio(results, ours):.2f}",
+            f"{runs.ratio(results, ours):.2f}",
             f"{max(result['others'] for result in results):.2f}",
         ]
         for name, results in found.items()
     ]
-    return pairs.table(head, cells)
+    return runs.table(head, cells)
 
 
 if __name__ == "__main__":

@@ -18,8 +18,8 @@ from statistics import median
 from typing import NamedTuple
 
 import glue_data
+import interleaved_runs as runs
 import numpy as np
-import pairs
 
 from t5repro.config.sections.devices import DevicesSettings
 from t5repro.config.sections.pretrain import PretrainSettings
@@ -161,14 +161,14 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     given = parser.parse_args()
     prepare(DevicesSettings())
-    print(f"medians of {given.rounds} rounds; {pairs.machine()}")
+    print(f"medians of {given.rounds} rounds; {runs.machine()}")
     print(f"load of the machine: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         head = ["", "examples", "inputs filled", "targets", "examples/s", "per processor second"]
-        print(pairs.table(head, packing(given.data, folder, given.rounds)), end="\n\n")
+        print(runs.table(head, packing(given.data, folder, given.rounds)), end="\n\n")
         head = ["rows", "documents", "filled", "positions/s", "per processor second"]
-        print(pairs.table(head, corruption(folder, given.rounds)))
+        print(runs.table(head, corruption(folder, given.rounds)))
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ import time
 from pathlib import Path
 from statistics import median
 
-import pairs
+import interleaved_runs as runs
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "tests/lineage"))
@@ -47,10 +47,10 @@ def main() -> None:
         raw = sorted((given.checkout / "data/crawl").iterdir())[0]
         shard = raw.relative_to(given.checkout).as_posix()
         rows += timed(given.checkout, DEMO, shard, given.rounds)
-    print(pairs.machine())
+    print(runs.machine())
     print(f"load before: {os.getloadavg()[0]:.1f}")
     head = ["artifacts", "question", "clock, s", "processor, s", "slowest round, s"]
-    print(pairs.table(head, rows))
+    print(runs.table(head, rows))
 
 
 def timed(folder: Path, wanted: str, raw: str, rounds: int) -> list[list[str]]:

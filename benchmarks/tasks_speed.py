@@ -18,7 +18,7 @@ from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
-import pairs
+import interleaved_runs as runs
 
 from t5repro.config.sections.tasks import TasksStage
 from t5repro.config.sections.vocab import VocabSettings, VocabStage
@@ -132,7 +132,7 @@ def main() -> None:
         tokenised = [tokenise_all(folder, model) for _ in range(given.rounds)]
     rows = prepared[0][0]
     to_text, to_ids = middle([seconds for _, seconds in prepared]), middle(tokenised)
-    print(f"{rows} rows, medians of {given.rounds} rounds; {pairs.machine()}")
+    print(f"{rows} rows, medians of {given.rounds} rounds; {runs.machine()}")
     print(f"load of the machine: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
     for name, clock, processor in (
         ("files to text", *to_text),

@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 from statistics import median
 
-import pairs
+import interleaved_runs as runs
 
 PEERS = Path(__file__).parent / "peers"
 SHAPES = ("tiny", "small")
@@ -34,26 +34,26 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--steps", type=int, default=12, help="timed steps of a process")
     given = parser.parse_args()
-    print(f"medians of {given.rounds} rounds of {given.steps} steps; {pairs.machine()}\n")
+    print(f"medians of {given.rounds} rounds of {given.steps} steps; {runs.machine()}\n")
     for shape in given.shapes:
         commands = {
             name: [sys.executable, str(PEERS / f"{file}.py"), shape, str(given.steps), *more]
             for name, (file, *more) in PROGRAMS.items()
         }
-        print(rows(shape, pairs.rounds(commands, given.rounds)), end="\n\n", flush=True)
+        print(rows(shape, runs.rounds(commands, given.rounds)), end="\n\n", flush=True)
 
 
-def rows(shape: str, found: dict[str, list[pairs.Result]]) -> str:
+def rows(shape: str, found: dict[str, list[runs.Result]]) -> str:
     """Return the table of one shape."""
     product = found.pop("matrix product")
-    peak = product[0]["flops"] / pairs.seconds(product)
+    peak = product[0]["flops"] / runs.seconds(product)
     cells = []
     for name, results in found.items():
-        spent = pairs.seconds(results)
+        spent = runs.seconds(results)
         speed = results[0]["flops"] / spent
         cells.append(
             f"| {name} | {spent:.3f} | {results[0]['tokens'] / spent:,.0f} | {speed / 1e9:.0f} "
-            f"| {speed / peak:.0%} | {pairs.ratio(results, found['t5repro']):.2f} "
+            f"| {speed / peak:.0%} | {runs.ratio(results, found['t5repro']):.2f} "
             f"| {median(result['processor'] for result in results):.2f} "
             f"| {max(result['others'] for result in results):.2f} |"
         )

@@ -8,7 +8,7 @@ from t5repro.config.sections.devices import DevicesSettings
 from t5repro.config.sections.model import ModelSettings
 from t5repro.config.sections.training import LearningRate, TrainingSettings
 from t5repro.config.sections.vocab import VocabSettings
-from t5repro.train.devices import prepare
+from t5repro.model.devices import prepare
 
 
 def main(name: str, steps: int, instruction_set: str) -> None:

@@ -6,6 +6,7 @@ from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
+from check_docs.tree import Tree
 from checkout import ROOT
 
 import t5repro
@@ -29,6 +30,7 @@ ORDER = (  # from the lowest layer to the highest
 LAYERS = {part: number for number, parts in enumerate(ORDER) for part in parts}
 WITH_TENSORFLOW = {"objectives", "model", "inputs", "train", "evaluate", "publish"}
 LONGEST_MODULE_LINES = 700
+TREE = Tree.of(ROOT)
 MODULES = sorted(PACKAGE.rglob("*.py"))
 
 
@@ -121,3 +123,9 @@ def test_nothing_is_pickled_or_evaluated() -> None:
 def test_no_module_is_longer_than_a_reader_can_hold() -> None:
     long = {path.name: len(path.read_text().splitlines()) for path in MODULES}
     assert {name: lines for name, lines in long.items() if lines > LONGEST_MODULE_LINES} == {}
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "benchmarks").rglob("*.py")), ids=lambda p: p.name)
+def test_a_benchmark_imports_names_that_exist(path: Path) -> None:
+    names = [name for name in imported_names(path) if name.startswith("t5repro")]
+    assert [name for name in names if not TREE.module(name)] == []

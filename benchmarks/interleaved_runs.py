@@ -1,8 +1,8 @@
-"""Time commands against each other: one run, in turns, each a process of its own.
+"""Compare the times of commands: interleaved, one process per run.
 
-A command prints one line of JSON with `seconds`, measured inside it after its imports, and whatever
-else it counts. Rounds alternate (a b c, a b c, ...) so that a slow spell of the machine meets all
-of them; ratios are medians of the ratios of a round.
+A command prints one line of JSON with `seconds`, measured inside it after its imports, and its
+other counts. Rounds alternate (a b c, a b c, ...) so that a slow period of the machine affects all
+commands; ratios are medians of the ratios within a round.
 """
 
 import datetime
@@ -25,27 +25,27 @@ def rounds(
     *,
     environment: Mapping[str, str] | None = None,
 ) -> dict[str, list[Result]]:
-    """Run every command once a round; return what each printed, round by round."""
-    found: dict[str, list[Result]] = {name: [] for name in commands}
+    """Run every command once per round; return the results of each, round by round."""
+    results: dict[str, list[Result]] = {name: [] for name in commands}
     for number in range(count):
         for name, command in commands.items():
             print(f"round {number + 1}/{count}: {name}", file=sys.stderr, flush=True)
-            found[name].append(_run(name, command, environment))
-            print(f"  {json.dumps(found[name][-1])}", file=sys.stderr, flush=True)
-    return found
+            results[name].append(_run(name, command, environment))
+            print(f"  {json.dumps(results[name][-1])}", file=sys.stderr, flush=True)
+    return results
 
 
 def _run(name: str, command: Sequence[str], environment: Mapping[str, str] | None) -> Result:
-    done = subprocess.run(
+    process = subprocess.run(
         command,
         capture_output=True,
         text=True,
         check=False,
         env={**os.environ, **(environment or {})},
     )
-    lines = done.stdout.strip().splitlines()
-    if done.returncode or not lines:
-        sys.exit(f"{name} failed with {done.returncode}:\n{done.stderr[-2000:]}")
+    lines = process.stdout.strip().splitlines()
+    if process.returncode or not lines:
+        sys.exit(f"{name} failed with {process.returncode}:\n{process.stderr[-2000:]}")
     result: Result = json.loads(lines[-1])
     return result
 
