@@ -1,4 +1,4 @@
-"""Submissions: the files' formats, their completeness, and bytes that depend on nothing else."""
+"""Submissions: formats of the files, completeness, and bytes that are a function of predictions."""
 
 import json
 import os
@@ -15,9 +15,9 @@ from t5repro.cli.main import main
 from t5repro.config.sections.tasks import TaskTexts, TextSettings
 from t5repro.errors import ArtifactError
 from t5repro.files import read_json, sha256_of, write_json_lines
-from t5repro.publish.leaderboard import LEADERBOARDS, Entry, write_submission
+from t5repro.publish.leaderboard import LEADERBOARDS, SubmissionFile, write_submission
 
-SAID = {  # task -> what a model says to its three rows; the third is never a label
+PREDICTIONS = {  # task -> predictions for its three rows; the third is never a label
     "glue_cola": ("acceptable", "unacceptable", "maybe"),
     "glue_sst2": ("positive", "negative", ""),
     "glue_mrpc": ("equivalent", "not_equivalent", "x"),
@@ -58,27 +58,27 @@ def predicted(task: str) -> list[dict[str, Any]]:
             "inputs": "",
             "targets": "The cat",
             "answer": None,
-            "prediction": said,
+            "prediction": prediction,
         }
-        for number, said in enumerate(SAID[task])
+        for number, prediction in enumerate(PREDICTIONS[task])
     ]
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    for task in SAID:
-        write_json_lines(tmp_path / "said" / f"{task}.jsonl", predicted(task))
+    for task in PREDICTIONS:
+        write_json_lines(tmp_path / "predictions" / f"{task}.jsonl", predicted(task))
     return tmp_path
 
 
-def small(leaderboard: str) -> list[Entry]:
-    return [replace(entry, rows=3) for entry in LEADERBOARDS[leaderboard]]
+def small(leaderboard: str) -> list[SubmissionFile]:
+    return [replace(file, rows=3) for file in LEADERBOARDS[leaderboard]]
 
 
 def submit(folder: Path, leaderboard: str, name: str = "out.zip", **texts: Any) -> Path:
     write_submission(
         small(leaderboard),
-        predictions=folder / "said",
+        predictions=folder / "predictions",
         texts=TaskTexts(**texts),
         output=folder / name,
         manifest=folder / "out.manifest.json",
@@ -156,7 +156,7 @@ def test_the_bytes_depend_on_the_predictions_alone(
     first = submit(folder, "glue")
     monkeypatch.setenv("TZ", "Asia/Tokyo")
     time.tzset()
-    os.utime(folder / "said" / "glue_cola.jsonl", (0, 0))
+    os.utime(folder / "predictions" / "glue_cola.jsonl", (0, 0))
     second = submit(folder, "glue", "again.zip")
     monkeypatch.undo()
     time.tzset()
@@ -164,7 +164,7 @@ def test_the_bytes_depend_on_the_predictions_alone(
     assert sha256_of(first) == ("ef441a456877772412b5521f221d9b6a1efcc526c231f26eb9089b93748134a2")
 
 
-def test_the_manifest_says_what_went_in_and_how_many_answers_were_no_label(folder: Path) -> None:
+def test_the_manifest_lists_inputs_and_counts_answers_that_are_not_a_label(folder: Path) -> None:
     submit(folder, "glue")
     manifest = read_json(folder / "out.manifest.json")
     assert len(manifest["inputs"]) == 11
@@ -173,10 +173,10 @@ def test_the_manifest_says_what_went_in_and_how_many_answers_were_no_label(folde
 
 
 def test_answers_are_read_as_the_run_writes_them(folder: Path) -> None:
-    said = ("True", "False", "choice2")
-    pairs = zip(predicted("super_glue_copa"), said, strict=True)
-    rows = [row | {"prediction": word} for row, word in pairs]
-    write_json_lines(folder / "said" / "super_glue_copa.jsonl", rows)
+    answers = ("True", "False", "choice2")
+    pairs = zip(predicted("super_glue_copa"), answers, strict=True)
+    rows = [row | {"prediction": answer} for row, answer in pairs]
+    write_json_lines(folder / "predictions" / "super_glue_copa.jsonl", rows)
     path = submit(folder, "super_glue", text=TextSettings(copa_target="paper"))
     labels = [json.loads(line)["label"] for line in files_of(path)["COPA.jsonl"].splitlines()]
     assert labels == [1, 0, 0]
@@ -185,36 +185,40 @@ def test_answers_are_read_as_the_run_writes_them(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("task", "change", "message"),
     [
-        ("glue_cola", None, r"said lacks \['glue_cola.jsonl'\]; a leaderboard takes every task"),
-        ("glue_rte", lambda rows: rows[:2], "glue_rte.jsonl holds 2 rows; allowed: 3, the whole"),
+        (
+            "glue_cola",
+            None,
+            r"predictions lacks \['glue_cola.jsonl'\]; a leaderboard takes every task",
+        ),
+        ("glue_rte", lambda rows: rows[:2], "glue_rte.jsonl has 2 rows; allowed: 3, the whole"),
         ("glue_rte", lambda rows: [*rows, rows[0]], "line 4 repeats idx 0 of line 1"),
-        ("glue_rte", lambda rows: rows[::-1], "holds idx 2 out of turn; allowed: 0 to 2"),
+        ("glue_rte", lambda rows: rows[::-1], "has idx 2 out of order; allowed: 0 to 2"),
         ("glue_ax", lambda rows: [{"idx": 0}, *rows[1:]], r"line 1 lacks \['targets', 'predicti"),
     ],
 )
-def test_what_is_not_complete_is_refused_and_nothing_is_written(
+def test_incomplete_predictions_are_refused_and_nothing_is_written(
     folder: Path, task: str, change: Any, message: str
 ) -> None:
-    path = folder / "said" / f"{task}.jsonl"
+    path = folder / "predictions" / f"{task}.jsonl"
     path.unlink()
     if change:
         write_json_lines(path, change(predicted(task)))
     with pytest.raises(ArtifactError, match=message):
         submit(folder, "glue")
-    assert sorted(item.name for item in folder.iterdir()) == ["said"]
+    assert sorted(item.name for item in folder.iterdir()) == ["predictions"]
 
 
 def test_the_test_sets_have_these_rows() -> None:
-    rows = {entry.task: entry.rows for files in LEADERBOARDS.values() for entry in files}
+    rows = {file.task: file.rows for files in LEADERBOARDS.values() for file in files}
     assert sum(rows.values()) == 426_309 + 29_694
-    assert rows.keys() == SAID.keys()
+    assert rows.keys() == PREDICTIONS.keys()
 
 
 def test_the_command_refuses_the_validation_split(
     folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(ROOT)
-    words = ["submit", "glue", "--predictions", str(folder / "said"), "--output"]
+    words = ["submit", "glue", "--predictions", str(folder / "predictions"), "--output"]
     assert main([*words, str(folder / "out.zip")]) == 1
-    assert "glue_cola.jsonl holds 3 rows; allowed: 1063" in capsys.readouterr().err
+    assert "glue_cola.jsonl has 3 rows; allowed: 1063" in capsys.readouterr().err
     assert not (folder / "out.zip").exists()

@@ -1,11 +1,11 @@
-"""A model to serve: a SavedModel that takes strings and gives strings.
+"""Export a fine-tuned model as a SavedModel that maps strings to strings.
 
-SentencePiece runs inside, through tensorflow-text, so a server needs TensorFlow and
-tensorflow-text and nothing of this project. Answers are those of the rule `evaluate_predict`:
-inputs are cut and padded as there and decoded by the same graph.
+SentencePiece is part of the graph, through tensorflow-text, so a server needs TensorFlow and
+tensorflow-text but not this project. Its answers equal those of the rule `evaluate_predict`: inputs
+are cut and padded in the same way and decoded by the same graph.
 
-Signatures: ``serving_default`` decodes greedily, ``beam`` with the run's beam width; both take
-``inputs`` and return ``outputs``, one string a row.
+Signatures: ``serving_default`` decodes greedily, ``beam`` with the run's beam width. Both take
+``inputs`` and return ``outputs``, strings of shape (batch,).
 """
 
 from collections.abc import Callable
@@ -26,10 +26,10 @@ def export_server(settings: PredictStage, *, weights: Path, vocabulary: Path, fo
     """Write the SavedModel.
 
     Args:
-        settings: those of the rule `evaluate_predict`.
-        weights: manifest of the fine-tuned weights, which lie beside it.
+        settings: settings of the rule `evaluate_predict`.
+        weights: manifest of the fine-tuned weights, which are in the same folder.
         vocabulary: SentencePiece model.
-        folder: where it goes; must not exist, so that no server reads half a model.
+        folder: folder to write; must not exist, so that no server reads an incomplete model.
 
     Raises:
         ArtifactError: the weights are missing.
@@ -43,10 +43,10 @@ def export_server(settings: PredictStage, *, weights: Path, vocabulary: Path, fo
 
     if folder.exists():
         raise StorageError(f"{folder} exists; name a new folder, or remove this one")
-    words = Vocabulary.load(vocabulary)
-    if words.total_ids > settings.vocab.embedding_rows:
+    total_ids = Vocabulary.load(vocabulary).total_ids
+    if total_ids > settings.vocab.embedding_rows:
         raise VocabularyError(
-            f"the vocabulary has {words.total_ids} ids, the model only "
+            f"the vocabulary has {total_ids} ids, the model only "
             f"{settings.vocab.embedding_rows} embeddings; vocab.vocab_size must be the one that "
             "the vocabulary was trained with"
         )
@@ -62,25 +62,27 @@ def export_server(settings: PredictStage, *, weights: Path, vocabulary: Path, fo
         adapter_width=settings.finetune.width,
     )
     load_weights(weights_file, model)
-    server = make_server(settings, model, vocabulary.read_bytes(), total_ids=words.total_ids)
+    module = serving_module(settings, model, vocabulary.read_bytes(), total_ids=total_ids)
+    # Written under another name and renamed, so that a reader never sees half a model.
     temporary = folder.with_name(f".writing-{folder.name}")
-    signatures = {"serving_default": server.greedy, "beam": server.beam}
+    signatures = {"serving_default": module.greedy, "beam": module.beam}
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
-        tf.saved_model.save(server, str(temporary), signatures=signatures)
+        tf.saved_model.save(module, str(temporary), signatures=signatures)
         temporary.rename(folder)
     except OSError as error:
         raise storage_error(folder, error) from error
 
 
-def make_server(settings: PredictStage, model: Any, proto: bytes, *, total_ids: int) -> Any:
+def serving_module(settings: PredictStage, model: Any, proto: bytes, *, total_ids: int) -> Any:
     """Return a ``tf.Module`` with the functions `greedy` and `beam`.
 
     Args:
-        settings: lengths, beam width and penalty.
-        model: the network with its weights.
-        proto: SentencePiece model, serialised.
-        total_ids: ids of the vocabulary; larger ones read as unknown.
+        settings: lengths, beam width and length penalty.
+        model: the model with its weights.
+        proto: serialised SentencePiece model.
+        total_ids: number of ids of the vocabulary; the model's embeddings beyond it have no piece
+            and are read as unknown.
     """
     import tensorflow as tf
     import tensorflow_text as tf_text
@@ -89,15 +91,18 @@ def make_server(settings: PredictStage, model: Any, proto: bytes, *, total_ids: 
     from t5repro.model.decode import greedy_graph
 
     evaluate = settings.evaluate
-    server = tf.Module()
-    server.variables_of_model = [item.value for item in model.variables]
-    server.tokenizer = tf_text.SentencepieceTokenizer(model=proto, out_type=tf.int32)
+    module = tf.Module()
+    # A module saves only variables and resources that are its attributes.
+    module.model_variables = [variable.value for variable in model.variables]
+    module.tokenizer = tf_text.SentencepieceTokenizer(model=proto, out_type=tf.int32)
 
     def serve(texts: Any, decode: Callable[..., Any]) -> dict[str, Any]:
-        ids = server.tokenizer.tokenize(texts)[:, : evaluate.inputs_length - 1]
-        ends = tf.fill([tf.shape(texts)[0], 1], EOS_ID)
-        written = _by_length(tf.concat([ids, ends], axis=1), evaluate.inputs_length, decode)
-        return {OUTPUTS: server.tokenizer.detokenize(_before_the_end(written, total_ids))}
+        input_ids = module.tokenizer.tokenize(texts)[:, : evaluate.inputs_length - 1]
+        eos = tf.fill([tf.shape(texts)[0], 1], EOS_ID)
+        output_ids = _decode_padded(
+            tf.concat([input_ids, eos], axis=1), evaluate.inputs_length, decode
+        )
+        return {OUTPUTS: module.tokenizer.detokenize(_before_eos(output_ids, total_ids))}
 
     def greedy(inputs: Any) -> dict[str, Any]:
         return serve(
@@ -119,32 +124,34 @@ def make_server(settings: PredictStage, model: Any, proto: bytes, *, total_ids: 
     for function in (greedy, beam):
         texts = tf.TensorSpec([None], tf.string, name=INPUTS)
         compiled = tf.function(function, input_signature=[texts], autograph=False)
-        setattr(server, function.__name__, compiled)
-    return server
+        setattr(module, function.__name__, compiled)
+    return module
 
 
-def _by_length(ragged: Any, longest: int, decode: Callable[[Any, Any], Any]) -> Any:
-    """Return the ids that answer ragged rows of ids.
+def _decode_padded(ragged_ids: Any, max_length: int, decode: Callable[[Any, Any], Any]) -> Any:
+    """Return the output ids of ragged input ids, padded to the length that the longest row needs.
 
-    One branch per padded length of `evaluate_predict`, since the shapes of a branch are fixed; the
-    longest row decides.
+    `evaluate_predict` pads to a few fixed lengths. The graph has one branch for each of them,
+    because the shapes inside a branch are static; equal padding keeps the answers equal.
     """
     import tensorflow as tf
 
-    lengths = sorted({bucket_length(tokens, longest=longest) for tokens in range(1, longest + 1)})
+    lengths = sorted(
+        {bucket_length(tokens, longest=max_length) for tokens in range(1, max_length + 1)}
+    )
 
     def branch(length: int) -> Any:
-        ids = ragged.to_tensor(shape=[None, length])
+        ids = ragged_ids.to_tensor(shape=[None, length])
         return decode(ids, tf.cast(ids != PAD_ID, tf.int32))
 
-    tokens = tf.cast(tf.reduce_max(ragged.row_lengths()), tf.int32)
-    number = tf.searchsorted(lengths, [tokens])[0]
-    return tf.switch_case(number, [partial(branch, length) for length in lengths])
+    longest_row = tf.cast(tf.reduce_max(ragged_ids.row_lengths()), tf.int32)
+    index = tf.searchsorted(lengths, [longest_row])[0]
+    return tf.switch_case(index, [partial(branch, length) for length in lengths])
 
 
-def _before_the_end(ids: Any, total_ids: int) -> Any:
+def _before_eos(ids: Any, total_ids: int) -> Any:
     """Return the ids of each row before its first EOS, as `Vocabulary.decode` reads them."""
     import tensorflow as tf
 
-    before = tf.cumsum(tf.cast(ids == EOS_ID, tf.int32), axis=1) == 0
-    return tf.ragged.boolean_mask(tf.where(ids < total_ids, ids, UNK_ID), before)
+    is_before = tf.cumsum(tf.cast(ids == EOS_ID, tf.int32), axis=1) == 0
+    return tf.ragged.boolean_mask(tf.where(ids < total_ids, ids, UNK_ID), is_before)
