@@ -99,6 +99,11 @@ def test_docstrings_comments_and_messages_of_the_package_are_read(tree: Tree) ->
     assert [fault.line for fault in check(tree, "tests/test_x.py", text)] == [1, 2]
 
 
+def test_a_cure_in_a_message_is_a_command(tree: Tree) -> None:
+    text = 'raise Error(f"{path} is missing; run t5repro " "nothing now, or make nothing")\n'
+    assert names_of(tree, text, "src/t5repro/x.py") == [("subcommand", "nothing")]
+
+
 def test_the_source_of_a_docstring_may_name_the_released_code(tree: Tree) -> None:
     assert names_of(tree, '"""Count.\n\nSource: `metrics.bleu`, `c4.no`.\n"""\n', "src/x.py") == []
 

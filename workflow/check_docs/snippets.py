@@ -1,5 +1,6 @@
 """Documents, modules, rule files and run files -> the parts that name something."""
 
+import ast
 import io
 import re
 import tokenize
@@ -10,6 +11,7 @@ SPAN = re.compile(r"(`+)((?:(?!\n\s*\n).)+?)\1", re.DOTALL)
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\[[^\]\[]*\]\(([^()\s]+)\)")
 SOURCE = re.compile(r"Source: .*?(?=\n\s*\n|\Z)", re.DOTALL)  # names of the released code
+CURE = re.compile(r"\b(?:run|call|with) ((?:t5repro|snakemake)(?: [\w.<>{}=/-]+)+|make \w+)")
 SHELL_BLOCKS = {"", "console", "sh", "bash", "shell"}
 
 
@@ -39,19 +41,33 @@ def document_snippets(text: str) -> Iterator[Snippet]:
 
 def python_snippets(text: str, *, messages: bool) -> Iterator[Snippet]:
     """Split the docstrings and comments of a module, and its other strings for `messages`."""
-    before = tokenize.ENCODING
+    tree = ast.parse(text)
+    docstrings = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node, string in _strings(tree):
+        if id(node) in docstrings:
+            released = SOURCE.sub(lambda source: source[0].replace("`", " "), string)
+            yield from _spans_and_prose(released, node.lineno)
+        elif messages:
+            for snippet in _spans_and_prose(string, node.lineno):
+                if snippet.kind == "span":
+                    yield snippet
+            for cure in CURE.finditer(string):
+                yield Snippet("command", cure[1], node.lineno)
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         if token.type == tokenize.COMMENT:
             yield from _spans_and_prose(token.string, token.start[0])
-        elif token.type == tokenize.STRING:
-            docstring = before in (tokenize.ENCODING, tokenize.NEWLINE, tokenize.INDENT)
-            if docstring or messages:
-                string = SOURCE.sub(lambda source: source[0].replace("`", " "), token.string)
-                for snippet in _spans_and_prose(string, token.start[0]):
-                    if docstring or snippet.kind == "span":
-                        yield snippet
-        if token.type not in (tokenize.COMMENT, tokenize.NL):
-            before = token.type
+
+
+def _strings(tree: ast.Module) -> Iterator[tuple[ast.Constant | ast.JoinedStr, str]]:
+    """Yield every string, with `{}` for the values of a formatted one."""
+    parts: set[int] = set()
+    for node in ast.walk(tree):  # a formatted string comes before its parts
+        if isinstance(node, ast.JoinedStr):
+            parts |= {id(value) for value in node.values}
+            texts = [v.value if isinstance(v, ast.Constant) else "{}" for v in node.values]
+            yield node, "".join(map(str, texts))
+        elif isinstance(node, ast.Constant) and type(node.value) is str and id(node) not in parts:
+            yield node, node.value
 
 
 def commented_snippets(text: str) -> Iterator[Snippet]:
