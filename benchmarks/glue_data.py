@@ -80,7 +80,7 @@ def write_ids(files: dict[str, Path], folder: Path) -> Path:
     for side, room in zip(("inputs", "targets"), ROOM, strict=True):
         ids = tokenise(
             [rows[place][side] for place in order],
-            model=(folder / VOCABULARY).read_bytes(),
+            proto=(folder / VOCABULARY).read_bytes(),
             max_length=room,
             label=side,
         )

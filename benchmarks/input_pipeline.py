@@ -70,21 +70,21 @@ def _packed(lengths: np.ndarray, rounds: int) -> list[str]:
     spent = []
     for _ in range(rounds):
         begin = now()
-        rows = pack_rows(lengths, room=glue_data.ROOM)
+        rows = pack_rows(lengths, max_lengths=glue_data.ROOM)
         spent.append((begin, now()))
     return _line("pack", lengths, len(lengths), int(rows.max()) + 1, middle(spent))
 
 
 def _planned(lengths: np.ndarray, rounds: int) -> list[str]:
-    from t5repro.inputs.task_mixture import Mixture, plan_rows
+    from t5repro.inputs.task_mixture import Mixture, draw_rows
 
     mixture = Mixture(("all",), np.ones(1), np.array([len(lengths)]), lengths)
     rows, spent = 20_000, []
     for _ in range(rounds):
         begin = now()
-        plan = plan_rows(mixture, room=glue_data.ROOM, first_row=0, rows=rows, seed=0)
+        drawn_rows = draw_rows(mixture, max_lengths=glue_data.ROOM, first_row=0, rows=rows, seed=0)
         spent.append((begin, now()))
-    drawn = lengths[plan.examples]
+    drawn = lengths[drawn_rows.examples]
     return _line("plan of a mixture", drawn, len(drawn), rows, middle(spent))
 
 
@@ -120,16 +120,16 @@ def corruption(folder: Path, rounds: int) -> list[list[str]]:
 def _corrupted(
     folder: Path, name: str, rows: int, inputs: int, targets: int, *, concatenate: bool, rounds: int
 ) -> list[str]:
-    from t5repro.inputs.pretraining import load_span_inputs
+    from t5repro.inputs.pretraining import load_corpus_inputs
 
-    source = load_span_inputs(
+    source = load_corpus_inputs(
         PretrainSettings(
             batch_rows=rows,
             inputs_length=inputs,
             targets_length=targets,
             concatenate_documents=concatenate,
         ),
-        tokens=folder / "train.ids",
+        ids=folder / "train.ids",
         offsets=folder / "train.offsets",
         vocab=VOCAB,
         seed=0,

@@ -93,7 +93,7 @@ def tokenise_all(folder: Path, model: bytes) -> Seconds:
     started = now()
     rows = examples(folder)
     for side, room in enumerate(ROOM):
-        tokenise([row[side] for row in rows], model=model, max_length=room, label="tokenise")
+        tokenise([row[side] for row in rows], proto=model, max_length=room, label="tokenise")
     return since(started)
 
 

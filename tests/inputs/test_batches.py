@@ -2,18 +2,18 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from t5repro.inputs.batches import Flat, assemble, gather_pieces, pad_segments
+from t5repro.inputs.batches import FlatSegments, encoder_decoder_batch, gather_pieces, pad_segments
 
 pytestmark = pytest.mark.keras
 
 
-def flat(*segments: list[int]) -> Flat:
+def flat(*segments: list[int]) -> FlatSegments:
     ids = [token for segment in segments for token in segment]
-    return Flat(tf.constant(ids, tf.int32), tf.constant([len(item) for item in segments]))
+    return FlatSegments(tf.constant(ids, tf.int32), tf.constant([len(item) for item in segments]))
 
 
 def test_segments_lie_one_after_another_with_their_numbers():
-    features, targets = assemble(
+    features, targets = encoder_decoder_batch(
         flat([11, 12, 1], [13, 1], [14, 15, 16, 1]),
         flat([21, 1], [22, 23, 1], [24, 1]),
         tf.constant([2, 1]),
@@ -30,7 +30,7 @@ def test_segments_lie_one_after_another_with_their_numbers():
 
 
 def test_everything_is_int32_of_fixed_shape():
-    features, targets = assemble(
+    features, targets = encoder_decoder_batch(
         flat([5, 1]), flat([6, 1]), tf.constant([1]), inputs_length=4, targets_length=3
     )
     assert {(value.dtype, tuple(value.shape)) for value in features.values()} == {

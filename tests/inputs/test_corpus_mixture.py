@@ -10,7 +10,7 @@ from t5repro.config.sections.finetune import FinetuneSettings, FinetuneStage
 from t5repro.config.sections.pretrain import PretrainSettings
 from t5repro.config.sections.vocab import VocabSettings
 from t5repro.config.stage_settings import stage_settings
-from t5repro.inputs.corpus_mixture import PARTS, MixedInputs, load_inputs
+from t5repro.inputs.corpus_mixture import PARTS, MixedInputs, load_finetuning_inputs
 
 pytestmark = pytest.mark.keras
 
@@ -45,7 +45,7 @@ def mixed(tmp_path, write_tokens, vocabulary):
         )
         values = stage_settings(tree, "finetune")
         values["vocab"] |= VocabSettings(vocab_size=120, extra_ids=20).model_dump()
-        return load_inputs(
+        return load_finetuning_inputs(
             FinetuneStage.model_validate(values),
             examples=examples,
             vocabulary=vocabulary,

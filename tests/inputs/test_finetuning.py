@@ -12,7 +12,7 @@ from t5repro.config.sections.model import ModelSettings
 from t5repro.config.sections.vocab import VocabSettings
 from t5repro.errors import ArtifactError, SettingsError, VocabularyError
 from t5repro.inputs.finetuning import TaskInputs, load_task_inputs, tokenise
-from t5repro.vocab.encode import Vocabulary, inputs_end
+from t5repro.vocab.vocabulary import Vocabulary, target_marker_ids
 
 pytestmark = pytest.mark.keras
 
@@ -64,7 +64,7 @@ def segments(batch: tuple[dict[str, Any], Any]) -> list[tuple[list[int], list[in
 
 def test_ids_are_those_of_sentencepiece(vocabulary: Path):
     known = Vocabulary.load(vocabulary)
-    found = tokenise(MULTILINGUAL, model=vocabulary.read_bytes(), max_length=10_000, label="test")
+    found = tokenise(MULTILINGUAL, proto=vocabulary.read_bytes(), max_length=10_000, label="test")
     pieces = np.split(found.ids, found.starts[1:])
     assert [piece.tolist() for piece in pieces] == [
         [*known.encode(text), 1] for text in MULTILINGUAL
@@ -87,7 +87,7 @@ def test_ids_are_those_of_sentencepiece_where_two_ways_to_cut_score_alike(
         " ".join(random.choice(words, random.integers(1, 60))) + "." * int(random.integers(4, 12))
         for _ in range(2000)
     ]
-    found = tokenise(texts, model=model.read_bytes(), max_length=10_000, label="test")
+    found = tokenise(texts, proto=model.read_bytes(), max_length=10_000, label="test")
     pieces = [
         found.ids[start : start + length].tolist()
         for start, length in zip(found.starts, found.lengths, strict=True)
@@ -99,7 +99,7 @@ def test_ids_are_those_of_sentencepiece_where_two_ways_to_cut_score_alike(
 def test_a_text_that_repeats_is_kept_once(vocabulary: Path):
     known = Vocabulary.load(vocabulary)
     texts = ["The mill", "positive", "The mill", "positive", "positive"]
-    found = tokenise(texts, model=vocabulary.read_bytes(), max_length=50, label="test")
+    found = tokenise(texts, proto=vocabulary.read_bytes(), max_length=50, label="test")
     assert found.ids.tolist() == [*known.encode("The mill"), 1, *known.encode("positive"), 1]
     assert found.starts.tolist() == [found.starts[0], found.starts[1]] * 2 + [found.starts[1]]
     assert len(found.lengths) == len(found.cut) == 5
@@ -109,7 +109,7 @@ def test_long_texts_are_cut_before_eos(vocabulary: Path):
     known = Vocabulary.load(vocabulary)
     fits, long = "The mill", "The mill turns slowly by the river"
     length = len(known.encode(fits)) + 1
-    found = tokenise([fits, long], model=vocabulary.read_bytes(), max_length=length, label="test")
+    found = tokenise([fits, long], proto=vocabulary.read_bytes(), max_length=length, label="test")
     assert found.cut.tolist() == [False, True]
     assert found.ids[length:].tolist() == [*known.encode(long)[: length - 1], 1]
 
@@ -238,16 +238,18 @@ def test_a_decoder_alone_reads_targets_behind_inputs(
 ):
     examples = write_examples(three_tasks)
     apart = load(settings_of(), examples, vocabulary, task_vocab)
-    joined = load_task_inputs(
+    decoder_only = load_task_inputs(
         settings_of(),
         examples=examples,
         vocabulary=vocabulary,
         vocab=task_vocab,
         seed=0,
-        network=ModelSettings(architecture="prefix_language_model"),
+        model=ModelSettings(architecture="prefix_language_model"),
     )
     for one, (features, targets) in zip(
-        apart.batches(first_step=3, steps=4), joined.batches(first_step=3, steps=4), strict=True
+        apart.batches(first_step=3, steps=4),
+        decoder_only.batches(first_step=3, steps=4),
+        strict=True,
     ):
         pairs = iter(segments(one))
         for row in range(4):
@@ -274,7 +276,7 @@ def test_the_word_of_the_paper_can_part_inputs_from_targets(
         vocabulary=vocabulary,
         vocab=task_vocab,
         seed=0,
-        network=network,
+        model=network,
     )
     side = inputs.inputs
     for start, length in zip(side.starts, side.lengths, strict=True):
@@ -289,11 +291,11 @@ def test_the_word_of_the_paper_can_part_inputs_from_targets(
             vocabulary=vocabulary,
             vocab=task_vocab,
             seed=0,
-            network=network,
+            model=network,
         )
 
 
 def test_an_encoder_decoder_ends_its_inputs_with_eos_whatever_the_marker(vocabulary):
     words = Vocabulary.load(vocabulary)
     model = ModelSettings(target_marker="target_word")
-    assert inputs_end(words, model, inputs_length=48) == (1,)
+    assert target_marker_ids(words, model, inputs_length=48) == (1,)

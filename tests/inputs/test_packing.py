@@ -17,7 +17,7 @@ from t5repro.inputs.packing import (
     row_splits,
 )
 
-ROOM = (16, 6)
+MAX_LENGTHS = (16, 6)
 
 
 def offsets_of(lengths: list[int]) -> np.ndarray:
@@ -56,27 +56,27 @@ items = st.lists(st.tuples(st.integers(1, 16), st.integers(1, 6)), min_size=1, m
 @given(items, st.integers(1, 50))
 def test_rows_are_those_of_first_fit_one_item_at_a_time(lengths, block_items):
     lengths = np.array(lengths, np.int32)
-    rows = pack_rows(lengths, room=ROOM, block_items=block_items)
-    assert rows.tolist() == twin(lengths, ROOM, block_items)
+    rows = pack_rows(lengths, max_lengths=MAX_LENGTHS, block_items=block_items)
+    assert rows.tolist() == twin(lengths, MAX_LENGTHS, block_items)
 
 
 @settings(deadline=None)
 @given(items, st.integers(1, 50))
 def test_no_row_is_over_full_and_none_is_empty(lengths, block_items):
     lengths = np.array(lengths, np.int32)
-    rows = pack_rows(lengths, room=ROOM, block_items=block_items)
+    rows = pack_rows(lengths, max_lengths=MAX_LENGTHS, block_items=block_items)
     splits = row_splits(rows)
     assert (np.diff(splits) > 0).all()
     assert splits[-1] == len(lengths)
     for side in range(2):
-        assert (np.bincount(rows, weights=lengths[:, side]) <= ROOM[side]).all()
+        assert (np.bincount(rows, weights=lengths[:, side]) <= MAX_LENGTHS[side]).all()
 
 
 def test_short_examples_fill_rows_of_512_nearly_whole():
     random = np.random.default_rng(0)
     inputs = np.minimum(random.lognormal(3.1, 0.8, 40_000).astype(int) + 3, 512)
     targets = random.integers(2, 7, 40_000)
-    rows = pack_rows(np.stack([inputs, targets], 1).astype(np.int32), room=(512, 114))
+    rows = pack_rows(np.stack([inputs, targets], 1).astype(np.int32), max_lengths=(512, 114))
     fill = inputs.sum() / (512 * (rows.max() + 1))
     assert fill > 0.985
 
@@ -119,9 +119,9 @@ def test_packed_rows_hold_every_long_enough_segment_once():
 
 def test_the_stream_holds_every_document_in_a_seeded_order():
     offsets = offsets_of([5, 9, 2, 14])
-    found = document_stream(documents_of(offsets), segment_tokens=8, seed=0)
-    lengths = np.diff([0, *found.ends])
-    assert sorted(zip(found.starts.tolist(), lengths.tolist(), strict=True)) == [
+    stream = document_stream(documents_of(offsets), segment_tokens=8, seed=0)
+    lengths = np.diff([0, *stream.ends])
+    assert sorted(zip(stream.starts.tolist(), lengths.tolist(), strict=True)) == [
         (0, 5),
         (5, 9),
         (14, 2),
@@ -141,10 +141,10 @@ def test_the_segments_of_an_epoch_fit_the_stream_wherever_it_begins(lengths, seg
         with pytest.raises(CorpusError):
             document_stream(documents_of(offsets), segment_tokens=segment_tokens, seed=0)
         return
-    found = document_stream(documents_of(offsets), segment_tokens=segment_tokens, seed=0)
-    assert found.segments >= 1
-    assert 0 <= found.slack < segment_tokens
-    assert found.slack + found.segments * segment_tokens <= offsets[-1]
+    stream = document_stream(documents_of(offsets), segment_tokens=segment_tokens, seed=0)
+    assert stream.segments >= 1
+    assert 0 <= stream.phase_range < segment_tokens
+    assert stream.phase_range + stream.segments * segment_tokens <= offsets[-1]
 
 
 @given(tokens=st.integers(1, 400), segment_tokens=st.integers(1, 30))
@@ -153,12 +153,12 @@ def test_an_epoch_leaves_less_than_two_segments_unread_and_a_run_at_most_one(
 ):
     if tokens < segment_tokens:
         return
-    found = document_stream(
+    stream = document_stream(
         documents_of(offsets_of([tokens])), segment_tokens=segment_tokens, seed=0
     )
-    read = np.zeros((found.slack + 1, tokens), bool)
+    read = np.zeros((stream.phase_range + 1, tokens), bool)
     for begin, row in enumerate(read):
-        row[begin : begin + found.segments * segment_tokens] = True
+        row[begin : begin + stream.segments * segment_tokens] = True
     assert (~read).sum(axis=1).max() < 2 * segment_tokens
     never = np.flatnonzero(~read.any(axis=0))
     # The cut moves by a segment less one: the last tokens of the order stay behind it (D-038).

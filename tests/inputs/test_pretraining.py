@@ -10,8 +10,9 @@ import tensorflow as tf
 from t5repro.config.sections.pretrain import PretrainSettings
 from t5repro.config.sections.vocab import VocabSettings
 from t5repro.errors import ArtifactError, CorpusError, SettingsError
-from t5repro.inputs.pretraining import SpanInputs, first_tokens, load_span_inputs
+from t5repro.inputs.pretraining import CorpusInputs, first_tokens, load_corpus_inputs
 from t5repro.inputs.row_index import shuffle
+from t5repro.inputs.step_audit import spans_in_step
 from t5repro.objectives import recipes
 from t5repro.objectives.recipes import corruption_limits, segment_length
 
@@ -38,7 +39,7 @@ def settings_of(noise_mask: str = "random_spans", concatenate: bool = True, **mo
 
 
 def load(settings: PretrainSettings, files: tuple[Path, Path], vocab: VocabSettings, seed: int = 0):
-    return load_span_inputs(settings, tokens=files[0], offsets=files[1], vocab=vocab, seed=seed)
+    return load_corpus_inputs(settings, ids=files[0], offsets=files[1], vocab=vocab, seed=seed)
 
 
 def arrays(dataset: tf.data.Dataset) -> list[dict[str, np.ndarray]]:
@@ -116,8 +117,8 @@ def test_a_decoder_alone_reads_the_same_pairs_one_behind_the_other(
     settings = settings_of("iid", concatenate, objective=objective, targets_length=34)
     apart, joined = (
         arrays(
-            load_span_inputs(
-                settings, tokens=ids, offsets=offsets, vocab=vocab, seed=0, joined=flag
+            load_corpus_inputs(
+                settings, ids=ids, offsets=offsets, vocab=vocab, seed=0, decoder_only=flag
             ).batches(first_step=2, steps=6)
         )
         for flag in (False, True)
@@ -334,7 +335,7 @@ def test_counters_say_what_is_in_the_batches(write_tokens, vocab):
 @OBJECTIVES
 def test_objectives_without_inputs_have_no_room_for_them(write_tokens, vocab, objective):
     settings = settings_of("iid", objective=objective, targets_length=34)
-    assert (settings.inputs_room == 0) == (recipes.OBJECTIVES[objective].inputs is None)
+    assert (settings.packed_inputs_length == 0) == (recipes.OBJECTIVES[objective].inputs is None)
     if objective == "lm":
         counters = load(settings, write_tokens(DOCUMENTS), vocab).counters(steps=4)
         assert counters["padding_share"] == 0
@@ -365,7 +366,7 @@ def test_an_audit_names_the_documents_of_a_step(write_tokens, vocab, noise_mask,
         ids = np.concatenate([batch["encoder_ids"].ravel(), batch["targets"].ravel()])
         tokens = ids[(ids >= 3) & (ids < 893)] - 3
         found = np.unique(np.searchsorted(offsets, tokens, side="right") - 1)
-        assert inputs.documents(step) == found.tolist()
+        assert sorted({span.document for span in spans_in_step(inputs, step)}) == found.tolist()
 
 
 def test_the_baseline_of_the_paper_has_rows_of_511_tokens():
@@ -384,9 +385,9 @@ def test_targets_that_cannot_fit_are_refused():
 def test_the_final_sentinel_of_the_paper_takes_one_more_target(write_tokens, vocab):
     ids, offsets = write_tokens(DOCUMENTS)
     for concatenate in (True, False):
-        inputs = load_span_inputs(
+        inputs = load_corpus_inputs(
             settings_of(concatenate=concatenate, targets_length=9, final_sentinel=True),
-            tokens=ids,
+            ids=ids,
             offsets=offsets,
             vocab=vocab,
             seed=0,
@@ -410,13 +411,13 @@ def test_a_corpus_that_fills_no_row_is_refused(write_tokens, vocab):
 def test_ids_and_offsets_that_differ_are_refused(write_tokens, vocab):
     ids, offsets = write_tokens([50, 50])
     ids.write_bytes(ids.read_bytes()[:-4])
-    with pytest.raises(ArtifactError, match=r"train.ids holds 98 ids, its offsets end at 100"):
+    with pytest.raises(ArtifactError, match=r"train.ids contains 98 ids, its offsets end at 100"):
         load(settings_of(), (ids, offsets), vocab)
 
 
 def test_ids_of_another_vocabulary_are_refused(write_tokens):
     small = VocabSettings(vocab_size=50, extra_ids=10)
-    with pytest.raises(ArtifactError, match=r"holds the id 102, the vocabulary ends at 59"):
+    with pytest.raises(ArtifactError, match=r"contains the id 102, the vocabulary ends at 59"):
         load(settings_of(), write_tokens([50, 50]), small)
 
 
@@ -433,7 +434,7 @@ def test_shuffling_index_by_index_is_a_permutation_of_each_epoch(count: int):
 
 
 def test_batches_run_under_a_strategy_of_two_devices(write_tokens, vocab):
-    inputs: SpanInputs = load(settings_of(concatenate=False), write_tokens(DOCUMENTS), vocab)
+    inputs: CorpusInputs = load(settings_of(concatenate=False), write_tokens(DOCUMENTS), vocab)
     dataset = inputs.batches(first_step=0, steps=4)
     strategy = tf.distribute.OneDeviceStrategy("CPU:0")
     spread = [targets.numpy() for _, targets in strategy.experimental_distribute_dataset(dataset)]

@@ -12,7 +12,12 @@ from t5repro.config.sections.pretrain import PretrainSettings, PretrainStage
 from t5repro.config.stage_settings import stage_settings
 from t5repro.errors import ArtifactError
 from t5repro.files import write_manifest
-from t5repro.inputs.step_audit import open_inputs, open_recorded, seen_in_step, steps_of_documents
+from t5repro.inputs.step_audit import (
+    open_inputs,
+    open_recorded_inputs,
+    spans_in_step,
+    steps_of_documents,
+)
 
 pytestmark = pytest.mark.keras
 
@@ -60,13 +65,17 @@ def tokens_of(batch, row) -> list[int]:
     return sorted((ids[(ids >= 3) & (ids < 893)] - 3).tolist())
 
 
+def documents_of(inputs, step) -> set[int]:
+    return {span.document for span in spans_in_step(inputs, step)}
+
+
 @LAYOUTS
 def test_the_tokens_of_a_step_are_those_of_its_batch(opened, change):
     inputs = opened(change)
     for step, batch in enumerate(inputs.batches(first_step=0, steps=STEPS)):
         expected = [tokens_of(batch, row) for row in range(4)]
         found: list[list[int]] = [[] for _ in range(4)]
-        for seen in seen_in_step(inputs, step):
+        for seen in spans_in_step(inputs, step):
             assert seen.step == step
             assert seen.first_token + seen.tokens <= DOCUMENTS[seen.document]
             first = int(OFFSETS[seen.document]) + seen.first_token
@@ -79,7 +88,7 @@ def test_the_steps_of_a_document_are_those_whose_batches_hold_it(opened, change)
     inputs = opened(change)
     by_document: dict[int, list[int]] = {number: [] for number in range(len(inputs.offsets) - 1)}
     for step in range(STEPS):
-        for document in inputs.documents(step):
+        for document in documents_of(inputs, step):
             by_document[document].append(step)
     assert steps_of_documents(inputs, list(by_document), steps=STEPS) == by_document
     assert any(len(steps) > 3 for steps in by_document.values())
@@ -88,7 +97,7 @@ def test_the_steps_of_a_document_are_those_whose_batches_hold_it(opened, change)
 def test_rows_beyond_a_block_are_looked_at_too(opened, monkeypatch):
     inputs = opened({})
     whole = steps_of_documents(inputs, [2], steps=STEPS)
-    monkeypatch.setattr("t5repro.inputs.step_audit.ROWS_AT_ONCE", 7)
+    monkeypatch.setattr("t5repro.inputs.step_audit.ROWS_PER_DRAW", 7)
     assert steps_of_documents(inputs, [2], steps=STEPS) == whole
 
 
@@ -109,14 +118,14 @@ def test_the_command_answers_from_a_manifest(write_tokens, vocab, tmp_path: Path
         outputs=[],
         counters={},
     )
-    inputs, steps = open_recorded(manifest)
+    inputs, steps = open_recorded_inputs(manifest)
     assert steps == STEPS
     assert main(["batches", str(manifest), "--document", "2"]) == 0
     answer = json.loads(capsys.readouterr().out)
     assert answer == {"document": 2, "steps": steps_of_documents(inputs, [2], steps=STEPS)[2]}
     assert main(["batches", str(manifest), "--step", "3"]) == 0
     rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    assert {row["document"] for row in rows} == set(inputs.documents(3))
+    assert {row["document"] for row in rows} == documents_of(inputs, 3)
     assert main(["batches", str(manifest), "--step", "30"]) == 2
     assert "steps 0 to 29" in capsys.readouterr().err
 
@@ -131,7 +140,7 @@ def test_settings_that_cannot_be_read_are_refused(tmp_path: Path):
         counters={},
     )
     with pytest.raises(ArtifactError, match="records settings that this version does not read"):
-        open_recorded(tmp_path / "m.json")
+        open_recorded_inputs(tmp_path / "m.json")
 
 
 def test_another_manifest_is_refused(tmp_path: Path):
@@ -139,4 +148,4 @@ def test_another_manifest_is_refused(tmp_path: Path):
         tmp_path / "m.json", rule="tokens", settings={}, inputs=[], outputs=[], counters={}
     )
     with pytest.raises(ArtifactError, match="is not a manifest of the rule pretrain"):
-        open_recorded(tmp_path / "m.json")
+        open_recorded_inputs(tmp_path / "m.json")

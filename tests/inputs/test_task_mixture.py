@@ -6,9 +6,9 @@ import pytest
 
 from t5repro.inputs import task_mixture as planner
 from t5repro.inputs.packing import BLOCK_ITEMS
-from t5repro.inputs.task_mixture import Mixture, draw_examples, plan_rows
+from t5repro.inputs.task_mixture import Mixture, draw_examples, draw_rows
 
-ROOM = (64, 16)
+MAX_LENGTHS = (64, 16)
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def mixture() -> Mixture:
 
 
 def plan(mixture: Mixture, first_row: int, rows: int, seed: int = 0) -> list[list[int]]:
-    found = plan_rows(mixture, room=ROOM, first_row=first_row, rows=rows, seed=seed)
+    found = draw_rows(mixture, max_lengths=MAX_LENGTHS, first_row=first_row, rows=rows, seed=seed)
     assert len(found.splits) == rows + 1
     return [found.examples[low:high].tolist() for low, high in pairwise(found.splits)]
 
@@ -40,20 +40,20 @@ def test_rows_depend_on_their_number_not_on_where_the_plan_begins(mixture: Mixtu
 
 def test_rows_do_not_depend_on_how_many_blocks_are_planned_together(mixture: Mixture, monkeypatch):
     whole = plan(mixture, 0, 9000)
-    monkeypatch.setattr(planner, "BLOCKS_AT_ONCE", 1)
+    monkeypatch.setattr(planner, "BLOCKS_PER_DRAW", 1)
     assert plan(mixture, 0, 9000) == whole
 
 
 def test_no_row_is_over_full_and_rows_are_nearly_full(mixture: Mixture):
     rows = plan(mixture, 0, 5000)
     filled = np.array([mixture.lengths[row].sum(axis=0) for row in rows])
-    assert (filled <= ROOM).all()
-    assert (filled / ROOM).max(axis=1).mean() > 0.95
+    assert (filled <= MAX_LENGTHS).all()
+    assert (filled / MAX_LENGTHS).max(axis=1).mean() > 0.95
 
 
 def test_tasks_are_drawn_by_their_rates(mixture: Mixture):
     drawn, used = draw_examples(
-        mixture, first_block=0, blocks=4, used=np.zeros(3, np.int64), seed=0
+        mixture, first_block=0, blocks=4, draw_counts=np.zeros(3, np.int64), seed=0
     )
     share = used / len(drawn)
     spread = np.sqrt(mixture.rates * (1 - mixture.rates) / len(drawn))
@@ -61,7 +61,9 @@ def test_tasks_are_drawn_by_their_rates(mixture: Mixture):
 
 
 def test_each_task_goes_through_all_its_examples_before_any_comes_again(mixture: Mixture):
-    drawn, _ = draw_examples(mixture, first_block=0, blocks=2, used=np.zeros(3, np.int64), seed=0)
+    drawn, _ = draw_examples(
+        mixture, first_block=0, blocks=2, draw_counts=np.zeros(3, np.int64), seed=0
+    )
     for first, count in ((0, 3000), (3000, 500), (3500, 7)):
         mine = drawn[(drawn >= first) & (drawn < first + count)]
         epochs = [mine[low : low + count] for low in range(0, len(mine) - count, count)]
@@ -72,9 +74,9 @@ def test_each_task_goes_through_all_its_examples_before_any_comes_again(mixture:
 
 def test_blocks_continue_where_the_last_one_stopped(mixture: Mixture):
     start = np.zeros(3, np.int64)
-    both, used = draw_examples(mixture, first_block=0, blocks=2, used=start, seed=0)
-    one, after_one = draw_examples(mixture, first_block=0, blocks=1, used=start, seed=0)
-    two, after_two = draw_examples(mixture, first_block=1, blocks=1, used=after_one, seed=0)
+    both, used = draw_examples(mixture, first_block=0, blocks=2, draw_counts=start, seed=0)
+    one, after_one = draw_examples(mixture, first_block=0, blocks=1, draw_counts=start, seed=0)
+    two, after_two = draw_examples(mixture, first_block=1, blocks=1, draw_counts=after_one, seed=0)
     assert (both == np.concatenate([one, two])).all()
     assert (used == after_two).all()
 
@@ -90,7 +92,7 @@ def test_a_task_of_rate_zero_is_never_drawn(mixture: Mixture):
 
 def test_planning_is_fast_enough_to_resume_late(mixture: Mixture):
     began = time.perf_counter()
-    rows = plan_rows(mixture, room=ROOM, first_row=300_000, rows=10, seed=0)
+    rows = draw_rows(mixture, max_lengths=MAX_LENGTHS, first_row=300_000, rows=10, seed=0)
     seconds = time.perf_counter() - began
     assert len(rows.splits) == 11
     assert 300_000 * 3.5 / seconds > 100_000  # examples a second, on a busy machine

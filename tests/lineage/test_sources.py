@@ -101,3 +101,9 @@ def test_a_change_of_the_vocabulary_trainer_reruns_neither_tokens_nor_training()
     trainers = {"src/t5repro/vocab/sample.py", "src/t5repro/vocab/train.py"}
     for rule in ("tokens", "pretrain", "finetune", "evaluate_predict"):
         assert not trainers & closure(rule).keys(), rule
+
+
+def test_pretraining_inputs_need_neither_tasks_nor_metrics() -> None:
+    packages = {name.split("/")[2] for name in source_files("inputs.pretraining")}
+    assert not packages & {"tasks", "metrics", "evaluate"}
+    assert "src/t5repro/inputs/finetuning.py" not in source_files("inputs.pretraining")

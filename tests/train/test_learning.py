@@ -7,7 +7,7 @@ tf = pytest.importorskip("tensorflow")
 from t5repro.config.sections.devices import DevicesSettings  # noqa: E402
 from t5repro.config.sections.model import ModelSettings  # noqa: E402
 from t5repro.config.sections.pretrain import PretrainSettings  # noqa: E402
-from t5repro.inputs.batches import Flat, assemble, assemble_joined  # noqa: E402
+from t5repro.inputs.batches import FlatSegments, decoder_only_batch, encoder_decoder_batch  # noqa: E402
 from t5repro.model.decode import greedy  # noqa: E402
 from t5repro.train.loop import compiled_model  # noqa: E402
 from t5repro.vocab.special_ids import EOS_ID  # noqa: E402
@@ -42,7 +42,9 @@ def made_up_rows(longest, seed):
 
 def flat(rows):
     ids = [number for row in rows for number in row]
-    return Flat(tf.constant(ids, tf.int32), tf.constant([len(row) for row in rows], tf.int32))
+    return FlatSegments(
+        tf.constant(ids, tf.int32), tf.constant([len(row) for row in rows], tf.int32)
+    )
 
 
 def padded(rows, width):
@@ -68,8 +70,8 @@ def test_an_architecture_learns_answers_by_heart_from_packed_rows_and_decodes_th
         "targets_length": IN_A_ROW * LONGEST_ANSWER,
     }
     rows = QUESTIONS // IN_A_ROW
-    lay = assemble_joined if shape.decoder_only else assemble
-    batch = lay(flat(questions), flat(answers), tf.constant([IN_A_ROW] * rows), **widths)
+    assemble = decoder_only_batch if shape.decoder_only else encoder_decoder_batch
+    batch = assemble(flat(questions), flat(answers), tf.constant([IN_A_ROW] * rows), **widths)
     plan = PretrainSettings.model_validate(
         {
             "steps": STEPS,

@@ -625,14 +625,14 @@ def _batches(arguments: argparse.Namespace) -> None:
     import dataclasses
     import json
 
-    from t5repro.inputs.step_audit import open_recorded, seen_in_step, steps_of_documents
+    from t5repro.inputs.step_audit import open_recorded_inputs, spans_in_step, steps_of_documents
 
-    inputs, steps = open_recorded(arguments.manifest)
+    inputs, steps = open_recorded_inputs(arguments.manifest)
     if arguments.step is None:
         found = steps_of_documents(inputs, [arguments.document], steps=steps)
         print(json.dumps({"document": arguments.document, "steps": found[arguments.document]}))
         return
     if not 0 <= arguments.step < steps:
         raise SettingsError(f"--step is {arguments.step}; the training had steps 0 to {steps - 1}")
-    for seen in seen_in_step(inputs, arguments.step):
-        print(json.dumps(dataclasses.asdict(seen)))
+    for span in spans_in_step(inputs, arguments.step):
+        print(json.dumps(dataclasses.asdict(span)))

@@ -1,5 +1,10 @@
-"""From ids and examples to batches (paper sections 2.1, 3.1.2 and 3.3; packing: spec of mesh).
+"""Batches for training, from the ids of the corpus and the examples of tasks.
 
-`sequences` decides with NumPy which pieces of text share a row; `mixture` which task comes next;
-`pipeline` makes the batches with tf.data. Batch n is a function of the data, the seed and n.
+Loaders: `pretraining` (the corpus under an objective), `finetuning` (a mixture of tasks),
+`corpus_mixture` (tasks and corpus). Parts: `packing` cuts documents into segments and places them
+in rows, `row_index` finds the rows of a step, `task_mixture` draws the examples of a row,
+`batches` builds arrays of fixed shape. `step_audit` answers which documents a step read.
+
+The batch of step n is a function of the data, the settings, the seed and n. Pre-training imports
+neither tasks nor metrics: an edit of them must not rerun it.
 """

@@ -1,7 +1,8 @@
-"""Segments and the rows they belong to -> one batch of fixed shape.
+"""Segments to one batch of fixed shape.
 
-A row holds segments one after another, numbered from 1; 0 marks padding. The decoder reads the
-targets shifted right by one, with 0 at the start of each segment.
+A batch is ``(features, targets)``. A row contains segments one after another, numbered from 1 in
+``*_segments``; 0 marks padding. The decoder reads the targets shifted right by one, with the start
+id at the beginning of each segment.
 """
 
 from typing import NamedTuple
@@ -13,7 +14,7 @@ from t5repro.vocab.special_ids import PAD_ID
 Features = dict[str, tf.Tensor]
 
 
-class Flat(NamedTuple):
+class FlatSegments(NamedTuple):
     """Segments of many lengths, one after another.
 
     Attributes:
@@ -28,30 +29,30 @@ class Flat(NamedTuple):
 def gather_pieces(ids: tf.Tensor, starts: tf.Tensor, lengths: tf.Tensor) -> tf.Tensor:
     """Return the pieces of `ids` that begin at `starts`, one after another, as int32."""
     starts = tf.cast(starts, tf.int64)
-    places = tf.ragged.range(starts, starts + tf.cast(lengths, tf.int64)).flat_values
-    return tf.cast(tf.gather(ids, places), tf.int32)
+    indices = tf.ragged.range(starts, starts + tf.cast(lengths, tf.int64)).flat_values
+    return tf.cast(tf.gather(ids, indices), tf.int32)
 
 
-def pad_segments(flat: Flat, width: int) -> tf.Tensor:
-    """Return segments as int32 ``(segments, width)`` with 0 behind the end of each."""
+def pad_segments(flat: FlatSegments, width: int) -> tf.Tensor:
+    """Return segments as int32 ``(segments, width)``, padded on the right."""
     ragged = tf.RaggedTensor.from_row_lengths(flat.ids, flat.lengths, validate=False)
     return ragged.to_tensor(shape=[None, width])
 
 
-def assemble(
-    inputs: Flat,
-    targets: Flat,
+def encoder_decoder_batch(
+    inputs: FlatSegments,
+    targets: FlatSegments,
     segments_per_row: tf.Tensor,
     *,
     inputs_length: int,
     targets_length: int,
 ) -> tuple[Features, tf.Tensor]:
-    """Lay segments into rows.
+    """Place segments in rows of inputs and rows of targets.
 
     Args:
         inputs: inputs of each segment, EOS included.
         targets: targets of each segment, EOS included.
-        segments_per_row: how many segments each row takes, int32 ``(rows,)``.
+        segments_per_row: number of segments in each row, int32 ``(rows,)``.
         inputs_length: tokens of a row of inputs.
         targets_length: tokens of a row of targets.
 
@@ -62,43 +63,40 @@ def assemble(
 
     Source: released code of mesh, ``pack_dataset`` and ``shift_targets``.
     """
-    number = tf.ragged.range(segments_per_row).flat_values + 1
-    place = tf.ragged.range(targets.lengths).flat_values
-    shifted = tf.pad(targets.ids[:-1], [[1, 0]])
-    decoder = tf.where(place == 0, PAD_ID, shifted)
+    number = _segment_numbers(segments_per_row)
 
-    def rows(values: tf.Tensor, flat: Flat, width: int) -> tf.Tensor:
+    def rows(values: tf.Tensor, flat: FlatSegments, width: int) -> tf.Tensor:
         return _rows(values, flat.lengths, segments_per_row, width)
 
     features = {
         "encoder_ids": rows(inputs.ids, inputs, inputs_length),
         "encoder_segments": rows(tf.repeat(number, inputs.lengths), inputs, inputs_length),
-        "decoder_ids": rows(decoder, targets, targets_length),
+        "decoder_ids": rows(_shift_right(targets), targets, targets_length),
         "decoder_segments": rows(tf.repeat(number, targets.lengths), targets, targets_length),
     }
     return features, rows(targets.ids, targets, targets_length)
 
 
-def assemble_joined(
-    inputs: Flat,
-    targets: Flat,
+def decoder_only_batch(
+    inputs: FlatSegments,
+    targets: FlatSegments,
     segments_per_row: tf.Tensor,
     *,
     inputs_length: int,
     targets_length: int,
 ) -> tuple[Features, tf.Tensor]:
-    """Lay segments into rows for a decoder alone: each one's targets behind its inputs.
+    """Place segments in rows for a decoder alone: inputs, followed by targets.
 
     Args:
-        inputs: inputs of each segment, EOS included; lengths of 0 where there are none.
+        inputs: inputs of each segment, EOS included; of length 0 if the objective has none.
         targets: targets of each segment, EOS included.
-        segments_per_row: how many segments each row takes, int32 ``(rows,)``.
-        inputs_length: tokens of inputs of a row.
-        targets_length: tokens of targets of a row.
+        segments_per_row: number of segments in each row, int32 ``(rows,)``.
+        inputs_length: tokens of inputs in a row.
+        targets_length: tokens of targets in a row.
 
     Returns:
-        Features ``decoder_ids``, ``decoder_segments`` and ``decoder_prefix``, 1 where a position
-        belongs to what a prefix language model sees whole, and the targets, 0 at inputs and
+        Features ``decoder_ids``, ``decoder_segments`` and ``decoder_prefix``, 1 at the positions
+        that a prefix language model sees in both directions, and the targets, 0 at inputs and
         padding; all int32 ``(rows, inputs_length + targets_length)``.
 
     Source: released code, ``delimited_lm`` with loss on the targets alone; seqio,
@@ -108,29 +106,43 @@ def assemble_joined(
         tf.RaggedTensor.from_row_lengths(side.ids, side.lengths, validate=False)
         for side in (inputs, targets)
     ]
-    ids = tf.concat(sides, axis=1).flat_values
-    lengths = inputs.lengths + targets.lengths
-    place = tf.ragged.range(lengths).flat_values
-    number = tf.repeat(tf.ragged.range(segments_per_row).flat_values + 1, lengths)
-    own_inputs = tf.repeat(inputs.lengths, lengths)
-    shifted = tf.where(place == 0, PAD_ID, tf.pad(ids[:-1], [[1, 0]]))
+    text = FlatSegments(tf.concat(sides, axis=1).flat_values, inputs.lengths + targets.lengths)
+    position = _positions(text)
+    inputs_lengths = tf.repeat(inputs.lengths, text.lengths)  # of the segment of each token
     width = inputs_length + targets_length
 
     def rows(values: tf.Tensor) -> tf.Tensor:
-        return _rows(values, lengths, segments_per_row, width)
+        return _rows(values, text.lengths, segments_per_row, width)
 
     features = {
-        "decoder_ids": rows(shifted),
-        "decoder_segments": rows(number),
-        "decoder_prefix": rows(tf.cast(place <= own_inputs, tf.int32)),
+        "decoder_ids": rows(_shift_right(text)),
+        "decoder_segments": rows(tf.repeat(_segment_numbers(segments_per_row), text.lengths)),
+        # Shifted ids: the last id of the inputs is read one position later, hence <=.
+        "decoder_prefix": rows(tf.cast(position <= inputs_lengths, tf.int32)),
     }
-    return features, rows(tf.where(place < own_inputs, PAD_ID, ids))
+    return features, rows(tf.where(position < inputs_lengths, PAD_ID, text.ids))
+
+
+def _segment_numbers(segments_per_row: tf.Tensor) -> tf.Tensor:
+    """Return the number of each segment within its row, from 1."""
+    return tf.ragged.range(segments_per_row).flat_values + 1
+
+
+def _positions(flat: FlatSegments) -> tf.Tensor:
+    """Return the position of each token within its segment, from 0."""
+    return tf.ragged.range(flat.lengths).flat_values
+
+
+def _shift_right(flat: FlatSegments) -> tf.Tensor:
+    """Return the ids that the decoder reads: each segment's, one later, after the start id."""
+    # One shift over all segments moves the last id of each into the next one; it is overwritten.
+    return tf.where(_positions(flat) == 0, PAD_ID, tf.pad(flat.ids[:-1], [[1, 0]]))
 
 
 def _rows(
     values: tf.Tensor, lengths: tf.Tensor, segments_per_row: tf.Tensor, width: int
 ) -> tf.Tensor:
-    """Return segments one after another in their rows, int32 ``(rows, width)``."""
+    """Return the values of segments, one after another in their rows, int32 ``(rows, width)``."""
     by_segment = tf.RaggedTensor.from_row_lengths(values, lengths, validate=False)
     by_row = tf.RaggedTensor.from_row_lengths(by_segment, segments_per_row, validate=False)
     count = segments_per_row.shape[0]

@@ -1,25 +1,52 @@
-"""Batches that draw the corpus beside the tasks: multi-task training (paper section 3.5.2).
+"""Multi-task training: the corpus as one more member of the mixture (paper section 3.5.2).
 
-The corpus is one more member of the mixture; one row of span corruption is one of its examples, a
-packed row of tasks holds several. So its share of rows follows from its share of examples and from
-how much of a row an example of the tasks takes. Rows of the corpus stand evenly among the others:
-row n is one if ``(n + 1) * share`` passes a whole number that ``n * share`` does not. Which row
-of either stream comes next is a function of n alone, like everything a step reads.
+One row of span corruption counts as one example of the corpus, while a packed row of tasks
+contains several. The share of rows therefore follows from the share of examples and the average
+length of the tasks' examples. Rows of the corpus are spread evenly over the run: row n is one if
+``(n + 1) * share`` reaches an integer that ``n * share`` does not. Like everything else in a
+batch, the next row of either source depends on n alone.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-import numpy as np
 import tensorflow as tf
 
-from t5repro.config.sections.finetune import FinetuneStage
-from t5repro.inputs.finetuning import TaskInputs, corpus_share, load_task_inputs
-from t5repro.inputs.pretraining import SpanInputs, load_span_inputs
+from t5repro.config.sections.finetune import FinetuneSettings, FinetuneStage
+from t5repro.inputs.finetuning import TaskInputs, load_task_inputs
+from t5repro.inputs.pretraining import CorpusInputs, load_corpus_inputs
 from t5repro.inputs.task_mixture import Mixture
+from t5repro.tasks.mixing_rates import fixed_rate_share, mixing_rates, mixture_counts
+from t5repro.vocab.token_files import split_files
 
-PARTS = 1 << 20  # a share is a whole number of these, so that counting rows is exact
+CORPUS = "/corpus"  # name of the corpus among the tasks of a mixture; no task can have it
+PARTS = 1 << 20  # a share of rows is an integer number of these, so that counting rows is exact
+
+
+class _RowRange(NamedTuple):
+    """Consecutive rows of a run, split into those of the corpus and those of tasks.
+
+    Attributes:
+        first: number of the first row.
+        rows: number of rows.
+        corpus_first: rows of the corpus before it.
+        corpus_rows: rows of the corpus in it.
+    """
+
+    first: int
+    rows: int
+    corpus_first: int
+    corpus_rows: int
+
+    @property
+    def tasks_first(self) -> int:
+        return self.first - self.corpus_first
+
+    @property
+    def tasks_rows(self) -> int:
+        return self.rows - self.corpus_rows
 
 
 @dataclass(frozen=True)
@@ -27,85 +54,108 @@ class MixedInputs:
     """Rows of the corpus and rows of tasks.
 
     Attributes:
-        tasks: the tasks, one row a batch.
-        corpus: the corpus, one row a batch.
+        tasks: the tasks, with one row a batch.
+        corpus: the corpus, with one row a batch.
         batch_rows: rows of a batch of both.
-        examples_share: share of the corpus among all examples, from 0 to 1.
+        examples_share: share of the corpus in all examples, from 0 to 1.
         parts: rows of the corpus in `PARTS` rows.
     """
 
     tasks: TaskInputs
-    corpus: SpanInputs
+    corpus: CorpusInputs
     batch_rows: int
     examples_share: float
     parts: int
 
     def corpus_rows(self, rows: int) -> int:
-        """Return how many of the first `rows` rows are of the corpus."""
+        """Return the number of rows of the corpus in the first `rows` rows."""
         return rows * self.parts // PARTS
 
+    def _row_range(self, first_step: int, steps: int) -> _RowRange:
+        first, rows = first_step * self.batch_rows, steps * self.batch_rows
+        corpus_first = self.corpus_rows(first)
+        return _RowRange(first, rows, corpus_first, self.corpus_rows(first + rows) - corpus_first)
+
     def batches(self, *, first_step: int, steps: int) -> tf.data.Dataset:
-        """Return the batches of steps `first_step` to `first_step + steps - 1`."""
-        low, high = first_step * self.batch_rows, (first_step + steps) * self.batch_rows
-        before, after = self.corpus_rows(low), self.corpus_rows(high)
-        streams = [
-            source.batches(first_step=first, steps=count).map(_only_row)
+        """Return the batches of steps `first_step` to `first_step + steps - 1`; see `batches`."""
+        rows = self._row_range(first_step, steps)
+        # Both sources have batches of one row, so a row is a step of its source.
+        sources = [
+            source.batches(first_step=first, steps=count).map(_unbatch)
             for source, first, count in (
-                (self.corpus, before, after - before),
-                (self.tasks, low - before, high - low - (after - before)),
+                (self.corpus, rows.corpus_first, rows.corpus_rows),
+                (self.tasks, rows.tasks_first, rows.tasks_rows),
             )
         ]
         parts = tf.constant(self.parts, tf.int64)
 
-        def stream_of(row: tf.Tensor) -> tf.Tensor:
-            passed = (row + 1) * parts // PARTS > row * parts // PARTS
-            return tf.where(passed, tf.constant(0, tf.int64), tf.constant(1, tf.int64))
+        def source_index(row: tf.Tensor) -> tf.Tensor:
+            is_corpus = (row + 1) * parts // PARTS > row * parts // PARTS
+            return tf.where(is_corpus, tf.constant(0, tf.int64), tf.constant(1, tf.int64))
 
-        chosen = tf.data.Dataset.range(low, high).map(stream_of)
-        mixed = tf.data.Dataset.choose_from_datasets(streams, chosen, stop_on_empty_dataset=False)
+        order = tf.data.Dataset.range(rows.first, rows.first + rows.rows).map(source_index)
+        mixed = tf.data.Dataset.choose_from_datasets(sources, order, stop_on_empty_dataset=False)
         return mixed.batch(self.batch_rows, drop_remainder=True).prefetch(tf.data.AUTOTUNE)
 
     def counters(self, *, first_step: int, steps: int) -> dict[str, Any]:
-        """Count what the steps draw: those of the tasks, and the corpus beside them."""
-        low, high = first_step * self.batch_rows, (first_step + steps) * self.batch_rows
-        before, after = self.corpus_rows(low), self.corpus_rows(high)
-        rows = high - low - (after - before)
-        counted = self.tasks.counters(first_step=low - before, steps=rows)
-        drawn = sum(counted["drawn"].values())
+        """Count the examples of some steps: those of `TaskInputs.counters`, and the corpus."""
+        rows = self._row_range(first_step, steps)
+        counters = self.tasks.counters(first_step=rows.tasks_first, steps=rows.tasks_rows)
+        examples = sum(counters["drawn"].values()) + rows.corpus_rows
         return {
-            **counted,
+            **counters,
             "corpus": {
-                "rows": after - before,
+                "rows": rows.corpus_rows,
                 "rows_share": round(self.parts / PARTS, 6),
                 "examples_share_asked": round(self.examples_share, 6),
-                "examples_share_drawn": round((after - before) / max(after - before + drawn, 1), 6),
-                **self.corpus.counters(steps=after),
+                "examples_share_drawn": round(rows.corpus_rows / max(examples, 1), 6),
+                **self.corpus.counters(steps=rows.corpus_first + rows.corpus_rows),
             },
         }
 
 
-def _only_row(features: dict[str, tf.Tensor], targets: tf.Tensor) -> Any:
-    """Take the one row of a batch out of it."""
+def _unbatch(features: dict[str, tf.Tensor], targets: tf.Tensor) -> Any:
+    """Return the one row of a batch."""
     return {name: array[0] for name, array in features.items()}, targets[0]
 
 
-def rows_share(mixture: Mixture, room: tuple[int, int], examples_share: float) -> int:
-    """Return how many of `PARTS` rows are of the corpus.
+def corpus_share(settings: FinetuneSettings, counts: Mapping[str, int]) -> float:
+    """Return the share of the corpus in all examples of the mixture.
+
+    Args:
+        settings: of fine-tuning; `corpus_examples` is above 0.
+        counts: task -> training examples.
+    """
+    task_counts = mixture_counts(
+        counts, examples=settings.mixture_examples, weights=settings.mixture_weights
+    )
+    limit, temperature = settings.mixture_limit, settings.mixture_temperature
+    if settings.corpus_rate == "stated" and settings.mixture == "proportional":
+        return fixed_rate_share(
+            task_counts, settings.corpus_examples, limit=limit, temperature=temperature
+        )
+    rates = mixing_rates(
+        {**task_counts, CORPUS: settings.corpus_examples},
+        kind=settings.mixture,
+        limit=limit,
+        temperature=temperature,
+    )
+    return rates[CORPUS]
+
+
+def corpus_parts(mixture: Mixture, max_lengths: tuple[int, int], examples_share: float) -> int:
+    """Return the number of rows of the corpus in `PARTS` rows.
 
     Args:
         mixture: the tasks.
-        room: tokens of a row of inputs and of targets.
-        examples_share: share of the corpus among all examples.
+        max_lengths: tokens of a row of inputs and of targets.
+        examples_share: share of the corpus in all examples.
     """
-    share = mixture.rates / mixture.rates.sum()
-    owner = np.repeat(np.arange(len(share)), mixture.counts)
-    weight = share[owner] / mixture.counts[owner]
-    row_of_an_example = float((weight @ (mixture.lengths / np.asarray(room))).max())
-    rows = examples_share / (examples_share + (1 - examples_share) * row_of_an_example)
-    return round(rows * PARTS)
+    task_rows = (1 - examples_share) * mixture.rows_per_example(max_lengths)
+    return round(examples_share / (examples_share + task_rows) * PARTS)
 
 
-def load_inputs(
+def load_finetuning_inputs(
     settings: FinetuneStage,
     *,
     examples: dict[str, Path],
@@ -113,39 +163,41 @@ def load_inputs(
     seed: int,
     tokens: Path | None,
 ) -> TaskInputs | MixedInputs:
-    """Read what fine-tuning draws from: the tasks, and with `corpus_examples` the corpus.
+    """Read the tasks, and the corpus if `corpus_examples` is above 0.
 
     Args:
         settings: of the stage.
         examples: task -> file of training examples.
         vocabulary: the SentencePiece model.
         seed: of this repetition of the stage.
-        tokens: manifest of the token files, where the corpus is drawn.
+        tokens: manifest of the token files; absent if the corpus is not drawn.
 
     Raises:
         ArtifactError: a file is missing, empty or damaged.
     """
-    plan = settings.finetune
-    known: dict[str, Any] = {
+    training = settings.finetune
+    task_arguments: dict[str, Any] = {
         "examples": examples,
         "vocabulary": vocabulary,
         "vocab": settings.vocab,
         "seed": seed,
-        "network": settings.model,
+        "model": settings.model,
     }
     if tokens is None:
-        return load_task_inputs(plan, **known)
-    tasks = load_task_inputs(plan.model_copy(update={"batch_rows": 1}), **known)
-    room = {"inputs_length": plan.inputs_length, "targets_length": plan.targets_length}
-    corpus = load_span_inputs(
-        settings.pretrain.model_copy(update={"batch_rows": 1, **room}),
-        tokens=tokens.parent / "train.ids",
-        offsets=tokens.parent / "train.offsets",
+        return load_task_inputs(training, **task_arguments)
+    single_row = {"batch_rows": 1}
+    tasks = load_task_inputs(training.model_copy(update=single_row), **task_arguments)
+    lengths = {"inputs_length": training.inputs_length, "targets_length": training.targets_length}
+    ids, offsets = split_files(tokens.parent, "train")
+    corpus = load_corpus_inputs(
+        settings.pretrain.model_copy(update={**single_row, **lengths}),
+        ids=ids,
+        offsets=offsets,
         vocab=settings.vocab,
         seed=seed,
-        joined=settings.model.decoder_only,
+        decoder_only=settings.model.decoder_only,
     )
     counts = dict(zip(tasks.mixture.tasks, tasks.mixture.counts.tolist(), strict=True))
-    share = corpus_share(plan, counts)
-    parts = rows_share(tasks.mixture, (plan.inputs_length, plan.targets_length), share)
-    return MixedInputs(tasks, corpus, plan.batch_rows, share, parts)
+    share = corpus_share(training, counts)
+    parts = corpus_parts(tasks.mixture, (training.inputs_length, training.targets_length), share)
+    return MixedInputs(tasks, corpus, training.batch_rows, share, parts)

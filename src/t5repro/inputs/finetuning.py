@@ -1,7 +1,8 @@
-"""Task examples as ids, tokenised inside tf.data by tensorflow-text (paper section 2.4).
+"""Batches of fine-tuning from the examples of tasks (paper section 2.4).
 
-Every example is tokenised once, many together, and kept as ids: the batches of thousands of steps
-then only gather. Memory is four bytes a token.
+Every example is tokenised once, by tensorflow-text inside tf.data, and kept as ids, four bytes a
+token; the batches of thousands of steps then only gather. `task_mixture` selects the examples of
+each row; `corpus_mixture` adds rows of the corpus.
 """
 
 from collections.abc import Mapping
@@ -19,26 +20,30 @@ from t5repro.config.sections.model import ModelSettings
 from t5repro.config.sections.vocab import VocabSettings
 from t5repro.errors import ArtifactError, VocabularyError
 from t5repro.files import read_json_lines
-from t5repro.inputs.batches import Features, Flat, assemble, assemble_joined, gather_pieces
+from t5repro.inputs.batches import (
+    Features,
+    FlatSegments,
+    decoder_only_batch,
+    encoder_decoder_batch,
+    gather_pieces,
+)
 from t5repro.inputs.packing import Integers
-from t5repro.inputs.task_mixture import Mixture, PlannedRows, plan_rows
+from t5repro.inputs.task_mixture import Mixture, MixtureRows, draw_rows
 from t5repro.progress import Progress
-from t5repro.tasks.mixing_rates import fixed_rate_share, mixing_rates, mixture_counts
+from t5repro.tasks.mixing_rates import mixing_rates, mixture_counts
 from t5repro.vocab.special_ids import EOS_ID
 from t5repro.vocab.vocabulary import Vocabulary, target_marker_ids
 
-TEXTS_AT_ONCE = 2048
-
-CORPUS = "/corpus"  # among the tasks of a mixture; no task can have this name
+TEXTS_PER_BATCH = 2048  # tokenised together
 
 
 class Tokenised(NamedTuple):
     """Texts as ids.
 
     Attributes:
-        ids: every distinct text one after another, cut and ended, int32.
-        starts: where each text begins; equal texts begin at one place.
-        lengths: tokens of each, EOS included.
+        ids: every distinct text one after another, cut, with its suffix, int32.
+        starts: start of each text; equal texts share one.
+        lengths: tokens of each, suffix included.
         cut: True where tokens were cut off.
     """
 
@@ -49,56 +54,61 @@ class Tokenised(NamedTuple):
 
 
 def tokenise(
-    texts: list[str], *, model: bytes, max_length: int, label: str, end: tuple[int, ...] = (EOS_ID,)
+    texts: list[str],
+    *,
+    proto: bytes,
+    max_length: int,
+    label: str,
+    suffix: tuple[int, ...] = (EOS_ID,),
 ) -> Tokenised:
-    """Turn texts into ids.
+    """Convert texts to ids.
 
     Args:
-        texts: what to tokenise.
-        model: the serialised SentencePiece model.
-        max_length: most tokens of a text, its end included; the rest is cut off.
-        label: how progress names the work.
-        end: ids that follow each text; EOS.
+        texts: texts to tokenise.
+        proto: the serialised SentencePiece model.
+        max_length: most tokens of a text, its suffix included; further tokens are cut off.
+        label: name of the work in the progress display.
+        suffix: ids that follow each text.
 
     Source: released code, ``append_eos_after_trim``.
     """
-    room = max_length - len(end)
-    tokenizer = tensorflow_text.SentencepieceTokenizer(model=model, out_type=tf.int32)
+    max_tokens = max_length - len(suffix)
+    tokenizer = tensorflow_text.SentencepieceTokenizer(model=proto, out_type=tf.int32)
 
     def encode(batch: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         ragged = tokenizer.tokenize(batch)
-        ends = tf.tile(tf.constant([end]), [tf.shape(batch)[0], 1])
-        return tf.concat([ragged[:, :room], ends], axis=1), ragged.row_lengths()
+        suffixes = tf.tile(tf.constant([suffix]), [tf.shape(batch)[0], 1])
+        return tf.concat([ragged[:, :max_tokens], suffixes], axis=1), ragged.row_lengths()
 
     # Label words and questions with several answers repeat: each text is tokenised and kept once.
-    places = {text: place for place, text in enumerate(dict.fromkeys(texts))}
+    index_of_text = {text: index for index, text in enumerate(dict.fromkeys(texts))}
     dataset = (
-        tf.data.Dataset.from_tensor_slices(tf.constant(list(places), tf.string))
-        .batch(TEXTS_AT_ONCE)
+        tf.data.Dataset.from_tensor_slices(tf.constant(list(index_of_text), tf.string))
+        .batch(TEXTS_PER_BATCH)
         .map(encode, num_parallel_calls=tf.data.AUTOTUNE, deterministic=True)
     )
     ids: list[Any] = []
     lengths: list[Any] = []
-    whole: list[Any] = []
-    with Progress(label, total=len(places), unit="texts") as progress:
-        for ragged, before in dataset:
+    uncut_lengths: list[Any] = []
+    with Progress(label, total=len(index_of_text), unit="texts") as progress:
+        for ragged, token_counts in dataset:
             ids.append(ragged.flat_values.numpy())
             lengths.append(ragged.row_lengths().numpy())
-            whole.append(before.numpy())
-            progress.advance(len(before))
+            uncut_lengths.append(token_counts.numpy())
+            progress.advance(len(token_counts))
     sizes = np.concatenate(lengths)
-    chosen = np.fromiter((places[text] for text in texts), np.int64, len(texts))
+    indices = np.fromiter((index_of_text[text] for text in texts), np.int64, len(texts))
     return Tokenised(
         ids=np.concatenate(ids),
-        starts=(np.cumsum(sizes) - sizes)[chosen],
-        lengths=sizes.astype(np.int32)[chosen],
-        cut=(np.concatenate(whole) > room)[chosen],
+        starts=(np.cumsum(sizes) - sizes)[indices],
+        lengths=sizes.astype(np.int32)[indices],
+        cut=(np.concatenate(uncut_lengths) > max_tokens)[indices],
     )
 
 
 @dataclass(frozen=True)
 class TaskInputs:
-    """Examples of a mixture of tasks, ready to be drawn.
+    """The tokenised examples of a mixture of tasks.
 
     Attributes:
         settings: of fine-tuning.
@@ -106,7 +116,7 @@ class TaskInputs:
         mixture: tasks, rates and lengths.
         inputs: inputs of every example, task after task.
         targets: targets of every example.
-        joined: inputs and targets are one row, for a decoder alone.
+        decoder_only: inputs and targets share one row, for a decoder alone.
     """
 
     settings: FinetuneSettings
@@ -114,36 +124,36 @@ class TaskInputs:
     mixture: Mixture
     inputs: Tokenised
     targets: Tokenised
-    joined: bool = False
+    decoder_only: bool = False
 
-    def plan(self, *, first_step: int, steps: int) -> PlannedRows:
-        """Return the examples of the rows of some steps."""
-        return plan_rows(
+    def rows(self, *, first_step: int, steps: int) -> MixtureRows:
+        """Return the examples in the rows of some steps."""
+        return draw_rows(
             self.mixture,
-            room=(self.settings.inputs_length, self.settings.targets_length),
+            max_lengths=(self.settings.inputs_length, self.settings.targets_length),
             first_row=first_step * self.settings.batch_rows,
             rows=steps * self.settings.batch_rows,
             seed=self.seed,
         )
 
     def batches(self, *, first_step: int, steps: int) -> tf.data.Dataset:
-        """Return the batches of steps `first_step` to `first_step + steps - 1`."""
-        plan = self.plan(first_step=first_step, steps=steps)
-        rows = self.settings.batch_rows
-        lay = assemble_joined if self.joined else assemble
+        """Return the batches of steps `first_step` to `first_step + steps - 1`; see `batches`."""
+        rows = self.rows(first_step=first_step, steps=steps)
+        batch_rows = self.settings.batch_rows
+        assemble = decoder_only_batch if self.decoder_only else encoder_decoder_batch
         with tf.device("CPU:0"):
-            examples, splits = tf.constant(plan.examples), tf.constant(plan.splits)
+            examples, splits = tf.constant(rows.examples), tf.constant(rows.splits)
             sides = [
-                tuple(tf.constant(part) for part in side[:3])
+                tuple(tf.constant(array) for array in (side.ids, side.starts, side.lengths))
                 for side in (self.inputs, self.targets)
             ]
 
         def make(number: tf.Tensor) -> tuple[Features, tf.Tensor]:
-            bounds = splits[number * rows : (number + 1) * rows + 1]
-            chosen = examples[bounds[0] : bounds[-1]]
-            inputs, targets = (_examples(chosen, *side) for side in sides)
-            counts = tf.ensure_shape(tf.cast(bounds[1:] - bounds[:-1], tf.int32), [rows])
-            return lay(
+            bounds = splits[number * batch_rows : (number + 1) * batch_rows + 1]
+            batch_examples = examples[bounds[0] : bounds[-1]]
+            inputs, targets = (_segments(batch_examples, *side) for side in sides)
+            counts = tf.ensure_shape(tf.cast(bounds[1:] - bounds[:-1], tf.int32), [batch_rows])
+            return assemble(
                 inputs,
                 targets,
                 counts,
@@ -158,40 +168,42 @@ class TaskInputs:
         )
 
     def counters(self, *, first_step: int, steps: int) -> dict[str, Any]:
-        """Count what the steps draw.
+        """Count the examples of some steps.
 
         Returns:
-            By task: share asked and drawn, examples drawn, examples in its file, examples whose
-            inputs or targets were cut; and the share of padding in the batches.
+            By task: requested and drawn share, drawn examples, examples in its file, examples
+            whose inputs or targets were cut; and the share of padding in the batches.
         """
-        plan = self.plan(first_step=first_step, steps=steps)
-        owner = np.repeat(np.arange(len(self.mixture.tasks)), self.mixture.counts)
-        drawn = np.bincount(owner[plan.examples], minlength=len(self.mixture.tasks))
-        share = self.mixture.rates / self.mixture.rates.sum()
+        examples = self.rows(first_step=first_step, steps=steps).examples
+        task_indices = self.mixture.task_indices
+        tasks = len(self.mixture.tasks)
+        draws = np.bincount(task_indices[examples], minlength=tasks)
         settings = self.settings
-        room = steps * settings.batch_rows * (settings.inputs_length + settings.targets_length)
-        filled = int(self.mixture.lengths[plan.examples].sum())
+        size = steps * settings.batch_rows * (settings.inputs_length + settings.targets_length)
+        filled = int(self.mixture.lengths[examples].sum())
 
         def by_task(values: npt.NDArray[Any]) -> dict[str, Any]:
             return dict(zip(self.mixture.tasks, values.tolist(), strict=True))
 
         def cut(side: Tokenised) -> dict[str, Any]:
-            return by_task(np.bincount(owner[side.cut], minlength=len(self.mixture.tasks)))
+            return by_task(np.bincount(task_indices[side.cut], minlength=tasks))
 
         return {
-            "rates_asked": by_task(np.round(share, 6)),
-            "rates_drawn": by_task(np.round(drawn / max(drawn.sum(), 1), 6)),
-            "drawn": by_task(drawn),
+            "rates_asked": by_task(np.round(self.mixture.shares, 6)),
+            "rates_drawn": by_task(np.round(draws / max(draws.sum(), 1), 6)),
+            "drawn": by_task(draws),
             "examples": by_task(self.mixture.counts),
             "truncated_inputs": cut(self.inputs),
             "truncated_targets": cut(self.targets),
-            "padding_share": round(1 - filled / room, 6) if room else 0.0,
+            "padding_share": round(1 - filled / size, 6) if size else 0.0,
         }
 
 
-def _examples(chosen: tf.Tensor, ids: tf.Tensor, starts: tf.Tensor, lengths: tf.Tensor) -> Flat:
-    tokens = tf.gather(lengths, chosen)
-    return Flat(gather_pieces(ids, tf.gather(starts, chosen), tokens), tokens)
+def _segments(
+    examples: tf.Tensor, ids: tf.Tensor, starts: tf.Tensor, lengths: tf.Tensor
+) -> FlatSegments:
+    tokens = tf.gather(lengths, examples)
+    return FlatSegments(gather_pieces(ids, tf.gather(starts, examples), tokens), tokens)
 
 
 def load_task_inputs(
@@ -201,7 +213,7 @@ def load_task_inputs(
     vocabulary: Path,
     vocab: VocabSettings,
     seed: int,
-    network: ModelSettings | None = None,
+    model: ModelSettings | None = None,
 ) -> TaskInputs:
     """Read and tokenise the training examples of every task.
 
@@ -209,19 +221,19 @@ def load_task_inputs(
         settings: of fine-tuning.
         examples: task -> file of training examples.
         vocabulary: the SentencePiece model.
-        vocab: of the vocabulary, which the model must match.
+        vocab: of the vocabulary; the SentencePiece model must match it.
         seed: the run's seed.
-        network: what reads the examples; absent: an encoder-decoder.
+        model: architecture and target marker; by default an encoder-decoder.
 
     Raises:
         ArtifactError: a file is missing, empty or damaged.
-        VocabularyError: the model has another number of ids than the settings say.
+        VocabularyError: the SentencePiece model has another number of ids than the settings.
     """
-    known = Vocabulary.load(vocabulary)
-    if known.total_ids != vocab.total_ids:
+    loaded_vocabulary = Vocabulary.load(vocabulary)
+    if loaded_vocabulary.total_ids != vocab.total_ids:
         raise VocabularyError(
-            f"{vocabulary} has {known.total_ids} ids, vocab.vocab_size + vocab.extra_ids is "
-            f"{vocab.total_ids}; rerun the rule vocab"
+            f"{vocabulary} has {loaded_vocabulary.total_ids} ids, vocab.vocab_size + "
+            f"vocab.extra_ids is {vocab.total_ids}; rerun the rule vocab"
         )
     tasks = tuple(sorted(examples))
     rows = {task: _read_examples(examples[task]) for task in tasks}
@@ -234,18 +246,18 @@ def load_task_inputs(
         limit=settings.mixture_limit,
         temperature=settings.mixture_temperature,
     )
-    model = vocabulary.read_bytes()
-    network = network or ModelSettings()
-    marker = target_marker_ids(known, network, inputs_length=settings.inputs_length)
+    model = model or ModelSettings()
+    marker = target_marker_ids(loaded_vocabulary, model, inputs_length=settings.inputs_length)
+    proto = vocabulary.read_bytes()
     inputs, targets = (
         tokenise(
             [row[side] for task in tasks for row in rows[task]],
-            model=model,
+            proto=proto,
             max_length=length,
             label=f"finetune: tokenise {name}",
-            end=end,
+            suffix=suffix,
         )
-        for side, length, name, end in (
+        for side, length, name, suffix in (
             (0, settings.inputs_length, "inputs", marker),
             (1, settings.targets_length, "targets", (EOS_ID,)),
         )
@@ -256,31 +268,7 @@ def load_task_inputs(
         counts=np.array([counts[task] for task in tasks], np.int64),
         lengths=np.stack([inputs.lengths, targets.lengths], axis=1),
     )
-    return TaskInputs(settings, seed, mixture, inputs, targets, network.decoder_only)
-
-
-def corpus_share(settings: FinetuneSettings, counts: Mapping[str, int]) -> float:
-    """Return the share of the corpus among all examples of a mixture that draws it.
-
-    Args:
-        settings: of fine-tuning; `corpus_examples` is above 0.
-        counts: task -> training examples.
-    """
-    counted = mixture_counts(
-        counts, examples=settings.mixture_examples, weights=settings.mixture_weights
-    )
-    limit, temperature = settings.mixture_limit, settings.mixture_temperature
-    if settings.corpus_rate == "stated" and settings.mixture == "proportional":
-        return fixed_rate_share(
-            counted, settings.corpus_examples, limit=limit, temperature=temperature
-        )
-    rates = mixing_rates(
-        {**counted, CORPUS: settings.corpus_examples},
-        kind=settings.mixture,
-        limit=limit,
-        temperature=temperature,
-    )
-    return rates[CORPUS]
+    return TaskInputs(settings, seed, mixture, inputs, targets, model.decoder_only)
 
 
 def _read_examples(path: Path) -> list[tuple[str, str]]:

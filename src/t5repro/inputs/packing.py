@@ -1,14 +1,15 @@
-"""Which tokens form a row: cut documents into segments, put segments into rows.
+"""Layouts: documents cut into segments, segments placed in rows (paper sections 2.1 and 3.1.2).
 
-Two layouts, both with random access, so that starting at step n costs what starting at 0 costs:
+There are two layouts. Both have random access, so that resuming at step n costs no more than
+starting at step 0:
 
-* a *stream* runs all documents together and cuts full segments, one a row. One seeded order of
-  the documents serves the whole run; every epoch cuts it at another place and takes the segments
-  in another order. Memory is 16 bytes a document.
+* a *stream* concatenates all documents and cuts segments of full length, one a row. One seeded
+  order of the documents serves the whole run; every epoch cuts at another offset and takes the
+  segments in another order. Memory: 16 bytes a document.
 * *packed rows* cut each document on its own and fill rows with whole segments, once, in a seeded
-  order; every epoch takes the rows in another order. Memory is 20 bytes a segment.
+  order; every epoch takes the rows in another order. Memory: 20 bytes a segment.
 
-To add a layout, return a `Stream` or `PackedRows`; `pipeline` reads nothing else.
+To add a layout, return a `Stream` or `PackedRows`; `pretraining` reads nothing else.
 """
 
 from dataclasses import dataclass
@@ -20,38 +21,19 @@ import numpy.typing as npt
 from t5repro.errors import CorpusError
 from t5repro.randomness import stream
 
-OPEN_ROWS = 10  # rows that still take segments; more of them fill hardly better
-BLOCK_ITEMS = 16_384  # items packed on their own
-SHORTEST_SEGMENT = 4  # tokens; what is shorter has nothing to predict from
+OPEN_ROWS = 10  # rows that still accept segments; more of them fill hardly better
+BLOCK_ITEMS = 16_384  # items that are packed independently of all others
+SHORTEST_SEGMENT = 4  # tokens; a shorter segment has nothing to predict from
 
 Integers = npt.NDArray[np.int64]
 
 
-@dataclass(frozen=True)
-class Stream:
-    """All documents as one endless text, cut into segments of `segment_tokens`.
-
-    Attributes:
-        starts: where each document begins in the file of ids, in the order of the run.
-        ends: where each document ends in the stream, ascending.
-        segment_tokens: tokens of a segment.
-        segments: segments of an epoch.
-        slack: tokens an epoch leaves over; it begins between 0 and this many tokens in.
-    """
-
-    starts: Integers
-    ends: Integers
-    segment_tokens: int
-    segments: int
-    slack: int
-
-
 class Documents(NamedTuple):
-    """What is used of each document.
+    """The part of each document that is used.
 
     Attributes:
-        starts: where it begins in the file of ids, ``(documents,)``.
-        lengths: tokens of it, ``(documents,)``.
+        starts: index of its first token in the file of ids, ``(documents,)``.
+        lengths: its tokens, ``(documents,)``.
     """
 
     starts: Integers
@@ -59,16 +41,16 @@ class Documents(NamedTuple):
 
 
 def chunk_documents(offsets: Integers, *, chunk_tokens: int, seed: int) -> Documents:
-    """Choose one chunk of each document that is longer than `chunk_tokens`.
+    """Select one chunk of each document that is longer than `chunk_tokens`.
 
-    A document of n chunks, the last one shorter, gives each with probability 1 / n.
+    A document of n chunks, the last one shorter, uses each with probability 1 / n.
 
     Args:
-        offsets: where each document begins in the file of ids, and where the last one ends.
-        chunk_tokens: tokens of a chunk; 0: documents stay whole.
+        offsets: start of each document in the file of ids, and end of the last one.
+        chunk_tokens: tokens of a chunk; with 0, documents stay whole.
         seed: the run's seed.
 
-    Source: released code, ``select_random_chunk``, which draws anew each epoch.
+    Source: released code, ``select_random_chunk``, which draws again in each epoch.
     """
     starts, lengths = np.array(offsets[:-1]), np.diff(offsets)
     long = np.flatnonzero(lengths > chunk_tokens) if chunk_tokens else np.zeros(0, np.int64)
@@ -80,11 +62,30 @@ def chunk_documents(offsets: Integers, *, chunk_tokens: int, seed: int) -> Docum
     return Documents(starts, lengths)
 
 
+@dataclass(frozen=True)
+class Stream:
+    """All documents as one continuous text, cut into segments of `segment_tokens`.
+
+    Attributes:
+        starts: start of each document in the file of ids, in the order of the stream.
+        ends: end of each document in the stream, ascending.
+        segment_tokens: tokens of a segment.
+        segments: segments of an epoch.
+        phase_range: largest offset in the stream at which an epoch can begin; tokens.
+    """
+
+    starts: Integers
+    ends: Integers
+    segment_tokens: int
+    segments: int
+    phase_range: int
+
+
 def document_stream(documents: Documents, *, segment_tokens: int, seed: int) -> Stream:
-    """Lay the documents out in a seeded order.
+    """Concatenate the documents in a seeded order.
 
     Args:
-        documents: what is used of each.
+        documents: the used part of each document.
         segment_tokens: tokens of a segment.
         seed: the run's seed.
 
@@ -99,10 +100,11 @@ def document_stream(documents: Documents, *, segment_tokens: int, seed: int) -> 
         )
     order = stream(seed, "pretrain", "documents").permutation(len(documents.starts))
     ends = np.cumsum(documents.lengths[order], dtype=np.int64)
-    # One segment less than would fit leaves room to begin each epoch at another token.
+    # One segment less than would fit: the remainder lets each epoch begin at another token, so
+    # that the cuts between segments move (D-038).
     segments = max(1, tokens // segment_tokens - 1)
-    slack = min(tokens - segments * segment_tokens, segment_tokens - 1)
-    return Stream(documents.starts[order], ends, segment_tokens, segments, slack)
+    phase_range = min(tokens - segments * segment_tokens, segment_tokens - 1)
+    return Stream(documents.starts[order], ends, segment_tokens, segments, phase_range)
 
 
 @dataclass(frozen=True)
@@ -110,10 +112,10 @@ class PackedRows:
     """Rows of whole segments.
 
     Attributes:
-        starts: where each segment begins in the file of ids, row after row.
+        starts: start of each segment in the file of ids, row after row.
         lengths: tokens of each segment.
-        limits: most tokens of inputs and targets it may take in its row, ``(segments, 2)``.
-        splits: row r holds the segments ``splits[r]`` to ``splits[r + 1]``.
+        limits: most tokens of inputs and targets it may occupy in its row, ``(segments, 2)``.
+        splits: row r contains the segments ``splits[r]`` to ``splits[r + 1] - 1``.
         dropped: segments that were too short to use.
     """
 
@@ -135,17 +137,18 @@ def cut_documents(
     """Cut each document into segments of `segment_tokens`, the last one shorter.
 
     Returns:
-        Where each segment begins in the file of ids, and its tokens.
+        The start of each segment in the file of ids, and its tokens.
 
     Source: released code, ``split_tokens``.
     """
     lengths = documents.lengths
-    pieces = -(-lengths // segment_tokens)
-    first = np.repeat(np.cumsum(pieces) - pieces, pieces)
-    place = (np.arange(len(first)) - first) * segment_tokens
-    starts = np.repeat(documents.starts, pieces) + place
-    left = np.repeat(lengths, pieces) - place
-    return starts, np.minimum(left, segment_tokens).astype(np.int32)
+    segments = -(-lengths // segment_tokens)  # of each document, rounded up
+    # Number of a segment minus that of its document's first one: its index within the document.
+    first_segment = np.repeat(np.cumsum(segments) - segments, segments)
+    skipped = (np.arange(len(first_segment)) - first_segment) * segment_tokens
+    starts = np.repeat(documents.starts, segments) + skipped
+    remaining = np.repeat(lengths, segments) - skipped
+    return starts, np.minimum(remaining, segment_tokens).astype(np.int32)
 
 
 def pack_documents(
@@ -160,9 +163,9 @@ def pack_documents(
     """Cut each document on its own and pack the segments into rows, in a seeded order.
 
     Args:
-        documents: what is used of each.
+        documents: the used part of each document.
         segment_tokens: tokens of the longest segment.
-        limits_by_tokens: tokens of inputs and targets that a segment of so many tokens takes,
+        limits_by_tokens: tokens of inputs and targets reserved for a segment of 0, 1, ... tokens,
             ``(segment_tokens + 1, 2)``.
         inputs_length: tokens of a row of inputs.
         targets_length: tokens of a row of targets.
@@ -180,30 +183,31 @@ def pack_documents(
     dropped = len(starts) - len(long_enough)
     order = long_enough[stream(seed, "pretrain", "segments").permutation(len(long_enough))]
     limits = limits_by_tokens[lengths[order]]
-    rows = pack_rows(limits, room=(inputs_length, targets_length))
-    by_row = np.argsort(rows, kind="stable")
-    chosen = order[by_row]
-    splits = row_splits(rows)
-    return PackedRows(starts[chosen], lengths[chosen], limits[by_row], splits, dropped)
+    rows = pack_rows(limits, max_lengths=(inputs_length, targets_length))
+    by_row = np.argsort(rows, kind="stable")  # stable: a row keeps the seeded order of segments
+    segments = order[by_row]
+    return PackedRows(
+        starts[segments], lengths[segments], limits[by_row], row_splits(rows), dropped
+    )
 
 
 def row_splits(rows: Integers) -> Integers:
-    """Return where each row begins among the items sorted by row, and where the last ends."""
+    """Return the start of each row among the items sorted by row, and the end of the last."""
     return np.concatenate([[0], np.cumsum(np.bincount(rows))]).astype(np.int64)
 
 
 def pack_rows(
-    lengths: npt.NDArray[np.int32], *, room: tuple[int, int], block_items: int = BLOCK_ITEMS
+    lengths: npt.NDArray[np.int32], *, max_lengths: tuple[int, int], block_items: int = BLOCK_ITEMS
 ) -> Integers:
-    """Put items into rows in the order they come: the first open row with room takes an item.
+    """Assign items to rows in their order: the first open row with enough space takes an item.
 
-    Ten rows are open; when none has room, the one nearest to full gives way to a new one. Blocks
-    of `block_items` are packed on their own, which costs each a few rows that are not quite full
-    and makes the rows of a block independent of what came before.
+    Ten rows are open; if none has space, the fullest is closed and a new one opened. Blocks of
+    `block_items` are packed independently: a few rows at the end of each are not quite full, but
+    the rows of a block do not depend on earlier blocks.
 
     Args:
         lengths: tokens of inputs and targets of each item, ``(items, 2)``; each fits a row.
-        room: tokens of a row of inputs and of targets.
+        max_lengths: tokens of a row of inputs and of targets.
         block_items: items of a block.
 
     Returns:
@@ -215,33 +219,33 @@ def pack_rows(
     opened = 0
     for first in range(0, len(lengths), block_items):
         block = slice(first, first + block_items)
-        rows[block], opened = _pack_block(lengths[block], room, opened)
+        rows[block], opened = _pack_block(lengths[block], max_lengths, opened)
     return rows
 
 
 def _pack_block(
-    lengths: npt.NDArray[np.int32], room: tuple[int, int], opened: int
+    lengths: npt.NDArray[np.int32], max_lengths: tuple[int, int], opened: int
 ) -> tuple[list[int], int]:
-    """Return the row of each item, and the number of rows after `opened` earlier ones.
-
-    A loop over Python's integers: three million items a second, which the same steps in NumPy do
-    not reach even over hundreds of blocks at once.
-    """
-    room_inputs, room_targets = room
+    """Return the row of each item, and the number of rows after `opened` earlier ones."""
+    # A loop over Python's integers packs three million items a second. The same steps in NumPy are
+    # slower, even over hundreds of blocks at once, because each item depends on the one before.
+    max_inputs, max_targets = max_lengths
+    # All slots begin full, as if closed: the first items open a row each and no case is special.
     free_inputs, free_targets = [0] * OPEN_ROWS, [0] * OPEN_ROWS
     number = [0] * OPEN_ROWS
-    every = range(OPEN_ROWS)
+    slots = range(OPEN_ROWS)
     rows: list[int] = []
     for inputs, targets in zip(*lengths.T.tolist(), strict=True):
-        for slot in every:
+        for slot in slots:
             if inputs <= free_inputs[slot] and targets <= free_targets[slot]:
                 break
         else:
-            left = [
-                min(free_inputs[n] / room_inputs, free_targets[n] / room_targets) for n in every
+            # The scarcer side decides how full a row is: no item fits without it.
+            free_shares = [
+                min(free_inputs[n] / max_inputs, free_targets[n] / max_targets) for n in slots
             ]
-            slot = left.index(min(left))
-            free_inputs[slot], free_targets[slot], number[slot] = *room, opened
+            slot = free_shares.index(min(free_shares))
+            free_inputs[slot], free_targets[slot], number[slot] = *max_lengths, opened
             opened += 1
         free_inputs[slot] -= inputs
         free_targets[slot] -= targets

@@ -1,12 +1,15 @@
 """Batches of pre-training from the corpus as ids, for every objective (paper section 3.3).
 
-The file of ids is mapped into memory, never copied, so the corpus may be larger than the memory;
-what each layout keeps is said in `sequences`.
+The file of ids is mapped into memory, never copied, so the corpus may exceed the memory; `packing`
+names the memory of each layout. The batch of step n depends on the data, the settings, the seed
+and n alone, never on the first step of a run or the number of threads. Between the files and the
+batches there are TensorFlow operations only, so that the hosts of a TPU pod can run them.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import tensorflow as tf
@@ -16,9 +19,9 @@ from t5repro.config.sections.vocab import VocabSettings
 from t5repro.errors import ArtifactError, CorpusError
 from t5repro.inputs.batches import (
     Features,
-    Flat,
-    assemble,
-    assemble_joined,
+    FlatSegments,
+    decoder_only_batch,
+    encoder_decoder_batch,
     gather_pieces,
     pad_segments,
 )
@@ -30,7 +33,7 @@ from t5repro.inputs.packing import (
     document_stream,
     pack_documents,
 )
-from t5repro.inputs.row_index import packed_reader, stream_reader
+from t5repro.inputs.row_index import Reader, packed_reader, stream_reader
 from t5repro.objectives.corruption import Corrupted, Segments, flatten, sentinel_overflow
 from t5repro.objectives.masks import PHILOX
 from t5repro.objectives.recipes import (
@@ -43,12 +46,28 @@ from t5repro.objectives.recipes import (
 from t5repro.randomness import seed_pair
 from t5repro.vocab.token_files import id_dtype, read_ids, read_offsets
 
-CHECKED_IDS = 1 << 25  # ids looked at when a file is opened
-PROBED_STEPS = 32  # steps that the counters look at
+CHECKED_IDS = 1 << 25  # ids whose range is checked when a file is opened
+PROBED_STEPS = 32  # steps whose batches the counters are taken from
+
+Maker = Callable[[tf.Tensor], tuple[Features, tf.Tensor, dict[str, tf.Tensor]]]
+
+
+class Pieces(NamedTuple):
+    """The pieces of the file of ids in the batch of a step.
+
+    Attributes:
+        starts: start of each piece, ``(pieces,)``.
+        lengths: its tokens, ``(pieces,)``.
+        rows: its row in the batch, ``(pieces,)``.
+    """
+
+    starts: Integers
+    lengths: Integers
+    rows: Integers
 
 
 @dataclass(frozen=True)
-class SpanInputs:
+class CorpusInputs:
     """The corpus, laid out for an objective.
 
     Attributes:
@@ -56,10 +75,10 @@ class SpanInputs:
         vocab: of the vocabulary.
         seed: the run's seed.
         ids: the mapped file of ids.
-        offsets: where documents begin in it, and where the last one ends.
-        layout: which tokens form a row.
+        offsets: start of each document in it, and end of the last one.
+        layout: tokens of each row.
         segment_tokens: tokens of the longest segment.
-        joined: inputs and targets are one row, for a decoder alone.
+        decoder_only: inputs and targets share one row, for a decoder alone.
     """
 
     settings: PretrainSettings
@@ -69,10 +88,10 @@ class SpanInputs:
     offsets: Integers
     layout: Stream | PackedRows
     segment_tokens: int
-    joined: bool = False
+    decoder_only: bool = False
 
     def batches(self, *, first_step: int, steps: int) -> tf.data.Dataset:
-        """Return the batches of steps `first_step` to `first_step + steps - 1`."""
+        """Return the batches of steps `first_step` to `first_step + steps - 1`; see `batches`."""
         make = self._batch_maker()
         dataset = tf.data.Dataset.range(first_step, first_step + steps)
         return dataset.map(
@@ -80,11 +99,11 @@ class SpanInputs:
         ).prefetch(tf.data.AUTOTUNE)
 
     def counters(self, *, steps: int) -> dict[str, Any]:
-        """Count tokens and faults over `PROBED_STEPS` steps spread over the first `steps`.
+        """Count tokens and faults in `PROBED_STEPS` steps, spread evenly over the first `steps`.
 
         Returns:
-            ``padding_share`` of the batches, ``epochs`` that the steps make, and totals of the
-            probed steps: tokens, targets that were cut, sentinels past the vocabulary's.
+            ``padding_share`` of the batches, ``epochs`` of the steps, and totals of the probed
+            steps: tokens, segments that were cut, sentinels beyond those of the vocabulary.
         """
         if not steps:
             return {"probed_steps": 0}
@@ -95,14 +114,14 @@ class SpanInputs:
             for name, value in make(tf.constant(step))[2].items():
                 totals[name] += int(value)
         rows = self.settings.batch_rows * len(probed)
-        room = rows * (self.settings.inputs_room + self.settings.targets_length)
+        size = rows * (self.settings.packed_inputs_length + self.settings.targets_length)
         filled = totals["input_tokens"] + totals["target_tokens"]
         return {
             "probed_steps": len(probed),
             "segment_tokens": self.segment_tokens,
             "rows_per_epoch": self.rows_per_epoch,
             "epochs": round(steps * self.settings.batch_rows / self.rows_per_epoch, 4),
-            "padding_share": round(1 - filled / room, 6),
+            "padding_share": round(1 - filled / size, 6),
             **totals,
         }
 
@@ -111,63 +130,55 @@ class SpanInputs:
         """Rows until every segment was taken once."""
         return self.layout.segments if isinstance(self.layout, Stream) else self.layout.rows
 
-    def pieces(self, step: int) -> tuple[Integers, Integers, Integers]:
-        """Return the pieces of the file of ids that a step's batch is made of.
-
-        Returns:
-            Where each piece begins, its tokens, and the row it is in; ``(pieces,)`` each.
-        """
-        reader = self._row_reader()
-        starts, pieces, lengths, _, per_row = (
-            item.numpy() for item in reader(tf.constant(step, tf.int64))
-        )
-        row_ends = np.cumsum(lengths, dtype=np.int64)[np.cumsum(per_row) - 1]
-        piece_starts = np.cumsum(pieces, dtype=np.int64) - pieces
+    def pieces(self, step: int) -> Pieces:
+        """Return the pieces of the file of ids in the batch of a step."""
+        read = self._reader()(tf.constant(step, tf.int64))
+        starts, lengths, segment_lengths, _, segments_per_row = (array.numpy() for array in read)
+        # Pieces and segments cover the same tokens: a piece is in the row in whose range of tokens
+        # it starts.
+        row_ends = np.cumsum(segment_lengths, dtype=np.int64)[np.cumsum(segments_per_row) - 1]
+        piece_starts = np.cumsum(lengths, dtype=np.int64) - lengths
         rows = np.searchsorted(row_ends, piece_starts, side="right")
-        used = pieces > 0
-        return starts[used], pieces[used].astype(np.int64), rows[used]
+        filled = lengths > 0
+        return Pieces(starts[filled], lengths[filled].astype(np.int64), rows[filled])
 
-    def documents(self, step: int) -> list[int]:
-        """Return which documents have tokens in a step's batch, by their place in the file."""
-        starts = self.pieces(step)[0]
-        numbers = np.searchsorted(self.offsets, starts, side="right") - 1
-        return sorted({int(number) for number in numbers})
-
-    def _row_reader(self) -> Any:
+    def _reader(self) -> Reader:
         if isinstance(self.layout, Stream):
-            room = (self.settings.inputs_length, self.settings.targets_length)
-            return stream_reader(self.layout, self.settings.batch_rows, room, self.seed)
+            max_lengths = (self.settings.inputs_length, self.settings.targets_length)
+            return stream_reader(self.layout, self.settings.batch_rows, max_lengths, self.seed)
         return packed_reader(self.layout, self.settings.batch_rows, self.seed)
 
-    def _batch_maker(self) -> Any:
+    def _batch_maker(self) -> Maker:
         """Return the function from a step to features, targets and statistics."""
         settings, total_ids = self.settings, self.vocab.total_ids
         objective = OBJECTIVES[settings.objective]
-        reader = self._row_reader()
+        read = self._reader()
         noise, corruption = (
             tf.constant(seed_pair(self.seed, "pretrain", use), tf.int32)
             for use in ("noise", "corruption")
         )
         width = self.segment_tokens
-        lay = assemble_joined if self.joined else assemble
-        room = {"inputs_length": settings.inputs_room, "targets_length": settings.targets_length}
+        assemble = decoder_only_batch if self.decoder_only else encoder_decoder_batch
 
         def make(step: tf.Tensor) -> tuple[Features, tf.Tensor, dict[str, tf.Tensor]]:
-            starts, pieces, lengths, limits, segments_per_row = reader(step)
-            flat = Flat(gather_pieces(self.ids, starts, pieces), lengths)
+            pieces = read(step)
+            lengths = pieces.segment_lengths
+            flat = FlatSegments(gather_pieces(self.ids, pieces.starts, pieces.lengths), lengths)
             tokens = pad_segments(flat, width)
             valid = tf.sequence_mask(lengths, width)
+            # The step is folded into the seed: noise of step n needs no state of earlier steps.
             seeds = [tf.random.fold_in(seed, step, alg=PHILOX) for seed in (noise, corruption)]
             mask = objective.mask(settings, lengths, width, seeds[0])
             sides = corrupt(settings, Segment(tokens, mask, valid, total_ids, seeds[1]))
             inputs, targets = (
-                _flatten(side, limits[:, number]) for number, side in enumerate(sides)
+                _flatten(side, pieces.limits[:, column]) for column, side in enumerate(sides)
             )
-            features, labels = lay(
-                Flat(inputs.ids, inputs.lengths),
-                Flat(targets.ids, targets.lengths),
-                segments_per_row,
-                **room,
+            features, labels = assemble(
+                FlatSegments(inputs.ids, inputs.lengths),
+                FlatSegments(targets.ids, targets.lengths),
+                pieces.segments_per_row,
+                inputs_length=settings.packed_inputs_length,
+                targets_length=settings.targets_length,
             )
             spans = mask if objective.unique_sentinels else tf.zeros_like(mask)
             overflow = sentinel_overflow(spans, valid, extra_ids=self.vocab.extra_ids)
@@ -177,10 +188,11 @@ class SpanInputs:
 
 
 def _flatten(side: Corrupted | None, limits: tf.Tensor) -> Segments:
+    """Return one side of the segments; an objective without inputs has segments of length 0."""
     if side is not None:
         return flatten(side, limits=limits)
-    nothing = tf.zeros_like(limits)
-    return Segments(tf.zeros([0], tf.int32), nothing, nothing)
+    zeros = tf.zeros_like(limits)
+    return Segments(tf.zeros([0], tf.int32), zeros, zeros)
 
 
 STATISTICS = (
@@ -195,48 +207,45 @@ STATISTICS = (
 
 
 def _statistics(inputs: Segments, targets: Segments, overflow: tf.Tensor) -> dict[str, tf.Tensor]:
-    def count(condition: tf.Tensor) -> tf.Tensor:
-        return tf.math.count_nonzero(condition)
-
     values = (
         tf.size(inputs.lengths),
         tf.size(inputs.ids),
         tf.size(targets.ids),
-        count(inputs.cut),
-        count(targets.cut),
-        count(overflow),
+        tf.math.count_nonzero(inputs.cut),
+        tf.math.count_nonzero(targets.cut),
+        tf.math.count_nonzero(overflow),
         tf.reduce_sum(overflow),
     )
     return dict(zip(STATISTICS, values, strict=True))
 
 
-def load_span_inputs(
+def load_corpus_inputs(
     settings: PretrainSettings,
     *,
-    tokens: Path,
+    ids: Path,
     offsets: Path,
     vocab: VocabSettings,
     seed: int,
-    joined: bool = False,
-) -> SpanInputs:
+    decoder_only: bool = False,
+) -> CorpusInputs:
     """Open the corpus and lay it out.
 
     Args:
         settings: of pre-training.
-        tokens: file of ids.
+        ids: file of ids.
         offsets: file of document offsets.
         vocab: of the vocabulary that the ids belong to.
         seed: the run's seed.
-        joined: inputs and targets are one row, for a decoder alone.
+        decoder_only: inputs and targets share one row, for a decoder alone.
 
     Raises:
         ArtifactError: a file is missing or damaged, or the ids are of another vocabulary.
-        CorpusError: the corpus does not fill a row, or has less than `unique_tokens`.
+        CorpusError: the corpus does not fill a row, or has fewer than `unique_tokens`.
         SettingsError: the targets of a segment do not fit `targets_length`.
     """
     segment_tokens = segment_length(settings)
     bounds = read_offsets(offsets)
-    ids = _open_ids(tokens, vocab.total_ids, int(bounds[-1]))
+    mapped_ids = _open_ids(ids, vocab.total_ids, int(bounds[-1]))
     bounds = first_tokens(bounds, settings.unique_tokens)
     documents = chunk_documents(bounds, chunk_tokens=settings.chunk_tokens, seed=seed)
     layout: Stream | PackedRows
@@ -251,14 +260,16 @@ def load_span_inputs(
             targets_length=settings.targets_length,
             seed=seed,
         )
-    return SpanInputs(settings, vocab, seed, ids, bounds, layout, segment_tokens, joined)
+    return CorpusInputs(
+        settings, vocab, seed, mapped_ids, bounds, layout, segment_tokens, decoder_only
+    )
 
 
 def first_tokens(offsets: Integers, count: int) -> Integers:
-    """Return the offsets of the first `count` tokens; the last document is cut. 0: all of them.
+    """Return the offsets of the first `count` tokens, the last document cut; 0 means all tokens.
 
-    The corpus is ordered by a hash of each page's address, so its beginning is a sample of it, and
-    a smaller subset is a part of a larger one.
+    The corpus is ordered by a hash of each page's address, so its beginning is a random sample,
+    and a smaller subset is part of every larger one.
 
     Raises:
         CorpusError: there are fewer.
@@ -272,21 +283,21 @@ def first_tokens(offsets: Integers, count: int) -> Integers:
             f"pretrain.unique_tokens is {count}, the corpus has {int(offsets[-1])} tokens; lower "
             f"it, or give it more text"
         )
-    whole = int(np.searchsorted(offsets, count))
-    return np.append(offsets[:whole], count).astype(np.int64)
+    documents = int(np.searchsorted(offsets, count))
+    return np.append(offsets[:documents], count).astype(np.int64)
 
 
 def _open_ids(path: Path, total_ids: int, expected: int) -> tf.Tensor:
-    """Map the ids into a tensor without copying them."""
+    """Map `expected` ids into a tensor without copying them."""
     mapped = read_ids(path, total_ids)
     if len(mapped) != expected:
         raise ArtifactError(
-            f"{path} holds {len(mapped)} ids, its offsets end at {expected}: one of the two is "
+            f"{path} contains {len(mapped)} ids, its offsets end at {expected}: one of the two is "
             f"damaged or of another vocabulary; delete both and rerun the rule tokens"
         )
     if len(mapped) and (largest := int(mapped[:CHECKED_IDS].max())) >= total_ids:
         raise ArtifactError(
-            f"{path} holds the id {largest}, the vocabulary ends at {total_ids - 1}: it was "
+            f"{path} contains the id {largest}, the vocabulary ends at {total_ids - 1}: it was "
             f"written with another vocabulary; rerun the rule tokens"
         )
     with tf.device("CPU:0"):

@@ -1,9 +1,9 @@
-"""Which example of which task comes next, and in which row (paper section 3.5.2).
+"""The examples of each row of a mixture of tasks (paper section 3.5.2).
 
-Examples come in blocks. A block draws its tasks by the mixing rates from a stream of its own;
-each task goes through its examples in one seeded order an epoch, forever. The rows of a step
-follow from the rows of all blocks before it, so a run resumed at step n plans from the start of
-the stream: about three million examples a second, and no text is read.
+Examples are drawn in blocks. A block draws its tasks by the mixing rates from a random stream of
+its own; each task goes through its examples in one seeded order an epoch, without end. The rows of
+a step follow from the rows of all earlier blocks, so a run that resumes at step n draws again from
+the start of the stream: about three million examples a second, and no text is read.
 """
 
 from dataclasses import dataclass
@@ -14,17 +14,17 @@ import numpy.typing as npt
 from t5repro.inputs.packing import BLOCK_ITEMS, Integers, pack_rows, row_splits
 from t5repro.randomness import stream
 
-BLOCKS_AT_ONCE = 256
+BLOCKS_PER_DRAW = 256
 
 
 @dataclass(frozen=True)
 class Mixture:
-    """What is drawn from.
+    """The examples of all tasks and their mixing rates.
 
     Attributes:
         tasks: names.
-        rates: share of each task's examples among those drawn, not necessarily of sum 1.
-        counts: examples of each task.
+        rates: share of each task in the drawn examples, up to a common factor, ``(tasks,)``.
+        counts: examples of each task, ``(tasks,)``.
         lengths: tokens of inputs and targets of every example, task after task, ``(examples, 2)``.
     """
 
@@ -33,105 +33,121 @@ class Mixture:
     counts: Integers
     lengths: npt.NDArray[np.int32]
 
+    @property
+    def shares(self) -> npt.NDArray[np.float64]:
+        """Rates of sum 1, ``(tasks,)``."""
+        return self.rates / self.rates.sum()
+
+    @property
+    def task_indices(self) -> Integers:
+        """Index of the task of every example, ``(examples,)``."""
+        return np.repeat(np.arange(len(self.tasks)), self.counts)
+
+    def rows_per_example(self, max_lengths: tuple[int, int]) -> float:
+        """Return the part of a row that an example takes on average, on the scarcer side."""
+        task = self.task_indices
+        weights = self.shares[task] / self.counts[task]
+        return float((weights @ (self.lengths / np.asarray(max_lengths))).max())
+
 
 @dataclass(frozen=True)
-class PlannedRows:
+class MixtureRows:
     """Rows of examples.
 
     Attributes:
-        examples: numbers of the examples, row after row, int32.
-        splits: row r holds the examples ``splits[r]`` to ``splits[r + 1]``.
+        examples: indices of the examples, row after row, int32.
+        splits: row r contains ``examples[splits[r]:splits[r + 1]]``.
     """
 
     examples: npt.NDArray[np.int32]
     splits: Integers
 
 
-def plan_rows(
-    mixture: Mixture, *, room: tuple[int, int], first_row: int, rows: int, seed: int
-) -> PlannedRows:
+def draw_rows(
+    mixture: Mixture, *, max_lengths: tuple[int, int], first_row: int, rows: int, seed: int
+) -> MixtureRows:
     """Return the examples of the rows `first_row` to `first_row + rows - 1` of the mixture.
 
     Args:
-        mixture: what is drawn from.
-        room: tokens of a row of inputs and of targets.
-        first_row: rows of the stream to pass over.
-        rows: rows to plan.
+        mixture: examples and rates.
+        max_lengths: tokens of a row of inputs and of targets.
+        first_row: rows of the stream to skip.
+        rows: rows to return.
         seed: the run's seed.
     """
     examples: list[npt.NDArray[np.int32]] = []
     sizes: list[Integers] = []
-    used = np.zeros(len(mixture.tasks), np.int64)
-    block = passed = 0
-    while passed < first_row + rows:
-        blocks = _blocks_for(first_row + rows - passed, mixture, room)
-        drawn, used = draw_examples(mixture, first_block=block, blocks=blocks, used=used, seed=seed)
-        row = pack_rows(mixture.lengths[drawn], room=room)
+    draw_counts = np.zeros(len(mixture.tasks), np.int64)
+    block = finished_rows = 0
+    while finished_rows < first_row + rows:
+        blocks = _estimated_blocks(first_row + rows - finished_rows, mixture, max_lengths)
+        indices, draw_counts = draw_examples(
+            mixture, first_block=block, blocks=blocks, draw_counts=draw_counts, seed=seed
+        )
+        row = pack_rows(mixture.lengths[indices], max_lengths=max_lengths)
         splits = row_splits(row)
-        low = min(max(first_row - passed, 0), len(splits) - 1)
-        high = min(first_row + rows - passed, len(splits) - 1)
-        by_row = drawn[np.argsort(row, kind="stable")]
+        low = min(max(first_row - finished_rows, 0), len(splits) - 1)
+        high = min(first_row + rows - finished_rows, len(splits) - 1)
+        by_row = indices[np.argsort(row, kind="stable")]
         examples.append(by_row[splits[low] : splits[high]].astype(np.int32))
         sizes.append(np.diff(splits[low : high + 1]))
-        passed += len(splits) - 1
+        finished_rows += len(splits) - 1
         block += blocks
     if not sizes:
-        return PlannedRows(np.zeros(0, np.int32), np.zeros(1, np.int64))
+        return MixtureRows(np.zeros(0, np.int32), np.zeros(1, np.int64))
     splits = np.concatenate([[0], np.cumsum(np.concatenate(sizes))]).astype(np.int64)
-    return PlannedRows(np.concatenate(examples), splits)
+    return MixtureRows(np.concatenate(examples), splits)
 
 
-def _blocks_for(rows: int, mixture: Mixture, room: tuple[int, int]) -> int:
-    """Guess how many blocks fill so many rows; a guess too low costs another round."""
-    share = mixture.rates / mixture.rates.sum()
-    owner = np.repeat(np.arange(len(share)), mixture.counts)
-    weight = share[owner] / mixture.counts[owner]
-    rows_per_example = float((weight @ (mixture.lengths / np.asarray(room))).max())
-    blocks = rows / max(rows_per_example, 1e-9) / BLOCK_ITEMS
-    return min(BLOCKS_AT_ONCE, int(blocks) + 1)
+def _estimated_blocks(rows: int, mixture: Mixture, max_lengths: tuple[int, int]) -> int:
+    """Estimate the blocks that fill so many rows; too low a number costs one more round."""
+    blocks = rows / max(mixture.rows_per_example(max_lengths), 1e-9) / BLOCK_ITEMS
+    return min(BLOCKS_PER_DRAW, int(blocks) + 1)
 
 
 def draw_examples(
-    mixture: Mixture, *, first_block: int, blocks: int, used: Integers, seed: int
+    mixture: Mixture, *, first_block: int, blocks: int, draw_counts: Integers, seed: int
 ) -> tuple[Integers, Integers]:
-    """Draw the examples of some blocks.
+    """Draw the examples of consecutive blocks.
 
     Args:
-        mixture: what is drawn from.
+        mixture: examples and rates.
         first_block: number of the first block.
-        blocks: how many.
-        used: examples of each task that earlier blocks drew.
+        blocks: number of blocks.
+        draw_counts: examples of each task that earlier blocks drew, ``(tasks,)``.
         seed: the run's seed.
 
     Returns:
-        The numbers of the examples, ``(blocks * BLOCK_ITEMS,)``, and `used` after them.
+        The indices of the examples, ``(blocks * BLOCK_ITEMS,)``, and `draw_counts` after them.
     """
-    share = mixture.rates / mixture.rates.sum()
-    tasks = np.concatenate(
-        [_draw_tasks(share, seed, number) for number in range(first_block, first_block + blocks)]
+    task_indices = np.concatenate(
+        [
+            _draw_tasks(mixture.shares, seed, number)
+            for number in range(first_block, first_block + blocks)
+        ]
     )
     first_example = np.cumsum(mixture.counts) - mixture.counts
-    drawn = np.zeros(len(tasks), np.int64)
-    after = used.copy()
+    examples = np.zeros(len(task_indices), np.int64)
+    counts_after = draw_counts.copy()
     for task, name in enumerate(mixture.tasks):
-        places = np.flatnonzero(tasks == task)
-        after[task] += len(places)
-        drawn[places] = first_example[task] + _epochs(
-            name, int(mixture.counts[task]), int(used[task]), int(after[task]), seed
+        positions = np.flatnonzero(task_indices == task)
+        counts_after[task] += len(positions)
+        examples[positions] = first_example[task] + _epochs(
+            name, int(mixture.counts[task]), int(draw_counts[task]), int(counts_after[task]), seed
         )
-    return drawn, after
+    return examples, counts_after
 
 
-def _draw_tasks(share: npt.NDArray[np.float64], seed: int, block: int) -> npt.NDArray[np.int16]:
+def _draw_tasks(shares: npt.NDArray[np.float64], seed: int, block: int) -> npt.NDArray[np.int16]:
     """Return the task of each example of a block, drawn independently."""
     draws = stream(seed, "finetune", "mixture", block).random(BLOCK_ITEMS)
-    edges = np.cumsum(share)
+    edges = np.cumsum(shares)
     edges[-1] = 1.0  # rounding must not leave a draw without a task
     return np.searchsorted(edges, draws, side="right").astype(np.int16)
 
 
 def _epochs(task: str, count: int, low: int, high: int, seed: int) -> Integers:
-    """Return the examples `low` to `high - 1` of a task that is repeated forever."""
+    """Return the examples `low` to `high - 1` of a task that is repeated without end."""
     if low == high:
         return np.zeros(0, np.int64)
     first, last = low // count, (high - 1) // count

@@ -20,7 +20,7 @@ def step_flops(model: ModelSettings, plan: TrainingSettings, *, embedding_rows: 
     """
     row = forward_multiplications(
         model,
-        inputs_length=plan.inputs_room,
+        inputs_length=plan.packed_inputs_length,
         targets_length=plan.targets_length,
         embedding_rows=embedding_rows,
     )

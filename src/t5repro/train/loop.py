@@ -33,6 +33,7 @@ from t5repro.lineage.sources import closure
 from t5repro.progress import Progress
 from t5repro.randomness import repeat_seed, single_seed
 from t5repro.train.devices import Devices, prepare
+from t5repro.vocab.token_files import split_files
 
 if TYPE_CHECKING:
     from t5repro.train.callback import History
@@ -112,18 +113,24 @@ def pretrain(
         start_from: folder of a published checkpoint to begin with; absent: fresh weights.
     """
     devices = prepare(settings.devices)
-    from t5repro.inputs.pipeline import span_corruption_batches, span_corruption_counters
+    from t5repro.inputs.pretraining import load_corpus_inputs
 
-    ids, offsets = tokens.parent / "train.ids", tokens.parent / "train.offsets"
+    ids, offsets = split_files(tokens.parent, "train")
     steps = settings.pretrain.steps
     checkpoint = files_of(start_from)
-    corpus: dict[str, Any] = {
-        "tokens": ids,
-        "offsets": offsets,
-        "vocab": settings.vocab,
-        "seed": repeat_seed(settings.seed, settings.pretrain.repeat),
-        "joined": settings.model.decoder_only,
-    }
+    seed = repeat_seed(settings.seed, settings.pretrain.repeat)
+
+    @functools.cache  # batches and counters share the layout
+    def inputs() -> Any:
+        return load_corpus_inputs(
+            settings.pretrain,
+            ids=ids,
+            offsets=offsets,
+            vocab=settings.vocab,
+            seed=seed,
+            decoder_only=settings.model.decoder_only,
+        )
+
     run(
         Training(
             rule="pretrain",
@@ -132,16 +139,14 @@ def pretrain(
             model=settings.model,
             vocab=settings.vocab,
             devices=settings.devices,
-            seed=single_seed(corpus["seed"], "pretrain"),
+            seed=single_seed(seed, "pretrain"),
             start=None,
             continue_optimizer=False,
             published=start_from,
             inputs=(tokens, ids, offsets, *checkpoint),
             identity=(tokens, *checkpoint),
-            batches=lambda first, count: span_corruption_batches(
-                settings.pretrain, **corpus, first_step=first, steps=count
-            ),
-            counters=lambda: span_corruption_counters(settings.pretrain, **corpus, steps=steps),
+            batches=lambda first, count: inputs().batches(first_step=first, steps=count),
+            counters=lambda: inputs().counters(steps=steps),
             folder=folder,
             work=work,
             manifest=manifest,
@@ -184,11 +189,11 @@ def finetune(
         tokens: manifest of the token files, which are beside it, where the corpus is drawn too.
     """
     devices = prepare(settings.devices)
-    from t5repro.inputs.corpus_mixture import load_inputs
+    from t5repro.inputs.corpus_mixture import load_finetuning_inputs
 
     @functools.cache  # batches and counters share the tokenised examples
     def rows() -> Any:
-        return load_inputs(
+        return load_finetuning_inputs(
             settings, examples=examples, vocabulary=vocabulary, seed=seed, tokens=tokens
         )
 
@@ -197,7 +202,7 @@ def finetune(
     start = weights.parent
     continues = settings.finetune.optimizer_state == "continue"
     texts = (vocabulary, *(examples[task] for task in sorted(examples)))
-    corpus = (tokens.parent / "train.ids", tokens.parent / "train.offsets") if tokens else ()
+    corpus = split_files(tokens.parent, "train") if tokens else ()
     named = (tokens,) if tokens else ()
     run(
         Training(
@@ -384,7 +389,7 @@ def fit(
             monitor.close()
         keeper.obey()
     seconds = time.monotonic() - started
-    positions = left * plan.batch_rows * (plan.inputs_room + plan.targets_length)
+    positions = left * plan.batch_rows * (plan.packed_inputs_length + plan.targets_length)
     say(
         training,
         f"{left} steps in {seconds:.1f} s with compilation: {left / seconds:.2f} steps/s, "
@@ -402,7 +407,7 @@ def make_monitor(training: Training, *, done: int) -> "Monitor":
     return Monitor(
         folder,
         events=cloud_address(cloud, folder) if cloud and folder else str(folder),
-        positions=plan.batch_rows * (plan.inputs_room + plan.targets_length),
+        positions=plan.batch_rows * (plan.packed_inputs_length + plan.targets_length),
         flops=step_flops(training.model, plan, embedding_rows=training.vocab.embedding_rows),
         done=done,
     )

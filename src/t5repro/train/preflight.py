@@ -198,10 +198,10 @@ def example_batch(
         return tf.zeros((rows, length), tf.int32)
 
     if decoder_only:
-        joined = ids(plan.inputs_room + plan.targets_length)
+        joined = ids(plan.packed_inputs_length + plan.targets_length)
         names = ("decoder_ids", "decoder_segments", "decoder_prefix")
         return dict.fromkeys(names, joined), joined
-    inputs, targets = ids(plan.inputs_room), ids(plan.targets_length)
+    inputs, targets = ids(plan.packed_inputs_length), ids(plan.targets_length)
     features = {
         "encoder_ids": inputs,
         "encoder_segments": inputs,

@@ -17,7 +17,7 @@ from t5repro.errors import CorpusError
 from t5repro.files import atomic_path, write_manifest
 from t5repro.progress import Progress
 from t5repro.vocab.corpus import pages_in, read_pages, shards_of
-from t5repro.vocab.token_files import OFFSET_DTYPE, id_dtype
+from t5repro.vocab.token_files import OFFSET_DTYPE, id_dtype, split_files
 from t5repro.vocab.vocabulary import Vocabulary
 
 SPLITS = ("train", "validation")
@@ -71,7 +71,7 @@ def encode_corpus(
     """
     model = Vocabulary.load(vocabulary)
     counters: dict[str, Any] = {"dtype": id_dtype(model.total_ids).name}
-    inputs, outputs = [corpus, vocabulary], []
+    inputs, outputs = [corpus, vocabulary], list[Path]()
     for split in SPLITS:
         shards = {
             language: shards_of(corpus, language, split) for language in settings.tokens.languages
@@ -84,7 +84,7 @@ def encode_corpus(
                     f"in this language or take it out of tokens.languages"
                 )
         inputs += [path for paths in shards.values() for path in paths]
-        outputs += [folder / f"{split}.ids", folder / f"{split}.offsets"]
+        outputs += split_files(folder, split)
     write_manifest(
         manifest,
         rule="tokens",
@@ -99,11 +99,12 @@ def _encode_split(
     vocabulary: Vocabulary, split: str, shards: dict[str, list[Path]], folder: Path
 ) -> dict[str, Any]:
     """Write the two files of a split; return its counts."""
+    ids_file, offsets_file = split_files(folder, split)
     languages: dict[str, dict[str, int]] = {}
     total = sum(pages_in(paths) for paths in shards.values())
     with (
-        atomic_path(folder / f"{split}.ids") as ids_path,
-        atomic_path(folder / f"{split}.offsets") as offsets_path,
+        atomic_path(ids_file) as ids_path,
+        atomic_path(offsets_file) as offsets_path,
         ids_path.open("wb") as ids,
         offsets_path.open("wb") as offsets,
         Progress(f"tokens {split}", total=total, unit="pages") as progress,

@@ -17,6 +17,11 @@ OFFSET_DTYPE = np.dtype("<i8")
 MOST_SHORT_IDS = 1 << 16  # ids that two bytes can number
 
 
+def split_files(folder: Path, split: str) -> tuple[Path, Path]:
+    """Return the paths of the ids and of the offsets of a split."""
+    return folder / f"{split}.ids", folder / f"{split}.offsets"
+
+
 def id_dtype(total_ids: int) -> np.dtype[Any]:
     """Return the type of a stored id: two bytes if they suffice for `total_ids`, else four."""
     return np.dtype("<u2") if total_ids <= MOST_SHORT_IDS else np.dtype("<u4")

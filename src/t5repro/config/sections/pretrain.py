@@ -48,8 +48,8 @@ class PretrainSettings(TrainingSettings):
     """
 
     @property
-    def inputs_room(self) -> int:
-        """Tokens of inputs in a row: none for a language model, whose text is all targets."""
+    def packed_inputs_length(self) -> int:
+        """Tokens of inputs in a packed row; 0 for a language model, whose text is all targets."""
         return 0 if self.objective == "lm" else self.inputs_length
 
     @model_validator(mode="after")

@@ -57,8 +57,8 @@ class TrainingSettings(Section):
     """
 
     @property
-    def inputs_room(self) -> int:
-        """Tokens of inputs in a row; fewer than `inputs_length` where an objective has none."""
+    def packed_inputs_length(self) -> int:
+        """Tokens of inputs in a packed row; 0 if the objective has no inputs."""
         return self.inputs_length
 
     @property
