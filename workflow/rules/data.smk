@@ -1,8 +1,8 @@
 """
-Bring the raw inputs into place and check them against the run file.
+Fetch the raw inputs and check them against the run file.
 
 READS     data.source, or the origins in data.sources when data.download allows the network
-WRITES    {data.folder}/...                    every raw file (frozen by data.dvc)
+WRITES    {data.folder}/...                    every raw file (versioned by data.dvc)
           results/{run}/data/manifest.json     their hashes
 SETTINGS  data.*
 CODE      src/t5repro/data/
@@ -10,14 +10,14 @@ CODE      src/t5repro/data/
 
 RAW_FILES = [raw_path(name) for name in inventory.raw_files(SETTINGS)]
 
-# What is in place is no output of ours: Snakemake deletes the outputs of a job that fails.
+# Existing files are not outputs of the rule: Snakemake deletes the outputs of a failed job.
 TO_BRING = [raw_path(name) for name in raw.files_to_bring(SETTINGS.data)]
 
 
 if TO_BRING:
 
     rule data_fetch:
-        """Copy or download what is not in place. Archives stay in work/ between runs."""
+        """Copy or download missing files. Archives are kept in work/ between runs."""
         output:
             raw=TO_BRING,
         log:
@@ -32,7 +32,7 @@ if TO_BRING:
 
 
 rule data:
-    """Hash every raw file; a file that is not the one named stops the run."""
+    """Hash every raw file; a difference from the run file stops the run."""
     input:
         raw=RAW_FILES,
         code=code_of("data"),

@@ -1,15 +1,17 @@
 """
-Predict every task's targets greedily and score them.
+Predict the targets of every task and score them.
 
-READS     results/{run}/finetune/{node}/manifest.json       and the weights it lists; of an
+READS     results/{run}/finetune/{node}/manifest.json       and the weights that it lists; for an
                                                             ensemble, those of its members
-          results/{run}/tasks/{task}/{split}.jsonl          the split of evaluate.split
+          results/{run}/tasks/{task}/{split}.jsonl          the split evaluate.split
           results/{run}/vocab/{node}/sentencepiece.model
-WRITES    results/{run}/evaluate_predict/{node}/{task}.jsonl       step-{n}/{task}.jsonl too, with
+WRITES    results/{run}/evaluate_predict/{node}/{task}.jsonl       also step-{n}/{task}.jsonl with
                                                                    evaluate.checkpoints: all
           results/{run}/evaluate_score/{node}/scores.json
-SETTINGS  evaluate.*, tasks.names, tasks.text, tasks.own, model.*, vocab.*, devices.*
-CODE      src/t5repro/evaluate/; evaluate_score also tasks/ and metrics/
+SETTINGS  evaluate.*, finetune.method, finetune.adapter_width, tasks.names, tasks.text.*, tasks.own,
+          model.*, vocab.*, devices.*
+CODE      src/t5repro/evaluate/predict.py                   evaluate_predict
+          src/t5repro/evaluate/score.py                     evaluate_score
 """
 
 
@@ -29,7 +31,7 @@ def predictions(wildcards):
 
 
 def answering_models(wildcards):
-    """Return the manifests of the models that answer: the node's own, or an ensemble's."""
+    """Return the manifests of the models that predict: the node's own, or an ensemble's."""
     arms = settings_at(wildcards.node).evaluate.ensemble or [wildcards.node]
     return [
         f"results/{RUN}/finetune/{node_of('finetune', arm)}/manifest.json"
@@ -38,7 +40,7 @@ def answering_models(wildcards):
 
 
 def kept_steps(wildcards):
-    """Return the option that names the kept checkpoints to evaluate, if there are any."""
+    """Return the option with the kept checkpoints to evaluate, if there are any."""
     settings = settings_at(wildcards.node)
     if settings.evaluate.checkpoints == "last":
         return []
@@ -46,7 +48,7 @@ def kept_steps(wildcards):
 
 
 rule evaluate_predict:
-    """Decode greedily until the end of sequence."""
+    """Decode until EOS, greedily or by beam search."""
     input:
         weights=answering_models,
         examples=examples_of(evaluated_split),
@@ -76,7 +78,7 @@ rule evaluate_predict:
 
 
 rule evaluate_score:
-    """Score the predictions, beside the majority class or the copied input."""
+    """Score the predictions and the trivial answers."""
     input:
         predicted=of("evaluate_predict", "manifest.json"),
         train=examples_of(train_split),

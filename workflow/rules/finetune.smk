@@ -1,14 +1,14 @@
 """
 Fine-tune the pre-trained model on the mixture of tasks.
 
-READS     results/{run}/pretrain/{node}/manifest.json       and the weights it lists
+READS     results/{run}/pretrain/{node}/manifest.json       and the weights that it lists
           results/{run}/tasks/{task}/train.jsonl            every task of tasks.names
           results/{run}/vocab/{node}/sentencepiece.model
 WRITES    results/{run}/finetune/{node}/weights.safetensors
           results/{run}/finetune/{node}/optimizer.safetensors
           results/{run}/finetune/{node}/history.csv         loss and learning rate
-SETTINGS  finetune.*, tasks.names, model.*, vocab.*, devices.*, seed
-CODE      src/t5repro/train/ and the packages it imports
+SETTINGS  finetune.*, pretrain.*, tasks.names, model.*, vocab.*, devices.*, seed
+CODE      src/t5repro/train/loop.py
 """
 
 
@@ -17,7 +17,7 @@ def train_split(settings):
 
 
 def earlier_training(wildcards):
-    """Return the manifest of the training to go on from."""
+    """Return the manifest of the training to start from."""
     start = settings_at(wildcards.node).finetune.start_from
     if start:
         return f"results/{RUN}/finetune/{node_of('finetune', start)}/manifest.json"
@@ -25,14 +25,14 @@ def earlier_training(wildcards):
 
 
 def drawn_corpus(wildcards):
-    """Return the manifest of the ids, where the mixture draws the corpus beside the tasks."""
+    """Return the manifest of the ids if the mixture contains the corpus."""
     if not settings_at(wildcards.node).finetune.corpus_examples:
         return []
     return [of("tokens", "manifest.json")(wildcards)]
 
 
 rule finetune:
-    """Go on from the pre-trained weights, slots and step. Resumes as pretrain does."""
+    """Start from the pre-trained weights, slots and step. Resumes as pretrain does."""
     input:
         weights=earlier_training,
         tokens=drawn_corpus,

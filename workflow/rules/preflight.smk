@@ -1,22 +1,22 @@
 """
-Compile the step of pre-training for the TPU slice of the run file, before anything else runs.
+Compile the step of pre-training for the TPU slice of the run file, before any other job.
 
-READS     nothing: the settings decide
+READS     nothing but settings
 WRITES    logs/{run}/preflight/{node}.json                  memory and arithmetic of one core
-SETTINGS  those of pretrain; it runs where devices.slice names a slice
-CODE      src/t5repro/train/preflight.py and the packages it imports
+SETTINGS  pretrain.*, model.*, vocab.*, devices.*, seed; it runs if devices.slice is set
+CODE      src/t5repro/train/preflight.py
 """
 
 
 def preflight_of(wildcards):
-    """Return what pre-training waits for: a step that fits, where a slice is named."""
+    """Return the inputs of pre-training: a step that fits, if a slice is set."""
     if not settings_at(wildcards.node).devices.slice:
         return []
     return [f"logs/{RUN}/preflight/{wildcards.node}.json"]
 
 
 rule preflight:
-    """Fail in minutes where a slice is too small, instead of after weeks of cleaning."""
+    """Fail in minutes if a slice is too small, instead of after weeks of cleaning."""
     input:
         code=code_of("preflight"),
     output:

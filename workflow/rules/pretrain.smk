@@ -1,18 +1,18 @@
 """
-Pre-train T5 on span corruption.
+Pre-train T5 on the corpus.
 
-READS     results/{run}/tokens/{node}/manifest.json         and the id files it lists
-          logs/{run}/preflight/{node}.json                  that it fits, where devices.slice is set
+READS     results/{run}/tokens/{node}/manifest.json         and the id files that it lists
+          logs/{run}/preflight/{node}.json                  proof that it fits, if devices.slice is set
 WRITES    results/{run}/pretrain/{node}/weights.safetensors
           results/{run}/pretrain/{node}/optimizer.safetensors   slots and step, for fine-tuning
           results/{run}/pretrain/{node}/history.csv         loss and learning rate
 SETTINGS  pretrain.*, model.*, vocab.*, devices.*, seed
-CODE      src/t5repro/train/ and the packages it imports
+CODE      src/t5repro/train/loop.py
 """
 
 
 def start_files(wildcards):
-    """Return the raw files of the checkpoint to begin with."""
+    """Return the raw files of the checkpoint to start from."""
     return [
         raw_path(name) for name in inventory.start_files(settings_at(wildcards.node))
     ]
@@ -25,7 +25,7 @@ def start_option(wildcards):
 
 rule pretrain:
     """
-    Train, or hand on initial weights when pretrain.steps is 0. An interrupted job resumes from
+    Train, or write initial weights if pretrain.steps is 0. An interrupted job resumes from
     work/, which is no output: Snakemake deletes the outputs of a failed job.
     """
     input:

@@ -3,12 +3,12 @@ One name for each stage: `snakemake stage_vocab`, and for one node `stage_vocab-
 
 `dvc.yaml` runs its stages by these names.
 
-READS     what the rule of the stage writes
+READS     the outputs of the rule of the stage
 """
 
 
 def manifests_of(rule_name, node):
-    """Return the manifests of a stage: one, or one for each shard of cleaning."""
+    """Return the manifests of a stage: one, or one per shard of cleaning."""
     folder = f"results/{RUN}/{rule_name}/{node}"
     if rule_name == "c4_clean":
         shards = settings_at(node).c4.clean_shards

@@ -2,9 +2,9 @@
 Downstream tasks as text to text.
 
 READS     {data.folder}/{tasks.folder}/...                  original download files
-WRITES    results/{run}/tasks/{task}/{split}.jsonl          inputs, targets, what the metric needs
-SETTINGS  tasks.text, tasks.own
-CODE      src/t5repro/tasks/
+WRITES    results/{run}/tasks/{task}/{split}.jsonl          inputs, targets, fields of the metric
+SETTINGS  tasks.text.*, tasks.own
+CODE      src/t5repro/tasks/build.py
 """
 
 

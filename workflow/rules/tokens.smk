@@ -1,17 +1,17 @@
 """
-The corpus as ids: what pre-training reads, by position.
+The corpus as ids, the input of pre-training.
 
-READS     results/{run}/c4/{node}/manifest.json             and the Parquet files it lists
+READS     results/{run}/c4/{node}/manifest.json             and the Parquet files that it lists
           results/{run}/vocab/{node}/sentencepiece.model
 WRITES    results/{run}/tokens/{node}/{split}.ids           ids of all documents, end to end
-          results/{run}/tokens/{node}/{split}.offsets       where each document begins
+          results/{run}/tokens/{node}/{split}.offsets       start of each document
 SETTINGS  tokens.*
 CODE      src/t5repro/vocab/encode.py
 """
 
 
 rule tokens:
-    """Encode every document of the chosen languages."""
+    """Encode every document of the languages of pre-training."""
     input:
         corpus=of("c4", "manifest.json"),
         vocabulary=of("vocab", "sentencepiece.model"),

@@ -1,17 +1,18 @@
 """
 The vocabulary: a sample of the corpus by language, and SentencePiece trained on it.
 
-READS     results/{run}/c4/{node}/manifest.json             and the Parquet files it lists
+READS     results/{run}/c4/{node}/manifest.json             and the Parquet files that it lists
 WRITES    results/{run}/vocab_sample/{node}/sample.txt
           results/{run}/vocab/{node}/sentencepiece.model    with the sentinels
           results/{run}/vocab/{node}/sentencepiece.vocab    readable list of pieces
-SETTINGS  vocab.*, seed
-CODE      src/t5repro/vocab/sample.py train.py
+SETTINGS  vocab.*
+CODE      src/t5repro/vocab/sample.py                       vocab_sample
+          src/t5repro/vocab/train.py                        vocab
 """
 
 
 def vocabulary_source(wildcards):
-    """Return the sample to train on, or the raw file of a vocabulary that is used as it is."""
+    """Return the sample to train on, or the raw file of a vocabulary that is used unchanged."""
     if brought := inventory.vocabulary_files(settings_at(wildcards.node)):
         return raw_path(brought[0])
     return of("vocab_sample", "sample.txt")(wildcards)
@@ -24,7 +25,7 @@ def vocabulary_option(wildcards):
 
 
 rule vocab_sample:
-    """Draw text from each language in the parts that vocab.language_parts asks for."""
+    """Draw text from each language in the proportions of vocab.language_parts."""
     input:
         corpus=of("c4", "manifest.json"),
         code=code_of("vocab_sample"),
@@ -45,7 +46,7 @@ rule vocab_sample:
 
 
 rule vocab:
-    """Train the unigram vocabulary and append the sentinels, or take vocab.model_file."""
+    """Train the unigram vocabulary and append the sentinels, or use vocab.model_file."""
     input:
         sample=vocabulary_source,
         code=code_of("vocab"),
