@@ -1,4 +1,4 @@
-"""Prediction: what is cut, how rows are grouped, and answers that do not depend on neighbours."""
+"""Prediction: examples in, predictions out, independent of neighbours and devices."""
 
 import json
 import os
@@ -10,8 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 from checkout import SUPPORT
-from hypothesis import given
-from hypothesis import strategies as st
 
 from t5repro.config.schema import Settings
 from t5repro.config.sections.evaluate import EvaluateSettings, PredictStage
@@ -19,69 +17,12 @@ from t5repro.config.sections.model import ModelSettings
 from t5repro.config.sections.vocab import VocabStage
 from t5repro.config.stage_settings import stage_settings
 from t5repro.errors import ArtifactError, VocabularyError
-from t5repro.evaluate.predict import (
-    Question,
-    batches,
-    bucket_length,
-    make_questions,
-    padded,
-    predict,
-    read_examples,
-)
+from t5repro.evaluate.predict import predict, read_examples
 from t5repro.model.devices import ENVIRONMENT
 from t5repro.vocab.special_ids import EOS_ID
 from t5repro.vocab.train import train_vocabulary
 
 PROGRAM = SUPPORT / "predict_on_devices.py"
-LENGTHS = st.lists(st.integers(0, 90), min_size=1, max_size=60)
-
-
-def questions(lengths: list[int], task: str = "a", longest: int = 64) -> list[Question]:
-    return make_questions(task, [[7] * length for length in lengths], inputs_length=longest)
-
-
-def test_inputs_are_cut_to_leave_room_for_eos() -> None:
-    short, exact, long = questions([2, 63, 64])
-    assert short.tokens == (7, 7, EOS_ID)
-    assert not short.truncated
-    assert (len(exact.tokens), exact.truncated) == (64, False)
-    assert (len(long.tokens), long.truncated) == (64, True)
-    assert long.tokens[-1] == EOS_ID
-
-
-@pytest.mark.parametrize(
-    ("tokens", "longest", "length"),
-    [(1, 512, 32), (32, 512, 32), (33, 512, 64), (300, 512, 512), (65, 96, 96), (5, 20, 20)],
-)
-def test_lengths_are_padded_to_few_sizes(tokens: int, longest: int, length: int) -> None:
-    assert bucket_length(tokens, longest=longest) == length
-
-
-@given(LENGTHS, st.integers(1, 9))
-def test_every_question_is_in_exactly_one_batch_of_its_own_size(
-    lengths: list[int], rows: int
-) -> None:
-    asked = questions(lengths) + questions(lengths, "b")
-    grouped = list(batches(asked, rows=rows))
-    assert sorted((item.task, item.position) for group in grouped for item in group) == sorted(
-        (item.task, item.position) for item in asked
-    )
-    for group in grouped:
-        assert len(group) <= rows
-        assert len({item.bucket for item in group}) == 1
-    assert len({group[0].bucket for group in grouped}) <= 2  # 32 and 64
-
-
-@given(LENGTHS, st.integers(60, 70))
-def test_a_row_of_a_batch_holds_its_tokens_and_then_zeros(lengths: list[int], rows: int) -> None:
-    group = [item for item in questions(lengths) if item.bucket == 64]
-    if not group:
-        return
-    ids = padded(group, rows=rows)
-    assert ids.shape == (rows, 64)
-    for row, item in enumerate(group):
-        assert tuple(ids[row][ids[row] > 0]) == item.tokens
-    assert all((ids[row] == ids[0]).all() for row in range(len(group), rows))
 
 
 def rows_of(path: Path) -> list[dict[str, Any]]:
@@ -109,7 +50,7 @@ def test_an_example_that_lacks_a_key_is_named_by_its_line(tmp_path: Path) -> Non
 
 def test_a_task_without_an_example_is_refused(tmp_path: Path) -> None:
     path = write_rows(tmp_path / "t" / "validation.jsonl", [])
-    with pytest.raises(ArtifactError, match="holds no example"):
+    with pytest.raises(ArtifactError, match="contains no example"):
         read_examples(path, limit=0)
 
 
@@ -182,7 +123,7 @@ class TestWithAModel:
         """Predict both tasks into a folder; return the manifest's counts."""
         predict(
             settings,
-            weights=inputs["weights"],
+            weights=[inputs["weights"]],
             examples={"one": inputs["one"], "two": inputs["two"]},
             vocabulary=inputs["vocabulary"],
             folder=folder,
@@ -223,7 +164,7 @@ class TestWithAModel:
         examples = {"one": inputs["one"], "two": inputs["two"]}
         predict(
             settings,
-            weights=inputs["weights"],
+            weights=[inputs["weights"]],
             examples=examples,
             vocabulary=inputs["vocabulary"],
             folder=tmp_path / "alone",
@@ -331,11 +272,11 @@ class TestWithAModel:
         values = settings.model_dump(mode="json")
         values["evaluate"]["ensemble"] = ["member"]
         answers = {}
-        for name, more in (("one", []), ("two", [tmp_path / "other" / "manifest.json"])):
+        second = tmp_path / "other" / "manifest.json"
+        for name, weights in (("one", [inputs["weights"]]), ("two", [inputs["weights"], second])):
             predict(
                 PredictStage.model_validate(values),
-                weights=inputs["weights"],
-                others=more,
+                weights=weights,
                 examples={"one": inputs["one"], "two": inputs["two"]},
                 vocabulary=inputs["vocabulary"],
                 folder=tmp_path / name,
@@ -375,7 +316,7 @@ class TestWithAModel:
         (stale / "one.jsonl").write_text("{}")
         predict(
             settings,
-            weights=trained / "manifest.json",
+            weights=[trained / "manifest.json"],
             kept_steps=(3, 6, 8),
             examples={"one": inputs["one"], "two": inputs["two"]},
             vocabulary=inputs["vocabulary"],

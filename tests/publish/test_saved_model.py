@@ -113,7 +113,7 @@ def artifacts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 def predictions(artifacts: dict[str, Path], out: Path, **change: Any) -> list[str]:
     predict(
         stage(**change),
-        weights=artifacts["folder"] / "manifest.json",
+        weights=[artifacts["folder"] / "manifest.json"],
         examples={"rows": artifacts["examples"]},
         vocabulary=artifacts["vocabulary"],
         folder=out,

@@ -29,7 +29,7 @@ def main(replicas: int, settings: str, places: list[Path]) -> None:
     weights, vocabulary, folder, *examples = places
     predict(
         PredictStage.model_validate_json(settings),
-        weights=weights,
+        weights=[weights],
         examples={path.parent.name: path for path in examples},
         vocabulary=vocabulary,
         folder=folder,

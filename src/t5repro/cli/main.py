@@ -520,8 +520,7 @@ def _predict(arguments: argparse.Namespace) -> None:
 
     predict(
         settings,
-        weights=arguments.weights[0],
-        others=arguments.weights[1:],
+        weights=arguments.weights,
         kept_steps=arguments.kept_steps,
         examples=by_folder(arguments.examples),
         vocabulary=arguments.vocabulary,

@@ -1,9 +1,9 @@
-"""The best kept checkpoint for each group of tasks (paper section 2.4).
+"""The best kept checkpoint of each group of tasks (paper section 2.4).
 
-A group is the columns of a benchmark that enter its average together, such as both numbers of MRPC
-or both parts of MNLI, or a task with all its metrics. Its best step has the highest mean of the
-group's metrics; of equal ones the first. All numbers of the group are those of that step, and the
-benchmarks' averages are means over the groups' own best steps.
+A group is the columns of a benchmark that enter its average together, such as both scores of MRPC
+or both parts of MNLI, or one task with all its scores. Its best step has the highest mean of the
+group's scores; among equal steps, the first. All scores of the group are those of that step, and
+the benchmarks' averages are means over the groups' own best steps.
 
 Source: released code, ``metric_group_max``.
 """
@@ -14,69 +14,70 @@ from typing import Any
 
 from t5repro.tasks.averages import BENCHMARKS, Column
 
-UNDEFINED = -1e9  # what counts for a step whose mean is not defined
+UNDEFINED = -1e9  # rank of a step whose mean is undefined
 RULE = "highest mean of the group's metrics; the first of equal steps; undefined is the lowest"
-BOOTSTRAP = "_bootstrap"  # ROUGE as a median over resampled rows: the plain one decides
+BOOTSTRAP = "_bootstrap"  # ROUGE as a median over resampled rows; the mean selects the checkpoint
 
-Metrics = Mapping[str, Mapping[str, float | None]]  # task -> metric -> value
+Metrics = Mapping[str, Mapping[str, float | None]]  # task -> score -> value
 
 
 def groups_of(metrics: Metrics) -> dict[str, tuple[Column, ...]]:
-    """Return the groups of the tasks of a run: name -> task and metric of each column."""
-    found: dict[str, tuple[Column, ...]] = {}
-    grouped: set[str] = set()
-    for groups in BENCHMARKS.values():
-        for columns in groups:
-            own = tuple(column for column in columns if column[0] in metrics)
-            if own:
-                tasks = list(dict.fromkeys(task for task, _ in own))
-                found["+".join(tasks)] = own
-                grouped.update(tasks)
+    """Return the groups of the tasks of a run: name -> task and score of each column."""
+    groups: dict[str, tuple[Column, ...]] = {}
+    benchmark_tasks: set[str] = set()
+    for benchmark_groups in BENCHMARKS.values():
+        for group in benchmark_groups:
+            # A run may lack a part of a group, such as the mismatched part of MNLI.
+            columns = tuple(column for column in group if column[0] in metrics)
+            if columns:
+                tasks = list(dict.fromkeys(task for task, _ in columns))
+                groups["+".join(tasks)] = columns
+                benchmark_tasks.update(tasks)
     for task, values in metrics.items():
         columns = tuple((task, name) for name in values if not name.endswith(BOOTSTRAP))
-        if task not in grouped and columns:
-            found[task] = columns
-    return found
+        if task not in benchmark_tasks and columns:
+            groups[task] = columns
+    return groups
 
 
 def mean_of(columns: Sequence[Column], metrics: Metrics) -> float | None:
-    """Return the mean of a group's columns; None if one is not defined."""
+    """Return the mean of a group's columns; None if one is undefined."""
     values = [metrics.get(task, {}).get(name) for task, name in columns]
-    known = [value for value in values if value is not None and math.isfinite(value)]
-    return math.fsum(known) / len(known) if len(known) == len(values) else None
+    defined = [value for value in values if value is not None and math.isfinite(value)]
+    return math.fsum(defined) / len(defined) if len(defined) == len(values) else None
 
 
 def best_checkpoints(by_step: Mapping[int, Metrics]) -> dict[str, dict[str, Any]]:
-    """Return for each group its best step and what the choice was made from.
+    """Return the best step of each group with the values that decided it.
 
     Args:
-        by_step: step -> task -> metric -> value.
+        by_step: step -> task -> score -> value.
 
     Returns:
-        Group -> ``step``, ``metrics`` (task -> metric -> value at that step), ``columns`` and
+        Group -> ``step``, ``metrics`` (task -> score -> value at that step), ``columns`` and
         ``means`` (step -> mean of the columns).
     """
     steps = sorted(by_step)
-    chosen = {}
+    best: dict[str, dict[str, Any]] = {}
     for group, columns in groups_of(by_step[steps[-1]]).items():
         means = {step: mean_of(columns, by_step[step]) for step in steps}
-        best = max(steps, key=lambda step: _rank(means[step]))  # the first of equal ones
+        best_step = max(steps, key=lambda step: _rank(means[step]))  # of equal steps, the first
         tasks = dict.fromkeys(task for task, _ in columns)
-        chosen[group] = {
-            "step": best,
-            "metrics": {task: dict(by_step[best][task]) for task in tasks},
+        best[group] = {
+            "step": best_step,
+            "metrics": {task: dict(by_step[best_step][task]) for task in tasks},
             "columns": [f"{task}/{name}" for task, name in columns],
             "means": {str(step): mean for step, mean in means.items()},
         }
-    return chosen
+    return best
 
 
 def _rank(mean: float | None) -> float:
     return UNDEFINED if mean is None else mean
 
 
-def best_metrics(chosen: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, float | None]]:
-    """Return the metrics of every task at its group's best step."""
+def best_metrics(best: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, float | None]]:
+    """Return the scores of every task at its group's best step."""
     return {
-        task: dict(metrics) for item in chosen.values() for task, metrics in item["metrics"].items()
+        task: dict(metrics) for entry in best.values() for task, metrics in entry["metrics"].items()
     }

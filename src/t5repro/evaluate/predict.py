@@ -1,15 +1,13 @@
-"""What the fine-tuned model answers to every example of every task (paper section 2.4).
+"""Predictions of the fine-tuned model for every example of every task (paper section 2.4).
 
-Answers are greedy, the most probable token until EOS, but for the tasks of `evaluate.beam_tasks`,
-whose answers beam search finds. An example's padded length depends on its
-own tokens alone and every batch has the same number of rows, so the shapes it is computed in,
-and with them the arithmetic, do not depend on its neighbours; which row of a batch it takes does,
-and may move the last bits of a float on some devices, an answer only at a tie. Devices that work in
-step take equal parts of a batch.
+Decoding is greedy, except for the tasks of `evaluate.beam_tasks`, which use beam search. The padded
+length of an example depends on its own tokens alone, and all batches have the same number of rows,
+so the shapes of its arithmetic do not depend on its neighbours. Its row in the batch does, which on
+some devices moves the last bits of a float: a prediction changes only at a tie. Devices that work
+in step take equal parts of each batch.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,136 +17,97 @@ from numpy.typing import NDArray
 
 from t5repro.config.sections.evaluate import PredictStage
 from t5repro.errors import ArtifactError, VocabularyError
+from t5repro.evaluate.batches import EncodedInputs, Ids, batches, end_inputs, pad_batch
 from t5repro.files import read_json_lines, write_json_lines, write_manifest
 from t5repro.model.devices import Devices
 from t5repro.progress import Progress
 from t5repro.vocab.special_ids import EOS_ID, PAD_ID
 
 WEIGHTS_FILE = "weights.safetensors"
-SHORTEST_BUCKET = 32  # tokens; below it, padding costs less than one more compilation
+EXAMPLE_KEYS = ("idx", "inputs", "targets", "answer")
 ONE_DEVICE = Devices("cpu", ("CPU:0",))
 
-Ids = NDArray[np.int32]
-Answers = dict[tuple[str, int], list[int]]  # task and position -> ids
-
-
-@dataclass(frozen=True)
-class Question:
-    """An example on its way through the model.
-
-    Attributes:
-        task: name of its task.
-        position: its place in the task's file.
-        tokens: its inputs, cut to the longest length, with EOS.
-        truncated: whether tokens were cut off.
-        bucket: padded length; a function of the number of tokens.
-    """
-
-    task: str
-    position: int
-    tokens: tuple[int, ...]
-    truncated: bool
-    bucket: int
+Rows = Sequence[Mapping[str, Any]]
+PredictedIds = dict[tuple[str, int], list[int]]  # task and row -> token ids
 
 
 def predict(
     settings: PredictStage,
     *,
-    weights: Path,
+    weights: Sequence[Path],
     examples: Mapping[str, Path],
     vocabulary: Path,
     folder: Path,
     manifest: Path,
-    others: Sequence[Path] = (),
     kept_steps: Sequence[int] = (),
     devices: Devices = ONE_DEVICE,
 ) -> None:
-    """Write ``<task>.jsonl`` with the model's answer to every example, in the file's order.
+    """Write ``<task>.jsonl`` with a prediction for every example, in the file's order.
 
-    The answers of kept checkpoints go to ``step-<n>/<task>.jsonl``; those of the last step are the
-    answers of the fine-tuned model itself.
+    Predictions of earlier kept checkpoints are written to ``step-<n>/<task>.jsonl``; those of the
+    last one are the predictions of the fine-tuned model itself.
 
     Args:
         settings: settings of the stage.
-        weights: manifest of the fine-tuned weights, which lie beside it.
-        examples: task -> JSON lines to answer.
+        weights: manifest of the fine-tuned weights, which are in the same folder; of an ensemble,
+            the manifests of all its members.
+        examples: task -> JSON lines of the stage `tasks`.
         vocabulary: SentencePiece model.
-        folder: where the answers go.
-        manifest: manifest to write; it counts cut inputs and answers without an end.
-        others: manifests of further models that answer together with the first.
-        kept_steps: steps of fine-tuning whose weights are kept beside the last.
-        devices: what computes; those of a strategy share each batch.
+        folder: output folder.
+        manifest: manifest to write; it counts truncated inputs and predictions without EOS.
+        kept_steps: steps of fine-tuning whose weights are kept, the last included.
+        devices: devices that compute; those of a strategy share each batch.
 
     Raises:
         ArtifactError: the weights or the examples are missing or damaged.
         VocabularyError: the vocabulary has more ids than the model has embeddings.
     """
-    from t5repro.vocab.vocabulary import Vocabulary, target_marker_ids
+    from t5repro.vocab.vocabulary import Vocabulary
 
-    members = [weights_beside(path) for path in (weights, *others)]
+    members = [weights_next_to(path) for path in weights]
     earlier = {
-        step: weights_beside(weights.parent / f"step-{step}" / "manifest.json")
+        step: weights_next_to(weights[0].parent / f"step-{step}" / "manifest.json")
         for step in sorted(kept_steps)[:-1]
     }
-    words = Vocabulary.load(vocabulary)
+    pieces = Vocabulary.load(vocabulary)
     rows = {
         task: read_examples(path, limit=settings.evaluate.max_examples)
         for task, path in examples.items()
     }
-    length = settings.evaluate.inputs_length
-    end = target_marker_ids(words, settings.model, inputs_length=length)
-    questions = [
-        question
-        for task in rows
-        for question in make_questions(
-            task,
-            words.encode_batch([row["inputs"] for row in rows[task]]),
-            inputs_length=length,
-            end=end,
-        )
-    ]
-    batches_of_weights = [members, *([path] for path in earlier.values())]
+    inputs = _encode(settings, rows, pieces)
+    # One set of weights per folder of predictions. They are loaded in turn into the same models, so
+    # that each shape is compiled once for all checkpoints.
+    weight_sets = {folder: members} | {
+        folder / f"step-{step}": [path] for step, path in earlier.items()
+    }
     with devices.scope():
-        answers, *answers_before = _answer(
-            settings,
-            questions,
-            weights=batches_of_weights,
-            total_ids=words.total_ids,
-            replicas=devices.replicas,
+        predicted = _predict(
+            settings, inputs, list(weight_sets.values()), pieces.total_ids, devices.replicas
         )
-    counters = {}
-    outputs = []
-    for task, task_rows in rows.items():
-        own = [question for question in questions if question.task == task]
-        ids = [answers[task, question.position] for question in own]
-        outputs.append(folder / f"{task}.jsonl")
-        _write_answers(outputs[-1], task, task_rows, answers, words)
-        counters[task] = {
-            "examples": len(own),
-            "truncated_inputs": sum(question.truncated for question in own),
-            "answers_without_eos": sum(EOS_ID not in answer for answer in ids),
-        }
-    for step, before in zip(earlier, answers_before, strict=True):
+    outputs: list[Path] = []
+    for target_folder, ids in zip(weight_sets, predicted, strict=True):
         for task, task_rows in rows.items():
-            outputs.append(folder / f"step-{step}" / f"{task}.jsonl")
-            _write_answers(outputs[-1], task, task_rows, before, words)
+            outputs.append(target_folder / f"{task}.jsonl")
+            texts = [pieces.decode(ids[task, row]) for row in range(len(task_rows))]
+            _write_predictions(outputs[-1], task_rows, texts)
+    # Stale: a task that the mixture no longer contains, or a step that is no longer kept.
     for stale in {*folder.glob("*.jsonl"), *folder.glob("step-*/*.jsonl")} - set(outputs):
-        stale.unlink()  # of a task that the mixture no longer has, or a step that is not kept
+        stale.unlink()
     write_manifest(
         manifest,
         rule="evaluate_predict",
         settings=settings.model_dump(mode="json"),
         inputs=[*members, *earlier.values(), vocabulary, *examples.values()],
         outputs=outputs,
-        counters={"tasks": counters},
+        counters={"tasks": {task: _count(task, inputs, predicted[0]) for task in rows}},
     )
 
 
-def weights_beside(manifest: Path) -> Path:
-    """Return the file of weights beside a manifest of fine-tuning.
+def weights_next_to(manifest: Path) -> Path:
+    """Return the file of weights in the folder of a manifest of fine-tuning.
 
     Raises:
-        ArtifactError: there is none.
+        ArtifactError: it is missing.
     """
     path = manifest.parent / WEIGHTS_FILE
     if not path.is_file():
@@ -156,124 +115,79 @@ def weights_beside(manifest: Path) -> Path:
     return path
 
 
-def _write_answers(
-    path: Path, task: str, rows: Sequence[Mapping[str, Any]], answers: Answers, words: Any
-) -> None:
-    """Write a task's rows with what was answered to each."""
-    write_json_lines(
-        path,
-        (
-            {**row, "prediction": words.decode(answers[task, number])}
-            for number, row in enumerate(rows)
-        ),
-    )
-
-
 def read_examples(path: Path, *, limit: int) -> list[dict[str, Any]]:
     """Read a task's examples.
 
     Args:
         path: JSON lines of the stage `tasks`.
-        limit: how many to keep, from the first; 0: all.
+        limit: number of examples to keep, from the first; 0 means all.
 
     Raises:
-        ArtifactError: there are none, or a row lacks what an example has; the line is named.
+        ArtifactError: there are none, or a row lacks a key; the message names the line.
     """
     rows: list[dict[str, Any]] = []
     for number, row in enumerate(read_json_lines(path), start=1):
         if limit and len(rows) == limit:
             break
-        absent = [name for name in ("inputs", "targets", "idx", "answer") if name not in row]
-        if absent:
-            raise ArtifactError(f"{path} line {number} lacks {absent}; rerun the stage tasks")
-        rows.append({name: row[name] for name in ("idx", "inputs", "targets", "answer")})
+        missing = [key for key in EXAMPLE_KEYS if key not in row]
+        if missing:
+            raise ArtifactError(f"{path} line {number} lacks {missing}; rerun the stage tasks")
+        rows.append({key: row[key] for key in EXAMPLE_KEYS})
     if not rows:
-        raise ArtifactError(f"{path} holds no example; check the task's file and rerun stage tasks")
+        raise ArtifactError(
+            f"{path} contains no example; check the task's file and rerun the stage tasks"
+        )
     return rows
 
 
-def make_questions(
-    task: str,
-    encoded: Sequence[Sequence[int]],
-    *,
-    inputs_length: int,
-    end: tuple[int, ...] = (EOS_ID,),
-) -> list[Question]:
-    """Cut token lists to a length, end them and choose their padded lengths.
+def _encode(
+    settings: PredictStage, rows: Mapping[str, Rows], vocabulary: Any
+) -> list[EncodedInputs]:
+    from t5repro.vocab.vocabulary import target_marker_ids
 
-    Args:
-        task: name of the task.
-        encoded: ids of each example, without EOS.
-        inputs_length: longest allowed, the end included; tokens.
-        end: ids that follow each list.
-
-    Source: released code, ``seqio.preprocessors.append_eos_after_trim``.
-    """
-    room = inputs_length - len(end)
+    length = settings.evaluate.inputs_length
+    end = target_marker_ids(vocabulary, settings.model, inputs_length=length)
     return [
-        Question(
-            task=task,
-            position=position,
-            tokens=(*ids[:room], *end),
-            truncated=len(ids) > room,
-            bucket=bucket_length(min(len(ids) + len(end), inputs_length), longest=inputs_length),
+        inputs
+        for task, task_rows in rows.items()
+        for inputs in end_inputs(
+            task,
+            vocabulary.encode_batch([row["inputs"] for row in task_rows]),
+            inputs_length=length,
+            end=end,
         )
-        for position, ids in enumerate(encoded)
     ]
 
 
-def bucket_length(tokens: int, *, longest: int) -> int:
-    """Return the padded length of a row: a power of two from 32 on, at most `longest`."""
-    length = SHORTEST_BUCKET
-    while length < tokens:
-        length *= 2
-    return min(length, longest)
-
-
-def batches(questions: Sequence[Question], *, rows: int) -> Iterator[list[Question]]:
-    """Yield groups of one padded length, short rows first, each of at most `rows` examples.
-
-    Within a length the tasks stay together: answers of like length end together.
-    """
-    order = sorted(
-        questions, key=lambda item: (item.bucket, item.task, len(item.tokens), item.position)
+def _write_predictions(path: Path, rows: Rows, texts: Sequence[str]) -> None:
+    write_json_lines(
+        path, ({**row, "prediction": text} for row, text in zip(rows, texts, strict=True))
     )
-    start = 0
-    while start < len(order):
-        bucket = order[start].bucket
-        group = [item for item in order[start : start + rows] if item.bucket == bucket]
-        yield group
-        start += len(group)
 
 
-def padded(group: Sequence[Question], *, rows: int) -> Ids:
-    """Return the ids of a group, ``(rows, bucket)``, zero after each end.
-
-    A group that does not fill the batch repeats its first example: every call has the full
-    shape, and no row is empty, on which a decoder could run on to the last step.
-    """
-    ids = np.zeros((rows, group[0].bucket), dtype=np.int32)
-    for row in range(rows):
-        tokens = group[row if row < len(group) else 0].tokens
-        ids[row, : len(tokens)] = tokens
-    return ids
+def _count(task: str, inputs: Sequence[EncodedInputs], ids: PredictedIds) -> dict[str, int]:
+    task_inputs = [row for row in inputs if row.task == task]
+    return {
+        "examples": len(task_inputs),
+        "truncated_inputs": sum(row.truncated for row in task_inputs),
+        "answers_without_eos": sum(EOS_ID not in ids[task, row.row] for row in task_inputs),
+    }
 
 
-def _answer(
+def _predict(
     settings: PredictStage,
-    questions: Sequence[Question],
-    *,
-    weights: Sequence[Sequence[Path]],
+    inputs: Sequence[EncodedInputs],
+    weight_sets: Sequence[Sequence[Path]],
     total_ids: int,
     replicas: int,
-) -> list[Answers]:
-    """Return the ids that the model answers with each of several sets of weights.
+) -> list[PredictedIds]:
+    """Return the predicted ids for each set of weights.
 
     Args:
         settings: settings of the stage.
-        questions: what is asked.
-        weights: files of one model, or of the members of an ensemble; each set in its turn.
-        total_ids: ids of the vocabulary.
+        inputs: inputs of all examples.
+        weight_sets: each the weights of one model, or of all members of an ensemble.
+        total_ids: number of ids of the vocabulary.
         replicas: devices that share a batch.
     """
     from t5repro.model.checkpoints import load_weights
@@ -294,59 +208,58 @@ def _answer(
             dtype=settings.devices.precision,
             adapter_width=settings.finetune.width,
         )
-        for _ in weights[0]
+        for _ in weight_sets[0]
     ]
-    found = []
-    with Progress("predict", total=len(questions) * len(weights), unit="examples") as progress:
-        for paths in weights:
+    predicted: list[PredictedIds] = []
+    total = len(inputs) * len(weight_sets)
+    with Progress("predict", total=total, unit="examples") as progress:
+        for paths in weight_sets:
             for path, model in zip(paths, models, strict=True):
                 load_weights(path, model)
-            found.append(_answer_all(settings, questions, models, progress, replicas=replicas))
-    return found
+            predicted.append(_decode_all(settings, inputs, models, replicas, progress))
+    return predicted
 
 
-def _answer_all(
+def _decode_all(
     settings: PredictStage,
-    questions: Sequence[Question],
+    inputs: Sequence[EncodedInputs],
     models: Sequence[Any],
-    progress: Progress,
-    *,
     replicas: int,
-) -> Answers:
-    """Return what the models answer together, with the weights that they have now."""
+    progress: Progress,
+) -> PredictedIds:
+    """Return the ids that the models predict together, with their current weights."""
     from t5repro.model.distribution import shared_rows
 
-    answers: Answers = {}
-    rows = settings.evaluate.batch_rows
-    shape = shared_rows(rows, replicas)
-    by_beam = set(settings.evaluate.beam_tasks)
-    for searched in (False, True):
-        decode = _decoder(settings, models, searched=searched)
-        own = [item for item in questions if (item.task in by_beam) == searched]
-        for group in batches(own, rows=rows):
-            encoder_ids = padded(group, rows=shape)
-            decoded = decode(encoder_ids, (encoder_ids != PAD_ID).astype(np.int32))
-            for row, question in enumerate(group):
-                answers[question.task, question.position] = decoded[row].tolist()
-            progress.advance(len(group), padded_tokens=group[0].bucket)
-    return answers
+    ids: PredictedIds = {}
+    batch_size = settings.evaluate.batch_rows
+    beam_tasks = set(settings.evaluate.beam_tasks)
+    for beam in (False, True):
+        decode = _decoder(settings, models, beam=beam)
+        selected = [row for row in inputs if (row.task in beam_tasks) == beam]
+        for batch in batches(selected, batch_size=batch_size):
+            encoder_ids = pad_batch(batch, batch_size=shared_rows(batch_size, replicas))
+            decoder_ids = decode(encoder_ids, (encoder_ids != PAD_ID).astype(np.int32))
+            for row, example in enumerate(batch):
+                ids[example.task, example.row] = decoder_ids[row].tolist()
+            progress.advance(len(batch), padded_tokens=batch[0].padded_length)
+    return ids
 
 
 def _decoder(
-    settings: PredictStage, models: Sequence[Any], *, searched: bool
+    settings: PredictStage, models: Sequence[Any], *, beam: bool
 ) -> Callable[[Ids, Ids], NDArray[Any]]:
-    """Return the function from ids and segments to answers: beam search, or greedy decoding."""
+    """Return the function from ids and segments to predicted ids: beam search, or greedy."""
     from t5repro.model.beam import beam_search
     from t5repro.model.decode import greedy
 
-    model, *others = models
-    longest = settings.evaluate.max_decode_length
-    if not searched:
-        return partial(greedy, model, max_decode_length=longest, others=tuple(others))
+    model, *ensemble = models
+    max_decode_length = settings.evaluate.max_decode_length
+    if not beam:
+        return partial(greedy, model, max_decode_length=max_decode_length, others=tuple(ensemble))
     return partial(
         beam_search,
         model,
-        max_decode_length=longest,
+        max_decode_length=max_decode_length,
         width=settings.evaluate.beam_width,
         length_penalty=settings.evaluate.length_penalty,
     )

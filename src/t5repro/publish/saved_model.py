@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from t5repro.config.sections.evaluate import PredictStage
-from t5repro.errors import ArtifactError, StorageError, VocabularyError, storage_error
-from t5repro.evaluate.predict import WEIGHTS_FILE, bucket_length
+from t5repro.errors import StorageError, VocabularyError, storage_error
+from t5repro.evaluate.batches import padded_length
+from t5repro.evaluate.predict import weights_next_to
 from t5repro.vocab.special_ids import EOS_ID, PAD_ID, UNK_ID
 from t5repro.vocab.vocabulary import Vocabulary
 
@@ -50,9 +51,7 @@ def export_server(settings: PredictStage, *, weights: Path, vocabulary: Path, fo
             f"{settings.vocab.embedding_rows} embeddings; vocab.vocab_size must be the one that "
             "the vocabulary was trained with"
         )
-    weights_file = weights.parent / WEIGHTS_FILE
-    if not weights_file.is_file():
-        raise ArtifactError(f"{weights_file} is missing; run the stage finetune, which writes it")
+    weights_file = weights_next_to(weights)
     model = T5(
         settings.model,
         embedding_rows=settings.vocab.embedding_rows,
@@ -137,7 +136,7 @@ def _decode_padded(ragged_ids: Any, max_length: int, decode: Callable[[Any, Any]
     import tensorflow as tf
 
     lengths = sorted(
-        {bucket_length(tokens, longest=max_length) for tokens in range(1, max_length + 1)}
+        {padded_length(tokens, longest=max_length) for tokens in range(1, max_length + 1)}
     )
 
     def branch(length: int) -> Any:
