@@ -99,6 +99,11 @@ def test_docstrings_comments_and_messages_of_the_package_are_read(tree: Tree) ->
     assert [fault.line for fault in check(tree, "tests/test_x.py", text)] == [1, 2]
 
 
+def test_the_docstring_of_a_package_names_its_modules(tree: Tree) -> None:
+    text = '"""Lineage: `trace`, `Graph`, `c4`, `pretrain`, `nothing`."""\n'
+    assert names_of(tree, text, "src/t5repro/lineage/__init__.py") == [("module", "nothing")]
+
+
 def test_a_cure_in_a_message_is_a_command(tree: Tree) -> None:
     text = 'raise Error(f"{path} is missing; run t5repro " "nothing now, or make nothing")\n'
     assert names_of(tree, text, "src/t5repro/x.py") == [("subcommand", "nothing")]

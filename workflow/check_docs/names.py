@@ -22,6 +22,7 @@ BARE_PATH = re.compile(
 DOTTED_MODULE = re.compile(r"(?<![\w./])t5repro(?:\.\w+)+")
 DECISION = re.compile(r"\bD-\d{3}\b")
 DOTTED = re.compile(r"(?P<name>[a-z0-9_]+(?:\.[a-z0-9_]+)*(?:\.?\*)?)(?:: (?P<value>\S.*))?")
+PACKAGE_FILE = r"src/t5repro/.*__init__\.py$"
 PATH = re.compile(r"[\w.<>{}*…-]+(?:/[\w.<>{}*…-]*)*")
 HEADING = re.compile(r"^#+ +(.+?) *$", re.MULTILINE)
 TOOLS = {"t5repro", "make", "snakemake", "python", "python3"}
@@ -79,6 +80,8 @@ def _span(tree: Tree, path: str, text: str) -> Iterator[Missing]:
             and not _is_file(tree, name)
         ):
             yield "test", name, tree.tests
+        if not dot and match["value"] is None and re.match(PACKAGE_FILE, path):
+            yield from _member(tree, path, name)
         if dot and not _is_file(tree, name) and not name.endswith(SUFFIXES):
             if section in tree.packages and tree.module(f"t5repro.{name}"):
                 return
@@ -89,6 +92,18 @@ def _span(tree: Tree, path: str, text: str) -> Iterator[Missing]:
     for word in text.split(" "):
         if PATH.fullmatch(word):
             yield from _path(tree, path, word)
+
+
+def _member(tree: Tree, path: str, name: str) -> Iterator[Missing]:
+    """Check a word of a package's docstring: a module, a package, a rule, or a name in a module."""
+    folder = f"{Path(path).parent.as_posix()}/"
+    modules = {Path(file.removeprefix(folder)).parts[0] for file in tree.files if folder in file}
+    modules = {module.removesuffix(".py") for module in modules}
+    if name in modules | tree.packages | tree.rules or tree.module(f"t5repro.{name}"):
+        return
+    texts = (tree.text(file) for file in tree.files if file.startswith(folder))
+    if not any(re.search(rf"\b(?:def|class) {name}\b|^{name} *[:=]", text, re.M) for text in texts):
+        yield "module", name, modules
 
 
 def _is_file(tree: Tree, name: str) -> bool:
