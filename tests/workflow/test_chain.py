@@ -28,20 +28,20 @@ def test_the_whole_chain_runs_and_ends_with_a_report(finished: Path) -> None:
 def test_every_score_of_the_report_leads_back_to_the_raw_files(finished: Path) -> None:
     report = finished / "results/demo/report"
     page = (report / "report.html").read_text(encoding="utf-8")
-    behind = (report / "trace.html").read_text(encoding="utf-8")
-    places = set(re.findall(r'id="([^"]+)"', behind))
+    lineage = (report / "trace.html").read_text(encoding="utf-8")
+    anchors = set(re.findall(r'id="([^"]+)"', lineage))
     links = set(re.findall(r'href="trace\.html#([^"]+)"', page))
     arms = ("baseline", "no_pretraining")
     assert links == {f"demo.evaluate_score.{arm}" for arm in arms}
     assert page.count("trace.html#") > 2 * 12
-    assert links < places
-    assert set(re.findall(r'href="#([^"]+)"', behind)) <= places
-    files = set(re.findall(r'href="([^"#]+)"', behind))
-    jobs = {place for place in places if not place.startswith("file:")}
+    assert links < anchors
+    assert set(re.findall(r'href="#([^"]+)"', lineage)) <= anchors
+    files = set(re.findall(r'href="([^"#]+)"', lineage))
+    jobs = {anchor for anchor in anchors if not anchor.startswith("file:")}
     assert len(files) == len(jobs) == 31  # every job of a stage but the report itself
     assert [name for name in files if not (report / name).is_file()] == []
-    assert "file:data.crawl.MINI-2019-18-00000.warc.wet.gz" in places
-    assert not re.search(r'<script|<link|src=|href="https?:', behind)
+    assert "file:data.crawl.MINI-2019-18-00000.warc.wet.gz" in anchors
+    assert not re.search(r'<script|<link|src=|href="https?:', lineage)
 
 
 def in_clone(folder: Path, *command: str) -> subprocess.CompletedProcess[str]:

@@ -1,4 +1,4 @@
-"""A withdrawn shard, URL or domain is nowhere any more, and what was made of it is made again."""
+"""The text of a withdrawn shard, URL or domain is gone everywhere, and dependents are rebuilt."""
 
 import gzip
 import json
@@ -39,7 +39,7 @@ def t5repro(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
 def copy(finished: Path, tmp_path: Path) -> Path:
     folder = tmp_path / "clone"
     shutil.copytree(finished, folder, symlinks=True)
-    for words in (["add", "-A"], ["commit", "-qm", "as it is"]):
+    for words in (["add", "-A"], ["commit", "-qm", "before"]):
         subprocess.run(
             ["git", "-c", "user.name=t", "-c", "user.email=t@t", *words], cwd=folder, check=True
         )
@@ -48,13 +48,13 @@ def copy(finished: Path, tmp_path: Path) -> Path:
 
 def texts(folder: Path) -> Iterator[tuple[str, str]]:
     """Yield every tracked file, artifact and cached object with its text, unpacked and decoded."""
-    listed = subprocess.run(
+    tracked = subprocess.run(
         ["git", "ls-files", "-z"], cwd=folder, check=True, capture_output=True, text=True
     ).stdout.split("\0")
-    found = [folder / name for name in listed if name]
+    paths = [folder / name for name in tracked if name]
     for kind in ("data", "results", ".dvc/cache"):
-        found += [path for path in (folder / kind).rglob("*") if path.is_file()]
-    for path in found:
+        paths += [path for path in (folder / kind).rglob("*") if path.is_file()]
+    for path in paths:
         if not path.is_file():
             continue
         data = path.read_bytes()
@@ -82,63 +82,63 @@ def decoded(folder: Path) -> str:
     )
 
 
-def sentences_of(folder: Path, wanted: str) -> list[str]:
-    """Return lines of withdrawn pages that stand on no other page of the crawl."""
-    mine: set[str] = set()
-    others: list[str] = []
+def lines_of(folder: Path, source: str) -> list[str]:
+    """Return long lines of the pages of a source that no other page of the crawl contains."""
+    withdrawn: set[str] = set()
+    remaining: list[str] = []
     for path in sorted((folder / "data/crawl").iterdir()):
         for page in read_pages(path):
-            if wanted in page.url or path.name in wanted:
-                mine.update(page.text.split("\n"))
+            if source in page.url or path.name in source:
+                withdrawn.update(page.text.split("\n"))
             else:
-                others.append(page.text)
-    rest = "\n".join(others)
-    return sorted(line for line in mine if len(line) > 60 and line not in rest)[:20]
+                remaining.append(page.text)
+    text = "\n".join(remaining)
+    return sorted(line for line in withdrawn if len(line) > 60 and line not in text)[:20]
 
 
-@pytest.mark.parametrize("wanted", [SHARD, URL, DOMAIN])
-def test_afterwards_its_text_is_nowhere(copy: Path, wanted: str) -> None:
-    lines = sentences_of(copy, wanted)
+@pytest.mark.parametrize("source", [SHARD, URL, DOMAIN])
+def test_the_text_of_a_withdrawn_source_is_gone(copy: Path, source: str) -> None:
+    lines = lines_of(copy, source)
     assert lines
     before = "".join(text for _, text in texts(copy))
     assert any(line in before for line in lines)
-    asked = t5repro(copy, "withdraw", wanted, "--reason", "ticket 7", "--delete-cache", "--json")
-    assert asked.returncode == 0, asked.stderr
-    answer = json.loads(asked.stdout)
+    process = t5repro(copy, "withdraw", source, "--reason", "ticket 7", "--delete-cache", "--json")
+    assert process.returncode == 0, process.stderr
+    answer = json.loads(process.stdout)
     assert answer["scores"] == [
         f"results/demo/evaluate_score/{arm}/scores.json" for arm in ("baseline", "no_pretraining")
     ]
     assert not (copy / answer["scores"][0]).exists()
-    ran = snakemake(copy, TOKENS)
-    assert ran.returncode == 0, ran.stdout[-3000:]
-    held = [(name, line) for name, text in texts(copy) for line in lines if line in text]
-    assert held == []
+    chain = snakemake(copy, TOKENS)
+    assert chain.returncode == 0, chain.stdout[-3000:]
+    remaining = [(name, line) for name, text in texts(copy) for line in lines if line in text]
+    assert remaining == []
     assert not [line for line in lines if line in decoded(copy)]
-    if wanted != SHARD:
-        counted = json.loads((copy / "results/demo/c4/baseline/manifest.json").read_text())
-        first = counted["counters"]["rules"][0]
+    if source != SHARD:
+        manifest = json.loads((copy / "results/demo/c4/baseline/manifest.json").read_text())
+        first = manifest["counters"]["rules"][0]
         assert first["rule"] == "withdrawn"
         assert first["dropped"]["withdrawn"] > 0
 
 
-def test_scores_are_rebuilt_and_what_was_not_made_of_it_keeps_its_bytes(copy: Path) -> None:
-    kept = ("c4", "vocab", "tokens", "pretrain", "tasks/squad")
-    before = {name: hashes_below(copy, name) for name in kept}
-    asked = t5repro(copy, "withdraw", "tasks/glue/RTE/train.tsv", "--reason", "x", "--json")
-    assert asked.returncode == 0, asked.stderr
-    pruned = json.loads(asked.stdout)["pruned"]
+def test_scores_are_rebuilt_and_independent_artifacts_keep_their_bytes(copy: Path) -> None:
+    independent = ("c4", "vocab", "tokens", "pretrain", "tasks/squad")
+    before = {name: hashes_below(copy, name) for name in independent}
+    process = t5repro(copy, "withdraw", "tasks/glue/RTE/train.tsv", "--reason", "x", "--json")
+    assert process.returncode == 0, process.stderr
+    pruned = json.loads(process.stdout)["pruned"]
     assert SCORES in pruned
     assert not [name for name in pruned if "/c4" in name or "/pretrain/" in name]
-    ran = snakemake(copy, SCORES)
-    assert ran.returncode == 0, ran.stdout[-3000:]
+    chain = snakemake(copy, SCORES)
+    assert chain.returncode == 0, chain.stdout[-3000:]
     scores = json.loads((copy / SCORES).read_text())
     assert "glue_rte" not in scores["tasks"]
     assert len(scores["tasks"]) == 11
-    assert {name: hashes_below(copy, name) for name in kept} == before
+    assert {name: hashes_below(copy, name) for name in independent} == before
 
 
 def hashes_below(folder: Path, name: str) -> dict[str, str]:
-    """Return the hashes of a stage's files; manifests tell of the raw files and are left out."""
+    """Return the hashes of a stage's files but manifests, which name the raw files."""
     return {
         path: sha256
         for path, sha256 in artifact_hashes(folder).items()
@@ -147,9 +147,9 @@ def hashes_below(folder: Path, name: str) -> dict[str, str]:
 
 
 def test_a_dry_run_changes_nothing(copy: Path) -> None:
-    asked = t5repro(copy, "withdraw", DOMAIN, "--reason", "x", "--dry-run")
-    assert asked.returncode == 0, asked.stderr
-    assert "score: results/demo/evaluate_score/baseline/scores.json" in asked.stdout
+    process = t5repro(copy, "withdraw", DOMAIN, "--reason", "x", "--dry-run")
+    assert process.returncode == 0, process.stderr
+    assert "score: results/demo/evaluate_score/baseline/scores.json" in process.stdout
     changed = subprocess.run(
         ["git", "status", "--porcelain"], cwd=copy, check=True, capture_output=True, text=True
     )

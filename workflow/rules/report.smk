@@ -1,16 +1,16 @@
 """
-The report: experiments beside each other, as a page and as a table.
+The report: scores of all experiments compared with each other and with the paper.
 
 READS     results/{run}/evaluate_score/{node}/scores.json   every experiment
           results/{run}/evaluate_score/{node}/manifest.json names the predictions
           results/{run}/pretrain|finetune/{node}/history.csv
-          results/{run}/c4/{node}/manifest.json             what the corpus rules dropped
-          results/{run}/**/manifest.json                    of every job before: the way back
+          results/{run}/c4/{node}/manifest.json             pages dropped by each rule
+          results/{run}/**/manifest.json                    of every job: the lineage page
 WRITES    results/{run}/report/report.html                  self-contained
-          results/{run}/report/trace.html                   from the scores to the raw files
+          results/{run}/report/trace.html                   lineage page: scores to raw files
           results/{run}/report/scores.csv
-SETTINGS  all: the report shows them
-CODE      src/t5repro/evaluate/
+SETTINGS  all: the report lists them
+CODE      src/t5repro/report/
 """
 
 SCORES = by_experiment("evaluate_score", "scores.json")
@@ -20,8 +20,8 @@ FINETUNE_HISTORIES = by_experiment("finetune", "history.csv")
 CORPORA = by_experiment("c4", "manifest.json")
 
 
-def manifests_behind(wildcards):
-    """Return the manifest of every job before the report; `stages.smk` lists them."""
+def upstream_manifests(wildcards):
+    """Return the manifest of every job but the report; `stages.smk` lists them."""
     return sorted(
         {
             path
@@ -33,14 +33,14 @@ def manifests_behind(wildcards):
 
 
 rule report:
-    """Set the experiments beside each other and beside the paper."""
+    """Compare the experiments with each other and with the paper."""
     input:
         scores=list(SCORES.values()),
         predicted=list(SCORE_MANIFESTS.values()),
         pretrain=list(PRETRAIN_HISTORIES.values()),
         finetune=list(FINETUNE_HISTORIES.values()),
         corpus=list(CORPORA.values()),
-        behind=manifests_behind,
+        manifests=upstream_manifests,
         code=code_of("report"),
     output:
         html="results/{run}/report/report.html",

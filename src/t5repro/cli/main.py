@@ -496,7 +496,7 @@ def _add_evaluation(commands: Any) -> None:
         _report,
         "write the report",
         html="page to write",
-        trace="page of the way back to the raw files to write",
+        trace="lineage page to write",
         csv="table to write",
         manifest="manifest to write",
     )
