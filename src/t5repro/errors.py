@@ -19,7 +19,9 @@ Each message says what was wrong, where, the value, what is allowed, and the cur
 The command line prints the message alone and exits with `exit_code`.
 """
 
+import difflib
 import errno
+from collections.abc import Iterable
 from pathlib import Path
 
 
@@ -89,6 +91,17 @@ class ClusterError(T5ReproError):
 
 class StorageError(T5ReproError):
     """The disk is full or a folder cannot be written."""
+
+
+def nearest(name: str, names: Iterable[str]) -> str:
+    """Return the end of a message about an unknown name: ``; nearest: 'x'``, or nothing.
+
+    Args:
+        name: the unknown name.
+        names: all names that exist.
+    """
+    matches = difflib.get_close_matches(name, list(names), n=1, cutoff=0.4)
+    return f"; nearest: {matches[0]!r}" if matches else ""
 
 
 def storage_error(path: Path, error: OSError) -> StorageError:

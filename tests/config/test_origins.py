@@ -90,7 +90,7 @@ REFUSED = [
         "a mixture beside what it sets",
         "tasks:\n  mixture: supervised_equal\nfinetune:\n  mixture: proportional\n",
         2,
-        "sets finetune.mixture, which is also stated as 'proportional'",
+        "sets finetune.mixture, which is also set to 'proportional'",
     ),
     (
         "a task of one's own without its key",
@@ -158,7 +158,7 @@ def test_an_unknown_task_is_named_with_its_line(names: str, line: int, tmp_path:
     path.write_text(f"tasks:\n  names: {names}\n")
     settings = load_run_file(path)
     with (
-        pytest.raises(SettingsError, match=f"^{path}:{line}: tasks.names holds 'x'; tasks are"),
+        pytest.raises(SettingsError, match=f"^{path}:{line}: tasks.names contains 'x'; tasks are"),
         Origins([path]).naming(),
     ):
         task_files(settings, "x")

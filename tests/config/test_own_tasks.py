@@ -96,13 +96,15 @@ def test_labels_and_metrics_say_what_an_answer_is() -> None:
 
 def test_an_unknown_task_is_refused_with_the_nearest_name() -> None:
     settings = load_settings(run_with() | {"tasks.names": ["minne"]})
-    with pytest.raises(SettingsError, match="tasks.names holds 'minne'; .*nearest: 'mine'"):
+    with pytest.raises(SettingsError, match="tasks.names contains 'minne'; .*nearest: 'mine'"):
         task_files(settings, "minne")
 
 
 def test_a_task_named_twice_is_refused() -> None:
     values = {"tasks": {"own": {"squad": MINE}}}
-    with pytest.raises(SettingsError, match=r"tasks.own holds \['squad'\], which is a task of the"):
+    with pytest.raises(
+        SettingsError, match=r"tasks.own contains \['squad'\], which is a task of the"
+    ):
         load_settings(values)
     with pytest.raises(SettingsError, match=r"tasks.names holds \['squad'\] more than once"):
         load_settings({"tasks.names": ["squad", "dpr", "squad"]})
@@ -199,11 +201,11 @@ def test_an_arm_with_tasks_of_its_own_draws_no_corpus_of_the_runs_mixture() -> N
         ({"tasks.mixture": "glue_v02"}, "tasks.mixture is 'glue_v02'; .*nearest: 'glue_v002_prop"),
         (
             {"tasks": {"mixture": "supervised_equal", "names": ["squad"]}},
-            r"sets tasks.names, which is also stated as \['squad'\]; leave one of the two out",
+            r"sets tasks.names, which is also set to \['squad'\]; remove one of the two",
         ),
         (
             {"tasks.mixture": "supervised_equal", "finetune.mixture": "proportional"},
-            "sets finetune.mixture, which is also stated as 'proportional'",
+            "sets finetune.mixture, which is also set to 'proportional'",
         ),
         (
             {"tasks.names": ["squad"], "finetune": {"mixture_weights": {"squda": 1}}},

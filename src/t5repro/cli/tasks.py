@@ -1,4 +1,4 @@
-"""The command line of tasks: lists, origins, submissions."""
+"""Subcommands of tasks: lists of tasks and mixtures, origins of files, leaderboard submissions."""
 
 import argparse
 from pathlib import Path
@@ -6,20 +6,24 @@ from typing import Any
 
 
 def add_task_commands(commands: Any) -> None:
-    """Add the subcommands that list tasks, mixtures and origins, and that write submissions."""
-    submit = commands.add_parser("submit", help="write the zip that a leaderboard takes")
+    """Add the subcommands `submit`, `list_tasks`, `list_sources` and `list_mixtures`."""
+    submit = commands.add_parser("submit", help="write the zip of a leaderboard submission")
     submit.add_argument("leaderboard", choices=["glue", "super_glue"])
-    submit.add_argument("--predictions", type=Path, required=True, help="folder of predictions")
+    submit.add_argument(
+        "--predictions", type=Path, required=True, help="folder of evaluate_predict"
+    )
     submit.add_argument("--output", type=Path, required=True, help="zip to write")
-    submit.add_argument("--run-file", type=Path, help="run file, if it changes tasks.text")
+    submit.add_argument("--run-file", type=Path, help="run file, required if it changes tasks.text")
     submit.set_defaults(handler=_submit)
-    listing = commands.add_parser("list_tasks", help="print the names of all tasks")
-    listing.add_argument("run_file", type=Path, nargs="?", help="add this run file's own tasks")
-    listing.set_defaults(handler=_list_tasks)
-    sources = commands.add_parser("list_sources", help="print where files of tasks can be had")
+    tasks = commands.add_parser("list_tasks", help="print the names of all tasks")
+    tasks.add_argument("run_file", type=Path, nargs="?", help="include the tasks of this run file")
+    tasks.set_defaults(handler=_list_tasks)
+    sources = commands.add_parser("list_sources", help="print the origins of the files of tasks")
     sources.add_argument("tasks", nargs="+", metavar="TASK", help="name of a task")
     sources.set_defaults(handler=_list_sources)
-    mixtures = commands.add_parser("list_mixtures", help="print the named mixtures and their tasks")
+    mixtures = commands.add_parser(
+        "list_mixtures", help="print the named mixtures with their tasks"
+    )
     mixtures.set_defaults(handler=_list_mixtures)
 
 

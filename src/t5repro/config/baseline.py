@@ -1,7 +1,7 @@
-"""What the paper's baseline needs beside the schema's values: its crawl and its task archives.
+"""Settings of the paper's baseline that are no defaults: its crawl and its task archives.
 
-The generated `configs/base.yaml` is the schema's values with these on top. Hashes are empty
-where no published one exists; the `data` stage records what it read.
+The generated `configs/base.yaml` is the schema's defaults with these changes. A hash is empty if
+none is published; the `data` stage records the hash of the file that it read.
 """
 
 from collections.abc import Iterable
@@ -12,7 +12,7 @@ import yaml
 
 from t5repro.config.sections.tasks import TasksSettings
 from t5repro.config.task_layouts import TASK_FILES
-from t5repro.errors import SettingsError
+from t5repro.errors import SettingsError, nearest
 
 COMMON_CRAWL = "https://data.commoncrawl.org/"
 CRAWL = "CC-MAIN-2019-18"
@@ -28,7 +28,7 @@ def _source(origin: str, licence: str, *files: str) -> dict[str, Any]:
 
 
 def task_sources(names: Iterable[str]) -> list[dict[str, Any]]:
-    """Return where the original files of tasks can be had, as entries of `data.sources`.
+    """Return the origins of the original files of tasks, as entries of `data.sources`.
 
     Args:
         names: tasks of the paper.
@@ -36,20 +36,22 @@ def task_sources(names: Iterable[str]) -> list[dict[str, Any]]:
     Raises:
         SettingsError: a task is unknown, or the list of sources cannot be read.
     """
-    wanted: set[str] = set()
+    paths: set[str] = set()
     for name in names:
         if name not in TASK_FILES:
-            raise SettingsError(f"unknown task {name!r}; tasks are {sorted(TASK_FILES)}")
-        wanted |= {f"tasks/{path}" for paths in TASK_FILES[name].values() for path in paths}
+            raise SettingsError(
+                f"unknown task {name!r}; tasks are {sorted(TASK_FILES)}{nearest(name, TASK_FILES)}"
+            )
+        paths |= {f"tasks/{file}" for files in TASK_FILES[name].values() for file in files}
     try:
-        known = yaml.safe_load(TASK_SOURCES.read_text(encoding="utf-8"))
+        sources = yaml.safe_load(TASK_SOURCES.read_text(encoding="utf-8"))
     except OSError as error:
         raise SettingsError(f"{TASK_SOURCES} cannot be read ({error.strerror})") from error
-    return [source for source in known if wanted & set(source["files"])]
+    return [source for source in sources if paths & set(source["files"])]
 
 
 def baseline_changes() -> dict[str, Any]:
-    """Return what `configs/base.yaml` states beyond the schema's values."""
+    """Return the settings of `configs/base.yaml` that differ from the schema's defaults."""
     return {
         "data": {
             "folder": "data_base",  # apart from the demo's, which data.dvc freezes

@@ -5,7 +5,6 @@ overrides of the command line, and for an experiment the settings it changes. An
 dotted. `origins` says in which line of the run file an error's setting stands.
 """
 
-import difflib
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -26,7 +25,7 @@ from t5repro.config.stage_settings import stage_model, stage_settings
 from t5repro.config.task_files import check_own_names
 from t5repro.config.withdrawn import read_files
 from t5repro.config.withdrawn_files import without_withdrawn
-from t5repro.errors import SettingsError
+from t5repro.errors import SettingsError, nearest
 from t5repro.stages import ancestors
 
 RECIPES = Path("configs/c4")
@@ -130,7 +129,7 @@ def _parameters(kind: str, name: str, folder: Path) -> dict[str, Any]:
     known = sorted(path.stem for path in folder.glob("*.yaml"))
     if name not in known:
         raise SettingsError(
-            f"c4.{kind} is {name!r}; {kind}s in {folder}/ are {known}{_nearest(str(name), known)}"
+            f"c4.{kind} is {name!r}; {kind}s in {folder}/ are {known}{nearest(str(name), known)}"
         )
     return {"c4": nested(read_yaml(folder / f"{name}.yaml"))}
 
@@ -274,7 +273,7 @@ def _first_fault(error: ValidationError) -> tuple[str, Place]:
 def _fault_text(fault: ErrorDetails) -> str:
     where = ".".join(str(part) for part in fault["loc"])
     if fault["type"] == "extra_forbidden":
-        return f"unknown setting {where!r}{_nearest(where, _names_near(fault['loc']))}"
+        return f"unknown setting {where!r}{nearest(where, _names_near(fault['loc']))}"
     if not where:
         return fault["msg"].removeprefix("Value error, ")
     if fault["type"] == "value_error" and isinstance(fault["input"], Mapping):
@@ -291,11 +290,6 @@ def _names_near(place: tuple[Any, ...]) -> list[str]:
     if place[:2] != ("tasks", "own") or len(place) < 4:
         return leaf_names()
     return [".".join([*map(str, place[:3]), key]) for key in OwnTask.model_fields]
-
-
-def _nearest(name: str, known: list[str]) -> str:
-    close = difflib.get_close_matches(name, known, n=1, cutoff=0.4)
-    return f"; nearest: {close[0]!r}" if close else ""
 
 
 def leaves(model: type[BaseModel] = Settings, prefix: str = "") -> Iterator[tuple[str, Any]]:

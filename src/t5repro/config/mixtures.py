@@ -1,18 +1,17 @@
-"""Mixtures by name: which tasks, how often (paper section 3.5.2 and 3.5.3).
+"""The named mixtures: tasks and how often each is drawn (paper sections 3.5.2 and 3.5.3).
 
-`tasks.mixture` chooses one; it sets the settings that `resolve` names and nothing else, so what is
-recorded says the tasks and rates themselves. To add a mixture, add an entry to `MIXTURES`.
+`tasks.mixture` names one, which `resolve` replaces by the settings of the tasks and their rates, so
+that records contain those and not the name. To add a mixture, add an entry to `MIXTURES`.
 
-Source: released code, `t5.data.mixtures`. Those with C4 draw the run's corpus beside the tasks
-(`finetune.corpus_examples`); `supervised_*` are the same without it.
+Source: released code, `t5.data.mixtures`. The mixtures with C4 draw examples of the run's corpus,
+too (`finetune.corpus_examples`); `supervised_*` are the same mixtures without it.
 """
 
-import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from t5repro.errors import SettingsError
+from t5repro.errors import SettingsError, nearest
 
 GROUPS: dict[str, tuple[str, ...]] = {
     "glue": (
@@ -43,13 +42,15 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "wmt_en_ro": ("wmt_en_ro",),
 }
 
-# Trained on in one file, scored on others: weight 0 in the released mixtures.
-SCORED_WITH = {"glue_mnli": ("glue_mnli_matched", "glue_mnli_mismatched")}
+# Tasks that are trained on under one name and evaluated under others, which have weight 0 in the
+# released mixtures.
+EVALUATED_AS = {"glue_mnli": ("glue_mnli_matched", "glue_mnli_mismatched")}
 
-C4_EXAMPLES = 364_868_892.0  # pages of English C4, the released code's number of its examples
-C4_RATE = 1_000_000.0  # the released `rate_unsupervised`: a rate, whatever the corpus holds
+C4_EXAMPLES = 364_868_892.0  # pages of English C4, its examples in the released code
+C4_RATE = 1_000_000.0  # the released `rate_unsupervised`, independent of the size of the corpus
 
-RTE_WEIGHT = 1_245.0  # half of 2,490 each, where the RTE of both benchmarks is in a mixture
+# The RTE of GLUE and of SuperGLUE are the same 2,490 examples; a mixture of both counts half each.
+RTE_WEIGHT = 1_245.0
 
 
 @dataclass(frozen=True)
@@ -57,10 +58,10 @@ class NamedMixture:
     """One mixture.
 
     Attributes:
-        tasks: what is trained on.
-        kind: ``finetune.mixture``.
-        c4: ``finetune.corpus_examples``, where the mixture draws the corpus, too; 0: it does not.
-        c4_rate: ``finetune.corpus_rate``: whether K and T apply to it.
+        tasks: tasks that are trained on.
+        kind: value of ``finetune.mixture``.
+        c4: value of ``finetune.corpus_examples``; 0 if the mixture does not draw the corpus.
+        c4_rate: value of ``finetune.corpus_rate``: whether K and T apply to the corpus.
     """
 
     tasks: tuple[str, ...]
@@ -70,15 +71,15 @@ class NamedMixture:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What is trained on, and what is scored with it."""
-        return tuple(name for task in self.tasks for name in (task, *SCORED_WITH.get(task, ())))
+        """Tasks that are trained on, each followed by the names it is evaluated under."""
+        return tuple(name for task in self.tasks for name in (task, *EVALUATED_AS.get(task, ())))
 
     @property
     def weights(self) -> dict[str, float]:
-        """Weights that are neither a count nor a constant of a task."""
-        both = {"glue_rte", "super_glue_rte"}
-        shared = self.kind == "proportional" and both <= set(self.tasks)
-        return dict.fromkeys(sorted(both), RTE_WEIGHT) if shared else {}
+        """Weights that replace the count of a task."""
+        rte_tasks = ("glue_rte", "super_glue_rte")
+        shared = self.kind == "proportional" and {*rte_tasks} <= {*self.tasks}
+        return dict.fromkeys(rte_tasks, RTE_WEIGHT) if shared else {}
 
 
 def leave_one_out(group: str) -> tuple[str, ...]:
@@ -89,7 +90,7 @@ def leave_one_out(group: str) -> tuple[str, ...]:
     """
     if group not in GROUPS:
         raise SettingsError(f"unknown group of tasks {group!r}; groups are {sorted(GROUPS)}")
-    return tuple(name for other, names in GROUPS.items() if other != group for name in names)
+    return tuple(name for key, names in GROUPS.items() if key != group for name in names)
 
 
 SUPERVISED = tuple(name for names in GROUPS.values() for name in names)
@@ -129,30 +130,30 @@ def mixture_named(name: str) -> NamedMixture:
     """Return a mixture.
 
     Raises:
-        SettingsError: there is none of this name.
+        SettingsError: no mixture has this name.
     """
     if name not in MIXTURES:
-        close = difflib.get_close_matches(name, MIXTURES, n=1, cutoff=0.4)
-        nearest = f"; nearest: {close[0]!r}" if close else ""
-        raise SettingsError(f"tasks.mixture is {name!r}; mixtures are {list(MIXTURES)}{nearest}")
+        raise SettingsError(
+            f"tasks.mixture is {name!r}; mixtures are {list(MIXTURES)}{nearest(name, MIXTURES)}"
+        )
     return MIXTURES[name]
 
 
 def resolve(tree: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings that the mixture named in a tree of settings stands for.
+    """Return the settings of the mixture that a tree of settings names.
 
     Args:
-        tree: what a run file, an override or an arm states, nested.
+        tree: nested settings of a run file, an override or an experiment.
 
     Raises:
-        SettingsError: the mixture cannot be drawn, or the same tree states one of its settings.
+        SettingsError: the mixture is unknown, or the tree sets one of its settings otherwise.
     """
     tasks = tree.get("tasks")
     name = tasks.get("mixture") if isinstance(tasks, Mapping) else None
     if not name:
         return {}
     mixture = mixture_named(str(name))
-    stands_for: dict[str, dict[str, Any]] = {
+    replacement: dict[str, dict[str, Any]] = {
         "tasks": {"names": list(mixture.names)},
         "finetune": {
             "mixture": mixture.kind,
@@ -160,38 +161,38 @@ def resolve(tree: Mapping[str, Any]) -> dict[str, Any]:
             "mixture_weights": mixture.weights,
         },
     }
-    for section, values in stands_for.items():
-        stated = tree.get(section)
+    for section, values in replacement.items():
+        explicit = tree.get(section)
         for key in sorted(values):
-            if isinstance(stated, Mapping) and stated.get(key, values[key]) != values[key]:
+            if isinstance(explicit, Mapping) and explicit.get(key, values[key]) != values[key]:
                 raise SettingsError(
-                    f"tasks.mixture {name!r} sets {section}.{key}, which is also stated as "
-                    f"{stated[key]!r}; leave one of the two out"
+                    f"tasks.mixture {name!r} sets {section}.{key}, which is also set to "
+                    f"{explicit[key]!r}; remove one of the two"
                 )
-    stands_for["finetune"] |= _corpus_of(mixture, tree.get("finetune"))
-    return stands_for
+    replacement["finetune"] |= _corpus_settings(mixture, tree.get("finetune"))
+    return replacement
 
 
-def _corpus_of(mixture: NamedMixture, stated: Any) -> dict[str, Any]:
-    """Return how a mixture draws the corpus; what a run states of that itself goes on top."""
+def _corpus_settings(mixture: NamedMixture, finetune: Any) -> dict[str, Any]:
+    """Return the settings of the corpus in a mixture, except those that the run sets itself."""
     if not mixture.c4:
         return {}
-    own = stated if isinstance(stated, Mapping) else {}
-    drawn = {"corpus_examples": mixture.c4, "corpus_rate": mixture.c4_rate}
-    return {key: value for key, value in drawn.items() if key not in own}
+    explicit = finetune if isinstance(finetune, Mapping) else {}
+    values = {"corpus_examples": mixture.c4, "corpus_rate": mixture.c4_rate}
+    return {key: value for key, value in values.items() if key not in explicit}
 
 
 def without_mixture(change: Mapping[str, Any], tree: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what an arm with tasks or a mixture of its own takes back of the run's named mixture.
+    """Return the changes that reset the run's mixture for an experiment with tasks of its own.
 
     Args:
-        change: what the arm states, nested.
+        change: nested settings that the experiment changes.
         tree: settings of the run.
     """
-    tasks, known = change.get("tasks"), tree["tasks"]["mixture"]
-    if not known or not isinstance(tasks, Mapping) or not {"names", "mixture"} & set(tasks):
+    tasks, mixture = change.get("tasks"), tree["tasks"]["mixture"]
+    if not mixture or not isinstance(tasks, Mapping) or not {"names", "mixture"} & set(tasks):
         return {}
-    taken_back: dict[str, Any] = {"mixture_weights": {}}
-    if MIXTURES[known].c4:
-        taken_back |= {"corpus_examples": 0, "corpus_rate": "limited"}
-    return {"tasks": {"mixture": ""}, "finetune": taken_back}
+    finetune: dict[str, Any] = {"mixture_weights": {}}
+    if MIXTURES[mixture].c4:
+        finetune |= {"corpus_examples": 0, "corpus_rate": "limited"}
+    return {"tasks": {"mixture": ""}, "finetune": finetune}

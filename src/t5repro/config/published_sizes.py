@@ -8,12 +8,11 @@ Source: the released operative configurations of T5 1.0 and 1.1; `2x` and `4x` a
 section 3.6.
 """
 
-import difflib
 from collections.abc import Mapping
 from typing import Any
 
 from t5repro.config.sections.model import ModelSettings
-from t5repro.errors import SettingsError
+from t5repro.errors import SettingsError, nearest
 
 
 def v1_0(layers: int, d_model: int, d_ff: int, num_heads: int, d_kv: int) -> ModelSettings:
@@ -80,7 +79,7 @@ def published_shape(tree: Mapping[str, Any]) -> dict[str, Any]:
     if not name:
         return {}
     if name not in SIZES:
-        close = difflib.get_close_matches(str(name), SIZES, n=1)
-        nearest = f"; nearest: {close[0]!r}" if close else ""
-        raise SettingsError(f"model.published is {name!r}; sizes are {sorted(SIZES)}{nearest}")
+        raise SettingsError(
+            f"model.published is {name!r}; sizes are {sorted(SIZES)}{nearest(str(name), SIZES)}"
+        )
     return {"model": {key: getattr(SIZES[name], key) for key in SHAPE}}

@@ -1,38 +1,38 @@
-"""Which raw files each task of a run is read from.
+"""The raw files of a run's tasks, starting checkpoint and vocabulary.
 
-Paths are below `tasks.folder`. A split whose files `data.sources` does not list is not built;
-`tasks.files` names other files for a task, split by split; a task of `tasks.own` names its own.
+The files of a task are those of `task_layouts`, unless `tasks.files` names others for a split; a
+task of `tasks.own` names its own. A split whose files `data.sources` does not list is not built.
 """
 
-import difflib
+from collections.abc import Iterable
 
 from t5repro.config.schema import Settings
 from t5repro.config.task_layouts import SPLITS, TASK_FILES
-from t5repro.errors import SettingsError
+from t5repro.errors import SettingsError, nearest
 
 
 def raw_files(settings: Settings) -> dict[str, str]:
-    """Return every raw file of the run and its recorded SHA-256 (empty: not known)."""
+    """Return every raw file of the run and its recorded SHA-256; empty if unknown."""
     return {
         path: sha256 for source in settings.data.sources for path, sha256 in source.files.items()
     }
 
 
 def check_own_names(settings: Settings) -> None:
-    """Refuse a task of one's own that is called as a task of the paper is.
+    """Refuse a task of `tasks.own` that has the name of a task of the paper.
 
     Raises:
-        SettingsError: it is.
+        SettingsError: a name belongs to both.
     """
-    if twice := sorted(set(settings.tasks.own) & set(TASK_FILES)):
+    if shared := sorted(set(settings.tasks.own) & set(TASK_FILES)):
         raise SettingsError(
-            f"tasks.own holds {twice}, which {'is a task' if len(twice) == 1 else 'are tasks'} of "
-            "the paper; two tasks of one name cannot be told apart: choose another name"
+            f"tasks.own contains {shared}, which {'is a task' if len(shared) == 1 else 'are tasks'}"
+            " of the paper; names of tasks are unique: choose another name"
         )
 
 
 def start_files(settings: Settings) -> list[str]:
-    """Return the raw files of the checkpoint that pre-training begins with, maybe none.
+    """Return the raw files of the checkpoint that pre-training starts from; empty if none.
 
     Raises:
         SettingsError: `data.sources` lists no file of its folder.
@@ -40,17 +40,17 @@ def start_files(settings: Settings) -> list[str]:
     folder = settings.pretrain.start_from
     if not folder:
         return []
-    found = sorted(name for name in raw_files(settings) if name.startswith(f"{folder}/"))
-    if not found:
+    files = sorted(name for name in raw_files(settings) if name.startswith(f"{folder}/"))
+    if not files:
         raise SettingsError(
             f"pretrain.start_from is {folder!r}, but data.sources lists no file below it; list "
             "the checkpoint's files there with origin, licence and sha256"
         )
-    return found
+    return files
 
 
 def vocabulary_files(settings: Settings) -> list[str]:
-    """Return the raw file of the vocabulary, if the run brings one.
+    """Return the raw file of the run's ready-made vocabulary; empty if it trains one.
 
     Raises:
         SettingsError: `data.sources` does not list it.
@@ -68,61 +68,62 @@ def task_files(settings: Settings, task: str) -> dict[str, list[str]]:
     """Return split -> raw files of a task, paths below `data.folder`.
 
     Raises:
-        SettingsError: the task is unknown, or `data.sources` lists no file of it.
+        SettingsError: the task is unknown, or `data.sources` lists none of its files.
     """
     if task in settings.tasks.own:
         return _own_files(settings, task)
     if task not in TASK_FILES:
-        known_tasks = sorted({*TASK_FILES, *settings.tasks.own})
-        close = difflib.get_close_matches(task, known_tasks, n=1, cutoff=0.4)
-        nearest = f"; nearest: {close[0]!r}" if close else ""
+        names = sorted({*TASK_FILES, *settings.tasks.own})
         raise SettingsError(
-            f"tasks.names holds {task!r}; tasks are {known_tasks}{nearest}",
-            place=_place(settings, task),
+            f"tasks.names contains {task!r}; tasks are {names}{nearest(task, names)}",
+            place=_setting_of(settings, task),
         )
-    known = raw_files(settings)
-    chosen: dict[str, list[str]] = {}
+    sources = raw_files(settings)
+    files: dict[str, list[str]] = {}
     for split in SPLITS:
-        asked = settings.tasks.files.get(task, {}).get(split)
-        files = asked or TASK_FILES[task].get(split, ())
-        paths = [f"{settings.tasks.folder}/{name}" for name in files]
-        absent = [path for path in paths if path not in known]
-        if asked and absent:
-            raise _not_listed(f"tasks.files.{task}.{split}", absent)
-        if paths and not absent:
-            chosen[split] = paths
-    if not chosen:
-        wanted = [name for files in TASK_FILES[task].values() for name in files]
+        explicit = settings.tasks.files.get(task, {}).get(split)
+        paths = _paths(settings, explicit or TASK_FILES[task].get(split, ()))
+        missing = [path for path in paths if path not in sources]
+        # A run need not have every split of the original download, but every file that it names.
+        if explicit and missing:
+            raise _not_listed(f"tasks.files.{task}.{split}", missing)
+        if paths and not missing:
+            files[split] = paths
+    if not files:
+        originals = [name for paths in TASK_FILES[task].values() for name in paths]
         raise SettingsError(
-            f"task {task!r} has no file in data.sources; it is read from {wanted} "
-            f"below {settings.tasks.folder}/, or from what tasks.files.{task} names; "
-            f"`t5repro list_sources {task}` prints where each can be had, for data.sources",
-            place=_place(settings, task),
+            f"task {task!r} has no file in data.sources; its files are {originals} "
+            f"below {settings.tasks.folder}/, or those that tasks.files.{task} names; "
+            f"`t5repro list_sources {task}` prints their origins as entries of data.sources",
+            place=_setting_of(settings, task),
         )
-    return chosen
+    return files
 
 
-def _place(settings: Settings, task: str) -> tuple[str | int, ...]:
-    """Return where a run names a task."""
+def _setting_of(settings: Settings, task: str) -> tuple[str | int, ...]:
+    """Return the keys of the setting that names a task."""
     names = settings.tasks.names
     return ("tasks", "names", *((names.index(task),) if task in names else ()))
 
 
 def _own_files(settings: Settings, task: str) -> dict[str, list[str]]:
-    known = raw_files(settings)
-    chosen: dict[str, list[str]] = {}
+    sources = raw_files(settings)
+    files: dict[str, list[str]] = {}
     for split in SPLITS:
-        names = settings.tasks.own[task].files.get(split, [])
-        paths = [f"{settings.tasks.folder}/{name}" for name in names]
-        if absent := [path for path in paths if path not in known]:
-            raise _not_listed(f"tasks.own.{task}.files.{split}", absent)
+        paths = _paths(settings, settings.tasks.own[task].files.get(split, []))
+        if missing := [path for path in paths if path not in sources]:
+            raise _not_listed(f"tasks.own.{task}.files.{split}", missing)
         if paths:
-            chosen[split] = paths
-    return chosen
+            files[split] = paths
+    return files
 
 
-def _not_listed(key: str, absent: list[str]) -> SettingsError:
+def _paths(settings: Settings, names: Iterable[str]) -> list[str]:
+    return [f"{settings.tasks.folder}/{name}" for name in names]
+
+
+def _not_listed(key: str, missing: list[str]) -> SettingsError:
     return SettingsError(
-        f"{key} names {absent}, which data.sources does not list; "
+        f"{key} names {missing}, which data.sources does not list; "
         "list it there with origin, licence and sha256"
     )

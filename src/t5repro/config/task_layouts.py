@@ -1,4 +1,4 @@
-"""Original files of each task: the layout of its download, split by split.
+"""The original files of each task, in the layout of their download, by split.
 
 Paths are below `tasks.folder`. To add a task, add its files here and its value in `tasks/`.
 """
@@ -51,7 +51,7 @@ TASK_FILES: dict[str, dict[str, tuple[str, ...]]] = {
     },
     "glue_qnli": _glue("QNLI"),
     "glue_rte": _glue("RTE"),
-    "glue_wnli": {  # never trained: its training rows mislead (paper appendix B)
+    "glue_wnli": {  # never trained on: its training rows mislead (paper appendix B)
         "validation": ("glue/WNLI/dev.tsv",),
         "test": ("glue/WNLI/test.tsv",),
     },

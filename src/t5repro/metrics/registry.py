@@ -7,13 +7,12 @@ Tasks hold names and not functions: only `evaluate.score` imports this package, 
 reruns the rules `evaluate_score` and `report` and no other.
 """
 
-import difflib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from t5repro.errors import SettingsError
+from t5repro.errors import SettingsError, nearest
 from t5repro.metrics.bleu import bleu, bleu_signature
 from t5repro.metrics.classification import (
     accuracy,
@@ -69,9 +68,9 @@ def metric_named(name: str) -> Metric:
         SettingsError: no metric has this name; the message suggests the nearest one.
     """
     if name not in METRICS:
-        matches = difflib.get_close_matches(name, METRICS, n=1, cutoff=0.4)
-        nearest = f"; nearest: {matches[0]!r}" if matches else ""
-        raise SettingsError(f"unknown metric {name!r}{nearest}; metrics are {sorted(METRICS)}")
+        raise SettingsError(
+            f"unknown metric {name!r}{nearest(name, METRICS)}; metrics are {sorted(METRICS)}"
+        )
     return METRICS[name]
 
 

@@ -5,7 +5,7 @@ it. WNLI is in `winograd`.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ from t5repro.tasks.predictions import (
     label_index,
     read_number,
 )
-from t5repro.tasks.tables import Columns, parse_score, parse_word, read_tsv
+from t5repro.tasks.tables import Columns, parse_label_word, parse_score, read_tsv
 from t5repro.tasks.task import NO_TARGET, Example, Reader, Row, Task
 
 SIMILARITY_STEPS = np.float32(5)  # targets are multiples of 1/5
@@ -109,19 +109,21 @@ def format_similarity(
 # Files
 
 
-def _table(fields: Mapping[str, str], label: str, words: tuple[str, ...], **options: Any) -> Reader:
-    """Return the reader of TSV files whose labels are `words`, by index."""
+def _table(
+    fields: Mapping[str, str], label: str, labels: tuple[str, ...], **options: Any
+) -> Reader:
+    """Return the reader of TSV files that write the words `labels`."""
     return partial(
         read_tsv,
         layouts=(Columns(fields, label),),
-        parse_label=_words(words),
+        parse_label=_label_parser(labels),
         id_columns=ROW_NUMBERS,
         **options,
     )
 
 
-def _words(words: tuple[str, ...]) -> Any:
-    return partial(parse_word, words={word: index for index, word in enumerate(words)})
+def _label_parser(labels: tuple[str, ...]) -> Callable[[str], int]:
+    return partial(parse_label_word, labels={label: index for index, label in enumerate(labels)})
 
 
 def read_mrpc(files: Sequence[Path], split: str, excluded: Counter[str]) -> Iterator[Row]:
@@ -142,7 +144,7 @@ def read_mrpc(files: Sequence[Path], split: str, excluded: Counter[str]) -> Iter
         split,
         excluded,
         layouts=(Columns(MRPC_FIELDS | {"id1": "#1 ID", "id2": "#2 ID"}, "Quality"),),
-        parse_label=_words(("0", "1")),
+        parse_label=_label_parser(("0", "1")),
         byte_order_mark=True,
         id_columns=("#1 ID", "#2 ID"),
     )
@@ -180,7 +182,7 @@ READ_AX: Reader = partial(
         Columns({"premise": "Premise", "hypothesis": "Hypothesis"}, "Label"),
         Columns(PREMISE_FIRST, "label"),
     ),
-    parse_label=_words(INFERENCE),
+    parse_label=_label_parser(INFERENCE),
     id_columns=ROW_NUMBERS,
 )
 

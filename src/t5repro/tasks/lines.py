@@ -1,6 +1,6 @@
 """Task files as lines; a line that cannot be read is refused with its location.
 
-Every error names file and line, the value, what is allowed and the cure. `tables`, `records` and
+Every error names file and line, the value, the allowed values and the cure. `tables`, `records` and
 `pairs` read the layouts of the original downloads with these functions. Their readers take the
 files of one split, the split's name and a counter of excluded rows, by reason.
 """
@@ -26,7 +26,7 @@ def invalid_data(
         problem: start of the sentence that `value` completes, such as ``label is``.
         value: the value.
         allowed: values that are allowed.
-        cure: what the user can do.
+        cure: instruction to the user.
     """
     text = repr(value)
     if len(text) > MAX_VALUE_CHARS:

@@ -5,11 +5,10 @@ The tuples are literal; importing a module registers nothing. Names are those of
 (`tasks.own`) and choose other texts (`tasks.text`).
 """
 
-import difflib
 from collections.abc import Sequence
 
 from t5repro.config.sections.tasks import TaskTexts
-from t5repro.errors import SettingsError
+from t5repro.errors import SettingsError, nearest
 from t5repro.tasks.generation import GENERATION
 from t5repro.tasks.glue import GLUE
 from t5repro.tasks.own import own_task
@@ -61,7 +60,5 @@ def task_named(name: str, texts: TaskTexts = DEFAULT_TEXTS) -> Task:
         return own_task(name, texts.own[name])
     if name not in TASKS:
         names = sorted({*TASKS, *texts.own})
-        matches = difflib.get_close_matches(name, names, n=1, cutoff=0.4)
-        nearest = f"; nearest: {matches[0]!r}" if matches else ""
-        raise SettingsError(f"unknown task {name!r}{nearest}; tasks are {names}")
+        raise SettingsError(f"unknown task {name!r}{nearest(name, names)}; tasks are {names}")
     return apply_text_settings(TASKS[name], texts.text)

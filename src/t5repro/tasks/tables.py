@@ -53,7 +53,7 @@ def read_tsv(
         split: only the rows of ``test`` may lack the label column.
         excluded: counts ``short_row``.
         layouts: possible columns; the first layout whose fields the header has is used.
-        parse_label: text of a label -> label; a ValueError says what is allowed.
+        parse_label: text of a label -> label; a ValueError lists the allowed texts.
         columns_without_header: columns of files that have no header; ``test`` files always do.
         byte_order_mark: whether a file may begin with one.
         max_short_rows: number of rows with too few columns that are excluded before it is an error.
@@ -131,15 +131,15 @@ def _label(
         raise invalid_data(location, "found the label", cells[position], str(error)) from error
 
 
-def parse_word(text: str, *, words: Mapping[str, int]) -> int:
+def parse_label_word(text: str, *, labels: Mapping[str, int]) -> int:
     """Return the label that a file writes as `text`.
 
     Raises:
-        ValueError: it is none of `words`; the message lists them.
+        ValueError: it is none of `labels`; the message lists them.
     """
-    if text not in words:
-        raise ValueError(" or ".join(map(repr, words)))
-    return words[text]
+    if text not in labels:
+        raise ValueError(" or ".join(map(repr, labels)))
+    return labels[text]
 
 
 def parse_score(text: str, *, low: float, high: float) -> float:

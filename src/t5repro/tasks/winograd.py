@@ -21,7 +21,7 @@ from t5repro.tasks.lines import invalid_data
 from t5repro.tasks.pairs import read_pronoun_blocks
 from t5repro.tasks.predictions import is_blank, is_invalid_label, names_candidate, unchanged
 from t5repro.tasks.records import label_in, number_in, object_in, read_records, text_in
-from t5repro.tasks.tables import Columns, parse_word, read_tsv
+from t5repro.tasks.tables import Columns, parse_label_word, read_tsv
 from t5repro.tasks.task import Example, Row, Task
 
 PREFIX = "wsc: "
@@ -136,7 +136,7 @@ def read_wnli(files: Sequence[Path], split: str, excluded: Counter[str]) -> Iter
         split,
         excluded,
         layouts=(Columns({"premise": "sentence1", "hypothesis": "sentence2"}, "label"),),
-        parse_label=partial(parse_word, words=LABEL_WORDS),
+        parse_label=partial(parse_label_word, labels=LABEL_WORDS),
         id_columns=ROW_NUMBERS,
     )
     for row in table:
