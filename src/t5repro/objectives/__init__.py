@@ -1,6 +1,7 @@
-"""Unsupervised objectives (paper section 3.3): which tokens are noise, and what becomes of them.
+"""Unsupervised objectives (paper section 3.3): a noise mask, and a corruption of each side.
 
-`masks` draws the noise, `corruption` makes a pair of inputs and targets from tokens and mask.
-Everything is TensorFlow operations over a batch of segments, so that it runs inside tf.data on
-any host; `lengths` is the arithmetic behind it, in plain Python and NumPy.
+`masks` draws the noise, `corruption` turns tokens and mask into inputs and targets, `recipes`
+combines both into the objectives of the paper. Everything is TensorFlow operations over a batch of
+segments, so that it runs inside tf.data on any host; `lengths` is the arithmetic behind it, in
+plain Python and NumPy.
 """

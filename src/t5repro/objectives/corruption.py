@@ -1,8 +1,8 @@
-"""What becomes of tokens and noise mask: inputs and targets (paper section 3.3, table 3).
+"""Corruption: tokens and noise mask to inputs or targets (paper section 3.3, table 3).
 
 An objective of the paper is a mask and two of these functions, one for the inputs and one for the
-targets. All take padded tokens ``(segments, max_tokens)``; those that change the length return
-which places are kept, and `flatten` takes these out.
+targets. All take padded tokens ``(segments, max_tokens)``. A function that shortens the segments
+marks the kept positions, and `flatten` removes all others.
 """
 
 from typing import NamedTuple
@@ -16,7 +16,7 @@ RANDOM_SHARE = 0.1  # of the noise tokens of the BERT-style objective
 
 
 class Corrupted(NamedTuple):
-    """Segments after corruption, before those places are dropped that are not kept.
+    """Segments after corruption, before `flatten` drops tokens.
 
     Attributes:
         ids: int32 ``(segments, max_tokens)``.
@@ -32,12 +32,12 @@ def spans_to_unique_sentinels(
 ) -> Corrupted:
     """Replace the i-th run of noise by the sentinel `total_ids` - 1 - i.
 
-    Used with the noise mask it makes the inputs, with its complement the targets. Nothing keeps
-    the numbers within the vocabulary's sentinels; `sentinel_overflow` counts what goes past them.
+    The noise mask gives the inputs, its complement the targets. More runs than sentinels take the
+    ids of pieces, as in the released code; `sentinel_overflow` counts these runs.
 
     Args:
         tokens: int32 ``(segments, max_tokens)``.
-        mask: True for what is replaced.
+        mask: True at tokens to replace.
         valid: True up to the end of each segment.
         total_ids: pieces and sentinels of the vocabulary.
 
@@ -45,7 +45,9 @@ def spans_to_unique_sentinels(
     """
     mask = tf.logical_and(mask, valid)
     starts = _run_starts(mask)
+    # The cumulative sum numbers the runs from 1; the first sentinel is the last id.
     sentinels = total_ids - tf.cumsum(tf.cast(starts, tf.int32), axis=1)
+    # A run keeps its first position, for the sentinel.
     kept = tf.logical_and(valid, tf.logical_or(starts, tf.logical_not(mask)))
     return Corrupted(tf.where(starts, sentinels, tokens), kept)
 
@@ -53,10 +55,10 @@ def spans_to_unique_sentinels(
 def with_final_sentinel(
     targets: Corrupted, mask: tf.Tensor, valid: tf.Tensor, *, total_ids: int
 ) -> Corrupted:
-    """Close targets whose segment ends in noise with one more sentinel, as figure 2 shows.
+    """Append one more sentinel to targets whose segment ends in noise, as figure 2 shows.
 
     Args:
-        targets: what `spans_to_unique_sentinels` made of the complement of the noise.
+        targets: result of `spans_to_unique_sentinels` on the complement of the noise.
         mask: True for noise.
         valid: True up to the end of each segment.
         total_ids: pieces and sentinels of the vocabulary.
@@ -65,11 +67,11 @@ def with_final_sentinel(
     """
     kept_tokens = tf.logical_and(valid, tf.logical_not(mask))
     runs = tf.reduce_sum(tf.cast(_run_starts(kept_tokens), tf.int32), axis=1, keepdims=True)
-    last = tf.logical_and(valid, tf.logical_not(tf.pad(valid[:, 1:], [[0, 0], [0, 1]])))
-    open_end = tf.reduce_any(tf.logical_and(mask, last), axis=1, keepdims=True)
+    last_token = tf.logical_and(valid, tf.logical_not(tf.pad(valid[:, 1:], [[0, 0], [0, 1]])))
+    ends_in_noise = tf.reduce_any(tf.logical_and(mask, last_token), axis=1, keepdims=True)
     return Corrupted(
         tf.concat([targets.ids, total_ids - 1 - runs], axis=1),
-        tf.concat([targets.kept, open_end], axis=1),
+        tf.concat([targets.kept, ends_in_noise], axis=1),
     )
 
 
@@ -101,7 +103,7 @@ def noise_to_random_token_or_sentinel(
 
 
 def drop_noise(tokens: tf.Tensor, mask: tf.Tensor, valid: tf.Tensor) -> Corrupted:
-    """Leave noise tokens out, without a trace; with the complement, keep noise alone.
+    """Drop noise tokens without a sentinel; the complement of the mask keeps only the noise.
 
     Source: released code, ``drop_noise_tokens`` and ``drop_nonnoise_tokens``.
     """
@@ -117,15 +119,17 @@ def permute_noise(
     """
     mask = tf.logical_and(mask, valid)
     draws = tf.random.stateless_uniform(tf.shape(tokens), seed, alg=PHILOX)
+    # Draws are below 1, so the noise positions come first, in random order.
     order = tf.argsort(tf.where(mask, draws, 2.0), axis=1, stable=True)
+    # The n-th noise position takes the token at the n-th position of that order.
     rank = tf.cumsum(tf.cast(mask, tf.int32), axis=1, exclusive=True)
     rank = tf.minimum(rank, tf.shape(tokens)[1] - 1)
-    moved = tf.gather(tokens, tf.gather(order, rank, batch_dims=1), batch_dims=1)
-    return Corrupted(tf.where(mask, moved, tokens), valid)
+    permuted = tf.gather(tokens, tf.gather(order, rank, batch_dims=1), batch_dims=1)
+    return Corrupted(tf.where(mask, permuted, tokens), valid)
 
 
 def sentinel_overflow(mask: tf.Tensor, valid: tf.Tensor, *, extra_ids: int) -> tf.Tensor:
-    """Return how many runs of each segment have no sentinel left, int32 ``(segments,)``."""
+    """Return the number of runs in each segment beyond `extra_ids`, int32 ``(segments,)``."""
     starts = _run_starts(tf.logical_and(mask, valid))
     return tf.maximum(tf.reduce_sum(tf.cast(starts, tf.int32), axis=1) - extra_ids, 0)
 
@@ -141,7 +145,7 @@ class Segments(NamedTuple):
     Attributes:
         ids: int32 ``(tokens of all segments,)``.
         lengths: int32 ``(segments,)``.
-        cut: how many tokens did not fit, int32 ``(segments,)``.
+        cut: tokens that did not fit, int32 ``(segments,)``.
     """
 
     ids: tf.Tensor
@@ -158,9 +162,10 @@ def flatten(corrupted: Corrupted, *, limits: tf.Tensor) -> Segments:
 
     Source: released code, ``append_eos_after_trim``.
     """
-    places = tf.cumsum(tf.cast(corrupted.kept, tf.int32), axis=1)
-    fits = tf.logical_and(corrupted.kept, places < limits[:, tf.newaxis])
+    positions = tf.cumsum(tf.cast(corrupted.kept, tf.int32), axis=1)  # after the drop, from 1
+    fits = tf.logical_and(corrupted.kept, positions < limits[:, tf.newaxis])
+    # One more column for EOS, which every segment keeps.
     ids = tf.pad(corrupted.ids, [[0, 0], [0, 1]], constant_values=EOS_ID)
     kept = tf.pad(fits, [[0, 0], [0, 1]], constant_values=True)
     lengths = tf.reduce_sum(tf.cast(kept, tf.int32), axis=1)
-    return Segments(tf.boolean_mask(ids, kept), lengths, places[:, -1] + 1 - lengths)
+    return Segments(tf.boolean_mask(ids, kept), lengths, positions[:, -1] + 1 - lengths)

@@ -1,7 +1,7 @@
-"""How long corrupted segments get: the arithmetic of span corruption (paper section 3.3.4).
+"""Lengths of corrupted segments: the arithmetic of span corruption (paper section 3.3.4).
 
-One truth for everything that must agree on a length: the mask that is drawn, the plan that packs
-rows, and the check of the settings. All rounding is half to even.
+The masks, the packing of rows and the check of the settings must agree on lengths, so they all use
+this module. All rounding is half to even.
 """
 
 from dataclasses import dataclass
@@ -17,11 +17,11 @@ Counts = npt.NDArray[np.int32]
 
 @dataclass(frozen=True)
 class SpanLengths:
-    """A segment of span corruption that fills a row of inputs.
+    """Lengths of a segment whose corrupted inputs fill a row.
 
     Attributes:
         tokens: raw tokens of the segment.
-        inputs: what is left of them with one sentinel a span, and EOS.
+        inputs: kept tokens, one sentinel a span, and EOS.
         targets: sentinels, noise tokens and EOS.
     """
 
@@ -35,11 +35,11 @@ def span_counts(
 ) -> tuple[Counts, Counts]:
     """Return noise tokens and noise spans of a segment of 0, 1, ... `max_tokens` tokens.
 
-    There are never more spans than tokens between them: a density and a mean length under which
-    the definition cannot be met get as many spans as fit.
+    Every span needs a noise token and a kept token before it. Densities and mean lengths that
+    demand more spans than that get as many as fit.
 
     Args:
-        max_tokens: longest segment asked for.
+        max_tokens: tokens of the longest segment.
         noise_density: share of noise tokens.
         mean_noise_span_length: tokens.
 
@@ -60,7 +60,7 @@ def corrupted_lengths(
 ) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
     """Return the lengths of inputs and targets, EOS included, under unique sentinels.
 
-    Holds for masks that start with a token kept and end in noise, as random spans do.
+    Valid for masks that start with a kept token and end in noise, as random spans do.
     """
     return tokens - noise + spans + 1, noise + spans + 1
 
@@ -80,11 +80,11 @@ def random_spans_lengths(
 
     Source: released code, ``random_spans_helper``; 568 tokens and 114 targets for 512 inputs,
     density 0.15 and mean length 3. At density 0.5 it makes inputs and targets equally long. It
-    forgets that a mask has one span at least, which matters in rows of a few tokens only.
+    ignores that a mask has at least one span, which matters only in rows of a few tokens.
     """
 
     def corrupted(tokens: int) -> tuple[int, int]:
-        noise = max(1, round(tokens * noise_density))  # the mask never has less
+        noise = max(1, round(tokens * noise_density))  # as in `span_counts`
         spans = max(1, round(noise / mean_noise_span_length))
         return tokens - noise + spans + 1, noise + spans + 1
 

@@ -1,9 +1,8 @@
-"""Which tokens of a segment are noise (paper sections 3.3.1, 3.3.3 and 3.3.4).
+"""Noise masks: the tokens of a segment to corrupt (paper sections 3.3.1, 3.3.3 and 3.3.4).
 
-Every function takes a batch of segments by their lengths and returns a mask
-``(segments, max_tokens)``, True for noise, False behind the end of a segment. Draws are
-stateless: the same seed gives the same mask on every machine. To add a mask, write a function of
-this kind.
+Every function takes the lengths of a batch of segments and returns a mask
+``(segments, max_tokens)``, True at noise, False after the end of a segment. Draws are stateless:
+the same seed gives the same mask on every machine. To add a mask, write such a function.
 """
 
 import tensorflow as tf
@@ -16,7 +15,7 @@ PHILOX = "philox"  # named, because the default generator depends on the device
 def iid_noise_mask(
     lengths: tf.Tensor, *, max_tokens: int, noise_density: float, seed: tf.Tensor
 ) -> tf.Tensor:
-    """Make each token noise on its own.
+    """Make each token noise independently of all others.
 
     Args:
         lengths: tokens of each segment, int32 ``(segments,)``.
@@ -33,15 +32,15 @@ def iid_noise_mask(
 def random_prefix_mask(
     lengths: tf.Tensor, *, max_tokens: int, noise_density: float, seed: tf.Tensor
 ) -> tf.Tensor:
-    """Mark a beginning of random length, for the prefix language model.
+    """Mark a prefix of random length, for the prefix language model.
 
-    All lengths from ``(1 - 2 * noise_density)`` of a segment up to one token short of its end are
-    equally likely, so that on average `noise_density` of it is left to predict.
+    All lengths from ``(1 - 2 * noise_density)`` of a segment up to one token less than the segment
+    are equally likely, so that on average `noise_density` of it remains as targets.
 
     Args:
         lengths: tokens of each segment, at least 2, int32 ``(segments,)``.
         max_tokens: width of the mask.
-        noise_density: share of tokens behind the prefix, at most 0.5.
+        noise_density: share of tokens after the prefix, at most 0.5.
         seed: two int32.
 
     Source: released code, ``random_prefix_noise_mask``.
@@ -51,8 +50,9 @@ def random_prefix_mask(
     shortest = tf.clip_by_value(tf.cast(shortest, tf.int32), 1, longest)
     draws = tf.random.stateless_uniform(tf.shape(lengths), seed, alg=PHILOX)
     choices = tf.cast(longest - shortest + 1, tf.float32)
-    more = tf.minimum(tf.cast(draws * choices, tf.int32), longest - shortest)
-    return tf.sequence_mask(shortest + more, max_tokens)
+    # The minimum guards against rounding: one token at least must remain after the prefix.
+    extra = tf.minimum(tf.cast(draws * choices, tf.int32), longest - shortest)
+    return tf.sequence_mask(shortest + extra, max_tokens)
 
 
 def random_spans_noise_mask(
@@ -63,9 +63,9 @@ def random_spans_noise_mask(
     mean_noise_span_length: float,
     seed: tf.Tensor,
 ) -> tf.Tensor:
-    """Make a fixed number of spans noise, all ways to place and cut them equally likely.
+    """Make a fixed number of spans noise; all positions and lengths of spans are equally likely.
 
-    Each segment begins with a token that is kept and ends with one that is noise.
+    Each segment begins with a kept token and ends with a noise token.
 
     Args:
         lengths: tokens of each segment, int32 ``(segments,)``.
@@ -83,24 +83,22 @@ def random_spans_noise_mask(
     noise = tf.gather(noise_table, lengths)
     spans = tf.gather(spans_table, lengths)
     kept = tf.maximum(lengths, 2) - noise
+    # Noise and kept tokens are cut into the same number of parts, which then alternate.
     seeds = _split(seed)
-    noise_ends = _random_parts(
+    noise_ends = _random_composition(
         noise, spans, slots=int(noise_table.max()), most_parts=most_spans, seed=seeds[0]
     )
-    kept_ends = _random_parts(
+    kept_ends = _random_composition(
         kept, spans, slots=max(max_tokens, 2), most_parts=most_spans, seed=seeds[1]
     )
     noise_starts = tf.concat([tf.zeros_like(noise_ends[:, :1]), noise_ends[:, :-1]], axis=1)
     return _fill(kept_ends + noise_starts, kept_ends + noise_ends, lengths, max_tokens)
 
 
-def _random_parts(
+def _random_composition(
     total: tf.Tensor, parts: tf.Tensor, *, slots: int, most_parts: int, seed: tf.Tensor
 ) -> tf.Tensor:
     """Cut each total into positive parts, every composition equally likely.
-
-    The cuts are the `parts - 1` largest of uniform draws, one for each of the `total - 1` places
-    between two items.
 
     Args:
         total: items of each segment, int32 ``(segments,)``.
@@ -110,29 +108,30 @@ def _random_parts(
         seed: two int32.
 
     Returns:
-        Where each part ends, ascending, ``(segments, most_parts)``; `total` from the last on.
+        The end of each part, ascending, ``(segments, most_parts)``; `total` from the last on.
     """
     ends = total[:, tf.newaxis]
     if most_parts == 1:
         return ends
+    # One draw for each of the `total - 1` positions between two items. The `parts - 1` largest are
+    # the cuts: a random subset of fixed size. -1 excludes positions after the end of a segment.
     draws = _uniform(total, slots - 1, seed)
     draws = tf.where(tf.sequence_mask(total - 1, slots - 1), draws, -1.0)
-    places = tf.math.top_k(draws, k=most_parts - 1, sorted=True).indices + 1
-    cuts = tf.where(tf.sequence_mask(parts - 1, most_parts - 1), places, ends)
+    largest = tf.math.top_k(draws, k=most_parts - 1, sorted=True).indices + 1
+    cuts = tf.where(tf.sequence_mask(parts - 1, most_parts - 1), largest, ends)
     return tf.concat([tf.sort(cuts, axis=1), ends], axis=1)
 
 
 def _fill(starts: tf.Tensor, ends: tf.Tensor, lengths: tf.Tensor, max_tokens: int) -> tf.Tensor:
-    """Return the mask that is True from each start to before its end.
-
-    Spans that are no spans begin where they end and cancel out.
-    """
+    """Return the mask that is True from each start up to, and without, its end."""
+    # +1 at starts and -1 at ends: the cumulative sum is 1 inside a span. Segments with fewer spans
+    # than the batch's maximum have empty ones, whose start and end cancel out.
     segments = tf.shape(lengths)[0]
-    places = tf.concat([starts, ends], axis=1)
+    positions = tf.concat([starts, ends], axis=1)
     steps = tf.concat([tf.ones_like(starts), -tf.ones_like(ends)], axis=1)
-    rows = tf.broadcast_to(tf.range(segments)[:, tf.newaxis], tf.shape(places))
-    width = max(max_tokens, 2) + 1  # one more, where a span that ends with the segment ends
-    steps = tf.scatter_nd(tf.stack([rows, places], axis=-1), steps, tf.stack([segments, width]))
+    rows = tf.broadcast_to(tf.range(segments)[:, tf.newaxis], tf.shape(positions))
+    width = max(max_tokens, 2) + 1  # one more column for the end of a span at the segment's end
+    steps = tf.scatter_nd(tf.stack([rows, positions], axis=-1), steps, tf.stack([segments, width]))
     inside = tf.cumsum(steps, axis=1)[:, :max_tokens] > 0
     return tf.logical_and(inside, tf.sequence_mask(lengths, max_tokens))
 

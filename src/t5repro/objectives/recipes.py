@@ -1,7 +1,7 @@
-"""The paper's objectives as recipes: a mask, and what becomes of each side (section 3.3).
+"""The paper's objectives as recipes: a mask and a corruption for each side (section 3.3).
 
-`OBJECTIVES` has one entry per kind of row of the paper's tables 4 to 7; mask, density and mean
-span length are settings beside it. To add an objective, add an entry and its name to
+`OBJECTIVES` has one entry per kind of row in the paper's tables 4 to 7; mask, density and mean
+span length are separate settings. To add an objective, add an entry and its name to
 `PretrainSettings.objective`.
 """
 
@@ -28,14 +28,14 @@ from t5repro.objectives.masks import iid_noise_mask, random_prefix_mask, random_
 
 
 class Segment(NamedTuple):
-    """What a recipe works on.
+    """A batch of segments with their noise mask: the input of a corruption.
 
     Attributes:
         tokens: int32 ``(segments, max_tokens)``.
-        mask: True for noise.
+        mask: True at noise.
         valid: True up to the end of each segment.
         total_ids: pieces and sentinels of the vocabulary.
-        seed: two int32, for recipes that draw.
+        seed: two int32, for corruptions that draw.
     """
 
     tokens: tf.Tensor
@@ -45,30 +45,30 @@ class Segment(NamedTuple):
     seed: tf.Tensor
 
 
-Side = Callable[[Segment], Corrupted]
+Corruption = Callable[[Segment], Corrupted]
 Mask = Callable[[PretrainSettings, tf.Tensor, int, tf.Tensor], tf.Tensor]
 
 
 class Objective(NamedTuple):
-    """How a segment becomes a pair.
+    """A recipe from a segment to a pair of inputs and targets.
 
     Attributes:
-        mask: takes settings, lengths ``(segments,)``, the width and a seed.
-        inputs: makes the inputs; absent: there are none.
-        targets: makes the targets.
+        mask: function of settings, lengths ``(segments,)``, width and seed.
+        inputs: corruption that gives the inputs; None if the objective has none.
+        targets: corruption that gives the targets.
         unique_sentinels: whether each run of noise needs a sentinel of its own.
     """
 
     mask: Mask
-    inputs: Side | None
-    targets: Side
+    inputs: Corruption | None
+    targets: Corruption
     unique_sentinels: bool = False
 
 
 def noise_mask(
     settings: PretrainSettings, lengths: tf.Tensor, width: int, seed: tf.Tensor
 ) -> tf.Tensor:
-    """Draw the mask that `noise_mask` names."""
+    """Draw the mask of the setting `noise_mask`."""
     if settings.noise_mask == "iid":
         return iid_noise_mask(
             lengths, max_tokens=width, noise_density=settings.noise_density, seed=seed
@@ -85,14 +85,14 @@ def noise_mask(
 def suffix_mask(
     settings: PretrainSettings, lengths: tf.Tensor, width: int, seed: tf.Tensor
 ) -> tf.Tensor:
-    """Make what follows a random beginning noise."""
+    """Make all tokens after a random prefix noise."""
     prefix = random_prefix_mask(
         lengths, max_tokens=width, noise_density=settings.noise_density, seed=seed
     )
     return tf.logical_and(tf.sequence_mask(lengths, width), tf.logical_not(prefix))
 
 
-def everything(
+def full_mask(
     settings: PretrainSettings, lengths: tf.Tensor, width: int, seed: tf.Tensor
 ) -> tf.Tensor:
     """Make every token noise."""
@@ -146,18 +146,18 @@ OBJECTIVES: dict[str, Objective] = {
     "drop_tokens": Objective(noise_mask, _kept, _noise),
     "mass_style": Objective(noise_mask, _one_sentinel, _whole_text),
     "bert_style": Objective(noise_mask, _random_or_sentinel, _whole_text),
-    "deshuffling": Objective(everything, _permuted, _whole_text),
+    "deshuffling": Objective(full_mask, _permuted, _whole_text),
     "prefix_lm": Objective(suffix_mask, _kept, _noise),
-    "lm": Objective(everything, None, _whole_text),
+    "lm": Objective(full_mask, None, _whole_text),
 }
 
 
 def corrupt(settings: PretrainSettings, segment: Segment) -> tuple[Corrupted | None, Corrupted]:
-    """Return inputs, if the objective has any, and targets.
+    """Return the inputs, None if the objective has none, and the targets.
 
     Args:
         settings: of pre-training.
-        segment: tokens with the objective's mask.
+        segment: segments with the objective's mask.
     """
     objective = OBJECTIVES[settings.objective]
     targets = objective.targets(segment)
@@ -169,13 +169,13 @@ def corrupt(settings: PretrainSettings, segment: Segment) -> tuple[Corrupted | N
 
 
 def segment_length(settings: PretrainSettings) -> int:
-    """Return the raw tokens of the longest segment whose pair fits a row.
+    """Return the raw tokens of the longest segment whose inputs and targets fit a row.
 
     Raises:
         SettingsError: the targets of random spans do not fit `targets_length`.
 
-    Source: paper section 3.1.4; released code: one token less than a row, which leaves room for
-    EOS, except that ``random_spans_helper`` uses what replaced spans leave free.
+    Source: paper section 3.1.4; released code: one token less than a row, for EOS, except that
+    ``random_spans_helper`` makes segments longer by the tokens that sentinels replace.
     """
     if settings.objective == "lm":
         return settings.targets_length - 1
@@ -197,16 +197,23 @@ def segment_length(settings: PretrainSettings) -> int:
 
 
 def corruption_limits(settings: PretrainSettings, segment_tokens: int) -> npt.NDArray[np.int32]:
-    """Return the tokens of inputs and targets set aside for a segment of 0, 1, ... tokens.
+    """Return the tokens of inputs and targets reserved for a segment of 0, 1, ... tokens.
 
-    Exact for random spans and for objectives whose targets are the whole text. A random beginning
-    can be nearly all or nearly nothing: both sides get room for all. An i.i.d. mask has no fixed
-    number of noise tokens: its targets get the mean and four standard deviations of them, and what
-    is longer is cut, as in any row.
+    Exact for random spans and for objectives whose targets are the whole text. A random prefix can
+    be nearly all of a segment or nearly none, so both sides reserve all of it. An i.i.d. mask has
+    no fixed number of noise tokens: its targets reserve the mean plus four standard deviations,
+    and longer targets are cut, as in any row.
+
+    Args:
+        settings: of pre-training.
+        segment_tokens: tokens of the longest segment.
+
+    Returns:
+        int32 ``(segment_tokens + 1, 2)``, EOS included.
     """
     tokens = np.arange(segment_tokens + 1)
     noise, spans = _noise_limits(settings, segment_tokens)
-    sides = {
+    reserved = {
         "replace_spans": corrupted_lengths(np.maximum(tokens, 2), noise, spans)
         if settings.noise_mask == "random_spans"
         else (tokens + 1, noise + spans + 2),
@@ -214,17 +221,17 @@ def corruption_limits(settings: PretrainSettings, segment_tokens: int) -> npt.ND
         "prefix_lm": (tokens, tokens),
         "lm": (0 * tokens, tokens + 1),
     }
-    inputs, targets = sides.get(settings.objective, (tokens + 1, tokens + 1))
+    inputs, targets = reserved.get(settings.objective, (tokens + 1, tokens + 1))
     if settings.objective == "replace_spans":
         targets = targets + settings.final_sentinel
-    room = (settings.inputs_length, settings.targets_length)
-    return np.minimum(np.stack([inputs, targets], axis=1), room).astype(np.int32)
+    row = (settings.inputs_length, settings.targets_length)
+    return np.minimum(np.stack([inputs, targets], axis=1), row).astype(np.int32)
 
 
 def _noise_limits(
     settings: PretrainSettings, segment_tokens: int
 ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
-    """Return most noise tokens and most spans of a segment of 0, 1, ... tokens."""
+    """Return the reserved noise tokens and spans of a segment of 0, 1, ... tokens."""
     if settings.noise_mask == "random_spans":
         return span_counts(
             segment_tokens,
@@ -233,6 +240,6 @@ def _noise_limits(
         )
     tokens = np.arange(segment_tokens + 1)
     density = settings.noise_density
-    most = tokens * density + 4 * np.sqrt(tokens * density * (1 - density))
-    noise = np.ceil(np.minimum(most, tokens)).astype(np.int32)
-    return noise, noise
+    upper = tokens * density + 4 * np.sqrt(tokens * density * (1 - density))  # binomial
+    noise = np.ceil(np.minimum(upper, tokens)).astype(np.int32)
+    return noise, noise  # every noise token can be a span of its own
