@@ -44,28 +44,28 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--instruction-set", choices=("native", "avx2"), default="native")
     parser.add_argument("--hub-beam", action="store_true", help="keras-hub's beam search as well")
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     rows = []
-    for search in given.searches:
-        for shape in given.shapes:
+    for search in arguments.searches:
+        for shape in arguments.shapes:
             task = {
                 **TASK,
                 **SHAPES[shape],
                 "width": SEARCHES[search],
-                "steps": given.steps,
-                "calls": given.calls,
-                "threads": given.threads,
-                "instruction_set": given.instruction_set,
+                "steps": arguments.steps,
+                "calls": arguments.calls,
+                "threads": arguments.threads,
+                "instruction_set": arguments.instruction_set,
             }
             commands = {
                 peer: [sys.executable, str(PEERS / f"{PROGRAMS[peer]}.py"), json.dumps(task)]
-                for peer in given.peers
-                if peer != "keras-hub" or search == "greedy" or given.hub_beam
+                for peer in arguments.peers
+                if peer != "keras-hub" or search == "greedy" or arguments.hub_beam
             }
-            found = runs.rounds(commands, given.rounds)
-            for peer, results in found.items():
-                times = runs.ratio(results, found["t5repro"])
-                new = TASK["rows"] * given.steps / runs.seconds(results)
+            rounds_by_peer = runs.rounds(commands, arguments.rounds)
+            for peer, results in rounds_by_peer.items():
+                times = runs.ratio(results, rounds_by_peer["t5repro"])
+                new = TASK["rows"] * arguments.steps / runs.seconds(results)
                 rows.append(
                     [
                         f"{search}, {shape}",
@@ -85,7 +85,7 @@ def main() -> None:
         "ids/s",
         "time / t5repro's",
         "processor seconds",
-        "cores others used at most",
+        "most cores used by other processes",
     ]
     print(runs.table(head, rows))
 

@@ -33,14 +33,14 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True, help="folder with glue/ and superglue/")
     parser.add_argument("--shapes", nargs="+", choices=SHAPES, default=list(SHAPES))
     parser.add_argument("--rounds", type=int, default=3)
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        glue_data.write_ids(glue_data.prepare(given.data, folder), folder)
-        print(f"medians of {given.rounds} rounds; {runs.machine()}")
+        glue_data.write_ids(glue_data.prepare(arguments.data, folder), folder)
+        print(f"medians of {arguments.rounds} rounds; {runs.machine()}")
         print(f"real examples: {glue_data.describe(folder / 'examples.npz')}\n", flush=True)
-        for shape in given.shapes:
-            print(rows(shape, folder, given.rounds), end="\n\n", flush=True)
+        for shape in arguments.shapes:
+            print(rows(shape, folder, arguments.rounds), end="\n\n", flush=True)
 
 
 def rows(shape: str, folder: Path, rounds: int) -> str:
@@ -56,8 +56,8 @@ def rows(shape: str, folder: Path, rounds: int) -> str:
         ]
         for name, (file, *more) in PROGRAMS.items()
     }
-    found = runs.rounds(commands, rounds)
-    ours = found["t5repro, packed"]
+    results_by_program = runs.rounds(commands, rounds)
+    ours = results_by_program["t5repro, packed"]
     head = [
         shape,
         "examples/s",
@@ -75,7 +75,7 @@ def rows(shape: str, folder: Path, rounds: int) -> str:
             f"{runs.ratio(results, ours):.2f}",
             f"{max(result['others'] for result in results):.2f}",
         ]
-        for name, results in found.items()
+        for name, results in results_by_program.items()
     ]
     return runs.table(head, cells)
 

@@ -159,16 +159,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--data", type=Path, required=True, help="folder with glue/ and superglue/")
     parser.add_argument("--rounds", type=int, default=5)
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     prepare(DevicesSettings())
-    print(f"medians of {given.rounds} rounds; {runs.machine()}")
+    print(f"medians of {arguments.rounds} rounds; {runs.machine()}")
     print(f"load of the machine: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         head = ["", "examples", "inputs filled", "targets", "examples/s", "per processor second"]
-        print(runs.table(head, packing(given.data, folder, given.rounds)), end="\n\n")
+        print(runs.table(head, packing(arguments.data, folder, arguments.rounds)), end="\n\n")
         head = ["rows", "documents", "filled", "positions/s", "per processor second"]
-        print(runs.table(head, corruption(folder, given.rounds)))
+        print(runs.table(head, corruption(folder, arguments.rounds)))
 
 
 if __name__ == "__main__":

@@ -37,26 +37,26 @@ def main() -> None:
     parser.add_argument("--artifacts", type=int, default=100_000)
     parser.add_argument("--checkout", type=Path, help="with results of the demo")
     parser.add_argument("--rounds", type=int, default=3)
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     rows = []
     with tempfile.TemporaryDirectory() as name:
-        raw = large_run(Path(name), given.artifacts)
-        wanted = "results/r/evaluate_score/a/scores.json"
-        rows += timed(Path(name), wanted, raw, given.rounds)
-    if given.checkout:
-        raw = sorted((given.checkout / "data/crawl").iterdir())[0]
-        shard = raw.relative_to(given.checkout).as_posix()
-        rows += timed(given.checkout, DEMO, shard, given.rounds)
+        raw = large_run(Path(name), arguments.artifacts)
+        artifact = "results/r/evaluate_score/a/scores.json"
+        rows += timed(Path(name), artifact, raw, arguments.rounds)
+    if arguments.checkout:
+        raw = sorted((arguments.checkout / "data/crawl").iterdir())[0]
+        shard = raw.relative_to(arguments.checkout).as_posix()
+        rows += timed(arguments.checkout, DEMO, shard, arguments.rounds)
     print(runs.machine())
     print(f"load before: {os.getloadavg()[0]:.1f}")
     head = ["artifacts", "question", "clock, s", "processor, s", "slowest round, s"]
     print(runs.table(head, rows))
 
 
-def timed(folder: Path, wanted: str, raw: str, rounds: int) -> list[list[str]]:
+def timed(folder: Path, artifact: str, raw: str, rounds: int) -> list[list[str]]:
     """Return the rows of a folder: medians of the rounds."""
     questions = {
-        "trace": ["trace", wanted, "--json"],
+        "trace": ["trace", artifact, "--json"],
         "verify, first": ["verify", "--json"],
         "verify, then": ["verify", "--json"],
         "impact": ["impact", raw, "--json"],
@@ -71,16 +71,16 @@ def timed(folder: Path, wanted: str, raw: str, rounds: int) -> list[list[str]]:
         [
             f"{count:,}",
             name,
-            *(f"{median(column):.2f}" for column in zip(*found, strict=True)),
-            f"{max(clock for clock, _ in found):.2f}",
+            *(f"{median(column):.2f}" for column in zip(*times, strict=True)),
+            f"{max(clock for clock, _ in times):.2f}",
         ]
-        for name, found in seconds.items()
+        for name, times in seconds.items()
     ]
 
 
 def ask(folder: Path, words: list[str]) -> tuple[float, float]:
     """Return the seconds of one question by the clock and by the processor."""
-    before, begun = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+    before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     subprocess.run(
         [sys.executable, "-m", "t5repro", *words],
         cwd=folder,
@@ -88,18 +88,18 @@ def ask(folder: Path, words: list[str]) -> tuple[float, float]:
         stdout=subprocess.DEVNULL,
         env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
     )
-    clock = time.perf_counter() - begun
+    clock = time.perf_counter() - start
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return clock, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
 def artifacts(folder: Path) -> int:
     """Return how many files the manifests of a folder name."""
-    named = set()
+    paths = set()
     for path in (folder / "results").rglob("*manifest.json"):
-        named.add(path.relative_to(folder).as_posix())
-        named |= {item["path"] for item in json.loads(path.read_text())["outputs"]}
-    return len(named)
+        paths.add(path.relative_to(folder).as_posix())
+        paths |= {output["path"] for output in json.loads(path.read_text())["outputs"]}
+    return len(paths)
 
 
 if __name__ == "__main__":

@@ -122,17 +122,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--data", type=Path, required=True, help="folder with glue/")
     parser.add_argument("--rounds", type=int, default=3)
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as name, log_to(Path(name) / "log"):
         folder = Path(name)
-        prepared = [prepare(given.data, folder) for _ in range(given.rounds)]
+        prepared = [prepare(arguments.data, folder) for _ in range(arguments.rounds)]
         early = "tensorflow" in sys.modules
         model = vocabulary_of(folder)
         tokenise_all(folder, model)  # imports TensorFlow
-        tokenised = [tokenise_all(folder, model) for _ in range(given.rounds)]
+        tokenised = [tokenise_all(folder, model) for _ in range(arguments.rounds)]
     rows = prepared[0][0]
     to_text, to_ids = middle([seconds for _, seconds in prepared]), middle(tokenised)
-    print(f"{rows} rows, medians of {given.rounds} rounds; {runs.machine()}")
+    print(f"{rows} rows, medians of {arguments.rounds} rounds; {runs.machine()}")
     print(f"load of the machine: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
     for name, clock, processor in (
         ("files to text", *to_text),

@@ -33,27 +33,27 @@ def main() -> None:
     parser.add_argument("--shapes", nargs="+", choices=SHAPES, default=list(SHAPES))
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--steps", type=int, default=12, help="timed steps of a process")
-    given = parser.parse_args()
-    print(f"medians of {given.rounds} rounds of {given.steps} steps; {runs.machine()}\n")
-    for shape in given.shapes:
+    arguments = parser.parse_args()
+    print(f"medians of {arguments.rounds} rounds of {arguments.steps} steps; {runs.machine()}\n")
+    for shape in arguments.shapes:
         commands = {
-            name: [sys.executable, str(PEERS / f"{file}.py"), shape, str(given.steps), *more]
+            name: [sys.executable, str(PEERS / f"{file}.py"), shape, str(arguments.steps), *more]
             for name, (file, *more) in PROGRAMS.items()
         }
-        print(rows(shape, runs.rounds(commands, given.rounds)), end="\n\n", flush=True)
+        print(rows(shape, runs.rounds(commands, arguments.rounds)), end="\n\n", flush=True)
 
 
-def rows(shape: str, found: dict[str, list[runs.Result]]) -> str:
+def rows(shape: str, results_by_program: dict[str, list[runs.Result]]) -> str:
     """Return the table of one shape."""
-    product = found.pop("matrix product")
+    product = results_by_program.pop("matrix product")
     peak = product[0]["flops"] / runs.seconds(product)
     cells = []
-    for name, results in found.items():
+    for name, results in results_by_program.items():
         spent = runs.seconds(results)
         speed = results[0]["flops"] / spent
         cells.append(
             f"| {name} | {spent:.3f} | {results[0]['tokens'] / spent:,.0f} | {speed / 1e9:.0f} "
-            f"| {speed / peak:.0%} | {runs.ratio(results, found['t5repro']):.2f} "
+            f"| {speed / peak:.0%} | {runs.ratio(results, results_by_program['t5repro']):.2f} "
             f"| {median(result['processor'] for result in results):.2f} "
             f"| {max(result['others'] for result in results):.2f} |"
         )

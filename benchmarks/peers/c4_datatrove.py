@@ -74,5 +74,5 @@ if __name__ == "__main__":
     parser.add_argument("step", choices=["clean", "chain"])
     parser.add_argument("wet", type=Path)
     parser.add_argument("unused", nargs="*")
-    given = parser.parse_args()
-    print(json.dumps({"clean": clean, "chain": chain}[given.step](given.wet)))
+    arguments = parser.parse_args()
+    print(json.dumps({"clean": clean, "chain": chain}[arguments.step](arguments.wet)))

@@ -96,5 +96,5 @@ if __name__ == "__main__":
     parser.add_argument("wet", type=Path)
     parser.add_argument("punkt", type=Path)
     parser.add_argument("bad_words", type=Path)
-    given = parser.parse_args()
-    print(json.dumps({"read": read, "clean": clean, "chain": chain}[given.step](given)))
+    arguments = parser.parse_args()
+    print(json.dumps({"read": read, "clean": clean, "chain": chain}[arguments.step](arguments)))

@@ -11,24 +11,24 @@ from typing import Any
 
 def task() -> dict[str, Any]:
     """Return what to measure, from the command line."""
-    given: dict[str, Any] = json.loads(sys.argv[1])
-    return given
+    arguments: dict[str, Any] = json.loads(sys.argv[1])
+    return arguments
 
 
 def measure(call: Callable[[], Any], calls: int) -> None:
     """Call once to compile, then some times; print the fastest as JSON."""
     call()
-    found = []
+    results = []
     for _ in range(calls):
         busy, own, begin = busy_seconds(), time.process_time(), time.perf_counter()
         call()
         seconds = time.perf_counter() - begin
         processor = time.process_time() - own
         others = busy_seconds() - busy - processor
-        found.append(
+        results.append(
             {"seconds": seconds, "processor": processor, "others": max(0.0, others / seconds)}
         )
-    print(json.dumps(min(found, key=lambda item: item["seconds"])))
+    print(json.dumps(min(results, key=lambda result: result["seconds"])))
 
 
 def busy_seconds() -> float:

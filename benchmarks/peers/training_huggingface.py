@@ -41,12 +41,12 @@ def main(name: str, steps: int) -> None:
 
     def step() -> None:
         optimizer.zero_grad()
-        found = model(
+        outputs = model(
             input_ids=ids["inputs"],
             attention_mask=torch.ones_like(ids["inputs"]),
             labels=ids["targets"],
         )
-        found.loss.backward()
+        outputs.loss.backward()
         optimizer.step()
 
     shared.measure(step, steps, shape)

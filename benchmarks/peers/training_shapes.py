@@ -91,14 +91,14 @@ class Clock:
             after - before
             for before, after in zip(self.used[WARM_UP_STEPS - 1], self.used[-1], strict=True)
         )
-        found = {
+        result = {
             "seconds": spent,
             "tokens": shape.rows * (shape.inputs + shape.targets),
             "flops": flops(shape),
             "processor": own / (len(ends) - 1),
             "others": max(0.0, (busy - own) / (ends[-1] - ends[0])),
         }
-        print(json.dumps(found))
+        print(json.dumps(result))
 
 
 def measure(step: Callable[[], object], steps: int, shape: Shape) -> None:
