@@ -2,11 +2,11 @@
 
     python benchmarks/input_pipeline.py --data FOLDER/tasks [--rounds 5]
 
-Packing: the examples of `glue_data`, shuffled, laid into rows of 512 inputs and 114 targets by
-`inputs.packing.pack_rows`; the plan of a mixture (draw, pack, sort) is timed beside it. Span
-corruption: the batches of pre-training, through tf.data to the end, from made-up ids of documents
-of log-normal length; positions are those of inputs and targets. Seconds are of the clock
-and of the processor, all threads together.
+Packing: `inputs.packing.pack_rows` places the shuffled examples of `glue_data` in rows of 512
+inputs and 114 targets; the rows of a mixture (draw, pack, sort) are timed separately. Span
+corruption: all of tf.data, from random ids of documents of log-normal length to the batches of
+pre-training; positions are those of inputs and targets. Times are wall-clock time and processor
+time of all threads.
 """
 
 import argparse
@@ -34,7 +34,7 @@ TIMED_POSITIONS = 40_000_000
 
 
 class Seconds(NamedTuple):
-    """What something took."""
+    """A reading of both clocks, or a difference of two; seconds."""
 
     clock: float
     processor: float
@@ -45,10 +45,10 @@ def now() -> Seconds:
     return Seconds(time.perf_counter(), time.process_time())
 
 
-def middle(spent: list[tuple[Seconds, Seconds]]) -> Seconds:
-    """Return the medians of pairs of begin and end."""
+def median_seconds(intervals: list[tuple[Seconds, Seconds]]) -> Seconds:
+    """Return the medians of intervals from begin to end."""
     clock, processor = (
-        median(end[which] - begin[which] for begin, end in spent) for which in (0, 1)
+        median(end[which] - begin[which] for begin, end in intervals) for which in (0, 1)
     )
     return Seconds(clock, processor)
 
@@ -61,42 +61,46 @@ def packing(data: Path, folder: Path, rounds: int) -> list[list[str]]:
     print(f"real examples: {glue_data.describe(ids)}\n")
     with np.load(ids) as arrays:
         lengths = np.stack([arrays["inputs_lengths"], arrays["targets_lengths"]], axis=1)
-    return [_packed(lengths, rounds), _planned(lengths, rounds)]
+    return [_packed(lengths, rounds), _mixed(lengths, rounds)]
 
 
 def _packed(lengths: np.ndarray, rounds: int) -> list[str]:
     from t5repro.inputs.packing import pack_rows
 
-    spent = []
+    intervals = []
     for _ in range(rounds):
         begin = now()
         rows = pack_rows(lengths, max_lengths=glue_data.ROOM)
-        spent.append((begin, now()))
-    return _line("pack", lengths, len(lengths), int(rows.max()) + 1, middle(spent))
+        intervals.append((begin, now()))
+    return _line("pack", lengths, len(lengths), int(rows.max()) + 1, median_seconds(intervals))
 
 
-def _planned(lengths: np.ndarray, rounds: int) -> list[str]:
+def _mixed(lengths: np.ndarray, rounds: int) -> list[str]:
     from t5repro.inputs.task_mixture import Mixture, draw_rows
 
     mixture = Mixture(("all",), np.ones(1), np.array([len(lengths)]), lengths)
-    rows, spent = 20_000, []
+    rows, intervals = 20_000, []
     for _ in range(rounds):
         begin = now()
-        drawn_rows = draw_rows(mixture, max_lengths=glue_data.ROOM, first_row=0, rows=rows, seed=0)
-        spent.append((begin, now()))
-    drawn = lengths[drawn_rows.examples]
-    return _line("plan of a mixture", drawn, len(drawn), rows, middle(spent))
+        mixture_rows = draw_rows(
+            mixture, max_lengths=glue_data.ROOM, first_row=0, rows=rows, seed=0
+        )
+        intervals.append((begin, now()))
+    row_lengths = lengths[mixture_rows.examples]
+    return _line(
+        "rows of a mixture", row_lengths, len(row_lengths), rows, median_seconds(intervals)
+    )
 
 
-def _line(name: str, lengths: np.ndarray, count: int, rows: int, spent: Seconds) -> list[str]:
+def _line(name: str, lengths: np.ndarray, count: int, rows: int, seconds: Seconds) -> list[str]:
     fill = lengths.sum(axis=0) / (rows * np.array(glue_data.ROOM))
     return [
         name,
         f"{count:,}",
         f"{fill[0]:.2%}",
         f"{fill[1]:.1%}",
-        f"{count / spent.clock:,.0f}",
-        f"{count / spent.processor:,.0f}",
+        f"{count / seconds.clock:,.0f}",
+        f"{count / seconds.processor:,.0f}",
     ]
 
 
@@ -104,10 +108,10 @@ def corruption(folder: Path, rounds: int) -> list[list[str]]:
     """Return rows of the table of span corruption."""
     from t5repro.vocab.token_files import id_dtype
 
-    draw = np.random.default_rng(0)
-    lengths = np.maximum(4, draw.lognormal(5.5, 1.0, DOCUMENTS)).astype(np.int64)
+    generator = np.random.default_rng(0)
+    lengths = np.maximum(4, generator.lognormal(5.5, 1.0, DOCUMENTS)).astype(np.int64)
     offsets = np.concatenate([[0], np.cumsum(lengths)])
-    ids = draw.integers(3, VOCAB.vocab_size, offsets[-1])
+    ids = generator.integers(3, VOCAB.vocab_size, offsets[-1])
     ids.astype(id_dtype(VOCAB.total_ids)).tofile(folder / "train.ids")
     offsets.astype("<u8").tofile(folder / "train.offsets")
     return [
@@ -136,21 +140,21 @@ def _corrupted(
     )
     positions = rows * (inputs + targets)
     steps = min(4000, TIMED_POSITIONS // positions)
-    spent = []
+    intervals = []
     for _ in range(rounds):
         batches = iter(source.batches(first_step=0, steps=steps))
         begin = now()  # batches are made from here on
-        made = sum(1 for _ in batches)
-        spent.append((begin, now()))
-        if made != steps:
-            raise SystemExit(f"{made} batches in place of {steps}")
-    taken = middle(spent)
+        count = sum(1 for _ in batches)
+        intervals.append((begin, now()))
+        if count != steps:
+            raise SystemExit(f"{count} batches instead of {steps}")
+    seconds = median_seconds(intervals)
     return [
         f"{name}: {rows} x ({inputs} + {targets})",
         "concatenated" if concatenate else "packed",
         f"{1 - source.counters(steps=steps)['padding_share']:.1%}",
-        f"{steps * positions / taken.clock:,.0f}",
-        f"{steps * positions / taken.processor:,.0f}",
+        f"{steps * positions / seconds.clock:,.0f}",
+        f"{steps * positions / seconds.processor:,.0f}",
     ]
 
 
