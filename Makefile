@@ -1,4 +1,4 @@
-# make demo | test | test-all | parity | preflight | check | generate | lock | compare
+# `make help` lists the targets; the first one, `demo`, is the default.
 # Needs Linux, Python 3.11 or 3.12 and nothing else; everything is installed into .venv.
 PYTHON ?= python3
 BIN := .venv/bin
@@ -7,9 +7,9 @@ WORKERS ?= 2
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 export PYTHONHASHSEED ?= 0
 
-.PHONY: demo setup parity preflight test test-all check format generate lock compare clean
+.PHONY: help demo setup parity preflight test test-all check format generate lock compare clean
 
-demo: setup ## the whole chain on the bundled mini crawl
+demo: setup ## run the whole chain on the bundled mini crawl
 	snakemake --profile local --cores $(CORES)
 	t5repro frozen data.dvc
 	t5repro show results/demo
@@ -24,22 +24,22 @@ setup: .venv/installed ## .venv with the locked packages
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	touch $@
 
-test: setup ## everything that takes seconds, and the demo's chain in small
+test: setup ## run the tests that take seconds, and a small chain end to end
 	pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder -m "not slow and not accelerator and not parity"
 
-test-all: setup ## with what takes minutes
+test-all: setup ## run every test
 	pytest
 
-parity: .venv/parity ## install the peers, and compare with them: Hugging Face on torch, TFDS
+parity: .venv/parity ## compare with peers: Hugging Face on torch, TFDS; installs them
 	pytest -m parity tests/parity tests/c4/test_parity_tfds.py
 
 .venv/parity: .venv/installed
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable ".[parity]" --no-build-isolation
-	# Its functions are called, and its framework is not: what it depends on stays away.
+	# Only its functions are called, so its dependencies are not needed.
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps tensorflow-datasets==4.9.10
 	touch $@
 
-preflight: .venv-preflight/installed ## the TPU compiler, in an environment of its own
+preflight: .venv-preflight/installed ## an environment with the TPU compiler
 
 .venv-preflight/installed: requirements/preflight.txt
 	$(PYTHON) -m venv .venv-preflight
@@ -60,14 +60,17 @@ format: setup
 	ruff format .
 	snakefmt Snakefile workflow
 
-generate: setup ## files made from the settings schema
+generate: setup ## write the files generated from the settings
 	t5repro config generate
 
 lock: ## lock files with hashes; needs uv and the network
 	requirements/lock.sh
 
-compare: setup ## two fresh clones, one core and two: the same bytes?
+compare: setup ## compare the bytes of two fresh clones, on one core and on two
 	python tests/workflow/compare_clones.py
 
-clean: ## everything that can be made again, but not .venv
+clean: ## delete everything that a run creates, except .venv
 	rm -rf results work logs .snakemake
+
+help: ## list the targets
+	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' Makefile | expand -t 12
