@@ -140,7 +140,7 @@ def find_pages(
             page for shard in _parquet(job) for page in _read_pages(root / shard.path, is_match)
         ]
         names = {page.file for page in matches}
-        raw_files.update((item.path, item) for item in job.inputs if _name(item.path) in names)
+        raw_files.update((file.path, file) for file in job.inputs if _name(file.path) in names)
         pages += matches
     return tuple(pages), tuple(raw_files.values())
 
@@ -190,7 +190,7 @@ def locate_url(graph: Graph, root: Path, url: str) -> list[CorpusLocation]:
 
 def _crawl_records(graph: Graph, root: Path, job: Job) -> dict[tuple[str, str], CrawlRecord]:
     """Return (URL, time) -> crawl record of the pages that cleaning and deduplication kept."""
-    inputs = {item.path: item for item in job.inputs if item.path.endswith(".parquet")}
+    inputs = {file.path: file for file in job.inputs if file.path.endswith(".parquet")}
     removals = [path for path in inputs if _name(path) == REMOVALS]
     # Removals number the shards in this order, the order in which c4_dedup reads them.
     shards = sorted(inputs.keys() - set(removals), key=lambda path: (_name(path), path))
@@ -203,7 +203,7 @@ def _crawl_records(graph: Graph, root: Path, job: Job) -> dict[tuple[str, str], 
     records: dict[tuple[str, str], CrawlRecord] = {}
     for shard_index, path in enumerate(shards):
         producer = graph.job_of(inputs[path])
-        raw_files = {_name(item.path): item for item in (producer.inputs if producer else ())}
+        raw_files = {_name(file.path): file for file in (producer.inputs if producer else ())}
         for row, page in enumerate(_read_pages(root / path)):
             if page.reason is None and (shard_index, row) not in superseded:
                 raw = raw_files.get(page.file)
@@ -242,7 +242,7 @@ def _rows_before(root: Path, job: Job, shard: Artifact, split: str) -> tuple[int
     The ids omit documents without a token, and their positions are not recorded. Document numbers
     therefore equal row numbers only if there are none.
     """
-    paths = {_name(item.path): item.path for item in job.inputs}
+    paths = {_name(file.path): file.path for file in job.inputs}
     ordered_paths = [
         paths[name]
         for language in job.settings["tokens"]["languages"]

@@ -35,7 +35,7 @@ def steps_that_saw(graph: Graph, root: Path, documents: Iterable[TokenDocument])
         for document in documents
         if document.document is not None and document.split == "train"
         for job in graph.jobs.values()
-        if job.rule == "pretrain" and any(item.path == document.ids for item in job.inputs)
+        if job.rule == "pretrain" and any(file.path == document.ids for file in job.inputs)
     ]
 
 

@@ -1,1 +1,18 @@
-"""The report: the only package that writes HTML."""
+"""The report of a run; the only package that writes HTML.
+
+`page` writes the report from these parts:
+
+| module | part |
+|---|---|
+| `experiments` | arms of the run file, grouped by seed |
+| `rows`, `scores_csv`, `text_table` | all scores as rows, written as CSV and as plain text |
+| `score_table` | scores by task, metric and experiment |
+| `published_scores`, `paper_tables` | the paper's scores, and its tables with our scores |
+| `best_checkpoints` | best kept checkpoints compared with the last |
+| `loss_curves`, `charts` | training losses as inline SVG |
+| `corpus` | drop reasons and languages of C4 |
+| `decisions` | settings, and choices where paper and code disagree |
+| `links`, `lineage_page`, `render` | files behind a score, and the page that traces them back |
+
+To add a part: a module that returns values for the template, and a section in `report.html.j2`.
+"""

@@ -51,8 +51,8 @@ def choices() -> tuple[Choice, ...]:
     text = importlib.resources.files("t5repro.report").joinpath("decisions.json")
     decisions = json.loads(text.read_text(encoding="utf-8"))
     numbered = (
-        Choice(item["number"], item["topic"], tuple(item["settings"]), item["ours"])
-        for item in decisions
+        Choice(decision["number"], decision["topic"], tuple(decision["settings"]), decision["ours"])
+        for decision in decisions
     )
     return (*numbered, *UNNUMBERED_CHOICES)
 
@@ -78,7 +78,9 @@ class Setting:
 
 def all_settings(settings: Settings, experiments: Sequence[Experiment]) -> list[Setting]:
     """Return every setting that can affect a score, with the value of the paper's baseline."""
-    resolved = [flatten(settings_of_experiment(settings, item.name)) for item in experiments]
+    resolved = [
+        flatten(settings_of_experiment(settings, experiment.name)) for experiment in experiments
+    ]
     paper = flatten(Settings())
     return [
         Setting(

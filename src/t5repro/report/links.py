@@ -182,7 +182,7 @@ def prediction_files(scores: Path) -> list[str]:
     inputs = content.get("inputs") if isinstance(content, dict) else None
     if not isinstance(inputs, list):
         raise ArtifactError(f"{manifest} lists no inputs; rerun the stage evaluate_score")
-    return [item["path"] for item in inputs if "/evaluate_predict/" in f"/{item['path']}"]
+    return [entry["path"] for entry in inputs if "/evaluate_predict/" in f"/{entry['path']}"]
 
 
 def link(target: Path, folder: Path) -> str:

@@ -77,8 +77,8 @@ def write_report(
         contents,
         split=run.evaluate.split,
         switches={
-            item.name: changed_choices(settings_of_experiment(run, item.name))
-            for item in experiments
+            experiment.name: changed_choices(settings_of_experiment(run, experiment.name))
+            for experiment in experiments
         },
     )
     write_text(csv, csv_text(rows))
@@ -151,10 +151,10 @@ def _curves(
 ) -> list[LossCurve]:
     """Return the losses of each phase."""
     resolved = [settings_of_experiment(settings, experiment.name) for experiment in experiments]
-    objectives = [f"{item.pretrain.objective} {item.pretrain.noise_mask}" for item in resolved]
+    objectives = [f"{arm.pretrain.objective} {arm.pretrain.noise_mask}" for arm in resolved]
     normalisers = {
-        "pretrain": [item.pretrain.loss_normaliser for item in resolved],
-        "finetune": [item.finetune.loss_normaliser for item in resolved],
+        "pretrain": [arm.pretrain.loss_normaliser for arm in resolved],
+        "finetune": [arm.finetune.loss_normaliser for arm in resolved],
     }
     return [
         loss_curve(

@@ -287,11 +287,13 @@ def _our_bold(
     be near the paper's best.
     """
     # One experiment can reproduce several rows of a table.
-    experiments = list({item.name: item for row in reproductions.values() for item in row}.values())
+    experiments = list(
+        {entry.name: entry for group in reproductions.values() for entry in group}.values()
+    )
     bold: dict[tuple[str, str], bool] = {}
     for key, deviation in zip(keys, deviations, strict=True):
-        flags = near_best([our_scores.value(item, key) for item in experiments], deviation)
-        bold |= {(item.name, key): flag for item, flag in zip(experiments, flags, strict=True)}
+        flags = near_best([our_scores.value(entry, key) for entry in experiments], deviation)
+        bold |= {(entry.name, key): flag for entry, flag in zip(experiments, flags, strict=True)}
     return bold
 
 

@@ -133,10 +133,10 @@ def published_score(name: str, key: str, *, split: str) -> float | None:
         key: ``task.metric``.
         split: the scored split.
     """
-    named = [row for row in rows_named(name) if row.split == split]
+    rows = [row for row in rows_named(name) if row.split == split]
     # Most tables print averages only; the task-by-task table has the same row with all columns.
-    repeated = [row for row in published_rows() if any(row.is_same_as(other) for other in named)]
-    return next((row.values[key] for row in [*named, *repeated] if key in row.values), None)
+    repeated = [row for row in published_rows() if any(row.is_same_as(other) for other in rows)]
+    return next((row.values[key] for row in [*rows, *repeated] if key in row.values), None)
 
 
 def baseline_deviation(key: str, *, split: str) -> float | None:

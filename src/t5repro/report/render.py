@@ -189,8 +189,8 @@ def _job_section(job: Job, graph: Graph, records: str) -> str:
         )
         + f"<details><summary>{settings.count('<tr>')} settings</summary>"
         f"<table>{settings}</table></details>"
-        f"<p>Inputs</p><table>{''.join(_input_row(item, graph) for item in job.inputs)}</table>"
-        f"<p>Outputs</p><table>{''.join(_output_row(item, graph) for item in job.outputs)}</table>"
+        f"<p>Inputs</p><table>{''.join(_input_row(file, graph) for file in job.inputs)}</table>"
+        f"<p>Outputs</p><table>{''.join(_output_row(file, graph) for file in job.outputs)}</table>"
         f"<details><summary>Counters</summary><code>{escape(_counters(job))}</code></details>"
         "</section>"
     )

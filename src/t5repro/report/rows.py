@@ -197,8 +197,8 @@ def _means(runs: Sequence[Sequence[ScoreRow]]) -> list[ScoreRow]:
     means = []
     for row in runs[0]:
         same = [run.get((row.task, row.metric)) for run in by_metric]
-        values = [other.value for other in same if other and other.value is not None]
-        invalid = [other.invalid for other in same if other and other.invalid is not None]
+        values = [entry.value for entry in same if entry and entry.value is not None]
+        invalid = [entry.invalid for entry in same if entry and entry.invalid is not None]
         is_complete = len(values) == len(runs)
         means.append(
             replace(

@@ -111,7 +111,7 @@ def score_groups(
     previous_task = ""
     for shared in table_rows(rows):
         task, metric = shared.task, shared.metric
-        entries = [by_experiment.get((task, metric, item.name)) for item in experiments]
+        entries = [by_experiment.get((task, metric, experiment.name)) for experiment in experiments]
         runs = [links.runs_of(experiment, task, metric) for experiment in experiments]
         line = _line(shared, entries, runs, is_first=task != previous_task)
         if all(entry is None or entry.value is None for entry in entries):
@@ -268,9 +268,9 @@ def effect(rows: Sequence[ScoreRow], experiments: Sequence[Experiment]) -> Effec
     second = {(row.task, row.metric): row.value for row in primary_rows(rows, experiments[1].name)}
     differences = []
     for row in primary_rows(rows, experiments[0].name):
-        other = second.get((row.task, row.metric))
-        if row.value is not None and other is not None:
-            differences.append(row.value - other)
+        baseline = second.get((row.task, row.metric))
+        if row.value is not None and baseline is not None:
+            differences.append(row.value - baseline)
     if not differences:
         return None
     return Effect(
