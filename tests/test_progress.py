@@ -16,7 +16,7 @@ import sys
 import termios
 from pathlib import Path
 from t5repro import progress
-progress.LINE_EVERY_SECONDS = 0
+progress.SECONDS_BETWEEN_LINES = 0
 with progress.log_to(Path(sys.argv[1])):
     print("noise of a library")
     with progress.Progress("vocab", total=3, unit="pages") as bar:
@@ -63,8 +63,3 @@ def test_an_interrupted_stage_says_that_it_stopped(capfd: pytest.CaptureFixture[
     with pytest.raises(KeyboardInterrupt):
         interrupted()
     assert "x: 1/2 steps (stopped)" in capfd.readouterr().err
-
-
-def test_following_counts_every_item(capfd: pytest.CaptureFixture[str]) -> None:
-    assert list(progress.follow("abc", "letters", total=3, unit="letters")) == ["a", "b", "c"]
-    assert "letters: 3/3 letters (done)" in capfd.readouterr().err

@@ -1,6 +1,6 @@
-"""Every error that t5repro raises on purpose.
+"""All errors that t5repro raises on purpose.
 
-Each message says what was wrong, where, the value, what is allowed, and the cure::
+A message names the fault, its location, the value, the allowed values and the cure::
 
     T5ReproError
     ├── SettingsError       a run file, an override or a recipe cannot be used
@@ -11,8 +11,8 @@ Each message says what was wrong, where, the value, what is allowed, and the cur
     ├── VocabularyError     the vocabulary cannot be trained, or does not fit the model
     ├── ArtifactError       a file that an earlier stage wrote is missing or damaged
     ├── CheckpointError     weights do not fit the model they are loaded into
-    ├── DeviceError         the device that a run file asks for is not here
-    ├── LineageError        a question about the lineage cannot be answered as it was asked
+    ├── DeviceError         the requested device is not available
+    ├── LineageError        a question about the lineage cannot be answered
     ├── ClusterError        Spark cannot be started, or did not finish a job
     └── StorageError        the disk is full or a folder cannot be written
 
@@ -26,7 +26,7 @@ from pathlib import Path
 
 
 class T5ReproError(Exception):
-    """Base of every error a user can cure."""
+    """Base of all errors that a user can cure."""
 
     exit_code = 1
 
@@ -35,20 +35,20 @@ class SettingsError(T5ReproError):
     """A run file, an override or a recipe cannot be used.
 
     Attributes:
-        place: keys that lead to the setting, where the error is about one.
-        arm: experiment whose settings these are, where it is about an arm.
+        keys: path of the setting in the run file, if the error is about one setting.
+        experiment: name of the experiment, if the error is about the settings of one.
     """
 
     exit_code = 2
 
-    def __init__(self, message: str, *, place: tuple[str | int, ...] = ()) -> None:
+    def __init__(self, message: str, *, keys: tuple[str | int, ...] = ()) -> None:
         super().__init__(message)
-        self.place = place
-        self.arm = ""
+        self.keys = keys
+        self.experiment = ""
 
 
 class RawDataError(T5ReproError):
-    """A raw input is missing or is not the file that the run file names."""
+    """A raw input is missing or differs from its recorded hash."""
 
 
 class CrawlError(RawDataError):
@@ -76,11 +76,11 @@ class CheckpointError(T5ReproError):
 
 
 class DeviceError(T5ReproError):
-    """The device that a run file asks for is not here."""
+    """The requested device is not available."""
 
 
 class LineageError(T5ReproError):
-    """A question about the lineage cannot be answered as it was asked."""
+    """A question about the lineage cannot be answered."""
 
     exit_code = 2
 
@@ -105,7 +105,7 @@ def nearest(name: str, names: Iterable[str]) -> str:
 
 
 def storage_error(path: Path, error: OSError) -> StorageError:
-    """Return the error that tells a person why `path` could not be written."""
+    """Return the error for a failed write of `path`, with its cause and cure."""
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         cure = "the disk is full: free some space and run the same command again"
     elif error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):

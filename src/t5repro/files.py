@@ -1,7 +1,7 @@
-"""Files that are whole or absent: atomic writes, hashes, JSON lines, manifests.
+"""Artifacts as files: atomic writes, hashes, JSON lines, manifests.
 
-Every artifact is written under a temporary name beside its final one, flushed to the disk and
-renamed: a job killed at any moment leaves no half-written file under a final name.
+Every artifact is written to a temporary file in its folder, flushed to the disk and renamed, so a
+job killed at any moment leaves no incomplete file under a final name.
 """
 
 import contextlib
@@ -17,13 +17,14 @@ from t5repro.errors import ArtifactError, storage_error
 
 HASH_BLOCK_BYTES = 1 << 20
 TEMPORARY_PREFIX = ".writing-"
-LINE = json.JSONEncoder(sort_keys=True, ensure_ascii=False)  # `json.dumps` would make one a row
-READ_LINE = json.JSONDecoder().decode  # `json.loads` looks at its options for each row
+# `json.dumps` creates an encoder and `json.loads` checks its options at every call, i.e. row.
+LINE_ENCODER = json.JSONEncoder(sort_keys=True, ensure_ascii=False)
+LINE_DECODER = json.JSONDecoder()
 
 
 @contextlib.contextmanager
 def atomic_path(path: Path) -> Iterator[Path]:
-    """Yield a temporary path beside `path`; rename it to `path` if the block succeeds.
+    """Yield a temporary path in the folder of `path`; rename it if the block succeeds.
 
     Raises:
         StorageError: the disk is full, or the folder cannot be written.
@@ -39,8 +40,8 @@ def atomic_path(path: Path) -> Iterator[Path]:
     temporary = Path(name)
     try:
         yield temporary
-        _flush(temporary)
-        os.chmod(temporary, 0o644)
+        _flush(temporary)  # before the rename: it can reach the disk earlier than the content
+        os.chmod(temporary, 0o644)  # `mkstemp` makes files that only the owner can read
         os.replace(temporary, path)
     except OSError as error:
         raise storage_error(path, error) from error
@@ -87,11 +88,11 @@ def read_json(path: Path) -> Any:
 
 
 def write_json_lines(path: Path, rows: Iterable[Mapping[str, Any]]) -> int:
-    """Write one JSON object a line, atomically; return how many."""
+    """Write one JSON object a line, atomically; return the number of lines."""
     count = 0
     with atomic_path(path) as temporary, temporary.open("w", encoding="utf-8") as handle:
         for row in rows:
-            handle.write(LINE.encode(row) + "\n")
+            handle.write(LINE_ENCODER.encode(row) + "\n")
             count += 1
     return count
 
@@ -100,7 +101,7 @@ def read_json_lines(path: Path) -> Iterator[dict[str, Any]]:
     """Yield the objects of a JSON lines artifact.
 
     Raises:
-        ArtifactError: it is missing, or a line is not a JSON object; the line is named.
+        ArtifactError: it is missing, or a line is not JSON; the message names the line.
     """
     try:
         handle = path.open(encoding="utf-8")
@@ -109,7 +110,7 @@ def read_json_lines(path: Path) -> Iterator[dict[str, Any]]:
     with handle:
         for number, line in enumerate(handle, start=1):
             try:
-                row = READ_LINE(line)
+                row = LINE_DECODER.decode(line)
             except json.JSONDecodeError as error:
                 raise ArtifactError(
                     f"{path} line {number} is not JSON ({error}); delete it and rerun its stage"
@@ -127,7 +128,7 @@ def sha256_of(path: Path) -> str:
 
 
 def describe_file(path: Path) -> dict[str, Any]:
-    """Return what a manifest says of a file: its path, size in bytes and SHA-256.
+    """Return the entry of a file in a manifest: path, size in bytes and SHA-256.
 
     Raises:
         ArtifactError: the file is missing.
@@ -146,29 +147,29 @@ def write_manifest(
     outputs: Sequence[Path | Mapping[str, Any]],
     counters: Mapping[str, Any],
 ) -> None:
-    """Write a stage's manifest: what went in and out, under which settings, with which counts.
+    """Write the manifest of a stage: inputs, outputs, settings and counters.
 
-    No time, host or folder of the machine enters it: equal runs have equal manifests.
+    It contains no time, host or folder of the machine, so equal runs have equal manifests.
 
     Args:
-        path: where to write it; later stages depend on this file.
+        path: file to write; later stages depend on it.
         rule: the Snakemake rule.
-        settings: the resolved settings the stage received.
-        inputs: files it read; one that is not here as what `describe_file` says of it.
-        outputs: files it wrote, without the manifest, as `inputs`.
-        counters: numbers of the stage's own, such as pages dropped by rule.
+        settings: the resolved settings of the stage.
+        inputs: files that it read; the entry of `describe_file` for a file on another machine.
+        outputs: files that it wrote, without the manifest; as `inputs`.
+        counters: numbers specific to the stage, such as pages dropped by rule.
     """
     write_json(
         path,
         {
             "rule": rule,
             "settings": settings,
-            "inputs": [_described(item) for item in inputs],
-            "outputs": [_described(item) for item in outputs],
+            "inputs": [_entry(file) for file in inputs],
+            "outputs": [_entry(file) for file in outputs],
             "counters": counters,
         },
     )
 
 
-def _described(item: Path | Mapping[str, Any]) -> Mapping[str, Any]:
-    return describe_file(item) if isinstance(item, Path) else item
+def _entry(file: Path | Mapping[str, Any]) -> Mapping[str, Any]:
+    return describe_file(file) if isinstance(file, Path) else file

@@ -1,7 +1,7 @@
-"""Progress a person can read: a bar on a terminal, a plain line now and then in a log.
+"""Human-readable progress: a bar on a terminal, occasional lines in a log.
 
-A job run by Snakemake sends what it and its libraries print to its log file; `keep_terminal`
-remembers the terminal first, so that the bar still reaches the person who waits.
+A job run by Snakemake redirects its output and that of its libraries to a log file. `log_to` keeps
+the terminal open, so that the bar still reaches the user.
 """
 
 import contextlib
@@ -9,20 +9,18 @@ import os
 import sys
 import time
 import traceback
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TextIO, TypeVar
+from typing import Any, Self, TextIO
 
 from tqdm import tqdm
 
 from t5repro.errors import storage_error
 
-LINE_EVERY_SECONDS = 15.0
+SECONDS_BETWEEN_LINES = 15.0
 
-Item = TypeVar("Item")
-
-_terminal: TextIO | None = None  # what stderr was before a log file took its place
+_terminal: TextIO | None = None  # stderr before its redirection to a log file
 
 
 @contextlib.contextmanager
@@ -39,7 +37,8 @@ def log_to(path: Path) -> Iterator[None]:
         raise storage_error(path, error) from error
     sys.stdout.flush()
     sys.stderr.flush()
-    kept_out, kept_err = os.dup(1), os.dup(2)
+    # File descriptors and not `sys.stdout`: libraries in C++ write to them directly.
+    saved_out, saved_err = os.dup(1), os.dup(2)
     with log, os.fdopen(os.dup(2), "w") as _terminal:
         os.dup2(log.fileno(), 1)
         os.dup2(log.fileno(), 2)
@@ -47,23 +46,22 @@ def log_to(path: Path) -> Iterator[None]:
             yield
         except BaseException:
             with contextlib.suppress(OSError):
-                traceback.print_exc()  # a fault of ours: the log keeps it, the terminal has it too
+                traceback.print_exc()  # into the log; the command line prints to the terminal
             raise
         finally:
             for screen in (sys.stdout, sys.stderr):
                 with contextlib.suppress(OSError):
                     screen.flush()
-            os.dup2(kept_out, 1)
-            os.dup2(kept_err, 2)
-            os.close(kept_out)
-            os.close(kept_err)
+            os.dup2(saved_out, 1)
+            os.dup2(saved_err, 2)
+            os.close(saved_out)
+            os.close(saved_err)
     _terminal = None
 
 
 def announce(text: str) -> None:
-    """Print one line to the log and, where that is another place, to the terminal."""
-    # The terminal first: the log may be on the very disk that is full. A screen or a log that
-    # cannot be written is no reason for the work to stop.
+    """Print one line to the log and to the terminal, once if they are the same."""
+    # The terminal first: the log may be on a full disk. A failure to print must not stop the job.
     for screen in (_terminal, sys.stderr):
         if screen is not None:
             _print_line(text, screen)
@@ -75,10 +73,10 @@ def _print_line(text: str, screen: TextIO) -> None:
 
 
 class Progress:
-    """Count finished items and say how fast, how many are left and for how long.
+    """Counts finished items and shows speed and remaining time.
 
-    On a terminal it draws a bar; a log, or a terminal that is none, gets one line at most every
-    `LINE_EVERY_SECONDS`, and a last one at the end.
+    A terminal shows a bar. A log, or an output that is not a terminal, gets a line at most every
+    `SECONDS_BETWEEN_LINES`, one at the start and one at the end.
 
     Example:
         with Progress("clean", total=len(pages), unit="pages") as progress:
@@ -111,13 +109,13 @@ class Progress:
         return self
 
     def advance(self, count: int = 1, **facts: Any) -> None:
-        """Count `count` more items; `facts` (loss, examples per second) are shown beside."""
+        """Count `count` more items and show `facts`, such as the loss or examples per second."""
         self._done += count
         self._facts = facts or self._facts
         if self._bar is not None:
             self._bar.set_postfix(self._facts, refresh=False)
             self._bar.update(count)
-        if time.monotonic() - self._printed >= LINE_EVERY_SECONDS:
+        if time.monotonic() - self._printed >= SECONDS_BETWEEN_LINES:
             self._printed = time.monotonic()
             self._print(self._speed())
 
@@ -136,13 +134,13 @@ class Progress:
         rate = (self._done - self._first) / seconds if seconds else 0.0
         text = f"{rate:.1f} {self._unit}/s"
         if self._total and rate:
-            left = int((self._total - self._done) / rate)
-            text += f", {left // 60}:{left % 60:02d} left"
+            remaining = int((self._total - self._done) / rate)
+            text += f", {remaining // 60}:{remaining % 60:02d} left"
         return text
 
     def _print(self, state: str) -> None:
         if self._bar is not None and _terminal is None:
-            return  # the bar is on the only screen there is
+            return  # the bar is on the only output
         of = "" if self._total is None else f"/{self._total}"
         facts = "".join(f" {name}={value}" for name, value in self._facts.items())
         line = f"{self._label}: {self._done}{of} {self._unit}{facts} ({state})"
@@ -150,11 +148,3 @@ class Progress:
             announce(line)
         else:
             _print_line(line, sys.stderr)
-
-
-def follow(items: Iterable[Item], label: str, *, total: int | None, unit: str) -> Iterator[Item]:
-    """Yield `items`, counting each as one finished unit."""
-    with Progress(label, total=total, unit=unit) as progress:
-        for item in items:
-            yield item
-            progress.advance()

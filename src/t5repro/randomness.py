@@ -1,7 +1,7 @@
-"""One named, seeded random stream per use.
+"""Named, seeded random streams, one for each use.
 
-A stream is a function of the run's seed and of its name, never of how much another stream has
-drawn: adding a draw in one place cannot move a number in another.
+A stream is a function of the run's seed and of its name, never of the draws of another stream:
+adding a draw somewhere cannot change a number elsewhere.
 """
 
 import hashlib
@@ -10,16 +10,17 @@ import numpy as np
 
 
 def _digest(seed: int, name: tuple[str | int, ...]) -> bytes:
+    # A separator that no name contains: ("a", "bc") and ("ab", "c") are two streams.
     text = "\x1f".join([str(seed), *(str(part) for part in name)])
     return hashlib.sha256(text.encode()).digest()
 
 
 def stream(seed: int, *name: str | int) -> np.random.Generator:
-    """Return the NumPy generator of the use called `name`, the same on every machine.
+    """Return the NumPy generator for the use `name`, the same on every machine.
 
     Args:
         seed: the run's seed.
-        name: words and numbers that name the use, such as ``"pretrain", "epoch", 3``.
+        name: words and numbers that identify the use, such as ``"pretrain", "epoch", 3``.
     """
     key = int.from_bytes(_digest(seed, name)[:16], "little")
     return np.random.Generator(np.random.Philox(key=key))
@@ -40,5 +41,5 @@ def single_seed(seed: int, *name: str | int) -> int:
 
 
 def repeat_seed(seed: int, repeat: int) -> int:
-    """Return the seed of a repetition of a stage; repetition 0 has the run's own."""
+    """Return the seed of a repetition of a stage; repetition 0 has the run's seed."""
     return single_seed(seed, "repeat", repeat) if repeat else seed

@@ -177,8 +177,8 @@ def test_the_last_of_several_run_files_and_the_command_line_win(tmp_path: Path) 
     first, second = tmp_path / "first.yaml", tmp_path / "second.yaml"
     first.write_text("pretrain:\n  steps: 1\nseed: 1\nexperiments:\n- name: a\n- name: b\n")
     second.write_text("\npretrain.steps: -1\nexperiments:\n- name: c\n")
-    steps, arm = SettingsError("", place=("pretrain", "steps")), SettingsError("")
-    arm.arm = "b"
+    steps, arm = SettingsError("", keys=("pretrain", "steps")), SettingsError("")
+    arm.experiment = "b"
     assert Origins([first]).of(steps) == f"{first}:2"
     assert Origins([first]).of(arm) == f"{first}:6"
     assert Origins([first, second]).of(steps) == f"{second}:2"
@@ -207,7 +207,7 @@ def test_a_file_in_the_checkout_is_named_relative_to_it(
         pytest.raises(SettingsError, match=r"^configs/run.yaml:1: setting 'seed'"),
         Origins([tmp_path / "configs/run.yaml"]).naming(),
     ):
-        raise SettingsError("setting 'seed' is 'x'", place=("seed",))
+        raise SettingsError("setting 'seed' is 'x'", keys=("seed",))
 
 
 def test_values_read_with_lines_are_those_that_yaml_reads(tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ def check_arms(arms: Mapping[str, Settings]) -> None:
             if settings.evaluate.ensemble:
                 _check_ensemble(name, arms)
         except SettingsError as error:
-            error.arm = name
+            error.experiment = name
             raise
         earlier.append(name)
 

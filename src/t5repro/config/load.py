@@ -170,7 +170,7 @@ def settings_of_experiment(settings: Settings, name: str) -> Settings:
     try:
         return _changed(settings, name)
     except SettingsError as error:
-        error.arm = name
+        error.experiment = name
         raise
 
 
@@ -195,7 +195,7 @@ def _changed(settings: Settings, name: str) -> Settings:
         if _value(changed, leaf) != _value(settings, leaf):
             raise SettingsError(
                 f"experiment {name!r} changes {leaf}; arms of one run share {list(SHARED)}",
-                place=tuple(leaf.split(".")),
+                keys=tuple(leaf.split(".")),
             )
     return changed
 
@@ -259,7 +259,7 @@ def _validate(values: dict[str, Any], whose: str = "") -> Settings:
         return Settings.model_validate(values)
     except ValidationError as error:
         text, place = _first_fault(error)
-        raise SettingsError(f"{whose}{text}", place=place) from error
+        raise SettingsError(f"{whose}{text}", keys=place) from error
 
 
 def _first_fault(error: ValidationError) -> tuple[str, Place]:

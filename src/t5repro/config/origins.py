@@ -156,10 +156,10 @@ class Origins:
         """Yield where the setting may be stated, the most exact place first."""
         words = [tuple(name.split(".")) for name in NAME.findall(str(error))]
         named = [word for word in words if len(word) > 1 or word[0] in ONE_WORD]
-        place = error.place
+        place = error.keys
         exact = [(*place, *word) for word in words] if place else []
         exact += [place[:length] for length in range(len(place), 1, -1)] or [place]
-        arm = self._arm(error.arm)
+        arm = self._arm(error.experiment)
         for start in ((*arm, "change"), arm) if arm else ():
             yield from ((*start, *below) for below in (*exact, *named) if below)
         yield from (*exact, *named)

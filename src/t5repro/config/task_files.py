@@ -76,7 +76,7 @@ def task_files(settings: Settings, task: str) -> dict[str, list[str]]:
         names = sorted({*TASK_FILES, *settings.tasks.own})
         raise SettingsError(
             f"tasks.names contains {task!r}; tasks are {names}{nearest(task, names)}",
-            place=_setting_of(settings, task),
+            keys=_setting_of(settings, task),
         )
     sources = raw_files(settings)
     files: dict[str, list[str]] = {}
@@ -95,7 +95,7 @@ def task_files(settings: Settings, task: str) -> dict[str, list[str]]:
             f"task {task!r} has no file in data.sources; its files are {originals} "
             f"below {settings.tasks.folder}/, or those that tasks.files.{task} names; "
             f"`t5repro list_sources {task}` prints their origins as entries of data.sources",
-            place=_setting_of(settings, task),
+            keys=_setting_of(settings, task),
         )
     return files
 
