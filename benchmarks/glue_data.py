@@ -1,7 +1,7 @@
 """Real examples for the benchmarks of packing and fine-tuning, as text and as ids.
 
-SST-2, CoLA and RTE with their training and validation rows, and BoolQ's validation rows, whose
-passages are long: made by the stage `tasks`, tokenised with a vocabulary trained on them.
+Training and validation rows of SST-2, CoLA and RTE, and the validation rows of BoolQ, whose
+passages are long. The stage `tasks` writes them; a vocabulary trained on them tokenises them.
 """
 
 import json
@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from t5repro.config.sections.tasks import TasksStage
-from t5repro.config.sections.vocab import VocabSettings, VocabStage
+from t5repro.config.sections.vocab import VocabStage, VocabTraining
 from t5repro.config.task_layouts import TASK_FILES
 from t5repro.files import read_json_lines, write_text
 from t5repro.progress import log_to
@@ -24,7 +24,7 @@ SPLITS = {
     "super_glue_boolq": ("validation",),
 }
 PIECES, EXTRA_IDS = 3996, 100  # 4,096 rows of the embedding
-ROOM = (512, 114)  # tokens of inputs and targets of a row
+MAX_LENGTHS = (512, 114)  # tokens of inputs and targets of a row
 VOCABULARY = "sentencepiece.model"
 
 
@@ -53,11 +53,9 @@ def _examples(data: Path, folder: Path, task: str) -> Path:
 def _vocabulary(folder: Path, files: dict[str, Path]) -> None:
     rows = (row["inputs"] for path in files.values() for row in read_json_lines(path))
     write_text(folder / "sample.txt", "\n".join(rows) + "\n")
-    settings = VocabSettings(vocab_size=PIECES, extra_ids=EXTRA_IDS, required_characters="_")
+    settings = VocabTraining(vocab_size=PIECES, extra_ids=EXTRA_IDS, required_characters="_")
     train_vocabulary(
-        VocabStage.model_validate(
-            {"vocab": settings.model_dump(include=set(VocabStage.Vocab.model_fields))}
-        ),
+        VocabStage(vocab=settings),
         sample=folder / "sample.txt",
         model=folder / VOCABULARY,
         pieces=folder / "sentencepiece.vocab",
@@ -66,40 +64,43 @@ def _vocabulary(folder: Path, files: dict[str, Path]) -> None:
 
 
 def write_ids(files: dict[str, Path], folder: Path) -> Path:
-    """Tokenise all examples and write them, in a shuffled order, for programs without TensorFlow.
+    """Tokenise all examples and write them in shuffled order, for programs without TensorFlow.
 
     Returns:
-        A file with `inputs`, `targets`, the ids one example after another, and the lengths of
-        each.
+        Path of an npz file: `inputs` and `targets` are the concatenated ids of all examples,
+        `inputs_lengths` and `targets_lengths` their lengths.
     """
     from t5repro.inputs.finetuning import tokenise
 
     rows = [row for path in files.values() for row in read_json_lines(path)]
     order = np.random.default_rng(0).permutation(len(rows))
-    found = {}
-    for side, room in zip(("inputs", "targets"), ROOM, strict=True):
+    arrays = {}
+    for side, max_length in zip(("inputs", "targets"), MAX_LENGTHS, strict=True):
         ids = tokenise(
-            [rows[place][side] for place in order],
+            [rows[index][side] for index in order],
             proto=(folder / VOCABULARY).read_bytes(),
-            max_length=room,
+            max_length=max_length,
             label=side,
         )
-        found[f"{side}_lengths"] = ids.lengths
-        found[side] = np.concatenate(
-            [ids.ids[at : at + n] for at, n in zip(ids.starts, ids.lengths, strict=True)]
+        arrays[f"{side}_lengths"] = ids.lengths
+        arrays[side] = np.concatenate(
+            [
+                ids.ids[start : start + length]
+                for start, length in zip(ids.starts, ids.lengths, strict=True)
+            ]
         )
     path = folder / "examples.npz"
-    np.savez(path, **found)
+    np.savez(path, **arrays)
     return path
 
 
 def files_of(folder: Path) -> dict[str, Path]:
-    """Return task -> file of what `prepare` wrote."""
+    """Return task -> file that `prepare` wrote."""
     return {task: folder / f"{task}.jsonl" for task in SPLITS}
 
 
 def describe(path: Path) -> str:
-    """Return what an `examples.npz` holds, for the head of a table."""
+    """Return the statistics of an `examples.npz`, for the head of a table."""
     with np.load(path) as arrays:
         inputs, targets = arrays["inputs_lengths"], arrays["targets_lengths"]
     return json.dumps(

@@ -70,7 +70,7 @@ def _packed(lengths: np.ndarray, rounds: int) -> list[str]:
     intervals = []
     for _ in range(rounds):
         begin = now()
-        rows = pack_rows(lengths, max_lengths=glue_data.ROOM)
+        rows = pack_rows(lengths, max_lengths=glue_data.MAX_LENGTHS)
         intervals.append((begin, now()))
     return _line("pack", lengths, len(lengths), int(rows.max()) + 1, median_seconds(intervals))
 
@@ -83,7 +83,7 @@ def _mixed(lengths: np.ndarray, rounds: int) -> list[str]:
     for _ in range(rounds):
         begin = now()
         mixture_rows = draw_rows(
-            mixture, max_lengths=glue_data.ROOM, first_row=0, rows=rows, seed=0
+            mixture, max_lengths=glue_data.MAX_LENGTHS, first_row=0, rows=rows, seed=0
         )
         intervals.append((begin, now()))
     row_lengths = lengths[mixture_rows.examples]
@@ -93,7 +93,7 @@ def _mixed(lengths: np.ndarray, rounds: int) -> list[str]:
 
 
 def _line(name: str, lengths: np.ndarray, count: int, rows: int, seconds: Seconds) -> list[str]:
-    fill = lengths.sum(axis=0) / (rows * np.array(glue_data.ROOM))
+    fill = lengths.sum(axis=0) / (rows * np.array(glue_data.MAX_LENGTHS))
     return [
         name,
         f"{count:,}",

@@ -1,12 +1,11 @@
-"""Rows a second from the original files of five GLUE tasks to ids, in one process.
+"""Rows per second from the original files of five GLUE tasks to ids, in one process.
 
     python benchmarks/tasks_speed.py --data FOLDER/tasks [--rounds 3]
 
 Times the stage `tasks` (read, check, write as JSON lines, flush to the disk, hash for the manifest)
-and then what fine-tuning does with the examples: read and tokenise inputs and targets in tf.data.
-Imports and the training of the vocabulary are not counted; that TensorFlow is not imported before
-tokenising is checked. Seconds are of the clock and, since other work on the machine slows the clock
-and not the count, of the processor, all threads together.
+and the tokenisation of its examples as fine-tuning does it, in tf.data. Imports and the training of
+the vocabulary are excluded; the last line says whether TensorFlow was imported before tokenisation.
+Wall time depends on other work on the machine, so processor time of all threads is measured, too.
 """
 
 import argparse
@@ -21,7 +20,7 @@ from typing import NamedTuple
 import interleaved_runs as runs
 
 from t5repro.config.sections.tasks import TasksStage
-from t5repro.config.sections.vocab import VocabSettings, VocabStage
+from t5repro.config.sections.vocab import VocabStage, VocabTraining
 from t5repro.config.task_layouts import TASK_FILES
 from t5repro.files import read_json, read_json_lines, write_text
 from t5repro.progress import log_to
@@ -31,37 +30,37 @@ from t5repro.vocab.train import train_vocabulary
 TASKS = ("glue_sst2", "glue_cola", "glue_rte", "glue_mrpc", "glue_stsb")
 SPLITS = ("train", "validation")
 PIECES = 8000
-ROOM = (512, 84)  # tokens of inputs and targets, as the paper's
+MAX_LENGTHS = (512, 84)  # tokens of inputs and targets, as in the paper
 
 
 class Seconds(NamedTuple):
-    """What a part took."""
+    """Duration of a part."""
 
-    clock: float
+    wall: float
     processor: float
 
 
-def now() -> Seconds:
-    """Return both clocks."""
+def read_clocks() -> Seconds:
+    """Return the present wall time and processor time."""
     return Seconds(time.perf_counter(), time.process_time())
 
 
-def since(started: Seconds) -> Seconds:
-    """Return what went by."""
-    ended = now()
-    return Seconds(ended.clock - started.clock, ended.processor - started.processor)
+def seconds_since(start: Seconds) -> Seconds:
+    """Return the time that has passed since `start`."""
+    end = read_clocks()
+    return Seconds(end.wall - start.wall, end.processor - start.processor)
 
 
-def middle(rounds: list[Seconds]) -> Seconds:
-    """Return the medians."""
+def medians(rounds: list[Seconds]) -> Seconds:
+    """Return the median wall time and the median processor time."""
     return Seconds(
-        median(seconds.clock for seconds in rounds), median(seconds.processor for seconds in rounds)
+        median(seconds.wall for seconds in rounds), median(seconds.processor for seconds in rounds)
     )
 
 
 def prepare(data: Path, folder: Path) -> tuple[int, Seconds]:
     """Run the stage on every task; return rows and seconds."""
-    started = now()
+    start = read_clocks()
     for task in TASKS:
         files = {split: [data / name for name in TASK_FILES[task][split]] for split in SPLITS}
         write_examples(
@@ -71,7 +70,7 @@ def prepare(data: Path, folder: Path) -> tuple[int, Seconds]:
             folder=folder / task,
             manifest=folder / task / "manifest.json",
         )
-    seconds = since(started)
+    seconds = seconds_since(start)
     counters = [read_json(folder / task / "manifest.json")["counters"] for task in TASKS]
     return sum(counter[split]["rows"] for counter in counters for split in SPLITS), seconds
 
@@ -86,27 +85,21 @@ def examples(folder: Path) -> list[tuple[str, str]]:
     ]
 
 
-def tokenise_all(folder: Path, model: bytes) -> Seconds:
+def tokenise_all(folder: Path, proto: bytes) -> Seconds:
     """Read and tokenise every example as fine-tuning does; return seconds."""
     from t5repro.inputs.finetuning import tokenise
 
-    started = now()
+    start = read_clocks()
     rows = examples(folder)
-    for side, room in enumerate(ROOM):
-        tokenise([row[side] for row in rows], proto=model, max_length=room, label="tokenise")
-    return since(started)
+    for side, max_length in enumerate(MAX_LENGTHS):
+        tokenise([row[side] for row in rows], proto=proto, max_length=max_length, label="tokenise")
+    return seconds_since(start)
 
 
-def vocabulary_of(folder: Path) -> bytes:
+def train_on_examples(folder: Path) -> bytes:
     """Train a vocabulary on the examples and return it."""
     write_text(folder / "sample.txt", "\n".join(inputs for inputs, _ in examples(folder)) + "\n")
-    stage = VocabStage.model_validate(
-        {
-            "vocab": VocabSettings(vocab_size=PIECES, required_characters="_").model_dump(
-                include=set(VocabStage.Vocab.model_fields)
-            )
-        }
-    )
+    stage = VocabStage(vocab=VocabTraining(vocab_size=PIECES, required_characters="_"))
     train_vocabulary(
         stage,
         sample=folder / "sample.txt",
@@ -126,24 +119,24 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name, log_to(Path(name) / "log"):
         folder = Path(name)
         prepared = [prepare(arguments.data, folder) for _ in range(arguments.rounds)]
-        early = "tensorflow" in sys.modules
-        model = vocabulary_of(folder)
-        tokenise_all(folder, model)  # imports TensorFlow
-        tokenised = [tokenise_all(folder, model) for _ in range(arguments.rounds)]
+        imported_early = "tensorflow" in sys.modules
+        proto = train_on_examples(folder)
+        tokenise_all(folder, proto)  # imports TensorFlow
+        tokenised = [tokenise_all(folder, proto) for _ in range(arguments.rounds)]
     rows = prepared[0][0]
-    to_text, to_ids = middle([seconds for _, seconds in prepared]), middle(tokenised)
+    to_text, to_ids = medians([seconds for _, seconds in prepared]), medians(tokenised)
     print(f"{rows} rows, medians of {arguments.rounds} rounds; {runs.machine()}")
     print(f"load of the machine: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
-    for name, clock, processor in (
+    for name, wall, processor in (
         ("files to text", *to_text),
         ("text to ids", *to_ids),
-        ("together", to_text.clock + to_ids.clock, to_text.processor + to_ids.processor),
+        ("together", to_text.wall + to_ids.wall, to_text.processor + to_ids.processor),
     ):
         print(
-            f"{name}: {clock:.2f} s, {rows / clock:,.0f} rows/s; "
+            f"{name}: {wall:.2f} s, {rows / wall:,.0f} rows/s; "
             f"processor {processor:.2f} s, {rows / processor:,.0f} rows/s"
         )
-    print(f"TensorFlow imported before tokenising: {'yes' if early else 'no'}")
+    print(f"TensorFlow imported before tokenising: {'yes' if imported_early else 'no'}")
 
 
 if __name__ == "__main__":

@@ -29,8 +29,8 @@ def main(name: str, steps: int, folder: Path, instruction_set: str) -> None:
     vocab = VocabSettings(vocab_size=shared.PIECES, extra_ids=shared.EXTRA_IDS)
     plan = FinetuneSettings(
         batch_rows=ROWS,
-        inputs_length=shared.ROOM[0],
-        targets_length=shared.ROOM[1],
+        inputs_length=shared.MAX_LENGTHS[0],
+        targets_length=shared.MAX_LENGTHS[1],
         dropout_rate=shapes.DROPOUT,
         learning_rate=LearningRate(schedule="constant", factor=shapes.RATE),
     )
@@ -52,7 +52,7 @@ def main(name: str, steps: int, folder: Path, instruction_set: str) -> None:
     clock.tell(
         examples=len(timed),
         filled=int(inputs.mixture.lengths[timed, 0].sum()),
-        positions=steps * ROWS * shared.ROOM[0],
+        positions=steps * ROWS * shared.MAX_LENGTHS[0],
         steps=steps,
     )
 

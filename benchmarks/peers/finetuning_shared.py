@@ -8,9 +8,9 @@ from pathlib import Path
 import clock
 
 sys.path.append(str(Path(__file__).parents[1]))
-from glue_data import EXTRA_IDS, PIECES, ROOM, VOCABULARY, files_of
+from glue_data import EXTRA_IDS, MAX_LENGTHS, PIECES, VOCABULARY, files_of
 
-__all__ = ["EXTRA_IDS", "PIECES", "ROOM", "VOCABULARY", "Clock", "files_of"]
+__all__ = ["EXTRA_IDS", "MAX_LENGTHS", "PIECES", "VOCABULARY", "Clock", "files_of"]
 
 
 class Clock:
