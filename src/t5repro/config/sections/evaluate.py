@@ -1,4 +1,4 @@
-"""Settings of prediction and scoring (`evaluate.*`) and of their stages."""
+"""Settings of prediction (`evaluate.*`) and of the stage `evaluate_predict`."""
 
 from typing import Literal
 
@@ -12,35 +12,35 @@ from t5repro.config.sections.vocab import VocabSettings
 
 
 class EvaluateSettings(Section):
-    """Prediction and scores (paper section 2.4)."""
+    """Prediction (paper section 2.4)."""
 
     batch_rows: int = Field(32, ge=1)
     """Examples decoded together."""
     inputs_length: int = Field(512, ge=4)
-    """Inputs are cut to this; tokens."""
+    """Maximum length of inputs, which are cut to it; tokens."""
     max_decode_length: int = Field(128, ge=1)
-    """Targets are cut to this; tokens."""
+    """Maximum length of predictions; tokens."""
     beam_tasks: list[Name] = []
-    """Tasks decoded by beam search, the others are greedily; the paper's largest models use it for
+    """Tasks decoded by beam search, all others greedily; the paper's largest models use it for
     cnn_dailymail and the wmt tasks.
     """
     beam_width: int = Field(4, ge=1, le=64)
-    """Answers that beam search keeps alive."""
+    """Hypotheses that beam search keeps."""
     length_penalty: float = Field(0.6, ge=0)
     """Alpha of beam search: log p is divided by ((5 + length) / 6)^alpha."""
     checkpoints: Literal["last", "all"] = "last"
-    """Checkpoints of fine-tuning that are evaluated: the last, or each that
-    `finetune.keep_checkpoints` keeps, of which the best step of each group of tasks is reported
-    beside the last.
+    """Checkpoints of fine-tuning that are evaluated: the last, or all that
+    `finetune.keep_checkpoints` keeps; then the best step of each group of tasks is reported in
+    addition to the last.
     """
     ensemble: list[Name] = []
-    """Experiments whose fine-tuned models answer together, by the mean of their logits; empty: the
-    model of this experiment alone.
+    """Experiments whose fine-tuned models form an ensemble, by the mean of their logits; empty:
+    only the model of this experiment.
     """
     split: Literal["validation", "test"] = "validation"
-    """Split that is scored."""
+    """Split that is predicted and scored."""
     max_examples: int = Field(0, ge=0)
-    """Examples scored per task; 0: all."""
+    """Examples per task, from the first; 0: all."""
 
 
 class PredictStage(Section):

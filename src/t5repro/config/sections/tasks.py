@@ -27,30 +27,30 @@ OWN_SUFFIXES = (".tsv", ".csv", ".jsonl")
 
 
 class TextSettings(Section):
-    """Where the paper prints another text than the released code writes (`docs/decisions`)."""
+    """Choice of the paper's texts where the released code writes others (`docs/decisions`)."""
 
     field_order: Reading = "code"
     """MNLI, AX, CB, SuperGLUE's RTE, AX-b and AX-g: `code` puts the hypothesis first, `paper` the
     premise (D-001).
     """
     stsb_classes: Reading = "code"
-    """`code`: 26 targets from 0 to 5 and any number counts; `paper`: 21 from 1 to 5, lower scores
-    are trained on as 1.0, and an answer outside is wrong (D-006).
+    """`code`: 26 targets from 0 to 5, and every predicted number counts; `paper`: 21 targets from 1
+    to 5, lower scores become 1.0, and predictions outside are wrong (D-006).
     """
     stsb_answer: Literal["rounded", "original"] = "rounded"
-    """STS-B's scores: against the rounded number, or the file's own (D-035)."""
+    """STS-B's answer: the rounded number, or the original one of the file (D-035)."""
     wic_part_of_speech: Reading = "code"
     """`paper` writes `pos: N` first; the files must have `pos` (D-007)."""
     copa_target: Reading = "code"
     """`code`: `choice1`, `choice2`; `paper`: `False`, `True` (D-008)."""
     multirc_markup: Reading = "code"
-    """`code` takes `<br>` and `<b>` away, `paper` keeps them (D-009)."""
+    """`code` removes `<br>` and `<b>`, `paper` keeps them (D-009)."""
     squad_punctuation: Reading = "code"
-    """`code` puts spaces around punctuation, `paper` leaves texts alone (D-010)."""
+    """`code` puts spaces around punctuation, `paper` leaves texts unchanged (D-010)."""
 
 
 class OwnTask(Section):
-    """A task of the user's own: files of rows, and how a row reads (`docs/add_a_task.md`)."""
+    """A task of the user: files of rows and their format (`docs/add_a_task.md`)."""
 
     files: dict[SplitName, list[str]]
     """Split -> files below `tasks.folder`: .tsv or .csv with a header, or .jsonl."""
@@ -63,17 +63,17 @@ class OwnTask(Section):
     target: str
     """Column with the answer."""
     labels: list[str] = []
-    """Words that the model may answer; of two, the second is F1's; empty: free text."""
+    """Words of the answers; `f1` is the F1 of the second of two; empty: free text or a number."""
     label_values: list[str] = []
-    """What the column holds for each of `labels`; empty: the words themselves."""
+    """Value of the target column for each of `labels`; empty: the words themselves."""
     id: str = ""
-    """Column that names a row, each name once; empty: rows are numbered."""
+    """Column that identifies a row, each value once; empty: rows are numbered."""
     metrics: list[OwnMetric] = Field(min_length=1)
-    """Scores; the first decides."""
+    """Metrics; the first is the primary one."""
 
     @property
     def answer_kind(self) -> Literal["label", "number", "text"]:
-        """What an answer is: one of `labels`, a number, or any text."""
+        """Kind of the answers: one of `labels`, a number, or any text."""
         if self.labels:
             return "label"
         return "number" if self.metrics[0] in METRICS_OF_NUMBERS else "text"
@@ -87,14 +87,14 @@ class OwnTask(Section):
             ("metrics", [str(name) for name in self.metrics]),
         )
         for key, names in listings:
-            if twice := repeated(names):
-                raise ValueError(f"{key} holds {twice} more than once; each must differ")
+            if duplicates := repeated(names):
+                raise ValueError(f"{key} contains {duplicates} more than once; each must differ")
         self._check_files()
         if len(self.labels) == 1:
-            raise ValueError(f"labels holds {self.labels} alone; name two or more, or none")
+            raise ValueError(f"labels has only {self.labels}; name two or more, or none")
         if self.label_values and len(self.label_values) != len(self.labels):
             raise ValueError(
-                f"label_values holds {len(self.label_values)} and labels {len(self.labels)}; "
+                f"label_values has {len(self.label_values)} values and labels {len(self.labels)}; "
                 "give one value for each label, in the same order"
             )
         allowed = {
@@ -102,16 +102,15 @@ class OwnTask(Section):
             "number": METRICS_OF_NUMBERS,
             "text": METRICS_OF_TEXT,
         }[self.answer_kind]
-        if unfit := [name for name in self.metrics if name not in allowed]:
+        if unsuitable := [name for name in self.metrics if name not in allowed]:
             raise ValueError(
-                f"metrics holds {unfit}, which do not fit answers that are a {self.answer_kind}; "
-                f"allowed: {list(allowed)}"
+                f"metrics contains {unsuitable}, which need answers of a kind other than "
+                f"{self.answer_kind!r}; allowed: {list(allowed)}"
             )
-        if (unfit := [name for name in self.metrics if name in METRICS_OF_TWO_LABELS]) and len(
-            self.labels
-        ) > 2:
+        binary = [name for name in self.metrics if name in METRICS_OF_TWO_LABELS]
+        if binary and len(self.labels) > 2:
             raise ValueError(
-                f"metrics holds {unfit}, which need two labels, not {len(self.labels)}; "
+                f"metrics contains {binary}, which need two labels, not {len(self.labels)}; "
                 "allowed: accuracy, macro_f1"
             )
         return self
@@ -122,8 +121,10 @@ class OwnTask(Section):
         for split, names in self.files.items():
             if not names:
                 raise ValueError(f"files.{split} names no file; name at least one")
-            if twice := repeated(names):
-                raise ValueError(f"files.{split} holds {twice} more than once; name each once")
+            if duplicates := repeated(names):
+                raise ValueError(
+                    f"files.{split} contains {duplicates} more than once; name each once"
+                )
             for name in names:
                 if not name.endswith(OWN_SUFFIXES):
                     raise ValueError(
@@ -133,16 +134,16 @@ class OwnTask(Section):
 
 
 class TaskTexts(Section):
-    """The part of `tasks` that decides how a row reads and how an answer is scored."""
+    """The settings of `tasks` that decide the text of a row and the score of a prediction."""
 
     own: dict[Name, OwnTask] = {}
     """Tasks of your own, by name (`docs/add_a_task.md`); name them in `tasks.names`, too."""
     text: TextSettings = TextSettings()
-    """The paper's text in place of the code's."""
+    """The paper's texts instead of the code's."""
 
 
 class TaskNames(Section):
-    """The part of `tasks` that training and prediction read."""
+    """The settings of `tasks` that training and prediction read."""
 
     names: list[Name] = [
         "glue_cola",
@@ -167,12 +168,12 @@ class TasksSettings(TaskNames, TaskTexts):
     folder: str = "tasks"
     """Folder of the task files below `data.folder`."""
     files: dict[Name, dict[str, list[str]]] = {}
-    """Task -> split -> files below the folder, where they differ from the original archive (a
-    translation names source and target file).
+    """Task -> split -> files below the folder, if they differ from the original archive (of a
+    translation task, source and target file in turn).
     """
     mixture: str = ""
     """A named mixture (`t5repro list_mixtures`): it sets `tasks.names`, `finetune.mixture`,
-    `.mixture_examples` and `.mixture_weights`; empty: those say it themselves.
+    `.mixture_examples` and `.mixture_weights`; empty: those settings apply.
     """
 
 
