@@ -74,6 +74,15 @@ def alone(*names: str) -> list[ReportExperiment]:
     return [ReportExperiment(name=name, arms=(name,), seeds=(0,)) for name in names]
 
 
+def seeds_of(*shifts: float) -> tuple[list[ReportExperiment], dict[str, Any]]:
+    """Return one experiment with a seed per shift, and the scores of its arms."""
+    arms = tuple(f"arm_{number}" for number in range(len(shifts)))
+    experiment = ReportExperiment(
+        name=arms[0], arms=arms, seeds=tuple(range(len(shifts))), row="Baseline average"
+    )
+    return [experiment], {arm: scores_of(shift) for arm, shift in zip(arms, shifts, strict=True)}
+
+
 def rule(name: str, unit: str, came_in: int, **dropped: int) -> dict[str, Any]:
     """Return the counts of one step of the corpus."""
     kept = came_in - sum(dropped.values())
@@ -132,7 +141,7 @@ def run_settings(**change: Any) -> Settings:
         ).model_dump(),
     ]
     tree["data"]["sources"] = [
-        {"origin": "written for this project", "licence": "CC0", "files": {"crawl/a.warc": ""}}
+        {"origin": "report for this project", "licence": "CC0", "files": {"crawl/a.warc": ""}}
     ]
     tree["data"]["source"] = "/home/somebody/data"
     return Settings.model_validate(tree | change)
@@ -209,7 +218,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
 
 
 @pytest.fixture
-def written(run: Run) -> Run:
+def report(run: Run) -> Run:
     """Return a run with its report."""
     return run.write()
 
@@ -224,3 +233,9 @@ def make_scores() -> Callable[[float], dict[str, Any]]:
 def make_rows() -> Callable[[dict[str, Any]], list[ScoreRow]]:
     """Return the function that makes the rows of experiments of one arm each."""
     return lambda scores: score_rows(alone(*scores), scores)
+
+
+@pytest.fixture
+def make_seeds() -> Callable[..., tuple[list[ReportExperiment], dict[str, Any]]]:
+    """Return the function that makes an experiment of several seeds with its scores."""
+    return seeds_of

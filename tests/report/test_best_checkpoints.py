@@ -43,7 +43,7 @@ def scored(tmp_path):
     return run
 
 
-def test_scores_hold_every_step_the_choice_and_the_weights_behind_it(scored, tmp_path, make_rows):
+def test_scores_have_every_step_the_best_step_and_its_weights(scored, tmp_path, make_rows):
     content = scored((3, 6, 8))
     assert content["tasks"]["glue_sst2"]["metrics"] == {"accuracy": 0.0}  # the last, as ever
     chosen = content["checkpoints"]
@@ -68,7 +68,7 @@ def test_scores_hold_every_step_the_choice_and_the_weights_behind_it(scored, tmp
     assert lines["step-8/weights.safetensors"] == ("8", "100.00", "100.00")
 
 
-def test_without_kept_checkpoints_scores_are_as_they_were(scored):
+def test_without_kept_checkpoints_there_is_no_table(scored):
     content = scored(())
     assert set(content) == {"tasks", "averages", "beats_baseline"}
     assert checkpoint_tables({"arm": content}) == []

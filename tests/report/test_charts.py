@@ -37,9 +37,7 @@ def test_equal_ends_still_give_a_scale() -> None:
 
 
 @given(st.lists(st.tuples(FINITE, FINITE), min_size=1, max_size=400), st.integers(1, 50))
-def test_thinning_keeps_the_mean_of_what_it_merges(
-    points: list[tuple[float, float]], most: int
-) -> None:
+def test_downsampling_keeps_the_mean(points: list[tuple[float, float]], most: int) -> None:
     points = points[: len(points) // most * most] or points[:1]
     thinned = downsample(points, max_points=most)
     assert len(thinned) <= most
@@ -47,7 +45,7 @@ def test_thinning_keeps_the_mean_of_what_it_merges(
     assert math.fsum(y for _, y in thinned) / len(thinned) == pytest.approx(mean, abs=1e-3)
 
 
-def test_few_points_stay_as_they_are() -> None:
+def test_few_points_are_unchanged() -> None:
     assert downsample([(1, 2), (3, 4)], max_points=2) == [(1, 2), (3, 4)]
 
 
@@ -75,7 +73,7 @@ def chart(*series: Series, name: str = "loss") -> str:
     )
 
 
-def test_a_point_stands_where_its_numbers_say() -> None:
+def test_a_point_has_the_coordinates_of_its_values() -> None:
     svg = chart(Series("a", ((0.0, 0.0), (100.0, 4.0)), 0))
     assert '<polyline class="line series-0" points="58,250 504,14"/>' in svg
 

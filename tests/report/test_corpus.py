@@ -54,13 +54,13 @@ def manifest(folder: Path, counters: Any) -> Path:
     return path
 
 
-def test_pages_are_followed_from_the_first_step_to_the_last(tmp_path: Path) -> None:
+def test_pages_are_counted_from_the_first_step_to_the_last(tmp_path: Path) -> None:
     (corpus,) = corpora({"baseline": manifest(tmp_path, COUNTERS)})
     assert (corpus.read, corpus.kept, corpus.kept_share) == ("1,200", "600", "50.0 %")
     assert [step.title for step in corpus.steps] == ["read", "clean lines", "clean pages"]
 
 
-def test_a_reasons_share_is_of_what_came_into_its_step(tmp_path: Path) -> None:
+def test_the_share_of_a_reason_is_relative_to_the_input_of_its_step(tmp_path: Path) -> None:
     (corpus,) = corpora({"baseline": manifest(tmp_path, COUNTERS)})
     most, least = corpus.steps[2].reasons
     assert (most.name, most.count, most.share, most.width) == (
@@ -72,20 +72,20 @@ def test_a_reasons_share_is_of_what_came_into_its_step(tmp_path: Path) -> None:
     assert (least.name, least.share) == ("lorem ipsum", "10.0 %")
 
 
-def test_languages_say_what_they_hold(tmp_path: Path) -> None:
+def test_languages_have_their_size(tmp_path: Path) -> None:
     (corpus,) = corpora({"baseline": manifest(tmp_path, COUNTERS)})
     assert corpus.languages[0].train_characters == "123,456"
     assert corpus.other_languages == "it 4"
 
 
-def test_experiments_that_share_a_corpus_share_its_part(tmp_path: Path) -> None:
+def test_arms_with_the_same_corpus_share_a_section(tmp_path: Path) -> None:
     one, other = manifest(tmp_path / "1", COUNTERS), manifest(tmp_path / "2", COUNTERS)
     more = manifest(tmp_path / "3", {**COUNTERS, "samples": {}})
     found = corpora({"a": one, "b": other, "c": more})
     assert [item.arms for item in found] == ["a, b", "c"]
 
 
-def test_a_reason_shows_a_few_samples_and_one_without_any_is_left_out(tmp_path: Path) -> None:
+def test_a_reason_has_a_few_samples_and_one_without_any_is_omitted(tmp_path: Path) -> None:
     (corpus,) = corpora({"baseline": manifest(tmp_path, COUNTERS)})
     assert [(item.rule, len(item.excerpts)) for item in corpus.samples] == [("few sentences", 3)]
 
@@ -100,11 +100,11 @@ def test_a_manifest_without_counts_is_refused(tmp_path: Path) -> None:
         corpora({"baseline": manifest(tmp_path, {})})
 
 
-def test_of_nothing_there_is_no_share() -> None:
+def test_a_share_of_zero_is_empty() -> None:
     assert (percentage(0, 0), percentage(1, 3), percentage(0, 9)) == ("", "33.3 %", "0.0 %")
 
 
-def test_names_of_rules_are_read_as_words() -> None:
+def test_titles_of_rules_are_words() -> None:
     assert rule_title("no_end_mark") == "no end mark"
     assert rule_title("newest_of_url") == "newest of URL"
 
@@ -117,5 +117,5 @@ def test_an_excerpt_is_one_line_of_harmless_characters(text: str) -> None:
     assert not any(character in safe for character in "\n\r\x00\u202e\u2066\x1b")
 
 
-def test_ordinary_text_stays_as_it_is() -> None:
+def test_ordinary_text_is_unchanged() -> None:
     assert safe_text("Füße, naïve, România … 5 > 3 & “q”") == "Füße, naïve, România … 5 > 3 & “q”"

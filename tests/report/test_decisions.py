@@ -29,7 +29,7 @@ def test_the_choices_are_the_decisions_and_then_those_that_the_paper_varies() ->
 
 
 @pytest.mark.parametrize("choice", choices(), ids=lambda choice: choice.number or choice.topic)
-def test_a_choice_has_settings_that_the_page_shows_or_says_what_we_do(choice) -> None:
+def test_a_choice_has_visible_settings_or_our_behaviour(choice) -> None:
     assert choice.settings or choice.ours
     assert set(choice.settings) <= set(leaf_names())
     assert not [name for name in choice.settings if name.startswith(HIDDEN_PREFIXES)]

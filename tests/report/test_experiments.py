@@ -28,12 +28,12 @@ def test_equal_arms_of_one_seed_are_not_counted_twice() -> None:
     assert grouped(BASE, {**BASE, "name": "b"}) == [(("a",), (0,)), (("b",), (0,))]
 
 
-def test_arms_for_different_rows_of_the_paper_stay_apart() -> None:
+def test_arms_for_different_rows_of_the_paper_are_separate_experiments() -> None:
     other = {"name": "b", "row": "No pre-training", "change": {"seed": 1}}
     assert grouped(BASE, other) == [(("a",), (0,)), (("b",), (1,))]
 
 
-def test_the_seed_is_no_change_of_an_experiment_of_several_seeds() -> None:
+def test_the_seed_is_not_listed_as_a_change_if_there_are_several() -> None:
     settings = Settings.model_validate(
         {"experiments": [BASE, {**BASE, "name": "b", "change": {"seed": 1}}]}
     )

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from t5repro.errors import ArtifactError
 from t5repro.report.experiments import Experiment
-from t5repro.report.loss_curves import DIFFERENT_OBJECTIVES, LossCurve, loss_curve
+from t5repro.report.loss_curves import DIFFERENT_OBJECTIVES, LossCurve, loss_curve, read_history
 
 EXPERIMENTS = [
     Experiment(name="random_spans", arms=("random_spans", "again"), seeds=(0, 1), style=0),
@@ -41,7 +42,7 @@ def drawn(histories: Mapping[str, Path], divisor: str = "target_tokens") -> Loss
     )
 
 
-def test_experiments_of_different_objectives_share_one_chart_with_a_key(
+def test_experiments_of_different_objectives_share_one_chart_with_a_legend(
     histories: dict[str, Path],
 ) -> None:
     answer = drawn(histories)
@@ -86,3 +87,28 @@ def test_one_objective_needs_no_warning(histories: dict[str, Path]) -> None:
         objectives=OBJECTIVES[:1],
     )
     assert answer.note == ""
+
+
+def test_a_broken_history_is_named_by_its_line(tmp_path: Path) -> None:
+    path = tmp_path / "history.csv"
+    path.write_text("step,loss\n1,2.5\n2,\n", encoding="utf-8")
+    with pytest.raises(ArtifactError, match=r"history\.csv line 3 is not a step and a loss"):
+        read_history(path)
+
+
+def test_a_history_without_a_loss_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "history.csv"
+    path.write_text("step,accuracy\n1,2.5\n", encoding="utf-8")
+    with pytest.raises(ArtifactError, match="needs step and loss"):
+        read_history(path)
+
+
+def test_a_missing_history_names_the_cure(tmp_path: Path) -> None:
+    with pytest.raises(ArtifactError, match=r"history\.csv is missing; run the stage that trains"):
+        read_history(tmp_path / "history.csv")
+
+
+def test_a_non_finite_loss_is_omitted(tmp_path: Path) -> None:
+    path = tmp_path / "history.csv"
+    path.write_text("step,loss\n1,2.5\n2,nan\n3,1.5\n", encoding="utf-8")
+    assert read_history(path) == [(1.0, 2.5), (3.0, 1.5)]

@@ -10,11 +10,9 @@ from typing import Any
 import pytest
 
 from t5repro.errors import ArtifactError
-from t5repro.report.loss_curves import read_history
 from t5repro.report.rows import BOOTSTRAP
 from t5repro.report.scores_csv import read_csv
-from t5repro.report.text_table import scores_text
-from t5repro.report.titles import format_difference, format_score
+from t5repro.report.titles import format_score
 
 VOID = {"meta", "link", "br", "img", "hr", "input", "wbr"}
 LOADING = {"src", "srcset", "data", "action", "poster", "background", "xlink:href", "formaction"}
@@ -65,8 +63,8 @@ def table_of(page: str, kind: str) -> str:
     return re.findall(rf'<table class="{kind}">.*?</table>', page, flags=re.DOTALL)[0]
 
 
-def test_the_page_is_balanced_and_has_its_parts(written: Any) -> None:
-    page = Page(written.page)
+def test_the_page_is_balanced_and_has_its_parts(report: Any) -> None:
+    page = Page(report.page)
     assert page.tags.count("h1") == 1
     for part in ("scores", "paper", "losses", "corpus", "settings", "sources"):
         assert ("section", "id", part) in page.attributes
@@ -74,8 +72,8 @@ def test_the_page_is_balanced_and_has_its_parts(written: Any) -> None:
     assert ("html", "lang", "en") in page.attributes
 
 
-def test_ids_are_unique_and_every_label_exists(written: Any) -> None:
-    page = Page(written.page)
+def test_ids_are_unique_and_every_label_exists(report: Any) -> None:
+    page = Page(report.page)
     ids = [value for _, name, value in page.attributes if name == "id"]
     assert len(ids) == len(set(ids))
     labels = {
@@ -87,25 +85,25 @@ def test_ids_are_unique_and_every_label_exists(written: Any) -> None:
     assert labels <= set(ids)
 
 
-def test_nothing_is_loaded_and_nothing_runs(written: Any) -> None:
-    page = Page(written.page)
+def test_nothing_is_loaded_and_nothing_runs(report: Any) -> None:
+    page = Page(report.page)
     assert not {"script", "link", "img", "iframe", "object", "embed"} & set(page.tags)
     assert not [item for item in page.attributes if item[1] in LOADING or item[1].startswith("on")]
     links = [value for _, name, value in page.attributes if name == "href"]
     for link in links:
-        assert link.startswith("#") or (written.html.parent / link).is_file(), link
-    style = written.page.partition("<style>")[2].partition("</style>")[0]
+        assert link.startswith("#") or (report.html.parent / link).is_file(), link
+    style = report.page.partition("<style>")[2].partition("</style>")[0]
     assert "url(" not in style
     assert "@import" not in style
-    assert "default-src 'none'" in written.page
+    assert "default-src 'none'" in report.page
 
 
-def test_text_of_the_crawl_is_shown_and_never_obeyed(written: Any) -> None:
-    assert "<script>alert" not in written.page
-    assert "&lt;script&gt;alert(" in written.page
-    assert '<script>alert("x")</script>' in Page(written.page).text
-    assert "\u202e" not in written.page  # would turn the reading direction
-    assert "\x00" not in written.page
+def test_text_of_the_crawl_is_escaped(report: Any) -> None:
+    assert "<script>alert" not in report.page
+    assert "&lt;script&gt;alert(" in report.page
+    assert '<script>alert("x")</script>' in Page(report.page).text
+    assert "\u202e" not in report.page  # would turn the reading direction
+    assert "\x00" not in report.page
 
 
 def test_a_task_or_metric_name_of_markup_is_only_text(run: Any) -> None:
@@ -129,29 +127,29 @@ def test_an_origin_of_markup_is_only_text(run: Any) -> None:
     assert "<script>y</script>" in page.text
 
 
-def test_numbers_of_the_page_are_those_of_the_csv(written: Any) -> None:
-    rows = [row for row in read_csv(written.csv) if not row.metric.endswith(BOOTSTRAP)]
+def test_numbers_of_the_page_are_those_of_the_csv(report: Any) -> None:
+    rows = [row for row in read_csv(report.csv) if not row.metric.endswith(BOOTSTRAP)]
     expected = sorted(
         ("" if row.value is None else repr(row.value), format_score(row.value)) for row in rows
     )
-    assert sorted(Page(table_of(written.page, "scores")).numbers) == expected
+    assert sorted(Page(table_of(report.page, "scores")).numbers) == expected
     assert len(expected) == 38
 
 
-def test_the_better_experiment_is_marked_in_words_and_not_by_colour_alone(written: Any) -> None:
-    assert '<data value="91.66666666666667" class="best beats">91.67</data>' in written.page
-    assert '<data value="62.5" class="best nobeat">62.50</data>' in written.page
-    assert '<data value="59.375" class="beats">59.38</data>' in written.page  # a tie marks none
+def test_the_best_experiment_is_marked_by_a_class(report: Any) -> None:
+    assert '<data value="91.66666666666667" class="best beats">91.67</data>' in report.page
+    assert '<data value="62.5" class="best nobeat">62.50</data>' in report.page
+    assert '<data value="59.375" class="beats">59.38</data>' in report.page  # a tie marks none
 
 
-def test_the_difference_is_first_minus_second(written: Any) -> None:
-    text = Page(written.page).text
+def test_the_difference_is_first_minus_second(report: Any) -> None:
+    text = Page(report.page).text
     assert "gain from pre-training" in text
     assert "+4.12" in text  # 91.666… - 87.541…
     assert "9 better, 1 worse, 1 equal" in text
 
 
-def test_arms_that_differ_in_more_are_called_by_their_names(run: Any) -> None:
+def test_a_difference_in_several_settings_is_titled_by_names(run: Any) -> None:
     experiments = [
         item.model_copy(update={"change": {**item.change, "seed": 3}} if item.change else {})
         for item in run.settings.experiments
@@ -170,27 +168,27 @@ def test_one_experiment_has_no_difference(run: Any) -> None:
     assert len(Page(table_of(run.page, "scores")).numbers) == 19
 
 
-def test_an_undefined_average_says_why(written: Any) -> None:
-    text = Page(written.page).text
+def test_an_undefined_average_has_a_reason(report: Any) -> None:
+    text = Page(report.page).text
     assert "GLUE: undefined, because it also needs QQP, QNLI." in text
     assert "COPA: undefined" in text
 
 
-def test_the_papers_scores_come_with_a_warning(written: Any) -> None:
-    text = Page(written.page).text
+def test_the_papers_scores_come_with_a_warning(report: Any) -> None:
+    text = Page(report.page).text
     assert "92.68" in text
     assert "80.62" in text
     assert "Scores are only comparable if model, data and steps are the paper’s" in text
 
 
-def test_the_count_of_beaten_baselines_is_shown(written: Any) -> None:
-    assert "9 of 11 tasks" in Page(written.page).text
+def test_the_count_of_beaten_baselines_is_shown(report: Any) -> None:
+    assert "9 of 11 tasks" in Page(report.page).text
 
 
-def test_settings_that_leave_the_baseline_are_listed(written: Any) -> None:
-    table = written.page.partition("Differences from the paper’s baseline")[2].partition(
-        "</table>"
-    )[0]
+def test_settings_that_differ_from_the_baseline_are_listed(report: Any) -> None:
+    table = report.page.partition("Differences from the paper’s baseline")[2].partition("</table>")[
+        0
+    ]
     rows = re.findall(r"<code>([a-z_.]+)</code>", table)
     assert rows == [
         "model.d_model",
@@ -201,16 +199,16 @@ def test_settings_that_leave_the_baseline_are_listed(written: Any) -> None:
     ]
 
 
-def test_no_place_of_the_machine_is_on_the_page(written: Any) -> None:
-    assert "/home/somebody" not in written.page
-    assert str(written.folder) not in written.page
+def test_no_local_path_is_on_the_page(report: Any) -> None:
+    assert "/home/somebody" not in report.page
+    assert str(report.folder) not in report.page
 
 
-def test_every_input_is_named_with_its_hash(written: Any) -> None:
-    manifest = json.loads(written.manifest.read_text(encoding="utf-8"))
+def test_every_input_is_named_with_its_hash(report: Any) -> None:
+    manifest = json.loads(report.manifest.read_text(encoding="utf-8"))
     for item in manifest["inputs"]:
-        assert item["path"] in written.page
-        assert item["sha256"][:12] in written.page
+        assert item["path"] in report.page
+        assert item["sha256"][:12] in report.page
 
 
 def test_a_phase_without_a_step_says_so(run: Any) -> None:
@@ -248,49 +246,6 @@ def test_a_damaged_score_file_is_refused(run: Any) -> None:
     del run.scores["baseline"]["averages"]
     with pytest.raises(ArtifactError, match=r"scores\.json lacks \['averages'\]"):
         run.write()
-
-
-def test_a_broken_history_is_named_by_its_line(tmp_path: Path) -> None:
-    path = tmp_path / "history.csv"
-    path.write_text("step,loss\n1,2.5\n2,\n", encoding="utf-8")
-    with pytest.raises(ArtifactError, match=r"history\.csv line 3 is not a step and a loss"):
-        read_history(path)
-
-
-def test_a_history_without_a_loss_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "history.csv"
-    path.write_text("step,accuracy\n1,2.5\n", encoding="utf-8")
-    with pytest.raises(ArtifactError, match="needs step and loss"):
-        read_history(path)
-
-
-def test_a_missing_history_names_the_cure(tmp_path: Path) -> None:
-    with pytest.raises(ArtifactError, match=r"history\.csv is missing; run the stage that trains"):
-        read_history(tmp_path / "history.csv")
-
-
-def test_a_loss_that_is_no_number_is_left_out_of_the_line(tmp_path: Path) -> None:
-    path = tmp_path / "history.csv"
-    path.write_text("step,loss\n1,2.5\n2,nan\n3,1.5\n", encoding="utf-8")
-    assert read_history(path) == [(1.0, 2.5), (3.0, 1.5)]
-
-
-@pytest.mark.parametrize(
-    ("value", "text"), [(1.005, "+1.00"), (-2.5, "−2.50"), (0.001, "±0.00"), (-0.001, "±0.00")]
-)
-def test_differences_have_their_sign(value: float, text: str) -> None:
-    assert format_difference(value) == text
-
-
-def test_the_terminal_gets_the_table_and_the_path(written: Any) -> None:
-    printed = scores_text(Path())
-    assert "glue_sst2" in printed
-    assert printed.endswith("report: report/report.html\n")
-
-
-def test_a_run_without_a_report_is_told_how_to_get_one(tmp_path: Path) -> None:
-    with pytest.raises(ArtifactError, match=r"contains no scores\.csv; run the stage report"):
-        scores_text(tmp_path)
 
 
 def test_unknown_tasks_come_last_under_their_own_heading(

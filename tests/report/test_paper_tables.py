@@ -66,12 +66,12 @@ def with_experiments(run: Any, *experiments: Experiment) -> None:
     run.settings = run.settings.model_copy(update={"experiments": list(experiments)})
 
 
-def test_tables_with_a_row_of_the_run_are_shown_and_no_other(written: Any) -> None:
-    assert list(tables_of(written.page)) == ["paper-1", "paper-16"]
+def test_only_tables_with_a_row_of_the_run_are_shown(report: Any) -> None:
+    assert list(tables_of(report.page)) == ["paper-1", "paper-16"]
 
 
-def test_paper_and_ours_stand_below_each_other_with_the_papers_deviation(written: Any) -> None:
-    rows = tables_of(written.page)["paper-1"]
+def test_our_row_follows_the_papers_row(report: Any) -> None:
+    rows = tables_of(report.page)["paper-1"]
     assert [row[0]["text"] for row in rows] == [
         "Row",
         "the paper’s standard deviation",
@@ -101,30 +101,30 @@ def test_a_difference_within_two_deviations_is_not_marked(run: Any) -> None:
     assert rows[5][3]["text"].startswith("49.61−0.70 ●seed 0")
 
 
-def test_every_number_of_ours_links_to_its_scores_and_answers(written: Any) -> None:
-    cell = tables_of(written.page)["paper-1"][3][3]
+def test_each_of_our_scores_links_to_its_scores_and_predictions(report: Any) -> None:
+    cell = tables_of(report.page)["paper-1"][3][3]
     assert cell["links"] == [
         "../score/baseline/scores.json",
         "../evaluate_predict/baseline/squad.jsonl",
     ]
-    for rows in tables_of(written.page).values():
+    for rows in tables_of(report.page).values():
         for cell in (cell for row in rows for cell in row):
             for link in cell["links"]:
-                assert (written.html.parent / link).is_file()
+                assert (report.html.parent / link).is_file()
 
 
-def test_every_number_of_the_scores_links_to_the_files_behind_it(written: Any) -> None:
-    table = written.page.partition('<table class="scores">')[2].partition("</table>")[0]
+def test_each_score_links_to_its_files(report: Any) -> None:
+    table = report.page.partition('<table class="scores">')[2].partition("</table>")[0]
     cells = re.findall(r'<td class="number ours">(.*?)</td>', table, flags=re.DOTALL)
     assert len(cells) == 38
     assert all("scores.json" in cell for cell in cells)
     assert sum(".jsonl" in cell for cell in cells) == 34  # all but the benchmarks' means
 
 
-def test_an_undefined_average_names_the_missing_tasks(written: Any) -> None:
-    rows = tables_of(written.page)["paper-1"]
+def test_an_undefined_average_names_the_missing_tasks(report: Any) -> None:
+    rows = tables_of(report.page)["paper-1"]
     assert rows[3][1]["text"].startswith("–")
-    assert "GLUE: undefined, lacks QQP, QNLI (baseline, no_pretraining)." in written.page
+    assert "GLUE: undefined, lacks QQP, QNLI (baseline, no_pretraining)." in report.page
 
 
 def test_seeds_are_a_mean_a_deviation_and_one_link_each(run: Any) -> None:
@@ -155,7 +155,7 @@ def test_seeds_are_a_mean_a_deviation_and_one_link_each(run: Any) -> None:
     assert "1 experiment on 12 tasks" in page
 
 
-def test_the_baseline_fills_its_row_of_a_table_that_calls_it_otherwise(run: Any) -> None:
+def test_the_baseline_reproduces_its_row_under_another_name(run: Any) -> None:
     with_experiments(
         run,
         run.settings.experiments[0],
@@ -209,7 +209,7 @@ def test_bold_is_within_two_deviations_of_the_best_of_the_column(run: Any) -> No
     assert not german["no_pretraining"]
 
 
-def test_a_run_without_a_row_of_the_paper_says_so(run: Any) -> None:
+def test_a_run_without_a_row_of_the_paper_has_a_note(run: Any) -> None:
     with_experiments(
         run,
         Experiment(name="baseline"),
@@ -227,14 +227,14 @@ def test_a_run_on_the_test_split_has_no_table_of_validation_scores(run: Any) -> 
     assert tables_of(run.write().page) == {}
 
 
-def test_switches_in_force_are_in_the_footer_with_their_decisions(written: Any) -> None:
-    footer = written.page.partition("<footer>")[2]
+def test_choices_in_force_are_in_the_footer_with_their_decisions(report: Any) -> None:
+    footer = report.page.partition("<footer>")[2]
     assert re.search(r"D-008</th><td>COPA target</td><td><code>tasks.text.copa_target", footer)
     assert "D-014" in footer
     assert "no setting" in footer
 
 
-def test_the_papers_rule_counts_what_is_over_two_deviations() -> None:
+def test_differences_over_two_deviations_count() -> None:
     assert exceeds_deviation(0.686, 0.343) is False
     assert exceeds_deviation(-0.687, 0.343) is True
     assert exceeds_deviation(9.0, None) is None
@@ -248,7 +248,7 @@ def test_deviations_of_table_1_are_those_of_the_task_table() -> None:
         assert baseline_deviation(key, split="test") is None
 
 
-def test_a_figure_is_found_in_whichever_table_prints_the_configuration() -> None:
+def test_a_score_is_read_from_any_table_with_the_configuration() -> None:
     assert (
         published_score("All parameters", "glue_cola.matthews_corrcoef", split="validation")
         == 53.84
@@ -257,7 +257,7 @@ def test_a_figure_is_found_in_whichever_table_prints_the_configuration() -> None
     assert published_score("3", "glue_cola.matthews_corrcoef", split="validation") is None
 
 
-def test_the_best_kept_checkpoints_stand_below_the_last(run: Any) -> None:
+def test_the_best_kept_checkpoints_follow_the_last(run: Any) -> None:
     run.scores["baseline"]["checkpoints"] = {
         "chosen_by": "highest mean",
         "scores": {"3": {}, "8": {}},

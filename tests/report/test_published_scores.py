@@ -74,7 +74,7 @@ def test_each_table_adds_its_configurations() -> None:
     assert len([row for row in published_rows() if row.table == 14]) == 6
 
 
-def test_every_key_names_a_task_and_a_metric_of_ours() -> None:
+def test_every_key_is_one_of_our_tasks_and_metrics() -> None:
     known = {
         f"{name}.{metric}" for name, task in TASKS.items() for metric in score_names(task.metrics)
     }

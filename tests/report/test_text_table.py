@@ -1,0 +1,66 @@
+"""The scores of a run as plain text."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from t5repro.errors import ArtifactError
+from t5repro.report.experiments import Experiment
+from t5repro.report.rows import ScoreRow, score_rows
+from t5repro.report.text_table import plain_table, scores_text
+
+Make = Callable[[float], dict[str, Any]]
+MakeSeeds = Callable[..., tuple[list[Experiment], dict[str, Any]]]
+MakeRows = Callable[[dict[str, Any]], list[ScoreRow]]
+
+
+def test_the_terminal_table_lines_up_and_shows_all_experiments(
+    make_scores: Make, make_rows: MakeRows
+) -> None:
+    rows = make_rows({"baseline": make_scores(0.0), "no_pretraining": make_scores(4.125)})
+    lines = plain_table(rows).splitlines()
+    assert lines[0].split() == [
+        "task",
+        "metric",
+        "trivial",
+        "baseline",
+        "no_pretraining",
+        "examples",
+    ]
+    sst2 = next(line for line in lines if line.startswith("glue_sst2"))
+    assert sst2.split() == ["glue_sst2", "accuracy", "50.83", "majority", "91.67", "87.54", "120"]
+    assert lines[-1].split() == ["super_glue", "average", "–", "–"]
+    ends = {line.rstrip().rfind("majority") for line in lines if "majority" in line}
+    assert len(ends) == 1
+
+
+def test_a_task_of_only_one_experiment_is_shown(make_scores: Make, make_rows: MakeRows) -> None:
+    fewer = make_scores(0.0)
+    del fewer["tasks"]["squad"]
+    lines = plain_table(make_rows({"a": fewer, "b": make_scores(0.0)})).splitlines()
+    squad = next(line for line in lines if line.startswith("squad") and " em " in line)
+    assert squad.split()[4:6] == ["–", "23.33"]
+
+
+def test_seeds_are_one_column_of_the_terminal(make_seeds: MakeSeeds) -> None:
+    rows = score_rows(*make_seeds(0.0, 1.0, 5.0))
+    lines = plain_table(rows).splitlines()
+    assert lines[0].split() == ["task", "metric", "trivial", "arm_0", "examples"]
+    assert next(line for line in lines if line.startswith("wmt_en_de")).split()[-3:] == [
+        "12.12",
+        "±2.65",
+        "80",
+    ]
+
+
+def test_the_text_has_the_table_and_the_path_of_the_report(report: Any) -> None:
+    printed = scores_text(Path())
+    assert "glue_sst2" in printed
+    assert printed.endswith("report: report/report.html\n")
+
+
+def test_a_missing_report_is_an_error_with_its_cure(tmp_path: Path) -> None:
+    with pytest.raises(ArtifactError, match=r"contains no scores\.csv; run the stage report"):
+        scores_text(tmp_path)

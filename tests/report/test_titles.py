@@ -1,0 +1,29 @@
+"""Titles of tasks and metrics, and formats of numbers."""
+
+import pytest
+
+from t5repro.metrics.registry import score_names
+from t5repro.report.titles import METRIC_TITLES, TASK_TITLES, format_difference, format_score
+from t5repro.tasks.registry import TASKS
+
+
+def test_every_task_and_metric_has_a_title() -> None:
+    assert set(TASKS) <= set(TASK_TITLES)
+    shown_metrics = {
+        name
+        for task in TASKS.values()
+        for name in score_names(task.metrics)
+        if not name.endswith("_bootstrap")
+    }
+    assert shown_metrics <= set(METRIC_TITLES)
+
+
+def test_scores_have_two_decimals_and_a_real_minus() -> None:
+    assert tuple(map(format_score, (91.66666, -3.5, 0.0, None))) == ("91.67", "−3.50", "0.00", "–")
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(1.005, "+1.00"), (-2.5, "−2.50"), (0.001, "±0.00"), (-0.001, "±0.00")]
+)
+def test_differences_have_their_sign(value: float, text: str) -> None:
+    assert format_difference(value) == text
