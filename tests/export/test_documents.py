@@ -99,14 +99,14 @@ def test_a_run_must_be_named_where_there_are_several(made: Path) -> None:
     shutil.copytree(made / RUN, made / "results/s")
     with pytest.raises(LineageError, match="several runs; add --run and one of r, s"):
         read_run(made)
-    with pytest.raises(LineageError, match="--run t: no such run; results/ holds r, s"):
+    with pytest.raises(LineageError, match="--run t: no such run; results/ contains r, s"):
         read_run(made, "t")
     assert len(read_run(made, "r").jobs) == JOBS
 
 
 def test_an_empty_checkout_is_named(tmp_path: Path) -> None:
     with pytest.raises(
-        LineageError, match="results/ holds no manifest; run snakemake, or dvc pull"
+        LineageError, match="results/ contains no manifest; run snakemake, or dvc pull"
     ):
         read_run(tmp_path)
 
@@ -260,7 +260,7 @@ def test_croissants_library_refuses_a_corpus_file_that_was_altered_later(made: P
 
 
 @pytest.mark.parametrize("name", ["croissant", "in-toto", "ro-crate"])
-def test_an_altered_file_is_not_vouched_for(
+def test_an_altered_file_is_not_attested(
     name: str, made: Path, capfd: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     main(["export", "--new-key", str(tmp_path / "key")])
@@ -280,13 +280,15 @@ def test_several_shards_are_found_only_below_the_document(made: Path) -> None:
 def test_a_document_that_names_files_relative_to_itself_stays_inside(
     made: Path, tmp_path: Path
 ) -> None:
-    with pytest.raises(LineageError, match="outside the checkout, .* would tell folders of this"):
+    with pytest.raises(LineageError, match="outside the checkout, .* would reveal folders of this"):
         commands.export("croissant", output=tmp_path / "croissant.json")
 
 
 def test_a_run_without_a_corpus_has_no_croissant(made: Path) -> None:
     shutil.rmtree(made / RUN / "c4")
-    with pytest.raises(LineageError, match="r: no corpus; Croissant describes what the rule c4"):
+    with pytest.raises(
+        LineageError, match="r: no corpus; Croissant describes the output of the rule c4"
+    ):
         commands.export("croissant")
 
 
@@ -415,7 +417,7 @@ def test_a_crate_is_written_the_same_twice_and_spares_other_folders(
     assert main(["export", "--format", "ro-crate", "--output", "."]) == 0
     assert (made / "ro-crate-metadata.json").read_text() == text
     write(tmp_path, "full/letter.txt", "private")
-    with pytest.raises(LineageError, match="holds something else; name an empty folder"):
+    with pytest.raises(LineageError, match="contains other files; name an empty folder"):
         commands.export("ro-crate", output=tmp_path / "full")
     with pytest.raises(LineageError, match="a crate is a folder: add --output FOLDER"):
         commands.export("ro-crate")

@@ -122,7 +122,7 @@ def test_an_altered_statement_is_refused(signed: Path, capsys: pytest.CaptureFix
     assert checked(signed) == 1
     said = capsys.readouterr().out
     assert f"line {line + 1}: not signed by this key, or altered since" in said
-    assert f"no statement vouches for its input {MODEL}" in said
+    assert f"no statement attests its input {MODEL}" in said
     assert "r/finetune/a: no statement" in said
 
 
@@ -199,7 +199,7 @@ def test_a_statement_cannot_lead_out_of_the_checkout(
     envelope.sign(read_signer(signed / "key"))
     path.write_text("\n".join([*lines[:-1], json.dumps(envelope.to_dict())]))
     assert checked(signed) == 1
-    assert "../outside lies outside the checkout" in capsys.readouterr().out
+    assert "../outside is outside the checkout" in capsys.readouterr().out
 
 
 # keys
@@ -207,7 +207,7 @@ def test_a_statement_cannot_lead_out_of_the_checkout(
 
 def test_a_private_key_is_its_owners_alone_and_never_replaced(signed: Path) -> None:
     assert (signed / "key").stat().st_mode & 0o777 == 0o600
-    with pytest.raises(LineageError, match="key exists, and what it signed needs it"):
+    with pytest.raises(LineageError, match="key exists, and its statements need it"):
         commands.new_key(signed / "key")
 
 
@@ -239,7 +239,7 @@ def test_what_is_missing_on_the_command_line_is_said(
     assert "name a file that export --format in-toto wrote" in capfd.readouterr().err
     write(signed, "empty", "")
     assert main(["export", "--verify", str(signed / "empty"), "--public-key", key]) == 2
-    assert "holds no statement" in capfd.readouterr().err
+    assert "contains no statement" in capfd.readouterr().err
 
 
 def test_the_answer_as_json(signed: Path, capsys: pytest.CaptureFixture[str]) -> None:

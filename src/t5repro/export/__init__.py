@@ -1,1 +1,6 @@
-"""Standard documents made from manifests and records, one module per standard."""
+"""Documents of provenance standards, written from manifests and records.
+
+`facts` reads a run; `prov`, `ro_crate`, `in_toto`, `openlineage`, `croissant` and `cyclonedx` write
+one standard each; `keys` makes and reads signing keys; `commands` is called by the command line.
+Their libraries are the extra `export` and are imported only when a document is written.
+"""

@@ -1,6 +1,6 @@
-"""The command `export`: writes a document, makes a key, or checks signed statements.
+"""The command `export`: writes a document, makes a key, or verifies signed statements.
 
-0: done, and it is as it should be. 1: a statement or a file is not. 2: it cannot be done as asked.
+Exit codes: 0 success; 1 a statement or a file is invalid; 2 the request is refused.
 """
 
 import contextlib
@@ -16,7 +16,7 @@ from t5repro.files import write_text
 from t5repro.lineage.graph import load_graph
 from t5repro.lineage.store import Folder
 
-HOLDS, FOUND = 0, 1
+SUCCESS, INVALID = 0, 1
 PROV_N = ".provn"
 
 
@@ -43,23 +43,23 @@ def export(
     license_text: str | None = None,
     as_json: bool = False,
 ) -> int:
-    """Write a run, or what an artifact was made from, as a document of a standard.
+    """Write a run, or the provenance of an artifact, as a document of a standard.
 
     Args:
         format_name: ro-crate, or one of `_WRITERS`.
-        artifact: as for `trace`; leave out what it was not made from.
+        artifact: restricts the document to the provenance of this artifact; named as for `trace`.
         root: the checkout.
-        run: name below ``results/``, where there are several.
-        output: file, or folder of a crate; None prints the document.
+        run: name below ``results/``; required if there are several.
+        output: file, or folder of a crate; without it the document is printed.
         key: private key, for in-toto.
-        license_text: licence to state, for formats that have one.
-        as_json: say what was written as JSON.
+        license_text: licence, for formats that have one.
+        as_json: print the summary as JSON.
 
     Raises:
-        LineageError: it cannot be written as asked, or a library is missing.
+        LineageError: the document cannot be written, or a library is missing.
     """
     facts = read_run(root, run, artifact)
-    answer: dict[str, Any] = {"format": format_name, "run": facts.name, "jobs": len(facts.jobs)}
+    summary: dict[str, Any] = {"format": format_name, "run": facts.name, "jobs": len(facts.jobs)}
     if format_name == "ro-crate":
         if output is None:
             raise LineageError("a crate is a folder: add --output FOLDER; . is this checkout")
@@ -67,36 +67,36 @@ def export(
             from t5repro.export import ro_crate
 
             files = ro_crate.write(facts, output, license_text)
-        _say({**answer, "output": str(output), "files": len(files)}, as_json=as_json)
-        return HOLDS
+        _print_summary({**summary, "output": str(output), "files": len(files)}, as_json=as_json)
+        return SUCCESS
     with _extra():
         text = _WRITERS[format_name](facts, output, key, license_text)
     if output is None:
         sys.stdout.write(text)
-        return HOLDS
+        return SUCCESS
     write_text(output, text)
-    _say({**answer, "output": str(output)}, as_json=as_json)
-    return HOLDS
+    _print_summary({**summary, "output": str(output)}, as_json=as_json)
+    return SUCCESS
 
 
-def _say(answer: dict[str, Any], *, as_json: bool) -> None:
+def _print_summary(summary: dict[str, Any], *, as_json: bool) -> None:
     if as_json:
-        print(json.dumps(answer, sort_keys=True))
+        print(json.dumps(summary, sort_keys=True))
         return
-    files = f" and {answer['files']} files" if "files" in answer else ""
+    files = f" and {summary['files']} files" if "files" in summary else ""
     print(
-        f"{answer['output']}: {answer['format']} of run {answer['run']}, "
-        f"{answer['jobs']} jobs{files}"
+        f"{summary['output']}: {summary['format']} of run {summary['run']}, "
+        f"{summary['jobs']} jobs{files}"
     )
 
 
 def _prov(run: Run, output: Path | None, key: Path | None, license_text: str | None) -> str:
     from t5repro.export.prov import document
 
-    made = document(run)
+    prov_document = document(run)
     if output is not None and output.suffix == PROV_N:
-        return str(made.get_provn()) + "\n"
-    return pretty(json.loads(made.serialize(format="json")))
+        return str(prov_document.get_provn()) + "\n"
+    return pretty(json.loads(prov_document.serialize(format="json")))
 
 
 def _in_toto(run: Run, output: Path | None, key: Path | None, license_text: str | None) -> str:
@@ -136,24 +136,24 @@ _WRITERS: dict[str, Callable[[Run, Path | None, Path | None, str | None], str]] 
 
 
 def new_key(path: Path, *, root: Path = Path(), as_json: bool = False) -> int:
-    """Make a key to sign with.
+    """Make a signing key.
 
     Raises:
-        LineageError: there is one already, or the place is inside the checkout.
+        LineageError: the file exists, or the path is inside the checkout.
     """
     with _extra():
         from t5repro.export import keys
 
         public = keys.new_key(path, root)
-    text = f"{path}: private key, keep it\n{public}: public key, give it to who verifies"
+    text = f"{path}: private key, keep it\n{public}: public key, for those who verify"
     print(json.dumps({"private": str(path), "public": str(public)}) if as_json else text)
-    return HOLDS
+    return SUCCESS
 
 
 def verify(
     statements: Path, public_key: Path, *, root: Path = Path(), as_json: bool = False
 ) -> int:
-    """Check signed statements and the files they speak of.
+    """Verify signed statements and the files that they name.
 
     Raises:
         LineageError: the file or the key cannot be read.
@@ -170,10 +170,12 @@ def verify(
                 f"--verify {statements}: {error}; name a file that export --format in-toto wrote"
             ) from error
         if not lines:
-            raise LineageError(f"--verify {statements}: holds no statement")
+            raise LineageError(f"--verify {statements}: contains no statement")
         jobs = load_graph(Folder(root)).jobs.values()
-        found = in_toto.verify(lines, key, root, jobs)
-    print(json.dumps(found.to_json(), indent=2) if as_json else found.to_text(), end="")
+        verification = in_toto.verify(lines, key, root, jobs)
+    print(
+        json.dumps(verification.to_json(), indent=2) if as_json else verification.to_text(), end=""
+    )
     if as_json:
         print()
-    return FOUND if found.findings else HOLDS
+    return INVALID if verification.findings else SUCCESS

@@ -19,7 +19,7 @@ from t5repro.export.facts import Run, check_files, manifest_hash
 from t5repro.lineage.graph import Artifact, Job
 
 RULE = "c4"
-PARQUET = "application/x-parquet"  # what the standard's library calls it
+PARQUET = "application/x-parquet"  # the name in the library of the standard
 SHARD = re.compile(r"(?P<set>.+)-\d{5}-of-\d{5}\.parquet")
 TYPES = {"int64": DataType.INTEGER, "double": DataType.FLOAT, "bool": DataType.BOOL}
 
@@ -29,36 +29,36 @@ def document(run: Run, folder: Path, license_text: str | None = None) -> dict[st
 
     Args:
         run: with one corpus.
-        folder: where in the checkout the document will lie; files are named relative to it.
-        license_text: licence of the corpus, or its address; absent if not given.
+        folder: folder of the document, in the checkout; files are named relative to it.
+        license_text: licence of the corpus, or its address; without it the field is absent.
 
     Raises:
-        LineageError: the run has no corpus or several, a file was altered, or the folder lies
+        LineageError: the run has no corpus or several, a file was altered, or the folder is
             outside the checkout.
     """
     job = _corpus(run)
     if not folder.resolve().is_relative_to(run.root.resolve()):
         raise LineageError(
             f"--output in {folder}: outside the checkout, and the document names files relative to "
-            "itself, so it would tell folders of this machine; write it inside"
+            "itself, so it would reveal folders of this machine; write it inside"
         )
-    shards = [item for item in job.outputs if item.path.endswith(".parquet")]
+    shards = [artifact for artifact in job.outputs if artifact.path.endswith(".parquet")]
     check_files(run, shards)
     sets: dict[str, list[Artifact]] = {}
-    for item in shards:
-        sets.setdefault(_set_name(item.path), []).append(item)
+    for artifact in shards:
+        sets.setdefault(_set_name(artifact.path), []).append(artifact)
     distribution: list[Any] = []
     records = []
     up = PurePosixPath(os.path.relpath(run.root.resolve(), folder.resolve()))
-    for name, items in sorted(sets.items()):
-        items.sort(key=lambda item: item.path)
-        files = [_file(up, item) for item in items]
+    for name, artifacts in sorted(sets.items()):
+        artifacts.sort(key=lambda artifact: artifact.path)
+        files = [_file(up, artifact) for artifact in artifacts]
         distribution += files
         source = files[0].id
         if len(files) > 1:
             source = f"{name}-files"
-            distribution.append(_file_set(up, source, name, items))
-        schema = pyarrow.parquet.read_schema(run.root / items[0].path)
+            distribution.append(_file_set(up, source, name, artifacts))
+        schema = pyarrow.parquet.read_schema(run.root / artifacts[0].path)
         records.append(_record_set(name, source, len(files) > 1, schema))
     return _json(
         Metadata(
@@ -81,7 +81,9 @@ def _json(metadata: Metadata) -> dict[str, Any]:
 def _corpus(run: Run) -> Job:
     jobs = run.of_rule(RULE)
     if not jobs:
-        raise LineageError(f"{run.name}: no corpus; Croissant describes what the rule {RULE} wrote")
+        raise LineageError(
+            f"{run.name}: no corpus; Croissant describes the output of the rule {RULE}"
+        )
     if len(jobs) > 1:
         names = ", ".join(job.manifest for job in jobs)
         raise LineageError(f"{run.name}: {len(jobs)} corpora; name one as ARTIFACT, of {names}")
@@ -90,42 +92,43 @@ def _corpus(run: Run) -> Job:
 
 def _set_name(path: str) -> str:
     name = PurePosixPath(path).name
-    found = SHARD.fullmatch(name)
-    return found["set"] if found else name.removesuffix(".parquet")
+    match = SHARD.fullmatch(name)
+    return match["set"] if match else name.removesuffix(".parquet")
 
 
-def _file(up: PurePosixPath, item: Artifact) -> FileObject:
-    name = PurePosixPath(item.path).name
+def _file(up: PurePosixPath, artifact: Artifact) -> FileObject:
+    name = PurePosixPath(artifact.path).name
     return FileObject(
         id=name,
         name=name,
-        content_url=str(up / item.path),
-        content_size=f"{item.length} B",
+        content_url=str(up / artifact.path),
+        content_size=f"{artifact.length} B",
         encoding_formats=[PARQUET],
-        sha256=item.sha256,
+        sha256=artifact.sha256,
     )
 
 
-def _file_set(up: PurePosixPath, name: str, stem: str, items: list[Artifact]) -> FileSet:
+def _file_set(up: PurePosixPath, name: str, stem: str, artifacts: list[Artifact]) -> FileSet:
     if ".." in up.parts:
         raise LineageError(
-            f"{stem} has {len(items)} files, and Croissant finds several only below its document; "
+            f"{stem} has {len(artifacts)} files, and Croissant finds several only below its "
+            "document; "
             "write it into the checkout's own folder: --output croissant.json"
         )
-    folder = PurePosixPath(items[0].path).parent
+    folder = PurePosixPath(artifacts[0].path).parent
     return FileSet(
         id=name, name=name, includes=[f"{folder}/{stem}-*.parquet"], encoding_formats=[PARQUET]
     )
 
 
 def _record_set(name: str, source: str, several: bool, schema: pyarrow.Schema) -> RecordSet:
-    place = {"file_set": source} if several else {"file_object": source}
+    location = {"file_set": source} if several else {"file_object": source}
     fields = [
         mlcroissant.Field(
             id=f"{name}/{column.name}",
             name=column.name,
             data_types=[TYPES.get(str(column.type), DataType.TEXT)],
-            source=mlcroissant.Source(**place, extract=mlcroissant.Extract(column=column.name)),
+            source=mlcroissant.Source(**location, extract=mlcroissant.Extract(column=column.name)),
         )
         for column in schema
     ]

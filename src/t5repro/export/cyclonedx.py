@@ -1,8 +1,8 @@
 """CycloneDX: a bill of materials of the models of a run.
 
-Models with their cards, the data they were trained on down to the raw files, and the libraries that
-jobs ran with. The library has no class for model cards, so cards are added to its JSON; the strict
-validator of the library sees the whole.
+It lists models with their cards, their training data down to the raw files, and the libraries of
+the jobs. The CycloneDX library has no class for model cards, so cards are added to its JSON; its
+strict validator checks the result.
 """
 
 import json
@@ -27,7 +27,7 @@ from t5repro.export.facts import Run
 from t5repro.lineage.graph import DATA, Artifact, Job
 from t5repro.lineage.trace import leaves_of
 
-MODELS = {"pretrain": "self-supervised", "finetune": "supervised"}  # rule -> how it learns
+MODELS = {"pretrain": "self-supervised", "finetune": "supervised"}  # rule -> approach
 TRAINED_ON = (DATA, "c4", "tasks")
 DATASETS = (*TRAINED_ON, "vocab")
 VERSION = SchemaVersion.V1_6
@@ -45,14 +45,16 @@ def document(run: Run) -> dict[str, Any]:
         raise LineageError(
             f"{run.name}: no model; a bill of materials is about {' and '.join(MODELS)}"
         )
-    whole = Component(name=run.name, type=ComponentType.APPLICATION, bom_ref=f"run/{run.name}")
+    run_component = Component(
+        name=run.name, type=ComponentType.APPLICATION, bom_ref=f"run/{run.name}"
+    )
     parts = {job.name: _component(job) for job in run.of_rule(*MODELS, *DATASETS)}
-    libraries = [_library(*item) for item in facts.libraries_of(run).items()]
-    made = Bom(
+    libraries = [_library(name, versions) for name, versions in facts.libraries_of(run).items()]
+    bom = Bom(
         serial_number=UUID(facts.run_uuid(run)),
         components=[*parts.values(), *libraries],
         metadata=BomMetaData(
-            component=whole,
+            component=run_component,
             timestamp=_published(run),
             tools=ToolRepository(
                 components=[
@@ -61,22 +63,22 @@ def document(run: Run) -> dict[str, Any]:
             ),
         ),
     )
-    above = _nearest(run, frozenset(parts))
-    made.register_dependency(whole, [parts[job.name] for job in models])
+    above = _nearest_sources(run, frozenset(parts))
+    bom.register_dependency(run_component, [parts[job.name] for job in models])
     for name, part in parts.items():
         is_model = part.type is ComponentType.MACHINE_LEARNING_MODEL
-        made.register_dependency(
-            part, [*(parts[other] for other in above[name]), *(libraries if is_model else [])]
+        bom.register_dependency(
+            part, [*(parts[source] for source in above[name]), *(libraries if is_model else [])]
         )
     values: dict[str, Any] = json.loads(
-        make_outputter(made, OutputFormat.JSON, VERSION).output_as_string()
+        make_outputter(bom, OutputFormat.JSON, VERSION).output_as_string()
     )
     if not _recorded(run):
-        values["metadata"].pop("timestamp")  # the library's own clock, where nothing is recorded
+        values["metadata"].pop("timestamp")  # of the library's clock, without records
     cards = {f"job/{job.name}": _card(run, job, above) for job in models}
-    for item in values["components"]:
-        if item["bom-ref"] in cards:
-            item["modelCard"] = cards[item["bom-ref"]]
+    for component in values["components"]:
+        if component["bom-ref"] in cards:
+            component["modelCard"] = cards[component["bom-ref"]]
     fault = JsonStrictValidator(VERSION).validate_str(json.dumps(values))
     if fault is not None:
         first = str(fault).splitlines()[0]
@@ -93,7 +95,7 @@ def _published(run: Run) -> datetime:
 
 
 def _component(job: Job) -> Component:
-    """Return a model, or a data set; the files it is made of are parts of it."""
+    """Return a model or a data set, with its files as parts."""
     is_model = job.rule in MODELS
     files = job.inputs if job.rule == DATA else job.outputs
     about = {
@@ -107,24 +109,26 @@ def _component(job: Job) -> Component:
         type=ComponentType.MACHINE_LEARNING_MODEL if is_model else ComponentType.DATA,
         bom_ref=f"job/{job.name}",
         version=facts.manifest_hash(job)[:HASH_SHOWN],
-        components=[_file(job, item) for item in files],
+        components=[_file(job, artifact) for artifact in files],
         properties=[
             Property(name=f"t5repro:{name}", value=value) for name, value in about.items() if value
         ],
     )
 
 
-def _file(job: Job, item: Artifact) -> Component:
+def _file(job: Job, artifact: Artifact) -> Component:
     return Component(
-        name=item.path,
+        name=artifact.path,
         type=ComponentType.FILE,
-        bom_ref=f"file/{job.name}/{item.path}",
-        hashes=[HashType(alg=HashAlgorithm.SHA_256, content=item.sha256)],
+        bom_ref=f"file/{job.name}/{artifact.path}",
+        hashes=[HashType(alg=HashAlgorithm.SHA_256, content=artifact.sha256)],
     )
 
 
 def _library(name: str, versions: list[str]) -> Component:
-    version = versions[0] if len(versions) == 1 else None  # jobs ran with several: said in words
+    version = (
+        versions[0] if len(versions) == 1 else None
+    )  # several versions go into the description
     return Component(
         name=name,
         type=ComponentType.LIBRARY,
@@ -135,23 +139,25 @@ def _library(name: str, versions: list[str]) -> Component:
     )
 
 
-def _nearest(run: Run, chosen: frozenset[str]) -> dict[str, list[str]]:
-    """Return job -> the nearest chosen jobs before it, through those that are not chosen."""
-    raw = {item.key: job for job in run.of_rule(DATA) for item in job.inputs}
+def _nearest_sources(run: Run, components: frozenset[str]) -> dict[str, list[str]]:
+    """Return job -> the nearest earlier jobs in `components`, skipping all others."""
+    raw = {artifact.key: job for job in run.of_rule(DATA) for artifact in job.inputs}
     producers = raw | run.producers()
-    found: dict[str, list[str]] = {}
+    sources: dict[str, list[str]] = {}
     for job in run.jobs:
         names: set[str] = set()
-        for item in job.inputs:
-            earlier = producers.get(item.key)
+        for artifact in job.inputs:
+            earlier = producers.get(artifact.key)
             if earlier is not None:
-                names |= {earlier.name} if earlier.name in chosen else set(found[earlier.name])
-        found[job.name] = sorted(names - {job.name})
-    return found
+                names |= (
+                    {earlier.name} if earlier.name in components else set(sources[earlier.name])
+                )
+        sources[job.name] = sorted(names - {job.name})
+    return sources
 
 
 def _card(run: Run, job: Job, above: Mapping[str, Iterable[str]]) -> dict[str, Any]:
-    by_name = {other.name: other for other in run.jobs}
+    by_name = {earlier.name: earlier for earlier in run.jobs}
     data = [name for name in above[job.name] if by_name[name].rule in TRAINED_ON]
     card: dict[str, Any] = {
         "modelParameters": {
@@ -171,29 +177,31 @@ def _card(run: Run, job: Job, above: Mapping[str, Iterable[str]]) -> dict[str, A
 
 
 def _metrics(run: Run, model: Job) -> list[dict[str, str]]:
-    """Return what the scores of a model's own predictions say."""
+    """Return the scores of a model's own predictions."""
     producers = run.producers()
-    found = []
+    metrics = []
     for job in run.of_rule("evaluate_score"):
-        predicted = [producers.get(item.key) for item in job.inputs]
+        predicted = [producers.get(artifact.key) for artifact in job.inputs]
         used = {
             before.name
             for prediction in predicted
             if prediction is not None and prediction.rule == "evaluate_predict"
-            for item in prediction.inputs
-            if (before := producers.get(item.key)) is not None
+            for artifact in prediction.inputs
+            if (before := producers.get(artifact.key)) is not None
         }
         if model.name in used:
-            found += _scores(run, job)
-    return found
+            metrics += _scores(run, job)
+    return metrics
 
 
 def _scores(run: Run, job: Job) -> list[dict[str, str]]:
-    items = [item for item in job.outputs if item.path.endswith("/scores.json")]
-    facts.check_files(run, items)
+    artifacts = [artifact for artifact in job.outputs if artifact.path.endswith("/scores.json")]
+    facts.check_files(run, artifacts)
     return [
         {"type": name, "value": str(value), "slice": task}
-        for item in items
-        for task, score in sorted(json.loads((run.root / item.path).read_bytes())["tasks"].items())
+        for artifact in artifacts
+        for task, score in sorted(
+            json.loads((run.root / artifact.path).read_bytes())["tasks"].items()
+        )
         for name, value in sorted(score["metrics"].items())
     ]

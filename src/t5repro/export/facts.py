@@ -1,11 +1,11 @@
-"""What every standard document is made from: the jobs of one run, as manifests and records say.
+"""The facts of a run behind every standard document, from manifests and records.
 
-Nothing is read from the clock or the machine: equal results and records give equal documents. A
-time, a commit or a library is told only where the record belongs to just this manifest; what is not
-known stays absent. Folders of the machine, users and credentials are replaced as in records.
+Nothing is read from the clock or the machine: equal results and records give equal documents.
+Times, commits and libraries appear only if the record belongs to this very manifest; unknown facts
+are absent. Folders of the machine, users and credentials are redacted as in records.
 
-To add a standard: a module beside this one with a function from `Run` to the document, and an entry
-in `commands`.
+To add a standard, write a module in this package with a function from `Run` to the document, and
+add an entry in `commands`.
 """
 
 import hashlib
@@ -42,12 +42,12 @@ OTHER_MEDIA_TYPE = "application/octet-stream"
 
 @dataclass(frozen=True)
 class Run:
-    """The jobs of one run, or those on the way to one artifact, and what they read and wrote.
+    """The jobs of one run, or those behind one artifact, with their inputs and outputs.
 
     Attributes:
         name: of the run, as below ``results/``.
         root: the checkout.
-        jobs: each after those it depends on. The job that records the raw files reads them.
+        jobs: in the order of their dependencies. Raw files are inputs of the job that records them.
     """
 
     name: str
@@ -56,19 +56,21 @@ class Run:
 
     def artifacts(self) -> list[Artifact]:
         """Return every artifact once, by path."""
-        found = {item.key: item for job in self.jobs for item in (*job.inputs, *job.outputs)}
-        return [found[key] for key in sorted(found)]
+        by_key = {
+            artifact.key: artifact for job in self.jobs for artifact in (*job.inputs, *job.outputs)
+        }
+        return [by_key[key] for key in sorted(by_key)]
 
     def producers(self) -> dict[tuple[str, str], Job]:
-        """Return the job behind each artifact that a job wrote."""
-        return {item.key: job for job in self.jobs for item in job.outputs}
+        """Return artifact key -> the job that wrote it."""
+        return {artifact.key: job for job in self.jobs for artifact in job.outputs}
 
     def of_rule(self, *rules: str) -> list[Job]:
         """Return the jobs of some rules."""
         return [job for job in self.jobs if job.rule in rules]
 
     def published(self) -> str:
-        """Return when the last job ended.
+        """Return the time at which the last job ended.
 
         Raises:
             LineageError: a job has no record.
@@ -76,11 +78,11 @@ class Run:
         return max((self.ended(job) for job in self.jobs), key=datetime.fromisoformat)
 
     def started(self, job: Job) -> str:
-        """Return when a job started; raises LineageError without a record."""
+        """Return the time at which a job started; raises LineageError without a record."""
         return str(self._recorded(job)["start"]["at"])
 
     def ended(self, job: Job) -> str:
-        """Return when a job ended; raises LineageError without a record."""
+        """Return the time at which a job ended; raises LineageError without a record."""
         return str(self._recorded(job)["end"]["at"])
 
     def _recorded(self, job: Job) -> Mapping[str, Any]:
@@ -97,8 +99,8 @@ def read_run(root: Path, run: str | None = None, artifact: str | None = None) ->
 
     Args:
         root: the checkout.
-        run: name below ``results/``; needed where there are several and no `artifact`.
-        artifact: leave out what it was not made from; named as for `trace`.
+        run: name below ``results/``; required if there are several and no `artifact`.
+        artifact: restricts the run to the provenance of this artifact; named as for `trace`.
 
     Raises:
         LineageError: there is no such run or artifact, or no run was named among several.
@@ -107,26 +109,28 @@ def read_run(root: Path, run: str | None = None, artifact: str | None = None) ->
     store = Folder(root)
     graph = load_graph(store)
     if artifact is not None:
-        found = trace(graph, store, artifact)
-        if not found.jobs:
+        chain = trace(graph, store, artifact)
+        if not chain.jobs:
             raise LineageError(f"{artifact}: no job wrote it; name a file below results/")
-        jobs = [replace(job, inputs=found.inputs[job.name]) for job in found.jobs]
-        run = run_of(found.jobs[-1])
+        jobs = [replace(job, inputs=chain.inputs[job.name]) for job in chain.jobs]
+        run = run_of(chain.jobs[-1])
     else:
-        run = _chosen(graph, run)
+        run = _run_name(graph, run)
         jobs = [job for job in graph.ordered() if run_of(job) == run]
-    return Run(run, root, tuple(_shown(job) for job in jobs))
+    return Run(run, root, tuple(_redacted(job) for job in jobs))
 
 
-def _chosen(graph: Graph, run: str | None) -> str:
-    known = sorted({run_of(job) for job in graph.jobs.values()})
-    if not known:
-        raise LineageError("results/ holds no manifest; run snakemake, or dvc pull, first")
-    if run is None and len(known) > 1:
-        raise LineageError(f"results/ holds several runs; add --run and one of {', '.join(known)}")
-    if run is not None and run not in known:
-        raise LineageError(f"--run {run}: no such run; results/ holds {', '.join(known)}")
-    return run or known[0]
+def _run_name(graph: Graph, run: str | None) -> str:
+    runs = sorted({run_of(job) for job in graph.jobs.values()})
+    if not runs:
+        raise LineageError("results/ contains no manifest; run snakemake, or dvc pull, first")
+    if run is None and len(runs) > 1:
+        raise LineageError(
+            f"results/ contains several runs; add --run and one of {', '.join(runs)}"
+        )
+    if run is not None and run not in runs:
+        raise LineageError(f"--run {run}: no such run; results/ contains {', '.join(runs)}")
+    return run or runs[0]
 
 
 def run_of(job: Job) -> str:
@@ -134,11 +138,11 @@ def run_of(job: Job) -> str:
     return job.name.split("/", 1)[0]
 
 
-def _shown(job: Job) -> Job:
+def _redacted(job: Job) -> Job:
     inputs, outputs = job.inputs, job.outputs
-    if job.rule == DATA:  # it records what it found; it makes nothing but its manifest
-        inputs = (*inputs, *(item for item in outputs if item.path != job.manifest))
-        outputs = tuple(item for item in outputs if item.path == job.manifest)
+    if job.rule == DATA:  # raw files are recorded as its outputs, but it writes only its manifest
+        inputs = (*inputs, *(artifact for artifact in outputs if artifact.path != job.manifest))
+        outputs = tuple(artifact for artifact in outputs if artifact.path == job.manifest)
     return replace(
         job,
         settings=redact(dict(job.settings)),
@@ -148,15 +152,20 @@ def _shown(job: Job) -> Job:
     )
 
 
-def _public_files(items: Iterable[Artifact]) -> tuple[Artifact, ...]:
-    return tuple(replace(item, path=redact_path(Path(item.path))) for item in items)
+def _public_files(artifacts: Iterable[Artifact]) -> tuple[Artifact, ...]:
+    return tuple(replace(artifact, path=redact_path(Path(artifact.path))) for artifact in artifacts)
 
 
 def _belongs(job: Job) -> bool:
-    """Whether the record tells of the run that wrote this very manifest."""
-    own = next(item.sha256 for item in job.outputs if item.path == job.manifest)
-    written = (job.record.get("end") or {}).get("outputs") or []
-    return any(item["path"] == job.manifest and item["sha256"] == own for item in written)
+    """Whether the record is of the job that wrote this very manifest."""
+    manifest_sha256 = next(
+        artifact.sha256 for artifact in job.outputs if artifact.path == job.manifest
+    )
+    recorded_outputs = (job.record.get("end") or {}).get("outputs") or []
+    return any(
+        entry["path"] == job.manifest and entry["sha256"] == manifest_sha256
+        for entry in recorded_outputs
+    )
 
 
 def start_of(job: Job) -> Mapping[str, Any]:
@@ -165,33 +174,33 @@ def start_of(job: Job) -> Mapping[str, Any]:
 
 
 def machine_of(job: Job) -> Mapping[str, Any]:
-    """Return what a job ran on; empty without a record."""
+    """Return the machine of a job; empty without a record."""
     return start_of(job).get("machine") or {}
 
 
 def libraries_of(run: Run) -> dict[str, list[str]]:
-    """Return library -> versions that jobs of a run had, in order."""
-    found: dict[str, set[str]] = {}
+    """Return library -> its versions in the jobs of a run, sorted."""
+    versions: dict[str, set[str]] = {}
     for job in run.jobs:
         for name, version in (machine_of(job).get("libraries") or {}).items():
-            found.setdefault(name, set()).add(version)
-    return {name: sorted(found[name]) for name in sorted(found)}
+            versions.setdefault(name, set()).add(version)
+    return {name: sorted(versions[name]) for name in sorted(versions)}
 
 
-def stable_uuid(*words: str) -> str:
-    """Return the UUID that these words always have."""
-    return str(uuid.uuid5(uuid.NAMESPACE_URL, NAMESPACE + "\n".join(words)))
+def stable_uuid(*names: str) -> str:
+    """Return a UUID that is a function of these names."""
+    return str(uuid.uuid5(uuid.NAMESPACE_URL, NAMESPACE + "\n".join(names)))
 
 
 def run_uuid(run: Run) -> str:
-    """Return the UUID of a run: of its jobs' manifests and of when they ran."""
-    words = [f"{job.name} {manifest_hash(job)} {start_of(job).get('at')}" for job in run.jobs]
-    return stable_uuid(run.name, *words)
+    """Return the UUID of a run: a function of its jobs' manifests and times."""
+    jobs = [f"{job.name} {manifest_hash(job)} {start_of(job).get('at')}" for job in run.jobs]
+    return stable_uuid(run.name, *jobs)
 
 
 def manifest_hash(job: Job) -> str:
     """Return the SHA-256 of a job's manifest."""
-    return next(item.sha256 for item in job.outputs if item.path == job.manifest)
+    return next(artifact.sha256 for artifact in job.outputs if artifact.path == job.manifest)
 
 
 def code_hash(job: Job) -> str:
@@ -206,7 +215,7 @@ def compact(value: Any) -> str:
 
 
 def pretty(value: Any) -> str:
-    """Return JSON with sorted keys, as documents are written."""
+    """Return indented JSON with sorted keys, the format of documents."""
     return json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
 
 
@@ -215,39 +224,39 @@ def media_type(path: str) -> str:
     return MEDIA_TYPES.get(PurePosixPath(path).suffix, OTHER_MEDIA_TYPE)
 
 
-def check_files(run: Run, items: Iterable[Artifact]) -> None:
-    """Check that files still have the content that manifests name.
+def check_files(run: Run, artifacts: Iterable[Artifact]) -> None:
+    """Check that files still have the hashes of their manifests.
 
     Raises:
-        LineageError: one is missing, was altered, or lies outside the checkout.
+        LineageError: one is missing, was altered, or is outside the checkout.
     """
     hasher = Hasher(run.root)
-    for item in items:
-        fault = fault_of(hasher, item.path, item.sha256)
+    for artifact in artifacts:
+        fault = fault_of(hasher, artifact.path, artifact.sha256)
         if fault:
             raise LineageError(
-                f"{item.path} {fault}, so nothing can vouch for it; run t5repro verify"
+                f"{artifact.path} {fault}, so a document cannot attest it; run t5repro verify"
             )
 
 
 def fault_of(hasher: Hasher, path: str, sha256: str) -> str:
-    """Return what is wrong with a file, in words; empty if it is as it should be."""
+    """Return the fault of a file as the end of a sentence; empty if it has this hash."""
     if not inside(path):
-        return "lies outside the checkout"
-    found = hasher.of(path)
-    if found is None:
+        return "is outside the checkout"
+    actual = hasher.of(path)
+    if actual is None:
         return "is missing"
-    if found.sha256 != sha256:
-        return f"was altered: its SHA-256 is {found.sha256[:12]}, not {sha256[:12]}"
+    if actual.sha256 != sha256:
+        return f"was altered: its SHA-256 is {actual.sha256[:12]}, not {sha256[:12]}"
     return ""
 
 
 def inside(path: str) -> bool:
-    """Whether a path names a place below the checkout."""
+    """Whether a path is inside the checkout."""
     pure = PurePosixPath(path)
     return not pure.is_absolute() and ".." not in pure.parts and not is_hidden(path)
 
 
 def is_hidden(path: str) -> bool:
-    """Whether a path has a hash in the place of a folder of the machine."""
+    """Whether a hash replaces the folder of a path."""
     return path.startswith(HIDDEN_PREFIX)

@@ -1,7 +1,7 @@
-"""in-toto attestations: per job one signed statement with SLSA provenance.
+"""in-toto attestations: one signed statement with SLSA provenance for each job.
 
-Subjects are the files that a job wrote; the predicate names what it read, its settings, its code
-and when it ran. Each statement is signed in a DSSE envelope; a file of them has one a line.
+Subjects are the output files of a job; the predicate names its inputs, settings, code and times.
+Each statement is signed in a DSSE envelope, one a line.
 """
 
 import json
@@ -41,7 +41,7 @@ from t5repro.lineage.hashes import Hasher
 PAYLOAD_TYPE = "application/vnd.in-toto+json"
 PREDICATE_TYPE = "https://slsa.dev/provenance/v1"
 BUILD_TYPE = f"{NAMESPACE}snakemake-job:1"
-CODE = "code"  # what a dependency is, in its annotations
+CODE = "code"  # kinds of dependencies, in their annotations
 INPUT = "input"
 LOCK = "package lock"
 
@@ -49,12 +49,12 @@ LOCK = "package lock"
 def attest(run: Run, signer: Signer) -> str:
     """Return the signed statements of a run, one a line.
 
-    Every file is hashed before it is vouched for.
+    Every file is hashed before its statement is signed.
 
     Raises:
-        LineageError: a file is not as its manifest says.
+        LineageError: a file differs from its manifest.
     """
-    check_files(run, [item for job in run.jobs for item in job.outputs])
+    check_files(run, [artifact for job in run.jobs for artifact in job.outputs])
     lines = []
     for job in run.jobs:
         envelope = Envelope(payload_of(job), PAYLOAD_TYPE, {})
@@ -66,7 +66,10 @@ def attest(run: Run, signer: Signer) -> str:
 def payload_of(job: Job) -> bytes:
     """Return the statement of a job as JSON."""
     statement = Statement(
-        [ResourceDescriptor(name=item.path, digest=_digest(item)).pb for item in job.outputs],
+        [
+            ResourceDescriptor(name=artifact.path, digest=_digest(artifact)).pb
+            for artifact in job.outputs
+        ],
         PREDICATE_TYPE,
         MessageToDict(ParseDict(_provenance(job), Provenance())),
     )
@@ -76,9 +79,9 @@ def payload_of(job: Job) -> bytes:
 
 def _provenance(job: Job) -> dict[str, Any]:
     start, end = start_of(job), job.record.get("end") or {}
-    ran = stable_uuid(job.name, manifest_hash(job), start.get("at", ""))
+    invocation = stable_uuid(job.name, manifest_hash(job), start.get("at", ""))
     metadata = {
-        "invocationId": f"urn:uuid:{ran}",
+        "invocationId": f"urn:uuid:{invocation}",
         **({"startedOn": start["at"]} if start else {}),
         **({"finishedOn": end["at"]} if end else {}),
     }
@@ -102,39 +105,39 @@ def _provenance(job: Job) -> dict[str, Any]:
 
 
 def _dependencies(job: Job) -> list[dict[str, Any]]:
-    found = {item.key: item for item in job.inputs}
+    by_key = {artifact.key: artifact for artifact in job.inputs}
     inputs = [
         {
-            "name": item.path,
-            "digest": _digest(item),
-            "mediaType": media_type(item.path),
+            "name": artifact.path,
+            "digest": _digest(artifact),
+            "mediaType": media_type(artifact.path),
             "annotations": {"kind": INPUT},
         }
-        for item in found.values()
+        for artifact in by_key.values()
     ]
     start = start_of(job)
     locks = machine_of(job).get("locks") or {}
-    return [*inputs, *_named(start.get("code") or {}, CODE), *_named(locks, LOCK)]
+    return [*inputs, *_descriptors(start.get("code") or {}, CODE), *_descriptors(locks, LOCK)]
 
 
-def _named(hashes: Mapping[str, str], kind: str) -> Iterator[dict[str, Any]]:
+def _descriptors(hashes: Mapping[str, str], kind: str) -> Iterator[dict[str, Any]]:
     for name in sorted(hashes):
         yield {"name": name, "digest": {"sha256": hashes[name]}, "annotations": {"kind": kind}}
 
 
-def _digest(item: Artifact) -> dict[str, str]:
-    return {"sha256": item.sha256}
+def _digest(artifact: Artifact) -> dict[str, str]:
+    return {"sha256": artifact.sha256}
 
 
 @dataclass(frozen=True)
-class Attested:
-    """What a file of statements says, and what is wrong with it.
+class Verification:
+    """The result of verifying a file of statements.
 
     Attributes:
-        jobs: jobs whose statement holds in itself: signed by the key, and of the expected kind.
-        files: files that were found as a statement says.
-        unread: files named by a hash of their folder, which lies outside the checkout.
-        findings: what does not hold, each naming the line, or the job, and the file.
+        jobs: jobs with a valid statement: signed by the key, and of the expected kind.
+        files: files that match their statement.
+        unread: files named by a hash of their folder, which is outside the checkout.
+        findings: faults, each with the line or the job, and the file.
     """
 
     jobs: tuple[str, ...]
@@ -143,7 +146,7 @@ class Attested:
     findings: tuple[str, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """Return it as plain JSON values."""
+        """Return the result as JSON values."""
         return {
             "jobs": list(self.jobs),
             "files": self.files,
@@ -152,21 +155,21 @@ class Attested:
         }
 
     def to_text(self) -> str:
-        """Return it in words."""
+        """Return the result as text."""
         lines = [f"{len(self.jobs)} statements signed by this key, {self.files} files as they say"]
         if self.unread:
             lines.append(f"{self.unread} raw files outside the checkout were not read")
         return "\n".join([*lines, *self.findings]) + "\n"
 
 
-def verify(lines: Iterable[str], key: Key, root: Path, wanted: Iterable[Job]) -> Attested:
-    """Check signatures, statements, files, and that each input is what another statement vouches.
+def verify(lines: Iterable[str], key: Key, root: Path, jobs: Iterable[Job]) -> Verification:
+    """Verify signatures, statements and files, and that another statement attests each input.
 
     Args:
         lines: envelopes, one a line.
-        key: public half of the key that all must be signed with.
+        key: public key of all signatures.
         root: the checkout whose files are checked.
-        wanted: jobs of the checkout; those of an attested run that have no statement are named.
+        jobs: jobs of the checkout; those of an attested run without a statement are faults.
     """
     findings: list[str] = []
     statements: list[dict[str, Any]] = []
@@ -176,17 +179,16 @@ def verify(lines: Iterable[str], key: Key, root: Path, wanted: Iterable[Job]) ->
         except LineageError as error:
             findings.append(f"line {number}: {error}")
     hasher = Hasher(root, deep=True)
-    vouched = {
-        _pair(item)
+    attested = {
+        _pair(descriptor)
         for statement in statements
-        for item in (*statement["subject"], *_raw(statement))
+        for descriptor in (*statement["subject"], *_raw(statement))
     }
     files = unread = 0
     for statement in statements:
         name = job_of(statement)
-        found = [*statement["subject"], *(_raw(statement))]
-        for item in found:
-            path, sha256 = _pair(item)
+        for descriptor in (*statement["subject"], *_raw(statement)):
+            path, sha256 = _pair(descriptor)
             if is_hidden(path):
                 unread += 1
             elif fault := fault_of(hasher, path, sha256):
@@ -194,17 +196,17 @@ def verify(lines: Iterable[str], key: Key, root: Path, wanted: Iterable[Job]) ->
             else:
                 files += 1
         findings += [
-            f"{name}: no statement vouches for its input {path} {sha256[:12]}"
-            for path, sha256 in _unvouched(statement, vouched)
+            f"{name}: no statement attests its input {path} {sha256[:12]}"
+            for path, sha256 in _unattested(statement, attested)
         ]
     names = tuple(job_of(statement) for statement in statements)
     runs = {name.split("/", 1)[0] for name in names}
     findings += [
         f"{job.name}: no statement"
-        for job in wanted
+        for job in jobs
         if job.name.split("/", 1)[0] in runs and job.name not in names
     ]
-    return Attested(names, files, unread, tuple(findings))
+    return Verification(names, files, unread, tuple(findings))
 
 
 def open_envelope(line: str, key: Key) -> dict[str, Any]:
@@ -239,7 +241,7 @@ def open_envelope(line: str, key: Key) -> dict[str, Any]:
 
 
 def job_of(statement: Mapping[str, Any]) -> str:
-    """Return the job that a statement is about."""
+    """Return the job of a statement."""
     return str(_definition(statement)["externalParameters"]["job"])
 
 
@@ -248,21 +250,27 @@ def _definition(statement: Mapping[str, Any]) -> Any:
 
 
 def _inputs(statement: Mapping[str, Any]) -> list[dict[str, Any]]:
-    listed = _definition(statement).get("resolvedDependencies", [])
-    return [item for item in listed if item.get("annotations", {}).get("kind") == INPUT]
+    dependencies = _definition(statement).get("resolvedDependencies", [])
+    return [
+        descriptor
+        for descriptor in dependencies
+        if descriptor.get("annotations", {}).get("kind") == INPUT
+    ]
 
 
 def _raw(statement: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the files where the chain begins, if this is the statement of their record."""
+    """Return the raw files, if this is the statement of the job that records them."""
     is_raw = _definition(statement)["externalParameters"].get("rule") == DATA
     return _inputs(statement) if is_raw else []
 
 
-def _unvouched(
-    statement: Mapping[str, Any], vouched: set[tuple[str, str]]
+def _unattested(
+    statement: Mapping[str, Any], attested: set[tuple[str, str]]
 ) -> list[tuple[str, str]]:
-    return [pair for item in _inputs(statement) if (pair := _pair(item)) not in vouched]
+    return [
+        pair for descriptor in _inputs(statement) if (pair := _pair(descriptor)) not in attested
+    ]
 
 
-def _pair(item: Mapping[str, Any]) -> tuple[str, str]:
-    return item["name"], item["digest"]["sha256"]
+def _pair(descriptor: Mapping[str, Any]) -> tuple[str, str]:
+    return descriptor["name"], descriptor["digest"]["sha256"]

@@ -1,7 +1,7 @@
-"""The local key that statements are signed with: Ed25519, as PEM files.
+"""Local keys that sign statements: Ed25519, as PEM files.
 
-The private half is written once, readable by its owner alone, and never into the checkout where
-git could take it. Ed25519 signatures are a function of key and text, so equal statements have equal
+The private key is written once, readable only by its owner, and never inside the checkout, where
+git could add it. Ed25519 signatures are a function of key and text, so equal statements have equal
 signatures.
 """
 
@@ -26,17 +26,17 @@ READABLE = 0o644
 
 
 def new_key(path: Path, root: Path) -> Path:
-    """Write a new key and, beside it, its public half; return the path of the public half.
+    """Write a new key and, in the same folder, its public key; return the path of the latter.
 
     Raises:
-        LineageError: a key is there already, or the place is inside the checkout.
+        LineageError: a key exists already, or the path is inside the checkout.
         StorageError: the files cannot be written.
     """
     public = path.with_name(path.name + PUBLIC_ENDING)
-    for place in (path, public):
-        if place.exists():
+    for file in (path, public):
+        if file.exists():
             raise LineageError(
-                f"{place} exists, and what it signed needs it; name another file for the new key"
+                f"{file} exists, and its statements need it; name another file for the new key"
             )
     if path.resolve().is_relative_to(root.resolve()):
         raise LineageError(
@@ -55,7 +55,7 @@ def _public_pem(path: Path) -> bytes:
 
 
 def _write_new(path: Path, data: bytes, mode: int) -> None:
-    """Write a file that must not exist, never readable by others for a moment."""
+    """Write a file that must not exist; its mode is set at creation, so it is never readable."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
@@ -66,10 +66,10 @@ def _write_new(path: Path, data: bytes, mode: int) -> None:
 
 
 def read_signer(path: Path) -> CryptoSigner:
-    """Return what signs with a private key.
+    """Return the signer of a private key.
 
     Raises:
-        LineageError: the file is missing, or is no unencrypted Ed25519 private key in PEM.
+        LineageError: the file is missing, or is not an unencrypted Ed25519 private key in PEM.
     """
     return CryptoSigner(_private(path))
 
@@ -88,7 +88,7 @@ def read_public(path: Path) -> SSlibKey:
     """Return a public key.
 
     Raises:
-        LineageError: the file is missing, or is no Ed25519 public key in PEM.
+        LineageError: the file is missing, or is not an Ed25519 public key in PEM.
     """
     try:
         key = load_pem_public_key(_read(path))
@@ -100,7 +100,7 @@ def read_public(path: Path) -> SSlibKey:
 
 
 def _no_key(path: Path, half: str, option: str) -> str:
-    # the file's content is never shown: it may be the other half
+    # The content of the file is not printed: it may be the private key.
     return (
         f"{option} {path}: not a {half} Ed25519 key in PEM without a password; "
         "t5repro export --new-key makes one"

@@ -1,6 +1,6 @@
-"""OpenLineage: a START and a COMPLETE event per job, below those of the run; one event a line.
+"""OpenLineage: a START and a COMPLETE event for each job and for the run, one event a line.
 
-Written as its file transport writes them, so a collector can replay the file.
+The format is that of its file transport, so a collector can replay the file.
 """
 
 from collections.abc import Iterator
@@ -47,29 +47,31 @@ def events(run: facts.Run) -> str:
     Raises:
         LineageError: a job has no record, so its times are not known.
     """
-    first, *steps, last = _events(run)  # the run's own come first and last, whatever the second
+    # The events of the run stay first and last, even in the same second as those of a job.
+    first, *steps, last = _events(run)
     steps.sort(key=lambda event: datetime.fromisoformat(event.eventTime))
     return "".join(Serde.to_json(event) + "\n" for event in (first, *steps, last))
 
 
 def _events(run: facts.Run) -> Iterator[RunEvent]:
-    began = min((run.started(job) for job in run.jobs), key=datetime.fromisoformat)
-    whole = EventRun(facts.run_uuid(run))
+    start = min((run.started(job) for job in run.jobs), key=datetime.fromisoformat)
+    whole_run = EventRun(facts.run_uuid(run))
     pipeline = Job(NAMESPACE, run.name, {"jobType": _kind("DAG")})
-    yield _event(RunState.START, began, whole, pipeline, [], [])
+    yield _event(RunState.START, start, whole_run, pipeline, [], [])
     for job in run.jobs:
-        inputs = [_input(item) for item in {item.key: item for item in job.inputs}.values()]
-        outputs = [_output(item) for item in job.outputs]
+        unique_inputs = {artifact.key: artifact for artifact in job.inputs}
+        inputs = [_input(artifact) for artifact in unique_inputs.values()]
+        outputs = [_output(artifact) for artifact in job.outputs]
         step = Job(NAMESPACE, job.name, {"jobType": _kind("RULE")})
-        this = EventRun(_run_id(job), _run_facets(run.name, whole.runId, job))
-        yield _event(RunState.START, run.started(job), this, step, inputs, [])
-        yield _event(RunState.COMPLETE, run.ended(job), this, step, inputs, outputs)
-    yield _event(RunState.COMPLETE, run.published(), whole, pipeline, [], [])
+        job_run = EventRun(_run_id(job), _run_facets(run.name, whole_run.runId, job))
+        yield _event(RunState.START, run.started(job), job_run, step, inputs, [])
+        yield _event(RunState.COMPLETE, run.ended(job), job_run, step, inputs, outputs)
+    yield _event(RunState.COMPLETE, run.published(), whole_run, pipeline, [], [])
 
 
 def _event(
     state: RunState,
-    at: str,
+    time: str,
     run: EventRun,
     job: Job,
     inputs: list[InputDataset],
@@ -77,7 +79,7 @@ def _event(
 ) -> RunEvent:
     return RunEvent(
         eventType=state,
-        eventTime=at,
+        eventTime=time,
         run=run,
         job=job,
         inputs=inputs,
@@ -94,12 +96,12 @@ def _kind(name: str) -> JobTypeJobFacet:
     return JobTypeJobFacet("BATCH", "SNAKEMAKE", name, producer=PRODUCER)
 
 
-def _run_facets(run_name: str, whole: str, job: GraphJob) -> dict[str, Any]:
+def _run_facets(run_name: str, run_id: str, job: GraphJob) -> dict[str, Any]:
     start = facts.start_of(job)
     libraries = facts.machine_of(job).get("libraries") or {}
-    found: dict[str, Any] = {
+    facets: dict[str, Any] = {
         "parent": ParentRunFacet(
-            ParentRun(whole), ParentJob(NAMESPACE, run_name), producer=PRODUCER
+            ParentRun(run_id), ParentJob(NAMESPACE, run_name), producer=PRODUCER
         ),
         "executionParameters": ExecutionParametersRunFacet(
             [ExecutionParameter(key=name, value=value) for name, value in leaves_of(job.settings)],
@@ -107,7 +109,7 @@ def _run_facets(run_name: str, whole: str, job: GraphJob) -> dict[str, Any]:
         ),
     }
     if "snakemake" in libraries:
-        found["processing_engine"] = ProcessingEngineRunFacet(
+        facets["processing_engine"] = ProcessingEngineRunFacet(
             libraries["snakemake"], "snakemake", __version__, producer=PRODUCER
         )
     tags = {
@@ -117,23 +119,23 @@ def _run_facets(run_name: str, whole: str, job: GraphJob) -> dict[str, Any]:
     }
     fields = [TagsRunFacetFields(name, value, "t5repro") for name, value in tags.items() if value]
     if fields:
-        found["tags"] = TagsRunFacet(fields, producer=PRODUCER)
-    return found
+        facets["tags"] = TagsRunFacet(fields, producer=PRODUCER)
+    return facets
 
 
-def _input(item: Artifact) -> InputDataset:
-    size = InputStatisticsInputDatasetFacet(size=item.length, fileCount=1, producer=PRODUCER)
-    return InputDataset(FILES, item.path, {"inputStatistics": size}, facets=_facets(item))
+def _input(artifact: Artifact) -> InputDataset:
+    size = InputStatisticsInputDatasetFacet(size=artifact.length, fileCount=1, producer=PRODUCER)
+    return InputDataset(FILES, artifact.path, {"inputStatistics": size}, facets=_facets(artifact))
 
 
-def _output(item: Artifact) -> OutputDataset:
-    size = OutputStatisticsOutputDatasetFacet(size=item.length, fileCount=1, producer=PRODUCER)
-    return OutputDataset(FILES, item.path, {"outputStatistics": size}, facets=_facets(item))
+def _output(artifact: Artifact) -> OutputDataset:
+    size = OutputStatisticsOutputDatasetFacet(size=artifact.length, fileCount=1, producer=PRODUCER)
+    return OutputDataset(FILES, artifact.path, {"outputStatistics": size}, facets=_facets(artifact))
 
 
-def _facets(item: Artifact) -> dict[str, Any]:
-    ending = item.path.rsplit("/", 1)[-1].rpartition(".")[2] or UNKNOWN_FORMAT
+def _facets(artifact: Artifact) -> dict[str, Any]:
+    ending = artifact.path.rsplit("/", 1)[-1].rpartition(".")[2] or UNKNOWN_FORMAT
     return {
-        "version": DatasetVersionDatasetFacet(f"sha256:{item.sha256}", producer=PRODUCER),
+        "version": DatasetVersionDatasetFacet(f"sha256:{artifact.sha256}", producer=PRODUCER),
         "storage": StorageDatasetFacet("file", ending, producer=PRODUCER),
     }

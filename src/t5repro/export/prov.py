@@ -1,6 +1,6 @@
-"""W3C PROV: artifacts are entities, jobs are activities, their code is the plan they followed.
+"""W3C PROV: artifacts are entities, jobs are activities, their code is a plan.
 
-Written as PROV-JSON, or as PROV-N for people to read.
+Written as PROV-JSON, or as the human-readable PROV-N.
 """
 
 from datetime import datetime
@@ -17,48 +17,56 @@ from t5repro.lineage.graph import Artifact, Job
 
 def document(run: Run) -> ProvDocument:
     """Return the PROV document of a run."""
-    made = ProvDocument()
-    space = made.add_namespace("t5repro", NAMESPACE)
-    agent = made.agent(
+    prov_document = ProvDocument()
+    space = prov_document.add_namespace("t5repro", NAMESPACE)
+    agent = prov_document.agent(
         space[f"software/t5repro/{__version__}"],
         {PROV["type"]: PROV["SoftwareAgent"], PROV["label"]: f"t5repro {__version__}"},
     )
-    entities = {item.key: _entity(made, space, item) for item in run.artifacts()}
-    plans: dict[str, ProvEntity] = {}
+    entities = {
+        artifact.key: _entity(prov_document, space, artifact) for artifact in run.artifacts()
+    }
+    code_entities: dict[str, ProvEntity] = {}
     for job in run.jobs:
-        activity = made.activity(space[f"job/{quote(job.name)}"], *_times(job), _about(space, job))
-        for item in _once(job.inputs):
-            made.used(activity, entities[item.key])
-        for item in _once(job.outputs):
-            made.wasGeneratedBy(entities[item.key], activity)
-        made.wasAssociatedWith(activity, agent, _plan(made, space, job, plans))
-    return made
+        activity = prov_document.activity(
+            space[f"job/{quote(job.name)}"], *_times(job), _about(space, job)
+        )
+        for artifact in _once(job.inputs):
+            prov_document.used(activity, entities[artifact.key])
+        for artifact in _once(job.outputs):
+            prov_document.wasGeneratedBy(entities[artifact.key], activity)
+        prov_document.wasAssociatedWith(
+            activity, agent, _code(prov_document, space, job, code_entities)
+        )
+    return prov_document
 
 
-def _once(items: tuple[Artifact, ...]) -> list[Artifact]:
-    return list({item.key: item for item in items}.values())
+def _once(artifacts: tuple[Artifact, ...]) -> list[Artifact]:
+    return list({artifact.key: artifact for artifact in artifacts}.values())
 
 
-def _entity(made: ProvDocument, space: Any, item: Artifact) -> ProvEntity:
-    name: QualifiedName = space[f"artifact/{quote(item.path)}@{item.sha256}"]
-    return made.entity(
+def _entity(prov_document: ProvDocument, space: Any, artifact: Artifact) -> ProvEntity:
+    name: QualifiedName = space[f"artifact/{quote(artifact.path)}@{artifact.sha256}"]
+    return prov_document.entity(
         name,
         {
-            PROV["label"]: item.path,
-            PROV["location"]: item.path,
-            space["sha256"]: item.sha256,
-            space["bytes"]: item.length,
+            PROV["label"]: artifact.path,
+            PROV["location"]: artifact.path,
+            space["sha256"]: artifact.sha256,
+            space["bytes"]: artifact.length,
         },
     )
 
 
-def _plan(made: ProvDocument, space: Any, job: Job, plans: dict[str, ProvEntity]) -> Any:
-    """Return the code of a job as an entity, made once for equal code; None without a record."""
+def _code(
+    prov_document: ProvDocument, space: Any, job: Job, code_entities: dict[str, ProvEntity]
+) -> Any:
+    """Return the code of a job as an entity, one for equal code; None without a record."""
     digest = code_hash(job)
     if not digest:
         return None
-    if digest not in plans:
-        plans[digest] = made.entity(
+    if digest not in code_entities:
+        code_entities[digest] = prov_document.entity(
             space[f"code/{digest}"],
             {
                 PROV["type"]: PROV["Plan"],
@@ -66,7 +74,7 @@ def _plan(made: ProvDocument, space: Any, job: Job, plans: dict[str, ProvEntity]
                 space["files"]: compact(start_of(job)["code"]),
             },
         )
-    return plans[digest]
+    return code_entities[digest]
 
 
 def _times(job: Job) -> tuple[datetime | None, datetime | None]:
@@ -79,7 +87,7 @@ def _times(job: Job) -> tuple[datetime | None, datetime | None]:
 
 def _about(space: Any, job: Job) -> dict[Any, Any]:
     start = start_of(job)
-    known = {
+    facts = {
         "commit": start.get("commit"),
         "uncommitted": start.get("uncommitted"),
         "machine": compact(machine_of(job)) if machine_of(job) else None,
@@ -89,5 +97,5 @@ def _about(space: Any, job: Job) -> dict[Any, Any]:
         PROV["label"]: job.name,
         PROV["type"]: space[f"rule/{job.rule}"],
         space["settings"]: compact(job.settings),
-        **{space[name]: value for name, value in known.items() if value is not None},
+        **{space[name]: value for name, value in facts.items() if value is not None},
     }

@@ -1,7 +1,7 @@
-"""RO-Crate: a run as Provenance Run Crate, a folder that describes the files in it.
+"""RO-Crate: a run as a Provenance Run Crate, a folder with a description of its files.
 
-The workflow is the Snakefile, a rule is a tool and a step, a job is an action with the files and
-settings it took and the files it made. The profiles are those of Workflow Run RO-Crate 0.5.
+The workflow is the Snakefile, a rule is a tool and a step, a job is an action with its input files,
+settings and output files. The profiles are those of Workflow Run RO-Crate 0.5.
 """
 
 import shutil
@@ -58,24 +58,29 @@ DONE = "http://schema.org/CompletedActionStatus"
 def write(run: Run, folder: Path, license_text: str | None = None) -> list[str]:
     """Write a crate; return the files it describes.
 
-    Where `folder` is the checkout itself, only the description is written: its files are there.
+    If `folder` is the checkout itself, only the description is written.
 
     Args:
-        run: what to describe.
+        run: the run to describe.
         folder: the checkout, an earlier crate, or a folder that is empty or does not exist.
-        license_text: licence of the whole, or its address.
+        license_text: licence of the crate, or its address.
 
     Raises:
-        LineageError: a job has no record, a file was altered, or the folder holds other things.
+        LineageError: a job has no record, a file was altered, or the folder has other files.
         StorageError: a file cannot be written.
     """
-    here = folder.resolve() == run.root.resolve()
-    if not here and folder.exists() and any(folder.iterdir()) and not (folder / METADATA).is_file():
-        raise LineageError(f"--output {folder}: holds something else; name an empty folder")
-    check_files(run, [item for item in run.artifacts() if inside(item.path)])
+    in_checkout = folder.resolve() == run.root.resolve()
+    if (
+        not in_checkout
+        and folder.exists()
+        and any(folder.iterdir())
+        and not (folder / METADATA).is_file()
+    ):
+        raise LineageError(f"--output {folder}: contains other files; name an empty folder")
+    check_files(run, [artifact for artifact in run.artifacts() if inside(artifact.path)])
     builder = _Builder(run, license_text or LICENSE)
     values = builder.build()
-    if not here:
+    if not in_checkout:
         for name in builder.files:
             with atomic_path(folder / name) as temporary:
                 shutil.copyfile(run.root / name, temporary)
@@ -84,13 +89,13 @@ def write(run: Run, folder: Path, license_text: str | None = None) -> list[str]:
 
 
 class _Builder:
-    """Collects the entities of a crate, each made once."""
+    """Collects the entities of a crate, each once."""
 
     def __init__(self, run: Run, license_text: str) -> None:
         self._run = run
         self._license = license_text
         self._crate = ROCrate(version="1.1")
-        self._known: dict[str, Any] = {}
+        self._entities: dict[str, Any] = {}
         self.files: list[str] = []
 
     def build(self) -> dict[str, Any]:
@@ -100,8 +105,8 @@ class _Builder:
         crate.metadata["conformsTo"] = [{"@id": name} for name in CRATE_PROFILES]
         crate.name = f"t5repro run {self._run.name}"
         crate.description = (
-            f"Run {self._run.name} of t5repro: {len(self._run.jobs)} jobs, what they read and "
-            "wrote, under which settings and with which code."
+            f"Run {self._run.name} of t5repro: {len(self._run.jobs)} jobs with their inputs, "
+            "outputs, settings and code."
         )
         crate.root_dataset["datePublished"] = self._run.published()
         crate.root_dataset["license"] = self._license
@@ -109,37 +114,41 @@ class _Builder:
             self._entity(name, "CreativeWork", {"name": meaning, "version": name.split("/")[-1]})
             for name, meaning in PROFILES.items()
         ]
-        artifacts = {item.key: self._artifact(item) for item in self._run.artifacts()}
+        artifacts = {artifact.key: self._artifact(artifact) for artifact in self._run.artifacts()}
         workflow = self._workflow()
         actions = [self._action(job, artifacts) for job in self._run.jobs]
-        whole = self._whole(workflow, artifacts)
-        organized = self._organized(whole, actions)
-        crate.root_dataset["mentions"] = [whole, organized, *actions]
+        run_action = self._run_action(workflow, artifacts)
+        organized = self._organized(run_action, actions)
+        crate.root_dataset["mentions"] = [run_action, organized, *actions]
         described: dict[str, Any] = crate.metadata.generate()
         return described
 
     def _entity(self, name: str, kind: str | list[str], properties: dict[str, Any]) -> Any:
-        if name not in self._known:
-            made = ContextEntity(self._crate, name, properties={"@type": kind, **properties})
-            self._known[name] = self._crate.add(made)
-        return self._known[name]
+        if name not in self._entities:
+            entity = ContextEntity(self._crate, name, properties={"@type": kind, **properties})
+            self._entities[name] = self._crate.add(entity)
+        return self._entities[name]
 
-    def _artifact(self, item: Artifact) -> Any:
-        facts = {"name": item.path, "sha256": item.sha256, "contentSize": str(item.length)}
-        if not inside(item.path):  # its folder is private: named, and not in the crate
-            return self._entity(f"#{quote(item.path)}", "CreativeWork", facts)
-        return self._file(item.path, facts)
+    def _artifact(self, artifact: Artifact) -> Any:
+        facts = {
+            "name": artifact.path,
+            "sha256": artifact.sha256,
+            "contentSize": str(artifact.length),
+        }
+        if not inside(artifact.path):  # its folder is private: named, but not in the crate
+            return self._entity(f"#{quote(artifact.path)}", "CreativeWork", facts)
+        return self._file(artifact.path, facts)
 
     def _file(self, name: str, properties: dict[str, Any]) -> Any:
-        if name not in self._known:
+        if name not in self._entities:
             self.files.append(name)
-            made = File(
+            entity = File(
                 self._crate,
                 dest_path=name,
                 properties={"encodingFormat": media_type(name), **properties},
             )
-            self._known[name] = self._crate.add(made)
-        return self._known[name]
+            self._entities[name] = self._crate.add(entity)
+        return self._entities[name]
 
     def _local_file(self, path: Path) -> Any:
         name = path.relative_to(self._run.root).as_posix()
@@ -151,8 +160,8 @@ class _Builder:
         path = root / WORKFLOW
         if not path.is_file():
             raise LineageError(f"{WORKFLOW} is missing; a crate is made in a checkout")
-        for other in sorted(root.glob(RULE_FILES)):
-            self._local_file(other)
+        for rule_file in sorted(root.glob(RULE_FILES)):
+            self._local_file(rule_file)
         for job in self._run.jobs:
             self._local_file(root / "records" / f"{job.name}.json")
         language = self._entity(
@@ -166,8 +175,8 @@ class _Builder:
         )
         self.files.append(WORKFLOW)
         tools = [self._tool(rule) for rule in self._rules()]
-        steps = [self._step(at, rule) for at, rule in enumerate(self._rules(), start=1)]
-        made = ComputationalWorkflow(
+        steps = [self._step(position, rule) for position, rule in enumerate(self._rules(), start=1)]
+        definition = ComputationalWorkflow(
             self._crate,
             dest_path=WORKFLOW,
             properties={
@@ -178,7 +187,7 @@ class _Builder:
                 "encodingFormat": "text/plain",
             },
         )
-        workflow = self._crate.add(made)
+        workflow = self._crate.add(definition)
         workflow["programmingLanguage"] = language
         workflow["hasPart"] = tools
         workflow["step"] = steps
@@ -186,7 +195,7 @@ class _Builder:
         return workflow
 
     def _snakemake(self, term: str) -> dict[str, str]:
-        """Return the version that jobs ran with; nothing where none is recorded."""
+        """Return the version of Snakemake in the jobs; empty without records."""
         versions = libraries_of(self._run).get("snakemake", [])
         return {term: ", ".join(versions)} if versions else {}
 
@@ -218,9 +227,11 @@ class _Builder:
             },
         )
 
-    def _each(self, items: Iterable[Artifact], known: dict[tuple[str, str], Any]) -> list[Any]:
-        found = {item.key: known[item.key] for item in items}
-        return list(found.values())
+    def _each(
+        self, artifacts: Iterable[Artifact], entities: dict[tuple[str, str], Any]
+    ) -> list[Any]:
+        by_key = {artifact.key: entities[artifact.key] for artifact in artifacts}
+        return list(by_key.values())
 
     def _settings(self, job: Job) -> Iterator[Any]:
         for name, value in leaves_of(job.settings):
@@ -230,26 +241,26 @@ class _Builder:
                 {"name": name, "value": value},
             )
 
-    def _whole(self, workflow: Any, artifacts: dict[tuple[str, str], Any]) -> Any:
+    def _run_action(self, workflow: Any, artifacts: dict[tuple[str, str], Any]) -> Any:
         jobs = self._run.jobs
-        made = {item.key: item for job in jobs for item in job.outputs}
-        read = {item.key: item for job in jobs for item in job.inputs}
+        outputs = {artifact.key: artifact for job in jobs for artifact in job.outputs}
+        inputs = {artifact.key: artifact for job in jobs for artifact in job.inputs}
         return self._entity(
             f"#run/{quote(self._run.name)}",
             "CreateAction",
             {
                 "name": f"run {self._run.name}",
-                "description": f"the whole of run {self._run.name}",
+                "description": f"all jobs of run {self._run.name}",
                 "instrument": workflow,
                 "startTime": min(self._run.started(job) for job in jobs),
                 "endTime": self._run.published(),
                 "actionStatus": DONE,
-                "object": _single([artifacts[key] for key in read if key not in made]),
-                "result": _single([artifacts[key] for key in made if key not in read]),
+                "object": _single([artifacts[key] for key in inputs if key not in outputs]),
+                "result": _single([artifacts[key] for key in outputs if key not in inputs]),
             },
         )
 
-    def _organized(self, whole: Any, actions: list[Any]) -> Any:
+    def _organized(self, run_action: Any, actions: list[Any]) -> Any:
         engine = self._entity(
             "https://snakemake.github.io",
             "SoftwareApplication",
@@ -278,11 +289,11 @@ class _Builder:
                 "name": f"Snakemake ran {self._run.name}",
                 "instrument": engine,
                 "object": controls,
-                "result": whole,
+                "result": run_action,
             },
         )
 
 
 def _single(values: list[Any]) -> Any:
-    """Return the only value of a list in its place, as the standard asks."""
+    """Return a list of one value as that value, as the standard requires."""
     return values[0] if len(values) == 1 else values
