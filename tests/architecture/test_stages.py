@@ -33,11 +33,13 @@ def test_a_row_names_an_entry_module_and_settings_that_exist(stage) -> None:
 def test_the_table_has_the_edges_of_the_graph_that_snakemake_builds(monkeypatch) -> None:
     monkeypatch.chdir(ROOT)
     _, jobs = resolve()
-    owner = {job.folder: job.base for job in jobs}
+    owner = {job.folder: job.table_name for job in jobs}
     edges: dict[str, set[str]] = {}
     for job in jobs:
         folders = {PurePosixPath(path).parent.as_posix() for path in job.inputs}
-        edges.setdefault(job.base, set()).update(owner[name] for name in folders if name in owner)
+        edges.setdefault(job.table_name, set()).update(
+            owner[name] for name in folders if name in owner
+        )
     assert edges.keys() == set(VERSIONED)
     for name, upstream in edges.items():
         if name == "report":  # its lineage page reads the manifest of every job

@@ -73,6 +73,16 @@ def test_changed_code_is_the_cause(pair: tuple[Path, Path]) -> None:
     assert divergence.causes[0].what == "src/x.py"
 
 
+def test_reworded_code_is_not_the_cause(pair: tuple[Path, Path]) -> None:
+    records(pair, code={"src/x.py": "2" * 64})
+    for folder in pair:
+        path = folder / "records/r/finetune/a.json"
+        values = json.loads(path.read_text())
+        values["start"]["closure"] = {"src/x.py": "3" * 64}
+        path.write_text(json.dumps(values))
+    assert difference(pair).harmless == ()
+
+
 def test_another_machine_is_the_cause(pair: tuple[Path, Path]) -> None:
     records(pair, machine={**MACHINE, "libraries": {"keras": "3.15.2"}})
     small_run(pair[1], weights="otherwise")

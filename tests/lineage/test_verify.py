@@ -9,6 +9,7 @@ import pytest
 from made_graphs import RESULT, SCORES, WEIGHTS, lock, record, write
 
 from t5repro.cli.main import main
+from t5repro.lineage import sources
 from t5repro.lineage.hashes import SETTLED_NANOSECONDS, Hasher, hash_file
 from t5repro.lineage.store import files_below
 from t5repro.lineage.verify import Verdict, verify_tree
@@ -141,7 +142,20 @@ def test_changed_code_is_named_with_the_job_that_ran_it(run: Path) -> None:
     assert "it is absent now" in verify_tree(run).findings[0].message
 
 
-def test_a_record_vouches_for_a_manifest(run: Path) -> None:
+def test_a_reworded_comment_is_no_change_of_code(run: Path) -> None:
+    path = write(run, "src/x.py", "print()")
+    syntax_hash = sources._syntax_hash(path)
+    record(
+        run, "r/c4/a", code={"src/x.py": hash_file(path).sha256}, closure={"src/x.py": syntax_hash}
+    )
+    path.write_text("print()  # reworded")
+    assert verify_tree(run).findings == ()
+    for text in ("print(1)", "print("):
+        path.write_text(text)
+        assert kinds(verify_tree(run)) == {"src/x.py": "code changed"}
+
+
+def test_a_record_attests_a_manifest(run: Path) -> None:
     last = f"{RESULT}/evaluate_score/a/manifest.json"
     outputs = [{"path": last, "bytes": 0, "sha256": hash_file(run / last).sha256}]
     write(run, "records/r/evaluate_score/a.json", json.dumps({"end": {"outputs": outputs}}))

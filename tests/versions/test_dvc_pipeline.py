@@ -14,11 +14,11 @@ from t5repro.versions.dvc_pipeline import (
     SETTINGS_STAGE,
     leaves_of,
     pipeline_text,
-    reproducible,
+    reproducibility,
     resolved_text,
     settings_of_stage,
 )
-from t5repro.versions.snakemake_graph import Job, Stage, resolve, stages_of
+from t5repro.versions.snakemake_graph import PlannedJob, PlannedStage, resolve, stages_of
 
 RUN_FILE = Path("configs/demo.yaml")
 
@@ -34,9 +34,9 @@ def at_the_root(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("t5reproPLANNING", "1")
 
 
-def stage(name: str = "vocab-baseline", *jobs: Job) -> Stage:
+def stage(name: str = "vocab-baseline", *jobs: PlannedJob) -> PlannedStage:
     rule, _, node = name.partition("-")
-    return Stage(name, rule, node, f"results/demo/{rule}/{node}", jobs)
+    return PlannedStage(name, rule, node, f"results/demo/{rule}/{node}", jobs)
 
 
 def test_the_committed_files_are_what_the_graph_says() -> None:
@@ -120,9 +120,9 @@ def test_training_on_accelerators_promises_a_tolerance_and_the_rest_bytes() -> N
     on_tpu = settings.model_copy(
         update={"devices": settings.devices.model_copy(update={"kind": "tpu"})}
     )
-    assert reproducible(settings, stage("pretrain-baseline")) == "exact"
-    assert reproducible(on_tpu, stage("pretrain-baseline")) == "tolerance"
-    assert reproducible(on_tpu, stage("vocab-baseline")) == "exact"
+    assert reproducibility(settings, stage("pretrain-baseline")) == "exact"
+    assert reproducibility(on_tpu, stage("pretrain-baseline")) == "tolerance"
+    assert reproducibility(on_tpu, stage("vocab-baseline")) == "exact"
 
 
 def test_stages_come_after_what_they_read() -> None:

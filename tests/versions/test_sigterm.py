@@ -6,18 +6,18 @@ import sys
 
 import pytest
 
-from t5repro.versions.sigterm import hand_on_sigterm
+from t5repro.versions.sigterm import handle_sigterm_in_thread
 
 SCRIPT = """
 import os, signal, threading, time
-from t5repro.versions.sigterm import hand_on_sigterm
+from t5repro.versions.sigterm import handle_sigterm_in_thread
 lock, heard, marks = threading.Lock(), [], []
 def handler(number, frame):
     with lock:
         heard.append(number)
 signal.signal(signal.SIGTERM, handler)
-hand_on_sigterm(at_once=lambda: marks.append(lock.locked()))
-hand_on_sigterm()
+handle_sigterm_in_thread(on_signal=lambda: marks.append(lock.locked()))
+handle_sigterm_in_thread()
 with lock:
     for _ in range(3):
         os.kill(os.getpid(), signal.SIGTERM)
@@ -41,7 +41,7 @@ def test_a_handler_that_wants_a_held_lock_is_called_when_it_is_free() -> None:
 def test_a_signal_without_a_handler_stays_as_it_is(disposition: signal.Handlers) -> None:
     before = signal.signal(signal.SIGTERM, disposition)
     try:
-        hand_on_sigterm()
+        handle_sigterm_in_thread()
         assert signal.getsignal(signal.SIGTERM) == disposition
     finally:
         signal.signal(signal.SIGTERM, before)

@@ -28,7 +28,7 @@ def machine(committed: Path, tmp_path: Path) -> Path:
 
 def verdicts(folder: Path) -> dict[str, dict[str, str]]:
     ran = run_in(folder, "t5repro", "certificate", "--json")
-    # what is said of a difference may stand before the document or behind it
+    # messages about a difference may precede or follow the document
     values, _ = json.JSONDecoder().raw_decode(ran.stdout[ran.stdout.index("{\n") :])
     assert bool(ran.returncode) == any(
         item["outcome"] == "differently" for item in values["verdicts"]
@@ -47,9 +47,9 @@ def test_other_texts_with_the_same_scores_are_within_tolerance(machine: Path) ->
     path = RESULTS / "evaluate_predict/baseline/squad.jsonl"
     with (machine / path).open("a") as handle:
         handle.write("\n")
-    found = verdicts(machine)["evaluate_predict-baseline"]
-    assert found["outcome"] == "within tolerance"
-    assert found["why"] == f"{path}; its scores agree"
+    verdict = verdicts(machine)["evaluate_predict-baseline"]
+    assert verdict["outcome"] == "within tolerance"
+    assert verdict["why"] == f"{path}; its scores agree"
 
 
 def test_losses_near_the_committed_ones_are_within_tolerance_and_far_ones_not(
@@ -63,12 +63,12 @@ def test_losses_near_the_committed_ones_are_within_tolerance_and_far_ones_not(
     for factor, outcome in ((1.04, "within tolerance"), (1.06, "differently")):
         values["end"]["numbers"]["final_loss"] = loss * factor
         record.write_text(json.dumps(values))
-        found = verdicts(machine)["pretrain-baseline"]
-        assert found["outcome"] == outcome, found
-    assert f"final_loss is {loss * 1.06}, committed is {loss}" in found["why"]
+        verdict = verdicts(machine)["pretrain-baseline"]
+        assert verdict["outcome"] == outcome, verdict
+    assert f"final_loss is {loss * 1.06}, committed is {loss}" in verdict["why"]
 
 
-def test_a_difference_that_came_in_with_an_input_is_not_laid_to_the_machine(machine: Path) -> None:
+def test_a_difference_that_came_with_an_input_is_not_attributed_to_the_machine(machine: Path) -> None:
     corpus = RESULTS / "c4/baseline/en-train-00000-of-00001.parquet"
     sample = RESULTS / "vocab_sample/baseline/manifest.json"
     for path in (corpus, sample):
@@ -87,7 +87,7 @@ def test_the_first_difference_is_named_with_its_cause(machine: Path) -> None:
     assert ran.returncode == 1
     assert f"first difference: c4-baseline, {path}; same code, settings and inputs" in ran.stdout
     code = machine / "src/t5repro/c4/corpus.py"
-    code.write_text(code.read_text() + "# edited\n")
+    code.write_text(code.read_text() + "EDITED = True\n")
     ran = run_in(machine, "t5repro", "certificate")
     assert "src/t5repro/c4/corpus.py is not the committed one" in ran.stdout
 

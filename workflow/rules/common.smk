@@ -134,7 +134,7 @@ def begin_run():
         project = run_lock.acquire()
     except T5ReproError as error:
         raise WorkflowError(str(error)) from None
-    sigterm.hand_on_sigterm(at_once=begin_no_more_jobs)
+    sigterm.handle_sigterm_in_thread(on_signal=begin_no_more_jobs)
 
 
 def begin_no_more_jobs():

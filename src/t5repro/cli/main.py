@@ -594,9 +594,9 @@ def _show(arguments: argparse.Namespace) -> None:
 
 
 def _frozen(arguments: argparse.Namespace) -> None:
-    from t5repro.versions.frozen import check_frozen
+    from t5repro.versions.raw_data_check import check_raw_data
 
-    print(f"the raw inputs are those of {arguments.record}: {check_frozen(arguments.record)}")
+    print(f"the raw inputs are those of {arguments.record}: {check_raw_data(arguments.record)}")
 
 
 def _config(arguments: argparse.Namespace) -> None:

@@ -62,7 +62,7 @@ def _seal(arguments: argparse.Namespace) -> None:
     done = seal(arguments.run_file, arguments.profile, arguments.only)
     for path in done.pruned:
         print(f"removed {path}: the graph does not declare it")
-    for stage, reason in done.left.items():
+    for stage, reason in done.skipped.items():
         print(f"left as it was: {stage}, {reason}")
     if done.sealed:
         print(f"sealed: {' '.join(done.sealed)}")
@@ -79,12 +79,12 @@ def _certificate(arguments: argparse.Namespace) -> None:
     import dataclasses
     import json
 
-    from t5repro.versions.certificate import certificate_text, certify
+    from t5repro.versions.certificate import certify
 
     found = certify(arguments.run_file, arguments.rev)
     if arguments.json:
         print(json.dumps(dataclasses.asdict(found), indent=2))
     else:
-        print(certificate_text(found))
+        print(found.to_text())
     if not found.holds:
         raise ArtifactError("a stage came out differently than committed")

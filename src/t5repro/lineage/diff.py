@@ -14,6 +14,7 @@ from typing import Any
 
 from t5repro.lineage.dvc_lock import Lock
 from t5repro.lineage.graph import DATA, Artifact, Graph, Job, load_graph
+from t5repro.lineage.job_code import locked_code, recorded_bytes, recorded_syntax
 from t5repro.lineage.store import RESULTS, open_store
 from t5repro.lineage.trace import leaves_of
 
@@ -76,19 +77,17 @@ class Execution:
         return leaves
 
     @property
-    def recorded_code(self) -> dict[str, str]:
-        """Path -> SHA-256 of the code in the record of the job."""
-        return dict((self.job.record.get("start") or {}).get("code") or {})
+    def codes(self) -> tuple[dict[str, str], dict[str, str], dict[str, str]]:
+        """Path -> hash of the code, by syntax tree, bytes and `dvc.lock`; empty if unknown."""
+        return recorded_syntax(self.job.record), recorded_bytes(self.job.record), self._locked_code
 
     @property
-    def locked_code(self) -> dict[str, str]:
-        """Path -> MD5 of the code among the dependencies in `dvc.lock`."""
+    def _locked_code(self) -> dict[str, str]:
         _, _, node, *_ = (*self.job.name.split("/"), "", "")
         rule = self.job.rule
         for stage in (rule, f"{rule}-{node}", f"{rule}_{node}"):
             if stage in self.side.lock.stages:
-                deps = self.side.lock.stages[stage].deps
-                return {name: md5 for name, md5 in deps.items() if name.endswith(".py")}
+                return locked_code(self.side.lock.stages[stage])
         return {}
 
     @property
@@ -281,11 +280,10 @@ def _causes(first: Execution, second: Execution) -> list[Cause]:
         for execution in (first, second)
     )
     causes = _unequal(SETTING, first.settings, second.settings) + _unequal(INPUT, *raw)
-    # An unknown side is not a difference.
-    if first.recorded_code and second.recorded_code:
-        causes += _unequal(CODE, first.recorded_code, second.recorded_code)
-    elif first.locked_code and second.locked_code:
-        causes += _unequal(CODE, first.locked_code, second.locked_code)
+    # An unknown side is not a difference: the first kind of hash that both sides have counts.
+    codes = next((pair for pair in zip(first.codes, second.codes, strict=True) if all(pair)), None)
+    if codes is not None:
+        causes += _unequal(CODE, *codes)
     if first.machine and second.machine:
         causes += _unequal(ENVIRONMENT, first.machine, second.machine)
     return causes
@@ -294,7 +292,7 @@ def _causes(first: Execution, second: Execution) -> list[Cause]:
 def _unexplained(first: Execution, second: Execution) -> Cause:
     """Return the cause of different outputs if no recorded fact differs."""
     unknown = []
-    if not all(run.recorded_code or run.locked_code for run in (first, second)):
+    if not all(any(run.codes) for run in (first, second)):
         unknown.append("code")
     if not all(run.machine for run in (first, second)):
         unknown.append("environment")

@@ -97,6 +97,17 @@ def _syntax_hash(path: Path) -> str:
     return digest.hexdigest()
 
 
+def has_syntax_hash(path: Path, digest: str | None) -> bool:
+    """Return whether a source file has the syntax tree with this hash, as the file is now."""
+    if digest is None or not path.is_file():
+        return False
+    _forget()
+    try:
+        return _syntax_hash(path) == digest
+    except SyntaxError:
+        return False
+
+
 def _words(value: Any) -> Iterator[str]:
     """Yield a syntax tree as words.
 

@@ -38,6 +38,7 @@ from t5repro.lineage.findings import (
 )
 from t5repro.lineage.graph import DATA, Artifact, Graph, read_jobs, read_records
 from t5repro.lineage.hashes import Hasher
+from t5repro.lineage.job_code import is_reworded, locked_code, recorded_bytes
 from t5repro.lineage.store import RECORDS, RESULTS, Folder, files_below
 
 
@@ -64,7 +65,7 @@ def verify_tree(root: Path, *, deep: bool = False) -> Verdict:
     findings += _check_extra(root, outputs, lock)
     findings += _check_records(root)
     findings += _check_record_hashes(graph, hasher)
-    findings += _check_recorded_code(graph, hasher)
+    findings += _check_recorded_code(root, graph, hasher)
     findings += _check_locked_code(lock, hasher)
     findings += _check_pipeline(root, lock)
     if not lock.stages:
@@ -232,13 +233,12 @@ def _check_record_hashes(graph: Graph, hasher: Hasher) -> Iterator[Finding]:
                 yield Finding(ALTERED, path, name, message)
 
 
-def _check_recorded_code(graph: Graph, hasher: Hasher) -> Iterator[Finding]:
+def _check_recorded_code(root: Path, graph: Graph, hasher: Hasher) -> Iterator[Finding]:
     """Report code that differs from the code in the record of its job."""
     for job in chain_of(graph):
-        code = (job.record.get("start") or {}).get("code", {})
-        for name, expected in sorted(code.items()):
+        for name, expected in sorted(recorded_bytes(job.record).items()):
             actual = hasher.sha256(name)
-            if actual != expected:
+            if actual != expected and not is_reworded(root / name, name, job.record):
                 message = (
                     f"{job.name} ran {expected[:12]}, it is {_short(actual)} now; rerun the job"
                 )
@@ -248,9 +248,7 @@ def _check_recorded_code(graph: Graph, hasher: Hasher) -> Iterator[Finding]:
 def _check_locked_code(lock: Lock, hasher: Hasher) -> Iterator[Finding]:
     """Report code that differs from the dependencies in `dvc.lock`."""
     for stage, entry in lock.stages.items():
-        for name, expected in sorted(entry.deps.items()):
-            if not name.endswith(".py"):
-                continue
+        for name, expected in sorted(locked_code(entry).items()):
             actual = hasher.md5(name)
             if actual != expected:
                 message = (

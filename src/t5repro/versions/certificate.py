@@ -1,35 +1,35 @@
-"""Did this machine reproduce the committed results? Stage by stage, and where first not.
+"""The reproduction certificate: which stages of a committed lock this machine has reproduced.
 
-What lies in `results/` is held against `dvc.lock` as committed, not as a run here has sealed it.
-Equal bytes: reproduced exactly. Where training and what follows it gave other bytes, the numbers in
-the committed records decide whether they are within tolerance.
+The results in the working tree are compared with `dvc.lock` as committed at a revision, not as a
+run here has sealed it. Equal bytes are an exact reproduction. If a stage depends on float32 sums
+and has other bytes, the numbers in its committed records decide whether it is within tolerance.
 """
 
-import math
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from t5repro.config.schema import Settings
-from t5repro.lineage.git import try_git
+from t5repro.lineage.dvc_lock import LOCK_FILE, Lock, LockedStage, parse_lock
+from t5repro.lineage.git import file_at
 from t5repro.lineage.record import Record, parse_record, read_record
+from t5repro.lineage.sources import differing_files
+from t5repro.lineage.tolerance import numbers_agree
 from t5repro.stages import depends_on_device
 from t5repro.versions import dvc_pipeline
-from t5repro.versions.lockfile import LOCK, Hasher, Locked, parse_lock
-from t5repro.versions.seal import Present, present_files, same_values
-from t5repro.versions.snakemake_graph import RUN_FILE, Stage, resolve
+from t5repro.versions.proof import Checkout, StageFiles, files_of_stage, md5_of_folder, same_values
+from t5repro.versions.snakemake_graph import RUN_FILE, PlannedStage, resolve
 
-RELATIVE = 0.05  # of losses and counts
-POINTS = 3.0  # of scores, which run from 0 to 100
-SCORED = {"evaluate_predict": "evaluate_score"}  # texts have no distance; their scores have
+SCORED_BY = {"evaluate_predict": "evaluate_score"}  # texts have no distance; their scores do
 
 Outcome = Literal["exactly", "within tolerance", "differently", "not built", "not committed"]
 
 
 @dataclass(frozen=True)
-class Verdict:
-    """How a stage came out here."""
+class StageVerdict:
+    """The outcome of a stage; `why` explains every outcome but an exact one."""
 
     stage: str
     outcome: Outcome
@@ -38,132 +38,144 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Certificate:
-    """Every stage's verdict, in the order of the graph; empty without a committed lock."""
+    """The verdicts of all stages in the order of the graph; none without a committed lock."""
 
     revision: str
-    verdicts: tuple[Verdict, ...]
+    verdicts: tuple[StageVerdict, ...]
 
     @property
-    def first_difference(self) -> Verdict | None:
-        """Return the first stage that came out differently."""
-        return next((item for item in self.verdicts if item.outcome == "differently"), None)
+    def first_difference(self) -> StageVerdict | None:
+        """The first stage that came out differently."""
+        return next((v for v in self.verdicts if v.outcome == "differently"), None)
 
     @property
     def holds(self) -> bool:
-        """Tell whether every committed stage was reproduced, exactly or within tolerance."""
-        return all(item.outcome != "differently" for item in self.verdicts)
+        """Whether no committed stage came out differently."""
+        return self.first_difference is None
+
+    def to_text(self) -> str:
+        """Return the certificate as human-readable text."""
+        if not self.verdicts:
+            return (
+                f"no certificate: {self.revision} has no {LOCK_FILE} to compare with; commit the "
+                "one that this run has sealed"
+            )
+        lines = [f"reproduction of {LOCK_FILE} at {self.revision}"]
+        for verdict in self.verdicts:
+            why = f": {verdict.why}" if verdict.why else ""
+            lines.append(f"  {verdict.stage:32} {verdict.outcome}{why}")
+        first = self.first_difference
+        if first:
+            lines.append(f"first difference: {first.stage}, {first.why}")
+        else:
+            lines.append("no stage came out differently")
+        return "\n".join(lines)
 
 
-def certify(run_file: Path = RUN_FILE, revision: str = "HEAD") -> Certificate:
-    """Compare what lies here with `dvc.lock` and the records of a revision."""
-    text = try_git(Path(), "show", f"{revision}:{LOCK}")
-    if text is None:
-        return Certificate(revision, ())
-    lock = parse_lock(text.decode(), f"{LOCK} of {revision}")
-    settings, stages = resolve(run_file)
-    hasher = Hasher()
-    present = {stage.name: present_files(stage, hasher) for stage in stages}
-    verdicts: dict[str, Verdict] = {}
-    for stage in reversed(stages):  # scores first: predictions ask for their verdict
-        follower = verdicts.get(f"{SCORED.get(stage.rule)}-{stage.node}")
-        verdicts[stage.name] = _verdict(
-            settings, stage, present[stage.name], lock, hasher, revision, follower
-        )
-    return Certificate(revision, tuple(verdicts[stage.name] for stage in stages))
+@dataclass(frozen=True)
+class _Comparison:
+    """The two sides of a certificate: a committed lock with its records, and the checkout."""
 
+    revision: str
+    lock: Lock
+    settings: Settings
+    checkout: Checkout
 
-def _verdict(
-    settings: Settings,
-    stage: Stage,
-    here: Present,
-    lock: Mapping[str, Locked],
-    hasher: Hasher,
-    revision: str,
-    follower: Verdict | None,
-) -> Verdict:
-    locked = lock.get(stage.name)
-    if locked is None:
-        return Verdict(stage.name, "not committed", f"no stage of this name in {LOCK}")
-    if here.missing:
-        return Verdict(stage.name, "not built", f"{here.missing[0]} is missing")
-    if locked.outs.get(stage.folder) == hasher.folder(stage.folder, here.files):
-        return Verdict(stage.name, "exactly")
-    file = _first_file(stage, here, revision)
-    if cause := _other_question(settings, stage, locked, hasher):
-        return Verdict(stage.name, "differently", f"{file}; {cause}")
-    if depends_on_device(stage.base):
-        if follower is not None and follower.outcome in ("exactly", "within tolerance"):
-            return Verdict(stage.name, "within tolerance", f"{file}; its scores agree")
-        far = _far_numbers(stage, revision)
-        if far is not None:
-            outcome: Outcome = "differently" if far else "within tolerance"
-            return Verdict(stage.name, outcome, f"{file}; {far or 'its numbers agree'}")
-    return Verdict(stage.name, "differently", f"{file}; {_origin(stage, hasher, revision)}")
+    def verdict(
+        self, stage: PlannedStage, files: StageFiles, score: StageVerdict | None
+    ) -> StageVerdict:
+        """Return the verdict about a stage.
 
+        Args:
+            stage: the stage.
+            files: the files in its folder.
+            score: the verdict about the stage that scores its outputs, if there is one.
+        """
+        locked = self.lock.stages.get(stage.name)
+        if locked is None:
+            why = f"no stage of this name in {LOCK_FILE}"
+            return StageVerdict(stage.name, "not committed", why)
+        if files.missing:
+            return StageVerdict(stage.name, "not built", f"{files.missing[0]} is missing")
+        if locked.outs.get(stage.folder) == md5_of_folder(stage, files):
+            return StageVerdict(stage.name, "exactly")
+        file = self._first_differing_file(stage, files)
+        # Another setting or code is another experiment, whose numbers no tolerance applies to.
+        if cause := self._changed_question(stage, locked):
+            return StageVerdict(stage.name, "differently", f"{file}; {cause}")
+        if depends_on_device(stage.table_name):
+            if score is not None and score.outcome in ("exactly", "within tolerance"):
+                return StageVerdict(stage.name, "within tolerance", f"{file}; its scores agree")
+            if (difference := self._first_differing_number(stage)) is not None:
+                outcome: Outcome = "differently" if difference else "within tolerance"
+                why = f"{file}; {difference or 'its numbers agree'}"
+                return StageVerdict(stage.name, outcome, why)
+        return StageVerdict(stage.name, "differently", f"{file}; {self._origin(stage)}")
 
-def _origin(stage: Stage, hasher: Hasher, revision: str) -> str:
-    """Say whether a difference came in with what the stage read, or arose here."""
-    for record in _committed_records(stage, revision):
-        for known in record.end.inputs if record.end else ():
-            found = hasher.of(known.path)
-            if found and found.sha256 != known.sha256:
-                return f"its input {known.path} differs already"
-    return "same code, settings and inputs: this machine computes otherwise"
+    def _first_differing_file(self, stage: PlannedStage, files: StageFiles) -> str:
+        """Return the first file that differs from the records; the folder if none is known."""
+        recorded = {
+            output.path: output.sha256
+            for record in self._committed_records(stage)
+            if record.end
+            for output in record.end.outputs
+        }
+        # Manifests last: they only repeat the hashes of the others.
+        for path in sorted(files.files, key=lambda path: (path.endswith("manifest.json"), path)):
+            if path in recorded and recorded[path] != files.files[path].sha256:
+                return path
+        return f"{stage.folder}/"
 
-
-def _other_question(settings: Settings, stage: Stage, locked: Locked, hasher: Hasher) -> str | None:
-    """Return the code, setting or raw file that is not the committed one."""
-    leaves = {
-        f"{stage.name}.{name}": value
-        for name, value in dvc_pipeline.leaves_of(settings, stage).items()
-    }
-    for name in sorted(leaves.keys() | locked.params.keys()):
-        both = name in leaves and name in locked.params
-        if not both or not same_values({name: locked.params[name]}, {name: leaves[name]}):
-            return f"setting {name.removeprefix(stage.name + '.')} is another one"
-    for path in (*stage.code, *(path for path in stage.inputs if path.startswith("data/"))):
-        found = hasher.of(path)
-        if found is None or locked.deps.get(path) != found.md5:
-            return f"{path} is not the committed one"
-    return None
-
-
-def _committed_records(stage: Stage, revision: str) -> list[Record]:
-    texts = (try_git(Path(), "show", f"{revision}:{job.record.as_posix()}") for job in stage.jobs)
-    return [parse_record(text.decode(), revision) for text in texts if text is not None]
-
-
-def _first_file(stage: Stage, here: Present, revision: str) -> str:
-    """Return the first file whose content is not the recorded one; the folder if none is known."""
-    known = {
-        item.path: item.sha256
-        for record in _committed_records(stage, revision)
-        if record.end
-        for item in record.end.outputs
-    }
-    for path in sorted(here.files, key=lambda path: (path.endswith("manifest.json"), path)):
-        if path in known and known[path] != here.files[path].sha256:
-            return path
-    return f"{stage.folder}/"
-
-
-def _far_numbers(stage: Stage, revision: str) -> str | None:
-    """Return the first number too far from the committed one, or ''; None if none are known."""
-    committed = _numbers(_committed_records(stage, revision))
-    ours = _numbers([read_record(job.record) for job in stage.jobs if job.record.is_file()])
-    if not committed or not ours:
+    def _changed_question(self, stage: PlannedStage, locked: LockedStage) -> str | None:
+        """Return the setting, code or raw file that differs from the committed one."""
+        leaves = dvc_pipeline.leaves_of(self.settings, stage)
+        params = {f"{stage.name}.{name}": value for name, value in leaves.items()}
+        for name in sorted(params.keys() | locked.params.keys()):
+            is_common = name in params and name in locked.params
+            if not is_common or not same_values({name: locked.params[name]}, {name: params[name]}):
+                setting = name.removeprefix(f"{stage.name}.")
+                return f"setting {setting} differs from the committed one"
+        raw_files = (path for path in stage.inputs if path.startswith("data/"))
+        for path in (*stage.code, *raw_files):
+            if locked.deps.get(path) != self.checkout.hasher.md5(path):
+                source = self._changed_source(stage, path) if path in stage.code else path
+                return f"{source} is not the committed one"
         return None
-    for name, value in sorted(committed.items()):
-        near = name in ours and (
-            math.isclose(value, ours[name], rel_tol=RELATIVE)
-            or (name.startswith("tasks.") and abs(value - ours[name]) <= POINTS)
-        )
-        if not near:
-            return f"{name} is {ours.get(name)}, committed is {value}"
-    return ""
+
+    def _changed_source(self, stage: PlannedStage, code_file: str) -> str:
+        """Return the first source file that differs; the code file itself if none is known."""
+        data = file_at(Path(), self.revision, code_file)
+        if data is None:
+            return code_file
+        sources = differing_files(json.loads(data), self.checkout.closure(stage.table_name))
+        return sources[0] if sources else code_file
+
+    def _first_differing_number(self, stage: PlannedStage) -> str | None:
+        """Return the first number outside of its tolerance, or ''; None if no numbers are known."""
+        expected = _numbers(self._committed_records(stage))
+        actual = _numbers([read_record(j.record) for j in stage.jobs if j.record.is_file()])
+        if not expected or not actual:
+            return None
+        for name, value in sorted(expected.items()):
+            if name not in actual or not numbers_agree(name, value, actual[name]):
+                return f"{name} is {actual.get(name)}, committed is {value}"
+        return ""
+
+    def _origin(self, stage: PlannedStage) -> str:
+        """Return whether the difference came with an input, or arose on this machine."""
+        for record in self._committed_records(stage):
+            for file in record.end.inputs if record.end else ():
+                sha256 = self.checkout.hasher.sha256(file.path)
+                if sha256 and sha256 != file.sha256:
+                    return f"its input {file.path} differs already"
+        return "same code, settings and inputs: this machine computes different bytes"
+
+    def _committed_records(self, stage: PlannedStage) -> list[Record]:
+        contents = (file_at(Path(), self.revision, job.record.as_posix()) for job in stage.jobs)
+        return [parse_record(data.decode(), self.revision) for data in contents if data is not None]
 
 
-def _numbers(records: list[Record]) -> dict[str, float]:
+def _numbers(records: list[Record]) -> Mapping[str, float]:
     return {
         name: value
         for record in records
@@ -172,21 +184,16 @@ def _numbers(records: list[Record]) -> dict[str, float]:
     }
 
 
-def certificate_text(certificate: Certificate) -> str:
-    """Return the certificate as a person reads it."""
-    if not certificate.verdicts:
-        return (
-            f"no certificate: {certificate.revision} has no {LOCK} to compare with; commit the one "
-            "that this run has sealed"
-        )
-    lines = [f"reproduction of {LOCK} at {certificate.revision}"]
-    for item in certificate.verdicts:
-        why = f": {item.why}" if item.why else ""
-        lines.append(f"  {item.stage:32} {item.outcome}{why}")
-    first = certificate.first_difference
-    lines.append(
-        f"first difference: {first.stage}, {first.why}"
-        if first
-        else "no stage came out differently"
-    )
-    return "\n".join(lines)
+def certify(run_file: Path = RUN_FILE, revision: str = "HEAD") -> Certificate:
+    """Compare the results in the working tree with `dvc.lock` and the records of a revision."""
+    lock = file_at(Path(), revision, LOCK_FILE)
+    if lock is None:
+        return Certificate(revision, ())
+    settings, stages = resolve(run_file)
+    comparison = _Comparison(revision, parse_lock(lock), settings, Checkout())
+    verdicts: dict[str, StageVerdict] = {}
+    for stage in reversed(stages):  # the verdict about predictions needs that about their scores
+        files = files_of_stage(stage, comparison.checkout.hasher)
+        score = verdicts.get(f"{SCORED_BY.get(stage.rule)}-{stage.node}")
+        verdicts[stage.name] = comparison.verdict(stage, files, score)
+    return Certificate(revision, tuple(verdicts[stage.name] for stage in stages))

@@ -1,9 +1,9 @@
-"""`dvc.yaml` and the settings it follows, made from the graph that Snakemake resolves.
+"""`dvc.yaml` and the settings that it tracks, generated from the graph that Snakemake plans.
 
-One stage per rule and node. Its command runs that rule alone, its parameters are the leaves of the
-settings that its jobs receive, its dependencies their inputs and code. Leaves stand in a file of
-their own, ``configs/resolved/<run>.json``, which the first stage makes from the run file: a changed
-run file is noticed by ``dvc repro`` without anyone regenerating anything.
+One stage per rule and node: its command runs that rule alone, its parameters are the leaves of the
+settings that its jobs receive, its dependencies their inputs and code. The leaves are in a file of
+their own, ``configs/resolved/<run>.json``, which the first stage makes from the run file, so
+``dvc repro`` detects an edited run file by itself.
 """
 
 import json
@@ -20,17 +20,17 @@ from t5repro.config.stage_settings import stage_model, stage_settings
 from t5repro.errors import SettingsError
 from t5repro.files import write_text
 from t5repro.lineage.sources import CLOSURES, write_closures
+from t5repro.lineage.tolerance import EXACT, EXACT_DEVICE, TOLERANT
 from t5repro.stages import depends_on_device
-from t5repro.versions.snakemake_graph import PROFILE, RUN_FILE, Stage, resolve
+from t5repro.versions.snakemake_graph import PROFILE, RUN_FILE, PlannedStage, resolve
 
 PIPELINE = Path("dvc.yaml")
 RESOLVED = Path("configs/resolved")
 SETTINGS_STAGE = "settings"
 SOURCES = "src/t5repro"
-# DVC's run cache leaves these keys out of its key at any depth: a changed value would be restored
-# as the old one (dvc/stage/cache.py, `_get_cache_hash`).
+# DVC's run cache drops these keys at any depth of a stage: with another value it would restore the
+# outputs of the old one (dvc/stage/cache.py, `_get_cache_hash`).
 KEYS_THE_RUN_CACHE_DROPS = {"size", "nfiles"}
-TOLERANT = {"gpu", "mirrored", "tpu"}  # devices that agree to a tolerance only
 HEADER = """\
 # Generated from the graph in Snakefile by `t5repro dvc generate`; do not edit.
 # One stage for each rule and node. dvc.lock is the truth about contents.
@@ -38,7 +38,7 @@ HEADER = """\
 
 
 def resolved_path(settings: Settings) -> Path:
-    """Return where the leaves of a run's stages stand."""
+    """Return the path of the resolved settings of a run."""
     return RESOLVED / f"{settings.run.name}.json"
 
 
@@ -47,8 +47,10 @@ def generated(run_file: Path = RUN_FILE, profile: str = PROFILE) -> dict[Path, s
     return texts(*resolve(run_file), run_file, profile)
 
 
-def texts(settings: Settings, stages: list[Stage], run_file: Path, profile: str) -> dict[Path, str]:
-    """Return path -> text of what `generated` names, from a graph resolved already."""
+def texts(
+    settings: Settings, stages: list[PlannedStage], run_file: Path, profile: str
+) -> dict[Path, str]:
+    """Return the files of `generated` from a planned graph."""
     return {
         PIPELINE: pipeline_text(settings, stages, run_file, profile),
         resolved_path(settings): resolved_text(settings, stages),
@@ -56,9 +58,9 @@ def texts(settings: Settings, stages: list[Stage], run_file: Path, profile: str)
 
 
 def drifted(run_file: Path = RUN_FILE, profile: str = PROFILE) -> list[str]:
-    """Return one line for each generated file that is not what would be generated now."""
+    """Return one line for each generated file that is out of date."""
     return [
-        f"{path} is not what {run_file} and the graph say; run `t5repro config generate`"
+        f"{path} is not in sync with {run_file} and the graph; run `t5repro config generate`"
         for path, text in generated(run_file, profile).items()
         if not path.is_file() or path.read_text(encoding="utf-8") != text
     ]
@@ -71,39 +73,46 @@ def read_pipeline() -> dict[str, Any]:
 
 
 def profile_of_pipeline() -> str:
-    """Return the Snakemake profile that the stages of `dvc.yaml` name."""
-    words = read_pipeline()["stages"][SETTINGS_STAGE]["cmd"].split()
-    return str(words[words.index("--profile") + 1])
+    """Return the Snakemake profile in the commands of `dvc.yaml`."""
+    arguments = read_pipeline()["stages"][SETTINGS_STAGE]["cmd"].split()
+    return str(arguments[arguments.index("--profile") + 1])
+
+
+def versioned_run_file() -> Path | None:
+    """Return the run file that `dvc.yaml` was generated for; None without `dvc.yaml`."""
+    if not PIPELINE.is_file():
+        return None
+    return Path(read_pipeline()["stages"][SETTINGS_STAGE]["deps"][0])
 
 
 def write_resolved(run_file: Path = RUN_FILE) -> None:
-    """Write the leaves of every stage, for DVC to compare."""
+    """Write the code files and the resolved settings, which DVC compares."""
     write_closures()
     settings, stages = resolve(run_file)
     write_text(resolved_path(settings), resolved_text(settings, stages))
 
 
-def resolved_text(settings: Settings, stages: list[Stage]) -> str:
+def resolved_text(settings: Settings, stages: list[PlannedStage]) -> str:
     """Return the leaves of every stage, as JSON."""
     values = {stage.name: _tree(leaves_of(settings, stage)) for stage in stages}
     return json.dumps(values, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
 
 
-def settings_of_stage(settings: Settings, stage: Stage) -> dict[str, Any]:
-    """Return what the jobs of a stage receive."""
-    arm = stage.node or settings.experiments[0].name
-    return stage_settings(load.settings_of_experiment(settings, arm), stage.base)
+def settings_of_stage(settings: Settings, stage: PlannedStage) -> dict[str, Any]:
+    """Return the settings that the jobs of a stage receive."""
+    experiment = stage.node or settings.experiments[0].name
+    return stage_settings(load.settings_of_experiment(settings, experiment), stage.table_name)
 
 
-def leaves_of(settings: Settings, stage: Stage) -> dict[str, Any]:
+def leaves_of(settings: Settings, stage: PlannedStage) -> dict[str, Any]:
     """Return dotted leaf -> value of the settings that a stage's jobs receive.
 
-    Lists and mappings become JSON text: as values of their own, DVC would leave some keys out.
+    Lists and mappings become JSON text, because DVC's run cache would drop some of their keys.
 
     Raises:
-        SettingsError: a leaf has a name that DVC's run cache leaves out.
+        SettingsError: a leaf has a name that DVC's run cache drops.
     """
-    leaves = dict(_leaves(settings_of_stage(settings, stage), stage_model(stage.base)))
+    leaves = dict(_leaves(settings_of_stage(settings, stage), stage_model(stage.table_name)))
     for name in leaves:
         if dropped := KEYS_THE_RUN_CACHE_DROPS.intersection(name.split(".")):
             raise SettingsError(
@@ -118,10 +127,10 @@ def _leaves(
 ) -> Iterator[tuple[str, Any]]:
     for name, field in model.model_fields.items():
         if name not in values:
-            continue  # decides no byte: no stage is given it
-        value, inner = values[name], field.annotation
-        if isinstance(inner, type) and issubclass(inner, Section):
-            yield from _leaves(value, inner, f"{prefix}{name}.")
+            continue  # it does not affect artifacts, so no stage receives it
+        value, field_type = values[name], field.annotation
+        if isinstance(field_type, type) and issubclass(field_type, Section):
+            yield from _leaves(value, field_type, f"{prefix}{name}.")
         elif isinstance(value, str | int | float):
             yield f"{prefix}{name}", value
         else:
@@ -132,14 +141,16 @@ def _tree(leaves: Mapping[str, Any]) -> dict[str, Any]:
     tree: dict[str, Any] = {}
     for name, value in leaves.items():
         *folders, leaf = name.split(".")
-        place = tree
+        branch = tree
         for folder in folders:
-            place = place.setdefault(folder, {})
-        place[leaf] = value
+            branch = branch.setdefault(folder, {})
+        branch[leaf] = value
     return tree
 
 
-def pipeline_text(settings: Settings, stages: list[Stage], run_file: Path, profile: str) -> str:
+def pipeline_text(
+    settings: Settings, stages: list[PlannedStage], run_file: Path, profile: str
+) -> str:
     """Return `dvc.yaml`."""
     folders = {stage.folder for stage in stages}
     content: dict[str, Any] = {
@@ -169,55 +180,60 @@ def _settings_stage(settings: Settings, run_file: Path, profile: str) -> dict[st
 
 
 def _stage(
-    settings: Settings, stage: Stage, folders: set[str], run_file: Path, profile: str
+    settings: Settings, stage: PlannedStage, folders: set[str], run_file: Path, profile: str
 ) -> dict[str, Any]:
     leaves = [f"{stage.name}.{name}" for name in leaves_of(settings, stage)]
-    described: dict[str, Any] = {
+    entry: dict[str, Any] = {
         "cmd": _commands(stage, run_file, profile),
         "deps": [*_dependencies(stage, folders), *stage.code],
     }
     if leaves:
-        described["params"] = [{resolved_path(settings).as_posix(): leaves}]
-    described["outs"] = [stage.folder]
-    described["meta"] = {"reproducible": reproducible(settings, stage)}
-    return described
+        entry["params"] = [{resolved_path(settings).as_posix(): leaves}]
+    entry["outs"] = [stage.folder]
+    entry["meta"] = {"reproducible": reproducibility(settings, stage)}
+    return entry
 
 
-def _commands(stage: Stage, run_file: Path, profile: str) -> list[str]:
-    """Return what DVC runs: the rule, and the question whether its code stood still meanwhile."""
+def _commands(stage: PlannedStage, run_file: Path, profile: str) -> list[str]:
+    """Return the commands of a stage: run its rule, then check its records."""
     with open(f"{profile}/profile.yaml", encoding="utf-8") as handle:
-        usual = yaml.safe_load(handle)["configfile"]
-    other = "" if usual == run_file.as_posix() else f" --configfile {run_file.as_posix()}"
+        default_run_file = yaml.safe_load(handle)["configfile"]
+    name = run_file.as_posix()
+    option = "" if name == default_run_file else f" --configfile {name}"
     target = f"stage_{stage.name}"
     return [
-        # Without --allowed-rules a job whose input looks older would be run inside this stage.
-        f"snakemake --profile {profile}{other} --allowed-rules {stage.rule} {target} -- {target}",
-        f"t5repro seal --run-file {run_file.as_posix()} --only {stage.name}",
+        # Without --allowed-rules Snakemake would also run an earlier job whose files look older.
+        f"snakemake --profile {profile}{option} --allowed-rules {stage.rule} {target} -- {target}",
+        f"t5repro seal --run-file {name} --only {stage.name}",
     ]
 
 
-def _dependencies(stage: Stage, folders: set[str]) -> list[str]:
-    """Return what a stage depends on; a manifest stands for its folder, whose files it lists."""
-    found = []
+def _dependencies(stage: PlannedStage, folders: set[str]) -> list[str]:
+    """Return the dependencies of a stage.
+
+    A dependency on a manifest becomes one on its folder, because the manifest lists its files; the
+    files themselves are then left out.
+    """
+    paths = []
     for path in stage.inputs:
         folder, _, name = path.rpartition("/")
-        found.append(folder if name == "manifest.json" and folder in folders else path)
-    whole = set(found) & folders
-    return [path for path in dict.fromkeys(found) if path in whole or _parent(path) not in whole]
+        paths.append(folder if name == "manifest.json" and folder in folders else path)
+    read_folders = set(paths) & folders
+    return [
+        path
+        for path in dict.fromkeys(paths)
+        if path in read_folders or path.rpartition("/")[0] not in read_folders
+    ]
 
 
-def _parent(path: str) -> str:
-    return path.rpartition("/")[0]
+def reproducibility(settings: Settings, stage: PlannedStage) -> str:
+    """Return how closely another machine repeats a stage from raw files: `EXACT` or `TOLERANT`."""
+    if depends_on_device(stage.table_name) and settings.devices.kind != EXACT_DEVICE:
+        return TOLERANT
+    return EXACT
 
 
-def reproducible(settings: Settings, stage: Stage) -> str:
-    """Return `exact` or `tolerance`: how closely another machine repeats the stage."""
-    if depends_on_device(stage.base) and settings.devices.kind in TOLERANT:
-        return "tolerance"
-    return "exact"
-
-
-def _plots(settings: Settings, stages: list[Stage]) -> list[dict[str, Any]]:
+def _plots(settings: Settings, stages: list[PlannedStage]) -> list[dict[str, Any]]:
     plots = []
     for rule in ("pretrain", "finetune"):
         histories = {

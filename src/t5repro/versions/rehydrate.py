@@ -1,12 +1,12 @@
-"""Tell Snakemake what is up to date after DVC or git brought the files.
+"""Writes Snakemake's metadata for stages that DVC or git has restored.
 
-Snakemake believes its own notes in `.snakemake/metadata`; a clone has none, an older revision has
-the newer run's. For every stage that is just as `dvc.lock` says, the notes are written anew with
-the hashes of its inputs. No file of the project is touched. Stages that differ get no note, so
-Snakemake judges them itself.
+Snakemake decides by its own metadata in `.snakemake/metadata` what is up to date. A clone has none,
+and after `git checkout` it describes a newer run. For every stage that agrees with `dvc.lock`, the
+metadata is written again with the hashes of its inputs. Files of the project are not changed.
+Stages that differ get no metadata, so Snakemake decides about them by itself.
 
-`rehydrate_if_needed` is what the Snakefile calls: it costs a look at file dates unless something
-else than a job changed a stage's folder.
+`rehydrate_if_needed` is called by the Snakefile: it compares file times only, unless anything but a
+job changed the folder of a stage.
 """
 
 import hashlib
@@ -20,36 +20,37 @@ from typing import Any
 
 from t5repro.errors import ArtifactError
 from t5repro.files import read_json, write_json
+from t5repro.lineage.dvc_lock import LOCK_FILE, Lock, LockedStage, read_lock
+from t5repro.lineage.hashes import Hasher
 from t5repro.versions import dvc_pipeline
-from t5repro.versions.lockfile import LOCK, Hasher, Locked, read_lock
 from t5repro.versions.snakemake_graph import (
-    NOT_STAGES,
     PLANNING,
     RUN_FILE,
+    UNVERSIONED_RULES,
     planned,
     stage_name,
     stages_of,
 )
 
-KNOWN = Path(".snakemake/t5repro-known.json")
+SNAPSHOT = Path(".snakemake/t5repro-known.json")
 SNAKEMAKE_RECORD_FORMAT = 6
 
 
 def rehydrate(run_file: Path = RUN_FILE) -> list[str]:
-    """Write Snakemake's notes for every stage that is as locked; return their names.
+    """Write Snakemake's metadata for every stage that agrees with the lock; return their names.
 
     Raises:
-        ArtifactError: this Snakemake keeps notes in a form that is not known here.
+        ArtifactError: this version of Snakemake has another format of metadata.
     """
     lock, clean = read_lock(), clean_stages()
     with planned(run_file) as workflow:
         _check_format()
         names = {stage.name for stage in stages_of(workflow)} & clean
-        hasher = Hasher()
+        hasher = Hasher(deep=True)
         for job in workflow.dag.jobs:
-            if job.rule.name not in NOT_STAGES and stage_name(job) in names:
-                _write_note(workflow.persistence, job, lock[stage_name(job)], hasher)
-    remember(lock, names)
+            if job.rule.name not in UNVERSIONED_RULES and stage_name(job) in names:
+                _write_metadata(workflow.persistence, job, lock.stages[stage_name(job)], hasher)
+    save_snapshot(lock, names)
     return sorted(names)
 
 
@@ -67,25 +68,29 @@ def _check_format() -> None:
 
     if RECORD_FORMAT_VERSION != SNAKEMAKE_RECORD_FORMAT:
         raise ArtifactError(
-            f"Snakemake's notes have format {RECORD_FORMAT_VERSION}, known is "
+            f"Snakemake's metadata has format {RECORD_FORMAT_VERSION}, supported is "
             f"{SNAKEMAKE_RECORD_FORMAT}; install the version in pyproject.toml"
         )
 
 
-def _write_note(persistence: Any, job: Any, locked: Locked, hasher: Hasher) -> None:
-    """Write what Snakemake itself would have noted after running this job."""
+def _write_metadata(persistence: Any, job: Any, locked: LockedStage, hasher: Hasher) -> None:
+    """Write the metadata that Snakemake itself writes after running this job.
+
+    It is built by the same private methods, so that Snakemake finds every field equal when it
+    compares. `Persistence.finished` itself does nothing unless jobs are executed, and would hash
+    every input again.
+    """
     from snakemake.persistence import MetadataRecord
 
     checksums = {}
     for path in map(str, job.input):
-        known = locked.deps.get(path)
-        if known is None and (found := hasher.of(path)):
-            known = found.md5
-        if known is not None:
-            checksums[path] = f"md5:{known}"
+        # In the lock a manifest of another stage is a dependency on its folder, so it is hashed.
+        md5 = locked.deps.get(path) or hasher.md5(path)
+        if md5 is not None:
+            checksums[path] = f"md5:{md5}"
     for output in job.output:
-        when = Path(output).stat().st_mtime
-        note = MetadataRecord(
+        mtime = Path(output).stat().st_mtime
+        metadata = MetadataRecord(
             rule=job.rule.name,
             input=persistence._input(job),
             log=persistence._log(job),
@@ -97,81 +102,73 @@ def _write_note(persistence: Any, job: Any, locked: Locked, hasher: Hasher) -> N
             container_img_url=job.container_img_url,
             software_stack_hash=persistence._software_stack_hash(job),
             job_hash=hash(job),
-            starttime=when,
-            endtime=when,
+            # As after a run; a later time would make dependents look out of date.
+            starttime=mtime,
+            endtime=mtime,
             incomplete=False,
             input_checksums=checksums,
         )
         key = persistence._get_key(output)
-        persistence._write_record(key, note)
+        persistence._write_record(key, metadata)
+        # A run that was killed leaves a mark, which would force the job although the file is whole.
         persistence._unmark_incomplete(key)
 
 
 def rehydrate_if_needed() -> None:
-    """Rehydrate if DVC or git changed a stage's folder since it was last looked at."""
-    if PLANNING in os.environ or "DVC_STAGE" in os.environ or not LOCK.is_file():
+    """Rehydrate if DVC or git changed the folder of a stage since the last snapshot."""
+    if PLANNING in os.environ or "DVC_STAGE" in os.environ or not Path(LOCK_FILE).is_file():
         return
     if not needed(read_lock()):
         return
-    environment = {**os.environ, PLANNING: "1"}
-    ran = subprocess.run(
-        [sys.executable, "-m", "t5repro", "rehydrate", "--run-file", str(versioned_run_file())],
-        env=environment,
+    # In a process of its own, because planning inside the Snakefile would recurse.
+    run_file = str(dvc_pipeline.versioned_run_file())
+    process = subprocess.run(
+        [sys.executable, "-m", "t5repro", "rehydrate", "--run-file", run_file],
+        env={**os.environ, PLANNING: "1"},
         capture_output=True,
         text=True,
         check=False,
     )
-    if ran.returncode:
-        print(f"not rehydrated: {ran.stderr.strip()}", file=sys.stderr)
+    if process.returncode:  # Snakemake may still run; at worst it repeats jobs
+        print(f"not rehydrated: {process.stderr.strip()}", file=sys.stderr)
 
 
-def versioned_run_file() -> Path | None:
-    """Return the run file that `dvc.yaml` was made for; None without `dvc.yaml`."""
-    if not dvc_pipeline.PIPELINE.is_file():
-        return None
-    return Path(dvc_pipeline.read_pipeline()["stages"][dvc_pipeline.SETTINGS_STAGE]["deps"][0])
-
-
-def needed(lock: dict[str, Locked]) -> bool:
-    """Tell whether a stage's folder or lock entry changed since they were last compared."""
-    known = read_json(KNOWN) if KNOWN.is_file() else {}
-    for name, locked in lock.items():
+def needed(lock: Lock) -> bool:
+    """Return whether a stage changed since the last snapshot."""
+    snapshot = read_json(SNAPSHOT) if SNAPSHOT.is_file() else {}
+    for name, locked in lock.stages.items():
         if not any(Path(folder).is_dir() for folder in locked.outs):
             continue
-        was = known.get(name, {})
-        if was.get("clean") and was["outs"] == _look(locked, locked.outs):
-            continue
-        if was.get("outs") != _look(locked, locked.outs) or was["deps"] != _look(
-            locked, locked.deps
-        ):
+        stage = snapshot.get(name, {})
+        if stage.get("outs") != _fingerprint(locked, locked.outs):
+            return True
+        # The metadata of a clean stage stands for its inputs; Snakemake compares them itself.
+        if not stage["clean"] and stage["deps"] != _fingerprint(locked, locked.deps):
             return True
     return False
 
 
-def remember(lock: dict[str, Locked], clean: Iterable[str]) -> None:
-    """Note how folders and inputs look now, and which stages are as locked."""
-    clean = set(clean)
-    write_json(
-        KNOWN,
-        {
-            name: {
-                "clean": name in clean,
-                "outs": _look(locked, locked.outs),
-                "deps": _look(locked, locked.deps),
-            }
-            for name, locked in lock.items()
-        },
-    )
+def save_snapshot(lock: Lock, clean: Iterable[str]) -> None:
+    """Save sizes and times of outputs and inputs, and which stages agree with the lock."""
+    clean_names = set(clean)
+    snapshot = {
+        name: {
+            "clean": name in clean_names,
+            "outs": _fingerprint(locked, locked.outs),
+            "deps": _fingerprint(locked, locked.deps),
+        }
+        for name, locked in lock.stages.items()
+    }
+    write_json(SNAPSHOT, snapshot)
 
 
-def _look(locked: Locked, paths: Iterable[str]) -> str:
-    """Return a hash of a lock entry and of the sizes and dates of files."""
-    seen: list[Any] = [repr(locked)]
+def _fingerprint(locked: LockedStage, paths: Iterable[str]) -> str:
+    """Return a hash of a lock entry and of the sizes and times of files."""
+    facts: list[Any] = [repr(locked)]
     for name in sorted(paths):
-        place = Path(name)
-        files = sorted(place.rglob("*")) if place.is_dir() else [place]
-        for path in files:
-            if path.is_file():
-                facts = path.stat()
-                seen.append((path.as_posix(), facts.st_size, facts.st_mtime_ns))
-    return hashlib.sha256(json.dumps(seen).encode()).hexdigest()
+        path = Path(name)
+        for file in sorted(path.rglob("*")) if path.is_dir() else [path]:
+            if file.is_file():
+                status = file.stat()
+                facts.append((file.as_posix(), status.st_size, status.st_mtime_ns))
+    return hashlib.sha256(json.dumps(facts).encode()).hexdigest()

@@ -1,10 +1,10 @@
-"""SIGTERM ends a run of Snakemake, whatever Snakemake is doing when it comes.
+"""SIGTERM ends a run of Snakemake at any moment.
 
-Snakemake's own handler takes the scheduler's lock. Python runs handlers in the main thread, so a
-signal that comes while that thread holds the lock, as it does while it hashes the inputs of a
-finished job, waits for itself for ever, with the lock of the project held (Snakemake 9.27,
-`JobScheduler.exit_gracefully`). Here the handler only sets a mark and puts a note into a queue,
-which may be done at any moment, and another thread calls Snakemake's.
+Snakemake's own handler takes the lock of the scheduler. Python runs handlers in the main thread. If
+the signal arrives while that thread holds the lock, for example while it hashes the inputs of a
+finished job, the thread waits for itself forever, and the lock of the project stays taken
+(Snakemake 9.27, `JobScheduler.exit_gracefully`). Here the handler only puts the signal into a
+queue, and another thread calls Snakemake's handler.
 """
 
 import queue
@@ -14,34 +14,35 @@ from collections.abc import Callable
 from types import FrameType
 
 
-def hand_on_sigterm(at_once: Callable[[], None] = lambda: None) -> None:
-    """Have the present handler of SIGTERM called in a thread of its own; call it in the main one.
+def handle_sigterm_in_thread(on_signal: Callable[[], None] = lambda: None) -> None:
+    """Move the current handler of SIGTERM to a thread of its own; call this in the main thread.
 
-    Nothing changes where SIGTERM has no handler, or one that this function made.
+    Nothing changes if SIGTERM has no Python handler, or one that this function installed.
 
     Args:
-        at_once: what is done before, in the main thread; it must take no lock.
+        on_signal: called at once in the main thread; must not take a lock.
     """
     handler = signal.getsignal(signal.SIGTERM)
-    if not callable(handler) or isinstance(handler, _HandOn):
+    if not callable(handler) or isinstance(handler, _QueueingHandler):
         return
-    hand_on = _HandOn(at_once)
-    signal.signal(signal.SIGTERM, hand_on)
+    queueing_handler = _QueueingHandler(on_signal)
+    signal.signal(signal.SIGTERM, queueing_handler)
 
-    def listen() -> None:
+    def call_handler() -> None:
         while True:
-            handler(hand_on.asked.get(), None)
+            handler(queueing_handler.signals.get(), None)
 
-    threading.Thread(target=listen, name="SIGTERM", daemon=True).start()
+    # A daemon, so that the waiting thread does not keep a finished process alive.
+    threading.Thread(target=call_handler, name="SIGTERM", daemon=True).start()
 
 
-class _HandOn:
-    """A handler that takes no lock: `SimpleQueue.put` may interrupt itself."""
+class _QueueingHandler:
+    """A handler without locks: `SimpleQueue.put` is reentrant, `Queue.put` is not."""
 
-    def __init__(self, at_once: Callable[[], None]) -> None:
-        self.asked: queue.SimpleQueue[int] = queue.SimpleQueue()
-        self._at_once = at_once
+    def __init__(self, on_signal: Callable[[], None]) -> None:
+        self.signals: queue.SimpleQueue[int] = queue.SimpleQueue()
+        self._on_signal = on_signal
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
-        self._at_once()
-        self.asked.put(number)
+        self._on_signal()
+        self.signals.put(number)

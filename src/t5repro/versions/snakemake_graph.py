@@ -1,7 +1,7 @@
-"""The resolved graph: every job of a run, as Snakemake plans it, grouped into stages.
+"""The graph that Snakemake plans: every job of a run, grouped into the stages of DVC.
 
-A stage is what DVC versions as one: the jobs of one rule in one node (`c4_clean-baseline` is four
-jobs). It owns one folder. Snakemake alone knows the graph; nothing here repeats it.
+A planned stage is the unit that DVC versions: the jobs of one rule in one node (`c4_clean-baseline`
+has four). It owns one folder. The graph is defined in the rule files only; nothing here repeats it.
 """
 
 import os
@@ -20,17 +20,23 @@ from t5repro.stages import STAGES, stage_of_rule
 RUN_FILE = Path("configs/demo.yaml")
 PROFILE = "local"
 SNAKEFILE = Path("Snakefile")
-# What brings raw files in is no stage: data.dvc stands for them. A preflight only checks.
-NOT_STAGES = {"all", *(stage.name for stage in STAGES if not stage.versioned)}
+# Raw files are versioned by data.dvc and not by the stage that fetches them; a preflight has no
+# artifacts.
+UNVERSIONED_RULES = {"all", *(stage.name for stage in STAGES if not stage.versioned)}
 LARGEST_CHECKSUM_BYTES = 10_000_000_000  # as in local/profile.yaml
-
-
-PLANNING = "t5reproPLANNING"  # set while a graph is planned on behalf of a command
+PLANNING = "t5reproPLANNING"  # environment variable, set while a command plans the graph
 
 
 @dataclass(frozen=True)
-class Job:
-    """One job: what it reads, runs and writes; paths relative to the checkout."""
+class PlannedJob:
+    """One job of the graph; paths are relative to the checkout.
+
+    Attributes:
+        inputs: the files it reads, without code.
+        code: the files that stand for the code it runs (`lineage.sources.closure_path`).
+        outputs: the files it writes.
+        record: the path of its record.
+    """
 
     inputs: tuple[str, ...]
     code: tuple[str, ...]
@@ -39,29 +45,37 @@ class Job:
 
 
 @dataclass(frozen=True)
-class Stage:
-    """The jobs of one rule in one node, and the folder they own."""
+class PlannedStage:
+    """The jobs of one rule in one node.
+
+    Attributes:
+        name: ``rule-node``, or ``rule`` for a rule without nodes.
+        rule: the rule in the Snakefile, such as ``tasks_glue_cola``.
+        node: the experiment that gives the node its name; empty for a rule without nodes.
+        folder: the folder that the jobs write to, and no other stage does.
+        jobs: the jobs, sorted by output.
+    """
 
     name: str
     rule: str
     node: str
     folder: str
-    jobs: tuple[Job, ...]
+    jobs: tuple[PlannedJob, ...]
 
     @property
-    def base(self) -> str:
-        """Return the subcommand that the rule calls: `tasks` for `tasks_glue_cola`."""
-        stage = stage_of_rule(self.rule)
-        return stage.name if stage else self.rule
+    def table_name(self) -> str:
+        """The name of its row in `t5repro.stages`: `tasks` for the rule `tasks_glue_cola`."""
+        row = stage_of_rule(self.rule)
+        return row.name if row else self.rule
 
     @property
     def inputs(self) -> tuple[str, ...]:
-        """Return every file that a job reads, code left out, each once and in order."""
+        """The files that its jobs read, without code, each once and in order."""
         return tuple(dict.fromkeys(path for job in self.jobs for path in job.inputs))
 
     @property
     def code(self) -> tuple[str, ...]:
-        """Return every source file that a job runs."""
+        """The files that stand for the code of its jobs."""
         return tuple(sorted({path for job in self.jobs for path in job.code}))
 
 
@@ -70,7 +84,7 @@ def planned(run_file: Path) -> Iterator[Any]:
     """Yield Snakemake's workflow with its graph built, as ``snakemake -n`` builds it.
 
     Raises:
-        SettingsError: Snakemake refuses the run file.
+        SettingsError: Snakemake rejects the run file.
     """
     from snakemake.api import SnakemakeApi
     from snakemake.exceptions import WorkflowError
@@ -82,6 +96,8 @@ def planned(run_file: Path) -> Iterator[Any]:
         ResourceSettings,
     )
 
+    # The Snakefile rehydrates when it is read, which plans the graph: without this mark it would
+    # recurse.
     os.environ[PLANNING] = "1"
     with SnakemakeApi(OutputSettings(quiet={Quietness.ALL})) as api:
         try:
@@ -91,6 +107,8 @@ def planned(run_file: Path) -> Iterator[Any]:
                 snakefile=SNAKEFILE,
             )
             workflow_api.dag(DAGSettings(max_checksum_file_size=LARGEST_CHECKSUM_BYTES))
+            # The public API plans and runs in one call (`execute_workflow`); there is no public
+            # way to the graph alone. Snakemake is pinned to a minor version for this reason.
             workflow = workflow_api._workflow
             workflow._prepare_dag(
                 forceall=False, ignore_incomplete=True, lock_warn_only=False, nolock=True
@@ -101,30 +119,30 @@ def planned(run_file: Path) -> Iterator[Any]:
         yield workflow
 
 
-def resolve(run_file: Path = RUN_FILE) -> tuple[Settings, list[Stage]]:
-    """Return a run's settings and its stages, in the order of their dependence."""
+def resolve(run_file: Path = RUN_FILE) -> tuple[Settings, list[PlannedStage]]:
+    """Return the settings and the stages of a run, each stage after those it reads from."""
     settings = load.load_run_file(run_file)
     with planned(run_file) as workflow:
         return settings, stages_of(workflow)
 
 
-def stages_of(workflow: Any) -> list[Stage]:
+def stages_of(workflow: Any) -> list[PlannedStage]:
     """Return the stages of a planned workflow.
 
     Raises:
-        ArtifactError: two stages share a folder, or a job has no place for its record.
+        ArtifactError: two stages share a folder, or a job has no path for its record.
     """
-    found: dict[str, list[Any]] = {}
+    jobs_by_stage: dict[str, list[Any]] = {}
     for job in workflow.dag.jobs:
-        if job.rule.name not in NOT_STAGES:
-            found.setdefault(stage_name(job), []).append(job)
-    stages = [_stage(name, jobs) for name, jobs in found.items()]
+        if job.rule.name not in UNVERSIONED_RULES:
+            jobs_by_stage.setdefault(stage_name(job), []).append(job)
+    stages = [_planned_stage(name, jobs) for name, jobs in jobs_by_stage.items()]
     owners: dict[str, str] = {}
     for stage in stages:
-        other = owners.setdefault(stage.folder, stage.name)
-        if other != stage.name:
+        owner = owners.setdefault(stage.folder, stage.name)
+        if owner != stage.name:
             raise ArtifactError(
-                f"rules {other} and {stage.name} both write {stage.folder}/; give each rule a "
+                f"rules {owner} and {stage.name} both write {stage.folder}/; give each rule a "
                 "folder of its own"
             )
     return _in_order(stages)
@@ -136,40 +154,40 @@ def stage_name(job: Any) -> str:
     return f"{job.rule.name}-{node}" if node else str(job.rule.name)
 
 
-def _stage(name: str, jobs: Sequence[Any]) -> Stage:
-    described = sorted((_job(job) for job in jobs), key=lambda job: job.outputs)
+def _planned_stage(name: str, jobs: Sequence[Any]) -> PlannedStage:
+    planned_jobs = sorted((_planned_job(job) for job in jobs), key=lambda job: job.outputs)
     rule, _, node = name.partition("-")
-    folders = {Path(path).parent.as_posix() for job in described for path in job.outputs}
+    folders = {Path(path).parent.as_posix() for job in planned_jobs for path in job.outputs}
     if len(folders) != 1:
         raise ArtifactError(f"rule {rule} writes {sorted(folders)}; one folder is allowed")
-    return Stage(name, rule, node, folders.pop(), tuple(described))
+    return PlannedStage(name, rule, node, folders.pop(), tuple(planned_jobs))
 
 
-def _job(job: Any) -> Job:
+def _planned_job(job: Any) -> PlannedJob:
     code = (str(job.input.get("code")),)  # one file stands for the rule's code
-    checks = [str(path) for path in job.input.get("preflight", [])]
+    preflights = [str(path) for path in job.input.get("preflight", [])]
     (log,) = job.log
     record = record_path(Path(log))
     if record is None:
         raise ArtifactError(f"rule {job.rule.name} logs to {log}; logs are below logs/")
-    return Job(
-        inputs=tuple(str(path) for path in job.input if str(path) not in (*code, *checks)),
+    return PlannedJob(
+        inputs=tuple(str(path) for path in job.input if str(path) not in (*code, *preflights)),
         code=code,
         outputs=tuple(str(path) for path in job.output),
         record=record,
     )
 
 
-def _in_order(stages: Sequence[Stage]) -> list[Stage]:
-    """Return stages so that each stands behind those it reads from; by name otherwise."""
-    owner = {stage.folder: stage.name for stage in stages}
-    left = {stage.name: stage for stage in sorted(stages, key=lambda stage: stage.name)}
-    needs = {
-        stage.name: {owner.get(Path(path).parent.as_posix(), "") for path in stage.inputs} - {""}
+def _in_order(stages: Sequence[PlannedStage]) -> list[PlannedStage]:
+    """Return stages so that each follows those it reads from; stages without an order by name."""
+    owners = {stage.folder: stage.name for stage in stages}
+    unmet = {
+        stage.name: {owners.get(Path(path).parent.as_posix(), "") for path in stage.inputs} - {""}
         for stage in stages
     }
-    ordered: list[Stage] = []
-    while left:
-        ready = next(name for name in left if not needs[name] & left.keys())
-        ordered.append(left.pop(ready))
+    waiting = {stage.name: stage for stage in sorted(stages, key=lambda stage: stage.name)}
+    ordered: list[PlannedStage] = []
+    while waiting:
+        ready = next(name for name in waiting if not unmet[name] & waiting.keys())
+        ordered.append(waiting.pop(ready))
     return ordered

@@ -4,9 +4,9 @@ import pytest
 from made_graphs import manifest, write
 
 from t5repro.errors import ArtifactError
-from t5repro.versions.lockfile import Hasher
-from t5repro.versions.seal import present_files
-from t5repro.versions.snakemake_graph import Job, Stage
+from t5repro.lineage.hashes import Hasher
+from t5repro.versions.proof import files_of_stage
+from t5repro.versions.snakemake_graph import PlannedJob, PlannedStage
 
 FOLDER = "results/r/finetune/a"
 
@@ -19,13 +19,13 @@ def test_weights_of_checkpoints_that_a_manifest_lists_are_no_orphans(
     for name in (*listed, f"{FOLDER}/step-8/weights.safetensors"):
         write(tmp_path, name, name)
     manifest(tmp_path, f"{FOLDER}/manifest.json", rule="finetune", outputs=listed)
-    job = Job(
+    job = PlannedJob(
         inputs=(),
         code=(),
         outputs=(listed[0], f"{FOLDER}/manifest.json"),
         record=Path("logs/r/finetune/a.json"),
     )
-    present = present_files(Stage("finetune-a", "finetune", "a", FOLDER, (job,)), Hasher())
+    present = files_of_stage(PlannedStage("finetune-a", "finetune", "a", FOLDER, (job,)), Hasher())
     assert set(present.files) == {*listed, f"{FOLDER}/manifest.json"}
     assert present.orphans == [f"{FOLDER}/step-8/weights.safetensors"]
 
@@ -40,7 +40,7 @@ def test_a_manifest_with_an_altered_word_is_named(
     manifest(tmp_path, name, rule="finetune", outputs=[weights])
     path = tmp_path / name
     path.write_text(path.read_text().replace(was, now, 1))
-    job = Job(inputs=(), code=(), outputs=(name,), record=Path("logs/r/finetune/a.json"))
-    stage = Stage("finetune-a", "finetune", "a", FOLDER, (job,))
+    job = PlannedJob(inputs=(), code=(), outputs=(name,), record=Path("logs/r/finetune/a.json"))
+    stage = PlannedStage("finetune-a", "finetune", "a", FOLDER, (job,))
     with pytest.raises(ArtifactError, match=f"^{name} is not (a manifest|JSON)"):
-        present_files(stage, Hasher())
+        files_of_stage(stage, Hasher())

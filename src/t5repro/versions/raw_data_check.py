@@ -1,0 +1,36 @@
+"""Compares the raw files with the hash that a .dvc file records.
+
+A fresh clone that fetches its raw files from the bundled source has them in the working tree but
+not in DVC's cache, and `dvc status` reports only that. Here the folder is hashed as DVC does it. If
+the hash is the recorded one, the files are added to the cache, so that DVC's own commands agree
+from then on.
+"""
+
+from pathlib import Path
+
+from t5repro.errors import RawDataError
+
+
+def check_raw_data(record: Path) -> str:
+    """Compare the raw files with a .dvc file; return their common hash.
+
+    Raises:
+        RawDataError: the .dvc file is missing, or the raw files differ from it.
+    """
+    from dvc.repo import Repo
+
+    if not record.is_file():
+        raise RawDataError(f"{record} is missing; it is committed with the project")
+    with Repo(str(record.parent)) as repo:
+        (output,) = repo.stage.load_one(str(record)).outs
+        if not output.exists:
+            raise RawDataError(f"{output} is missing; run snakemake --profile local data")
+        actual, expected = output.get_hash().value, output.hash_info.value
+        if actual != expected:
+            raise RawDataError(
+                f"{output}/ hashes to {actual}, {record} says {expected}: a raw file was changed, "
+                f"added or removed; delete {output}/ and run again to restore it"
+            )
+        if output.changed_cache():
+            repo.commit(target=str(record), force=True)
+    return str(expected)
