@@ -19,9 +19,9 @@ CODE = {"src/x.py": "1" * 64}
 
 @pytest.fixture
 def pair(run: Path, tmp_path: Path) -> tuple[Path, Path]:
-    other = tmp_path / "other"
-    shutil.copytree(run, other)
-    return run, other
+    copy = tmp_path / "other"
+    shutil.copytree(run, copy)
+    return run, copy
 
 
 def difference(pair: tuple[Path, Path]) -> Difference:
@@ -110,7 +110,9 @@ def test_a_difference_without_effect_is_said_apart(pair: tuple[Path, Path]) -> N
     records(pair, code={"src/x.py": "2" * 64})
     result = difference(pair)
     assert result.divergences == ()
-    assert [(item.job, item.kinds) for item in result.harmless] == [("finetune/a", ["code"])]
+    assert [(divergence.job, divergence.kinds) for divergence in result.harmless] == [
+        ("finetune/a", ["code"])
+    ]
 
 
 def test_a_job_of_one_side_only_is_named(pair: tuple[Path, Path]) -> None:
@@ -121,9 +123,9 @@ def test_a_job_of_one_side_only_is_named(pair: tuple[Path, Path]) -> None:
 
 def commit(run: Path, message: str) -> None:
     lock(run, folders=("results/r", "data"))
-    for words in (["add", "-A"], ["commit", "-qm", message]):
+    for arguments in (["add", "-A"], ["commit", "-qm", message]):
         subprocess.run(
-            ["git", "-c", "user.name=t", "-c", "user.email=t@t", *words], cwd=run, check=True
+            ["git", "-c", "user.name=t", "-c", "user.email=t@t", *arguments], cwd=run, check=True
         )
 
 
@@ -186,6 +188,6 @@ def test_impact_of_all_revisions_lists_each(
     answer = json.loads(capsys.readouterr().out)
     assert len(answer["revisions"]) == 2
     assert answer["unread"] == []
-    weights = [item["outputs"]["weights"][0]["sha256"] for item in answer["revisions"]]
+    weights = [impact["outputs"]["weights"][0]["sha256"] for impact in answer["revisions"]]
     assert weights[0] != weights[1]
     assert weights[0] == answer["here"]["outputs"]["weights"][0]["sha256"]

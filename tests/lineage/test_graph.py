@@ -60,16 +60,16 @@ def test_an_artifact_is_found_by_path_end_of_path_and_start_of_hash(run: Path) -
 
 
 @pytest.mark.parametrize(
-    ("wanted", "message"),
+    ("query", "message"),
     [
         ("results/r/finetune/a/weight.safetensors", "nearest: results/r/finetune/a/weights"),
         ("train.jsonl", "2 files match, among them results/r/tasks/one/train.jsonl"),
         ("nothing", "no manifest below results/ names such a file"),
     ],
 )
-def test_a_wrong_name_is_answered_with_the_nearest(run: Path, wanted: str, message: str) -> None:
+def test_a_wrong_name_is_answered_with_the_nearest(run: Path, query: str, message: str) -> None:
     with pytest.raises(LineageError, match=message):
-        load_graph(Folder(run)).find(wanted)
+        load_graph(Folder(run)).find(query)
 
 
 def test_a_file_that_is_no_manifest_is_named(run: Path) -> None:
@@ -100,30 +100,30 @@ def test_trace_verify_and_impact_of_100_000_artifacts_take_less_than_ten_seconds
 ) -> None:
     raw = large_run(tmp_path, ARTIFACTS)
     assert sum(1 for path in tmp_path.rglob("*") if path.is_file()) >= ARTIFACTS
-    for words in (
+    for arguments in (
         ["trace", "results/r/evaluate_score/a/scores.json", "--json"],
         ["verify", "--json"],
         ["verify", "--json"],
         ["impact", raw, "--json"],
     ):
-        begun = seconds_of_children()
+        start = seconds_of_children()
         ran = subprocess.run(
-            [sys.executable, "-m", "t5repro", *words],
+            [sys.executable, "-m", "t5repro", *arguments],
             cwd=tmp_path,
             capture_output=True,
             text=True,
             check=False,
         )
-        seconds = seconds_of_children() - begun
+        seconds = seconds_of_children() - start
         assert ran.returncode == 0, ran.stdout[-500:] + ran.stderr[-500:]
-        assert seconds < 10, f"{words[0]} took {seconds:.1f} s"
+        assert seconds < 10, f"{arguments[0]} took {seconds:.1f} s"
 
 
 def test_questions_do_not_wait_for_tensorflow_or_dvc(run: Path) -> None:
     code = (
         "import sys; from t5repro.cli.main import main\n"
-        f"for words in (['trace', '{SCORES}'], ['verify'], ['impact', 'data/crawl/0.wet']):\n"
-        "    assert main(words) == 0\n"
+        f"for arguments in (['trace', '{SCORES}'], ['verify'], ['impact', 'data/crawl/0.wet']):\n"
+        "    assert main(arguments) == 0\n"
         "assert not {'tensorflow', 'keras', 'dvc', 'snakemake'} & set(sys.modules)"
     )
     ran = subprocess.run(

@@ -54,8 +54,8 @@ def test_a_finished_job_tells_inputs_outputs_code_settings_and_seeds(tmp_path: P
     assert record.start.machine.libraries["sentencepiece"] == "0.2.1"
     assert record.start.machine.python.split()[1] == ".".join(map(str, sys.version_info[:3]))
     assert record.end is not None
-    assert [item.path for item in record.end.inputs] == ["sample.txt"]
-    assert {item.path: item.sha256 for item in record.end.outputs} == {
+    assert [file.path for file in record.end.inputs] == ["sample.txt"]
+    assert {file.path: file.sha256 for file in record.end.outputs} == {
         "out/model": sha256_of(Path("out/model")),
         manifest.as_posix(): sha256_of(manifest),
     }
@@ -136,7 +136,7 @@ def test_nothing_secret_or_personal_is_in_a_record(
     assert '"/' not in text
     record = read_record(RECORD)
     assert record.end is not None
-    assert [item.sha256 for item in record.end.inputs][1:] == [sha256_of(outside)]
+    assert [file.sha256 for file in record.end.inputs][1:] == [sha256_of(outside)]
     assert record.start.settings["data"]["crawl_prefix"] == "https://example.org/crawl"
 
 

@@ -13,35 +13,35 @@ from t5repro.lineage.store import Folder
 from t5repro.lineage.trace import Trace, to_json, to_text, trace
 
 
-def traced(run: Path, wanted: str) -> tuple[Trace, Graph]:
+def traced(run: Path, query: str) -> tuple[Trace, Graph]:
     graph = load_graph(Folder(run))
-    return trace(graph, Folder(run), wanted), graph
+    return trace(graph, Folder(run), query), graph
 
 
 def test_a_score_leads_to_every_raw_file(run: Path) -> None:
-    found, _ = traced(run, SCORES)
-    assert [item.path for item in found.raw] == [
+    provenance, _ = traced(run, SCORES)
+    assert [artifact.path for artifact in provenance.raw] == [
         "data/crawl/0.wet",
         "data/crawl/1.wet",
         "data/tasks/one.tsv",
         "data/tasks/two.tsv",
     ]
-    assert found.broken == ()
-    assert [job.rule for job in found.jobs][-2:] == ["evaluate_predict", "evaluate_score"]
+    assert provenance.broken == ()
+    assert [job.rule for job in provenance.jobs][-2:] == ["evaluate_predict", "evaluate_score"]
 
 
 def test_the_score_of_a_task_needs_no_other_tasks_predictions(run: Path) -> None:
-    found, _ = traced(run, f"{SCORES}#one")
-    assert found.value == {"metrics": {"accuracy": 50.0}}
-    names = {item.path for item in found.inputs["r/evaluate_score/a"]}
+    provenance, _ = traced(run, f"{SCORES}#one")
+    assert provenance.value == {"metrics": {"accuracy": 50.0}}
+    names = {artifact.path for artifact in provenance.inputs["r/evaluate_score/a"]}
     assert names == {f"{RESULT}/evaluate_predict/a/one.jsonl", f"{RESULT}/tasks/one/train.jsonl"}
     # the mixture saw both
-    assert len(found.inputs["r/finetune/a"]) == 3
+    assert len(provenance.inputs["r/finetune/a"]) == 3
 
 
 def test_a_corpus_file_leads_to_its_crawl_only(run: Path) -> None:
-    found, _ = traced(run, f"{RESULT}/c4_clean/a/1.parquet")
-    assert [item.path for item in found.raw] == ["data/crawl/1.wet"]
+    provenance, _ = traced(run, f"{RESULT}/c4_clean/a/1.parquet")
+    assert [artifact.path for artifact in provenance.raw] == ["data/crawl/1.wet"]
 
 
 def test_an_unknown_task_is_answered_with_those_there_are(run: Path) -> None:
@@ -88,4 +88,4 @@ def test_json_has_every_step_with_hashes(run: Path) -> None:
     values = to_json(traced(run, SCORES)[0])
     assert values["steps"][0]["job"] == "r/evaluate_score/a"
     assert len(values["raw"]) == 4
-    assert all(len(item["sha256"]) == 64 for item in values["raw"])
+    assert all(len(file["sha256"]) == 64 for file in values["raw"])

@@ -27,13 +27,13 @@ def flip(path: Path, at: int = -1) -> None:
 
 
 def kinds(verdict: Verdict) -> dict[str, str]:
-    return {item.path: item.kind for item in verdict.findings}
+    return {finding.path: finding.kind for finding in verdict.findings}
 
 
 def test_a_run_that_holds_is_said_to_hold(run: Path) -> None:
     verdict = verify_tree(run)
     assert verdict.findings == ()
-    assert [item.path for item in verdict.warnings] == ["dvc.lock"]
+    assert [finding.path for finding in verdict.warnings] == ["dvc.lock"]
     lock(run)
     verdict = verify_tree(run)
     assert (verdict.findings, verdict.warnings, verdict.sealed) == ((), (), True)
@@ -86,8 +86,7 @@ def test_missing_and_extra_files_are_named(run: Path) -> None:
     (run / f"{RESULT}/tasks/one/train.jsonl").unlink()
     write(run, f"{RESULT}/c4_clean/a/2.parquet", "left over")
     write(run, f"{RESULT}/c4/a/.writing-x", "half")
-    found = kinds(verify_tree(run))
-    assert found == {
+    assert kinds(verify_tree(run)) == {
         f"{RESULT}/tasks/one/train.jsonl": "missing",
         f"{RESULT}/c4_clean/a/2.parquet": "extra",
         f"{RESULT}/c4/a/.writing-x": "extra",
@@ -136,8 +135,8 @@ def test_changed_code_is_named_with_the_job_that_ran_it(run: Path) -> None:
     record(run, "r/c4/a", code={"src/x.py": hash_file(path).sha256})
     assert verify_tree(run).findings == ()
     path.write_text("print(1)")
-    (found,) = verify_tree(run).findings
-    assert (found.kind, found.path, found.job) == ("code changed", "src/x.py", "r/c4/a")
+    (finding,) = verify_tree(run).findings
+    assert (finding.kind, finding.path, finding.job) == ("code changed", "src/x.py", "r/c4/a")
     path.unlink()
     assert "it is absent now" in verify_tree(run).findings[0].message
 
@@ -168,8 +167,8 @@ def test_drifted_stages_are_named(run: Path) -> None:
     lock(run)
     text = (run / "dvc.yaml").read_text()
     write(run, "dvc.yaml", text.replace("cmd: run", "cmd: run otherwise"))
-    (found,) = verify_tree(run).findings
-    assert (found.kind, found.path) == ("drifted", "dvc.yaml")
+    (finding,) = verify_tree(run).findings
+    assert (finding.kind, finding.path) == ("drifted", "dvc.yaml")
     write(run, "dvc.yaml", "stages: {}\n")
     assert "has a stage all that it lacks" in verify_tree(run).findings[0].message
     (run / "dvc.yaml").unlink()

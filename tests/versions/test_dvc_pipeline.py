@@ -1,4 +1,4 @@
-"""dvc.yaml says what the graph says, leaf by leaf, and nothing that DVC gets wrong."""
+"""dvc.yaml agrees with the graph, leaf by leaf, and avoids what DVC handles wrongly."""
 
 import json
 from pathlib import Path
@@ -127,10 +127,10 @@ def test_training_on_accelerators_promises_a_tolerance_and_the_rest_bytes() -> N
 
 def test_stages_come_after_what_they_read() -> None:
     _, stages = resolve(RUN_FILE)
-    place = {item.folder: number for number, item in enumerate(stages)}
-    for number, item in enumerate(stages):
-        for path in item.inputs:
-            assert place.get(Path(path).parent.as_posix(), -1) < number
+    position = {planned.folder: number for number, planned in enumerate(stages)}
+    for number, planned in enumerate(stages):
+        for path in planned.inputs:
+            assert position.get(Path(path).parent.as_posix(), -1) < number
 
 
 def test_a_run_file_that_snakemake_refuses_is_named(tmp_path: Path) -> None:

@@ -15,18 +15,18 @@ def test_weights_of_checkpoints_that_a_manifest_lists_are_no_orphans(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    listed = [f"{FOLDER}/weights.safetensors", f"{FOLDER}/step-4/weights.safetensors"]
-    for name in (*listed, f"{FOLDER}/step-8/weights.safetensors"):
+    outputs = [f"{FOLDER}/weights.safetensors", f"{FOLDER}/step-4/weights.safetensors"]
+    for name in (*outputs, f"{FOLDER}/step-8/weights.safetensors"):
         write(tmp_path, name, name)
-    manifest(tmp_path, f"{FOLDER}/manifest.json", rule="finetune", outputs=listed)
+    manifest(tmp_path, f"{FOLDER}/manifest.json", rule="finetune", outputs=outputs)
     job = PlannedJob(
         inputs=(),
         code=(),
-        outputs=(listed[0], f"{FOLDER}/manifest.json"),
+        outputs=(outputs[0], f"{FOLDER}/manifest.json"),
         record=Path("logs/r/finetune/a.json"),
     )
     present = files_of_stage(PlannedStage("finetune-a", "finetune", "a", FOLDER, (job,)), Hasher())
-    assert set(present.files) == {*listed, f"{FOLDER}/manifest.json"}
+    assert set(present.files) == {*outputs, f"{FOLDER}/manifest.json"}
     assert present.orphans == [f"{FOLDER}/step-8/weights.safetensors"]
 
 

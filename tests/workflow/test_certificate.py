@@ -68,7 +68,7 @@ def test_losses_near_the_committed_ones_are_within_tolerance_and_far_ones_not(
     assert f"final_loss is {loss * 1.06}, committed is {loss}" in verdict["why"]
 
 
-def test_a_difference_that_came_with_an_input_is_not_attributed_to_the_machine(machine: Path) -> None:
+def test_a_difference_of_an_input_is_not_attributed_to_the_machine(machine: Path) -> None:
     corpus = RESULTS / "c4/baseline/en-train-00000-of-00001.parquet"
     sample = RESULTS / "vocab_sample/baseline/manifest.json"
     for path in (corpus, sample):

@@ -1,4 +1,4 @@
-"""Results that were made up are found by building them again."""
+"""Forged results are detected by building them again."""
 
 import json
 import shutil
@@ -17,9 +17,9 @@ SCORES = "results/demo/evaluate_score/baseline/scores.json"
 MANIFEST = "results/demo/evaluate_score/baseline/manifest.json"
 
 
-def rebuild(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+def rebuild(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        ["t5repro", "rebuild", *words, "--json", "--config", *SMALL],
+        ["t5repro", "rebuild", *arguments, "--json", "--config", *SMALL],
         cwd=folder,
         env=environment(folder),
         capture_output=True,
@@ -32,9 +32,9 @@ def rebuild(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
 def copy(finished: Path, tmp_path: Path) -> Path:
     folder = tmp_path / "clone"
     shutil.copytree(finished, folder, symlinks=True)
-    for words in (["add", "-A"], ["commit", "-qm", "as it is"]):
+    for arguments in (["add", "-A"], ["commit", "-qm", "results"]):
         subprocess.run(
-            ["git", "-c", "user.name=t", "-c", "user.email=t@t", *words], cwd=folder, check=True
+            ["git", "-c", "user.name=t", "-c", "user.email=t@t", *arguments], cwd=folder, check=True
         )
     return folder
 
@@ -70,9 +70,7 @@ def test_a_forged_lock_alone_is_found(copy: Path) -> None:
     assert ran.returncode == 1, ran.stdout + ran.stderr
     (wrong,) = [i for i in json.loads(ran.stdout)["outcomes"] if i["result"] == "different"]
     assert wrong["path"] == out["path"]
-    assert wrong["detail"] == (
-        f"built md5 {honest[:12]}, dvc.lock says {'0' * 12}: it was not built so"
-    )
+    assert wrong["detail"] == f"rebuilt md5 {honest[:12]}, dvc.lock says {'0' * 12}"
 
 
 def test_a_sample_is_drawn_and_can_be_drawn_again(copy: Path) -> None:
@@ -85,5 +83,5 @@ def test_a_sample_is_drawn_and_can_be_drawn_again(copy: Path) -> None:
 def test_an_unknown_stage_is_refused(copy: Path) -> None:
     ran = rebuild(copy, "nothing")
     assert ran.returncode == 2
-    assert "no job of results/ is called so; rules are" in ran.stderr
+    assert "no such job in results/; rules are" in ran.stderr
     assert "not both" in rebuild(copy).stderr
