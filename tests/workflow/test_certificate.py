@@ -31,13 +31,13 @@ def verdicts(folder: Path) -> dict[str, dict[str, str]]:
     # messages about a difference may precede or follow the document
     values, _ = json.JSONDecoder().raw_decode(ran.stdout[ran.stdout.index("{\n") :])
     assert bool(ran.returncode) == any(
-        item["outcome"] == "differently" for item in values["verdicts"]
+        verdict["outcome"] == "differently" for verdict in values["verdicts"]
     )
-    return {item["stage"]: item for item in values["verdicts"]}
+    return {verdict["stage"]: verdict for verdict in values["verdicts"]}
 
 
 def test_equal_bytes_are_reproduced_exactly(committed: Path) -> None:
-    assert {item["outcome"] for item in verdicts(committed).values()} == {"exactly"}
+    assert {verdict["outcome"] for verdict in verdicts(committed).values()} == {"exactly"}
     ran = run_in(committed, "t5repro", "certificate")
     assert ran.returncode == 0
     assert "no stage came out differently" in ran.stdout

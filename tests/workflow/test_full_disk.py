@@ -31,7 +31,7 @@ def test_a_full_disk_is_said_and_no_half_file_has_its_final_name(
     small_disk: Path, tmp_path: Path
 ) -> None:
     source = ROOT / "examples/mini/tasks/glue/SST-2/train.tsv"
-    written = small_disk / "tasks/glue_sst2"
+    examples = small_disk / "tasks/glue_sst2"
     ran = subprocess.run(
         [
             "t5repro",
@@ -43,9 +43,9 @@ def test_a_full_disk_is_said_and_no_half_file_has_its_final_name(
             "--files",
             f"train={source}",
             "--folder",
-            written,
+            examples,
             "--manifest",
-            written / "manifest.json",
+            examples / "manifest.json",
             "--log",
             small_disk / "log",
         ],

@@ -96,8 +96,8 @@ def test_a_setting_reruns_the_stages_that_read_it_and_no_other(finished: Path) -
 
     def planned(*changes: str) -> set[str]:
         ran = snakemake(finished, "-n", "--quiet", "rules", config=(*SMALL, *changes))
-        words = (line.split() for line in ran.stdout.splitlines())
-        return {row[0] for row in words if len(row) == 2 and row[1].isdigit()} - {"total", "all"}
+        rows = (line.split() for line in ran.stdout.splitlines())
+        return {row[0] for row in rows if len(row) == 2 and row[1].isdigit()} - {"total", "all"}
 
     last = {"evaluate_predict", "evaluate_score", "report"}
     assert planned() == set()

@@ -53,15 +53,15 @@ def test_every_method_runs_from_the_crawl_to_the_report(results: Path) -> None:
     # An ensemble and an arm that only evaluates more train nothing of their own.
     assert trained == set(ARMS) - {"alone", "both"}
     record = read(results / "finetune/adapters/manifest.json")["counters"]
-    whole = read(results / "finetune/baseline/manifest.json")["counters"]
+    baseline = read(results / "finetune/baseline/manifest.json")["counters"]
     assert record["trained_parameters"] < record["parameters"]
-    assert whole["trained_parameters"] == whole["parameters"] < record["parameters"]
-    drawn = read(results / "finetune/with_corpus/manifest.json")
-    assert 0 < drawn["counters"]["corpus"]["rows"] < 8 * 4
-    assert any(item["path"].endswith("tokens/baseline/train.ids") for item in drawn["inputs"])
+    assert baseline["trained_parameters"] == baseline["parameters"] < record["parameters"]
+    with_corpus = read(results / "finetune/with_corpus/manifest.json")
+    assert 0 < with_corpus["counters"]["corpus"]["rows"] < 8 * 4
+    assert any(file["path"].endswith("tokens/baseline/train.ids") for file in with_corpus["inputs"])
     again = read(results / "finetune/then_sst2/manifest.json")
-    assert any("finetune/baseline/weights" in item["path"] for item in again["inputs"])
-    assert again["counters"]["optimizer_step"] == whole["optimizer_step"] + 2
+    assert any("finetune/baseline/weights" in entry["path"] for entry in again["inputs"])
+    assert again["counters"]["optimizer_step"] == baseline["optimizer_step"] + 2
 
 
 def test_kept_checkpoints_are_answered_and_the_choice_is_traceable(results: Path) -> None:
@@ -81,8 +81,8 @@ def test_kept_checkpoints_are_answered_and_the_choice_is_traceable(results: Path
         ("finetune", "weights.safetensors"),
         ("evaluate_predict", "glue_sst2.jsonl"),
     ):
-        whole, kept = (results / stage / arm / name for arm in ("baseline", "kept"))
-        assert whole.read_bytes() == kept.read_bytes()
+        baseline_file, kept_file = (results / stage / arm / name for arm in ("baseline", "kept"))
+        assert baseline_file.read_bytes() == kept_file.read_bytes()
 
 
 def test_an_ensemble_of_one_equals_its_member(results: Path) -> None:

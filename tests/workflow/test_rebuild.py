@@ -44,7 +44,7 @@ def test_an_honest_stage_comes_out_byte_for_byte(copy: Path) -> None:
     assert ran.returncode == 0, ran.stdout + ran.stderr
     answer = json.loads(ran.stdout)
     assert len(answer["outcomes"]) == 4
-    assert {item["result"] for item in answer["outcomes"]} == {"same bytes"}
+    assert {outcome["result"] for outcome in answer["outcomes"]} == {"same bytes"}
 
 
 def test_forged_scores_with_a_manifest_to_match_are_found(copy: Path) -> None:

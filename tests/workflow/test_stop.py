@@ -82,12 +82,12 @@ def test_a_run_after_a_snakemake_killed_alone_waits_for_the_job_it_left(
 ) -> None:
     folder = tmp_path / "clone"
     shutil.copytree(finished, folder, symlinks=True)
-    made = "results/demo/finetune/baseline"
-    shutil.rmtree(folder / made)
+    folder_name = "results/demo/finetune/baseline"
+    shutil.rmtree(folder / folder_name)
     record = folder / "records/demo/finetune/baseline.json"
     record.unlink()
     run = subprocess.Popen(
-        ["snakemake", "--profile", "local", "--cores", "2", f"{made}/manifest.json"],
+        ["snakemake", "--profile", "local", "--cores", "2", f"{folder_name}/manifest.json"],
         cwd=folder,
         env=environment(folder),
         start_new_session=True,
@@ -99,7 +99,7 @@ def test_a_run_after_a_snakemake_killed_alone_waits_for_the_job_it_left(
         run.kill()
         run.wait()
         assert json.loads(record.read_text())["end"] is None
-        again = snakemake(folder, f"{made}/manifest.json")
+        again = snakemake(folder, f"{folder_name}/manifest.json")
     finally:
         if run.poll() is None:
             os.killpg(run.pid, signal.SIGKILL)

@@ -133,11 +133,11 @@ def test_one_flipped_byte_with_its_date_kept_is_named_by_verify_and_never_sealed
     finished: Path, tmp_path: Path, part: int | None, check: str
 ) -> None:
     folder = copy(finished, tmp_path / "clone")
-    lock, every = lock_of(folder), artifacts(folder)
-    chosen = random.Random(0).sample(every, part) if part else every
+    lock, paths = lock_of(folder), artifacts(folder)
+    sample = random.Random(0).sample(paths, part) if part else paths
     code = FLIP.replace("{check}", CHECKS[check])
     ran = subprocess.run(
-        ["python", "-c", code, *chosen],
+        ["python", "-c", code, *sample],
         cwd=folder,
         env=environment(folder),
         check=False,
@@ -224,10 +224,10 @@ def change(folder: Path, leaf: str, value: object) -> None:
     path = folder / "configs/demo.yaml"
     values = yaml.safe_load(path.read_text())
     *sections, name = leaf.split(".")
-    place = values
+    branch = values
     for section in sections:
-        place = place.setdefault(section, {})
-    place[name] = value(place[name]) if callable(value) else value
+        branch = branch.setdefault(section, {})
+    branch[name] = value(branch[name]) if callable(value) else value
     path.write_text(yaml.safe_dump(values, sort_keys=False))
 
 
@@ -335,27 +335,27 @@ def rules_of(stages: set[str]) -> set[str]:
 def closure(folder: Path, first: set[str]) -> set[str]:
     """Return stages and all that depend on them, as dvc.yaml links them."""
     stages = yaml.safe_load((folder / "dvc.yaml").read_text())["stages"]
-    made = {str(entry["outs"][0]): name for name, entry in stages.items()}
-    found = set(first)
-    grown = True
-    while grown:
-        more = {
+    writers = {str(entry["outs"][0]): name for name, entry in stages.items()}
+    stale = set(first)
+    has_grown = True
+    while has_grown:
+        dependents = {
             name
             for name, entry in stages.items()
             for path in entry["deps"]
-            if {made.get(path), made.get(path.rpartition("/")[0])} & found
+            if {writers.get(path), writers.get(path.rpartition("/")[0])} & stale
         }
-        grown = not more <= found
-        found |= more
-    return found
+        has_grown = not dependents <= stale
+        stale |= dependents
+    return stale
 
 
 def planned(folder: Path) -> set[str]:
     ran = snakemake(folder, "-n", "--quiet", "rules")
     assert ran.returncode == 0, ran.stdout
-    words = (line.split() for line in ran.stdout.splitlines())
-    found = {row[0] for row in words if len(row) == 2 and row[1].isdigit()}
-    return found - {"total", "all", "data_fetch"}
+    rows = (line.split() for line in ran.stdout.splitlines())
+    counts = {row[0] for row in rows if len(row) == 2 and row[1].isdigit()}
+    return counts - {"total", "all", "data_fetch"}
 
 
 @pytest.mark.parametrize(
@@ -410,18 +410,18 @@ def test_both_tools_rerun_a_changed_leaf_alike_and_older_revisions_come_back(
     folder = copy(finished, tmp_path / "one")
     commit(folder, "first")
     first = artifact_hashes(folder)
-    other = copy(folder, tmp_path / "two")
-    for place in (folder, other):
-        change(place, "evaluate.max_decode_length", 9)
+    second = copy(folder, tmp_path / "two")
+    for checkout in (folder, second):
+        change(checkout, "evaluate.max_decode_length", 9)
     ran = snakemake(folder)
     assert ran.returncode == 0, ran.stdout[-3000:]
     assert "up to date" in run_in(folder, "dvc", "status").stdout
-    repro = run_in(other, "dvc", "repro")
+    repro = run_in(second, "dvc", "repro")
     assert repro.returncode == 0, repro.stdout[-3000:]
     again = set(re.findall(r"Running stage '(\S+)'", repro.stdout)) - {"settings"}
     assert rules_of(again) == expected("evaluate.max_decode_length")
-    assert artifact_hashes(other) == artifact_hashes(folder) != first
-    assert NOTHING in snakemake(other, "-n").stdout
+    assert artifact_hashes(second) == artifact_hashes(folder) != first
+    assert NOTHING in snakemake(second, "-n").stdout
     commit(folder, "second")
     metrics_and_plots_of_both_revisions_are_told_apart(folder)
     subprocess.run(["git", "checkout", "--quiet", "HEAD~1"], cwd=folder, check=True)
@@ -437,9 +437,9 @@ def test_a_leaf_changed_and_changed_back_comes_from_the_run_cache_and_both_tools
     folder = copy(finished, tmp_path / "clone")
     before = artifact_hashes(folder)
     experiments = yaml.safe_load((folder / "configs/demo.yaml").read_text())["experiments"]
-    other = without_a_row(experiments)
-    seen = []
-    for value, ran in ((other, {"report"}), (experiments, set()), (other, set())):
+    changed = without_a_row(experiments)
+    hashes = []
+    for value, ran in ((changed, {"report"}), (experiments, set()), (changed, set())):
         change(folder, "experiments", value)
         assert planned(folder) == {"report"}
         repro = run_in(folder, "dvc", "repro")
@@ -447,19 +447,20 @@ def test_a_leaf_changed_and_changed_back_comes_from_the_run_cache_and_both_tools
         again = set(re.findall(r"Running stage '(\S+)'", repro.stdout)) - {"settings"}
         assert again == ran, repro.stdout[-3000:]
         assert NOTHING in snakemake(folder, "-n").stdout
-        seen.append(artifact_hashes(folder))
-    assert seen[1] == before
-    assert seen[2] == seen[0] != before
+        hashes.append(artifact_hashes(folder))
+    assert hashes[1] == before
+    assert hashes[2] == hashes[0] != before
 
 
 def metrics_and_plots_of_both_revisions_are_told_apart(folder: Path) -> None:
-    told = json.loads(run_in(folder, "dvc", "metrics", "diff", "--all", "--json", "HEAD~1").stdout)
+    process = run_in(folder, "dvc", "metrics", "diff", "--all", "--json", "HEAD~1")
+    metrics = json.loads(process.stdout)
     name = "results/demo/evaluate_score/baseline/scores.json"
-    assert told[name]["tasks.glue_sst2.metrics.accuracy"].keys() >= {"old", "new"}
+    assert metrics[name]["tasks.glue_sst2.metrics.accuracy"].keys() >= {"old", "new"}
     plots = run_in(folder, "dvc", "plots", "diff", "--json", "HEAD~1", "HEAD")
     assert plots.returncode == 0, plots.stdout[-3000:]
-    drawn = json.loads(plots.stdout)["data"]["pretrain_loss"]
-    assert {revision for plot in drawn for revision in plot["revisions"]} == {"HEAD~1", "HEAD"}
+    loss_plots = json.loads(plots.stdout)["data"]["pretrain_loss"]
+    assert {revision for plot in loss_plots for revision in plot["revisions"]} == {"HEAD~1", "HEAD"}
 
 
 KILLS = 20
@@ -471,19 +472,19 @@ KILLS = 20
 def test_a_killed_chain_goes_on_to_the_same_bytes(
     finished: Path, tmp_path: Path, tool: str
 ) -> None:
-    wanted = artifact_hashes(finished)
+    expected = artifact_hashes(finished)
     folder = copy(finished, tmp_path / "clone")
-    for made in ("results", ".dvc/cache", ".dvc/tmp", ".snakemake", "records", "work"):
-        shutil.rmtree(folder / made, ignore_errors=True)
+    for folder_name in ("results", ".dvc/cache", ".dvc/tmp", ".snakemake", "records", "work"):
+        shutil.rmtree(folder / folder_name, ignore_errors=True)
     (folder / "dvc.lock").unlink()
-    words = {
+    command = {
         "snakemake": ["snakemake", "--profile", "local", "--cores", "2"],
         "dvc": ["dvc", "repro"],
     }[tool]
     draw = random.Random(tool)
     for _ in range(KILLS // 2):
         job = subprocess.Popen(
-            words,
+            command,
             cwd=folder,
             env=environment(folder),
             start_new_session=True,
@@ -496,12 +497,12 @@ def test_a_killed_chain_goes_on_to_the_same_bytes(
             os.killpg(job.pid, signal.SIGKILL)
             job.wait()
         time.sleep(0.5)
-        for path, found in artifact_hashes(folder).items():
+        for path, sha256 in artifact_hashes(folder).items():
             if ".writing-" not in path:
-                assert wanted[path] == found, path
-    ran = run_in(folder, *words)
+                assert expected[path] == sha256, path
+    ran = run_in(folder, *command)
     assert ran.returncode == 0, ran.stdout[-3000:]
     assert run_in(folder, "t5repro", "seal").returncode == 0
-    assert artifact_hashes(folder) == wanted
+    assert artifact_hashes(folder) == expected
     assert "up to date" in run_in(folder, "dvc", "status").stdout
     assert NOTHING in snakemake(folder, "-n").stdout
