@@ -4,8 +4,8 @@
     python benchmarks/c4_peers.py --peers PEERS/bin/python \
         --wet FILE --punkt FOLDER/punkt_tab/english --bad-words FOLDER/en.25e679f
 
-Peers run in an environment of their own. Imports and the loading of word and language tables are
-not counted, for nobody. TFDS's functions are called as its own pipeline calls them.
+Peers run in a separate environment. Imports and the loading of word and language tables are not
+counted for any of them. TFDS's functions are called as its own pipeline calls them.
 """
 
 import argparse
@@ -29,7 +29,7 @@ STEPS = {
 
 
 def main() -> None:
-    """Run the chosen steps and print a table for each."""
+    """Run the selected steps and print a table for each."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--peers", required=True, help="Python of the peers' environment")
     parser.add_argument("--wet", type=Path, required=True)
@@ -37,28 +37,30 @@ def main() -> None:
     parser.add_argument("--bad-words", type=Path, required=True)
     parser.add_argument("--steps", nargs="+", choices=STEPS, default=list(STEPS))
     parser.add_argument("--rounds", type=int, default=3)
-    given = parser.parse_args()
-    files = [str(given.wet), str(given.punkt), str(given.bad_words)]
-    print(f"{given.wet.name}, one process, medians of {given.rounds} rounds; {runs.machine()}\n")
-    for step in given.steps:
+    options = parser.parse_args()
+    files = [str(options.wet), str(options.punkt), str(options.bad_words)]
+    print(
+        f"{options.wet.name}, one process, medians of {options.rounds} rounds; {runs.machine()}\n"
+    )
+    for step in options.steps:
         commands = {}
         for name, program in STEPS[step].items():
-            python = sys.executable if name == "t5repro" else given.peers
+            python = sys.executable if name == "t5repro" else options.peers
             commands[name] = [python, str(PEERS / f"{program}.py"), step, *files]
-        print(rows(step, runs.rounds(commands, given.rounds)), end="\n\n", flush=True)
+        print(rows(step, runs.rounds(commands, options.rounds)), end="\n\n", flush=True)
 
 
-def rows(step: str, found: dict[str, list[runs.Result]]) -> str:
+def rows(step: str, results_by_name: dict[str, list[runs.Result]]) -> str:
     """Return the table of one step."""
-    ours = found["t5repro"]
+    ours = results_by_name["t5repro"]
     cells = []
-    for name, results in found.items():
+    for name, results in results_by_name.items():
         first = results[0]
-        spent = runs.seconds(results)
-        speed = f"{first['pages'] / spent:,.0f}" if "pages" in first else "-"
+        seconds = runs.seconds(results)
+        speed = f"{first['pages'] / seconds:,.0f}" if "pages" in first else "-"
         kept = str(first.get("kept", "-"))
         times = f"{runs.ratio(results, ours):.2f}"
-        cells.append([name, f"{spent:.3f}", speed, kept, times])
+        cells.append([name, f"{seconds:.3f}", speed, kept, times])
     return runs.table([step, "seconds", "pages/s", "kept", "times ours"], cells)
 
 

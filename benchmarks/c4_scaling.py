@@ -1,10 +1,10 @@
-"""C4 with more input and with more workers: time, and the peak of memory of each step.
+"""C4 with more input and more workers: time and peak memory of each rule.
 
     python benchmarks/c4_scaling.py --wet FILE --punkt FOLDER/punkt_tab/english \
         --bad-words FOLDER/en.25e679f
 
-The input is made from one WET file: copies with addresses and lines of their own, so that a copy is
-as much work as the original and no repeat of it. Every job is a process of its own, as in a run.
+The input consists of copies of one WET file with different URLs and lines, so that a copy is as
+much work as the original and not a duplicate. Every job is a separate process, as in a run.
 """
 
 import argparse
@@ -24,21 +24,20 @@ import interleaved_runs as runs
 sys.path.insert(0, str(Path(__file__).parent / "peers"))
 import c4_ours
 
-from t5repro.c4 import build
 from t5repro.c4.wet.pages import read_pages
 
 RECORD = "WARC/1.0\r\nWARC-Target-URI: {url}\r\nWARC-Date: {date}\r\n\r\n{text}\r\n\r\n"
 
 
 class Cost(NamedTuple):
-    """What a process cost: seconds on the clock, and its largest resident set in MB."""
+    """Wall-clock seconds and peak resident memory in MB of a process."""
 
     seconds: float
     megabytes: float
 
 
 def copies(wet: Path, count: int, folder: Path) -> list[Path]:
-    """Write so many WET files like `wet` that share no address and no line; return them."""
+    """Write `count` WET files like `wet` without common URLs and lines; return them."""
     pages = [page for page in read_pages(wet) if page.fault is None]
     files = []
     for number in range(count):
@@ -54,10 +53,17 @@ def copies(wet: Path, count: int, folder: Path) -> list[Path]:
     return files
 
 
-def run(step: str, folder: Path, shards: list[str], given: argparse.Namespace) -> Cost:
-    """Run a step in a process; `shards` are the WET or cleaned files of its job."""
+def run(step: str, folder: Path, shards: list[str], options: argparse.Namespace) -> Cost:
+    """Run a rule in a process; `shards` are the WET or cleaned files of its job."""
     command = [sys.executable, __file__, "--step", step, "--folder", str(folder)]
-    command += ["--punkt", str(given.punkt), "--bad-words", str(given.bad_words), "--wet", *shards]
+    command += [
+        "--punkt",
+        str(options.punkt),
+        "--bad-words",
+        str(options.bad_words),
+        "--wet",
+        *shards,
+    ]
     begin = time.perf_counter()
     process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
     _, status, usage = os.wait4(process.pid, 0)
@@ -66,45 +72,27 @@ def run(step: str, folder: Path, shards: list[str], given: argparse.Namespace) -
     return Cost(time.perf_counter() - begin, usage.ru_maxrss / 1024)
 
 
-def step(given: argparse.Namespace) -> None:
-    """Do the work of one job."""
-    given.recipe = "tfds"
-    chosen = c4_ours.stages(given)
-    lists = {"punkt": {"en": given.punkt}, "bad_words": {"en": given.bad_words}}
-    folder, decisions = given.folder, given.folder / "decisions.parquet"
-    if given.step == "c4_clean":
-        output = folder / f"{given.wet[0].name.partition('.')[0]}.parquet"
-        manifest = output.with_suffix(".json")
-        build.clean_shard(
-            chosen["c4_clean"], wet=given.wet, output=output, manifest=manifest, **lists
-        )
-    elif given.step == "c4_dedup":
-        build.deduplicate(
-            chosen["c4_dedup"], cleaned=given.wet, output=decisions, manifest=folder / "dedup.json"
-        )
-    else:
-        build.write_corpus(
-            chosen["c4"],
-            cleaned=given.wet,
-            decisions=decisions,
-            folder=folder / "c4",
-            manifest=folder / "c4" / "manifest.json",
-            **lists,
-        )
+def run_job(options: argparse.Namespace) -> None:
+    """Run one job in this process."""
+    options.recipe = "tfds"
+    rules = {"c4_clean": c4_ours.run_clean, "c4_dedup": c4_ours.run_dedup, "c4": c4_ours.run_corpus}
+    rules[options.step](options, options.folder, options.wet)
 
 
-def measure(wet: list[Path], *, shards: int, workers: int, given: argparse.Namespace) -> list[str]:
-    """Return a row: WET files in so many cleaning jobs on so many workers, and what follows."""
+def measure(
+    wet: list[Path], *, shards: int, workers: int, options: argparse.Namespace
+) -> list[str]:
+    """Return a row: all rules for `wet`, cleaned by `shards` jobs on `workers` workers."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        parts = [[str(path) for path in wet[at::shards]] for at in range(shards)]
+        parts = [[str(path) for path in wet[job::shards]] for job in range(shards)]
         begin = time.perf_counter()
         with ThreadPoolExecutor(workers) as pool:
-            cleaned = list(pool.map(lambda part: run("c4_clean", folder, part, given), parts))
+            cleaned = list(pool.map(lambda part: run("c4_clean", folder, part, options), parts))
         cleaning = time.perf_counter() - begin
         files = sorted(str(path) for path in folder.glob("[0-9]*.parquet"))
-        dedup = run("c4_dedup", folder, files, given)
-        corpus = run("c4", folder, files, given)
+        dedup = run("c4_dedup", folder, files, options)
+        corpus = run("c4", folder, files, options)
     return [
         str(len(wet)),
         str(shards),
@@ -118,20 +106,20 @@ def measure(wet: list[Path], *, shards: int, workers: int, given: argparse.Names
     ]
 
 
-def main(given: argparse.Namespace) -> None:
+def main(options: argparse.Namespace) -> None:
     """Measure and print the table."""
     titles = ["WET files", "jobs", "workers", "c4_clean s", "MB", "c4_dedup s", "MB", "c4 s", "MB"]
     with tempfile.TemporaryDirectory() as name:
-        files = copies(given.wet[0], given.times, Path(name))
+        files = copies(options.wet[0], options.times, Path(name))
         print(
-            f"copies of {given.wet[0].name}; each job a process, its start included; "
+            f"copies of {options.wet[0].name}; each job a process, its start included; "
             f"{runs.machine()}\n"
         )
         rows = [
-            measure(files[:1], shards=1, workers=1, given=given),
-            measure(files, shards=1, workers=1, given=given),
-            measure(files, shards=given.times, workers=1, given=given),
-            measure(files, shards=given.times, workers=2, given=given),
+            measure(files[:1], shards=1, workers=1, options=options),
+            measure(files, shards=1, workers=1, options=options),
+            measure(files, shards=options.times, workers=1, options=options),
+            measure(files, shards=options.times, workers=2, options=options),
         ]
     print(runs.table(titles, rows))
 
@@ -145,4 +133,4 @@ if __name__ == "__main__":
     parser.add_argument("--step", help=argparse.SUPPRESS)
     parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
-    step(options) if options.step else main(options)
+    run_job(options) if options.step else main(options)

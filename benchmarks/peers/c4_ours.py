@@ -1,25 +1,29 @@
-"""This project's C4 in one process: `read`, `clean` (pages in memory), `chain` (files to files)."""
+"""C4 of this project in one process: `read`, `clean` (in memory), `chain` (files to files)."""
 
 import argparse
 import json
 import tempfile
 import time
+from functools import cache
 from pathlib import Path
 from typing import Any
 
-from t5repro.c4 import build
+from t5repro.c4.clean import CleanJob, clean_shard
+from t5repro.c4.deduplicate import DedupJob, deduplicate
+from t5repro.c4.text.fast_rules import clean_body
 from t5repro.c4.text.language import detect_languages
-from t5repro.c4.text.rules import CleanRules, clean_body
+from t5repro.c4.text.rules import CleanRules
 from t5repro.c4.text.sentences import SentenceSplitter
 from t5repro.c4.wet.pages import read_pages
+from t5repro.c4.write import CorpusJob, write_corpus
 from t5repro.config.load import load_settings
 from t5repro.config.stage_settings import stage_model, stage_settings
 
-KEPT = ("train_pages", "validation_pages")
+PAGE_COUNTS = ("train_pages", "validation_pages")
 
 
 def read(arguments: argparse.Namespace) -> dict[str, float]:
-    """Decompress, split into records, take address, date and text."""
+    """Decompress, split into records, extract URL, date and text."""
     begin = time.perf_counter()
     pages = sum(1 for _ in read_pages(arguments.wet))
     return {"seconds": time.perf_counter() - begin, "pages": pages}
@@ -27,58 +31,69 @@ def read(arguments: argparse.Namespace) -> dict[str, float]:
 
 def clean(arguments: argparse.Namespace) -> dict[str, float]:
     """Apply the rules for lines and pages."""
-    settings = stages(arguments)["c4_clean"].c4.clean
-    found = [page for page in read_pages(arguments.wet) if page.fault is None]
-    pages = [page for page in found if not page.is_longer_than(settings.max_page_chars)]
+    settings = stages(arguments.recipe)["c4_clean"].c4.clean
+    usable = [page for page in read_pages(arguments.wet) if page.fault is None]
+    pages = [page for page in usable if not page.is_longer_than(settings.max_page_chars)]
     rules = CleanRules(settings, SentenceSplitter(arguments.punkt))
     begin = time.perf_counter()
-    cleaned = [clean_body(page.body, rules, page.other_ends) for page in pages]
+    cleaned = [clean_body(page.body, rules, page.has_other_newlines) for page in pages]
     kept = sum(page.reason is None for page in cleaned)
     return {"seconds": time.perf_counter() - begin, "pages": len(pages), "kept": kept}
 
 
 def chain(arguments: argparse.Namespace) -> dict[str, float]:
-    """From a WET file to Parquet files, with counters, samples and manifests."""
-    chosen = stages(arguments)
-    # Tables are loaded before the clock starts, as for the peers; Punkt's are remembered.
+    """Run the three rules from a WET file to Parquet files, counters, samples and manifests."""
+    # Settings and tables are loaded before the clock starts, as for the peers; both are cached.
+    stages(arguments.recipe)
     detect_languages(["One sentence is enough for that."])
     SentenceSplitter(arguments.punkt)
-    lists = {"punkt": {"en": arguments.punkt}, "bad_words": {"en": arguments.bad_words}}
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        cleaned, decisions = folder / "00000.parquet", folder / "decisions.parquet"
         begin = time.perf_counter()
-        build.clean_shard(
-            chosen["c4_clean"],
-            wet=[arguments.wet],
-            output=cleaned,
-            manifest=folder / "clean.json",
-            **lists,
-        )
-        build.deduplicate(
-            chosen["c4_dedup"], cleaned=[cleaned], output=decisions, manifest=folder / "dedup.json"
-        )
-        manifest = folder / "c4" / "manifest.json"
-        build.write_corpus(
-            chosen["c4"],
-            cleaned=[cleaned],
-            decisions=decisions,
-            folder=manifest.parent,
-            manifest=manifest,
-            **lists,
-        )
+        cleaned = run_clean(arguments, folder, [arguments.wet])
+        run_dedup(arguments, folder, [cleaned])
+        manifest = run_corpus(arguments, folder, [cleaned])
         seconds = time.perf_counter() - begin
         counters = json.loads(manifest.read_text())["counters"]
-        read_there = json.loads((folder / "clean.json").read_text())["counters"]["read"]["read"]
-    kept = sum(count for name, count in counters["languages"]["en"].items() if name in KEPT)
-    return {"seconds": seconds, "pages": read_there, "kept": kept}
+        cleaning = json.loads(cleaned.with_suffix(".json").read_text())["counters"]
+    english = counters["languages"]["en"]
+    kept = sum(count for name, count in english.items() if name in PAGE_COUNTS)
+    return {"seconds": seconds, "pages": cleaning["read"]["read"], "kept": kept}
 
 
-def stages(arguments: argparse.Namespace) -> dict[str, Any]:
+def run_clean(arguments: argparse.Namespace, folder: Path, wet: list[Path]) -> Path:
+    """Run `c4_clean`; return the cleaned file, which has the name of the first WET file."""
+    output = folder / f"{wet[0].name.partition('.')[0]}.parquet"
+    settings, lists = stages(arguments.recipe)["c4_clean"], lists_of(arguments)
+    clean_shard(CleanJob(settings, output, output.with_suffix(".json"), wet=wet, **lists))
+    return output
+
+
+def run_dedup(arguments: argparse.Namespace, folder: Path, cleaned: list[Path]) -> None:
+    """Run `c4_dedup`."""
+    output, settings = folder / "decisions.parquet", stages(arguments.recipe)["c4_dedup"]
+    deduplicate(DedupJob(settings, cleaned, output, output.with_suffix(".json")))
+
+
+def run_corpus(arguments: argparse.Namespace, folder: Path, cleaned: list[Path]) -> Path:
+    """Run `c4`; return the manifest of the corpus."""
+    manifest, decisions = folder / "c4" / "manifest.json", folder / "decisions.parquet"
+    settings, lists = stages(arguments.recipe)["c4"], lists_of(arguments)
+    write_corpus(CorpusJob(settings, cleaned, decisions, manifest.parent, manifest, **lists))
+    return manifest
+
+
+def lists_of(arguments: argparse.Namespace) -> dict[str, dict[str, Path]]:
+    """Return the English Punkt parameters and list of bad words."""
+    return {"punkt": {"en": arguments.punkt}, "bad_words": {"en": arguments.bad_words}}
+
+
+@cache
+def stages(recipe: str) -> dict[str, Any]:
     """Return the settings of the three rules."""
     run = {
         "c4": {
-            "recipe": arguments.recipe,
+            "recipe": recipe,
             "languages": ["en"],
             "crawl": ["wet"],
             "bad_word_lists": {"en": "list"},
@@ -86,9 +101,9 @@ def stages(arguments: argparse.Namespace) -> dict[str, Any]:
         },
         "vocab": {"language_parts": {"en": 1}},
     }
-    chosen = load_settings(run)
+    settings = load_settings(run)
     names = ("c4_clean", "c4_dedup", "c4")
-    return {name: stage_model(name).model_validate(stage_settings(chosen, name)) for name in names}
+    return {name: stage_model(name)(**stage_settings(settings, name)) for name in names}
 
 
 if __name__ == "__main__":
@@ -98,5 +113,6 @@ if __name__ == "__main__":
     parser.add_argument("punkt", type=Path, help="a folder of punkt_tab, such as english")
     parser.add_argument("bad_words", type=Path, help="the English list")
     parser.add_argument("--recipe", default="tfds")
-    given = parser.parse_args()
-    print(json.dumps({"read": read, "clean": clean, "chain": chain}[given.step](given)))
+    options = parser.parse_args()
+    steps = {"read": read, "clean": clean, "chain": chain}
+    print(json.dumps(steps[options.step](options)))

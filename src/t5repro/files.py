@@ -22,6 +22,11 @@ LINE_ENCODER = json.JSONEncoder(sort_keys=True, ensure_ascii=False)
 LINE_DECODER = json.JSONDecoder()
 
 
+def by_name(paths: Iterable[Path]) -> list[Path]:
+    """Return paths ordered by file name; paths with the same name by their folders."""
+    return sorted(paths, key=lambda path: (path.name, path.as_posix()))
+
+
 @contextlib.contextmanager
 def atomic_path(path: Path) -> Iterator[Path]:
     """Yield a temporary path in the folder of `path`; rename it if the block succeeds.

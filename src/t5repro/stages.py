@@ -41,7 +41,7 @@ class Stage:
 STAGES = (
     Stage(
         "data_fetch",
-        module="data.raw",
+        module="data.fetch",
         settings="sections.data.DataStage",
         produces="raw files",
         versioned=False,
@@ -49,7 +49,7 @@ STAGES = (
     ),
     Stage(
         "data",
-        module="data.raw",
+        module="data.check",
         settings="sections.data.DataStage",
         produces="raw files",
         per_experiment=False,
@@ -70,21 +70,21 @@ STAGES = (
     ),
     Stage(
         "c4_clean",
-        module="c4.build",
+        module="c4.clean",
         settings="sections.c4.CleanStage",
         upstream=("data", "c4_punkt"),
         produces="cleaned pages",
     ),
     Stage(
         "c4_dedup",
-        module="c4.build",
+        module="c4.deduplicate",
         settings="sections.c4.DedupStage",
         upstream=("c4_clean",),
         produces="decisions on repeats",
     ),
     Stage(
         "c4",
-        module="c4.build",
+        module="c4.write",
         settings="sections.c4.C4Stage",
         upstream=("c4_punkt", "c4_clean", "c4_dedup"),
         produces="corpus",

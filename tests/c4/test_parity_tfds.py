@@ -16,17 +16,16 @@ from pathlib import Path
 import langdetect
 import pyarrow.parquet as pq
 import pytest
+from c4_rules import build_corpus
 from hypothesis import given
 from hypothesis import strategies as st
 from nltk.data import FileSystemPathPointer
 from nltk.tokenize.punkt import PunktSentenceTokenizer, load_punkt_params
 
-from t5repro.c4 import build
-from t5repro.c4.dedup import spans as dedup_spans
+from t5repro.c4.keys import normalize_url
 from t5repro.c4.text import bad_words
 from t5repro.c4.wet import url_filter
 from t5repro.config.schema import Settings
-from t5repro.config.stage_settings import stage_model, stage_settings
 
 pytestmark = [pytest.mark.slow, pytest.mark.parity]
 
@@ -166,36 +165,15 @@ def ours(wet_files, real_data, english_punkt, tmp_path_factory):
         tokens={"languages": ["en"]},
     )
 
-    def stage(rule):
-        return stage_model(rule)(**stage_settings(settings, rule))
-
-    lists = {"en": real_data / "badwords" / "en.25e679f"}
-    cleaned = []
-    for shard in range(2):
-        cleaned.append(folder / f"{shard}.parquet")
-        build.clean_shard(
-            stage("c4_clean"),
-            wet=wet_files[shard::2],
-            punkt={"en": english_punkt},
-            bad_words=lists,
-            output=cleaned[-1],
-            manifest=folder / f"{shard}.json",
-        )
-    build.deduplicate(
-        stage("c4_dedup"),
-        cleaned=cleaned,
-        output=folder / "decisions.parquet",
-        manifest=folder / "decisions.json",
-    )
-    build.write_corpus(
-        stage("c4"),
-        cleaned=cleaned,
-        decisions=folder / "decisions.parquet",
+    build_corpus(
+        folder,
+        settings,
+        wet_files,
+        shards=2,
         punkt={"en": english_punkt},
-        bad_words=lists,
-        folder=folder / "c4",
-        manifest=folder / "c4" / "manifest.json",
+        bad_words={"en": real_data / "badwords" / "en.25e679f"},
     )
+    cleaned = sorted(folder.glob("0*.parquet"))
     pages = {}
     for split in ("train", "validation"):
         for row in pq.read_table(folder / "c4" / f"en-{split}-00000-of-00001.parquet").to_pylist():
@@ -237,7 +215,7 @@ def test_every_counter_is_that_of_the_released_code(theirs, ours):
         ours_name: lines.get(f"line-filtered:{their_name}", 0)
         for ours_name, their_name in (
             ("long_word", "too_long_word"),
-            ("no_end_mark", "no_endmark"),
+            ("no_terminal_punctuation", "no_endmark"),
             ("few_words", "too_short"),
             ("javascript", "javascript"),
             ("policy", "policy"),
@@ -285,7 +263,7 @@ def test_listed_words_are_found_in_the_same_pages(released, theirs, real_data, l
 def test_urls_are_normalised_alike(released, theirs):
     odd = ["https://www.a.b/?ref=1", "http://a/http://www.c?utm_x#y//", "HTTPS://A/", "a?x&utm_=1"]
     for url in [*theirs.cleaned, *odd]:
-        assert dedup_spans.normalize_url(url) == released.normalize_url(url)
+        assert normalize_url(url) == released.normalize_url(url)
 
 
 NEWS = {
@@ -318,6 +296,6 @@ def test_news_domains_are_those_of_tldextract(released, domain, part, path, befo
         name: frozenset(allowed) if isinstance(allowed, list) else None
         for name, allowed in NEWS.items()
     }
-    assert url_filter.is_listed_domain(dedup_spans.normalize_url(url), listed) == (
+    assert url_filter.is_listed_domain(normalize_url(url), listed) == (
         released.is_realnews_domain(page, NEWS)
     )

@@ -50,7 +50,7 @@ def settings_of(**c4):
 
 
 def train(folder, wet, **c4):
-    punkt.train_punkt(settings_of(**c4), wet=wet, folder=folder, manifest=folder / "manifest.json")
+    punkt.train_punkt(punkt.PunktJob(settings_of(**c4), folder, folder / "manifest.json", wet=wet))
     return json.loads((folder / "manifest.json").read_text())
 
 

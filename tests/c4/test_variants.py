@@ -2,10 +2,10 @@
 
 import pyarrow.parquet as pq
 import pytest
+from c4_rules import build_corpus
 from checkout import ROOT
 
-from t5repro.c4 import build
-from t5repro.c4.dedup import spans as dedup_spans
+from t5repro.c4.keys import normalize_url
 from t5repro.c4.text import bad_words as word_lists
 from t5repro.c4.text import rules as page_rules
 from t5repro.c4.text.sentences import SentenceSplitter
@@ -13,7 +13,6 @@ from t5repro.c4.wet import pages as wet_pages
 from t5repro.c4.wet import url_filter
 from t5repro.config.load import load_settings
 from t5repro.config.sections.c4 import CleanSettings
-from t5repro.config.stage_settings import stage_model, stage_settings
 
 VARIANTS = ROOT / "configs" / "c4" / "variants"
 
@@ -54,39 +53,19 @@ def corpus_of(variant, folder):
         "tokens": {"languages": [language]},
     }
     settings = load_settings(run)
-    stages = {
-        name: stage_model(name).model_validate(stage_settings(settings, name))
-        for name in ("c4_clean", "c4_dedup", "c4")
-    }
-    chosen = settings.c4.select.model_dump()
-    words = {name: path for name, path in WORDS.items() if name in settings.c4.languages}
-    cleaned, decisions = folder / "00000.parquet", folder / "decisions.parquet"
-    build.clean_shard(
-        stages["c4_clean"],
-        wet=sorted((BUNDLED / "crawl").iterdir()),
-        punkt={},
-        bad_words=words,
-        output=cleaned,
-        manifest=folder / "clean.json",
-        select={name: path for name, path in SELECT.items() if chosen[name]},
+    selected = settings.c4.select.model_dump()
+    corpus = build_corpus(
+        folder,
+        settings,
+        sorted((BUNDLED / "crawl").iterdir()),
+        bad_words={name: path for name, path in WORDS.items() if name in settings.c4.languages},
+        select={name: path for name, path in SELECT.items() if selected[name]},
     )
-    build.deduplicate(
-        stages["c4_dedup"], cleaned=[cleaned], output=decisions, manifest=folder / "dedup.json"
-    )
-    build.write_corpus(
-        stages["c4"],
-        cleaned=[cleaned],
-        decisions=decisions,
-        punkt={},
-        bad_words=words,
-        folder=folder / "c4",
-        manifest=folder / "c4" / "manifest.json",
-    )
-    found = {}
-    for path in sorted((folder / "c4").glob("*.parquet")):
+    pages = {}
+    for path in sorted(corpus.glob("*.parquet")):
         for row in pq.read_table(path).to_pylist():
-            found.setdefault(row["language"], {})[row["url"]] = row["text"]
-    return found
+            pages.setdefault(row["language"], {})[row["url"]] = row["text"]
+    return pages
 
 
 @pytest.fixture(scope="module")
@@ -128,19 +107,17 @@ def test_news_come_from_listed_domains_alone(corpora):
     listed = url_filter.read_domains(SELECT["domains"])
     urls = corpora["realnewslike"]["en"]
     assert urls
-    assert all(url_filter.is_listed_domain(dedup_spans.normalize_url(url), listed) for url in urls)
+    assert all(url_filter.is_listed_domain(normalize_url(url), listed) for url in urls)
     others = corpora["en"]["en"].keys() - urls.keys()
-    assert any(
-        not url_filter.is_listed_domain(dedup_spans.normalize_url(url), listed) for url in others
-    )
+    assert any(not url_filter.is_listed_domain(normalize_url(url), listed) for url in others)
 
 
 def test_web_text_has_listed_addresses_alone(corpora):
     lines = SELECT["urls"].read_text(encoding="utf-8").split("\n")
-    listed = {dedup_spans.normalize_url(line.strip()) for line in lines}
+    listed = {normalize_url(line.strip()) for line in lines}
     urls = corpora["webtextlike"]["en"]
     assert urls
-    assert all(dedup_spans.normalize_url(url) in listed for url in urls)
+    assert all(normalize_url(url) in listed for url in urls)
 
 
 def test_the_multilingual_corpus_has_long_paragraphs_in_several_languages(corpora):

@@ -67,7 +67,7 @@ def test_a_member_is_found_by_the_end_of_its_path(tmp_path: Path) -> None:
     archive = zipped(tmp_path / "a.zip", "CoLA/train.tsv", "CoLA/original/raw/train.tsv")
     extract(archive, "tasks/glue/CoLA/train.tsv", tmp_path / "out")
     assert (tmp_path / "out").read_text() == "text of CoLA/train.tsv"
-    with pytest.raises(RawDataError, match="holds 0 files that end in 'CoLA/dev.tsv'"):
+    with pytest.raises(RawDataError, match="contains 0 files that end in 'CoLA/dev.tsv'"):
         extract(archive, "tasks/glue/CoLA/dev.tsv", tmp_path / "none")
     assert not (tmp_path / "none").exists()
 

@@ -20,8 +20,9 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from t5repro.config.sections.data import DataStage
 from t5repro.data import download
+from t5repro.data.check import check
 from t5repro.data.download import fetch_address
-from t5repro.data.raw import check, fetch
+from t5repro.data.fetch import fetch
 from t5repro.errors import RawDataError
 
 HERE = "127.0.0.1"

@@ -13,8 +13,8 @@ from t5repro.stages import STAGES
 
 
 def test_a_closure_holds_the_module_and_all_it_imports() -> None:
-    files = source_files("data.raw")
-    assert "src/t5repro/data/raw.py" in files
+    files = source_files("data.check")
+    assert "src/t5repro/data/check.py" in files
     assert "src/t5repro/config/sections/data.py" in files
     assert "src/t5repro/files.py" in files
     assert not any("/cli/" in name for name in files)

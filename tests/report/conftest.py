@@ -95,7 +95,14 @@ CORPUS: dict[str, Any] = {
         "rules": [
             rule("read", "pages", 1010, no_url=2, too_long=4),
             rule("newest_of_url", "pages", 1004, duplicate_url=20),
-            rule("clean_lines", "lines", 21030, no_end_mark=9120, few_words=2210, javascript=301),
+            rule(
+                "clean_lines",
+                "lines",
+                21030,
+                no_terminal_punctuation=9120,
+                few_words=2210,
+                javascript=301,
+            ),
             rule("clean_pages", "pages", 984, few_sentences=210, curly_bracket=44, lorem_ipsum=12),
             rule("dedup_text", "three-sentence spans", 6200, repeated_text=640),
             rule("dedup_pages", "pages", 718, nothing_left=8, few_sentences_left=25),

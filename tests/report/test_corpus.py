@@ -105,7 +105,7 @@ def test_a_share_of_zero_is_empty() -> None:
 
 
 def test_titles_of_rules_are_words() -> None:
-    assert rule_title("no_end_mark") == "no end mark"
+    assert rule_title("no_terminal_punctuation") == "no terminal punctuation"
     assert rule_title("newest_of_url") == "newest of URL"
 
 

@@ -86,10 +86,10 @@ def test_the_first_difference_is_named_with_its_cause(machine: Path) -> None:
     ran = run_in(machine, "t5repro", "certificate")
     assert ran.returncode == 1
     assert f"first difference: c4-baseline, {path}; same code, settings and inputs" in ran.stdout
-    code = machine / "src/t5repro/c4/corpus.py"
+    code = machine / "src/t5repro/c4/write.py"
     code.write_text(code.read_text() + "EDITED = True\n")
     ran = run_in(machine, "t5repro", "certificate")
-    assert "src/t5repro/c4/corpus.py is not the committed one" in ran.stdout
+    assert "src/t5repro/c4/write.py is not the committed one" in ran.stdout
 
 
 def test_without_a_committed_lock_it_says_so(machine: Path) -> None:

@@ -64,7 +64,9 @@ def wet_files(wildcards):
             f"{len(found)} files of data.sources; lower it, or list the files"
         )
     # A withdrawn file leaves its place empty: other jobs keep their files and need not run again.
-    return those_here(found[int(wildcards.shard) :: c4.clean_shards])
+    return those_here(
+        crawl_lists.files_of_shard(found, int(wildcards.shard), c4.clean_shards)
+    )
 
 
 def those_here(names):
@@ -79,7 +81,7 @@ def punkt_wet_files(wildcards):
     if c4.crawl_paths:
         return [listed(c4.crawl_paths, "c4.crawl_paths")]
     found = crawl_files(tuple(c4.crawl))
-    return those_here(raw.evenly_spaced(found, c4.punkt_sample_files))
+    return those_here(crawl_lists.evenly_spaced(found, c4.punkt_sample_files))
 
 
 def wet_option(wildcards):

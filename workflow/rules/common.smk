@@ -14,7 +14,7 @@ from snakemake.exceptions import WorkflowError
 
 from t5repro.config import load, origins, task_files as inventory
 from t5repro.config.stage_settings import stage_settings
-from t5repro.data import raw
+from t5repro.data import crawl_lists, fetch, paths as raw_paths
 from t5repro.errors import T5ReproError
 from t5repro.lineage import run_lock
 from t5repro.versions import rehydrate
@@ -42,7 +42,7 @@ def load_run():
                     inventory.task_files(settings, task)
     except T5ReproError as error:
         raise WorkflowError(str(error)) from None
-    if missing := raw.missing_files(settings.data):
+    if missing := fetch.missing_files(settings.data):
         raise WorkflowError("\n".join(["raw files are missing:", *missing]))
     return settings
 
@@ -104,7 +104,7 @@ def code_of(rule):
 
 def raw_path(name):
     """Return where a raw file lies."""
-    return raw.raw_path(SETTINGS.data, name).as_posix()
+    return raw_paths.raw_path(SETTINGS.data, name).as_posix()
 
 
 def pairs(named):

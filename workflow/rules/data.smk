@@ -11,15 +11,15 @@ CODE      src/t5repro/data/
 RAW_FILES = [raw_path(name) for name in inventory.raw_files(SETTINGS)]
 
 # Existing files are not outputs of the rule: Snakemake deletes the outputs of a failed job.
-TO_BRING = [raw_path(name) for name in raw.files_to_bring(SETTINGS.data)]
+TO_FETCH = [raw_path(name) for name in fetch.files_to_fetch(SETTINGS.data)]
 
 
-if TO_BRING:
+if TO_FETCH:
 
     rule data_fetch:
         """Copy or download missing files. Archives are kept in work/ between runs."""
         output:
-            raw=TO_BRING,
+            raw=TO_FETCH,
         log:
             f"logs/{RUN}/data_fetch.log",
         params:

@@ -1,4 +1,4 @@
-"""Keep the peak of a long job where it is for a short one."""
+"""Limit the memory that a long job keeps after freeing it."""
 
 import ctypes
 
@@ -7,11 +7,11 @@ _KEPT_BYTES = 1 << 24
 
 
 def return_freed_memory() -> None:
-    """Have the C library give freed memory back to the system, all but sixteen megabytes.
+    """Make the C library return freed memory to the system, except for 16 MB.
 
-    glibc raises that limit by itself whenever a large block is freed; pages are of all sizes, and
-    over forty WET files a process grew by two thirds. Setting the limit ends that (``man
-    mallopt``). Other C libraries have no such call and are left alone.
+    glibc raises this limit whenever a large block is freed. Pages have all sizes, so a process grew
+    by two thirds over forty WET files; an explicit limit stays fixed (``man mallopt``). C libraries
+    without this call are left unchanged.
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is not None:

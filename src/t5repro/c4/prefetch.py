@@ -1,29 +1,29 @@
-"""Use a second core for what libraries do without Python: compress, write, detect languages."""
+"""Run library code that releases the GIL (compression, language detection) on a second core."""
 
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
-Item = TypeVar("Item")
+Input = TypeVar("Input")
 Result = TypeVar("Result")
 
 
 def overlapped(
-    work: Callable[[Item], Result], items: Iterable[Item]
-) -> Iterator[tuple[Item, Result]]:
-    """Yield each item with `work` of it, done in a thread while the next item is made.
+    work: Callable[[Input], Result], inputs: Iterable[Input]
+) -> Iterator[tuple[Input, Result]]:
+    """Yield each input with `work` of it, computed in a thread while the next one is produced.
 
-    Items are worked on one at a time and in order; two are held at most.
+    Inputs are processed one at a time and in order; at most two are in memory.
 
     Raises:
-        Exception: what `items` or `work` raised; the item that is worked on is finished first.
+        Exception: the exception of `inputs` or `work`, after the input in progress is finished.
     """
     with ThreadPoolExecutor(1) as thread:
-        before: tuple[Item, Future[Result]] | None = None
-        for item in items:
-            now = thread.submit(work, item)
-            if before is not None:
-                yield before[0], before[1].result()
-            before = item, now
-        if before is not None:
-            yield before[0], before[1].result()
+        pending: tuple[Input, Future[Result]] | None = None
+        for value in inputs:
+            future = thread.submit(work, value)
+            if pending is not None:
+                yield pending[0], pending[1].result()
+            pending = value, future
+        if pending is not None:
+            yield pending[0], pending[1].result()

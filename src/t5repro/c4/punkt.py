@@ -1,197 +1,210 @@
-"""Train Punkt's parameters on the crawl itself, one set a language (Kiss and Strunk 2006).
+"""The rule `c4_punkt`: train Punkt's parameters on the crawl (Kiss and Strunk 2006).
 
-Punkt learns from text alone which words are abbreviations, so a language without published
-parameters needs nothing but pages, and a run needs no download. It trains before the pages are
-cleaned, because cleaning counts sentences. What it trains on:
+Punkt learns from plain text which words are abbreviations, so a language without published
+parameters needs only pages, and a run needs no download. Training precedes cleaning, because
+cleaning counts sentences. The training text consists of
 
-- `c4.punkt_sample_files` WET files, evenly spread over the crawl;
-- of each page the lines that the rules for lines let pass; whether it has enough sentences is not
-  asked;
-- the language that langdetect guesses for them, where it is as sure as `MIN_PROBABILITY`;
-- of each language the pages with the smallest MD5 of their URL, up to `c4.punkt_sample_chars`, and
-  of equal lines the first.
+- `c4.punkt_sample_files` WET files at equal distances in the crawl;
+- of each page the lines that pass the rules for lines, without a minimum of sentences;
+- pages for whose language langdetect gives at least `MIN_PROBABILITY`;
+- for each language the pages with the smallest MD5 of their URL, up to `c4.punkt_sample_chars`, and
+  the first of equal lines.
 
-So the parameters depend on the crawl and the settings and on no order.
+The parameters therefore depend on the crawl and the settings, and not on any order.
 """
 
-import hashlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from nltk.tokenize.punkt import PunktTrainer
 
-from t5repro.c4 import tables
-from t5repro.c4.dedup import spans as dedup_spans
+from t5repro.c4.keys import md5
 from t5repro.c4.text import language
-from t5repro.c4.text import rules as page_rules
+from t5repro.c4.text.fast_rules import clean_body
+from t5repro.c4.text.rules import CleanRules
 from t5repro.c4.text.sentences import PARAMETER_FILES, SentenceSplitter
 from t5repro.c4.wet.gzip_members import Limits
-from t5repro.c4.wet.reader import CleanTally, NamedPage, Reader, groups, megabytes
+from t5repro.c4.wet.reader import CleanTally, Reader, groups, megabytes
 from t5repro.config.sections.c4 import CleanSettings, PunktStage, languages_to_train
-from t5repro.config.withdrawn import read_pages
+from t5repro.config.withdrawn import read_pages as read_withdrawn
+from t5repro.data.crawl_lists import CrawlFiles, local_copies, sample_of_crawl
 from t5repro.files import describe_file, write_manifest, write_text
 from t5repro.progress import Progress
 
-MIN_PROBABILITY = 0.99  # of the guess; a page of doubtful language teaches little
+MIN_PROBABILITY = 0.99  # of the detected language
 
 Rank = tuple[bytes, str, int]  # MD5 of the URL, name of the file, record
 
 
-def train_punkt(
-    settings: PunktStage,
-    *,
-    wet: Sequence[Path],
-    folder: Path,
-    manifest: Path,
-    withdrawn: Path | None = None,
-    names: Mapping[Path, str] | None = None,
-) -> None:
-    """Write parameters in NLTK's ``punkt_tab`` layout for every language that is given none.
+class PunktJob(NamedTuple):
+    """The job of `c4_punkt`.
 
-    Args:
-        settings: what the rule `c4_punkt` reads.
-        wet: the WET files to train on, in any order.
-        folder: gets a folder for each language.
+    Attributes:
+        settings: settings of the rule.
+        folder: gets a folder of parameters for each language.
         manifest: manifest to write.
-        withdrawn: list of withdrawn URLs and domains; None: there is none.
-        names: what the manifest calls WET files that lie under a temporary path.
+        wet: WET files to train on, if the job has no path list.
+        path_list: list of the WET paths of the whole crawl, from which a sample is drawn.
+        withdrawn: list of withdrawn URLs and domains, if there is one.
+    """
+
+    settings: PunktStage
+    folder: Path
+    manifest: Path
+    wet: Sequence[Path] = ()
+    path_list: Path | None = None
+    withdrawn: Path | None = None
+
+    def crawl(self) -> CrawlFiles:
+        """Return the WET files of the sample.
+
+        Raises:
+            RawDataError: the path list is empty or cannot be read.
+        """
+        c4 = self.settings.c4
+        return sample_of_crawl(
+            self.wet, self.path_list, prefix=c4.crawl_prefix, count=c4.punkt_sample_files
+        )
+
+
+def train_punkt(job: PunktJob) -> None:
+    """Write parameters in NLTK's ``punkt_tab`` layout for every language that has none.
 
     Raises:
-        CrawlError: a WET file cannot be read; damage is skipped, whatever cleaning does with it.
+        CrawlError: a WET file cannot be read; damage is skipped even if `c4.on_bad_record` is
+            `fail`.
+        RawDataError: the path list cannot be read, or a download fails.
     """
-    files = tables.in_order(wet)
-    samples = {
-        name: _Sample(settings.c4.punkt_sample_chars) for name in languages_to_train(settings.c4)
-    }
-    with Progress("c4_punkt", total=megabytes(files), unit="MB") as progress:
-        for rank, text, found in _guessed(settings, files, withdrawn, progress):
-            if found in samples:
-                samples[found].add(rank, text)
+    c4 = job.settings.c4
+    samples = {name: _Sample(c4.punkt_sample_chars) for name in languages_to_train(c4)}
+    with local_copies(job.crawl(), job.manifest.parent) as copies:
+        files = list(copies)
+        with Progress("c4_punkt", total=megabytes(files), unit="MB") as progress:
+            for rank, text, name in _pages_by_language(job, files, progress):
+                if name in samples:
+                    samples[name].add(rank, text)
+        inputs: list[Any] = [
+            {**describe_file(file), "path": path.as_posix()}
+            for file, path in copies.items()
+            if file.is_file()
+        ]
     outputs: list[Path] = []
     counters: dict[str, Any] = {}
     for name, sample in sorted(samples.items()):
         text = sample.text()
-        parameters = trained(text)
+        parameters = train(text)
         for file, rows in parameters.items():
-            outputs.append(folder / name / file)
+            outputs.append(job.folder / name / file)
             write_text(outputs[-1], "".join(f"{row}\n" for row in rows))
         counters[name] = {
             "pages": sample.pages,
             "characters": len(text),
             **{file.partition(".")[0]: len(rows) for file, rows in parameters.items()},
         }
+    if job.withdrawn and read_withdrawn(job.withdrawn):
+        inputs.append(job.withdrawn)
     write_manifest(
-        manifest,
+        job.manifest,
         rule="c4_punkt",
-        settings=settings.model_dump(mode="json"),
-        inputs=[
-            {**describe_file(path), "path": (names or {}).get(path, path.as_posix())}
-            for path in files
-            if path.is_file()
-        ]
-        + ([withdrawn] if withdrawn and read_pages(withdrawn) else []),
+        settings=job.settings.model_dump(mode="json"),
+        inputs=inputs,
         outputs=outputs,
         counters={"languages": counters, "detector": language.detector_version()},
     )
 
 
-def trained(text: str) -> dict[str, list[str]]:
+def train(text: str) -> dict[str, list[str]]:
     """Return the rows of each file of ``punkt_tab`` that Punkt learns from `text`, sorted.
 
-    Source: NLTK, ``PunktTrainer`` with its own thresholds; `text` is taken in one piece, since
-    what Punkt learns from pieces depends on where they begin.
+    Source: NLTK, ``PunktTrainer`` with its own thresholds. `text` is one piece, because the result
+    of training on pieces depends on how they are divided.
     """
     trainer = PunktTrainer()
     if text:
         trainer.train(text, finalize=True)
-    found = trainer.get_params() if text else trainer._params  # the empty ones
+    # Without text there is nothing to finalize: the initial parameters are empty.
+    learned = trainer.get_params() if text else trainer._params
+    context = learned.ortho_context.items()
     rows = {
-        "abbrev_types.txt": sorted(found.abbrev_types),
-        "collocations.tab": sorted(f"{first}\t{second}" for first, second in found.collocations),
-        "ortho_context.tab": sorted(f"{word}\t{int(f)}" for word, f in found.ortho_context.items()),
-        "sent_starters.txt": sorted(found.sent_starters),
+        "abbrev_types.txt": sorted(learned.abbrev_types),
+        "collocations.tab": sorted(f"{first}\t{second}" for first, second in learned.collocations),
+        "ortho_context.tab": sorted(f"{word}\t{int(flags)}" for word, flags in context),
+        "sent_starters.txt": sorted(learned.sent_starters),
     }
     return {name: rows[name] for name in PARAMETER_FILES}
 
 
-def _guessed(
-    settings: PunktStage, files: Iterable[Path], withdrawn: Path | None, progress: Progress
+def _pages_by_language(
+    job: PunktJob, files: Iterable[Path], progress: Progress
 ) -> Iterator[tuple[Rank, str, str]]:
-    """Yield rank, good lines and language of the pages of which the latter is clear."""
-    chosen = settings.c4
-    rules = page_rules.CleanRules(
-        CleanSettings(**chosen.clean.model_dump(), min_sentences=0), SentenceSplitter()
-    )
-    limits = Limits(
-        chosen.limits.record_chars, chosen.limits.member_bytes, chosen.limits.gzip_expansion
-    )
-    gone = read_pages(withdrawn)
+    """Yield rank, cleaned text and language of the pages in a clear language."""
+    c4 = job.settings.c4
+    clean = CleanSettings(**c4.clean.model_dump(), min_sentences=0)
+    rules = CleanRules(clean, SentenceSplitter())
+    withdrawn = read_withdrawn(job.withdrawn)
     reader = Reader(
-        chosen.clean.max_page_chars,
+        c4.clean.max_page_chars,
         CleanTally(),
-        limits=limits,
-        withdrawn=gone.holds if gone else None,
+        limits=Limits(c4.limits.record_chars, c4.limits.member_bytes, c4.limits.gzip_expansion),
+        is_withdrawn=withdrawn.holds if withdrawn else None,
         progress=progress,
     )
     for group in groups(page for path in files for page in reader.usable_pages(path)):
-        texts = [page_rules.clean_body(page.body, rules, page.other_ends).text for _, page in group]
-        found = language.detect_languages(texts)
-        for item, text, guess in zip(group, texts, found, strict=True):
-            if text and guess.probability >= MIN_PROBABILITY:
-                yield _rank(item), text, guess.language
-
-
-def _rank(item: NamedPage) -> Rank:
-    file, page = item
-    return dedup_spans.digest(page.url), file, page.record
+        texts = [clean_body(page.body, rules, page.has_other_newlines).text for _, page in group]
+        languages = language.detect_languages(texts)
+        for (file, page), text, detected in zip(group, texts, languages, strict=True):
+            if text and detected.probability >= MIN_PROBABILITY:
+                yield (md5(page.url), file, page.record), text, detected.language
 
 
 class _Sample:
-    """The pages with the smallest ranks that together have enough characters."""
+    """The pages with the smallest ranks that together have `max_chars` characters."""
 
-    def __init__(self, chars: int) -> None:
-        self._wanted = chars
-        self._held: list[tuple[Rank, str]] = []
+    def __init__(self, max_chars: int) -> None:
+        self._max_chars = max_chars
+        self._pages: list[tuple[Rank, str]] = []
         self._chars = 0
 
     @property
     def pages(self) -> int:
-        """Pages of the sample."""
+        """Number of pages of the sample."""
         self._prune()
-        return len(self._held)
+        return len(self._pages)
 
     def add(self, rank: Rank, text: str) -> None:
         """Offer a page."""
-        self._held.append((rank, text))
+        self._pages.append((rank, text))
         self._chars += len(text)
-        if self._chars > 2 * self._wanted:
+        # Pruning at twice the size keeps the number of sorts small.
+        if self._chars > 2 * self._max_chars:
             self._prune()
 
     def _prune(self) -> None:
-        """Let go of every page that is not needed for the characters that are wanted."""
-        self._held.sort()
-        total = kept = 0
-        while kept < len(self._held) and total < self._wanted:
-            total += len(self._held[kept][1])
-            kept += 1
-        del self._held[kept:]
-        self._chars = total
+        """Drop every page beyond the first `max_chars` characters."""
+        self._pages.sort()
+        chars = pages = 0
+        while pages < len(self._pages) and chars < self._max_chars:
+            chars += len(self._pages[pages][1])
+            pages += 1
+        del self._pages[pages:]
+        self._chars = chars
 
     def text(self) -> str:
-        """Return the lines of all pages in order, each line once, pages with a line between."""
+        """Return the distinct lines of all pages in order, with a blank line between pages."""
         self._prune()
-        seen: set[bytes] = set()
+        line_keys: set[bytes] = set()
         pages = []
-        for _, text in self._held:
-            lines = [line for line in text.split("\n") if _is_new(line, seen)]
+        for _, text in self._pages:
+            lines = [line for line in text.split("\n") if _add_new(line, line_keys)]
             pages.append("\n".join(lines))
         return "\n\n".join(filter(None, pages))
 
 
-def _is_new(line: str, seen: set[bytes]) -> bool:
-    key = hashlib.md5(line.encode(), usedforsecurity=False).digest()
-    if key in seen:
+def _add_new(line: str, keys: set[bytes]) -> bool:
+    """Add the hash of a line and return whether it is new; hashes need less memory than lines."""
+    key = md5(line)
+    if key in keys:
         return False
-    seen.add(key)
+    keys.add(key)
     return True

@@ -1,8 +1,8 @@
-"""A few examples of what each rule dropped, the same whatever the order of the input.
+"""A few examples for each reason in `reasons`, independent of the order of the input.
 
-Of all that a reason dropped, those with the smallest rank are kept, a rank being made of the MD5
-of the page's URL: as good as random, and a merge of the samples of two parts of the crawl is the
-sample of both.
+For each reason the examples with the smallest rank are kept. A rank starts with the MD5 of the
+page's URL, so the examples are practically random, and merging the samples of two parts of the
+crawl gives the sample of both.
 """
 
 from collections.abc import Iterable, Mapping
@@ -18,41 +18,41 @@ class Samples:
     """The examples of each reason."""
 
     def __init__(self) -> None:
-        self._kept: dict[str, list[tuple[Rank, str, str]]] = {}
+        self._examples: dict[str, list[tuple[Rank, str, str]]] = {}
 
     def wants(self, reason: str, rank: Rank) -> bool:
-        """Return whether something of this rank would be kept now."""
-        kept = self._kept.get(reason, [])
-        return len(kept) < EXAMPLES or rank < kept[-1][0]
+        """Return whether `offer` would keep an example of this rank."""
+        examples = self._examples.get(reason, [])
+        return len(examples) < EXAMPLES or rank < examples[-1][0]
 
     def offer(self, reason: str, rank: Rank, url: str, text: str) -> None:
-        """Keep the begin of `text` as an example of `reason` if its rank is small enough."""
+        """Keep the start of `text` as an example of `reason` if its rank is small enough."""
         if self.wants(reason, rank):
             excerpt = " ".join(text[: 4 * EXCERPT_CHARS].split())[:EXCERPT_CHARS]
             self._keep(reason, rank, url, excerpt)
 
     def _keep(self, reason: str, rank: Rank, url: str, excerpt: str) -> None:
-        kept = self._kept.setdefault(reason, [])
-        kept.append((rank, url, excerpt))
-        kept.sort()
-        del kept[EXAMPLES:]
+        examples = self._examples.setdefault(reason, [])
+        examples.append((rank, url, excerpt))
+        examples.sort()
+        del examples[EXAMPLES:]
 
     def to_json(self) -> dict[str, list[list[Any]]]:
         """Return the examples with their ranks, for `merge` and `join`."""
         return {
-            reason: [[*rank, url, text] for rank, url, text in kept]
-            for reason, kept in sorted(self._kept.items())
+            reason: [[*rank, url, text] for rank, url, text in examples]
+            for reason, examples in sorted(self._examples.items())
         }
 
-    def merge(self, others: Mapping[str, Iterable[Iterable[Any]]]) -> None:
-        """Take in what `to_json` of an earlier step returned."""
-        for reason, examples in others.items():
+    def merge(self, samples: Mapping[str, Iterable[Iterable[Any]]]) -> None:
+        """Add the result of `to_json` of an earlier step, shortened to excerpts again."""
+        for reason, examples in samples.items():
             for key, file, record, url, text in examples:
                 self.offer(reason, (key, file, record), url, text)
 
-    def join(self, others: Mapping[str, Iterable[Iterable[Any]]]) -> None:
-        """Take in the examples of another part of the same step, letter by letter."""
-        for reason, examples in others.items():
+    def join(self, samples: Mapping[str, Iterable[Iterable[Any]]]) -> None:
+        """Add the result of `to_json` of another part of the same step, unchanged."""
+        for reason, examples in samples.items():
             for key, file, record, url, excerpt in examples:
                 if self.wants(reason, (key, file, record)):
                     self._keep(reason, (key, file, record), url, excerpt)
@@ -60,6 +60,6 @@ class Samples:
     def readable(self) -> dict[str, list[dict[str, str]]]:
         """Return reason -> examples, each with ``url`` and ``text``, for a manifest."""
         return {
-            reason: [{"url": url, "text": text} for _, url, text in kept]
-            for reason, kept in sorted(self._kept.items())
+            reason: [{"url": url, "text": text} for _, url, text in examples]
+            for reason, examples in sorted(self._examples.items())
         }

@@ -1,4 +1,4 @@
-"""The Parquet files between the steps: their columns, and reading them piece by piece."""
+"""The Parquet files between the rules: columns, writing, and reading in batches."""
 
 import contextlib
 import json
@@ -6,24 +6,25 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from t5repro.c4.dedup import spans as dedup_spans
-from t5repro.c4.text import rules as page_rules
+from t5repro.c4.keys import KEY_BYTES
+from t5repro.c4.reasons import LINE_REASONS
 from t5repro.errors import ArtifactError
 from t5repro.files import atomic_path
 
-READ_PAGES = 128
-GROUP_PAGES = 512  # of a row group of a cleaned file
-GROUP_BYTES = 8_000_000  # of its text, as it was read
+BATCH_PAGES = 128
+GROUP_PAGES = 512  # pages of a row group of a cleaned file
+GROUP_BYTES = 8_000_000  # of their text before cleaning
 
-_KEY = pa.binary(dedup_spans.KEY_BYTES)
+_KEY = pa.binary(KEY_BYTES)
 
-# One row a page that was read and is short enough. `language` is the most probable one of `text`,
-# empty if it has none; null where one set of Punkt parameters splits every page. Text, language
-# and keys are null where `reason` says why the page was dropped; keys of a unit that was not asked
-# for are null as well.
+# One row per page that was read and is short enough. `language` is the most probable language of
+# `text`, empty if it has none, and null if one set of Punkt parameters splits every page. `text`,
+# `language` and the keys are null if the page was dropped (`reason`); keys of a unit other than
+# `c4.dedup.unit` are null too. `url_key` is the MD5 of the normalised URL, `owner` of the raw one.
 CLEANED = pa.schema(
     [
         ("file", pa.string()),
@@ -37,15 +38,16 @@ CLEANED = pa.schema(
         ("language", pa.string()),
         ("probability", pa.float64()),
         ("kept_lines", pa.uint32()),
-        *((f"lines_{reason}", pa.uint32()) for reason in page_rules.LINE_REASONS),
+        *((f"lines_{reason}", pa.uint32()) for reason in LINE_REASONS),
         ("line_keys", pa.binary()),
         ("span_keys", pa.binary()),
         ("span_places", pa.binary()),
     ]
 )
+LINE_COUNTS = ("kept_lines", *(f"lines_{reason}" for reason in LINE_REASONS))
 
-# One row a page that loses something, in the order of `shard` and `row`, which say where the page
-# is in the cleaned files ordered by name; `places` are those of the units it loses.
+# One row per page that loses something, ordered by `shard` and `row`: the number of its cleaned
+# file, by name, and its row there. `places` are the positions of the removed text.
 DECISIONS = pa.schema(
     [
         ("shard", pa.uint32()),
@@ -57,72 +59,68 @@ DECISIONS = pa.schema(
 
 CORPUS = pa.schema([(name, pa.string()) for name in ("url", "text", "timestamp", "language")])
 
-# Columns with few values. To look for a dictionary of texts or keys costs as much as compressing
-# them, and finds none.
-REPEATING = {"file", "reason", "language"}.union(
-    f"lines_{reason}" for reason in page_rules.LINE_REASONS
-)
+# The position of a unit of text in its page, as in `span_places` and `places`: `count` sentences of
+# a line from `start` on, or the whole line if `count` is 0.
+POSITION_FIELDS = [("line", "<u4"), ("start", "<u4"), ("count", "<u4")]
+POSITION = np.dtype(POSITION_FIELDS)
 
-# In the metadata of the files:
-COUNTS_KEY = b"t5repro.counts"  # pages that were read, units that were compared
-SAMPLES_KEY = b"t5repro.samples"  # examples of what cleaning dropped
-FAULTS_KEY = b"t5repro.faults"  # what was wrong with the WET files
-SHARDS_KEY = b"t5repro.shards"  # name and pages of each file that the decisions are about
+# Columns with few distinct values. Searching texts or keys for a dictionary costs as much as
+# compressing them and finds none.
+DICTIONARY_COLUMNS = {"file", "reason", "language"}.union(LINE_COUNTS[1:])
 
-
-def in_order(paths: Sequence[Path]) -> list[Path]:
-    """Return the paths in the order that numbers the shards."""
-    return sorted(paths, key=lambda path: (path.name, path.as_posix()))
+# Keys of the metadata of the files:
+COUNTS_KEY = b"t5repro.counts"  # pages read, units compared
+SAMPLES_KEY = b"t5repro.samples"  # examples of dropped pages and lines
+FAULTS_KEY = b"t5repro.faults"  # faults of the WET files
+SHARDS_KEY = b"t5repro.shards"  # name and number of pages of each compared file
 
 
-def writer(path: Path, schema: pa.Schema) -> pq.ParquetWriter:
-    """Return a writer of one of these files; a dictionary is tried for `REPEATING` alone."""
-    repeating = [name for name in schema.names if name in REPEATING]
-    return pq.ParquetWriter(path, schema, compression="zstd", use_dictionary=repeating)
+def open_writer(path: Path, schema: pa.Schema) -> pq.ParquetWriter:
+    """Return a Parquet writer that tries dictionaries for `DICTIONARY_COLUMNS` only."""
+    dictionaries = [name for name in schema.names if name in DICTIONARY_COLUMNS]
+    return pq.ParquetWriter(path, schema, compression="zstd", use_dictionary=dictionaries)
 
 
 @contextlib.contextmanager
-def written(
-    output: Path, schema: pa.Schema, about: Callable[[], Mapping[bytes, Any]]
+def atomic_writer(
+    output: Path, schema: pa.Schema, metadata: Callable[[], Mapping[bytes, Any]]
 ) -> Iterator[pq.ParquetWriter]:
-    """Yield a writer of a file that appears whole when the block ends.
+    """Yield a writer of a file that appears complete when the block ends.
 
     Args:
         output: file to write.
         schema: of its rows.
-        about: is asked at the end for values that go into the metadata of the file as JSON.
+        metadata: called at the end; returns values for the metadata of the file, as JSON.
     """
-    with atomic_path(output) as temporary, writer(temporary, schema) as opened_file:
-        yield opened_file
-        opened_file.add_key_value_metadata(
-            {key: json.dumps(value) for key, value in about().items()}
-        )
+    with atomic_path(output) as temporary, open_writer(temporary, schema) as writer:
+        yield writer
+        writer.add_key_value_metadata({key: json.dumps(value) for key, value in metadata().items()})
 
 
 def row_groups(batches: Iterable[tuple[pa.RecordBatch, Sequence[int]]]) -> Iterator[pa.Table]:
-    """Divide rows into row groups, wherever the batches end.
+    """Divide rows into row groups that do not depend on the size of the batches.
 
     Args:
-        batches: rows, and for each how many bytes its text had.
+        batches: rows, with the number of bytes of each row's text before cleaning.
     """
-    held: list[pa.RecordBatch] = []
+    group: list[pa.RecordBatch] = []
     pages = size = 0
     for batch, sizes in batches:
         start = 0
         for end, count in enumerate(sizes, start=1):
             pages, size = pages + 1, size + count
             if pages >= GROUP_PAGES or size >= GROUP_BYTES:
-                held.append(batch.slice(start, end - start))
-                yield pa.Table.from_batches(held).combine_chunks()
-                held, start, pages, size = [], end, 0, 0
+                group.append(batch.slice(start, end - start))
+                yield pa.Table.from_batches(group).combine_chunks()
+                group, start, pages, size = [], end, 0, 0
         if start < len(batch):
-            held.append(batch.slice(start))
-    if held:
-        yield pa.Table.from_batches(held).combine_chunks()
+            group.append(batch.slice(start))
+    if group:
+        yield pa.Table.from_batches(group).combine_chunks()
 
 
-def opened(path: Path, schema: pa.Schema) -> pq.ParquetFile:
-    """Open a Parquet file of an earlier step.
+def open_parquet(path: Path, schema: pa.Schema) -> pq.ParquetFile:
+    """Open a Parquet file of an earlier rule.
 
     Raises:
         ArtifactError: it is missing, damaged or has other columns.
@@ -143,28 +141,33 @@ def opened(path: Path, schema: pa.Schema) -> pq.ParquetFile:
     return parquet
 
 
-def batches(
+def read_batches(
     parquet: pq.ParquetFile,
     path: Path,
     columns: Sequence[str] | None = None,
     *,
     groups: Sequence[int] | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a file, or of some of its row groups, in pieces that fit in memory.
+    """Yield the rows of a file in batches of `BATCH_PAGES`.
+
+    Args:
+        parquet: the open file.
+        path: of the file, for the error.
+        columns: columns to read; None reads all.
+        groups: row groups to read; None reads all.
 
     Raises:
         ArtifactError: its data is damaged.
     """
-    chosen = None if groups is None else list(groups)
-    pieces = parquet.iter_batches(
-        READ_PAGES,
-        row_groups=chosen,
+    stream = parquet.iter_batches(
+        BATCH_PAGES,
+        row_groups=None if groups is None else list(groups),
         columns=None if columns is None else list(columns),
-        use_threads=False,  # to wake them takes longer than so small a piece
+        use_threads=False,  # starting threads takes longer than reading so small a batch
     )
     while True:
         try:
-            batch = next(pieces, None)
+            batch = next(stream, None)
         except (OSError, pa.ArrowInvalid) as error:
             raise ArtifactError(
                 f"{path} is damaged ({error}); delete it and rerun its stage"
@@ -174,37 +177,44 @@ def batches(
         yield batch
 
 
+def page_count(path: Path) -> int:
+    """Return the number of pages of a cleaned file."""
+    rows: int = open_parquet(path, CLEANED).metadata.num_rows
+    return rows
+
+
 def shard_list(paths: Sequence[Path]) -> list[list[Any]]:
     """Return name and number of pages of each cleaned file."""
-    return [[path.name, opened(path, CLEANED).metadata.num_rows] for path in paths]
+    return [[path.name, page_count(path)] for path in paths]
 
 
-def column_bytes(parquet: pq.ParquetFile, name: str) -> int:
-    """Return the size of a column when it is in memory."""
-    index = parquet.schema_arrow.names.index(name)
-    groups = (parquet.metadata.row_group(at) for at in range(parquet.metadata.num_row_groups))
-    return sum(group.column(index).total_uncompressed_size for group in groups)
-
-
-def groups_from(parquet: pq.ParquetFile, name: str, least: int) -> list[int]:
-    """Return the row groups that may hold a value of `least` or more in a column."""
+def column_bytes(path: Path, name: str) -> int:
+    """Return the uncompressed size of a column of a cleaned file."""
+    parquet = open_parquet(path, CLEANED)
     column = parquet.schema_arrow.names.index(name)
-    groups = range(parquet.metadata.num_row_groups)
-    found = {at: parquet.metadata.row_group(at).column(column).statistics for at in groups}
-    return [
-        at
-        for at in groups
-        if (stats := found[at]) is None or not stats.has_min_max or stats.max >= least
-    ]
+    metadata = parquet.metadata
+    groups = (metadata.row_group(number) for number in range(metadata.num_row_groups))
+    return sum(group.column(column).total_uncompressed_size for group in groups)
+
+
+def groups_from(parquet: pq.ParquetFile, name: str, minimum: int) -> list[int]:
+    """Return the row groups that may contain a value of `minimum` or more in a column."""
+    column = parquet.schema_arrow.names.index(name)
+    matching = []
+    for group in range(parquet.metadata.num_row_groups):
+        statistics = parquet.metadata.row_group(group).column(column).statistics
+        if statistics is None or not statistics.has_min_max or statistics.max >= minimum:
+            matching.append(group)
+    return matching
 
 
 def metadata_of(parquet: pq.ParquetFile, key: bytes, path: Path) -> Any:
-    """Return the JSON value that the file's metadata holds under `key`.
+    """Return the JSON value of `key` in the file's metadata.
 
     Raises:
-        ArtifactError: it holds none.
+        ArtifactError: the key is missing.
     """
-    found = parquet.metadata.metadata or {}
-    if key not in found:
-        raise ArtifactError(f"{path} has no counts in it; delete it and rerun its stage")
-    return json.loads(found[key])
+    metadata = parquet.metadata.metadata or {}
+    if key not in metadata:
+        raise ArtifactError(f"{path} contains no counts; delete it and rerun its stage")
+    return json.loads(metadata[key])

@@ -13,9 +13,9 @@ from types import FrameType
 from typing import Any
 
 from t5repro import __version__
+from t5repro.cli import c4
 from t5repro.cli.arguments import add_examples, add_kept_steps, by_folder, by_name, pairs
 from t5repro.cli.audit import add_audit
-from t5repro.cli.c4 import clean_crawl, on_spark, train_on_crawl
 from t5repro.cli.export import add_export
 from t5repro.cli.preflight import add_preflight
 from t5repro.cli.publish import add_exchange
@@ -158,13 +158,13 @@ def _add_data(commands: Any) -> None:
 
 
 def _data_fetch(arguments: argparse.Namespace) -> None:
-    from t5repro.data.raw import fetch
+    from t5repro.data.fetch import fetch
 
     fetch(_settings(arguments, "data"), downloads=arguments.downloads)
 
 
 def _data(arguments: argparse.Namespace) -> None:
-    from t5repro.data.raw import check
+    from t5repro.data.check import check
 
     check(_settings(arguments), manifest=arguments.manifest)
 
@@ -248,47 +248,19 @@ def _lists(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def _c4_punkt(arguments: argparse.Namespace) -> None:
-    train_on_crawl(arguments, _settings(arguments))
+    c4.train_punkt(arguments, _settings(arguments))
 
 
 def _c4_clean(arguments: argparse.Namespace) -> None:
-    clean_crawl(arguments, _settings(arguments), _lists(arguments))
+    c4.clean_shard(arguments, _settings(arguments), _lists(arguments))
 
 
 def _c4_dedup(arguments: argparse.Namespace) -> None:
-    from t5repro.c4.build import deduplicate
-
-    given = {
-        "cleaned": arguments.cleaned,
-        "output": arguments.output,
-        "manifest": arguments.manifest,
-    }
-    with on_spark(arguments) as (spark, partitions):
-        if spark is None:
-            deduplicate(_settings(arguments), **given)
-        else:
-            from t5repro.c4.spark import steps as cluster
-
-            cluster.deduplicate(spark, _settings(arguments), **given, partitions=partitions)
+    c4.deduplicate(arguments, _settings(arguments))
 
 
 def _c4(arguments: argparse.Namespace) -> None:
-    from t5repro.c4.build import write_corpus
-
-    given = {
-        "cleaned": arguments.cleaned,
-        "decisions": arguments.decisions,
-        "folder": arguments.folder,
-        "manifest": arguments.manifest,
-        **_lists(arguments),
-    }
-    with on_spark(arguments) as (spark, partitions):
-        if spark is None:
-            write_corpus(_settings(arguments), **given)
-        else:
-            from t5repro.c4.spark import steps as cluster
-
-            cluster.write_corpus(spark, _settings(arguments), **given, partitions=partitions)
+    c4.write_corpus(arguments, _settings(arguments), _lists(arguments))
 
 
 # vocab, tokens

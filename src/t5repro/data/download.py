@@ -1,6 +1,6 @@
-"""Fetch files over https, whole or not at all, and take members out of archives.
+"""Download files over https or from a cloud store, and extract archive members.
 
-Used only where `data.download` allows the network.
+A file is written atomically: it is complete or absent.
 """
 
 import hashlib
@@ -20,11 +20,11 @@ from t5repro.files import HASH_BLOCK_BYTES, atomic_path
 ARCHIVES = (".zip", ".tar.gz", ".tgz", ".tar")
 TIMEOUT_SECONDS = 60
 STORES = ("s3://", "gs://")
-ADDRESSES = ("https://", *STORES)  # what `fetch_address` knows
+ADDRESSES = ("https://", *STORES)  # prefixes that `fetch_address` supports
 
 
 def download_once(origin: str, folder: Path) -> Path:
-    """Return the file of an origin below `folder`, fetched if it is not there yet."""
+    """Return the cached file of an origin below `folder`; download it if there is none."""
     last = origin.rstrip("/").split("/")[-1]
     path = folder / f"{hashlib.sha256(origin.encode()).hexdigest()[:12]}-{last}"
     if not path.is_file():
@@ -33,13 +33,13 @@ def download_once(origin: str, folder: Path) -> Path:
 
 
 def fetch_address(address: str, path: Path) -> None:
-    """Fetch an https address or an object of a cloud's store into `path`.
+    """Download an https address or an object of a cloud store to `path`.
 
-    Credentials, region and another endpoint are taken from where the store's own tools take them
+    Credentials, region and endpoint come from the environment, as for the store's own tools
     (`AWS_ACCESS_KEY_ID`, `AWS_ENDPOINT_URL`, …; Google's application default credentials).
 
     Raises:
-        RawDataError: it cannot be had, or the address is of another kind.
+        RawDataError: the download fails, or the address is of another kind.
     """
     if not address.startswith(STORES):
         download(address, path)
@@ -47,7 +47,7 @@ def fetch_address(address: str, path: Path) -> None:
     from pyarrow import fs
 
     try:
-        store, name = fs.FileSystem.from_uri(_with_patience(address))
+        store, name = fs.FileSystem.from_uri(_with_retry_limit(address))
         with (
             store.open_input_stream(name, compression=None) as source,
             atomic_path(path) as temporary,
@@ -61,46 +61,46 @@ def fetch_address(address: str, path: Path) -> None:
         ) from error
 
 
-def _with_patience(address: str) -> str:
-    """Return the address of a store with a limit for retries, unless it has one.
+def _with_retry_limit(address: str) -> str:
+    """Return the address with a retry limit if it is Google's and has none.
 
-    Google's client retries for a quarter of an hour, also where credentials are missing.
+    Google's client otherwise retries for 15 minutes, even without credentials.
     """
-    _, asks, query = address.partition("?")
+    _, question_mark, query = address.partition("?")
     if not address.startswith("gs://") or "retry_limit_seconds=" in query:
         return address
-    joint = "&" if asks else "?"
-    return f"{address}{joint}retry_limit_seconds={TIMEOUT_SECONDS}"
+    separator = "&" if question_mark else "?"
+    return f"{address}{separator}retry_limit_seconds={TIMEOUT_SECONDS}"
 
 
 def download(address: str, path: Path) -> None:
-    """Fetch one https address into `path`.
+    """Download one https address to `path`.
 
     Raises:
-        RawDataError: the address is not https, does not answer, or breaks off.
+        RawDataError: the address is not https, does not answer, or the connection breaks.
     """
     if not address.startswith("https://"):
         raise RawDataError(f"origin {address!r} cannot be fetched; only https addresses can")
     try:
-        answer = urllib.request.urlopen(address, timeout=TIMEOUT_SECONDS)  # noqa: S310 (https)
+        response = urllib.request.urlopen(address, timeout=TIMEOUT_SECONDS)  # noqa: S310 (https)
     except OSError as error:
         raise RawDataError(f"{address} does not answer ({error}); try again later") from error
-    with answer, atomic_path(path) as temporary, temporary.open("wb") as handle:
-        for block in blocks_of(answer, address):
+    with response, atomic_path(path) as temporary, temporary.open("wb") as handle:
+        for block in blocks_of(response, address):
             handle.write(block)
 
 
-def blocks_of(answer: http.client.HTTPResponse, address: str) -> Iterator[bytes]:
-    """Yield the body of an answer, all of it.
+def blocks_of(response: http.client.HTTPResponse, address: str) -> Iterator[bytes]:
+    """Yield the body of a response and check its length.
 
     Raises:
-        RawDataError: the connection breaks off before the promised length.
+        RawDataError: the connection breaks before ``Content-Length`` bytes arrived.
     """
     received = 0
-    promised = answer.headers.get("Content-Length")
+    content_length = response.headers.get("Content-Length")
     while True:
         try:
-            block = answer.read(HASH_BLOCK_BYTES)
+            block = response.read(HASH_BLOCK_BYTES)
         except (OSError, http.client.HTTPException) as error:
             raise RawDataError(
                 f"{address} broke off after {received} bytes ({error}); run again"
@@ -109,16 +109,23 @@ def blocks_of(answer: http.client.HTTPResponse, address: str) -> Iterator[bytes]
             break
         received += len(block)
         yield block
-    if promised is not None and received != int(promised):
-        raise RawDataError(f"{address} broke off after {received} of {promised} bytes; run again")
+    if content_length is not None and received != int(content_length):
+        raise RawDataError(
+            f"{address} broke off after {received} of {content_length} bytes; run again"
+        )
 
 
 def extract(archive: Path, name: str, path: Path) -> None:
-    """Take from an archive the one member whose path ends as `name` does.
+    """Extract the one archive member whose path ends with the last two parts of `name`.
+
+    Args:
+        archive: zip or tar file.
+        name: path relative to `data.folder`.
+        path: file to write.
 
     Raises:
-        RawDataError: no member or several end so, or the archive is damaged (it is deleted, so
-            that the next run fetches it again).
+        RawDataError: not exactly one member matches, or the archive is damaged. A damaged archive
+            is deleted, so that the next run downloads it again.
     """
     tail = "/".join(PurePosixPath(name).parts[-2:])
     try:
@@ -141,14 +148,16 @@ def _from_zip(archive: Path, tail: str, target: IO[bytes]) -> None:
 
 def _from_tar(archive: Path, tail: str, target: IO[bytes]) -> None:
     with tarfile.open(archive) as opened:
-        files = {item.name: item for item in opened.getmembers() if item.isfile()}
+        files = {entry.name: entry for entry in opened.getmembers() if entry.isfile()}
         member = opened.extractfile(files[_only(list(files), tail, archive)])
-        if member is not None:  # it is a file, so it is not
+        if member is not None:  # always true for a regular file
             shutil.copyfileobj(member, target)
 
 
 def _only(members: list[str], tail: str, archive: Path) -> str:
-    found = [member for member in members if f"/{member}".endswith(f"/{tail}")]
-    if len(found) != 1:
-        raise RawDataError(f"{archive} holds {len(found)} files that end in {tail!r}; expected one")
-    return found[0]
+    matches = [member for member in members if f"/{member}".endswith(f"/{tail}")]
+    if len(matches) != 1:
+        raise RawDataError(
+            f"{archive} contains {len(matches)} files that end in {tail!r}; expected one"
+        )
+    return matches[0]

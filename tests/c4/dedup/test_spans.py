@@ -5,7 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from t5repro.c4.dedup import spans as dedup_spans
+from t5repro.c4 import keys as c4_keys
+from t5repro.c4.dedup.duplicates import UNIT_ROW, URL_ROW, duplicate_spans, duplicate_urls
+from t5repro.c4.dedup.shorten import has_enough_sentences, remove_lines, remove_spans, text_at
+from t5repro.c4.dedup.spans import line_keys, span_keys
+from t5repro.c4.tables import POSITION
 from t5repro.c4.text.sentences import SentenceSplitter
 
 SPLITTER = SentenceSplitter()
@@ -17,7 +21,7 @@ def md5(text):
 
 
 def places(*items):
-    return np.array(list(items), dtype=dedup_spans.PLACE_TYPE)
+    return np.array(list(items), dtype=POSITION)
 
 
 @pytest.mark.parametrize(
@@ -40,23 +44,23 @@ def places(*items):
     ],
 )
 def test_urls_are_normalised_as_in_the_released_code(url, normal):
-    assert dedup_spans.normalize_url(url) == normal
+    assert c4_keys.normalize_url(url) == normal
 
 
 def test_keys_are_the_md5_of_the_lower_cased_stripped_lines():
-    keys = dedup_spans.line_keys(" One Line. \nΟΔΟΣ\n")
+    keys = line_keys(" One Line. \nΟΔΟΣ\n")
     assert keys.hex() == md5("one line.") + md5("οδος") + md5("")
 
 
 @given(st.text("AaΣσİıǰẞ'.·\u0301\u00ad \t\n\r\x1c\x85\u2028\ud7ff", max_size=40))
 def test_the_key_of_a_line_does_not_depend_on_its_page(text):
     keys = "".join(md5(line.lower().strip()) for line in text.split("\n"))
-    assert dedup_spans.line_keys(text).hex() == keys
+    assert line_keys(text).hex() == keys
 
 
 def test_halves_of_keys_order_as_the_hexadecimal_text_does():
-    keys = [dedup_spans.digest(str(number)) for number in range(200)]
-    halves = dedup_spans.key_halves(b"".join(keys))
+    keys = [c4_keys.md5(str(number)) for number in range(200)]
+    halves = c4_keys.key_halves(b"".join(keys))
     order = np.lexsort((halves[:, 1], halves[:, 0]))
     assert [keys[at] for at in order] == sorted(keys)
 
@@ -64,20 +68,20 @@ def test_halves_of_keys_order_as_the_hexadecimal_text_does():
 @pytest.mark.parametrize("modulus", [2, 3, 40, 257, 1000])
 def test_the_split_takes_the_whole_key(modulus):
     urls = [f"a.b/{number}" for number in range(300)]
-    held_out = [dedup_spans.is_held_out(dedup_spans.digest(url), modulus) for url in urls]
+    held_out = [c4_keys.is_validation(c4_keys.md5(url), modulus) for url in urls]
     assert held_out == [int(md5(url), 16) % modulus == 0 for url in urls]
 
 
 def url_rows(*rows):
     """Rows of (key, timestamp, file, record); the number of a row says which it was."""
-    table = np.zeros(len(rows), dtype=dedup_spans.URL_ROW)
+    table = np.zeros(len(rows), dtype=URL_ROW)
     for number, (key, timestamp, file, record) in enumerate(rows):
         table[number] = (key, key, timestamp, file, record, 0, number)
     return table
 
 
 def losers(*rows):
-    return sorted(dedup_spans.losing_urls(url_rows(*rows))["row"].tolist())
+    return sorted(duplicate_urls(url_rows(*rows))["row"].tolist())
 
 
 def test_the_newest_page_of_a_url_stays():
@@ -97,19 +101,19 @@ def test_of_equal_dates_the_first_file_and_record_stays():
 def test_keys_that_share_one_half_are_different():
     rows = url_rows((7, b"2019", 0, 0), (7, b"2019", 0, 1))
     rows["low"] = [1, 2]
-    assert len(dedup_spans.losing_urls(rows)) == 0
+    assert len(duplicate_urls(rows)) == 0
     rows["low"] = [1, 1]
-    assert len(dedup_spans.losing_urls(rows)) == 1
+    assert len(duplicate_urls(rows)) == 1
 
 
 def test_line_removal_keeps_the_rest_as_it_is():
-    assert dedup_spans.remove_lines("a \n b\nc", places((1, 0, 0))) == "a \nc"
-    assert dedup_spans.remove_lines("a", places((0, 0, 0))) == ""
+    assert remove_lines("a \n b\nc", places((1, 0, 0))) == "a \nc"
+    assert remove_lines("a", places((0, 0, 0))) == ""
 
 
 def units_of(text):
-    keys, found = dedup_spans.span_units(text, SPLITTER)
-    tuples = [tuple(item) for item in np.frombuffer(found, dedup_spans.PLACE_TYPE).tolist()]
+    keys, found = span_keys(text, SPLITTER)
+    tuples = [tuple(item) for item in np.frombuffer(found, POSITION).tolist()]
     return list(
         zip([keys[at : at + 16].hex() for at in range(0, len(keys), 16)], tuples, strict=True)
     )
@@ -132,44 +136,40 @@ def test_spans_of_nothing_but_end_marks_are_not_compared():
 
 def test_removed_sentences_leave_the_others_joined_by_one_blank():
     text = f"{A}   {B} {C} {D}\n {E}  {A} \n{B}"
-    assert (
-        dedup_spans.remove_spans(text, places((0, 1, 2)), SPLITTER) == f"{A} {D}\n {E}  {A} \n{B}"
-    )
-    assert (
-        dedup_spans.remove_spans(text, places((0, 0, 3), (0, 1, 3)), SPLITTER) == f" {E}  {A} \n{B}"
-    )
-    assert dedup_spans.remove_spans(A, places((0, 0, 1)), SPLITTER) == ""
+    assert remove_spans(text, places((0, 1, 2)), SPLITTER) == f"{A} {D}\n {E}  {A} \n{B}"
+    assert remove_spans(text, places((0, 0, 3), (0, 1, 3)), SPLITTER) == f" {E}  {A} \n{B}"
+    assert remove_spans(A, places((0, 0, 1)), SPLITTER) == ""
 
 
 def test_the_text_at_a_place_is_its_unit():
     text = f"{A} {B} {C}\n {D}"
-    assert dedup_spans.text_at(text, places((0, 1, 2))[0], SPLITTER) == f"{B} {C}"
-    assert dedup_spans.text_at(text, places((1, 0, 0))[0], SPLITTER) == f" {D}"
+    assert text_at(text, places((0, 1, 2))[0], SPLITTER) == f"{B} {C}"
+    assert text_at(text, places((1, 0, 0))[0], SPLITTER) == f" {D}"
 
 
 def decide(pages, unit):
     """Decide on pages {url: text}; return {url: what is left}."""
     rows, urls = [], list(pages)
     for number, (url, text) in enumerate(pages.items()):
-        owner = dedup_spans.key_halves(dedup_spans.digest(url))[0]
+        owner = c4_keys.key_halves(c4_keys.md5(url))[0]
         if unit == "line":
-            keys = dedup_spans.line_keys(text)
+            keys = line_keys(text)
             found = [(line, 0, 0) for line in range(len(keys) // 16)]
         else:
-            keys, data = dedup_spans.span_units(text, SPLITTER)
-            found = np.frombuffer(data, dedup_spans.PLACE_TYPE).tolist()
-        for key, place in zip(dedup_spans.key_halves(keys), found, strict=True):
+            keys, data = span_keys(text, SPLITTER)
+            found = np.frombuffer(data, POSITION).tolist()
+        for key, place in zip(c4_keys.key_halves(keys), found, strict=True):
             rows.append((*key, *owner, 0, number, *place))
-    lost = dedup_spans.losing_units(np.array(rows, dtype=dedup_spans.UNIT_ROW))
+    lost = duplicate_spans(np.array(rows, dtype=UNIT_ROW))
     left = {}
     for number, url in enumerate(urls):
-        gone = dedup_spans.places_of(lost[lost["row"] == number])
+        gone = lost[lost["row"] == number][list(POSITION.names)]
         if not len(gone):
             left[url] = pages[url]
         elif unit == "line":
-            left[url] = dedup_spans.remove_lines(pages[url], gone)
+            left[url] = remove_lines(pages[url], gone)
         else:
-            left[url] = dedup_spans.remove_spans(pages[url], gone, SPLITTER)
+            left[url] = remove_spans(pages[url], gone, SPLITTER)
     return left
 
 
@@ -285,13 +285,11 @@ def test_no_sentence_is_lost_from_all_pages(pages):
 def test_the_whole_text_can_have_fewer_sentences_than_its_lines(count, lines, whole):
     text = "He is J.\nsmith by name.\nAnd one more."
     for whole_text, expected in ((False, lines), (True, whole)):
-        assert expected == dedup_spans.has_enough_sentences(
+        assert expected == has_enough_sentences(
             text, count=count, whole_text=whole_text, splitter=SPLITTER
         )
 
 
 def test_no_sentence_asked_for_is_always_there():
     for whole_text in (True, False):
-        assert dedup_spans.has_enough_sentences(
-            "", count=0, whole_text=whole_text, splitter=SPLITTER
-        )
+        assert has_enough_sentences("", count=0, whole_text=whole_text, splitter=SPLITTER)

@@ -11,8 +11,8 @@ from t5repro.c4.dedup.spill import (
     MAX_BUCKETS,
     RowSpill,
     TableSpill,
+    bucket_count,
     bucket_of,
-    buckets_for,
     spill_folder,
 )
 from t5repro.errors import StorageError
@@ -24,7 +24,7 @@ ROW = np.dtype([("high", "<u8"), ("value", "<u4")])
     ("total", "buckets"), [(0, 1), (10, 1), (11, 2), (20, 2), (21, 4), (10**9, MAX_BUCKETS)]
 )
 def test_buckets_are_a_power_of_two_that_hold_their_part(total, buckets):
-    assert buckets_for(total, 10) == buckets
+    assert bucket_count(total, 10) == buckets
 
 
 @given(st.lists(st.integers(0, 2**64 - 1), min_size=1), st.sampled_from([1, 2, 4, 64, 256]))
@@ -37,7 +37,7 @@ def test_buckets_are_ranges_in_the_order_of_the_keys(keys, buckets):
 
 @pytest.fixture(params=[0, 30, 10**6], ids=["all on disk", "some on disk", "none on disk"])
 def _held(request, monkeypatch):
-    monkeypatch.setattr(spill_module, "HELD_BYTES", request.param)
+    monkeypatch.setattr(spill_module, "BUFFER_BYTES", request.param)
 
 
 @pytest.mark.usefixtures("_held")
@@ -54,7 +54,7 @@ def test_rows_come_back_from_their_bucket_in_the_order_in_which_they_came(tmp_pa
 @pytest.mark.usefixtures("_held")
 def test_tables_come_back_from_their_bucket(tmp_path):
     schema = pa.schema([("text", pa.string())])
-    spill = TableSpill(tmp_path / "pages", schema, 4)
+    spill = TableSpill(tmp_path / "pages", schema)
     spill.add(pa.record_batch([["a", "b", "c"]], schema=schema), np.array([3, 1, 3]))
     spill.add(pa.record_batch([["d"]], schema=schema), np.array([1]))
     assert [table.column("text").to_pylist() for table in spill.drain()] == [["b", "d"], ["a", "c"]]

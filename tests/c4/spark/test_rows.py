@@ -3,28 +3,28 @@
 import numpy as np
 import pyarrow as pa
 import pytest
+from c4_rules import stage
 from hypothesis import given
 from hypothesis import strategies as st
 
-from t5repro.c4 import build, tables
-from t5repro.c4.dedup import spans as dedup_spans
+from t5repro.c4 import tables
+from t5repro.c4.clean import CleanJob, clean_shard
+from t5repro.c4.dedup import duplicates
 from t5repro.c4.spark import dedup
-from t5repro.c4.spark.dedup import LOSERS, UNIT, UNITS, URL, DedupJob, later_of_key, pieces_of
+from t5repro.c4.spark.dedup import COPIES, UNIT, UNITS, URL, PieceReader, divide, later_of_key
 from t5repro.c4.spark.rows import (
     NOTES,
-    context_here,
+    driver_context,
     guarded,
+    installed_versions,
     note_batch,
     notes_first,
     runs_of,
     signed,
     unsigned,
-    versions_here,
     with_columns,
 )
-from t5repro.c4.text.sentences import SentenceSplitter
 from t5repro.config.schema import Settings
-from t5repro.config.stage_settings import stage_model, stage_settings
 from t5repro.errors import CrawlError
 
 
@@ -38,13 +38,13 @@ def test_unsigned_numbers_keep_their_order_as_signed_ones(numbers):
 
 
 def numbers(**columns):
-    return with_columns(LOSERS, {name: np.array(values) for name, values in columns.items()})
+    return with_columns(COPIES, {name: np.array(values) for name, values in columns.items()})
 
 
 def test_notes_come_before_the_rows_they_stand_with():
     rows = numbers(piece=[1, 2], kind=[0, 0], number=[5, 6])
-    mixed = pa.Table.from_batches([note_batch(LOSERS, {"a": 1}), rows]).combine_chunks()
-    notes, rest = notes_first(iter([note_batch(LOSERS, {"b": 2}), *mixed.to_batches(), rows]))
+    mixed = pa.Table.from_batches([note_batch(COPIES, {"a": 1}), rows]).combine_chunks()
+    notes, rest = notes_first(iter([note_batch(COPIES, {"b": 2}), *mixed.to_batches(), rows]))
     assert notes == [{"b": 2}, {"a": 1}]
     assert [batch.column("piece").to_pylist() for batch in rest] == [[1, 2], [1, 2]]
     notes, rest = notes_first(iter([note_batch(NOTES, {})]))
@@ -63,7 +63,7 @@ def test_an_error_that_a_person_cures_becomes_a_note():
         yield numbers(piece=[1], kind=[0], number=[0])
         raise CrawlError("a.wet.gz: damaged")
 
-    found = list(guarded(kernel, LOSERS, context_here())(iter([])))
+    found = list(guarded(kernel, COPIES, driver_context())(iter([])))
     assert found[0].column("note").to_pylist() == [None]
     assert found[1].column("note").to_pylist() == ['{"error": ["CrawlError", "a.wet.gz: damaged"]}']
 
@@ -71,12 +71,15 @@ def test_an_error_that_a_person_cures_becomes_a_note():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"versions": {**versions_here(), "pyarrow": "1.0"}}, "the driver 1.0; install the same"),
-        ({"folder": "/no/such/place"}, "does not see the run's folder /no/such/place"),
+        (
+            {"versions": {**installed_versions(), "pyarrow": "1.0"}},
+            "the driver 1.0; install the same",
+        ),
+        ({"folder": "/no/such/place"}, "cannot access the run's folder /no/such/place"),
     ],
 )
 def test_a_worker_that_differs_from_the_driver_refuses_to_work(change, message):
-    kernel = guarded(iter, NOTES, context_here()._replace(**change))
+    kernel = guarded(iter, NOTES, driver_context()._replace(**change))
     (batch,) = kernel(iter([note_batch(NOTES, {})]))
     assert message in batch.column("note").to_pylist()[0]
     assert '"error": ["ClusterError", "worker ' in batch.column("note").to_pylist()[0]
@@ -85,8 +88,8 @@ def test_a_worker_that_differs_from_the_driver_refuses_to_work(change, message):
 def keyed(*keys, places):
     values = np.array(keys, dtype=np.int64)
     zeros = np.zeros(len(values), dtype=np.int64)
-    columns = {"key": values, "key_low": zeros, "owner": zeros, "owner_low": zeros}
-    return with_columns(UNITS, columns | {"place": np.array(places, dtype=np.int64)})
+    columns = {"key": values, "key_low": zeros, "url_md5": zeros, "url_md5_low": zeros}
+    return with_columns(UNITS, columns | {"position": np.array(places, dtype=np.int64)})
 
 
 def test_all_but_the_first_of_a_key_lose_also_across_batches():
@@ -107,61 +110,53 @@ def cleaned_file(path, write_wet, wet_record, pages, unit):
         for number in range(pages)
     ]
     settings = Settings(c4={"dedup": {"unit": unit}})
-    build.clean_shard(
-        stage_model("c4_clean")(**stage_settings(settings, "c4_clean")),
-        wet=[write_wet(records)],
-        punkt={},
-        bad_words={},
-        output=path,
-        manifest=path.with_suffix(".json"),
-    )
+    manifest = path.with_suffix(".json")
+    clean_shard(CleanJob(stage("c4_clean", settings), path, manifest, wet=[write_wet(records)]))
     return path
 
 
 def test_of_a_line_on_a_thousand_pages_a_piece_sends_one_row(tmp_path, write_wet, wet_record):
     path = cleaned_file(tmp_path / "0.parquet", write_wet, wet_record, 1000, "line")
-    pieces = pieces_of([path], ("line_keys",), 1)
-    assert [piece.first for piece in pieces] == [0, 512]
-    job = DedupJob(pieces, "line", {"pages.warc.wet.gz": 0})
+    pieces = divide([path], ("line_keys",), 1)
+    assert [piece.first_row for piece in pieces] == [0, 512]
+    reader = PieceReader(pieces, "line", {"pages.warc.wet.gz": 0})
     asked = numbers(piece=[0, 1], kind=[0, 0], number=[0, 0])
-    sent = pa.Table.from_batches(list(dedup.first_units(iter([asked]), job)))
+    sent = pa.Table.from_batches(list(dedup.first_units(iter([asked]), reader)))
     assert len(sent) == (512 + 2) + (488 + 2)  # each page's own line, and the two they share
     assert (
-        sum(1 for _ in dedup_spans.first_units(job.unit_rows(pieces[0], np.zeros(0, int)))) == 514
+        sum(1 for _ in duplicates.first_units(reader.unit_rows(pieces[0], np.zeros(0, int)))) == 514
     )
 
 
 @pytest.mark.parametrize("unit", ["line", "three_sentence_span"])
 def test_a_corpus_decided_piece_by_piece_loses_what_it_loses_as_a_whole(unit):
     random = np.random.default_rng(7)
-    splitter = SentenceSplitter()
-    del splitter
     pages = np.sort(random.integers(0, 60, 900))
-    rows = np.zeros(900, dtype=dedup_spans.UNIT_ROW)
+    rows = np.zeros(900, dtype=duplicates.UNIT_ROW)
     rows["high"] = random.integers(0, 40, 900)
     rows["row"] = pages
-    rows["owner_high"] = random.permutation(60)[pages]
+    rows["url_md5_high"] = random.permutation(60)[pages]
     rows["line"] = random.integers(0, 3, 900)
     rows["start"] = random.integers(0, 5, 900)
     rows["count"] = 0 if unit == "line" else 3
     rows = rows[np.lexsort((rows["start"], rows["line"], rows["row"]))]
-    whole = dedup_spans.losing_units(rows)
+    whole = duplicates.duplicate_spans(rows)
     found = []
     parts = [rows[rows["row"] < 25], rows[rows["row"] >= 25]]
-    firsts = [part[dedup_spans.first_units(part)] for part in parts]
+    firsts = [part[duplicates.first_units(part)] for part in parts]
     beaten_keys = {}
     for first in firsts:
         for row in first:
-            owner = (row["owner_high"], row["row"])
+            owner = (row["url_md5_high"], row["row"])
             key = int(row["high"])
             beaten_keys[key] = min(beaten_keys.get(key, owner), owner)
     for part in parts:
-        numbers = dedup_spans.first_units(part)
+        numbers = duplicates.first_units(part)
         lost = np.zeros(len(part), dtype=bool)
         for number in numbers:
             row = part[number]
-            lost[number] = beaten_keys[int(row["high"])] != (row["owner_high"], row["row"])
-        found.append(dedup_spans.losing_units(part, lost=lost))
+            lost[number] = beaten_keys[int(row["high"])] != (row["url_md5_high"], row["row"])
+        found.append(duplicates.duplicate_spans(part, earlier_exists=lost))
     together = np.concatenate(found)
     order = ["row", "line", "start", "count"]
     assert np.sort(together, order=order).tolist() == np.sort(whole, order=order).tolist()
@@ -170,9 +165,9 @@ def test_a_corpus_decided_piece_by_piece_loses_what_it_loses_as_a_whole(unit):
 
 def test_pieces_are_whole_row_groups_and_cover_a_file(tmp_path, write_wet, wet_record):
     path = cleaned_file(tmp_path / "0.parquet", write_wet, wet_record, 1100, "line")
-    groups = tables.opened(path, tables.CLEANED).metadata.num_row_groups
+    groups = tables.open_parquet(path, tables.CLEANED).metadata.num_row_groups
     for most_bytes in (1, 9000, 10**9):
-        pieces = pieces_of([path], ("line_keys",), most_bytes)
+        pieces = divide([path], ("line_keys",), most_bytes)
         assert sorted(group for piece in pieces for group in piece.groups) == list(range(groups))
     assert len(pieces) == 1
     assert URL != UNIT

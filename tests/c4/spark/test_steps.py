@@ -13,15 +13,17 @@ import time
 from pathlib import Path
 
 import pytest
+from c4_rules import build_corpus as build
+from c4_rules import clean_job, dedup_job, stage
 from checkout import ROOT
 
-from t5repro.c4 import build
-from t5repro.c4.punkt import train_punkt
+from t5repro.c4.clean import clean_shard
+from t5repro.c4.punkt import PunktJob, train_punkt
 from t5repro.c4.spark import steps as engine
 from t5repro.c4.spark.session import session as open_session
 from t5repro.config.load import load_settings
 from t5repro.config.sections.c4 import SparkSettings
-from t5repro.config.stage_settings import stage_model, stage_settings
+from t5repro.config.stage_settings import stage_settings
 from t5repro.errors import ArtifactError, ClusterError, CorpusError, CrawlError
 
 pyspark = pytest.importorskip("pyspark")
@@ -140,51 +142,18 @@ def settings_of(recipe="paper", **c4):
     )
 
 
-def stage(rule, settings):
-    return stage_model(rule)(**stage_settings(settings, rule))
-
-
 @pytest.fixture(autouse=True)
 def in_the_repository(monkeypatch):
     monkeypatch.chdir(ROOT)  # recipes are files
 
 
-def build_corpus(folder, monkeypatch, settings, wet, *, session=None, shards=1, punkt=None):
-    """Run the three steps below a folder, with a session or here; return all files made."""
+def build_corpus(folder, monkeypatch, settings, wet, **options):
+    """Run the three rules below a folder, with a session or here; return all files written."""
     folder.mkdir(exist_ok=True)
     monkeypatch.chdir(folder)
-    steps, first = (build, ()) if session is None else (engine, (session,))
-    lists = {"punkt": punkt or {}, "bad_words": BAD_WORDS}
-    cleaned = []
-    for number in range(shards):
-        cleaned.append(Path(f"clean/{number:05d}.parquet"))
-        steps.clean_shard(
-            *first,
-            stage("c4_clean", settings),
-            wet=wet[number::shards],
-            **lists,
-            output=cleaned[-1],
-            manifest=Path(f"clean/{number:05d}.manifest.json"),
-        )
-    chosen = Path("dedup/decisions.parquet")
-    steps.deduplicate(
-        *first,
-        stage("c4_dedup", settings),
-        cleaned=cleaned,
-        output=chosen,
-        manifest=Path("dedup/manifest.json"),
-    )
-    steps.write_corpus(
-        *first,
-        stage("c4", settings),
-        cleaned=cleaned,
-        decisions=chosen,
-        **lists,
-        folder=Path("c4"),
-        manifest=Path("c4/manifest.json"),
-    )
+    build(Path("run"), settings, wet, bad_words=BAD_WORDS, **options)
     monkeypatch.chdir(ROOT)
-    return files_below(folder)
+    return files_below(folder / "run")
 
 
 def files_below(folder):
@@ -210,8 +179,8 @@ def test_the_cluster_makes_the_bytes_of_one_machine(tmp_path, monkeypatch, spark
     punkt = {}
     if recipe == "paper":  # each page split by what was learned of its language
         settings = settings_of(recipe, languages=["en", "de"], output_shards=2)
-        learned = {"folder": tmp_path / "punkt", "manifest": tmp_path / "punkt.json"}
-        train_punkt(stage("c4_punkt", settings), wet=wet, **learned)
+        folder, manifest = tmp_path / "punkt", tmp_path / "punkt.json"
+        train_punkt(PunktJob(stage("c4_punkt", settings), folder, manifest, wet=wet))
         punkt = {name: tmp_path / "punkt" / name for name in ("en", "de")}
     expected = build_corpus(
         tmp_path / "here", monkeypatch, settings, wet, shards=shards, punkt=punkt
@@ -258,22 +227,12 @@ def test_text_that_thousands_of_pages_share_stays_once(
     expected = build_corpus(tmp_path / "here", monkeypatch, settings, wet)
     found = build_corpus(tmp_path / "spark", monkeypatch, settings, wet, session=spark)
     assert_same(found, expected)
-    counters = json.loads(found["dedup/manifest.json"])["counters"]
+    counters = json.loads(found["decisions.json"])["counters"]
     assert counters["removed_units"] >= 2999
 
 
-def clean(session, folder, wet, manifest="m.json", c4=None, **more):
-    settings = stage("c4_clean", settings_of(**(c4 or {})))
-    engine.clean_shard(
-        session,
-        settings,
-        wet=wet,
-        punkt={},
-        bad_words={},
-        output=folder / "pages.parquet",
-        manifest=folder / manifest,
-        **more,
-    )
+def job_of(folder, wet, c4=None, **fields):
+    return clean_job(folder, settings_of(**(c4 or {})), wet=wet, **fields)
 
 
 @pytest.mark.slow
@@ -367,24 +326,39 @@ def test_a_driver_killed_in_the_middle_changes_nothing_when_it_is_run_again(
 # Inputs
 
 
-def test_listed_files_are_fetched_by_the_workers_and_named_as_listed(tmp_path, spark):
-    listed = [Path(f"crawl-data/segment/wet/{path.name}") for path in CRAWL[:2]]
-    addresses = {name: str(path) for name, path in zip(listed, CRAWL, strict=False)}
-    clean(spark, tmp_path, listed[::-1], addresses=addresses, fetch=shutil.copyfile)
-    there = (tmp_path / "pages.parquet").read_bytes()
-    found = json.loads((tmp_path / "m.json").read_text())
-    build.clean_shard(
-        stage("c4_clean", settings_of()),
-        wet=CRAWL[:2],
-        punkt={},
-        bad_words={},
-        output=tmp_path / "pages.parquet",
-        manifest=tmp_path / "m.json",
-        names=dict(zip(CRAWL, map(str, listed), strict=False)),
+@contextlib.contextmanager
+def pickled_by_value(function):
+    from pyspark import cloudpickle
+
+    module = sys.modules[function.__module__]
+    cloudpickle.register_pickle_by_value(module)
+    try:
+        yield
+    finally:
+        cloudpickle.unregister_pickle_by_value(module)
+
+
+def copy_from_disk(address, path):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(address.removeprefix("https://here"), path)
+
+
+def test_listed_files_are_downloaded_by_the_workers_and_named_as_listed(tmp_path, spark):
+    names = [path.relative_to("/").as_posix() for path in CRAWL[:2]]
+    path_list = tmp_path / "wet.paths"
+    path_list.write_text("\n".join(names[::-1]))
+    c4 = {"crawl_prefix": "https://here/", "clean_shards": 1}
+    # The workers have no access to this module, so the function is sent to them by value.
+    with pickled_by_value(copy_from_disk):
+        job = job_of(tmp_path / "spark", (), c4, path_list=path_list)
+        engine.clean_shard(spark, job, fetch=copy_from_disk)
+    clean_shard(job_of(tmp_path / "here", CRAWL[:2], c4))
+    downloaded, local = (
+        json.loads((tmp_path / name / "00000.json").read_text()) for name in ("spark", "here")
     )
-    assert there == (tmp_path / "pages.parquet").read_bytes()
-    assert found == json.loads((tmp_path / "m.json").read_text())
-    assert [item["path"] for item in found["inputs"]] == [str(name) for name in listed]
+    assert [entry["path"] for entry in downloaded["inputs"]] == names
+    assert downloaded["counters"] == local["counters"]
+    assert downloaded["outputs"][0]["sha256"] == local["outputs"][0]["sha256"]
 
 
 def damaged_crawl(folder):
@@ -396,31 +370,26 @@ def damaged_crawl(folder):
 
 
 def test_damage_is_counted_and_named_as_on_one_machine(tmp_path, spark):
-    wet, refused = damaged_crawl(tmp_path), ["../secret.wet.gz"]
-    found = tmp_path / "spark"
-    clean(spark, found, wet, refused=refused)
-    build.clean_shard(
-        stage("c4_clean", settings_of()),
-        wet=wet,
-        punkt={},
-        bad_words={},
-        refused=refused,
-        output=tmp_path / "here" / "pages.parquet",
-        manifest=tmp_path / "here" / "m.json",
-    )
-    manifests = [json.loads((tmp_path / name / "m.json").read_text()) for name in ("spark", "here")]
+    wet = damaged_crawl(tmp_path)
+    path_list = tmp_path / "wet.paths"
+    path_list.write_text("\n".join(["../secret.wet.gz", *(path.name for path in wet[:2])]))
+    c4 = {"crawl_prefix": f"{tmp_path}/", "clean_shards": 1}
+    engine.clean_shard(spark, job_of(tmp_path / "spark", (), c4, path_list=path_list))
+    clean_shard(job_of(tmp_path / "here", (), c4, path_list=path_list))
+    manifests = [
+        json.loads((tmp_path / name / "00000.json").read_text()) for name in ("spark", "here")
+    ]
     assert manifests[0]["counters"] == manifests[1]["counters"]
     assert manifests[0]["inputs"] == manifests[1]["inputs"]
     counts = manifests[0]["counters"]["faults"]["counts"]
-    assert counts == {"gzip_cut": 1, "missing_file": 1, "no_url": 1, "outside_folder": 1}
-    assert (found / "pages.parquet").read_bytes() == (
-        tmp_path / "here" / "pages.parquet"
-    ).read_bytes()
+    assert counts == {"gzip_cut": 1, "missing_file": 1, "outside_folder": 1}
+    assert manifests[0]["outputs"][0]["sha256"] == manifests[1]["outputs"][0]["sha256"]
 
 
-def test_a_wet_file_that_is_not_there_stops_the_run_that_asks_for_it(tmp_path, spark):
+def test_a_missing_wet_file_stops_the_run_that_requires_it(tmp_path, spark):
+    job = job_of(tmp_path, [Path("crawl/none.wet.gz")], {"on_bad_record": "fail"})
     with pytest.raises(CrawlError, match="none.wet.gz: .*set c4.on_bad_record to skip"):
-        clean(spark, tmp_path, [Path("crawl/none.wet.gz")], c4={"on_bad_record": "fail"})
+        engine.clean_shard(spark, job)
     assert files_below(tmp_path) == {}
 
 
@@ -428,23 +397,16 @@ def test_a_shard_without_a_file_and_one_withdrawn_page_are_as_on_one_machine(tmp
     withdrawn = tmp_path / "pages.yaml"
     withdrawn.write_text("urls: {}\ndomains: {hill-and-dale.example: asked}\n")
     for wet in ([], CRAWL[:1]):
-        clean(spark, tmp_path, wet, withdrawn=withdrawn)
-        found = files_below(tmp_path)
-        build.clean_shard(
-            stage("c4_clean", settings_of()),
-            wet=wet,
-            punkt={},
-            bad_words={},
-            output=tmp_path / "pages.parquet",
-            manifest=tmp_path / "m.json",
-            withdrawn=withdrawn,
-        )
-        assert_same(files_below(tmp_path), found)
-    assert json.loads(found["m.json"])["counters"]["read"]["withdrawn"] > 0
+        job = job_of(tmp_path, wet, withdrawn=withdrawn)
+        engine.clean_shard(spark, job)
+        expected = files_below(tmp_path)
+        clean_shard(job)
+        assert_same(files_below(tmp_path), expected)
+    assert json.loads(job.manifest.read_text())["counters"]["read"]["withdrawn"] > 0
 
 
 def test_a_language_without_a_page_stops_before_a_file_is_written(tmp_path, monkeypatch, spark):
-    with pytest.raises(CorpusError, match="c4.languages asks for 'ja', but no page of the crawl"):
+    with pytest.raises(CorpusError, match="c4.languages contains 'ja', but the crawl has no page"):
         build_corpus(
             tmp_path, monkeypatch, settings_of(languages=["en", "ja"]), CRAWL[5:6], session=spark
         )
@@ -452,27 +414,21 @@ def test_a_language_without_a_page_stops_before_a_file_is_written(tmp_path, monk
     assert not list((tmp_path / "c4").glob(".writing-*"))
 
 
-def test_a_cleaned_file_without_keys_of_the_unit_is_refused(tmp_path, monkeypatch, spark):
-    clean(spark, tmp_path, CRAWL[5:6], c4={"recipe": "tfds"})
-    settings = stage("c4_dedup", settings_of("paper"))
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(ArtifactError, match="pages.parquet has no keys of c4.dedup.unit 'three_"):
-        engine.deduplicate(
-            spark,
-            settings,
-            cleaned=[Path("pages.parquet")],
-            output=Path("d.parquet"),
-            manifest=Path("d.json"),
-        )
-    assert not Path("d.parquet").exists()
+def test_a_cleaned_file_without_keys_of_the_unit_is_refused(tmp_path, spark):
+    job = job_of(tmp_path, CRAWL[5:6], {"recipe": "tfds"})
+    engine.clean_shard(spark, job)
+    with pytest.raises(ArtifactError, match="00000.parquet has no keys of c4.dedup.unit 'three_"):
+        engine.deduplicate(spark, dedup_job(tmp_path, settings_of("paper"), [job.output]))
+    assert not (tmp_path / "decisions.parquet").exists()
 
 
 def test_a_listed_path_that_leaves_the_folder_is_refused_before_the_cluster_works(tmp_path, spark):
+    path_list = tmp_path / "wet.paths"
+    path_list.write_text("../secret.wet.gz\n")
+    c4 = {"on_bad_record": "fail", "clean_shards": 1}
     with pytest.raises(CrawlError, match="names '../secret.wet.gz', which leaves c4.crawl_prefix"):
-        clean(
-            spark, tmp_path, CRAWL[5:6], c4={"on_bad_record": "fail"}, refused=["../secret.wet.gz"]
-        )
-    assert files_below(tmp_path) == {}
+        engine.clean_shard(spark, job_of(tmp_path / "out", (), c4, path_list=path_list))
+    assert not (tmp_path / "out").exists()
 
 
 # Starting

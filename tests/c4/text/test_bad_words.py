@@ -99,7 +99,7 @@ def test_the_rule_of_2019_reads_words_as_expressions_where_they_are_some():
 
 
 def test_words_that_are_no_expression_are_refused_by_the_rule_of_2019():
-    with pytest.raises(RawDataError, match=r"no regular expression .* use 'page'"):
+    with pytest.raises(RawDataError, match=r"not a regular expression .* use 'page'"):
         bad_words.line_matcher(["c++("])
 
 
@@ -131,7 +131,7 @@ def test_a_list_that_cannot_be_used_is_named(tmp_path):
     with pytest.raises(RawDataError, match="not UTF-8 at byte 5"):
         bad_words.read_words(path, "de")
     path.write_text("\n\n")
-    with pytest.raises(RawDataError, match="holds no word; take 'de' out"):
+    with pytest.raises(RawDataError, match="contains no word; remove 'de' from"):
         bad_words.read_words(path, "de")
 
 

@@ -5,7 +5,7 @@ from t5repro.c4.text import language
 from t5repro.c4.text.language import Detected
 from t5repro.c4.wet import pages as wet_pages
 
-WANTED = frozenset({"en", "de"})
+LANGUAGES = frozenset({"en", "de"})
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +67,7 @@ def test_plain_sentences_are_recognised():
     ],
 )
 def test_the_threshold_has_two_sides(detected, fault):
-    assert language.language_fault(detected, wanted=WANTED, min_probability=0.99) == fault
+    assert language.language_reason(detected, languages=LANGUAGES, min_probability=0.99) == fault
 
 
 def test_the_manifest_names_detector_and_version():

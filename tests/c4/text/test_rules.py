@@ -7,9 +7,11 @@ from checkout import CASES
 from hypothesis import given
 from hypothesis import strategies as st
 
+from t5repro.c4.reasons import LINE_REASONS
+from t5repro.c4.text import fast_rules
 from t5repro.c4.text import rules as page_rules
 from t5repro.c4.text.sentences import SentenceSplitter
-from t5repro.c4.wet.warc_records import has_other_ends, text_of
+from t5repro.c4.wet.warc_records import contains_other_newlines, text_of
 from t5repro.config.sections.c4 import CleanSettings
 
 CASES = json.loads((CASES / "c4_clean.json").read_text())
@@ -22,7 +24,7 @@ def rules(has_bad_word=None, **settings):
 
 
 def counts(cleaned):
-    found = zip(page_rules.LINE_REASONS, cleaned.dropped_lines, strict=True)
+    found = zip(LINE_REASONS, cleaned.dropped_lines, strict=True)
     return {reason: count for reason, count in found if count}
 
 
@@ -63,13 +65,13 @@ def test_lines_after_the_one_that_drops_the_page_are_not_counted():
     text = f"menu\n{GOOD}\nNow here comes a {'{'} bracket.\nmenu\nmenu"
     cleaned = page_rules.clean_page(text, rules())
     assert cleaned.reason == "curly_bracket"
-    assert (counts(cleaned), cleaned.kept_lines) == ({"no_end_mark": 1}, 1)
+    assert (counts(cleaned), cleaned.kept_lines) == ({"no_terminal_punctuation": 1}, 1)
 
 
 def test_a_page_of_too_few_sentences_counts_its_lines():
     cleaned = page_rules.clean_page("menu\nHere is only one sentence now.", rules())
     assert cleaned.reason == "few_sentences"
-    assert (counts(cleaned), cleaned.kept_lines) == ({"no_end_mark": 1}, 1)
+    assert (counts(cleaned), cleaned.kept_lines) == ({"no_terminal_punctuation": 1}, 1)
 
 
 def test_a_bad_word_in_a_line_that_stays_drops_the_page():
@@ -83,7 +85,7 @@ def test_a_bad_word_in_a_line_that_stays_drops_the_page():
 def test_the_first_line_of_each_reason_is_the_example():
     text = f"menu one\nmenu two\nFour words are here.\nUse javascript in here, please.\n{GOOD}"
     assert page_rules.first_dropped_lines(text, rules()) == {
-        "no_end_mark": "menu one",
+        "no_terminal_punctuation": "menu one",
         "few_words": "Four words are here.",
         "javascript": "Use javascript in here, please.",
     }
@@ -138,7 +140,7 @@ PIECES = st.sampled_from(
 
 def straight(text, settings):
     """The rules in the order of the definition, without any shortcut."""
-    kept, dropped = [], dict.fromkeys(page_rules.LINE_REASONS, 0)
+    kept, dropped = [], dict.fromkeys(LINE_REASONS, 0)
     for line in text.splitlines():
         line = line.strip()
         if any(len(word) > settings.max_word_chars for word in line.split()):
@@ -146,7 +148,7 @@ def straight(text, settings):
             continue
         line = re.sub(r"\[\d*\]|\[edit\]|\[citation needed\]", "", line)
         if not line.endswith((".", "?", "!", '"')) or line.endswith("..."):
-            dropped["no_end_mark"] += 1
+            dropped["no_terminal_punctuation"] += 1
             continue
         if len(line.split()) < settings.min_words_per_line:
             dropped["few_words"] += 1
@@ -171,7 +173,7 @@ def straight(text, settings):
 def test_a_page_is_cleaned_by_the_definition(text):
     settings = CleanSettings(max_word_chars=25, min_words_per_line=3, min_sentences=2)
     cleaned = page_rules.clean_page(text, page_rules.CleanRules(settings, SPLITTER))
-    found = dict(zip(page_rules.LINE_REASONS, cleaned.dropped_lines, strict=True))
+    found = dict(zip(LINE_REASONS, cleaned.dropped_lines, strict=True))
     assert (cleaned.reason, cleaned.text, found) == straight(text, settings)
 
 
@@ -185,11 +187,11 @@ def test_bytes_that_are_mostly_not_looked_at_give_the_page_of_their_text(text, l
         paragraph_chars=40,
     )
     body = text.encode()
-    cleaned = page_rules.clean_body(body, chosen, has_other_ends(text))
+    cleaned = fast_rules.clean_body(body, chosen, contains_other_newlines(text))
     assert cleaned == page_rules.clean_page(text_of(body), chosen)
 
 
 def test_every_white_space_is_known():
     every = map(chr, range(sys.maxunicode + 1))
-    assert set(page_rules.WHITE_SPACE) == {char for char in every if char.isspace()}
-    assert all(not char.strip() for char in page_rules.WHITE_SPACE)
+    assert set(fast_rules.WHITE_SPACE) == {char for char in every if char.isspace()}
+    assert all(not char.strip() for char in fast_rules.WHITE_SPACE)

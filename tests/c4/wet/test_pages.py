@@ -6,7 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from t5repro.c4.text.rules import LINE_REASONS, CleanRules, clean_body, clean_page
+from t5repro.c4 import reasons
+from t5repro.c4.reasons import LINE_REASONS
+from t5repro.c4.text.fast_rules import clean_body
+from t5repro.c4.text.rules import CleanRules, clean_page
 from t5repro.c4.text.sentences import SentenceSplitter
 from t5repro.c4.wet import gzip_members
 from t5repro.c4.wet import pages as wet_pages
@@ -55,7 +58,7 @@ def test_a_delimiter_inside_a_text_begins_a_new_page(write_wet, wet_record):
     pages = pages_of(path)
     assert [(page.text, page.fault) for page in pages] == [
         ("Before.", None),
-        ("After.\nMore.", wet_pages.NO_URL),
+        ("After.\nMore.", reasons.NO_URL),
     ]
 
 
@@ -69,7 +72,7 @@ def test_header_lines_inside_a_text_set_the_fields_and_the_last_wins(write_wet, 
     text = "One.\nWARC-Target-URI: http://other \nTwo.\n  WARC-Date: 2020\nThree.\nWARC-Date: 2021"
     (page,) = pages_of(write_wet([wet_record("http://a", text)]))
     assert page == wet_pages.Page(
-        "http://other", "2021", b"One.\nTwo.\nThree.", 0, None, other_ends=False
+        "http://other", "2021", b"One.\nTwo.\nThree.", 0, None, has_other_newlines=False
     )
 
 
@@ -94,10 +97,10 @@ def test_lines_are_stripped_of_unicode_white_space_and_empty_ones_vanish(write_w
 @pytest.mark.parametrize(
     ("record", "fault"),
     [
-        ("WARC/1.0\nWARC-Date: 2019\n\nText.\n", wet_pages.NO_URL),
-        ("WARC/1.0\nWARC-Target-URI: http://a\nWARC-Date: 2019\n\n \n", wet_pages.NO_CONTENT),
-        ("WARC/1.0\nWARC-Target-URI: http://a\n\nText.\n", wet_pages.NO_TIMESTAMP),
-        ("WARC/1.0\nWARC-Target-URI: \nWARC-Date: \n", wet_pages.NO_URL),
+        ("WARC/1.0\nWARC-Date: 2019\n\nText.\n", reasons.NO_URL),
+        ("WARC/1.0\nWARC-Target-URI: http://a\nWARC-Date: 2019\n\n \n", reasons.NO_CONTENT),
+        ("WARC/1.0\nWARC-Target-URI: http://a\n\nText.\n", reasons.NO_TIMESTAMP),
+        ("WARC/1.0\nWARC-Target-URI: \nWARC-Date: \n", reasons.NO_URL),
     ],
 )
 def test_a_record_without_a_field_has_its_fault(write_wet, record, fault):
@@ -110,14 +113,14 @@ def test_a_bad_byte_loses_its_page_and_no_other(write_wet, three_records, wet_re
     begin, end = wet_record("http://bad", "Good. @ Good.").encode().split(b"@")
     records = [three_records[0], begin + bad + end, *three_records[1:]]
     pages = pages_of(write_wet(records, kind=kind))
-    assert [page.fault for page in pages] == [None, wet_pages.INVALID_UTF8, None, None]
+    assert [page.fault for page in pages] == [None, reasons.INVALID_UTF8, None, None]
     assert [page.url for page in pages] == ["http://a/0", "http://bad", "http://a/1", "http://a/2"]
 
 
 def test_a_bad_byte_at_the_very_end_of_the_file_is_seen(write_wet, wet_record):
     data = wet_record("http://a", "Text.").encode().rstrip() + b" \xe2\x82"
     assert [page.fault for page in pages_of(write_wet([data], kind="plain"))] == [
-        wet_pages.INVALID_UTF8
+        reasons.INVALID_UTF8
     ]
 
 
@@ -162,7 +165,7 @@ def test_bytes_behind_the_last_member_are_damage_and_zeros_are_padding(write_wet
 @pytest.mark.parametrize("kind", ["whole", "plain"])
 def test_a_file_that_is_not_wet_is_refused_with_its_begin(write_wet, kind):
     path = write_wet(["<html>no crawl</html>"], kind=kind)
-    with pytest.raises(CrawlError, match=r"not a WET file: at byte 0 it begins with '<html>no"):
+    with pytest.raises(CrawlError, match=r"not a WET file: at byte 0 it starts with '<html>no"):
         pages_of(path)
 
 
@@ -178,7 +181,7 @@ def test_an_empty_file_is_refused(tmp_path):
     with pytest.raises(CrawlError, match="the file is empty"):
         pages_of(path)
     path.write_bytes(gzip.compress(b""))
-    with pytest.raises(CrawlError, match="not a WET file: at byte 0 it begins with ''"):
+    with pytest.raises(CrawlError, match="not a WET file: at byte 0 it starts with ''"):
         pages_of(path)
 
 
@@ -200,7 +203,7 @@ def test_a_record_too_long_to_keep_is_told_and_the_next_one_is_whole(
     write_wet, wet_record, monkeypatch
 ):
     monkeypatch.setattr(gzip_members, "PIECE_BYTES", 100)
-    monkeypatch.setattr(gzip_members, "INFLATE_BYTES", 100)
+    monkeypatch.setattr(gzip_members, "MAX_PIECE_BYTES", 100)
     records = [
         wet_record("http://long", "A line of text that goes on.\n" * 500),
         wet_record("http://one-line", "word " * 2000),
@@ -210,8 +213,8 @@ def test_a_record_too_long_to_keep_is_told_and_the_next_one_is_whole(
     path = write_wet(records, kind="whole")
     pages = list(wet_pages.read_pages(path, limits=gzip_members.Limits(record_chars=2000)))
     assert [(page.url, page.fault) for page in pages] == [
-        ("http://long", wet_pages.RECORD_TOO_LARGE),
-        ("http://one-line", wet_pages.RECORD_TOO_LARGE),
+        ("http://long", reasons.RECORD_TOO_LARGE),
+        ("http://one-line", reasons.RECORD_TOO_LARGE),
         ("http://blank", None),
         ("http://last", None),
     ]
@@ -273,7 +276,7 @@ def test_any_text_is_read_as_the_released_code_reads_it_whatever_the_blocks(
     path = tmp_path_factory.getbasetemp() / "any.wet"
     path.write_bytes(b"".join(data if kind == "plain" else map(gzip.compress, data)))
     with pytest.MonkeyPatch.context() as patch:
-        for name in ("READ_BYTES", "FEED_BYTES", "PIECE_BYTES", "INFLATE_BYTES"):
+        for name in ("SEARCH_BYTES", "FEED_BYTES", "PIECE_BYTES", "MAX_PIECE_BYTES"):
             patch.setattr(gzip_members, name, block)
         pages = pages_of(path)
     assert [
@@ -296,7 +299,7 @@ def test_real_crawl_files_have_their_pages(real_data):
         "novels_ron.warc.wet.gz": 1799,
         "real_html.warc.wet.gz": 1031,
     }
-    assert {fault for faults in counts.values() for fault in faults} <= {None, wet_pages.NO_URL}
+    assert {fault for faults in counts.values() for fault in faults} <= {None, reasons.NO_URL}
 
 
 @pytest.mark.parametrize("end", ["\u2028", "\x85", "\x0b", "\x1e", "\r", "\n"])
@@ -304,7 +307,7 @@ def test_a_line_end_inside_a_line_is_told_to_the_rules(write_wet, wet_record, en
     text = f"One good line that ends here.{end}and a tail\nAnd just another one to end it."
     (page,) = pages_of(write_wet([wet_record("http://a", text)]))
     rules = CleanRules(CleanSettings(min_sentences=1), SentenceSplitter())
-    cleaned = clean_body(page.body, rules, page.other_ends)
+    cleaned = clean_body(page.body, rules, page.has_other_newlines)
     assert cleaned == clean_page(page.text, rules)
     assert cleaned.text.split("\n")[0] == "One good line that ends here."
-    assert cleaned.dropped_lines[LINE_REASONS.index("no_end_mark")] == 1
+    assert cleaned.dropped_lines[LINE_REASONS.index("no_terminal_punctuation")] == 1

@@ -8,7 +8,8 @@ from checkout import ROOT
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from t5repro.c4.wet.pages import WITHDRAWN, read_pages
+from t5repro.c4.reasons import WITHDRAWN
+from t5repro.c4.wet.pages import read_pages
 from t5repro.c4.wet.redact import redact
 from t5repro.errors import CrawlError
 
@@ -109,5 +110,5 @@ def test_a_damaged_file_is_named_and_kept(tmp_path: Path) -> None:
 
 def test_a_withdrawn_page_is_read_without_text_and_for_that_reason(tmp_path: Path) -> None:
     path = wet(tmp_path / "x", record("http://a/", "One."), record("http://b/", ""))
-    pages = list(read_pages(path, withdrawn=lambda url: url in ("http://a/", "http://b/")))
+    pages = list(read_pages(path, is_withdrawn=lambda url: url in ("http://a/", "http://b/")))
     assert [(page.text, page.fault) for page in pages] == [("", WITHDRAWN)] * 2

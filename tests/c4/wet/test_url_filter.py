@@ -3,7 +3,7 @@ import json
 import pytest
 from checkout import ROOT
 
-from t5repro.c4.dedup import spans as dedup_spans
+from t5repro.c4.keys import normalize_url
 from t5repro.c4.wet import url_filter
 from t5repro.errors import RawDataError
 
@@ -46,28 +46,28 @@ def test_a_host_is_listed_with_its_subdomain(listed, url, expected):
 def test_addresses_are_compared_normalised(tmp_path):
     path = tmp_path / "urls.txt"
     path.write_text("https://www.a.example/x/\nhttp://b.example/y?utm_source=z\n\n")
-    fault = url_filter.address_fault(None, path)
+    fault = url_filter.url_filter(None, path)
     for url in ("http://a.example/x", "https://www.a.example/x//", "https://b.example/y"):
-        assert fault(dedup_spans.normalize_url(url)) is None
+        assert fault(normalize_url(url)) is None
     for url in ("http://a.example/xy", "http://b.example/y?z", ""):
-        assert fault(dedup_spans.normalize_url(url)) == "url_not_listed"
+        assert fault(normalize_url(url)) == "url_not_listed"
 
 
 def test_every_listed_address_is_found_and_no_other(tmp_path):
     path = tmp_path / "urls.txt"
     path.write_text("".join(f"http://a.example/{number}\n" for number in range(0, 4000, 2)))
-    fault = url_filter.address_fault(None, path)
+    fault = url_filter.url_filter(None, path)
     found = [number for number in range(4000) if fault(f"a.example/{number}") is None]
     assert found == list(range(0, 4000, 2))
 
 
 def test_without_lists_every_address_is_read():
-    assert url_filter.address_fault(None, None) is None
+    assert url_filter.url_filter(None, None) is None
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
-    [("[]", "holds no domains"), ("{}", "holds no domains"), ("{x", "is no JSON")],
+    [("[]", "contains no domains"), ("{}", "contains no domains"), ("{x", "is not JSON")],
 )
 def test_a_file_that_is_no_list_of_domains_is_named(tmp_path, text, message):
     (tmp_path / "d.json").write_text(text)
@@ -82,7 +82,7 @@ def test_a_list_of_addresses_that_cannot_be_used_is_named(tmp_path):
     with pytest.raises(RawDataError, match=r"check c4\.select\.domains"):
         url_filter.read_domains(path)
     path.write_text("\n \n")
-    with pytest.raises(RawDataError, match="names no address"):
+    with pytest.raises(RawDataError, match="lists no URL"):
         url_filter.read_urls(path)
     path.write_bytes(b"http://a\xff\n")
     with pytest.raises(RawDataError, match="not UTF-8 at byte 8"):

@@ -1,14 +1,14 @@
-"""Deduplication on Spark: hashes of fixed width are compared, pages stay where they are.
+"""Deduplication on Spark: fixed-width hashes are compared, pages are not moved.
 
 The cleaned files are divided into *pieces* of whole row groups. For each piece a kernel keeps the
-first row of every key (min-by on the map side), so that of a line that occurs ten million times at
-most one row a piece is shuffled. The rows, 40 bytes each for units of text, are partitioned and
-sorted by key; all but the first of a key are losers, and eight bytes, piece and number, go back to
-the piece. There the kernel that works on one machine decides with one more fact: whether the
-first of a key here is beaten elsewhere. Nothing ever holds all rows of a key.
+first row of every key, so a line that occurs ten million times sends at most one row per piece
+through the shuffle. The rows, 40 bytes for a unit of text, are partitioned and sorted by key. All
+but the first row of a key are later copies, whose piece and number return to the piece. There the
+kernel of one machine decides, given which first rows of the piece have an earlier copy elsewhere.
+No task ever has all rows of a key in memory.
 
-Rows are ordered by their contents down to their place in the crawl, so neither pieces, partitions
-nor workers show in the decisions.
+Rows are ordered by their content down to their position in the crawl, so the decisions depend
+neither on pieces nor on partitions or workers.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,42 +17,44 @@ from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from t5repro.c4 import tables
-from t5repro.c4.dedup import removals as decided
-from t5repro.c4.dedup import spans as dedup_spans
+from t5repro.c4.dedup import duplicates, key_rows, removals
+from t5repro.c4.dedup.duplicates import REMOVAL_ROW, UNIT_ROW, URL_ROW, Rows
 from t5repro.c4.spark.rows import (
     NOTE,
     NOTES,
     Batches,
+    cast_to,
     column,
+    concatenate,
     error_of,
-    joined,
     note_batch,
     notes_first,
-    numbers_in,
-    plain_schema,
-    rows_of,
     runs_of,
     signed,
+    spark_schema,
+    task_numbers,
     with_columns,
 )
 
-LOWEST = 0xFFFFFFFF  # of a place: the number within its piece; above it the piece
+# A position is the piece in the upper bits and the number within the piece in the lower ones.
 PIECE_BITS = 32
+NUMBER_MASK = 0xFFFFFFFF
 
 
-def _numbers(*names: str) -> pa.Schema:
+def _integers(*names: str) -> pa.Schema:
     return pa.schema([*((name, pa.int64()) for name in names), (NOTE, pa.string())])
 
 
-URLS = _numbers("key", "key_low", "age_0", "age_1", "age_2", "age_3", "file", "place")
-UNITS = _numbers("key", "key_low", "owner", "owner_low", "place")
-# What comes back to a piece; `kind` says what `number` counts.
-LOSERS = _numbers("piece", "kind", "number")
-PIECE, URL, UNIT = range(3)  # the piece itself, a page of it, a unit of text of it
-DECIDED = plain_schema(tables.DECISIONS)
+URLS = _integers("key", "key_low", "age_0", "age_1", "age_2", "age_3", "file", "position")
+UNITS = _integers("key", "key_low", "url_md5", "url_md5_low", "position")
+# Later copies, returned to their piece; `kind` is one of the constants below.
+COPIES = _integers("piece", "kind", "number")
+PIECE, URL, UNIT = range(3)  # `number` counts nothing, pages, or units of text of the piece
+DECISIONS = spark_schema(tables.DECISIONS)
 
 
 class Piece(NamedTuple):
@@ -61,44 +63,48 @@ class Piece(NamedTuple):
     Attributes:
         shard: number of the file.
         path: of the file.
-        groups: the row groups.
-        first: number of their first row in the file.
+        groups: numbers of the row groups.
+        first_row: number of their first row in the file.
     """
 
     shard: int
     path: Path
     groups: tuple[int, ...]
-    first: int
+    first_row: int
 
 
-def pieces_of(shards: Sequence[Path], columns: Sequence[str], most_bytes: int) -> list[Piece]:
-    """Divide cleaned files into pieces whose `columns` have about `most_bytes` in memory."""
+def divide(shards: Sequence[Path], columns: Sequence[str], max_bytes: int) -> list[Piece]:
+    """Divide cleaned files into pieces whose `columns` have about `max_bytes` in memory."""
     pieces: list[Piece] = []
     for shard, path in enumerate(shards):
-        parquet = tables.opened(path, tables.CLEANED)
-        at = [parquet.schema_arrow.names.index(name) for name in columns]
+        parquet = tables.open_parquet(path, tables.CLEANED)
         groups: list[int] = []
-        first = row = held = 0
+        first_row = row = size = 0
         for number in range(parquet.metadata.num_row_groups):
-            group = parquet.metadata.row_group(number)
             groups.append(number)
-            row += group.num_rows
-            held += sum(group.column(index).total_uncompressed_size for index in at)
-            if held >= most_bytes:
-                pieces.append(Piece(shard, path, tuple(groups), first))
-                groups, first, held = [], row, 0
+            row += parquet.metadata.row_group(number).num_rows
+            size += _group_bytes(parquet, number, columns)
+            if size >= max_bytes:
+                pieces.append(Piece(shard, path, tuple(groups), first_row))
+                groups, first_row, size = [], row, 0
         if groups:
-            pieces.append(Piece(shard, path, tuple(groups), first))
+            pieces.append(Piece(shard, path, tuple(groups), first_row))
     return pieces
 
 
-class DedupJob(NamedTuple):
-    """What the kernels of deduplication need.
+def _group_bytes(parquet: pq.ParquetFile, number: int, columns: Sequence[str]) -> int:
+    group = parquet.metadata.row_group(number)
+    indices = [parquet.schema_arrow.names.index(name) for name in columns]
+    return sum(group.column(index).total_uncompressed_size for index in indices)
+
+
+class PieceReader(NamedTuple):
+    """Reads the rows of pieces.
 
     Attributes:
         pieces: of the cleaned files.
-        unit: of text; ``off``: pages alone are compared.
-        files: rank of each WET file by name; empty as long as it is not known.
+        unit: `c4.dedup.unit`; with ``off`` only pages are compared.
+        files: name of a WET file -> its rank; may be empty for `file_names`.
     """
 
     pieces: Sequence[Piece]
@@ -106,192 +112,203 @@ class DedupJob(NamedTuple):
     files: Mapping[str, int]
 
     def batches(self, piece: Piece, columns: Sequence[str]) -> Iterator[tuple[int, pa.RecordBatch]]:
-        """Yield the rows of a piece, with the number of the first of each batch in its file."""
-        first = piece.first
-        parquet = tables.opened(piece.path, tables.CLEANED)
-        for batch in tables.batches(parquet, piece.path, columns, groups=piece.groups):
-            yield first, batch
-            first += len(batch)
+        """Yield the rows of a piece, each batch with the number of its first row in the file."""
+        row = piece.first_row
+        parquet = tables.open_parquet(piece.path, tables.CLEANED)
+        for batch in tables.read_batches(parquet, piece.path, columns, groups=piece.groups):
+            yield row, batch
+            row += len(batch)
 
-    def url_rows(self, piece: Piece) -> dedup_spans.Rows:
-        """Return a row for each page of a piece."""
-        found = [
-            decided.url_rows(batch, self.files, piece.shard, first)
-            for first, batch in self.batches(piece, decided.URL_COLUMNS)
+    def url_rows(self, piece: Piece) -> Rows:
+        """Return a row of dtype `URL_ROW` for each page of a piece."""
+        parts = [
+            key_rows.url_rows(batch, self.files, piece.shard, row)
+            for row, batch in self.batches(piece, key_rows.URL_COLUMNS)
         ]
-        return np.concatenate([np.zeros(0, dedup_spans.URL_ROW), *found])
+        return np.concatenate([np.zeros(0, URL_ROW), *parts])
 
-    def unit_rows(self, piece: Piece, gone: NDArray[np.int64]) -> dedup_spans.Rows:
-        """Return a row for each unit of the pages of a piece that are still in."""
-        if self.unit not in decided.KEY_COLUMNS:
-            return np.zeros(0, dedup_spans.UNIT_ROW)
-        found = [
-            decided.unit_rows(batch, self.unit, gone, piece.shard, first, piece.path)
-            for first, batch in self.batches(piece, decided.unit_columns(self.unit))
+    def unit_rows(self, piece: Piece, older_rows: NDArray[np.int64]) -> Rows:
+        """Return a row of dtype `UNIT_ROW` for each unit of the newest pages of a piece."""
+        if self.unit not in key_rows.KEY_COLUMNS:
+            return np.zeros(0, UNIT_ROW)
+        parts = [
+            key_rows.unit_rows(batch, self.unit, older_rows, piece.shard, row, piece.path)
+            for row, batch in self.batches(piece, key_rows.unit_columns(self.unit))
         ]
-        return np.concatenate([np.zeros(0, dedup_spans.UNIT_ROW), *found])
+        return np.concatenate([np.zeros(0, UNIT_ROW), *parts])
 
-    def older_pages(self, piece: Piece, beaten: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the rows of the piece's file that are older copies of a page.
+    def older_pages(self, piece: Piece, later_copies: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the rows of the file that are not the newest page of their URL.
 
         Args:
             piece: part of a cleaned file.
-            beaten: places in the piece of pages that a page of another piece beats.
+            later_copies: numbers within the piece of pages with a newer copy in another piece.
         """
-        # A copy that lost to another of its piece was not compared further: it lost anyway.
-        here = dedup_spans.losing_urls(self.url_rows(piece))["row"].astype(np.int64)
-        return np.union1d(here, beaten + piece.first)
+        # Copies that are older than another page of the piece were not sent through the shuffle.
+        in_piece = duplicates.duplicate_urls(self.url_rows(piece))["row"].astype(np.int64)
+        return np.union1d(in_piece, later_copies + piece.first_row)
 
 
-# Kernels
-
-
-def file_names(batches: Batches, job: DedupJob) -> Batches:
-    """Note the names of the WET files that pieces come from."""
-    for number in numbers_in(batches):
+def file_names(batches: Batches, reader: PieceReader) -> Batches:
+    """Note the names of the WET files of pieces."""
+    for number in task_numbers(batches):
         names: set[str] = set()
-        for _, batch in job.batches(job.pieces[number], ("file",)):
+        for _, batch in reader.batches(reader.pieces[number], ("file",)):
             names.update(batch.column("file").unique().to_pylist())
         yield note_batch(NOTES, {"files": sorted(names)})
 
 
-def first_urls(batches: Batches, job: DedupJob) -> Batches:
+def first_urls(batches: Batches, reader: PieceReader) -> Batches:
     """Yield the newest page of each URL of a piece, columns `URLS`."""
-    for number in numbers_in(batches):
-        piece = job.pieces[number]
-        rows = job.url_rows(piece)
-        rows = rows[~np.isin(rows["row"], dedup_spans.losing_urls(rows)["row"])]
-        # Inverted, so that the newest is the smallest; the bytes order as numbers do.
+    for number in task_numbers(batches):
+        piece = reader.pieces[number]
+        rows = reader.url_rows(piece)
+        rows = rows[~np.isin(rows["row"], duplicates.duplicate_urls(rows)["row"])]
+        # Spark sorts ascending and has no binary order: the 32 bytes of a timestamp become four
+        # big-endian integers, inverted so that the newest is the smallest.
         ages = ~np.ascontiguousarray(rows["timestamp"]).view(">u8").astype(np.uint64).reshape(-1, 4)
         columns = {
             "key": signed(rows["high"]),
             "key_low": signed(rows["low"]),
             **{f"age_{part}": signed(ages[:, part]) for part in range(4)},
             "file": (rows["file"].astype(np.int64) << PIECE_BITS) | rows["record"],
-            "place": _places(number, rows["row"].astype(np.int64) - piece.first),
+            "position": _positions(number, rows["row"].astype(np.int64) - piece.first_row),
         }
         yield with_columns(URLS, columns)
 
 
-def first_units(batches: Batches, job: DedupJob) -> Batches:
+def first_units(batches: Batches, reader: PieceReader) -> Batches:
     """Yield the first unit of each key of a piece, columns `UNITS`."""
     notes, rows = notes_first(batches)
     yield from (note_batch(UNITS, note) for note in notes)
-    for number, losers in _by_piece(rows):
-        piece = job.pieces[number]
-        units = job.unit_rows(piece, job.older_pages(piece, losers[URL]))
-        firsts = dedup_spans.first_units(units)
+    for number, copies in _copies_by_piece(rows):
+        piece = reader.pieces[number]
+        units = reader.unit_rows(piece, reader.older_pages(piece, copies[URL]))
+        firsts = duplicates.first_units(units)
         units = units[firsts]
         columns = {
             "key": signed(units["high"]),
             "key_low": signed(units["low"]),
-            "owner": signed(units["owner_high"]),
-            "owner_low": signed(units["owner_low"]),
-            "place": _places(number, firsts),
+            "url_md5": signed(units["url_md5_high"]),
+            "url_md5_low": signed(units["url_md5_low"]),
+            "position": _positions(number, firsts),
         }
         yield with_columns(UNITS, columns)
 
 
 def later_of_key(batches: Batches, kind: int) -> Batches:
-    """Yield the places of all rows but the first of each key, of rows sorted by key and rank."""
+    """Yield all rows but the first of each key, columns `COPIES`.
+
+    Args:
+        batches: rows `URLS` or `UNITS`, sorted by all columns, after the notes.
+        kind: `URL` or `UNIT`.
+    """
     notes, batches = notes_first(batches)
-    yield from (note_batch(LOSERS, note) for note in notes)
-    last = None
+    yield from (note_batch(COPIES, note) for note in notes)
+    previous = None
     for batch in batches:
         high, low = column(batch, "key"), column(batch, "key_low")
-        again = np.empty(len(batch), dtype=bool)
-        again[0] = (high[0], low[0]) == last
-        again[1:] = (high[1:] == high[:-1]) & (low[1:] == low[:-1])
-        last = (high[-1], low[-1])
-        places = column(batch, "place")[again]
+        repeated = np.empty(len(batch), dtype=bool)
+        # A key may continue from the previous batch.
+        repeated[0] = (high[0], low[0]) == previous
+        repeated[1:] = (high[1:] == high[:-1]) & (low[1:] == low[:-1])
+        previous = (high[-1], low[-1])
+        positions = column(batch, "position")[repeated]
         columns = {
-            "piece": places >> PIECE_BITS,
-            "kind": np.full(len(places), kind, dtype=np.int64),
-            "number": places & LOWEST,
+            "piece": positions >> PIECE_BITS,
+            "kind": np.full(len(positions), kind, dtype=np.int64),
+            "number": positions & NUMBER_MASK,
         }
-        yield with_columns(LOSERS, columns)
+        yield with_columns(COPIES, columns)
 
 
-def decide(batches: Batches, job: DedupJob) -> Batches:
-    """Yield what each page of a piece loses, columns `DECIDED`, and note the counts."""
+def decide(batches: Batches, reader: PieceReader) -> Batches:
+    """Yield the removals of each page of a piece, columns `DECISIONS`, and note the counts."""
     notes, rows = notes_first(batches)
-    yield from (note_batch(DECIDED, note) for note in notes)
-    for number, losers in _by_piece(rows):
-        piece = job.pieces[number]
-        older = job.older_pages(piece, losers[URL])
-        units = job.unit_rows(piece, older)
-        beaten = np.zeros(len(units), dtype=bool)
-        beaten[losers[UNIT]] = True
-        pages = np.zeros(len(older), dtype=dedup_spans.LOSER_ROW)
-        pages["row"] = older
-        batch = decided.decisions_of(
-            piece.shard, pages, dedup_spans.losing_units(units, lost=beaten)
-        )
-        yield note_batch(
-            DECIDED, {"counts": decided.counts_of_decisions(batch) | {"units": len(units)}}
-        )
-        yield with_columns(DECIDED, dict(zip(batch.schema.names, batch.columns, strict=True)))
+    yield from (note_batch(DECISIONS, note) for note in notes)
+    for number, copies in _copies_by_piece(rows):
+        piece = reader.pieces[number]
+        older_rows = reader.older_pages(piece, copies[URL])
+        units = reader.unit_rows(piece, older_rows)
+        earlier_exists = np.zeros(len(units), dtype=bool)
+        earlier_exists[copies[UNIT]] = True
+        older_pages = np.zeros(len(older_rows), dtype=REMOVAL_ROW)
+        older_pages["row"] = older_rows
+        removed = duplicates.duplicate_spans(units, earlier_exists=earlier_exists)
+        batch = removals.decisions_of(piece.shard, older_pages, removed)
+        counts = removals.counts_of(batch) | {"units": len(units)}
+        yield note_batch(DECISIONS, {"counts": counts})
+        yield with_columns(DECISIONS, dict(zip(batch.schema.names, batch.columns, strict=True)))
 
 
-def _by_piece(batches: Batches) -> Iterator[tuple[int, dict[int, NDArray[np.int64]]]]:
-    """Yield each piece with the numbers of its losers by kind, of rows sorted by piece."""
+def _copies_by_piece(batches: Batches) -> Iterator[tuple[int, dict[int, NDArray[np.int64]]]]:
+    """Yield each piece with the numbers of its later copies by kind, from rows sorted by piece."""
     current: int | None = None
-    held: dict[int, list[NDArray[np.int64]]] = {}
+    copies: dict[int, list[NDArray[np.int64]]] = {}
     for batch in batches:
         for number, rows in runs_of(batch, "piece"):
+            # The rows of a piece may arrive in several batches.
             if number != current:
                 if current is not None:
-                    yield current, _numbers_by_kind(held)
-                current, held = number, {URL: [], UNIT: []}
+                    yield current, _concatenated(copies)
+                current, copies = number, {URL: [], UNIT: []}
             kinds, numbers = column(rows, "kind"), column(rows, "number")
-            for kind, parts in held.items():
+            for kind, parts in copies.items():
                 parts.append(numbers[kinds == kind])
     if current is not None:
-        yield current, _numbers_by_kind(held)
+        yield current, _concatenated(copies)
 
 
-def _numbers_by_kind(held: Mapping[int, list[NDArray[np.int64]]]) -> dict[int, NDArray[np.int64]]:
-    return {kind: np.concatenate(parts) for kind, parts in held.items()}
+def _concatenated(copies: Mapping[int, list[NDArray[np.int64]]]) -> dict[int, NDArray[np.int64]]:
+    return {kind: np.concatenate(parts) for kind, parts in copies.items()}
 
 
 def write_decisions(batches: Batches, output: Path, shards: Sequence[Sequence[object]]) -> Batches:
-    """Write all decisions, sorted by shard and row, into one file; note the counts."""
+    """Write all decisions into one file and note the counts.
+
+    Args:
+        batches: rows `DECISIONS`, sorted by shard and row, after the notes.
+        output: file to write.
+        shards: name and number of pages of each cleaned file, ordered.
+    """
     notes, rows = notes_first(batches)
     if error := error_of(notes):
         yield note_batch(NOTES, error)
         return
-    counts = decided.dedup_counts()
+    counts = removals.zero_counts()
     for note in notes:
         counts.update(note["counts"])
-    nothing = np.zeros(0, dtype=dedup_spans.LOSER_ROW)
-    with decided.decisions_writer(output, counts, shards) as writer:
-        written = 0
+    with removals.decisions_writer(output, counts, shards) as writer:
+        next_shard = 0
         for shard, batch in _by_shard(rows):
-            while written < shard:  # as on one machine, a shard that loses nothing has a row group
-                writer.write_batch(decided.decisions_of(written, nothing, nothing))
-                written += 1
+            _write_empty_shards(writer, next_shard, shard)
             writer.write_batch(batch)
-            written += 1
-        while written < len(shards):
-            writer.write_batch(decided.decisions_of(written, nothing, nothing))
-            written += 1
+            next_shard = shard + 1
+        _write_empty_shards(writer, next_shard, len(shards))
     yield note_batch(NOTES, {"counts": counts})
+
+
+def _write_empty_shards(writer: pq.ParquetWriter, begin: int, end: int) -> None:
+    """Write an empty row group for each shard without removals, as on one machine."""
+    empty = np.zeros(0, dtype=REMOVAL_ROW)
+    for shard in range(begin, end):
+        writer.write_batch(removals.decisions_of(shard, empty, empty))
 
 
 def _by_shard(batches: Batches) -> Iterator[tuple[int, pa.RecordBatch]]:
     """Yield the decisions of each shard that has any as one batch."""
     number = -1
-    held: list[pa.RecordBatch] = []
+    parts: list[pa.RecordBatch] = []
     for batch in batches:
         for shard, rows in runs_of(batch, "shard"):
-            if shard != number and held:
-                yield number, rows_of(joined(held), tables.DECISIONS)
-                held = []
+            if shard != number and parts:
+                yield number, cast_to(concatenate(parts), tables.DECISIONS)
+                parts = []
             number = shard
-            held.append(rows)
-    if held:
-        yield number, rows_of(joined(held), tables.DECISIONS)
+            parts.append(rows)
+    if parts:
+        yield number, cast_to(concatenate(parts), tables.DECISIONS)
 
 
-def _places(piece: int, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+def _positions(piece: int, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
     return (np.int64(piece) << PIECE_BITS) | numbers

@@ -1,4 +1,4 @@
-"""Spark frames made by kernels: over numbers of tasks, over rows, over files to hash."""
+"""Spark frames computed by kernels: from task numbers, from other frames, and file hashes."""
 
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,54 +16,59 @@ from t5repro.c4.spark.rows import (
     ddl,
     guarded,
     note_batch,
-    numbers_in,
+    task_numbers,
 )
-from t5repro.c4.spark.session import notes_of
+from t5repro.c4.spark.session import collect_notes
 from t5repro.files import describe_file
 
-ROWS_IN_PARTITION = 2_000_000
+ROWS_PER_PARTITION = 2_000_000
 TASKS_PER_CORE = 2
-MOST_TASKS = 8192  # of one step: shuffles have this many squared parts
+MAX_TASKS = 8192  # of one step: a shuffle has the square of this number of parts
 
 
-def over(spark: Any, count: int, kernel: Kernel, schema: pa.Schema, context: Context) -> Any:
-    """Return the frame that a kernel makes of the numbers up to `count`, a task for each or few."""
-    tasks = min(max(count, 1), MOST_TASKS)
-    return mapped(spark.range(0, count, 1, tasks), kernel, schema, context)
+def from_numbers(
+    spark: Any, count: int, kernel: Kernel, schema: pa.Schema, context: Context
+) -> Any:
+    """Return the frame that a kernel computes from the numbers below `count`.
+
+    Each number is one task, or a few numbers are if there are more than `MAX_TASKS`.
+    """
+    tasks = min(max(count, 1), MAX_TASKS)
+    return map_frame(spark.range(0, count, 1, tasks), kernel, schema, context)
 
 
-def mapped(frame: Any, kernel: Kernel, schema: pa.Schema, context: Context) -> Any:
-    """Return the frame that a kernel makes of another, with columns `schema`."""
+def map_frame(frame: Any, kernel: Kernel, schema: pa.Schema, context: Context) -> Any:
+    """Return the frame that a kernel computes from another, columns `schema`."""
     return frame.mapInArrow(guarded(kernel, schema, context), ddl(schema))
 
 
-def partitions_for(spark: Any, asked: int, rows: int) -> int:
-    """Return how many tasks sort so many rows."""
-    least = TASKS_PER_CORE * spark.sparkContext.defaultParallelism
-    return asked or min(max(least, -(-rows // ROWS_IN_PARTITION)), MOST_TASKS)
+def partitions_for(spark: Any, partitions: int, rows: int) -> int:
+    """Return the number of tasks that sort `rows` rows: `partitions`, or automatic if it is 0."""
+    minimum = TASKS_PER_CORE * spark.sparkContext.defaultParallelism
+    return partitions or min(max(minimum, -(-rows // ROWS_PER_PARTITION)), MAX_TASKS)
 
 
 @contextlib.contextmanager
-def big_batches(spark: Any) -> Iterator[None]:
-    """Move rows of numbers in larger batches than pages."""
+def large_batches(spark: Any) -> Iterator[None]:
+    """Use larger batches inside the block, for rows of integers instead of pages."""
     name = "spark.sql.execution.arrow.maxRecordsPerBatch"
-    before = spark.conf.get(name)
+    previous = spark.conf.get(name)
     spark.conf.set(name, "65536")
     try:
         yield
     finally:
-        spark.conf.set(name, before)
+        spark.conf.set(name, previous)
 
 
-def hashed(spark: Any, paths: Sequence[Path], context: Context) -> list[Mapping[str, Any]]:
-    """Return what a manifest says of files, which the workers read for it."""
+def hash_files(spark: Any, paths: Sequence[Path], context: Context) -> list[Mapping[str, Any]]:
+    """Return the descriptions of files for a manifest, computed by the workers."""
     kernel = partial(_describe, paths=paths)
-    notes = notes_of(over(spark, len(paths), kernel, NOTES, context), "hashes")
-    found = {note["number"]: note["described"] for note in notes}
-    return [found[number] for number in range(len(paths))]
+    notes = collect_notes(from_numbers(spark, len(paths), kernel, NOTES, context), "hashes")
+    descriptions = {note["number"]: note["description"] for note in notes}
+    return [descriptions[number] for number in range(len(paths))]
 
 
 def _describe(batches: Batches, paths: Sequence[Path]) -> Batches:
-    for number in numbers_in(batches):
-        described = describe_file(paths[number])
-        yield note_batch(NOTES, {"number": number, "described": described})
+    for number in task_numbers(batches):
+        description = describe_file(paths[number])
+        yield note_batch(NOTES, {"number": number, "description": description})

@@ -1,10 +1,10 @@
-"""Rows between Spark and the kernels: types that both have, notes to the driver, errors.
+"""Rows between Spark and the kernels: common types, notes to the driver, errors.
 
-A kernel is a function from Arrow batches to Arrow batches that runs in `mapInArrow`. Next to its
-data every frame has a column ``note``: a row with a note is JSON for the driver or the next step
-(counts, samples, an error), and all its other columns are null. Notes come through the same
-shuffles as the data, so each arrives once, whatever was lost and done again; accumulators would
-count twice. Null is ordered first, so a step that sorts its input gets the notes before the data.
+A kernel is a function from Arrow batches to Arrow batches that runs in `mapInArrow`. Every frame
+has an additional column ``note``. A row with a note contains JSON for the driver or the next step
+(counts, samples, an error) and null in all other columns. Notes pass through the same shuffles as
+the data, so each arrives exactly once even if tasks are repeated; accumulators would count twice.
+Null is sorted first, so a step with sorted input receives the notes before the data.
 """
 
 import json
@@ -22,7 +22,7 @@ from t5repro.errors import ClusterError, T5ReproError
 
 NOTE = "note"
 NOTES = pa.schema([(NOTE, pa.string())])
-# Their versions decide bytes.
+# Packages whose versions affect the bytes of the result.
 PACKAGES = ("ahocorasick-rs", "langdetect-rs", "nltk", "numpy", "pyarrow", "pydantic")
 
 Batches = Iterator[pa.RecordBatch]
@@ -39,52 +39,52 @@ _SIGN = np.uint64(1 << 63)
 
 
 class Context(NamedTuple):
-    """What tasks need to work as the driver does.
+    """The environment of the driver, which tasks must share.
 
     Attributes:
-        folder: where the run's relative paths begin.
-        versions: of Python and the packages that decide bytes.
+        folder: working directory, to which the paths of the run are relative.
+        versions: versions of Python and of `PACKAGES`.
     """
 
     folder: str
     versions: dict[str, str]
 
 
-def context_here() -> Context:
-    """Return the driver's folder and versions."""
-    return Context(os.getcwd(), versions_here())
+def driver_context() -> Context:
+    """Return the working directory and the versions of this process."""
+    return Context(os.getcwd(), installed_versions())
 
 
-def versions_here() -> dict[str, str]:
-    """Return the versions that must be the same everywhere."""
-    found = {"python": ".".join(platform.python_version_tuple()[:2])}
+def installed_versions() -> dict[str, str]:
+    """Return the versions that driver and workers must have in common."""
+    versions = {"python": ".".join(platform.python_version_tuple()[:2])}
     for name in PACKAGES:
         try:
-            found[name] = version(name)
+            versions[name] = version(name)
         except PackageNotFoundError:
-            found[name] = "none"
-    return found
+            versions[name] = "none"
+    return versions
 
 
 def ddl(schema: pa.Schema) -> str:
-    """Return the schema as Spark writes it."""
+    """Return the schema in Spark's notation."""
     return ", ".join(f"`{field.name}` {_SPARK_TYPES[str(field.type)]}" for field in schema)
 
 
-def plain_schema(schema: pa.Schema, *more: tuple[str, pa.DataType]) -> pa.Schema:
-    """Return the schema with `more` columns before and a note behind, in types that Spark has."""
-    fields = [*more, *((field.name, _plain(field.type)) for field in schema), (NOTE, pa.string())]
-    return pa.schema(fields)
+def spark_schema(schema: pa.Schema, *leading: tuple[str, pa.DataType]) -> pa.Schema:
+    """Return the schema in types that Spark supports, with leading columns and a final note."""
+    columns = ((field.name, _spark_type(field.type)) for field in schema)
+    return pa.schema([*leading, *columns, (NOTE, pa.string())])
 
 
-def _plain(kind: pa.DataType) -> pa.DataType:
+def _spark_type(kind: pa.DataType) -> pa.DataType:
     if pa.types.is_integer(kind):
         return pa.int64()
     return pa.binary() if pa.types.is_fixed_size_binary(kind) else kind
 
 
 def with_columns(schema: pa.Schema, columns: dict[str, Any]) -> pa.RecordBatch:
-    """Return a batch of `schema` from arrays; the note is null."""
+    """Return a batch of `schema` from arrays, with null notes."""
     rows = len(next(iter(columns.values())))
     arrays = [
         pa.nulls(rows, field.type) if field.name == NOTE else _cast(columns[field.name], field.type)
@@ -106,7 +106,7 @@ def note_batch(schema: pa.Schema, note: Any) -> pa.RecordBatch:
 
 
 def notes_first(batches: Batches) -> tuple[list[Any], Batches]:
-    """Return the notes that a sorted input begins with, and the rows after them."""
+    """Return the notes at the start of a sorted input, and the remaining rows."""
     notes: list[Any] = []
     for batch in batches:
         texts = batch.column(NOTE).drop_null().to_pylist()
@@ -116,21 +116,21 @@ def notes_first(batches: Batches) -> tuple[list[Any], Batches]:
     return notes, iter(())
 
 
-def _chain(first: pa.RecordBatch, rest: Batches) -> Batches:
+def _chain(first: pa.RecordBatch, batches: Batches) -> Batches:
     yield first
-    yield from rest
+    yield from batches
 
 
 def error_of(notes: Iterable[Any]) -> Any:
-    """Return the first note that tells an error; None if none does."""
+    """Return the first note with an error, or None."""
     return next((note for note in notes if "error" in note), None)
 
 
 def guarded(kernel: Kernel, schema: pa.Schema, context: Context) -> Kernel:
-    """Return a kernel that works in the run's folder and hands errors on as notes.
+    """Return a kernel that runs in the driver's environment and returns errors as notes.
 
-    An error that a person must cure would be met by every attempt alike: as a note it reaches the
-    driver at once and in full, where Spark would try four times and bury it in a trace.
+    An error that the user must correct occurs in every attempt. As a note it reaches the driver
+    immediately and complete, while Spark would repeat the task four times and print a stack trace.
     """
 
     def run(batches: Batches) -> Batches:
@@ -140,70 +140,70 @@ def guarded(kernel: Kernel, schema: pa.Schema, context: Context) -> Kernel:
         except T5ReproError as error:
             yield note_batch(schema, {"error": [type(error).__name__, str(error)]})
             for _ in batches:
-                pass  # Spark wants its rows read
+                pass  # Spark requires that all rows are read
 
     return run
 
 
 def _check_worker(context: Context) -> None:
-    """Refuse to work with other packages or in another folder than the driver's."""
+    """Check that the worker has the packages of the driver, and enter the driver's folder."""
     host = platform.node()
-    mine = versions_here()
-    for name, wanted in context.versions.items():
-        if mine[name] != wanted:
+    versions = installed_versions()
+    for name, expected in context.versions.items():
+        if versions[name] != expected:
             raise ClusterError(
-                f"worker {host} has {name} {mine[name]}, the driver {wanted}; install the same "
-                "locked requirements on both, and name the interpreter in c4.spark.python"
+                f"worker {host} has {name} {versions[name]}, the driver {expected}; install the "
+                "same locked requirements on both, and name the interpreter in c4.spark.python"
             )
     try:
         os.chdir(context.folder)
     except OSError as error:
         raise ClusterError(
-            f"worker {host} does not see the run's folder {context.folder} ({error.strerror}); "
+            f"worker {host} cannot access the run's folder {context.folder} ({error.strerror}); "
             "put the checkout on storage that driver and workers share under one path"
         ) from error
 
 
-def numbers_in(batches: Batches) -> Iterator[int]:
-    """Yield the numbers of the tasks that `spark.range` made."""
+def task_numbers(batches: Batches) -> Iterator[int]:
+    """Yield the numbers of the tasks from the rows of `spark.range`."""
     for batch in batches:
         yield from batch.column(0).to_pylist()
 
 
 def signed(values: NDArray[np.uint64]) -> NDArray[np.int64]:
-    """Return unsigned numbers as signed ones in the same order, for Spark has no others."""
+    """Return unsigned integers as signed ones in the same order; Spark has no unsigned types."""
     return (values ^ _SIGN).view(np.int64)
 
 
 def unsigned(values: NDArray[np.int64]) -> NDArray[np.uint64]:
-    """Return what `signed` was made of."""
+    """Return the inverse of `signed`."""
     return values.view(np.uint64) ^ _SIGN
 
 
 def column(batch: pa.RecordBatch, name: str) -> NDArray[np.int64]:
-    """Return a column of numbers."""
-    found: NDArray[np.int64] = batch.column(name).to_numpy(zero_copy_only=False).astype(np.int64)
-    return found
+    """Return a column of integers."""
+    values: NDArray[np.int64] = batch.column(name).to_numpy(zero_copy_only=False).astype(np.int64)
+    return values
 
 
-def rows_of(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """Return the columns of `schema` in its types."""
+def cast_to(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """Return the columns of `schema`, in its types."""
     return pa.record_batch(
         [batch.column(field.name).cast(field.type) for field in schema], schema=schema
     )
 
 
-def joined(pieces: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
-    """Return batches of one schema as one."""
-    (batch,) = pa.Table.from_batches(pieces).combine_chunks().to_batches()
+def concatenate(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
+    """Return one batch with the rows of batches of one schema."""
+    (batch,) = pa.Table.from_batches(batches).combine_chunks().to_batches()
     return batch
 
 
 def runs_of(batch: pa.RecordBatch, name: str) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """Yield each value of a sorted column with its rows."""
+    """Yield each distinct value of a sorted column with its rows."""
     values = column(batch, name)
-    inner = np.flatnonzero(values[1:] != values[:-1]) + 1
-    ends = [*inner.tolist(), len(values)] if len(values) else []
+    changes = np.flatnonzero(values[1:] != values[:-1]) + 1
+    ends = [*changes.tolist(), len(values)] if len(values) else []
     begin = 0
     for end in ends:
         yield int(values[begin]), batch.slice(begin, end - begin)

@@ -1,7 +1,7 @@
-"""A Spark session for one step of the corpus, and jobs on it with progress and clear errors.
+"""A Spark session for one rule, and Spark jobs with progress and clear errors.
 
-The workers need Python with this project's dependencies at the same versions as here; the
-package itself is sent to them as an archive, so that their code is always the driver's.
+The workers need Python with the same versions of this project's dependencies as the driver. The
+package itself is sent to them as an archive, so they always run the driver's code.
 """
 
 import contextlib
@@ -25,7 +25,7 @@ from t5repro.config.sections.c4 import SparkSettings
 from t5repro.errors import ClusterError
 from t5repro.progress import Progress
 
-LEAST_JAVA = 17
+MIN_JAVA = 17
 CONNECT_SECONDS = 10
 POLL_SECONDS = 0.2
 DEFAULT_PORT = 7077
@@ -37,11 +37,11 @@ _JAVA_VERSION = re.compile(r'version "(\d+)')
 
 @contextlib.contextmanager
 def session(settings: SparkSettings, step: str) -> Iterator[Any]:
-    """Yield a Spark session on the cluster of the settings; it stops when the block ends.
+    """Yield a Spark session, which stops when the block ends.
 
     Args:
-        settings: the master and what its executors get.
-        step: name of the step, shown by the cluster.
+        settings: master, and resources of its executors.
+        step: name of the rule, shown by the cluster.
 
     Raises:
         ClusterError: PySpark or Java is missing, or the cluster does not answer.
@@ -60,7 +60,7 @@ def session(settings: SparkSettings, step: str) -> Iterator[Any]:
     builder = SparkSession.builder
     for name, value in _conf(settings, step).items():
         builder = builder.config(name, value)
-    with _same_hash_seed(), tempfile.TemporaryDirectory(prefix="t5repro-spark-") as folder:
+    with _fixed_hash_seed(), tempfile.TemporaryDirectory(prefix="t5repro-spark-") as folder:
         try:
             spark = builder.getOrCreate()
         except (PySparkException, Py4JError) as error:
@@ -76,7 +76,7 @@ def session(settings: SparkSettings, step: str) -> Iterator[Any]:
 
 
 def _conf(settings: SparkSettings, step: str) -> dict[str, str]:
-    """Return Spark's settings: ours, and over them those of `c4.spark.conf`."""
+    """Return Spark's settings: defaults of this project, overridden by `c4.spark.conf`."""
     conf = {
         "spark.master": settings.master,
         "spark.app.name": f"t5repro {step}",
@@ -88,7 +88,7 @@ def _conf(settings: SparkSettings, step: str) -> dict[str, str]:
         "spark.log.level": "WARN",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
-        # Numbers of tasks are chosen here, and nothing is joined.
+        # `frames` sets the numbers of tasks, and there are no joins to adapt.
         "spark.sql.adaptive.enabled": "false",
         "spark.sql.execution.arrow.maxRecordsPerBatch": str(TEXT_ROWS),
     }
@@ -100,37 +100,40 @@ def _conf(settings: SparkSettings, step: str) -> dict[str, str]:
 
 
 @contextlib.contextmanager
-def _same_hash_seed() -> Iterator[None]:
-    """Let Python on the workers order its sets alike, as Spark asks for."""
-    before = os.environ.get("PYTHONHASHSEED")
-    os.environ["PYTHONHASHSEED"] = before or "0"
+def _fixed_hash_seed() -> Iterator[None]:
+    """Set the hash seed, which PySpark requires to be equal on all workers."""
+    previous = os.environ.get("PYTHONHASHSEED")
+    os.environ["PYTHONHASHSEED"] = previous or "0"
     try:
         yield
     finally:
-        if before is None:
+        if previous is None:
             del os.environ["PYTHONHASHSEED"]
 
 
 def _check_java() -> None:
     home = os.environ.get("JAVA_HOME")
     java = f"{home}/bin/java" if home else shutil.which("java")
-    needs = f"c4.engine is 'spark', and Spark needs Java {LEAST_JAVA}"
-    cure = f"install it (apt install openjdk-{LEAST_JAVA}-jre-headless), or set c4.engine to local"
+    requirement = f"c4.engine is 'spark', and Spark needs Java {MIN_JAVA}"
+    cure = f"install it (apt install openjdk-{MIN_JAVA}-jre-headless), or set c4.engine to local"
     if java is None or not Path(java).is_file():
-        where = f"JAVA_HOME {home!r} has no bin/java" if home else "there is no java on the PATH"
-        raise ClusterError(f"{needs}: {where}; {cure}")
-    ran = subprocess.run([java, "-version"], capture_output=True, text=True, check=False)
-    found = _JAVA_VERSION.search(ran.stderr + ran.stdout)
-    if found is None or int(found[1]) < LEAST_JAVA:
-        raise ClusterError(f"{needs} or later: {java} is {found and found[1]}; {cure}")
+        cause = f"JAVA_HOME {home!r} has no bin/java" if home else "there is no java on the PATH"
+        raise ClusterError(f"{requirement}: {cause}; {cure}")
+    result = subprocess.run([java, "-version"], capture_output=True, text=True, check=False)
+    version = _JAVA_VERSION.search(result.stderr + result.stdout)
+    if version is None or int(version[1]) < MIN_JAVA:
+        raise ClusterError(f"{requirement} or later: {java} is {version and version[1]}; {cure}")
 
 
 def _check_master(master: str) -> None:
-    """Knock at a standalone master: Spark itself would wait for it for a minute."""
+    """Check that a standalone master accepts connections; Spark itself would wait a minute."""
     if not master.startswith("spark://"):
         return
-    for place in master.removeprefix("spark://").split(","):
-        host, _, port = place.rpartition(":") if ":" in place else (place, "", str(DEFAULT_PORT))
+    # A list of masters is tried in order, as Spark does for high availability.
+    for address in master.removeprefix("spark://").split(","):
+        host, _, port = (
+            address.rpartition(":") if ":" in address else (address, "", str(DEFAULT_PORT))
+        )
         with contextlib.suppress(OSError, ValueError):
             socket.create_connection((host, int(port)), timeout=CONNECT_SECONDS).close()
             return
@@ -141,7 +144,7 @@ def _check_master(master: str) -> None:
 
 
 def _archive(folder: Path) -> Path:
-    """Write the package as an archive that Python imports from."""
+    """Write the package as a zip archive from which Python can import."""
     root = Path(t5repro.__file__).parent
     path = folder / "t5repro.zip"
     with zipfile.ZipFile(path, "w") as archive:
@@ -150,16 +153,16 @@ def _archive(folder: Path) -> Path:
     return path
 
 
-def notes_of(frame: Any, label: str) -> list[Any]:
-    """Run a job whose rows are notes, and return what they say.
+def collect_notes(frame: Any, label: str) -> list[Any]:
+    """Run a Spark job whose rows are notes, and return the notes.
 
     Args:
-        frame: a Spark data frame with one column, ``note``, of JSON.
-        label: what the progress says is being done.
+        frame: a Spark data frame with one column of JSON, ``note``.
+        label: label of the progress.
 
     Raises:
         ClusterError: the cluster could not finish the job.
-        T5ReproError: a task found what the same step on one machine would stop for.
+        T5ReproError: an error that would stop the same rule on one machine.
     """
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
@@ -167,13 +170,14 @@ def notes_of(frame: Any, label: str) -> list[Any]:
     rows: list[Any] = []
     failures: list[BaseException] = []
 
-    def work() -> None:
+    # A thread collects, so that this one can show the progress.
+    def collect() -> None:
         try:
             rows.extend(frame.collect())
         except (PySparkException, Py4JError) as error:
             failures.append(error)
 
-    thread = threading.Thread(target=work, daemon=True)
+    thread = threading.Thread(target=collect, daemon=True)
     thread.start()
     with Progress(label, total=None, unit="tasks") as progress:
         _follow(thread, frame.sparkSession.sparkContext.statusTracker(), progress)
@@ -191,9 +195,9 @@ def notes_of(frame: Any, label: str) -> list[Any]:
 
 
 def _follow(thread: threading.Thread, tracker: Any, progress: Progress) -> None:
-    """Show finished tasks until a job is done."""
+    """Show the number of finished tasks until the job ends."""
     stages: dict[int, tuple[int, int]] = {}
-    shown = 0
+    reported = 0
     while thread.is_alive():
         thread.join(POLL_SECONDS)
         for number in tracker.getActiveStageIds():
@@ -201,15 +205,14 @@ def _follow(thread: threading.Thread, tracker: Any, progress: Progress) -> None:
             if info is not None:
                 stages[number] = (info.numCompletedTasks, info.numTasks)
         done = sum(count for count, _ in stages.values())
-        if done > shown:
-            progress.advance(
-                done - shown, started_steps_have=sum(all_ for _, all_ in stages.values())
-            )
-            shown = done
+        if done > reported:
+            started = sum(total for _, total in stages.values())
+            progress.advance(done - reported, tasks_of_started_stages=started)
+            reported = done
 
 
 def _first_line(error: BaseException) -> str:
-    """Return the line of Spark's long message that tells a person most."""
+    """Return the most informative line of Spark's long message."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     causes = [line for line in lines if line.startswith("Caused by:") or "Error: " in line]
     return (causes or lines or [type(error).__name__])[0]

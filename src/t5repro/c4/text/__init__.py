@@ -1,1 +1,4 @@
-"""The rules for the text of a page."""
+"""The rules for the text of a page: lines, sentences, language, bad words.
+
+`rules` defines which lines and pages are dropped, `fast_rules` computes the same from bytes.
+"""

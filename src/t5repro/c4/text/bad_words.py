@@ -1,12 +1,12 @@
-r"""Find listed words in a page (paper section 2.2).
+r"""Find bad words in a page (paper section 2.2).
 
-The released code drops a page in which ``(?:\W|^)(word|word ...)(?:\W|$)`` is found after
-lower-casing it. Its words are not lower-cased, so a listed word with a capital letter never
-matches; Japanese, Thai and Chinese, which do not set words apart, match anywhere. The code of 2019
-looked line by line for ``[^a-z](word|word ...)[^a-z]``, which misses a word at the begin or the
-end of a line, and took listed words as regular expressions. Both are kept exactly.
+The released code lower-cases a page and drops it if ``(?:\W|^)(word|word ...)(?:\W|$)`` matches.
+Listed words are not lower-cased, so one with a capital letter never matches. Japanese, Thai and
+Chinese do not separate words, so their words match anywhere. The code of 2019 searched each line
+for ``[^a-z](word|word ...)[^a-z]``, which misses a word at the start or the end of a line, and read
+listed words as regular expressions. Both versions are reproduced exactly.
 
-All words are looked for at once (Aho-Corasick); the characters beside each hit then decide.
+All words are searched for at once (Aho-Corasick); then the characters around each match decide.
 """
 
 import re
@@ -19,7 +19,7 @@ from t5repro.errors import RawDataError
 
 ANYWHERE_LANGUAGES = frozenset({"ja", "th", "zh"})
 ALLOWED_WORDS = {"ja": frozenset({"sm", "グロ", "女の子"}), "zh": frozenset({"性"})}
-LINE_LANGUAGE = "en"  # the code of 2019 knew one language
+LINE_LANGUAGE = "en"  # the only language of the code of 2019
 LATIN_LETTERS = frozenset("abcdefghijklmnopqrstuvwxyz")
 PATTERN_CHARACTERS = frozenset(".^$*+?{}[]\\|()")
 
@@ -27,10 +27,10 @@ Matcher = Callable[[str], bool]
 
 
 def read_words(path: Path, language: str) -> frozenset[str]:
-    """Return the words of a list with one word a line; blank lines are no words.
+    """Return the words of a list with one word per line; blank lines are ignored.
 
     Raises:
-        RawDataError: the list cannot be read, is not UTF-8 or holds no word.
+        RawDataError: the list cannot be read, is not UTF-8 or contains no word.
     """
     try:
         lines = path.read_text(encoding="utf-8").split("\n")
@@ -43,13 +43,14 @@ def read_words(path: Path, language: str) -> frozenset[str]:
     words = frozenset(word for line in lines if (word := line.strip()))
     if not words:
         raise RawDataError(
-            f"{path}: holds no word; take {language!r} out of c4.bad_word_lists to look for none"
+            f"{path}: contains no word; remove {language!r} from c4.bad_word_lists to disable "
+            "the rule"
         )
     return words - ALLOWED_WORDS.get(language, frozenset())
 
 
 def page_matcher(words: Iterable[str], language: str) -> Matcher:
-    """Return a function that tells whether a page holds a listed word; it lower-cases the page.
+    """Return a function that tests whether a page, lower-cased, contains a listed word.
 
     Source: released code, ``c4_utils.get_badwords_filter_fn``.
     """
@@ -61,8 +62,8 @@ def page_matcher(words: Iterable[str], language: str) -> Matcher:
         lowered = text.lower()
         last = len(lowered)
         return any(
-            (begin == 0 or _is_no_word_character(lowered[begin - 1]))
-            and (end == last or _is_no_word_character(lowered[end]))
+            (begin == 0 or _is_non_word(lowered[begin - 1]))
+            and (end == last or _is_non_word(lowered[end]))
             for _, begin, end in automaton.find_matches_as_indexes(lowered, overlapping=True)
         )
 
@@ -70,21 +71,21 @@ def page_matcher(words: Iterable[str], language: str) -> Matcher:
 
 
 def line_matcher(words: Iterable[str]) -> Matcher:
-    """Return a function that tells whether a lower-cased line drops its page, as in 2019.
+    """Return a function that tests whether a lower-cased line drops its page, as in 2019.
 
     Source: the released code of 2019, ``c4_utils.get_clean_page_fn``.
     """
-    chosen = sorted(words)
-    if any(not PATTERN_CHARACTERS.isdisjoint(word) for word in chosen):
+    ordered = sorted(words)
+    if any(not PATTERN_CHARACTERS.isdisjoint(word) for word in ordered):
         try:
-            pattern = re.compile("[^a-z]({})[^a-z]".format("|".join(chosen)))
+            pattern = re.compile("[^a-z]({})[^a-z]".format("|".join(ordered)))
         except re.error as error:
             raise RawDataError(
-                f"the list of bad words is no regular expression ({error}), as c4.clean.bad_words "
-                "'line_2019' takes it; use 'page', which takes words as they are"
+                f"the list of bad words is not a regular expression ({error}), which "
+                "c4.clean.bad_words 'line_2019' requires; use 'page', which matches words literally"
             ) from error
         return lambda line: pattern.search(line) is not None
-    automaton = _automaton(chosen)
+    automaton = _automaton(ordered)
 
     def matches(line: str) -> bool:
         last = len(line)
@@ -100,7 +101,7 @@ def line_matcher(words: Iterable[str]) -> Matcher:
 
 
 def any_line(matches: Matcher) -> Matcher:
-    """Return a function that tells whether `matches` holds for a lower-cased line of a text."""
+    """Return a function that applies `matches` to the lower-cased lines of a text."""
     return lambda text: any(map(matches, text.lower().splitlines()))
 
 
@@ -110,6 +111,6 @@ def _automaton(words: Iterable[str]) -> AhoCorasick:
     )
 
 
-def _is_no_word_character(character: str) -> bool:
+def _is_non_word(character: str) -> bool:
     r"""Return whether ``\W`` matches the character."""
     return not (character.isalnum() or character == "_")

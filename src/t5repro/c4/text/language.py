@@ -1,7 +1,7 @@
-"""Name the language of a page with langdetect's algorithm, seeded (paper section 2.2).
+"""Detect the language of a text with langdetect's algorithm, seeded (paper section 2.2).
 
-langdetect draws n-grams at random; with the seed 0 that the released code sets, its answer is a
-function of the text alone. langdetect-rs computes the same probabilities to the last bit.
+langdetect samples n-grams at random. With seed 0, as in the released code, its result is a
+function of the text alone. langdetect-rs computes the same probabilities bit for bit.
 """
 
 from collections.abc import Sequence
@@ -10,22 +10,20 @@ from typing import NamedTuple
 
 import langdetect_rs
 
-SEED = 0
+from t5repro.c4.reasons import NOT_WANTED, UNCERTAIN, UNDETECTED
 
-UNDETECTED = "language_undetected"
-UNCERTAIN = "language_uncertain"
-NOT_WANTED = "language_not_wanted"
+SEED = 0
 
 
 class Detected(NamedTuple):
-    """The most probable language of a text; an empty name if it has no letters to judge."""
+    """The most probable language of a text; an empty name if the text has no letters."""
 
     language: str
     probability: float
 
 
 def detect_languages(texts: Sequence[str]) -> list[Detected]:
-    """Return the most probable language of each text, independent of the others.
+    """Return the most probable language of each text, independently of the other texts.
 
     Source: released code, ``c4_utils.detect_english``, for any language.
     """
@@ -34,15 +32,21 @@ def detect_languages(texts: Sequence[str]) -> list[Detected]:
     return [Detected(best[0].lang, best[0].prob) if best else Detected("", 0.0) for best in results]
 
 
-def language_fault(
-    detected: Detected, *, wanted: frozenset[str], min_probability: float
+def language_reason(
+    detected: Detected, *, languages: frozenset[str], min_probability: float
 ) -> str | None:
-    """Return why a page of this language is dropped; None if it stays."""
+    """Return the reason to drop a page for its language; None if it is kept.
+
+    Args:
+        detected: language of the page.
+        languages: languages of the corpus.
+        min_probability: minimum probability, in 0 to 1.
+    """
     if not detected.language:
         return UNDETECTED
     if detected.probability < min_probability:
         return UNCERTAIN
-    return None if detected.language in wanted else NOT_WANTED
+    return None if detected.language in languages else NOT_WANTED
 
 
 def detector_version() -> str:

@@ -1,13 +1,15 @@
-"""What is wrong with the crawl itself: counted and named, or a reason to stop.
+"""Faults of the crawl itself, such as damaged gzip members: counted, or a reason to stop.
 
-A fault loses what it damages and nothing else. `c4.on_bad_record` says what follows: `skip` counts
-it, names file and place, and goes on; `fail` stops at the first with an error that says both.
+A fault loses the data it damages and nothing else. With `c4.on_bad_record` `skip` it is counted and
+recorded with file and position; with `fail` the first one stops the run with an error that names
+both.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any, Literal, NamedTuple
 
+from t5repro.c4.reasons import INVALID_UTF8, NO_TIMESTAMP, NO_URL, RECORD_TOO_LARGE
 from t5repro.errors import CrawlError
 
 OnBadRecord = Literal["skip", "fail"]
@@ -19,12 +21,7 @@ NOT_WET = "not_wet"
 GZIP_DAMAGED = "gzip_damaged"
 GZIP_CUT = "gzip_cut"
 GZIP_BOMB = "gzip_bomb"
-# Of one record; the pages are counted as dropped for these reasons too.
-NO_URL = "no_url"
-NO_TIMESTAMP = "no_timestamp"
-INVALID_UTF8 = "invalid_utf8"
-RECORD_TOO_LARGE = "record_too_large"
-
+# The record reasons are faults of one record; its page is counted as dropped for them too.
 REASONS = (
     MISSING_FILE,
     OUTSIDE_FOLDER,
@@ -39,18 +36,18 @@ REASONS = (
     RECORD_TOO_LARGE,
 )
 
-MAX_NAMED = 1000  # faults of one job that are named; all are counted
+MAX_EXAMPLES = 1000  # faults of one job that are recorded with their position; all are counted
 DETAIL_CHARS = 300
 
 
 class Fault(NamedTuple):
-    """One thing wrong with the crawl.
+    """One fault of the crawl.
 
     Attributes:
         file: the WET file.
-        place: where in it, such as ``byte 1024`` or ``record 3``; empty: all of it.
+        place: position in it, such as ``byte 1024`` or ``record 3``; empty for the whole file.
         reason: one of `REASONS`.
-        detail: what was found there.
+        detail: description of the fault.
     """
 
     file: str
@@ -59,9 +56,9 @@ class Fault(NamedTuple):
     detail: str
 
     def message(self) -> str:
-        """Return what a person reads who wants to cure it."""
+        """Return the text of an error for the user, with the cure."""
         return (
-            f"{self.file}: {self.detail}; fetch the file again, take it off the list, or "
+            f"{self.file}: {self.detail}; fetch the file again, remove it from the list, or "
             "set c4.on_bad_record to skip"
         )
 
@@ -70,28 +67,28 @@ OnFault = Callable[[Fault], None]
 
 
 def stop(fault: Fault) -> None:
-    """Refuse the fault.
+    """Raise an error for the fault.
 
     Raises:
-        CrawlError: always; it names file and place.
+        CrawlError: always; it names file and position.
     """
     raise CrawlError(fault.message())
 
 
 class FaultLog:
-    """Counts and names the faults of one job, or stops at the first.
+    """Counts and records the faults of one job, or stops at the first.
 
     Args:
-        on_bad_record: `skip` or `fail`.
+        on_bad_record: `c4.on_bad_record`, `skip` or `fail`.
     """
 
     def __init__(self, on_bad_record: OnBadRecord = "skip") -> None:
         self._stops = on_bad_record == "fail"
         self._counts: Counter[str] = Counter()
-        self._named: list[Fault] = []
+        self._examples: list[Fault] = []
 
     def add(self, fault: Fault) -> None:
-        """Take in a fault.
+        """Count and record a fault.
 
         Raises:
             CrawlError: `on_bad_record` is `fail`.
@@ -99,35 +96,29 @@ class FaultLog:
         if self._stops:
             stop(fault)
         self._counts[fault.reason] += 1
-        if len(self._named) < MAX_NAMED:
+        if len(self._examples) < MAX_EXAMPLES:
             name = fault.file.rpartition("/")[2]
-            self._named.append(fault._replace(file=name, detail=fault.detail[:DETAIL_CHARS]))
+            self._examples.append(fault._replace(file=name, detail=fault.detail[:DETAIL_CHARS]))
 
-    def merge(self, other: dict[str, Any]) -> None:
-        """Take in what `to_json` of another job returned."""
-        self._counts.update(other["counts"])
-        self._named.extend(Fault(**item) for item in other["named"])
+    def merge(self, log: dict[str, Any]) -> None:
+        """Add the result of `to_json` of another job."""
+        self._counts.update(log["counts"])
+        self._examples.extend(Fault(**fault) for fault in log["named"])
 
     def to_json(self) -> dict[str, Any]:
-        """Return counts by reason and the named faults, in the order of files and places."""
+        """Return counts by reason and recorded faults, ordered by file and position."""
         return {
             "counts": dict(sorted(self._counts.items())),
-            "named": [fault._asdict() for fault in sorted(self._named, key=_order)[:MAX_NAMED]],
+            "named": [
+                fault._asdict() for fault in sorted(self._examples, key=_order)[:MAX_EXAMPLES]
+            ],
         }
 
     def summary(self) -> str:
-        """Return one line for a person; empty if nothing was wrong."""
+        """Return the counts as one line of text; empty without faults."""
         return ", ".join(f"{reason} {count}" for reason, count in sorted(self._counts.items()))
 
 
 def _order(fault: Fault) -> tuple[str, int, Fault]:
     digits = "".join(filter(str.isdecimal, fault.place.partition(" to ")[0]))
     return fault.file, int(digits or 0), fault
-
-
-def merged(others: Iterable[dict[str, Any]]) -> dict[str, Any]:
-    """Return the faults of several jobs as those of one, whatever their order."""
-    log = FaultLog()
-    for other in others:
-        log.merge(other)
-    return log.to_json()

@@ -1,10 +1,10 @@
-"""The bytes of a WET file: plain, one gzip stream, or gzip members one after another.
+"""The decompressed bytes of a WET file: plain text, one gzip stream, or a sequence of gzip members.
 
-ISA-L inflates what is sound; zlib everything else, because it says what is wrong.
+ISA-L decompresses intact members; zlib all others, because it reports the kind of damage.
 
-A member is held back until its checksum is known to be right, so what a flipped byte made of a
-page never passes for one. A member longer than `Limits.member_bytes` is read as a stream. Behind
-damage the next member is looked for, and a `Gap` takes the place of what was lost.
+A member is buffered until its checksum is verified, so the corrupted text of a damaged member is
+never taken for a page. Only a member longer than `Limits.member_bytes` is read as a stream. After
+damage, reading continues at the next member, and a `Gap` replaces the lost bytes.
 """
 
 import zlib
@@ -15,31 +15,31 @@ from isal import igzip_lib
 
 from t5repro.c4.wet import faults
 
-READ_BYTES = 1 << 16  # of a file's begin, and where a member is looked for
-FEED_BYTES = 1 << 15  # read to be inflated; what is behind a member's end is copied once
-PIECE_BYTES = 1 << 18  # pieces are joined up to this
-INFLATE_BYTES = 1 << 20  # of a piece, and inflated by zlib in one call
-STEP_BYTES = 1 << 16  # inflated by ISA-L in one call: it takes memory for all that it may return
+SEARCH_BYTES = 1 << 16  # read at once to recognise the file type or to find the next member
+FEED_BYTES = 1 << 15  # read at once for decompression; bytes behind a member's end are copied once
+PIECE_BYTES = 1 << 18  # small pieces are joined up to this size
+MAX_PIECE_BYTES = 1 << 20  # of a piece, and per call of zlib
+ISAL_BYTES = 1 << 16  # per call of ISA-L, which allocates this much in advance
 
 GZIP_MAGIC = b"\x1f\x8b"
 GZIP_MEMBER = 16 + zlib.MAX_WBITS
-_MEMBER_BEGIN = GZIP_MAGIC + b"\x08"  # with the only method there is
+_MEMBER_MAGIC = GZIP_MAGIC + b"\x08"  # with the only compression method, deflate
 _RESERVED_FLAGS = 0xE0
-_CHECKS = ("incorrect data check", "incorrect length check")  # zlib's words for a wrong checksum
+_CHECKSUM_ERRORS = ("incorrect data check", "incorrect length check")  # messages of zlib
 _TRIAL_BYTES = 4096
 _SALVAGE_BYTES = 512
-DELIMITER = b"WARC/1.0"  # begins a record
+DELIMITER = b"WARC/1.0"  # first line of a record
 
 Advance = Callable[[int], None]
 
 
 class Limits(NamedTuple):
-    """What one record or member may need.
+    """Maximum sizes of a record and a gzip member (`c4.limits`).
 
     Attributes:
-        record_chars: characters of one record that are held in memory.
-        member_bytes: uncompressed bytes of one gzip member that are checked as a whole.
-        expansion: how many times its compressed bytes a longer member may become.
+        record_chars: characters of one record in memory.
+        member_bytes: uncompressed bytes of one gzip member that are buffered and verified.
+        expansion: maximum ratio of uncompressed to compressed bytes of a longer member.
     """
 
     record_chars: int = 4_194_304
@@ -51,11 +51,11 @@ class Gap(NamedTuple):
     """Bytes that could not be read.
 
     Attributes:
-        begin: first of them, in the file.
-        end: where reading goes on; the length of the file: nowhere.
+        begin: offset of the first of these bytes in the file.
+        end: offset at which reading continues; the length of the file if it ends.
         reason: one of `faults.REASONS`.
-        detail: what was found.
-        cuts: whether the record before it is unfinished.
+        detail: description of the damage.
+        cuts: whether the record before the gap is incomplete.
     """
 
     begin: int
@@ -66,238 +66,260 @@ class Gap(NamedTuple):
 
 
 def is_gzip(first: bytes) -> bool:
-    """Return whether the first bytes of a file are those of gzip members, the first damaged or not.
+    """Return whether the first bytes of a file contain a gzip member, possibly after damage.
 
-    No text in UTF-8 holds the bytes that a member begins with.
+    UTF-8 text cannot contain the first bytes of a member.
     """
-    return first.startswith(GZIP_MAGIC) or _MEMBER_BEGIN in first
+    return first.startswith(GZIP_MAGIC) or _MEMBER_MAGIC in first
 
 
-def plain(handle: IO[bytes], advance: Advance) -> Iterator[bytes]:
-    """Yield the bytes of a file that is not compressed."""
+def read_plain(handle: IO[bytes], advance: Advance) -> Iterator[bytes]:
+    """Yield the bytes of an uncompressed file."""
     while block := handle.read(PIECE_BYTES):
         advance(len(block))
         yield block
 
 
-def inflated(handle: IO[bytes], limits: Limits, advance: Advance) -> Iterator[bytes | Gap]:
+def read_members(handle: IO[bytes], limits: Limits, advance: Advance) -> Iterator[bytes | Gap]:
     """Yield the contents of the gzip members of a file, and gaps.
 
-    A member that begins a record comes as it is; what else there is is joined to larger pieces.
-    """
-    waiting: list[bytes] = []
-    size = 0
-    for piece in _Members(handle, limits, advance).pieces():
-        alone = isinstance(piece, Gap) or piece.startswith(DELIMITER)
-        if waiting and (alone or size >= PIECE_BYTES):
-            yield b"".join(waiting)
-            waiting, size = [], 0
-        if isinstance(piece, Gap) or alone:
-            yield piece
-        else:
-            waiting.append(piece)
-            size += len(piece)
-    if waiting:
-        yield b"".join(waiting)
-
-
-class _Members:
-    """Reads gzip members.
+    A member that starts a record is yielded unchanged; other members are joined to larger pieces.
 
     Args:
         handle: the file.
-        limits: what one member may need.
+        limits: maximum size of one member.
         advance: called with the number of bytes read for the first time.
     """
+    buffer: list[bytes] = []
+    size = 0
+    for piece in _MemberReader(handle, limits, advance).pieces():
+        starts_record = not isinstance(piece, Gap) and piece.startswith(DELIMITER)
+        if buffer and (isinstance(piece, Gap) or starts_record or size >= PIECE_BYTES):
+            yield b"".join(buffer)
+            buffer, size = [], 0
+        if isinstance(piece, Gap) or starts_record:
+            yield piece
+        else:
+            buffer.append(piece)
+            size += len(piece)
+    if buffer:
+        yield b"".join(buffer)
+
+
+class _MemberReader:
+    """Reads gzip members; the arguments are those of `read_members`."""
 
     def __init__(self, handle: IO[bytes], limits: Limits, advance: Advance) -> None:
         self._handle = handle
         self._limits = limits
         self._advance = advance
-        self._block = b""  # read and not yet used
-        self._at = 0  # place in the file behind `_block`
-        self._furthest = 0
-        self._last = b"\n"  # the last byte that was yielded
+        self._block = b""  # read and not yet decompressed
+        self._offset = 0  # in the file, behind `_block`
+        self._max_offset = 0
+        self._last_byte = b"\n"  # of the last piece
 
     def pieces(self) -> Iterator[bytes | Gap]:
-        """Yield contents and gaps, in their order."""
+        """Yield contents and gaps in the order of the file."""
         while self._fill():
-            self._block = self._block.lstrip(b"\0")  # padding between members, as gzip allows
+            self._block = self._block.lstrip(b"\0")  # gzip allows zero padding between members
             if not self._block:
                 continue
-            begin = self._at - len(self._block)
-            whole = self._sound_member()
-            if whole is None:
-                self._go_to(begin)
+            begin = self._offset - len(self._block)
+            content = self._intact_member()
+            if content is None:
+                # Read the member again with zlib, which reports the kind of damage.
+                self._seek(begin)
                 yield from self._checked_member(begin)
-            elif whole:
-                self._last = whole[-1:]
-                yield from _in_pieces(whole)
+            elif content:
+                self._last_byte = content[-1:]
+                yield from _split(content)
 
     def _fill(self) -> bool:
-        """Read on if there is nothing left to use; return whether there is now."""
+        """Read the next block if the last one is used up; return False at the end of the file."""
         if not self._block:
             self._block = self._handle.read(FEED_BYTES)
-            self._at += len(self._block)
-            if self._at > self._furthest:
-                self._advance(self._at - self._furthest)
-                self._furthest = self._at
+            self._offset += len(self._block)
+            self._report_progress()
         return bool(self._block)
 
-    def _sound_member(self) -> bytes | None:
-        """Return the contents of a member, inflated by ISA-L; None if it is long or not sound."""
+    def _report_progress(self) -> None:
+        # Damaged members are read several times and reported once.
+        if self._offset > self._max_offset:
+            self._advance(self._offset - self._max_offset)
+            self._max_offset = self._offset
+
+    def _intact_member(self) -> bytes | None:
+        """Return the content of a member, decompressed by ISA-L; None if it is long or damaged."""
         engine = igzip_lib.IgzipDecompressor(flag=igzip_lib.DECOMP_GZIP)
-        held: list[bytes] = []
-        left = self._limits.member_bytes
+        parts: list[bytes] = []
+        budget = self._limits.member_bytes
         try:
             while not engine.eof:
-                if left <= 0 or (engine.needs_input and not self._fill()):
+                if budget <= 0 or (engine.needs_input and not self._fill()):
                     return None
                 data, self._block = self._block if engine.needs_input else b"", b""
-                held.append(engine.decompress(data, min(left, STEP_BYTES)))
-                left -= len(held[-1])
-        except igzip_lib.error:  # type: ignore[misc]  # the stub says only that it exists
+                parts.append(engine.decompress(data, min(budget, ISAL_BYTES)))
+                budget -= len(parts[-1])
+        except igzip_lib.error:  # type: ignore[misc]  # the stub does not declare a type
             return None
         self._block = engine.unused_data
-        return held[0] if len(held) == 1 else b"".join(held)
+        return parts[0] if len(parts) == 1 else b"".join(parts)
 
     def _checked_member(self, begin: int) -> Iterator[bytes | Gap]:
-        """Yield one member by zlib, which says what is wrong with it, or a gap."""
+        """Yield one member, decompressed by zlib, or its intact part and a gap."""
         engine = zlib.decompressobj(GZIP_MEMBER)
-        held: list[bytes] = []
-        made = 0
-        streams = False
+        parts: list[bytes] = []
+        size = 0
+        streams = False  # yields parts before the checksum is verified
         fault = ""
         while not engine.eof and not fault:
             if not self._fill():
                 fault, detail = faults.GZIP_CUT, "is cut off at the end of the file"
                 break
             try:
-                data = engine.decompress(self._block, INFLATE_BYTES)
+                data = engine.decompress(self._block, MAX_PIECE_BYTES)
             except zlib.error as error:
                 fault, detail = faults.GZIP_DAMAGED, f"is damaged ({error})"
                 break
             self._block = engine.unused_data if engine.eof else engine.unconsumed_tail
-            made += len(data)
+            size += len(data)
             if streams:
-                yield from self._told([data])
+                yield from self._nonempty([data])
             else:
-                held.append(data)
-            if made > self._limits.member_bytes:
-                used = self._at - len(self._block) - begin
-                if made > used * self._limits.expansion:
+                parts.append(data)
+            if size > self._limits.member_bytes:
+                used = self._offset - len(self._block) - begin
+                # Checked only for long members: short ones cannot exhaust memory, and a page of
+                # one repeated line compresses very well.
+                if size > used * self._limits.expansion:
                     fault = faults.GZIP_BOMB
                     detail = (
-                        f"is a gzip bomb: {used} bytes became {made}, more than "
+                        f"is a gzip bomb: {used} bytes became {size}, more than "
                         f"{self._limits.expansion} times as many (c4.limits.gzip_expansion)"
                     )
                 elif not streams:
-                    yield from self._told(held)
-                    held, streams = [], True
+                    yield from self._nonempty(parts)
+                    parts, streams = [], True
         if not fault:
             if not streams:
-                yield from self._told(held)
+                yield from self._nonempty(parts)
             return
-        del held
-        yield from self._lost(begin, fault, detail, made, streams=streams)
+        del parts
+        yield from self._damaged_member(begin, fault, detail, size, streams=streams)
 
-    def _lost(
-        self, begin: int, fault: str, detail: str, made: int, *, streams: bool
+    def _damaged_member(
+        self, begin: int, fault: str, detail: str, size: int, *, streams: bool
     ) -> Iterator[bytes | Gap]:
-        """Yield what can be saved of a damaged member, and its gap; go to the next member."""
-        own_record = several = False
-        if fault != faults.GZIP_BOMB and (streams or made <= self._limits.member_bytes):
+        """Yield the intact records of a damaged member and a gap; seek to the next member.
+
+        Args:
+            begin: offset of the member in the file.
+            fault: one of `faults.REASONS`.
+            detail: description of the damage.
+            size: bytes that zlib decompressed before it failed.
+            streams: whether these bytes were yielded already.
+        """
+        starts_record = several_records = False
+        if fault != faults.GZIP_BOMB and (streams or size <= self._limits.member_bytes):
             if streams:
-                yield from self._told(self._salvaged(begin, made))
+                yield from self._nonempty(self._salvaged(begin, size))
             else:
-                # zlib gives nothing of the call that fails.
-                whole = b"".join(self._salvaged(begin, 0))
-                own_record = whole.lstrip().startswith(DELIMITER)
-                several = whole.count(DELIMITER) > 1
-                if several:  # the records before the place where the damage shows are saved
-                    yield from self._told([whole])
-        cuts = not any(check in detail for check in _CHECKS)  # those show behind the last record
-        if not several and not streams:
-            cuts = not own_record and self._last != b"\n"
+                # zlib returns nothing from the failing call, which may have decompressed records.
+                content = b"".join(self._salvaged(begin, 0))
+                starts_record = content.lstrip().startswith(DELIMITER)
+                several_records = content.count(DELIMITER) > 1
+                # In a member of one record, as Common Crawl writes them, the damaged record is the
+                # only one and is dropped. A file that is a single member has intact records before
+                # the damage.
+                if several_records:
+                    yield from self._nonempty([content])
+        # A wrong checksum is detected behind the last record, which is complete then; other damage
+        # is inside a record.
+        cuts = not any(error in detail for error in _CHECKSUM_ERRORS)
+        if not several_records and not streams:
+            # Nothing of this member was yielded. The record before it is incomplete only if it
+            # continues in this member: it has no final newline and no record starts here.
+            cuts = not starts_record and self._last_byte != b"\n"
         end = self._seek_member(begin + 1)
-        place = f"the gzip member that begins at byte {begin} {detail}"
-        yield Gap(begin, end, fault, place, cuts)
-        self._last = b"\n"
+        yield Gap(begin, end, fault, f"the gzip member that begins at byte {begin} {detail}", cuts)
+        self._last_byte = b"\n"
 
     def _salvaged(self, begin: int, skip: int) -> Iterator[bytes]:
-        """Yield what a damaged member holds before the place where that shows, less `skip`."""
+        """Yield the content of a damaged member before the damage, without `skip` bytes."""
         self._handle.seek(begin)
         engine = zlib.decompressobj(GZIP_MEMBER)
-        while not engine.eof and (step := self._handle.read(_SALVAGE_BYTES)):
-            before = engine.copy()
+        while not engine.eof and (block := self._handle.read(_SALVAGE_BYTES)):
+            # A failed call leaves the engine unusable: the copy repeats the block byte by byte.
+            retry = engine.copy()
             try:
-                pieces = [engine.decompress(step)]
+                pieces = [engine.decompress(block)]
             except zlib.error:
-                pieces = _byte_by_byte(before, step)
-                step = b""
+                pieces = _decompress_bytewise(retry, block)
+                block = b""
             for piece in pieces:
                 yield piece[skip:]
                 skip = max(skip - len(piece), 0)
-            if not step:
+            if not block:
                 return
 
-    def _told(self, pieces: Iterable[bytes]) -> Iterator[bytes]:
+    def _nonempty(self, pieces: Iterable[bytes]) -> Iterator[bytes]:
+        """Yield the pieces that are not empty and remember the last byte."""
         for piece in pieces:
             if piece:
-                self._last = piece[-1:]
+                self._last_byte = piece[-1:]
                 yield piece
 
-    def _seek_member(self, begin: int) -> int:
-        """Go to the first member that begins at `begin` or later; return where it is."""
-        at = begin
-        self._handle.seek(at)
+    def _seek_member(self, offset: int) -> int:
+        """Seek to the first member at `offset` or later; return its offset, or the file's end."""
+        self._handle.seek(offset)
         window = b""
-        while block := self._handle.read(READ_BYTES):
+        while block := self._handle.read(SEARCH_BYTES):
             window += block
-            found = window.find(_MEMBER_BEGIN)
-            while found >= 0:
-                if self._is_member(at + found):
-                    return self._go_to(at + found)
-                found = window.find(_MEMBER_BEGIN, found + 1)
-            used = max(len(window) - len(_MEMBER_BEGIN) + 1, 0)
-            at, window = at + used, window[used:]
-            self._handle.seek(at + len(window))
-        return self._go_to(at + len(window))
+            index = window.find(_MEMBER_MAGIC)
+            while index >= 0:
+                # The magic bytes also occur by chance inside compressed data.
+                if self._is_member(offset + index):
+                    return self._seek(offset + index)
+                index = window.find(_MEMBER_MAGIC, index + 1)
+            # Keep the last bytes: the magic bytes may be divided between two blocks.
+            searched = max(len(window) - len(_MEMBER_MAGIC) + 1, 0)
+            offset, window = offset + searched, window[searched:]
+            self._handle.seek(offset + len(window))
+        return self._seek(offset + len(window))
 
-    def _go_to(self, at: int) -> int:
-        self._handle.seek(at)
-        self._block, self._at = b"", at
-        if at > self._furthest:
-            self._advance(at - self._furthest)
-            self._furthest = at
-        return at
+    def _seek(self, offset: int) -> int:
+        self._handle.seek(offset)
+        self._block, self._offset = b"", offset
+        self._report_progress()
+        return offset
 
-    def _is_member(self, at: int) -> bool:
-        """Return whether what begins there can be inflated for a while."""
-        self._handle.seek(at)
+    def _is_member(self, offset: int) -> bool:
+        """Return whether the data at an offset decompresses for `_TRIAL_BYTES`."""
+        self._handle.seek(offset)
         head = self._handle.read(_TRIAL_BYTES)
         if len(head) > 3 and head[3] & _RESERVED_FLAGS:
             return False
         try:
-            data = zlib.decompressobj(GZIP_MEMBER).decompress(head, INFLATE_BYTES)
+            data = zlib.decompressobj(GZIP_MEMBER).decompress(head, MAX_PIECE_BYTES)
         except zlib.error as error:
-            return any(check in str(error) for check in _CHECKS)
+            # A short member with a wrong checksum is still a member.
+            return any(message in str(error) for message in _CHECKSUM_ERRORS)
         return bool(data)
 
 
-def _in_pieces(data: bytes) -> list[bytes]:
-    """Return `data` in pieces as small as if it had been inflated step by step."""
-    if len(data) <= INFLATE_BYTES:
+def _split(data: bytes) -> list[bytes]:
+    """Return `data` in pieces of at most `MAX_PIECE_BYTES`."""
+    if len(data) <= MAX_PIECE_BYTES:
         return [data]
-    return [data[at : at + INFLATE_BYTES] for at in range(0, len(data), INFLATE_BYTES)]
+    return [data[start : start + MAX_PIECE_BYTES] for start in range(0, len(data), MAX_PIECE_BYTES)]
 
 
-def _byte_by_byte(engine: Any, data: bytes) -> list[bytes]:
-    """Return what `engine` makes of `data` until it finds it damaged."""
+def _decompress_bytewise(engine: Any, data: bytes) -> list[bytes]:
+    """Return the output of `engine` for `data` up to the first error."""
     pieces: list[bytes] = []
-    for at in range(len(data)):
+    for index in range(len(data)):
         try:
-            pieces.append(engine.decompress(data[at : at + 1]))
+            pieces.append(engine.decompress(data[index : index + 1]))
         except zlib.error:
             break
     return pieces

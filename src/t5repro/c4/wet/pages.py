@@ -1,44 +1,45 @@
 r"""Read the pages of a WET file: gzip by member, gzip as one stream, or plain text.
 
-A WET file is read as the released code reads it, line by line, because the recipes are defined
-on that reading and not on the WARC standard:
+A WET file is read line by line, as by the released code, because the recipes are defined on that
+reading and not on the WARC standard:
 
-- lines end at ``\n``, ``\r\n`` and a lone ``\r``; each is stripped of Unicode white space and
-  empty ones vanish;
-- a line that is ``WARC/1.0`` begins a new page, also in the middle of a page's text;
-- lines that begin with ``WARC-Target-URI:`` or ``WARC-Date:`` set that field, also in the middle
-  of a page's text, and the last one wins; no line that begins with ``WARC``, ``CONTENT-`` or
-  ``Content-`` is ever text; the record's length and type are ignored.
+- lines end at ``\n``, ``\r\n`` and a lone ``\r``; Unicode white space is stripped and empty lines
+  are dropped;
+- a line ``WARC/1.0`` starts a new page, even inside a page's text;
+- lines that start with ``WARC-Target-URI:`` or ``WARC-Date:`` set that field, even inside a page's
+  text, and the last one wins; no line that starts with ``WARC``, ``CONTENT-`` or ``Content-`` is
+  ever text; the record's length and type are ignored.
 
-One departure: to the released code a bad byte is the end of the file. Here damage loses the page
-that holds it (`faults`), and reading goes on at the next gzip member or the next page.
+One departure: the released code stops reading the file at an invalid byte. Here damage loses only
+the page that contains it (`faults`), and reading continues at the next gzip member or page.
 
-Memory is bounded by `members.Limits`, however long a record, a member or a file is.
+Memory is bounded by `gzip_members.Limits` for any size of records, members and files.
 """
 
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from t5repro.c4.wet import faults
-from t5repro.c4.wet.faults import (
+from t5repro.c4.reasons import (
     INVALID_UTF8,
+    NO_CONTENT,
     NO_TIMESTAMP,
     NO_URL,
     RECORD_TOO_LARGE,
-    Fault,
-    OnFault,
+    WITHDRAWN,
 )
-from t5repro.c4.wet.gzip_members import READ_BYTES, Gap, Limits, inflated, is_gzip, plain
+from t5repro.c4.wet import faults
+from t5repro.c4.wet.faults import Fault, OnFault
+from t5repro.c4.wet.gzip_members import SEARCH_BYTES, Gap, Limits, is_gzip, read_members, read_plain
 from t5repro.c4.wet.warc_records import (
     NEVER_TEXT,
     Record,
     as_bytes,
     as_text,
-    has_other_ends,
-    one_newline,
-    plain_text_at,
-    records,
+    contains_other_newlines,
+    normalize_newlines,
+    plain_text_start,
+    split_records,
     stripped_lines,
     text_of,
 )
@@ -48,30 +49,25 @@ URL_FIELD = "WARC-Target-URI:"
 DATE_FIELD = "WARC-Date:"
 
 TYPE_FIELD = "WARC-Type:"
-DESCRIPTION = "warcinfo"  # the type of the record that describes its file and has no URL
+WARCINFO = "warcinfo"  # type of the record that describes the file and has no URL
 
 _URL_FIELD, _DATE_FIELD, _TYPE_FIELD = URL_FIELD.encode(), DATE_FIELD.encode(), TYPE_FIELD.encode()
 _RECORD_END = b"\r\n\r\n"
 
-NO_CONTENT = "no_content"
-TOO_LONG = "too_long"
-# Reasons for which a page cannot be used; the first four are faults of the crawl.
-NOTHING = Gap(0, 0, "", "", True)  # stands for a file without content
-WITHDRAWN = "withdrawn"  # its owner took it back: dropped, and no excerpt of it is kept
-PAGE_FAULTS = (NO_URL, NO_TIMESTAMP, INVALID_UTF8, RECORD_TOO_LARGE, NO_CONTENT, TOO_LONG)
+NO_CONTENT_GAP = Gap(0, 0, "", "", True)  # replaces the content of a missing or empty file
 
 
 class Page:
     r"""One page of a WET file.
 
     Args:
-        url: its address as the record has it.
-        timestamp: the record's date, as text.
-        body: its text as it was read; lines may be blank or begin or end with white space.
-        record: its number in the file, from 0.
-        fault: why it cannot be used; None if it can.
-        describes: whether it is the file's own description, which has no URL by right.
-        other_ends: whether `body` holds ends of lines other than ``\n``.
+        url: URL of the record, not normalised.
+        timestamp: date of the record, as text.
+        body: text in UTF-8; lines may be blank and have surrounding white space.
+        record: number of the record in the file, from 0.
+        fault: reason for which the page is unusable (`reasons`); None if it is usable.
+        is_warcinfo: whether the record describes the file; it legitimately has no URL.
+        has_other_newlines: whether `body` contains line ends other than ``\n``.
     """
 
     def __init__(
@@ -81,25 +77,26 @@ class Page:
         body: bytes,
         record: int,
         fault: str | None,
-        describes: bool = False,
+        is_warcinfo: bool = False,
         *,
-        other_ends: bool,
+        has_other_newlines: bool,
     ) -> None:
         self.url = url
         self.timestamp = timestamp
         self.body = body
         self.record = record
         self.fault = fault
-        self.describes = describes
-        self.other_ends = other_ends
+        self.is_warcinfo = is_warcinfo
+        self.has_other_newlines = has_other_newlines
 
     @property
     def text(self) -> str:
-        """Its lines, stripped, without blank ones; made anew each time, for many are never read."""
+        """The lines, stripped, without blank ones; not cached, because most are never read."""
         return text_of(self.body)
 
     def is_longer_than(self, chars: int) -> bool:
-        """Return whether its text has more than so many characters."""
+        """Return whether the text has more than so many characters."""
+        # Bytes are at least characters: most pages are decided without decoding.
         return len(self.body) > chars and len(self.text) > chars
 
     def __eq__(self, other: object) -> bool:
@@ -112,12 +109,18 @@ class Page:
         return f"Page{self._values()}"
 
     def _values(self) -> tuple[object, ...]:
-        return self.url, self.timestamp, self.text, self.record, self.fault, self.describes
+        return self.url, self.timestamp, self.text, self.record, self.fault, self.is_warcinfo
 
     def without_text(self, fault: str) -> "Page":
-        """Return the page with nothing in it, for a reason."""
+        """Return the page without its text, unusable for the reason `fault`."""
         return Page(
-            self.url, self.timestamp, b"", self.record, fault, self.describes, other_ends=False
+            self.url,
+            self.timestamp,
+            b"",
+            self.record,
+            fault,
+            self.is_warcinfo,
+            has_other_newlines=False,
         )
 
 
@@ -127,68 +130,68 @@ def read_pages(
     advance: Callable[[int], None] | None = None,
     limits: Limits | None = None,
     on_fault: OnFault = faults.stop,
-    withdrawn: Callable[[str], bool] | None = None,
+    is_withdrawn: Callable[[str], bool] | None = None,
 ) -> Iterator[Page]:
-    """Yield every page of a WET file in order, those that cannot be used included.
+    """Yield every page of a WET file in order, including unusable ones.
 
     Args:
-        path: the file; gzip is known by its first bytes, not by its name.
-        advance: called with the number of bytes read from the disk, now and then.
-        limits: what one record may need; None: as the settings have it by default.
-        on_fault: called with what is wrong with the file itself; reading goes on behind it.
-        withdrawn: tells of a URL whether its pages may not be used; they come without text.
+        path: the file; gzip is recognised by its content, not by its name.
+        advance: called from time to time with the number of bytes read from disk.
+        limits: maximum sizes of a record; None uses the defaults of the settings.
+        on_fault: called with each fault of the file; reading continues behind it.
+        is_withdrawn: returns whether the page of a URL is withdrawn; it is yielded without text.
 
     Raises:
-        CrawlError: the file cannot be opened; by default also for any fault of it.
+        CrawlError: the file cannot be opened; by default also for any fault.
 
     Source: released code, ``c4_utils.split_wet_file``.
     """
     limits = limits or Limits()
-    pieces = _pieces(path, limits, advance or _nobody, on_fault)
-    for number, record in enumerate(records(pieces, path, limits, on_fault)):
+    pieces = _pieces(path, limits, advance or _ignore, on_fault)
+    for number, record in enumerate(split_records(pieces, path, limits, on_fault)):
         page = _page(record, number)
-        if withdrawn is not None and page.url and withdrawn(page.url):
+        if is_withdrawn is not None and page.url and is_withdrawn(page.url):
             page = page.without_text(WITHDRAWN)
         yield page
 
 
 def page_fault(path: Path, page: Page) -> Fault | None:
-    """Return what is wrong with the record of a page, if that is a fault of the crawl."""
-    if page.fault not in faults.REASONS or page.describes:
+    """Return the fault of the crawl that made a page unusable, if there is one."""
+    if page.fault not in faults.REASONS or page.is_warcinfo:
         return None
     url = page.url.encode("utf-8", "replace").decode("utf-8") or "no URL"
     detail = f"record {page.record} ({url}) cannot be used ({page.fault})"
     return Fault(path.as_posix(), f"record {page.record}", page.fault, detail)
 
 
-def _nobody(_: int) -> None:
-    """Take no notice of progress."""
+def _ignore(_: int) -> None:
+    """Report no progress."""
 
 
 def _pieces(
     path: Path, limits: Limits, advance: Callable[[int], None], on_fault: OnFault
 ) -> Iterator[bytes | Gap]:
-    """Yield the file's bytes, decompressed, and its gaps; tell of those."""
+    """Yield the decompressed bytes and the gaps of a file; report the gaps as faults."""
     name = path.as_posix()
     try:
         with path.open("rb") as handle:
-            first = handle.read(READ_BYTES)
+            first = handle.read(SEARCH_BYTES)
             handle.seek(0)
             if not first:
                 on_fault(Fault(name, "", faults.EMPTY_FILE, "the file is empty"))
-                yield NOTHING
+                yield NO_CONTENT_GAP
             elif not is_gzip(first):
-                yield from plain(handle, advance)
+                yield from read_plain(handle, advance)
             else:
-                for piece in inflated(handle, limits, advance):
+                for piece in read_members(handle, limits, advance):
                     if isinstance(piece, Gap):
-                        place = f"bytes {piece.begin} to {piece.end}"
-                        on_fault(Fault(name, place, piece.reason, piece.detail))
+                        byte_range = f"bytes {piece.begin} to {piece.end}"
+                        on_fault(Fault(name, byte_range, piece.reason, piece.detail))
                     yield piece
     except FileNotFoundError as error:
         detail = f"cannot be read ({error.strerror}); check the path"
         on_fault(Fault(name, "", faults.MISSING_FILE, detail))
-        yield NOTHING
+        yield NO_CONTENT_GAP
     except OSError as error:
         raise CrawlError(
             f"{path}: cannot be read ({error.strerror or error}); check the path in the run file"
@@ -196,32 +199,29 @@ def _pieces(
 
 
 def _page(record: Record, number: int) -> Page:
-    """Return the page of a record.
-
-    Nearly all records hold fields before their text and nowhere else: their text is decoded, to
-    see whether it is UTF-8, and not divided. Of the others every line is looked at. What is kept
-    are bytes: cleaning makes text of few lines.
-    """
+    """Return the page of a record."""
     data, cut, begin = record
-    begin = plain_text_at(data) if begin is None else begin
+    begin = plain_text_start(data) if begin is None else begin
     if begin is None:
-        fields, text = _sorted_lines(stripped_lines(as_text(one_newline(data))))
-        body, sound = as_bytes(text), _is_unicode(text)
+        # There are field lines inside the text: every line is classified.
+        fields, text = _split_fields(stripped_lines(as_text(normalize_newlines(data))))
+        body, is_utf8 = as_bytes(text), _is_unicode(text)
     else:
+        # Nearly all records have their fields before the text: the text is decoded once, to check
+        # that it is UTF-8, and not divided. The page keeps bytes, as cleaning decodes few lines.
         end = len(data) - len(_RECORD_END) if data.endswith(_RECORD_END) else len(data)
         fields = _leading_fields(data, begin)
-        body = one_newline(data[begin:end])
-        text, sound = _decoded(body)
-    fault = _fault(fields, text, cut=cut, sound=sound)
-    describes = fields.kind == DESCRIPTION and fault == NO_URL
+        body = normalize_newlines(data[begin:end])
+        text, is_utf8 = _decode(body)
+    fault = _fault(fields, text, cut=cut, is_utf8=is_utf8)
     return Page(
         fields.url,
         fields.timestamp,
         body,
         number,
         fault,
-        describes,
-        other_ends=has_other_ends(text),
+        is_warcinfo=fields.kind == WARCINFO and fault == NO_URL,
+        has_other_newlines=contains_other_newlines(text),
     )
 
 
@@ -231,8 +231,8 @@ class _Fields(NamedTuple):
     kind: str
 
 
-def _decoded(data: bytes) -> tuple[str, bool]:
-    """Return text, and whether it is UTF-8."""
+def _decode(data: bytes) -> tuple[str, bool]:
+    """Return the text of bytes, and whether they are UTF-8."""
     try:
         return str(data, "utf-8"), True
     except UnicodeDecodeError:
@@ -240,32 +240,34 @@ def _decoded(data: bytes) -> tuple[str, bool]:
 
 
 def _leading_fields(record: bytes, end: int) -> _Fields:
-    """Return the fields in the first `end` bytes of a record, which hold nothing else."""
+    """Return the fields in the first `end` bytes of a record, which contain only fields."""
     url = _value(record, _URL_FIELD, end)
-    # A record with a URL describes no file.
+    # Only a record without a URL can be the description of the file.
     kind = "" if url else _value(record, _TYPE_FIELD, end)
     return _Fields(url, _value(record, _DATE_FIELD, end), kind)
 
 
 def _value(record: bytes, name: bytes, end: int) -> str:
-    """Return the last value that a field has in the first `end` bytes of a record."""
-    at = record.rfind(name, 0, end)
-    while at > 0 and not _begins_line(record, at):  # in the value of another field
-        at = record.rfind(name, 0, at)
-    if at < 0:
+    """Return the last value of a field in the first `end` bytes of a record."""
+    index = record.rfind(name, 0, end)
+    while index > 0 and not _starts_line(record, index):  # inside the value of another field
+        index = record.rfind(name, 0, index)
+    if index < 0:
         return ""
-    begin = at + len(name)
+    begin = index + len(name)
     stop = record.find(b"\n", begin, end)
     return as_text(record[begin : stop if stop >= 0 else end]).strip()
 
 
-def _begins_line(record: bytes, at: int) -> bool:
-    """Return whether only white space stands before a place on its line."""
-    return record[at - 1 : at] == b"\n" or not record[record.rfind(b"\n", 0, at) + 1 : at].strip()
+def _starts_line(record: bytes, index: int) -> bool:
+    """Return whether only white space precedes an index on its line."""
+    if record[index - 1 : index] == b"\n":
+        return True
+    return not record[record.rfind(b"\n", 0, index) + 1 : index].strip()
 
 
-def _sorted_lines(lines: Iterable[str]) -> tuple[_Fields, str]:
-    """Return the fields that stand anywhere in a record, and the lines that are its text."""
+def _split_fields(lines: Iterable[str]) -> tuple[_Fields, str]:
+    """Return the fields of a record, wherever they are, and its other lines as text."""
     url = timestamp = kind = ""
     text: list[str] = []
     for line in lines:
@@ -280,23 +282,23 @@ def _sorted_lines(lines: Iterable[str]) -> tuple[_Fields, str]:
     return _Fields(url, timestamp, kind), "\n".join(text)
 
 
-def _fault(fields: _Fields, body: str, *, cut: bool, sound: bool) -> str | None:
-    """Return why a page cannot be used; None if it can. `sound`: its text is UTF-8."""
+def _fault(fields: _Fields, text: str, *, cut: bool, is_utf8: bool) -> str | None:
+    """Return the reason for which a page is unusable; None if it is usable."""
     if not fields.url:
         return NO_URL
-    if not body or body.isspace():
+    if not text or text.isspace():
         return NO_CONTENT
     if not fields.timestamp:
         return NO_TIMESTAMP
     if cut:
         return RECORD_TOO_LARGE
-    if not (sound and _is_unicode(fields.url) and _is_unicode(fields.timestamp)):
+    if not (is_utf8 and _is_unicode(fields.url) and _is_unicode(fields.timestamp)):
         return INVALID_UTF8
     return None
 
 
 def _is_unicode(text: str) -> bool:
-    """Return whether `text` holds no lone surrogate, which is what a bad byte became."""
+    """Return whether `text` contains no lone surrogate, the replacement of an invalid byte."""
     if text.isascii():
         return True
     try:

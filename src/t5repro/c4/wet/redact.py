@@ -1,10 +1,10 @@
-r"""Take the text of withdrawn pages out of a WET file, and leave every other byte of text.
+r"""Delete the text of withdrawn pages from a WET file without changing any other text.
 
-A withdrawn record keeps its place and the lines that say which page it was; its text goes. So
-records keep their numbers, and `c4_clean` still counts the page, as withdrawn.
+A withdrawn record keeps its position and its header fields, so the other records keep their
+numbers and `c4_clean` still counts the page as withdrawn.
 
-Records are cut where `wet` cuts them: at lines that are ``WARC/1.0``; the last
-``WARC-Target-URI:`` line of a record is its address.
+Records are divided as `pages` divides them: at lines that are ``WARC/1.0``; the last
+``WARC-Target-URI:`` line of a record is its URL.
 """
 
 import gzip
@@ -22,35 +22,39 @@ COMPRESSION = 9
 
 
 def redact(path: Path, is_withdrawn: Callable[[str], bool]) -> int:
-    """Rewrite a WET file without the text of withdrawn pages; return how many there were.
+    """Rewrite a WET file without the text of withdrawn pages; return the number of these pages.
 
-    The file is gzip, a member for each record, if it was gzip. Without such a page it is left as
-    it is, byte for byte.
+    A gzip file is written as gzip with one member per record. A file without withdrawn pages is not
+    touched.
 
     Args:
         path: the WET file.
-        is_withdrawn: tells of a URL whether its page must go.
+        is_withdrawn: returns whether the page of a URL is withdrawn.
 
     Raises:
         CrawlError: it cannot be read.
     """
     try:
         with path.open("rb") as handle:
-            packed = handle.read(len(GZIP_MAGIC)) == GZIP_MAGIC
-        count = sum(is_withdrawn(_url(record)) for record in _records(path, packed=packed))
+            compressed = handle.read(len(GZIP_MAGIC)) == GZIP_MAGIC
+        count = sum(is_withdrawn(_url(record)) for record in _records(path, compressed=compressed))
         if count:
             with atomic_path(path) as temporary, temporary.open("wb") as out:
-                for record in _records(path, packed=packed):
-                    kept = _emptied(record) if is_withdrawn(_url(record)) else record
-                    _write(out, "".join(kept).encode("utf-8", "surrogateescape"), packed=packed)
+                for record in _records(path, compressed=compressed):
+                    lines = _without_text(record) if is_withdrawn(_url(record)) else record
+                    _write(
+                        out,
+                        "".join(lines).encode("utf-8", "surrogateescape"),
+                        compressed=compressed,
+                    )
     except (OSError, EOFError) as error:
         raise CrawlError(f"{path}: cannot be read ({error}); fetch the file again") from error
     return count
 
 
-def _records(path: Path, *, packed: bool) -> Iterator[list[str]]:
-    """Yield the lines of each record, their ends as they are; bad bytes become surrogates."""
-    opener: Callable[..., IO[str]] = gzip.open if packed else open
+def _records(path: Path, *, compressed: bool) -> Iterator[list[str]]:
+    """Yield the lines of each record with their line ends; invalid bytes become surrogates."""
+    opener: Callable[..., IO[str]] = gzip.open if compressed else open
     with opener(path, "rt", encoding="utf-8", errors="surrogateescape", newline="") as text:
         lines: list[str] = []
         for line in text:
@@ -63,23 +67,23 @@ def _records(path: Path, *, packed: bool) -> Iterator[list[str]]:
 
 
 def _url(record: list[str]) -> str:
-    found = [line.strip() for line in record if line.strip().startswith(URL_FIELD)]
-    return found[-1].removeprefix(URL_FIELD).strip() if found else ""
+    urls = [line.strip() for line in record if line.strip().startswith(URL_FIELD)]
+    return urls[-1].removeprefix(URL_FIELD).strip() if urls else ""
 
 
-def _emptied(record: list[str]) -> list[str]:
-    """Return the record's own lines up to its text, with a length of nothing."""
+def _without_text(record: list[str]) -> list[str]:
+    """Return the lines of a record before its text, with a content length of 0."""
     kept = []
     for line in record:
-        words = line.strip()
-        if words and not words.startswith(NEVER_TEXT):
+        field = line.strip()
+        if field and not field.startswith(NEVER_TEXT):
             break
-        if words.lower().startswith("content-length:"):
+        if field.lower().startswith("content-length:"):
             line = "Content-Length: 0\r\n"
         kept.append(line)
     end = "" if kept and not kept[-1].strip() else "\r\n"
     return [*kept, end, "\r\n"]
 
 
-def _write(out: IO[bytes], data: bytes, *, packed: bool) -> None:
-    out.write(gzip.compress(data, COMPRESSION, mtime=0) if packed else data)
+def _write(out: IO[bytes], data: bytes, *, compressed: bool) -> None:
+    out.write(gzip.compress(data, COMPRESSION, mtime=0) if compressed else data)

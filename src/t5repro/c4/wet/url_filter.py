@@ -1,7 +1,7 @@
-"""Which addresses are read at all: news domains, or the addresses of another corpus.
+"""Select pages by URL (`c4.select`): listed domains, or the listed URLs of another corpus.
 
-Both look at the normalised URL, so all copies of a page are read or none, and it does not matter
-that this happens before the newest of them is chosen.
+Both compare the normalised URL, so all copies of a page are read or none. The result is therefore
+the same as if the newest copy had been selected first.
 """
 
 import json
@@ -11,72 +11,72 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from t5repro.c4.dedup import spans as dedup_spans
+from t5repro.c4.keys import key_halves, md5, normalize_url
+from t5repro.c4.reasons import DOMAIN_NOT_LISTED, URL_NOT_LISTED
 from t5repro.errors import RawDataError
 
-DOMAIN_NOT_LISTED = "domain_not_listed"
-URL_NOT_LISTED = "url_not_listed"
-SELECT_REASONS = (DOMAIN_NOT_LISTED, URL_NOT_LISTED)
-
-Subdomains = frozenset[str] | None  # None: all of them
-Fault = Callable[[str], str | None]
+Subdomains = frozenset[str] | None  # None allows all
+UrlReason = Callable[[str], str | None]
 
 
-def address_fault(domains: Path | None, urls: Path | None) -> Fault | None:
-    """Return a function that says why a normalised URL is not read; None: every one is.
+def url_filter(domains: Path | None, urls: Path | None) -> UrlReason | None:
+    """Return a function that returns the reason to skip a normalised URL; None to read it.
 
     Args:
-        domains: JSON file, domain -> list of allowed subdomains or anything else for all.
-        urls: addresses, one a line.
+        domains: JSON file, domain -> list of allowed subdomains, or any other value for all.
+        urls: text file with one URL per line.
+
+    Returns:
+        The function, or None without lists, if every URL is read.
 
     Raises:
         RawDataError: a list cannot be read, or is empty.
     """
     if domains is None and urls is None:
         return None
-    listed = None if domains is None else read_domains(domains)
+    listed_domains = None if domains is None else read_domains(domains)
     keys = None if urls is None else read_urls(urls)
 
-    def fault(url: str) -> str | None:
-        if listed is not None and not is_listed_domain(url, listed):
+    def reason(url: str) -> str | None:
+        if listed_domains is not None and not is_listed_domain(url, listed_domains):
             return DOMAIN_NOT_LISTED
-        if keys is not None and not _holds(keys, dedup_spans.digest(url)):
+        if keys is not None and not _contains(keys, md5(url)):
             return URL_NOT_LISTED
         return None
 
-    return fault
+    return reason
 
 
 def read_domains(path: Path) -> dict[str, Subdomains]:
-    """Return domain -> its allowed subdomains; a list in the file names them, else all are.
+    """Return domain -> allowed subdomains; any value that is not a list allows all.
 
     Raises:
-        RawDataError: the file cannot be read or is no such list.
+        RawDataError: the file cannot be read or is not such a list.
     """
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        domains = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise RawDataError(
             f"{path}: cannot be read ({error.strerror}); check c4.select.domains"
         ) from error
     except ValueError as error:
-        raise RawDataError(f"{path}: is no JSON ({error}); fetch it again") from error
-    if not isinstance(found, dict) or not found:
+        raise RawDataError(f"{path}: is not JSON ({error}); fetch it again") from error
+    if not isinstance(domains, dict) or not domains:
         raise RawDataError(
-            f"{path}: holds no domains; c4.select.domains must name a JSON object such as "
+            f"{path}: contains no domains; c4.select.domains must name a JSON object such as "
             '{"example.com": ["", "news"], "example.org": true}'
         )
     return {
-        str(name): frozenset(map(str, allowed)) if isinstance(allowed, list) else None
-        for name, allowed in found.items()
+        str(name): frozenset(map(str, subdomains)) if isinstance(subdomains, list) else None
+        for name, subdomains in domains.items()
     }
 
 
 def is_listed_domain(url: str, domains: dict[str, Subdomains]) -> bool:
-    """Return whether the host of a normalised URL is a listed domain or an allowed part of one.
+    """Return whether the host of a normalised URL is a listed domain or an allowed subdomain.
 
-    Source: released code, ``c4_utils.is_realnews_domain``. It asks tldextract where a domain
-    begins; here the list says so: it is the longest end of the host that is listed.
+    Source: released code, ``c4_utils.is_realnews_domain``, which splits subdomain and domain with
+    tldextract. Here the domain is the longest suffix of the host that is listed.
     """
     host = url.partition("/")[0].partition("?")[0].partition("#")[0]
     host = host.rpartition("@")[2].partition(":")[0]
@@ -84,23 +84,23 @@ def is_listed_domain(url: str, domains: dict[str, Subdomains]) -> bool:
     for first in range(len(labels)):
         domain = ".".join(labels[first:])
         if domain in domains:
-            allowed = domains[domain]
-            return allowed is None or ".".join(labels[:first]) in allowed
+            subdomains = domains[domain]
+            return subdomains is None or ".".join(labels[:first]) in subdomains
     return False
 
 
 def read_urls(path: Path) -> NDArray[np.uint64]:
-    """Return the sorted keys of the listed addresses, normalised, shape ``(addresses, 2)``.
+    """Return the sorted keys of the listed URLs, normalised, shape ``(urls, 2)``.
 
     Raises:
-        RawDataError: the list cannot be read, is not UTF-8 or names nothing.
+        RawDataError: the list cannot be read, is not UTF-8 or is empty.
     """
     keys = bytearray()
     try:
         with path.open(encoding="utf-8") as handle:
             for line in handle:
-                if address := line.strip():
-                    keys += dedup_spans.digest(dedup_spans.normalize_url(address))
+                if url := line.strip():
+                    keys += md5(normalize_url(url))
     except OSError as error:
         raise RawDataError(
             f"{path}: cannot be read ({error.strerror}); check c4.select.urls"
@@ -108,13 +108,13 @@ def read_urls(path: Path) -> NDArray[np.uint64]:
     except UnicodeDecodeError as error:
         raise RawDataError(f"{path}: not UTF-8 at byte {error.start}; fetch it again") from error
     if not keys:
-        raise RawDataError(f"{path}: names no address; empty c4.select.urls to read every one")
-    halves = dedup_spans.key_halves(bytes(keys))
+        raise RawDataError(f"{path}: lists no URL; set c4.select.urls to '' to read every page")
+    halves = key_halves(bytes(keys))
     return halves[np.lexsort((halves[:, 1], halves[:, 0]))]
 
 
-def _holds(keys: NDArray[np.uint64], key: bytes) -> bool:
-    high, low = dedup_spans.key_halves(key)[0]
+def _contains(keys: NDArray[np.uint64], key: bytes) -> bool:
+    high, low = key_halves(key)[0]
     begin, end = (
         np.searchsorted(keys[:, 0], high, "left"),
         np.searchsorted(keys[:, 0], high, "right"),

@@ -1,4 +1,4 @@
-"""Raw files: brought into place, checked, and refused by name."""
+"""Raw files are fetched, checked and rejected with a message that names them."""
 
 import hashlib
 import json
@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 from t5repro.config.sections.data import DataStage
-from t5repro.data.raw import check, fetch, files_to_bring, missing_files, raw_path, read_path_list
+from t5repro.data.check import check
+from t5repro.data.fetch import fetch, files_to_fetch, missing_files
+from t5repro.data.paths import raw_path
 from t5repro.errors import RawDataError
 
 HASH = hashlib.sha256(b"page").hexdigest()
@@ -56,10 +58,10 @@ def test_a_missing_file_says_where_to_get_it_and_where_to_put_it(tmp_path: Path)
 def test_a_file_that_a_person_put_in_place_is_left_alone(tmp_path: Path) -> None:
     source = {"origin": "by hand: https://example.org", "licence": "none", "files": {"a.wet": ""}}
     settings = stage(tmp_path, download=True, sources=[source])
-    assert files_to_bring(settings.data) == ["a.wet"]
+    assert files_to_fetch(settings.data) == ["a.wet"]
     (tmp_path / "data").mkdir()
     (tmp_path / "data/a.wet").write_bytes(b"mine")
-    assert files_to_bring(settings.data) == []
+    assert files_to_fetch(settings.data) == []
     fetch(settings, downloads=tmp_path)
     assert (tmp_path / "data/a.wet").read_bytes() == b"mine"
 
@@ -67,9 +69,9 @@ def test_a_file_that_a_person_put_in_place_is_left_alone(tmp_path: Path) -> None
 def test_an_old_copy_of_a_bundled_file_is_brought_again(tmp_path: Path) -> None:
     settings = stage(tmp_path, source=bundled(tmp_path))
     fetch(settings, downloads=tmp_path)
-    assert files_to_bring(settings.data) == []
+    assert files_to_fetch(settings.data) == []
     (tmp_path / "data/a.wet").write_bytes(b"old")
-    assert files_to_bring(settings.data) == ["a.wet"]
+    assert files_to_fetch(settings.data) == ["a.wet"]
 
 
 def test_a_path_cannot_leave_the_data_folder(tmp_path: Path) -> None:
@@ -83,20 +85,8 @@ def test_only_https_is_fetched_and_files_by_hand_are_asked_for(tmp_path: Path) -
     with pytest.raises(RawDataError, match="only https addresses can"):
         fetch(stage(tmp_path, download=True, sources=[plain]), downloads=tmp_path)
     by_hand = {"origin": "by hand: https://example.org", "licence": "none", "files": {"a": ""}}
-    with pytest.raises(RawDataError, match="taken by hand from https://example.org"):
+    with pytest.raises(RawDataError, match="manual download from https://example.org"):
         fetch(stage(tmp_path, download=True, sources=[by_hand]), downloads=tmp_path)
-
-
-def test_each_cleaning_job_takes_its_part_of_the_path_list(tmp_path: Path) -> None:
-    listing = tmp_path / "wet.paths"
-    listing.write_text("".join(f"{number}\n" for number in range(7)))
-    assert read_path_list(listing, shard=1, shards=3) == (["1", "4"], [])
-    listing.write_text("a\n../b\n/c\nd\n")
-    assert read_path_list(listing, shard=0, shards=1) == (["a", "d"], ["../b", "/c"])
-    assert read_path_list(listing, shard=0, shards=2) == (["a"], ["/c"])
-    listing.write_text("\n")
-    with pytest.raises(RawDataError, match="lists no WET path"):
-        read_path_list(listing, shard=0, shards=1)
 
 
 def test_without_a_network_the_file_its_origin_and_its_place_are_said(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The three steps together, on small crawls made here."""
+"""The rules `c4_clean`, `c4_dedup` and `c4` together, on small generated crawls."""
 
 import errno
 import itertools
@@ -7,14 +7,21 @@ import json
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from c4_rules import build_corpus, clean_job, corpus_job, dedup_job
 
-from t5repro.c4 import build, corpus, tables
-from t5repro.c4.dedup import removals
-from t5repro.c4.dedup.spans import digest
+from t5repro.c4 import clean, tables, write
+from t5repro.c4.clean import UNITS, Cleaner, clean_shard
+from t5repro.c4.dedup import key_rows, removals
+from t5repro.c4.deduplicate import deduplicate
+from t5repro.c4.keys import is_validation, md5, normalize_url
+from t5repro.c4.text import language
+from t5repro.c4.text.rules import CleanRules
 from t5repro.c4.text.sentences import PARAMETER_FILES, SentenceSplitter
 from t5repro.c4.wet import reader
+from t5repro.c4.wet.pages import read_pages
+from t5repro.c4.write import write_corpus
 from t5repro.config.schema import Settings
-from t5repro.config.stage_settings import stage_model, stage_settings
+from t5repro.data import download
 from t5repro.errors import ArtifactError, CorpusError, CrawlError, RawDataError, StorageError
 
 ENGLISH = (
@@ -51,44 +58,9 @@ def settings_of(**changes):
     )
 
 
-def stage(rule, settings):
-    return stage_model(rule)(**stage_settings(settings, rule))
-
-
-def run(folder, wet, settings=None, *, shards=1, bad_words=None, order=1, select=None, punkt=None):
-    """Run the three steps; return the folder of the corpus."""
-    settings = settings or settings_of()
-    lists = bad_words or {}
-    splits = punkt or {}
-    cleaned = []
-    for number in range(shards):
-        cleaned.append(folder / f"{number:05d}.parquet")
-        build.clean_shard(
-            stage("c4_clean", settings),
-            wet=wet[number::shards][::order],
-            punkt=splits,
-            bad_words=lists,
-            output=cleaned[-1],
-            manifest=folder / f"{number:05d}.json",
-            select=select,
-        )
-    chosen = folder / "decisions.parquet"
-    build.deduplicate(
-        stage("c4_dedup", settings),
-        cleaned=cleaned[::order],
-        output=chosen,
-        manifest=folder / "decisions.json",
-    )
-    build.write_corpus(
-        stage("c4", settings),
-        cleaned=cleaned[::order],
-        decisions=chosen,
-        punkt=splits,
-        bad_words=lists,
-        folder=folder / "c4",
-        manifest=folder / "c4" / "manifest.json",
-    )
-    return folder / "c4"
+def run(folder, wet, settings=None, **options):
+    """Run the three rules; return the folder of the corpus."""
+    return build_corpus(folder, settings or settings_of(), wet, **options)
 
 
 def rows_of(folder, language="en"):
@@ -184,11 +156,11 @@ def test_bytes_do_not_depend_on_how_much_fits_in_memory(tmp_path, crawl, monkeyp
     expected = run(tmp_path / "large", crawl)
     for module, name, value in (
         (tables, "GROUP_PAGES", 5),
-        (reader, "WORK_PAGES", 3),
-        (build, "BUCKET_TEXT_BYTES", 300),
-        (removals, "BUCKET_PAGES", 3),
-        (removals, "BUCKET_KEY_BYTES", 100),
-        (tables, "READ_PAGES", 4),
+        (reader, "MAX_GROUP_PAGES", 3),
+        (write, "BUCKET_TEXT_BYTES", 300),
+        (key_rows, "BUCKET_PAGES", 3),
+        (key_rows, "BUCKET_KEY_BYTES", 100),
+        (tables, "BATCH_PAGES", 4),
     ):
         monkeypatch.setattr(module, name, value)
     folder = run(tmp_path / "small", crawl, shards=2)
@@ -218,7 +190,7 @@ def test_the_held_out_pages_are_those_whose_md5_divides(tmp_path, crawl):
     folder = run(tmp_path, crawl)
     for split in ("train", "validation"):
         for row in pq.read_table(folder / f"en-{split}-00000-of-00001.parquet").to_pylist():
-            key = build.dedup_spans.digest(build.dedup_spans.normalize_url(row["url"]))
+            key = md5(normalize_url(row["url"]))
             assert (int(key.hex(), 16) % 3 == 0) == (split == "validation")
 
 
@@ -295,7 +267,7 @@ def test_the_same_line_stays_in_one_page_only(tmp_path, one_page):
     pages = [(f"http://{name}", english(name) + "\n" + line) for name in "abc"]
     folder = run(tmp_path, one_page(*pages))
     holders = [url for url, text in texts_of(folder).items() if line in text]
-    assert holders == [min((url for url, _ in pages), key=build.dedup_spans.digest)]
+    assert holders == [min((url for url, _ in pages), key=md5)]
     rule = rules_of(folder)["dedup_text"]
     assert (rule["unit"], rule["in"] - rule["kept"]) == ("lines", rule["dropped"]["repeated_text"])
     assert line in [item["text"] for item in samples_of(folder)["repeated_text"]] or (
@@ -305,7 +277,7 @@ def test_the_same_line_stays_in_one_page_only(tmp_path, one_page):
 
 @pytest.mark.parametrize("unit", ["line", "three_sentence_span"])
 def test_a_page_of_repeats_alone_is_dropped_and_short_ones_too(tmp_path, one_page, unit):
-    owner, other, third = sorted((f"http://{name}" for name in "abc"), key=build.dedup_spans.digest)
+    owner, other, third = sorted((f"http://{name}" for name in "abc"), key=md5)
     text = english("same")
     wet = one_page((owner, text), (other, text), (third, text + "\nThis line is its own one."))
     strict = settings_of(dedup={"unit": unit, "min_sentences": 2})
@@ -321,7 +293,7 @@ def test_a_page_of_repeats_alone_is_dropped_and_short_ones_too(tmp_path, one_pag
 
 def test_lines_of_a_page_that_is_dropped_later_are_lost(tmp_path, one_page, wet_record):
     line = "This one line stands in both of the pages here."
-    owner, other = sorted(("http://a", "http://b"), key=build.dedup_spans.digest)
+    owner, other = sorted(("http://a", "http://b"), key=md5)
     polish = (
         "Stary dom na końcu ulicy został w zeszłym tygodniu sprzedany młodej rodzinie.\n"
         "Nikt we wsi nie spodziewał się, że ktokolwiek zechce tam jeszcze zamieszkać.\n"
@@ -357,9 +329,9 @@ def test_pages_of_other_languages_are_counted(tmp_path, one_page):
 @pytest.fixture
 def lists(tmp_path):
     paths = {}
-    for language, word in (("en", "grue"), ("de", "grün")):
-        paths[language] = tmp_path / f"list.{language}"
-        paths[language].write_text(word + "\n", encoding="utf-8")
+    for name, word in (("en", "grue"), ("de", "grün")):
+        paths[name] = tmp_path / f"list.{name}"
+        paths[name].write_text(word + "\n", encoding="utf-8")
     return paths
 
 
@@ -450,7 +422,7 @@ def test_every_reason_has_its_examples(tmp_path, one_page):
     ]
     assert samples["curly_bracket"] == [{"url": "http://code", "text": "This is { some code."}]
     assert samples["javascript"] == [{"url": "http://short", "text": "Use javascript in this one."}]
-    assert {item["text"] for item in samples["no_end_mark"]} == {"menu"}
+    assert {item["text"] for item in samples["no_terminal_punctuation"]} == {"menu"}
     assert samples["invalid_utf8"] == [{"url": "http://bad", "text": "b?d"}]
     assert samples["no_url"] == [{"url": "", "text": "Text."}]
     assert samples["duplicate_url"][0]["url"] == "http://old"
@@ -482,7 +454,7 @@ def test_a_language_without_a_page_stops_the_run_and_leaves_no_corpus(tmp_path, 
     settings = settings_of(languages=["en", "ro", "de"])
     with pytest.raises(
         CorpusError,
-        match=r"asks for 'ro', but no page .* is left in it; .*: de 18, en 29; add WET files",
+        match=r"contains 'ro', but the crawl has no page .*: de 18, en 29; add WET files",
     ):
         run(tmp_path, crawl, settings)
     assert list((tmp_path / "c4").iterdir()) == []
@@ -490,21 +462,17 @@ def test_a_language_without_a_page_stops_the_run_and_leaves_no_corpus(tmp_path, 
 
 def test_an_empty_crawl_has_no_language_at_all(tmp_path, write_wet, wet_record):
     wet = [write_wet([wet_record("http://a", "menu")])]
-    with pytest.raises(CorpusError, match=r"asks for 'en', .* before bad words: none; add"):
+    with pytest.raises(CorpusError, match=r"contains 'en', .* before bad words: none; add"):
         run(tmp_path, wet)
 
 
 def test_a_language_that_is_held_out_whole_stops_the_run(tmp_path, write_wet, wet_record):
     texts = [(f"http://{number}", english(number)) for number in range(40)]
     held = [
-        wet_record(url, text)
-        for url, text in texts
-        if build.dedup_spans.is_held_out(
-            build.dedup_spans.digest(build.dedup_spans.normalize_url(url)), 3
-        )
+        wet_record(url, text) for url, text in texts if is_validation(md5(normalize_url(url)), 3)
     ]
     with pytest.raises(
-        CorpusError, match=rf"all of its {len(held)} pages are held out .* 3; raise"
+        CorpusError, match=rf"all of its {len(held)} pages are in the validation split .* 3; raise"
     ):
         run(tmp_path, [write_wet(held)], settings_of(languages=["en"]))
 
@@ -531,58 +499,53 @@ def test_damage_is_counted_and_named_and_loses_no_other_page(tmp_path, crawl, ca
     # The cut record and the other English ones of the empty file have newer or equal copies.
     assert lost == {f"http://en/4/{page}" for page in range(4)}
     assert (
-        "skipped what is wrong with the crawl (empty_file 1, gzip_cut 1)" in capsys.readouterr().err
+        "skipped damaged parts of the crawl (empty_file 1, gzip_cut 1)" in capsys.readouterr().err
     )
 
 
 def test_a_listed_path_that_leaves_the_folder_or_is_absent_is_named(tmp_path, crawl):
-    settings = settings_of(languages=["en"])
-    options = {
-        "wet": [*crawl, tmp_path / "absent.wet.gz"],
-        "punkt": {},
-        "bad_words": {},
-        "output": tmp_path / "0.parquet",
-        "manifest": tmp_path / "0.json",
-        "refused": ["../secret.wet"],
-    }
-    build.clean_shard(stage("c4_clean", settings), **options)
-    counters = json.loads((tmp_path / "0.json").read_text())["counters"]
+    options = {"crawl_prefix": f"{tmp_path}/", "languages": ["en"]}
+    settings = settings_of(**options)
+    path_list = tmp_path / "wet.paths"
+    names = [path.relative_to(tmp_path).as_posix() for path in crawl]
+    path_list.write_text("\n".join([*names, "absent.wet.gz", "../secret.wet"]))
+    clean_shard(clean_job(tmp_path, settings, path_list=path_list))
+    counters = json.loads((tmp_path / "00000.json").read_text())["counters"]
     assert counters["faults"]["counts"] == {"missing_file": 1, "outside_folder": 1}
     assert (
         "'../secret.wet', which leaves c4.crawl_prefix; refused"
         in (counters["faults"]["named"][1]["detail"])
     )
-    strict = stage("c4_clean", settings_of(languages=["en"], on_bad_record="fail"))
+    strict = settings_of(**options, on_bad_record="fail")
     with pytest.raises(CrawlError, match=r"\.\./secret\.wet', which leaves c4\.crawl_prefix"):
-        build.clean_shard(strict, **options)
+        clean_shard(clean_job(tmp_path, strict, path_list=path_list))
     with pytest.raises(CrawlError, match=r"absent\.wet\.gz: cannot be read"):
-        build.clean_shard(strict, **options | {"refused": []})
+        clean_shard(clean_job(tmp_path, strict, wet=[*crawl, tmp_path / "absent.wet.gz"]))
 
 
-def test_files_that_were_fetched_are_called_as_the_list_calls_them(tmp_path, crawl):
-    names = {path: f"crawl-data/{path.name}" for path in crawl}
-    build.clean_shard(
-        stage("c4_clean", settings_of()),
-        wet=crawl,
-        punkt={},
-        bad_words={},
-        names=names,
-        output=tmp_path / "0.parquet",
-        manifest=tmp_path / "0.json",
-    )
-    inputs = json.loads((tmp_path / "0.json").read_text())["inputs"]
-    assert [item["path"] for item in inputs] == sorted(names.values())
+def test_downloaded_files_have_the_names_of_the_list(tmp_path, crawl, monkeypatch):
+    files = {f"https://crawl.example/data/{path.name}": path for path in crawl}
+
+    def copy(address, path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(files[address].read_bytes())
+
+    monkeypatch.setattr(download, "download", copy)
+    path_list = tmp_path / "wet.paths"
+    path_list.write_text("\n".join(f"data/{path.name}" for path in crawl[::-1]))
+    settings = settings_of(crawl_prefix="https://crawl.example/", clean_shards=2)
+    clean_shard(clean_job(tmp_path, settings, path_list=path_list, shard=1))
+    inputs = json.loads((tmp_path / "00000.json").read_text())["inputs"]
+    assert [entry["path"] for entry in inputs] == [f"data/{path.name}" for path in crawl[::2]]
+    downloaded = (tmp_path / "00000.parquet").read_bytes()
+    clean_shard(clean_job(tmp_path, settings, wet=crawl[::2]))
+    assert (tmp_path / "00000.parquet").read_bytes() == downloaded
 
 
 def test_missing_parameters_of_punkt_are_named(tmp_path, crawl):
     with pytest.raises(RawDataError, match="punkt_tab/english"):
-        build.clean_shard(
-            stage("c4_clean", settings_of()),
-            wet=crawl,
-            bad_words={},
-            punkt={"en": tmp_path / "absent"},
-            output=tmp_path / "out",
-            manifest=tmp_path / "manifest",
+        clean_shard(
+            clean_job(tmp_path, settings_of(), wet=crawl, punkt={"en": tmp_path / "absent"})
         )
 
 
@@ -607,11 +570,11 @@ def test_an_interrupted_job_leaves_nothing_and_can_run_again(tmp_path, crawl, mo
         raise KeyboardInterrupt
 
     for module, name in (
-        (build, "clean_pages"),
-        (build, "batch_of"),
+        (clean, "clean_pages"),
+        (clean, "to_batch"),
         (removals, "decisions_of"),
-        (corpus.language, "detect_languages"),
-        (corpus.SplitWriter, "append"),
+        (language, "detect_languages"),
+        (write.SplitWriter, "append"),
     ):
         with monkeypatch.context() as patch:
             patch.setattr(module, name, interrupt)
@@ -647,7 +610,7 @@ def test_a_language_that_splits_a_page_is_found_in_cleaning_and_not_looked_for_a
         assert texts == []
         return []
 
-    monkeypatch.setattr(corpus.language, "detect_languages", none_left)
+    monkeypatch.setattr(language, "detect_languages", none_left)
     folder = run(tmp_path / "early", crawl, settings, punkt=punkt)
     for path in expected.glob("*.parquet"):
         assert (folder / path.name).read_bytes() == path.read_bytes()
@@ -658,7 +621,7 @@ def test_a_language_that_splits_a_page_is_found_in_cleaning_and_not_looked_for_a
 def test_the_language_of_a_page_that_lost_text_is_looked_for_again(
     tmp_path, punkt, write_wet, wet_record
 ):
-    first, second = sorted(("http://a", "http://b"), key=digest)  # which keeps what both have
+    first, second = sorted(("http://a", "http://b"), key=md5)  # which keeps what both have
     own = english(1).partition("\n")[0]
     pages = [(first, german(0)), (second, f"{german(0)}\n{own}")]
     crawl = [write_wet([wet_record(url, text) for url, text in pages])]
@@ -675,11 +638,12 @@ def test_only_the_unit_that_is_asked_for_is_hashed(tmp_path, crawl):
     assert table.column("span_keys").null_count == table.num_rows
     assert table.column("line_keys").null_count == 0
     with pytest.raises(ArtifactError, match=r"no keys of c4\.dedup\.unit 'three_sentence_span'"):
-        build.deduplicate(
-            stage("c4_dedup", settings_of(dedup={"unit": "three_sentence_span"})),
-            cleaned=[tmp_path / "00000.parquet"],
-            output=tmp_path / "decisions.parquet",
-            manifest=tmp_path / "decisions.json",
+        deduplicate(
+            dedup_job(
+                tmp_path,
+                settings_of(dedup={"unit": "three_sentence_span"}),
+                [tmp_path / "00000.parquet"],
+            )
         )
     run(tmp_path / "off", crawl, settings_of(dedup={"unit": "off"}))
     table = pq.read_table(tmp_path / "off" / "00000.parquet")
@@ -690,15 +654,7 @@ def test_only_the_unit_that_is_asked_for_is_hashed(tmp_path, crawl):
 def test_decisions_about_other_files_are_refused(tmp_path, crawl):
     run(tmp_path, crawl, shards=2)
     with pytest.raises(ArtifactError, match=r"was made for the cleaned files .* rerun c4_dedup"):
-        build.write_corpus(
-            stage("c4", settings_of()),
-            cleaned=[tmp_path / "00000.parquet"],
-            punkt={},
-            decisions=tmp_path / "decisions.parquet",
-            bad_words={},
-            folder=tmp_path / "c4",
-            manifest=tmp_path / "c4" / "manifest.json",
-        )
+        write_corpus(corpus_job(tmp_path, settings_of(), [tmp_path / "00000.parquet"]))
 
 
 @pytest.mark.parametrize(
@@ -712,7 +668,7 @@ def test_decisions_about_other_files_are_refused(tmp_path, crawl):
         ),
         (
             lambda path: pq.write_table(tables.CLEANED.empty_table(), path),
-            "has no counts in it; delete it",
+            "contains no counts; delete it",
         ),
     ],
 )
@@ -720,21 +676,8 @@ def test_a_cleaned_file_that_cannot_be_used_is_named(tmp_path, crawl, damage, me
     run(tmp_path, crawl)
     damage(tmp_path / "00000.parquet")
     with pytest.raises(ArtifactError, match=message):
-        build.deduplicate(
-            stage("c4_dedup", settings_of()),
-            cleaned=[tmp_path / "00000.parquet"],
-            output=tmp_path / "decisions.parquet",
-            manifest=tmp_path / "decisions.json",
-        )
-        build.write_corpus(
-            stage("c4", settings_of()),
-            cleaned=[tmp_path / "00000.parquet"],
-            punkt={},
-            decisions=tmp_path / "decisions.parquet",
-            bad_words={},
-            folder=tmp_path / "c4",
-            manifest=tmp_path / "c4" / "manifest.json",
-        )
+        deduplicate(dedup_job(tmp_path, settings_of(), [tmp_path / "00000.parquet"]))
+        write_corpus(corpus_job(tmp_path, settings_of(), [tmp_path / "00000.parquet"]))
 
 
 def test_a_flipped_byte_in_a_cleaned_file_is_found(tmp_path, crawl):
@@ -744,21 +687,17 @@ def test_a_flipped_byte_in_a_cleaned_file_is_found(tmp_path, crawl):
     data[200:260] = bytes(60)
     path.write_bytes(bytes(data))
     with pytest.raises(ArtifactError, match="is damaged"):
-        build.deduplicate(
-            stage("c4_dedup", settings_of()),
-            cleaned=[path],
-            output=tmp_path / "decisions.parquet",
-            manifest=tmp_path / "decisions.json",
-        )
+        deduplicate(dedup_job(tmp_path, settings_of(), [path]))
 
 
-def test_the_batch_kernel_is_a_function_of_its_pages(crawl):
-    rules = build.page_rules.CleanRules(settings_of().c4.clean, SentenceSplitter())
-    pages = [(path.name, page) for path in crawl for page in build.wet_files.read_pages(path)]
+@pytest.mark.parametrize("unit", UNITS)
+def test_the_batch_kernel_is_a_function_of_its_pages(crawl, unit):
+    cleaner = Cleaner(CleanRules(settings_of().c4.clean, SentenceSplitter()), unit)
+    pages = [(path.name, page) for path in crawl for page in read_pages(path)]
 
     def batch_of(pages):
-        cleaned = build.clean_pages(pages, rules)
-        return build.batch_of(cleaned, build.languages_of(cleaned, rules), rules, units=build.UNITS)
+        cleaned = clean.clean_pages(pages, cleaner.rules)
+        return clean.to_batch(cleaned, clean.languages_of(cleaned, cleaner.rules), cleaner)
 
     whole = batch_of(pages)
     parts = [batch_of([page]) for page in pages]
@@ -777,21 +716,15 @@ def test_what_a_job_writes_does_not_depend_on_the_order_of_its_files(tmp_path, c
 def test_cleaned_files_may_come_in_another_order_than_they_were_decided_in(tmp_path, crawl):
     folder = run(tmp_path, crawl, shards=3)
     before = texts_of(folder)
-    build.write_corpus(
-        stage("c4", settings_of()),
-        cleaned=[tmp_path / f"0000{n}.parquet" for n in (2, 0, 1)],
-        decisions=tmp_path / "decisions.parquet",
-        punkt={},
-        bad_words={},
-        folder=folder,
-        manifest=folder / "manifest.json",
+    write_corpus(
+        corpus_job(tmp_path, settings_of(), [tmp_path / f"0000{n}.parquet" for n in (2, 0, 1)])
     )
     assert texts_of(folder) == before
 
 
 def test_an_older_copy_of_a_page_keeps_no_line_from_others(tmp_path, one_page):
     line = "This one line stands in both of the pages here."
-    old, other = sorted(("http://old/", "http://other"), key=build.dedup_spans.digest)
+    old, other = sorted(("http://old/", "http://other"), key=md5)
     wet = one_page(
         (old, english("o") + "\n" + line, "2018"),
         (old, english("n"), "2019"),
@@ -861,11 +794,6 @@ def test_a_share_of_the_pages_with_listed_words_is_dropped_by_url(
     settings = settings_of(clean={"bad_word_fraction": fraction}, dedup={"unit": "off"})
     folder = run(tmp_path, one_page(*pages), settings, bad_words=lists)
     dropped, of = fraction.as_integer_ratio()
-    kept = {
-        url
-        for url in urls
-        if int(build.dedup_spans.digest(build.dedup_spans.normalize_url(url)).hex(), 16) % of
-        >= dropped
-    }
+    kept = {url for url in urls if int(md5(normalize_url(url)).hex(), 16) % of >= dropped}
     assert {url for url in texts_of(folder) if "bad" in url} == kept
     assert len(kept) == {1.0: 0, 0.5: len(kept), 0.001: 20}[fraction]

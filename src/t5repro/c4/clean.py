@@ -1,0 +1,343 @@
+"""The rule `c4_clean`: clean the pages of one shard of the crawl (paper section 2.2).
+
+Pages are read, cleaned, and written with the hashes that deduplication compares. A page that a rule
+drops has a row too: if it is the newest of its URL, no older copy replaces it.
+
+Source: released code, ``c4.C4._get_pages_pcollection``.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from t5repro.c4 import tables
+from t5repro.c4.dedup.spans import line_keys, span_keys
+from t5repro.c4.keys import md5, normalize_url
+from t5repro.c4.malloc import return_freed_memory
+from t5repro.c4.prefetch import overlapped
+from t5repro.c4.reasons import KEPT, LINE_REASONS
+from t5repro.c4.samples import Samples
+from t5repro.c4.text.bad_words import LINE_LANGUAGE, line_matcher, read_words
+from t5repro.c4.text.fast_rules import clean_body
+from t5repro.c4.text.language import Detected
+from t5repro.c4.text.rules import Cleaned, CleanRules, first_dropped_lines
+from t5repro.c4.text.sentences import Splitters, parameter_files
+from t5repro.c4.wet.gzip_members import Limits
+from t5repro.c4.wet.pages import Page
+from t5repro.c4.wet.reader import CleanTally, FilePage, Reader, groups, megabytes
+from t5repro.c4.wet.url_filter import UrlReason, url_filter
+from t5repro.config.sections.c4 import CleanStage
+from t5repro.config.withdrawn import read_pages as read_withdrawn
+from t5repro.data.crawl_lists import CrawlFiles, local_copies, shard_of_crawl
+from t5repro.files import describe_file, write_manifest
+from t5repro.progress import Progress, announce
+
+Unit = Literal["three_sentence_span", "line"]
+UNITS: tuple[Unit, ...] = ("three_sentence_span", "line")
+
+CleanedPage = tuple[FilePage, Cleaned]
+
+
+class CleanJob(NamedTuple):
+    """One job of `c4_clean`.
+
+    Attributes:
+        settings: settings of the rule.
+        output: Parquet file to write, columns `tables.CLEANED`.
+        manifest: manifest to write.
+        wet: WET files of the job, if it has no path list.
+        path_list: list of the WET paths of the whole crawl; the job reads its part of it.
+        shard: number of the job, from 0.
+        punkt: language -> folder of its Punkt parameters.
+        bad_words: language -> list of bad words.
+        select: name of a setting of `c4.select` -> its list.
+        withdrawn: list of withdrawn URLs and domains, if there is one.
+    """
+
+    settings: CleanStage
+    output: Path
+    manifest: Path
+    wet: Sequence[Path] = ()
+    path_list: Path | None = None
+    shard: int = 0
+    punkt: Mapping[str, Path] = {}
+    bad_words: Mapping[str, Path] = {}
+    select: Mapping[str, Path] = {}
+    withdrawn: Path | None = None
+
+    def crawl(self) -> CrawlFiles:
+        """Return the WET files of the job.
+
+        Raises:
+            RawDataError: the path list is empty or cannot be read.
+        """
+        c4 = self.settings.c4
+        return shard_of_crawl(
+            self.wet,
+            self.path_list,
+            prefix=c4.crawl_prefix,
+            shard=self.shard,
+            shards=c4.clean_shards,
+        )
+
+    def line_lists(self) -> list[Path]:
+        """Return the list for the rule of 2019, which applies to single lines, if it is enabled."""
+        rules = self.settings.c4.clean
+        enabled = rules.enabled and rules.bad_words == "line_2019"
+        return (
+            [self.bad_words[LINE_LANGUAGE]] if enabled and LINE_LANGUAGE in self.bad_words else []
+        )
+
+
+class Cleaner(NamedTuple):
+    """The rules of a job with their lists loaded.
+
+    Attributes:
+        rules: for the text of one page.
+        unit: unit of text to hash; None hashes none.
+        limits: maximum sizes of a record.
+        url_reason: returns the reason to skip a normalised URL; None reads every page.
+        is_withdrawn: returns whether the page of a URL is withdrawn; None if none is.
+    """
+
+    rules: CleanRules
+    unit: Unit | None
+    limits: Limits = Limits()
+    url_reason: UrlReason | None = None
+    is_withdrawn: Callable[[str], bool] | None = None
+
+
+def clean_shard(job: CleanJob) -> None:
+    """Clean the pages of some WET files and write a row for each.
+
+    Raises:
+        CrawlError: a WET file cannot be read, or `c4.on_bad_record` is `fail` and one is damaged.
+        RawDataError: a list or the Punkt parameters cannot be read, or a download fails.
+    """
+    cleaner = load_cleaner(job)
+    crawl = job.crawl()
+    tally = start_tally(job, crawl)
+    with local_copies(crawl, job.output.parent) as copies:
+        files = list(copies)
+        with (
+            Progress("c4_clean", total=megabytes(files), unit="MB") as progress,
+            cleaned_writer(job.output, tally) as writer,
+        ):
+            batches = cleaned_batches(files, cleaner, tally, progress=progress)
+            for _ in overlapped(writer.write_table, tables.row_groups(batches)):
+                pass
+        # A missing file is counted as a fault and is no input.
+        inputs = [
+            {**describe_file(file), "path": path.as_posix()}
+            for file, path in copies.items()
+            if file.is_file()
+        ]
+    write_clean_manifest(job, inputs, tally)
+
+
+def load_cleaner(job: CleanJob) -> Cleaner:
+    """Load the lists and parameters of a job.
+
+    Raises:
+        RawDataError: a list or the Punkt parameters cannot be read.
+    """
+    c4 = job.settings.c4
+    withdrawn = read_withdrawn(job.withdrawn)
+    line_lists = job.line_lists()
+    return Cleaner(
+        CleanRules(
+            c4.clean,
+            Splitters(job.punkt, only=c4.punkt_language),
+            line_matcher(read_words(line_lists[0], LINE_LANGUAGE)) if line_lists else None,
+        ),
+        next((unit for unit in UNITS if unit == c4.dedup.unit), None),
+        Limits(c4.limits.record_chars, c4.limits.member_bytes, c4.limits.gzip_expansion),
+        url_filter(job.select.get("domains"), job.select.get("urls")),
+        withdrawn.holds if withdrawn else None,
+    )
+
+
+def start_tally(job: CleanJob, crawl: CrawlFiles) -> CleanTally:
+    """Return the counts of a job before it reads a file.
+
+    Raises:
+        CrawlError: a path of the list is refused, and `c4.on_bad_record` is `fail`.
+    """
+    tally = CleanTally(job.settings.c4.on_bad_record)
+    tally.add_refused(crawl.refused)
+    return tally
+
+
+def cleaned_writer(output: Path, tally: CleanTally) -> AbstractContextManager[Any]:
+    """Return a writer of rows of `tables.CLEANED`; it stores `tally` in the file at the end."""
+    return tables.atomic_writer(
+        output,
+        tables.CLEANED,
+        lambda: {
+            tables.COUNTS_KEY: tally.read,
+            tables.SAMPLES_KEY: tally.samples.to_json(),
+            tables.FAULTS_KEY: tally.faults.to_json(),
+        },
+    )
+
+
+def write_clean_manifest(
+    job: CleanJob, wet: Sequence[Mapping[str, Any]], tally: CleanTally
+) -> None:
+    """Write the manifest of a cleaned shard.
+
+    Args:
+        job: the job.
+        wet: description of each WET file (`files.describe_file`), ordered.
+        tally: counts of the shard.
+    """
+    if faults := tally.faults.summary():
+        announce(f"c4_clean: skipped damaged parts of the crawl ({faults}); see {job.manifest}")
+    withdrawn = [job.withdrawn] if job.withdrawn and read_withdrawn(job.withdrawn) else []
+    write_manifest(
+        job.manifest,
+        rule="c4_clean",
+        settings=job.settings.model_dump(mode="json"),
+        inputs=[
+            *wet,
+            *parameter_files(job.punkt),
+            *job.line_lists(),
+            *withdrawn,
+            *(path for _, path in sorted(job.select.items())),
+        ],
+        outputs=[job.output],
+        counters=tally.counters(),
+    )
+
+
+def cleaned_batches(
+    files: Iterable[Path], cleaner: Cleaner, tally: CleanTally, *, progress: Progress | None = None
+) -> Iterator[tuple[pa.RecordBatch, list[int]]]:
+    """Yield rows of `tables.CLEANED`, with the bytes of each page's text before cleaning.
+
+    Args:
+        files: WET files, ordered.
+        cleaner: the rules.
+        tally: counts pages, lines and faults.
+        progress: shows bytes and pages.
+
+    Raises:
+        CrawlError: a file cannot be read, or a fault stops the run.
+    """
+    return_freed_memory()
+    rules = cleaner.rules
+    reader = Reader(
+        rules.settings.max_page_chars,
+        tally,
+        limits=cleaner.limits,
+        url_reason=cleaner.url_reason,
+        is_withdrawn=cleaner.is_withdrawn,
+        progress=progress,
+    )
+    pages = groups(page for path in files for page in reader.usable_pages(path))
+    cleaned = (clean_pages(group, rules) for group in pages)
+    # Languages are detected in a thread while the next group is read and cleaned.
+    for group, languages in overlapped(partial(languages_of, rules=rules), cleaned):
+        batch = to_batch(group, languages, cleaner)
+        # The smallest rank first: examples offered later are refused before their lines are found.
+        offers = zip(group, _reasons_by_page(batch), strict=True)
+        for (file_page, _), (url_md5, reasons) in sorted(offers, key=lambda offer: offer[1][0]):
+            _offer_samples(tally.samples, *file_page, url_md5, reasons, rules)
+        tally.cleaned.update(reason or KEPT for reason in batch.column("reason").to_pylist())
+        tally.cleaned.update(_line_counts(batch))
+        yield batch, [len(page.body) for (_, page), _ in group]
+
+
+def clean_pages(pages: Sequence[FilePage], rules: CleanRules) -> list[CleanedPage]:
+    """Clean pages, each with the name of its file."""
+    return [
+        ((file, page), clean_body(page.body, rules, page.has_other_newlines))
+        for file, page in pages
+    ]
+
+
+def languages_of(pages: Sequence[CleanedPage], rules: CleanRules) -> list[Detected | None]:
+    """Return the language of each kept page, or None if Punkt does not need it."""
+    texts = [cleaned.text for _, cleaned in pages if cleaned.reason is None]
+    return rules.splitter.languages_of(texts)
+
+
+def to_batch(
+    pages: Sequence[CleanedPage], languages: Sequence[Detected | None], cleaner: Cleaner
+) -> pa.RecordBatch:
+    """Return the rows of `tables.CLEANED` of some pages.
+
+    Args:
+        pages: cleaned pages.
+        languages: result of `languages_of`, one for each kept page.
+        cleaner: the rules.
+    """
+    columns: list[list[Any]] = [[] for _ in tables.CLEANED.names]
+    remaining_languages = iter(languages)
+    for (file, page), cleaned in pages:
+        is_kept = cleaned.reason is None
+        detected = next(remaining_languages) if is_kept else None
+        lines = line_keys(cleaned.text) if is_kept and cleaner.unit == "line" else None
+        spans: tuple[bytes | None, bytes | None] = (None, None)
+        if is_kept and cleaner.unit == "three_sentence_span":
+            splitter = cleaner.rules.splitter.of(detected and detected.language)
+            spans = span_keys(cleaned.text, splitter)
+        row = (
+            file,
+            page.record,
+            page.url,
+            page.timestamp,
+            md5(normalize_url(page.url)),
+            md5(page.url),
+            cleaned.reason,
+            cleaned.text if is_kept else None,
+            *(detected or (None, None)),
+            cleaned.kept_lines,
+            *cleaned.dropped_lines,
+            lines,
+            *spans,
+        )
+        for column, value in zip(columns, row, strict=True):
+            column.append(value)
+    arrays = [
+        pa.array(column, field.type) for column, field in zip(columns, tables.CLEANED, strict=True)
+    ]
+    return pa.record_batch(arrays, schema=tables.CLEANED)
+
+
+def _reasons_by_page(batch: pa.RecordBatch) -> Iterator[tuple[bytes, list[str]]]:
+    """Yield, for each page, the MD5 of its URL and all reasons that dropped a part of it."""
+    counts = [batch.column(f"lines_{reason}").to_pylist() for reason in LINE_REASONS]
+    for url_md5, reason, *lines in zip(
+        batch.column("owner").to_pylist(), batch.column("reason").to_pylist(), *counts, strict=True
+    ):
+        reasons = [name for name, count in zip(LINE_REASONS, lines, strict=True) if count]
+        yield url_md5, reasons if reason is None else [*reasons, reason]
+
+
+def _offer_samples(
+    samples: Samples,
+    file: str,
+    page: Page,
+    url_md5: bytes,
+    reasons: Sequence[str],
+    rules: CleanRules,
+) -> None:
+    """Offer, for each reason, the first line that it dropped, or else the page, as an example."""
+    rank = (url_md5.hex(), file, page.record)
+    missing = [reason for reason in reasons if samples.wants(reason, rank)]
+    if missing:
+        text = page.text
+        lines = first_dropped_lines(text, rules, missing)
+        for reason in missing:
+            samples.offer(reason, rank, page.url, lines.get(reason, text))
+
+
+def _line_counts(rows: pa.RecordBatch) -> dict[str, int]:
+    """Return the number of kept lines and of dropped lines for each reason."""
+    return {name: pc.sum(rows.column(name)).as_py() or 0 for name in tables.LINE_COUNTS}

@@ -1,0 +1,161 @@
+"""The code of the rules `c4_clean` and `c4` that runs on the workers.
+
+A kernel turns Arrow batches into Arrow batches (`rows`). Its keyword arguments are sent to the
+workers with it.
+"""
+
+import contextlib
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from t5repro.c4 import clean, tables
+from t5repro.c4.dedup.removals import Removals
+from t5repro.c4.page_counts import SPLITS
+from t5repro.c4.page_filter import READ_COLUMNS
+from t5repro.c4.spark.dedup import Piece
+from t5repro.c4.spark.rows import (
+    NOTES,
+    Batches,
+    cast_to,
+    column,
+    error_of,
+    note_batch,
+    notes_first,
+    runs_of,
+    signed,
+    spark_schema,
+    task_numbers,
+    with_columns,
+)
+from t5repro.c4.wet.reader import CleanTally
+from t5repro.c4.write import CorpusJob, SplitWriter, file_numbers
+from t5repro.config.sections.c4 import C4Stage
+from t5repro.data.crawl_lists import CrawlFiles, Fetch, local_copies
+from t5repro.files import atomic_path, describe_file
+
+CLEANED = spark_schema(tables.CLEANED, ("source", pa.int64()), ("size", pa.int64()))
+PAGES = spark_schema(tables.CORPUS, ("file", pa.int64()), ("high", pa.int64()), ("low", pa.int64()))
+
+
+class CleanTask(NamedTuple):
+    """The arguments of `clean_files`.
+
+    Attributes:
+        job: job of `c4_clean`.
+        crawl: its WET files.
+        fetch: downloads a WET file to a worker.
+    """
+
+    job: clean.CleanJob
+    crawl: CrawlFiles
+    fetch: Fetch
+
+
+def clean_files(batches: Batches, task: CleanTask) -> Batches:
+    """Clean the WET files whose numbers arrive; yield rows `CLEANED` and note the counts."""
+    cleaner = clean.load_cleaner(task.job)
+    for number in task_numbers(batches):
+        path = task.crawl.paths[number]
+        tally = CleanTally(task.job.settings.c4.on_bad_record)
+        scratch = Path(tempfile.gettempdir())
+        with local_copies(task.crawl.only(path), scratch, task.fetch) as copies:
+            (file,) = copies
+            for batch, sizes in clean.cleaned_batches([file], cleaner, tally):
+                columns = dict(zip(batch.schema.names, batch.columns, strict=True))
+                columns |= {"source": [number] * len(batch), "size": sizes}
+                yield with_columns(CLEANED, columns)
+            wet = describe_file(file) | {"path": path.as_posix()} if file.is_file() else None
+        yield note_batch(CLEANED, {"tally": tally.to_json(), "wet": wet})
+
+
+def write_cleaned(batches: Batches, output: Path, initial_counts: Mapping[str, Any]) -> Batches:
+    """Write cleaned pages, ordered by file and record, in the row groups of one machine.
+
+    Args:
+        batches: rows `CLEANED`, after the notes of `clean_files`.
+        output: Parquet file to write.
+        initial_counts: `CleanTally.to_json` before the first file.
+    """
+    notes, rows = notes_first(batches)
+    if error := error_of(notes):
+        yield note_batch(NOTES, error)
+        return
+    tally = CleanTally()
+    tally.merge(initial_counts)
+    for note in notes:
+        tally.merge(note["tally"])
+    with clean.cleaned_writer(output, tally) as writer:
+        sized = ((cast_to(batch, tables.CLEANED), column(batch, "size").tolist()) for batch in rows)
+        for group in tables.row_groups(sized):
+            writer.write_table(group)
+    yield from (note_batch(NOTES, note) for note in notes)
+
+
+def filter_pages(batches: Batches, job: CorpusJob, pieces: Sequence[Piece]) -> Batches:
+    """Yield the selected pages of the pieces whose numbers arrive, columns `PAGES`; note counts."""
+    page_filter = job.page_filter()
+    for number in task_numbers(batches):
+        piece = pieces[number]
+        parquet = tables.open_parquet(piece.path, tables.CLEANED)
+        if piece.first_row == 0:
+            page_filter.add_shard(parquet, piece.path)
+        removals = Removals(job.decisions, (piece.shard, piece.first_row))
+        row = piece.first_row
+        for batch in tables.read_batches(parquet, piece.path, READ_COLUMNS, groups=piece.groups):
+            selected = page_filter.apply(piece.shard, row, batch, removals)
+            yield _with_file(selected, job.settings)
+            row += len(batch)
+    yield note_batch(PAGES, {"counts": page_filter.counts.to_json()})
+
+
+def _with_file(batch: pa.RecordBatch, settings: C4Stage) -> pa.RecordBatch:
+    """Return pages, columns `page_filter.SELECTED`, with the number of their file."""
+    shards = settings.c4.output_shards
+    high = batch.column("high").to_numpy()
+    languages = {name: index for index, name in enumerate(settings.c4.languages)}
+    language = np.array([languages[name] for name in batch.column("language").to_pylist()], int)
+    validation = batch.column("validation").to_numpy(zero_copy_only=False).astype(int)
+    # The order of `write.file_names`: language, split, number.
+    part = language * len(SPLITS) + validation
+    columns = {name: batch.column(name) for name in tables.CORPUS.names}
+    return with_columns(
+        PAGES,
+        {
+            "file": part * shards + file_numbers(high, shards),
+            "high": signed(high),
+            "low": signed(batch.column("low").to_numpy()),
+            **columns,
+        },
+    )
+
+
+def write_files(batches: Batches, names: Sequence[str], folder: Path) -> Batches:
+    """Write pages, ordered by file and key, into their files; note a description of each file."""
+    notes, rows = notes_first(batches)
+    yield from (note_batch(NOTES, note) for note in notes)
+    runs = (run for batch in rows for run in runs_of(batch, "file"))
+    number, batch = next(runs, (-1, None))
+    # The pages of one file may arrive in several batches.
+    while batch is not None:
+        with contextlib.ExitStack() as stack:
+            path = folder / names[number]
+            writer = SplitWriter([stack.enter_context(atomic_path(path))])
+            current = number
+            while batch is not None and number == current:
+                table = pa.Table.from_batches([cast_to(batch, tables.CORPUS)])
+                writer.append(table, np.zeros(len(table), dtype=np.int64))
+                number, batch = next(runs, (-1, None))
+            writer.close()
+        yield note_batch(NOTES, {"file": path.name, "description": describe_file(path)})
+
+
+def write_empty_file(path: Path) -> dict[str, Any]:
+    """Write a file of the corpus without pages and return its description."""
+    with atomic_path(path) as temporary:
+        SplitWriter([temporary]).close()
+    return describe_file(path)

@@ -1,0 +1,83 @@
+"""The rule `data`: check every raw file against its SHA-256 in the run file."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from t5repro.config.sections.data import DataSettings, DataStage, RawFiles
+from t5repro.data.paths import raw_path
+from t5repro.errors import RawDataError
+from t5repro.files import sha256_of, write_manifest
+from t5repro.progress import Progress
+
+
+class RawFile(NamedTuple):
+    """One raw file of the run file.
+
+    Attributes:
+        source: the entry of `data.sources` that lists it.
+        name: path relative to `data.folder`.
+        path: path on this machine.
+        sha256: expected hash; empty if the run file states none.
+    """
+
+    source: RawFiles
+    name: str
+    path: Path
+    sha256: str
+
+
+def check(settings: DataStage, *, manifest: Path) -> None:
+    """Hash every raw file, compare it with the run file, and write the manifest.
+
+    Args:
+        settings: settings of the rule `data`.
+        manifest: manifest to write.
+
+    Raises:
+        RawDataError: a file is missing or its hash differs.
+    """
+    files = list(raw_files(settings.data))
+    with Progress("data", total=len(files), unit="files") as progress:
+        for file in files:
+            check_hash(file)
+            progress.advance()
+    write_manifest(
+        manifest,
+        rule="data",
+        settings=settings.model_dump(mode="json"),
+        inputs=[],
+        outputs=[file.path for file in files],
+        counters={
+            "files": len(files),
+            "hash_in_run_file": sum(bool(file.sha256) for file in files),
+        },
+    )
+
+
+def raw_files(data: DataSettings) -> Iterator[RawFile]:
+    """Yield the files of `data.sources` in the order of the run file.
+
+    Raises:
+        RawDataError: a name leaves `data.folder`.
+    """
+    for source in data.sources:
+        for name, sha256 in source.files.items():
+            yield RawFile(source, name, raw_path(data, name), sha256)
+
+
+def check_hash(file: RawFile) -> None:
+    """Check that a raw file exists and has the expected hash, if there is one.
+
+    Raises:
+        RawDataError: it is missing or its hash differs.
+    """
+    origin = file.source.origin
+    if not file.path.is_file():
+        raise RawDataError(f"{file.path} is missing; get it from {origin} and put it there")
+    actual = sha256_of(file.path)
+    if file.sha256 and actual != file.sha256:
+        raise RawDataError(
+            f"{file.path} has sha256 {actual}, the run file expects {file.sha256}; get the file "
+            f"from {origin} again, or correct the run file if the new file is the intended one"
+        )

@@ -1,0 +1,144 @@
+"""The WET files of a crawl: division among cleaning jobs, the Punkt sample, download.
+
+A crawl is given by `c4.crawl` (raw files of the run) or by `c4.crawl_paths`, a list of WET paths as
+Common Crawl publishes it, with `c4.crawl_prefix` before each. Both are divided by `files_of_shard`
+and sampled by `evenly_spaced`, so this module decides which pages a job reads.
+"""
+
+import contextlib
+import gzip
+import tempfile
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple, TypeVar
+
+from t5repro.data.download import ADDRESSES, fetch_address
+from t5repro.data.paths import leaves_folder
+from t5repro.errors import RawDataError
+from t5repro.files import by_name
+
+File = TypeVar("File")  # a path or its text
+Fetch = Callable[[str, Path], None]  # downloads an address to a file
+
+
+class CrawlFiles(NamedTuple):
+    """The WET files of one job.
+
+    Attributes:
+        paths: the files, ordered by name; for a remote crawl the paths of the list.
+        addresses: path -> address, for files that are downloaded when they are read.
+        refused: listed paths that leave `c4.crawl_prefix` and are not read.
+    """
+
+    paths: tuple[Path, ...]
+    addresses: Mapping[Path, str]
+    refused: tuple[str, ...] = ()
+
+    def only(self, path: Path) -> "CrawlFiles":
+        """Return a job of one of the files."""
+        addresses = {path: self.addresses[path]} if path in self.addresses else {}
+        return CrawlFiles((path,), addresses)
+
+
+def files_of_shard(files: Sequence[File], shard: int, shards: int) -> Sequence[File]:
+    """Return the files of cleaning job `shard`, counted from 0, of `shards`."""
+    return files[shard::shards]
+
+
+def evenly_spaced(files: Sequence[File], count: int) -> list[File]:
+    """Return at most `count` of the files at equal distances."""
+    size = min(count, len(files))
+    return [files[index * len(files) // size] for index in range(size)]
+
+
+def shard_of_crawl(
+    files: Sequence[Path], path_list: Path | None, *, prefix: str, shard: int, shards: int
+) -> CrawlFiles:
+    """Return the WET files of one cleaning job.
+
+    Args:
+        files: WET files of this job, if the caller divided the crawl (`c4.crawl`).
+        path_list: list of all WET paths (`c4.crawl_paths`), or None to use `files`.
+        prefix: folder or address before each listed path (`c4.crawl_prefix`).
+        shard: number of the job, from 0.
+        shards: number of jobs (`c4.clean_shards`).
+
+    Raises:
+        RawDataError: the list is empty or cannot be read.
+    """
+    if path_list is None:
+        return CrawlFiles(tuple(by_name(files)), {})
+    return _with_prefix(files_of_shard(read_path_list(path_list), shard, shards), prefix)
+
+
+def sample_of_crawl(
+    files: Sequence[Path], path_list: Path | None, *, prefix: str, count: int
+) -> CrawlFiles:
+    """Return the WET files on which Punkt is trained.
+
+    Args:
+        files: the sample, if the caller drew it (`c4.crawl`).
+        path_list: list of all WET paths (`c4.crawl_paths`), or None to use `files`.
+        prefix: folder or address before each listed path (`c4.crawl_prefix`).
+        count: size of the sample (`c4.punkt_sample_files`).
+
+    Raises:
+        RawDataError: the list is empty or cannot be read.
+    """
+    if path_list is None:
+        return CrawlFiles(tuple(by_name(files)), {})
+    names = [name for name in read_path_list(path_list) if not leaves_folder(name)]
+    return _with_prefix(evenly_spaced(names, count), prefix)
+
+
+def read_path_list(path: Path) -> list[str]:
+    """Return the paths of a list with one path per line, plain or gzip.
+
+    Raises:
+        RawDataError: the list is empty or cannot be read.
+    """
+    opener = gzip.open if path.suffix == ".gz" else open
+    try:
+        with opener(path, "rt", encoding="utf-8") as handle:
+            names = [line.strip() for line in handle if line.strip()]
+    except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
+        raise RawDataError(f"{path} cannot be read as a list of WET paths: {error}") from error
+    if not names:
+        raise RawDataError(f"{path} lists no WET path")
+    return names
+
+
+def _with_prefix(names: Sequence[str], prefix: str) -> CrawlFiles:
+    # A path such as ../../etc/passwd in a downloaded list must not be opened.
+    refused = tuple(name for name in names if leaves_folder(name))
+    allowed = [name for name in names if not leaves_folder(name)]
+    if not prefix.startswith(ADDRESSES):
+        return CrawlFiles(tuple(by_name([Path(prefix) / name for name in allowed])), {}, refused)
+    addresses = {Path(name): prefix + name for name in allowed}
+    return CrawlFiles(tuple(by_name(list(addresses))), addresses, refused)
+
+
+@contextlib.contextmanager
+def local_copies(
+    crawl: CrawlFiles, folder: Path, fetch: Fetch = fetch_address
+) -> Iterator[dict[Path, Path]]:
+    """Yield a readable file for every path of a job: local file -> path in the list.
+
+    Args:
+        crawl: the files; remote ones are downloaded and deleted when the block ends.
+        folder: parent of the temporary folder of the downloads.
+        fetch: downloads one file.
+
+    Raises:
+        RawDataError: a file cannot be downloaded.
+    """
+    if not crawl.addresses:
+        yield {path: path for path in crawl.paths}
+        return
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".fetching-", dir=folder) as temporary:
+        copies = {Path(temporary) / path: path for path in crawl.paths}
+        for copy, path in copies.items():
+            fetch(crawl.addresses[path], copy)
+        yield copies

@@ -1,0 +1,103 @@
+"""The rule `data_fetch`: copy or download the raw files that are missing from `data.folder`.
+
+A raw file is copied from `data.source` (the bundled mini crawl) or, if `data.download` allows it,
+downloaded from its origin. Files that the user put into `data.folder` are never replaced.
+"""
+
+import shutil
+from pathlib import Path
+
+from t5repro.config.sections.data import DataSettings, DataStage
+from t5repro.data.check import RawFile, check_hash, raw_files
+from t5repro.data.download import ARCHIVES, download_once, extract
+from t5repro.errors import RawDataError
+from t5repro.files import atomic_path, sha256_of
+from t5repro.progress import Progress
+
+BY_HAND = "by hand: "  # prefix of an origin that only the user may download
+
+
+def fetch(settings: DataStage, *, downloads: Path) -> None:
+    """Copy or download every raw file that is missing.
+
+    Args:
+        settings: settings of the rule `data`.
+        downloads: folder that caches archives between runs; an interrupted run keeps its
+            completed downloads.
+
+    Raises:
+        RawDataError: a file cannot be fetched, or its hash differs from the run file.
+    """
+    files = list(raw_files(settings.data))
+    with Progress("data_fetch", total=len(files), unit="files") as progress:
+        for file in files:
+            if _is_missing_or_outdated(settings.data, file):
+                _fetch_file(settings.data, file, downloads)
+                check_hash(file)
+            progress.advance()
+
+
+def files_to_fetch(data: DataSettings) -> list[str]:
+    """Return the names of the raw files that `fetch` would write.
+
+    These are missing files and outdated copies of bundled ones. Any other existing file is kept
+    whatever its content, because the user put it there; `check` reports it if its hash differs.
+    """
+    if not (data.source or data.download):
+        return []
+    return [file.name for file in raw_files(data) if _is_missing_or_outdated(data, file)]
+
+
+def missing_files(data: DataSettings) -> list[str]:
+    """Return one line for each missing raw file if the settings allow no way to fetch it."""
+    if data.source or data.download:
+        return []
+    return [
+        f"{file.path}: get it from {file.source.origin.removeprefix(BY_HAND)} and put it there"
+        for file in raw_files(data)
+        if not file.path.is_file()
+    ]
+
+
+def _is_missing_or_outdated(data: DataSettings, file: RawFile) -> bool:
+    if not file.path.is_file():
+        return True
+    return bool(data.source and file.sha256 and sha256_of(file.path) != file.sha256)
+
+
+def _fetch_file(data: DataSettings, file: RawFile, downloads: Path) -> None:
+    origin = file.source.origin
+    if data.source:
+        _copy(Path(data.source) / file.name, file.path)
+    elif not data.download:
+        raise RawDataError(
+            f"{file.path} is missing; get it from {origin} and put it there, "
+            "or set data.download to true"
+        )
+    elif origin.startswith(BY_HAND):
+        raise RawDataError(
+            f"{file.path} cannot be downloaded automatically: its owner requires a manual "
+            f"download from {origin.removeprefix(BY_HAND)}; put it there and run again"
+        )
+    else:
+        # Snakemake deletes the outputs of a failed job, so downloads have a folder of their own.
+        try:
+            archive = download_once(origin, downloads)
+        except RawDataError as error:
+            raise RawDataError(
+                f"{file.path} is missing and cannot be fetched: {error}; or get it from "
+                f"{origin} on another machine and put it there"
+            ) from error
+        if archive.name.endswith(ARCHIVES):
+            extract(archive, file.name, file.path)
+        else:
+            _copy(archive, file.path)
+
+
+def _copy(source: Path, path: Path) -> None:
+    if not source.is_file():
+        raise RawDataError(
+            f"{source} is missing; data.source must contain every file of data.sources"
+        )
+    with atomic_path(path) as temporary:
+        shutil.copyfile(source, temporary)

@@ -1,0 +1,71 @@
+"""The rules of C4 one after another, on one machine or on Spark."""
+
+from t5repro.c4.clean import CleanJob, clean_shard
+from t5repro.c4.deduplicate import DedupJob, deduplicate
+from t5repro.c4.spark import steps
+from t5repro.c4.write import CorpusJob, write_corpus
+from t5repro.config.stage_settings import stage_model, stage_settings
+
+
+def stage(rule, settings):
+    """Return the settings of a rule."""
+    return stage_model(rule)(**stage_settings(settings, rule))
+
+
+def clean_job(folder, settings, number=0, **fields):
+    """Return a job of `c4_clean` that writes below a folder."""
+    output = folder / f"{number:05d}.parquet"
+    return CleanJob(stage("c4_clean", settings), output, output.with_suffix(".json"), **fields)
+
+
+def dedup_job(folder, settings, cleaned):
+    """Return the job of `c4_dedup` that writes below a folder."""
+    output = folder / "decisions.parquet"
+    return DedupJob(stage("c4_dedup", settings), cleaned, output, output.with_suffix(".json"))
+
+
+def corpus_job(folder, settings, cleaned, **lists):
+    """Return the job of `c4` that writes below a folder."""
+    corpus = folder / "c4"
+    decisions = folder / "decisions.parquet"
+    manifest = corpus / "manifest.json"
+    return CorpusJob(stage("c4", settings), cleaned, decisions, corpus, manifest, **lists)
+
+
+def build_corpus(
+    folder,
+    settings,
+    wet,
+    *,
+    shards=1,
+    order=1,
+    select=None,
+    punkt=None,
+    bad_words=None,
+    session=None,
+):
+    """Run the three rules below a folder; return the folder of the corpus.
+
+    Args:
+        folder: gets the files of all rules.
+        settings: of the run.
+        wet: WET files.
+        shards: number of cleaning jobs.
+        order: -1 passes files in reverse order to every job.
+        select: lists of `c4.select`.
+        punkt: language -> Punkt parameters.
+        bad_words: language -> list.
+        session: Spark session; None uses this machine.
+    """
+    lists = {"punkt": punkt or {}, "bad_words": bad_words or {}}
+    cleaned = []
+    for number in range(shards):
+        files = wet[number::shards][::order]
+        job = clean_job(folder, settings, number, wet=files, select=select or {}, **lists)
+        cleaned.append(job.output)
+        clean_shard(job) if session is None else steps.clean_shard(session, job)
+    job = dedup_job(folder, settings, cleaned[::order])
+    deduplicate(job) if session is None else steps.deduplicate(session, job)
+    job = corpus_job(folder, settings, cleaned[::order], **lists)
+    write_corpus(job) if session is None else steps.write_corpus(session, job)
+    return job.folder
