@@ -148,7 +148,7 @@ def run_settings(**change: Any) -> Settings:
         ).model_dump(),
     ]
     tree["data"]["sources"] = [
-        {"origin": "report for this project", "licence": "CC0", "files": {"crawl/a.warc": ""}}
+        {"origin": "written for this project", "licence": "CC0", "files": {"crawl/a.warc": ""}}
     ]
     tree["data"]["source"] = "/home/somebody/data"
     return Settings.model_validate(tree | change)

@@ -102,18 +102,19 @@ def _print(answer: Answer, arguments: argparse.Namespace) -> None:
 
 
 def _trace(arguments: argparse.Namespace) -> int:
-    from t5repro.audit.page_trace import pages_of_shard, trace_url
-
     store = open_store(Path(), arguments.rev)
     graph = load_graph(store)
+    if not arguments.pages and "://" not in arguments.artifact:
+        return _trace_artifact(graph, store, arguments)
+    # Imports PyArrow, which takes longer than the trace of an artifact.
+    from t5repro.audit.page_trace import pages_of_shard, trace_url
+
     if arguments.pages:
         shard = pages_of_shard(graph, store, arguments.artifact)
         _print(shard, arguments)
         return OK if shard.is_complete else FINDINGS
-    if "://" in arguments.artifact:
-        _print(trace_url(graph, store, arguments.artifact, with_steps=arguments.steps), arguments)
-        return OK
-    return _trace_artifact(graph, store, arguments)
+    _print(trace_url(graph, store, arguments.artifact, with_steps=arguments.steps), arguments)
+    return OK
 
 
 def _trace_artifact(graph: Graph, store: Store, arguments: argparse.Namespace) -> int:
