@@ -1,5 +1,5 @@
 """
-From WET files to the corpus: train Punkt, clean pages shard by shard, decide on repeats, write by
+From WET files to the corpus: train Punkt, clean pages shard by shard, find duplicates, write by
 language.
 
 READS     {data.folder}/crawl/...                        WET files, or a list of their paths
@@ -11,7 +11,10 @@ WRITES    results/{run}/c4_punkt/{node}/{language}/...   Punkt parameters
           results/{run}/c4_dedup/{node}/decisions.parquet
           results/{run}/c4/{node}/{language}-{split}-{i}-of-{n}.parquet
 SETTINGS  c4.*
-CODE      src/t5repro/c4/
+CODE      src/t5repro/c4/punkt.py                        c4_punkt
+          src/t5repro/c4/clean.py                        c4_clean
+          src/t5repro/c4/deduplicate.py                  c4_dedup
+          src/t5repro/c4/write.py                        c4
 """
 
 import json
@@ -32,7 +35,7 @@ PARAMETER_FILES = (
 
 
 def listed(name, key):
-    """Return where a raw file lies that a setting names; it must be in `data.sources`."""
+    """Return the path of the raw file in a setting; it must be in `data.sources`."""
     if name not in inventory.raw_files(SETTINGS):
         raise WorkflowError(
             f"{key} names {name!r}, which data.sources does not list; list it there with origin, "
@@ -43,7 +46,7 @@ def listed(name, key):
 
 @cache
 def crawl_files(patterns):
-    """Return the crawl's files as the run file lists them, withdrawn ones too."""
+    """Return the crawl's files as the run file lists them, including withdrawn ones."""
     written = load.load_settings(config, keep_withdrawn=True)
     return sorted(
         name
@@ -70,13 +73,13 @@ def wet_files(wildcards):
 
 
 def those_here(names):
-    """Return where the files lie that were not withdrawn."""
+    """Return the paths of the files that are not withdrawn."""
     here = inventory.raw_files(SETTINGS)
     return [raw_path(name) for name in names if name in here]
 
 
 def punkt_wet_files(wildcards):
-    """Return the WET files that Punkt is trained on."""
+    """Return the WET files for the training of Punkt."""
     c4 = settings_at(wildcards.node).c4
     if c4.crawl_paths:
         return [listed(c4.crawl_paths, "c4.crawl_paths")]
@@ -127,7 +130,7 @@ def punkt_folder(node):
 
 
 def punkt_files(wildcards):
-    """Return the given Punkt parameters, and the manifest of those that are trained."""
+    """Return the provided Punkt parameters, and the manifest of the trained ones."""
     c4 = settings_at(wildcards.node).c4
     given = [
         listed(f"{folder}/{name}", f"c4.punkt_parameters.{language}")
@@ -141,7 +144,7 @@ def punkt_files(wildcards):
 
 
 def punkt_pairs(wildcards):
-    """Return LANGUAGE=FOLDER of the Punkt parameters, given and trained."""
+    """Return LANGUAGE=FOLDER of the Punkt parameters, provided and trained."""
     c4 = settings_at(wildcards.node).c4
     given = {language: raw_path(path) for language, path in c4.punkt_parameters.items()}
     trained = {
@@ -160,7 +163,7 @@ def cleaned_shards(wildcards):
 
 
 rule c4_punkt:
-    """Learn from pages of the crawl, language by language, where sentences end."""
+    """Learn sentence boundaries from pages of the crawl, language by language."""
     input:
         wet=punkt_wet_files,
         withdrawn="withdrawn/pages.yaml",
@@ -223,7 +226,7 @@ rule c4_clean:
 
 
 rule c4_dedup:
-    """Decide, from hashes alone, which pages and which spans are repeats."""
+    """Find duplicate pages and duplicate text, from hashes alone."""
     input:
         cleaned=cleaned_shards,
         code=code_of("c4_dedup"),
@@ -247,7 +250,7 @@ rule c4_dedup:
 
 
 rule c4:
-    """Remove the repeats, detect the language, drop pages with bad words, write the corpus."""
+    """Remove duplicates, detect languages, drop pages with bad words, write the corpus."""
     input:
         cleaned=cleaned_shards,
         decisions=of("c4_dedup", "decisions.parquet"),

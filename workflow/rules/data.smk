@@ -1,11 +1,12 @@
 """
 Fetch the raw inputs and check them against the run file.
 
-READS     data.source, or the origins in data.sources when data.download allows the network
+READS     data.source, or the origins in data.sources if data.download allows it
 WRITES    {data.folder}/...                    every raw file (versioned by data.dvc)
           results/{run}/data/manifest.json     their hashes
 SETTINGS  data.*
-CODE      src/t5repro/data/
+CODE      src/t5repro/data/fetch.py            data_fetch
+          src/t5repro/data/check.py            data
 """
 
 RAW_FILES = [raw_path(name) for name in inventory.raw_files(SETTINGS)]

@@ -10,7 +10,7 @@ WRITES    results/{run}/report/report.html                  self-contained
           results/{run}/report/trace.html                   lineage page: scores to raw files
           results/{run}/report/scores.csv
 SETTINGS  all: the report lists them
-CODE      src/t5repro/report/
+CODE      src/t5repro/report/page.py
 """
 
 SCORES = by_experiment("evaluate_score", "scores.json")
