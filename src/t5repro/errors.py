@@ -24,6 +24,8 @@ import errno
 from collections.abc import Iterable
 from pathlib import Path
 
+Keys = tuple[str | int, ...]  # path of a setting in the tree of a run file
+
 
 class T5ReproError(Exception):
     """Base of all errors that a user can cure."""
@@ -41,7 +43,7 @@ class SettingsError(T5ReproError):
 
     exit_code = 2
 
-    def __init__(self, message: str, *, keys: tuple[str | int, ...] = ()) -> None:
+    def __init__(self, message: str, *, keys: Keys = ()) -> None:
         super().__init__(message)
         self.keys = keys
         self.experiment = ""

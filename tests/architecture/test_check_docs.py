@@ -67,7 +67,7 @@ def test_a_made_up_name_is_named(tree: Tree, text: str, kind: str, name: str) ->
         "see `src/t5repro/errors.py`, `config/load.py`, load.py, `docs/` and `configs/*.yaml`",
         "see `results/<run>/pretrain/<node>/` and `records/RUN/c4_clean/`",
         "see [settings](settings.md) and [text](https://example.org/nowhere.md)",
-        "see t5repro.errors.SettingsError and `config.load.leaves`",
+        "see t5repro.errors.SettingsError and `config.setting_names.leaves`",
         "set `finetune.learning_rate.*`, `devices.kind: cpu`, `tasks.files.squad.train`",
         "```yaml\ndata: {folder: my_data}\nfinetune.steps: 3\n```",
         "run `t5repro verify --deep`, `make demo`, `make test WORKERS=1`, `dvc pull --anything`",

@@ -7,7 +7,7 @@ import yaml
 from checkout import ROOT
 
 from t5repro.cli.main import main
-from t5repro.config.baseline import task_sources
+from t5repro.config.run_file import task_sources
 from t5repro.config.sections.data import DataSettings
 from t5repro.config.task_layouts import TASK_FILES
 from t5repro.errors import SettingsError

@@ -2,7 +2,8 @@
 
 import pytest
 
-from t5repro.config.load import load_settings, node_of
+from t5repro.config.experiments import node_of
+from t5repro.config.load import load_settings
 from t5repro.errors import SettingsError
 
 
@@ -44,7 +45,7 @@ def test_an_arm_goes_on_from_the_fine_tuning_of_an_earlier_one_and_shares_its_pr
         ),
         (
             [("a", {"finetune.method": "adapters"}), ("e", {"evaluate.ensemble": ["a"]})],
-            "whose adapters are others",
+            "which has other adapters",
         ),
         ([("e", {"evaluate.ensemble": ["e"]})], "which is an ensemble itself"),
         ([("a", {}), ("e", {"evaluate.ensemble": ["a", "a"]})], r"\['a'\] more than once"),

@@ -4,7 +4,8 @@ import pytest
 import yaml
 from checkout import ROOT
 
-from t5repro.config.load import load_settings, settings_of_experiment
+from t5repro.config.experiments import settings_of_experiment
+from t5repro.config.load import load_settings
 from t5repro.config.schema import Settings
 from t5repro.config.task_files import task_files
 from t5repro.report.published_scores import published_row

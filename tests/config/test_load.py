@@ -6,18 +6,13 @@ from pathlib import Path
 import pytest
 from checkout import ROOT
 
-from t5repro.config.load import (
-    leaf_names,
-    load_run_file,
-    load_settings,
-    nested,
-    node_of,
-    nodes,
-    parse_stage,
-    settings_of_experiment,
-)
+from t5repro.config.experiments import node_of, nodes, settings_of_experiment
+from t5repro.config.load import load_run_file, load_settings
 from t5repro.config.schema import Settings
+from t5repro.config.setting_names import leaf_names
 from t5repro.config.stage_settings import received, stage_model, stage_settings
+from t5repro.config.tree import nested
+from t5repro.config.validation import parse_stage
 from t5repro.errors import SettingsError
 from t5repro.stages import VERSIONED
 
@@ -54,21 +49,21 @@ def test_an_empty_run_file_is_the_papers_baseline() -> None:
             {"model.architecture": "shared_encoder_decoder", "model.num_decoder_layers": 6},
             r"stacks that share weights need as many blocks",
         ),
-        ({"tasks.names": ["a", "a"]}, r"tasks.names holds \['a'\] more than once"),
+        ({"tasks.names": ["a", "a"]}, r"tasks.names contains \['a'\] more than once"),
         ({"devices.kind": "npu"}, r"'devices.kind' is 'npu'; Input should be 'cpu', 'gpu'"),
         ({"finetune.mixture_temperature": float("nan")}, r"mixture_temperature' is nan"),
-        ({"experiments": [*ARMS, {"name": "baseline"}]}, r"holds \['baseline'\] more than once"),
+        ({"experiments": [*ARMS, {"name": "baseline"}]}, r"contains \['baseline'\] more than once"),
         (
             {"experiments": [{"name": "a", "change": {"pretrain.stepz": 0}}]},
             r"experiment 'a': unknown setting 'pretrain.stepz'; nearest: 'pretrain.steps'",
         ),
         (
             {"experiments": [{"name": "a", "change": {"data.folder": "x"}}]},
-            r"experiment 'a' changes data; arms of one run share",
+            r"experiment 'a' changes data; all experiments of a run share",
         ),
         (
             {"experiments": [{"name": "a", "change": {"tasks.folder": "x"}}]},
-            r"experiment 'a' changes tasks.folder; arms of one run share",
+            r"experiment 'a' changes tasks.folder; all experiments of a run share",
         ),
         ({"experiments": [{"name": "a", "change": {"c4.recipe": "x"}}]}, r"c4.recipe is 'x'"),
         ({"c4": 3}, r"setting 'c4' is 3; Input should be"),
@@ -90,7 +85,7 @@ def test_a_missing_or_broken_run_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="broken.yaml is not YAML"):
         load_run_file(broken)
     broken.write_text("- a")
-    with pytest.raises(SettingsError, match="holds a list; it must map settings"):
+    with pytest.raises(SettingsError, match="contains a list; it must map settings"):
         load_run_file(broken)
 
 
@@ -326,11 +321,11 @@ def test_settings_with_several_seeds_are_read_back_as_they_are() -> None:
     ("arms", "message"),
     [
         ([{"name": "a", "seeds": [3, 3]}], r"seeds of experiment 'a' repeat \[3\]"),
-        ([{"name": "a", "seeds": [1], "change": {"seed": 2}}], "states both seeds"),
+        ([{"name": "a", "seeds": [1], "change": {"seed": 2}}], "sets both seeds"),
         ([{"name": "a", "seeds": [-1]}], "greater than or equal to 0"),
         (
             [{"name": "a", "seeds": [1, 2]}, {"name": "a_seed_2"}],
-            r"experiments holds \['a_seed_2'\] more than once",
+            r"experiments contains \['a_seed_2'\] more than once",
         ),
     ],
 )

@@ -53,19 +53,19 @@ REFUSED = [
         "a task named twice",
         "run: {name: a}\ntasks:\n  names: [glue_cola, glue_sst2, glue_cola]\n",
         3,
-        "tasks.names holds ['glue_cola'] more than once; names must differ",
+        "tasks.names contains ['glue_cola'] more than once; names must differ",
     ),
     (
         "a task of one's own described twice",
         "tasks:\n  own:\n    mine: {prefix: a}\n    mine: {prefix: b}\n",
         4,
-        "'mine' is stated a second time, first in line 3; state it once",
+        "'mine' is set twice, first in line 3; keep one of them",
     ),
     (
         "a setting stated nested and dotted",
         "pretrain:\n  steps: 5\nseed: 1\npretrain.steps: 6\n",
         4,
-        "'pretrain.steps' is stated a second time, first in line 2",
+        "'pretrain.steps' is set twice, first in line 2",
     ),
     (
         "a weight of zero",
@@ -77,8 +77,7 @@ REFUSED = [
         "a weight of an unknown task",
         "tasks.names: [glue_cola]\nfinetune:\n  steps: 1\n  mixture_weights: {glue_sst2: 1}\n",
         4,
-        "mixture_weights names ['glue_sst2'], which tasks.names does not hold; allowed: "
-        "['glue_cola']",
+        "mixture_weights names ['glue_sst2'], which are not in tasks.names; allowed: ['glue_cola']",
     ),
     (
         "an unknown mixture",
@@ -133,7 +132,7 @@ REFUSED = [
         "two arms of one name",
         "seed: 1\nexperiments:\n- name: a\n- name: a\n",
         2,
-        "experiments holds ['a'] more than once",
+        "experiments contains ['a'] more than once",
     ),
 ]
 
@@ -159,7 +158,7 @@ def test_an_unknown_task_is_named_with_its_line(names: str, line: int, tmp_path:
     settings = load_run_file(path)
     with (
         pytest.raises(SettingsError, match=f"^{path}:{line}: tasks.names contains 'x'; tasks are"),
-        Origins([path]).naming(),
+        Origins([path]).located_errors(),
     ):
         task_files(settings, "x")
 
@@ -205,7 +204,7 @@ def test_a_file_in_the_checkout_is_named_relative_to_it(
     monkeypatch.chdir(tmp_path)
     with (
         pytest.raises(SettingsError, match=r"^configs/run.yaml:1: setting 'seed'"),
-        Origins([tmp_path / "configs/run.yaml"]).naming(),
+        Origins([tmp_path / "configs/run.yaml"]).located_errors(),
     ):
         raise SettingsError("setting 'seed' is 'x'", keys=("seed",))
 

@@ -3,7 +3,8 @@
 import pytest
 from checkout import ROOT
 
-from t5repro.config.load import load_settings, node_of, settings_of_experiment
+from t5repro.config.experiments import node_of, settings_of_experiment
+from t5repro.config.load import load_settings
 from t5repro.config.mixtures import MIXTURES, mixture_named
 from t5repro.config.stage_settings import stage_settings
 from t5repro.config.task_files import task_files
@@ -112,7 +113,7 @@ def test_a_task_named_twice_is_refused() -> None:
         SettingsError, match=r"tasks.own contains \['squad'\], which is a task of the"
     ):
         load_settings(values)
-    with pytest.raises(SettingsError, match=r"tasks.names holds \['squad'\] more than once"):
+    with pytest.raises(SettingsError, match=r"tasks.names contains \['squad'\] more than once"):
         load_settings({"tasks.names": ["squad", "dpr", "squad"]})
 
 
@@ -124,7 +125,7 @@ def test_a_file_that_data_sources_does_not_list_is_refused() -> None:
 
 def test_arms_of_a_run_share_texts_and_own_tasks() -> None:
     arm = {"name": "a", "change": {"tasks.text.copa_target": "paper"}}
-    with pytest.raises(SettingsError, match="experiment 'a' changes tasks.text; arms of one run"):
+    with pytest.raises(SettingsError, match="experiment 'a' changes tasks.text; all experiments"):
         load_settings({"experiments": [{"name": "baseline"}, arm]})
 
 
@@ -215,7 +216,7 @@ def test_an_arm_with_tasks_of_its_own_draws_no_corpus_of_the_runs_mixture() -> N
         ),
         (
             {"tasks.names": ["squad"], "finetune": {"mixture_weights": {"squda": 1}}},
-            r"mixture_weights names \['squda'\], which tasks.names does not hold; allowed: \['s",
+            r"mixture_weights names \['squda'\], which are not in tasks.names; allowed: \['s",
         ),
         (
             {"tasks.names": ["squad"], "finetune": {"mixture_weights": {"squad": 0}}},

@@ -4,7 +4,8 @@ import pytest
 import yaml
 from checkout import ROOT
 
-from t5repro.config.load import load_settings, nodes, settings_of_experiment
+from t5repro.config.experiments import nodes, settings_of_experiment
+from t5repro.config.load import load_settings
 from t5repro.config.published_sizes import SIZES
 from t5repro.config.schema import Settings
 from t5repro.errors import SettingsError

@@ -66,5 +66,7 @@ def test_a_vocabulary_that_the_run_does_not_list_is_refused() -> None:
 
 
 def test_beam_search_for_a_task_that_the_run_does_not_have_is_refused() -> None:
-    with pytest.raises(SettingsError, match=r"beam_tasks names \['wmt_en_xx'\], which tasks.names"):
+    with pytest.raises(
+        SettingsError, match=r"beam_tasks names \['wmt_en_xx'\], which are not in tasks.names"
+    ):
         with_start("a", **{"evaluate.beam_tasks": ["wmt_en_xx"]})

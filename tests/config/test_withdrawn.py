@@ -82,7 +82,7 @@ def test_an_arm_with_its_own_mixture_loses_the_task_too() -> None:
         {"name": "nested", "change": {"tasks": {"names": ["glue_rte", "glue_cola"]}}},
     ]
     left = without_withdrawn(load_settings(values), WithdrawnFiles(files={RTE: "asked"}))
-    from t5repro.config.load import settings_of_experiment
+    from t5repro.config.experiments import settings_of_experiment
 
     assert settings_of_experiment(left, "only").tasks.names == ["glue_sst2"]
     assert settings_of_experiment(left, "nested").tasks.names == ["glue_cola"]

@@ -4,7 +4,8 @@ import pytest
 import yaml
 from checkout import ROOT
 
-from t5repro.config.load import load_settings, settings_of_experiment
+from t5repro.config.experiments import settings_of_experiment
+from t5repro.config.load import load_settings
 from t5repro.objectives.recipes import segment_length
 
 pytestmark = pytest.mark.keras

@@ -4,8 +4,8 @@ import pytest
 from checkout import ROOT
 
 from t5repro.config.decisions import read_decisions
-from t5repro.config.load import leaf_names
 from t5repro.config.schema import Settings
+from t5repro.config.setting_names import leaf_names
 from t5repro.report.decisions import (
     HIDDEN_PREFIXES,
     all_settings,

@@ -72,7 +72,7 @@ def test_an_unknown_or_impossible_setting_stops_snakemake_before_any_job(
             "tasks:\n  names: [glue_colaa]\n",
             "{path}:2: tasks.names contains 'glue_colaa'; tasks are",
         ),
-        ("seed: 1\nseed: 2\n", "{path}:2: 'seed' is stated a second time, first in line 1"),
+        ("seed: 1\nseed: 2\n", "{path}:2: 'seed' is set twice, first in line 1"),
         (
             "experiments:\n- name: a\n- name: b\n  change: {seed: x}\n",
             "{path}:4: experiment 'b': setting 'seed' is 'x'",

@@ -46,6 +46,8 @@ def mapping(tree: Tree, values: dict[Any, Any], section: str = "") -> Iterator[M
         if name == "experiments" and isinstance(value, list):
             for experiment in value:
                 yield from mapping(tree, dict(experiment).get("change") or {})
+                for change in (dict(experiment).get("for_each") or {}).values():
+                    yield from mapping(tree, change)
         elif isinstance(value, dict) and key not in FREE_KEYS and tree.settings.get(name) is None:
             yield from mapping(tree, value, name)
         else:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from t5repro.cli import main
-from t5repro.config.load import leaves
+from t5repro.config.setting_names import leaves
 
 PLACEHOLDER = re.compile(
     r"<[^<>]*>|\{[^{}]*\}|…|\.\.\.|\*+|\b[A-Z][A-Z_]*\b(?!\.md)"

@@ -1,8 +1,8 @@
 """
-Settings of the run, and what rules ask of them: nodes, files, the settings of a job.
+Settings of the run and helper functions of the rules: nodes, files, settings of a job.
 
-An experiment's node of a rule is called after the first experiment with equal settings so far,
-so experiments share what they have in common (`t5repro/stages.py`).
+A node is the output of a rule for one or more experiments. Experiments share a node if their
+settings of the rule and of all earlier rules are equal; the node has the name of the first of them.
 """
 
 import json
@@ -12,7 +12,7 @@ from pathlib import Path
 
 from snakemake.exceptions import WorkflowError
 
-from t5repro.config import load, origins, task_files as inventory
+from t5repro.config import experiments, load, origins, task_files as inventory
 from t5repro.config.stage_settings import stage_settings
 from t5repro.data import crawl_lists, fetch, paths as raw_paths
 from t5repro.errors import T5ReproError
@@ -25,20 +25,20 @@ from t5repro.stages import BY_NAME, VERSIONED
 
 
 def load_run():
-    """Return the settings of the run, or stop Snakemake with the reason alone."""
+    """Return the settings of the run, or stop Snakemake with the message of the error."""
     if not config:
         raise WorkflowError(
             "no run file: use --profile local, --profile tpu or --configfile configs/NAME.yaml"
         )
-    stated = workflow.config_settings
+    source = workflow.config_settings
     try:
-        with origins.Origins(stated.configfiles, stated.config).naming():
+        with origins.Origins(source.configfiles, source.config).located_errors():
             settings = load.load_settings(config)
-            for arm in settings.experiments:
-                own = load.settings_of_experiment(settings, arm.name)
-                inventory.start_files(own)
-                inventory.vocabulary_files(own)
-                for task in own.tasks.names:
+            for experiment in settings.experiments:
+                changed = experiments.settings_of_experiment(settings, experiment.name)
+                inventory.start_files(changed)
+                inventory.vocabulary_files(changed)
+                for task in changed.tasks.names:
                     inventory.task_files(settings, task)
     except T5ReproError as error:
         raise WorkflowError(str(error)) from None
@@ -53,13 +53,13 @@ if workflow.is_main_process:
 
 SETTINGS = load_run()
 RUN = SETTINGS.run.name
-EXPERIMENTS = [arm.name for arm in SETTINGS.experiments]
+EXPERIMENTS = [experiment.name for experiment in SETTINGS.experiments]
 
 
 @cache
 def settings_at(node):
-    """Return the settings of the experiment that a node is called after."""
-    return load.settings_of_experiment(SETTINGS, node)
+    """Return the settings of the experiment that gives a node its name."""
+    return experiments.settings_of_experiment(SETTINGS, node)
 
 
 @cache
@@ -68,7 +68,7 @@ def settings_text(rule, node):
 
 
 def settings_of(rule):
-    """Return a params function: the settings that a job of `rule` reads, as JSON."""
+    """Return a params function for the settings that a job of `rule` receives, as JSON."""
 
     def text(wildcards):
         return settings_text(rule, getattr(wildcards, "node", EXPERIMENTS[0]))
@@ -77,12 +77,18 @@ def settings_of(rule):
 
 
 @cache
+def nodes_of(rule):
+    """Return experiment -> its node of `rule`."""
+    return experiments.nodes_by_experiment(SETTINGS, rule)
+
+
 def node_of(rule, experiment):
-    return load.node_of(SETTINGS, rule, experiment)
+    """Return the node of `rule` that an experiment uses."""
+    return nodes_of(rule)[experiment]
 
 
 def of(rule, name):
-    """Return an input function: file `name` of the node of `rule` that this job builds on."""
+    """Return an input function for file `name` of the node of `rule` that a job reads."""
 
     def path(wildcards):
         return f"results/{RUN}/{rule}/{node_of(rule, wildcards.node)}/{name}"
@@ -93,27 +99,28 @@ def of(rule, name):
 def by_experiment(rule, name):
     """Return experiment -> file `name` of its node of `rule`."""
     return {
-        arm: f"results/{RUN}/{rule}/{node_of(rule, arm)}/{name}" for arm in EXPERIMENTS
+        experiment: f"results/{RUN}/{rule}/{node_of(rule, experiment)}/{name}"
+        for experiment in EXPERIMENTS
     }
 
 
 def code_of(rule):
-    """Return the file that stands for a rule's code: edited code reruns its rule."""
+    """Return the file with the hashes of a rule's code, so that edited code reruns the rule."""
     return closure_path(rule).as_posix()
 
 
 def raw_path(name):
-    """Return where a raw file lies."""
+    """Return the path of a raw file."""
     return raw_paths.raw_path(SETTINGS.data, name).as_posix()
 
 
-def pairs(named):
-    """Return NAME=FILE words for the command line."""
-    return [f"{name}={path}" for name, path in named.items()]
+def pairs(paths):
+    """Return arguments NAME=FILE for the command line."""
+    return [f"{name}={path}" for name, path in paths.items()]
 
 
 def examples_of(split_of):
-    """Return an input function: examples of every task of the node's mixture."""
+    """Return an input function for the examples of every task of the node's mixture."""
 
     def paths(wildcards):
         settings = settings_at(wildcards.node)
@@ -128,7 +135,7 @@ def examples_of(split_of):
 
 
 def begin_run():
-    """Keep other runs out of this checkout until this process ends."""
+    """Lock the checkout, so that no other run starts until this process ends."""
     global project
     try:
         project = run_lock.acquire()
@@ -138,12 +145,12 @@ def begin_run():
 
 
 def begin_no_more_jobs():
-    """Set the mark that the scheduler looks at before it begins a job."""
+    """Make the scheduler start no more jobs."""
     workflow.scheduler._user_kill = "graceful"
 
 
 def end_run():
-    """Let others in, and write what was built into dvc.lock; refuse by name what was not."""
+    """Unlock the checkout and record the finished stages in dvc.lock."""
     project.close()
     try:
         print(seal.seal_run(SETTINGS), file=sys.stderr)

@@ -10,9 +10,10 @@ from typing import Any
 @contextlib.contextmanager
 def on_spark(arguments: argparse.Namespace) -> Iterator[tuple[Any, int]]:
     """Yield a Spark session and its number of partitions; None and 0 for the local engine."""
-    from t5repro.config.load import load_run_file, parse_engine
+    from t5repro.config.load import load_run_file
     from t5repro.config.sections.c4 import Engine
     from t5repro.config.stage_settings import engine_settings
+    from t5repro.config.validation import parse_engine
 
     text: str = arguments.engine or arguments.settings
     if text.endswith((".yaml", ".yml")):

@@ -126,8 +126,9 @@ def _command(
 
 
 def _settings(arguments: argparse.Namespace, rule: str | None = None) -> Any:
-    from t5repro.config.load import load_run_file, parse_stage
+    from t5repro.config.load import load_run_file
     from t5repro.config.stage_settings import stage_model, stage_settings
+    from t5repro.config.validation import parse_stage
 
     rule = rule or arguments.command
     text: str = arguments.settings

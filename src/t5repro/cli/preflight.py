@@ -24,8 +24,9 @@ def add_preflight(commands: Any) -> None:
 
 
 def _preflight(arguments: argparse.Namespace) -> None:
-    from t5repro.config.load import load_run_file, parse_stage
+    from t5repro.config.load import load_run_file
     from t5repro.config.stage_settings import stage_model, stage_settings
+    from t5repro.config.validation import parse_stage
     from t5repro.train.preflight import default_python, preflight
 
     text: str = arguments.settings

@@ -55,7 +55,7 @@ def _list_tasks(arguments: argparse.Namespace) -> None:
 def _list_sources(arguments: argparse.Namespace) -> None:
     import yaml
 
-    from t5repro.config.baseline import task_sources
+    from t5repro.config.run_file import task_sources
 
     print(yaml.safe_dump(task_sources(arguments.tasks), sort_keys=False), end="")
 

@@ -1,1 +1,18 @@
-"""Settings: what they are (`schema`), who reads them (`stages`), where they come from (`load`)."""
+"""Settings of a run: their definitions, the loading of run files, and the generated files.
+
+Definitions:
+
+* `schema` composes the `sections`, one module per section of a run file; `field` is their base.
+* `published_sizes`, `mixtures`, `task_layouts`: the paper's model sizes, mixtures and task files.
+* `stage_settings` selects the settings of one stage, `task_files` the raw files of a task.
+
+Loading (`load`), in this order:
+
+* `origins` reads YAML and keeps the line of every setting, `tree` expands dotted keys and merges.
+* `run_file` expands the short forms of a run file: included sources, `for_each`.
+* `validation` turns errors into messages, with the names and former names of `setting_names`.
+* `withdrawn_files` removes raw files listed by `withdrawn`.
+* `experiments` applies the changes of each experiment and finds the nodes that they share.
+
+Generated files (`generate`): `baseline` for ``configs/base.yaml``, `decisions` for the register.
+"""

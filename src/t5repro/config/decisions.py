@@ -14,7 +14,7 @@ from pathlib import Path
 import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from t5repro.config.load import leaf_names
+from t5repro.config.setting_names import leaf_names
 from t5repro.errors import SettingsError
 
 FOLDER = Path("docs/decisions")

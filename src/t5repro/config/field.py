@@ -1,5 +1,6 @@
-"""The base of every section of settings, the types of names, and what validators share."""
+"""Base class of the sections of settings, types of names, and a helper of validators."""
 
+from collections import Counter
 from collections.abc import Iterable
 from typing import Annotated, Any
 
@@ -10,7 +11,7 @@ Language = Annotated[str, StringConstraints(pattern=r"^[a-z]{2,3}(-[a-z]{2})?$")
 
 
 class Section(BaseModel):
-    """Base of all settings: frozen, unknown keys refused, described by the string below a field."""
+    """Base of all sections: frozen, no unknown keys, fields documented by the string below them."""
 
     model_config = ConfigDict(
         frozen=True, extra="forbid", allow_inf_nan=False, use_attribute_docstrings=True
@@ -19,5 +20,5 @@ class Section(BaseModel):
 
 def repeated(values: Iterable[Any]) -> list[Any]:
     """Return the values that occur more than once, sorted."""
-    listed = list(values)
-    return sorted({value for value in listed if listed.count(value) > 1})
+    counts = Counter(values)
+    return sorted(value for value, count in counts.items() if count > 1)

@@ -1,6 +1,6 @@
-"""Generated files: complete baseline, editor schema, settings page, register of decisions.
+"""Generated files: the complete baseline, the editor schema, the settings page, the decisions.
 
-`make generate` writes them and `make check` compares; none is edited by hand.
+`make generate` writes them and `make check` compares them.
 """
 
 import json
@@ -11,8 +11,10 @@ import yaml
 
 from t5repro.config.baseline import baseline_changes
 from t5repro.config.decisions import decision_files
-from t5repro.config.load import leaves, load_settings
+from t5repro.config.load import load_settings
+from t5repro.config.run_file import ExperimentForEach, IncludedSources
 from t5repro.config.schema import Settings
+from t5repro.config.setting_names import leaves
 
 CURE = "run `make generate` and commit the result"
 
@@ -21,14 +23,14 @@ def generated_files() -> dict[Path, str]:
     """Return every generated file and its content."""
     return {
         Path("configs/base.yaml"): _base(),
-        Path("configs/schema.json"): json.dumps(Settings.model_json_schema(), indent=2) + "\n",
+        Path("configs/schema.json"): json.dumps(_editor_schema(), indent=2) + "\n",
         Path("docs/settings.md"): _page(),
         **decision_files(),
     }
 
 
 def drifted() -> list[str]:
-    """Return one line for each generated file that is not what the schema makes."""
+    """Return one message for each generated file that differs from its sources."""
     return [
         f"{path} is out of sync with src/t5repro/config or docs/decisions; {CURE}"
         for path, text in generated_files().items()
@@ -40,19 +42,31 @@ def _base() -> str:
     settings = load_settings(baseline_changes())
     head = (
         "# The paper's baseline, complete: every setting with its value.\n"
-        "# Generated from src/t5repro/config; a run file states only what it changes.\n"
-        "# It fetches CC-MAIN-2019-18 and the task archives from their owners (data.download).\n"
+        "# Generated from src/t5repro/config; a run file contains only settings that it changes.\n"
+        "# It downloads CC-MAIN-2019-18 and the task archives from their owners (data.download).\n"
     )
     body = yaml.safe_dump(settings.model_dump(mode="json"), sort_keys=False, allow_unicode=True)
     return head + body
+
+
+def _editor_schema() -> dict[str, Any]:
+    """Return the JSON schema of a run file: that of the settings, with the short forms of lists."""
+    schema = Settings.model_json_schema()
+    sources = schema["$defs"]["DataSettings"]["properties"]["sources"]
+    experiments = schema["properties"]["experiments"]
+    for entries, short_form in ((sources, IncludedSources), (experiments, ExperimentForEach)):
+        schema["$defs"][short_form.__name__] = short_form.model_json_schema()
+        reference = {"$ref": f"#/$defs/{short_form.__name__}"}
+        entries["items"] = {"anyOf": [entries["items"], reference]}
+    return schema
 
 
 def _page() -> str:
     lines = [
         "# Settings",
         "",
-        "Generated from `src/t5repro/config/schema.py`. The value is the paper's baseline; a run",
-        "file in `configs/` states only what it changes, nested or dotted.",
+        "Generated from `src/t5repro/config/sections`. Values are those of the paper's baseline; a",
+        "run file in `configs/` contains only settings that it changes, nested or dotted.",
     ]
     section = None
     for name, field in leaves():
@@ -70,20 +84,19 @@ def _page() -> str:
 def _value(field: Any) -> str:
     value = field.get_default(call_default_factory=True)
     if isinstance(value, list) and value and hasattr(value[0], "model_dump"):
-        value = [item.name for item in value]
+        value = [entry.name for entry in value]
     return f"`{json.dumps(value)}`"
 
 
 def _allowed(field: Any) -> str:
     bounds = {"Ge": "≥", "Gt": ">", "Le": "≤", "Lt": "<"}
-    found = [
-        f"{sign} {getattr(item, kind.lower()):g}"
-        for item in field.metadata
-        for kind, sign in bounds.items()
-        if type(item).__name__ == kind
+    limits = [
+        f"{bounds[kind]} {getattr(constraint, kind.lower()):g}"
+        for constraint in field.metadata
+        if (kind := type(constraint).__name__) in bounds
     ]
-    if found:
-        return ", ".join(found)
+    if limits:
+        return ", ".join(limits)
     choices = getattr(field.annotation, "__args__", None)
     if choices and all(isinstance(choice, str) for choice in choices):
         return ", ".join(f"`{choice}`" for choice in choices)

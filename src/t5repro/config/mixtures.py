@@ -1,7 +1,7 @@
 """The named mixtures: tasks and how often each is drawn (paper sections 3.5.2 and 3.5.3).
 
-`tasks.mixture` names one, which `resolve` replaces by the settings of the tasks and their rates, so
-that records contain those and not the name. To add a mixture, add an entry to `MIXTURES`.
+`tasks.mixture` names one. `mixture_settings` replaces it by the settings of the tasks and their
+rates, so that records contain those and not the name. To add a mixture, add an entry to `MIXTURES`.
 
 Source: released code, `t5.data.mixtures`. The mixtures with C4 draw examples of the run's corpus,
 too (`finetune.corpus_examples`); `supervised_*` are the same mixtures without it.
@@ -139,7 +139,7 @@ def mixture_named(name: str) -> NamedMixture:
     return MIXTURES[name]
 
 
-def resolve(tree: Mapping[str, Any]) -> dict[str, Any]:
+def mixture_settings(tree: Mapping[str, Any]) -> dict[str, Any]:
     """Return the settings of the mixture that a tree of settings names.
 
     Args:
@@ -182,7 +182,7 @@ def _corpus_settings(mixture: NamedMixture, finetune: Any) -> dict[str, Any]:
     return {key: value for key, value in values.items() if key not in explicit}
 
 
-def without_mixture(change: Mapping[str, Any], tree: Mapping[str, Any]) -> dict[str, Any]:
+def reset_mixture(change: Mapping[str, Any], tree: Mapping[str, Any]) -> dict[str, Any]:
     """Return the changes that reset the run's mixture for an experiment with tasks of its own.
 
     Args:

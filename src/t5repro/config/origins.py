@@ -1,7 +1,7 @@
-"""Which line of which run file states a setting, so that a refusal says where to look.
+"""File and line of every setting of a run file, so that an error states where to correct it.
 
-PyYAML keeps the line of every node it reads. `Origins` holds them by place in the tree of settings;
-`naming` puts file and line in front of a `SettingsError` that is raised inside it.
+PyYAML keeps the line of every node. `Origins` maps the path of a setting to its file and line, and
+`Origins.located_errors` prepends them to the message of a `SettingsError`.
 """
 
 import re
@@ -12,11 +12,9 @@ from typing import Any
 
 import yaml
 
-from t5repro.errors import SettingsError
+from t5repro.errors import Keys, SettingsError
 
-Place = tuple[str | int, ...]
-
-# Mappings whose keys the user invents:
+# Mappings whose keys the user chooses:
 FREE_KEYS = {
     "bad_word_lists",
     "punkt_parameters",
@@ -30,23 +28,26 @@ FREE_KEYS = {
 
 COMMAND_LINE = "--config"
 NAME = re.compile(r"[A-Za-z0-9_]+(?:\.[A-Za-z0-9_]+)*")
-ONE_WORD = {"seed", "experiments"}  # settings without a dot; other single words are prose
+UNDOTTED = {"seed", "experiments"}  # settings without a dot; other single words are prose
 
 
 def read_yaml(path: Path) -> dict[str, Any]:
     """Read a YAML mapping.
 
     Raises:
-        SettingsError: it is missing, not YAML, not a mapping, or states a key twice.
+        SettingsError: the file is missing, not YAML, not a mapping, or sets a key twice.
     """
     return read_with_lines(path)[0]
 
 
-def read_with_lines(path: Path) -> tuple[dict[str, Any], dict[Place, int]]:
-    """Read a YAML mapping, and the line of everything that it states.
+def read_with_lines(path: Path) -> tuple[dict[str, Any], dict[Keys, int]]:
+    """Read a YAML mapping.
+
+    Returns:
+        The mapping, and the line of every key and list entry.
 
     Raises:
-        SettingsError: it is missing, not YAML, not a mapping, or states a key twice.
+        SettingsError: the file is missing, not YAML, not a mapping, or sets a key twice.
     """
     try:
         loader = yaml.SafeLoader(path.read_text(encoding="utf-8"))
@@ -61,134 +62,168 @@ def read_with_lines(path: Path) -> tuple[dict[str, Any], dict[Place, int]]:
         return {}, {}
     if not isinstance(values, dict):
         raise SettingsError(
-            f"{path} holds a {type(values).__name__}; it must map settings to values"
+            f"{path} contains a {type(values).__name__}; it must map settings to values"
         )
     return values, lines
 
 
-def _lines(root: yaml.Node, path: str) -> Iterator[tuple[Place, int]]:
-    stated: dict[Place, int] = {}
-    for place, line, is_leaf in _nodes(root, (), free=False, path=path):
-        if is_leaf and place in stated:
-            raise _twice(path, line, ".".join(map(str, place)), stated[place])
+def _lines(root: yaml.Node, file: str) -> Iterator[tuple[Keys, int]]:
+    leaf_lines: dict[Keys, int] = {}
+    for keys, line, is_leaf in _nodes(root, (), free=False, file=file):
+        if is_leaf and keys in leaf_lines:
+            raise _set_twice(file, line, ".".join(map(str, keys)), leaf_lines[keys])
         if is_leaf:
-            stated[place] = line
-        yield place, line
+            leaf_lines[keys] = line
+        yield keys, line
 
 
-def _nodes(node: yaml.Node, place: Place, *, free: bool, path: str) -> Iterator[Any]:
-    """Yield place, line and whether nothing is below it, for all that a node holds."""
+def _nodes(
+    node: yaml.Node, keys: Keys, *, free: bool, file: str
+) -> Iterator[tuple[Keys, int, bool]]:
+    """Yield path, line and whether it is a leaf, for everything below a node.
+
+    Args:
+        node: node of the YAML file.
+        keys: its path in the tree of settings.
+        free: whether the user chooses the keys, so that a dot in them has no meaning.
+        file: name of the file, for messages.
+    """
     if isinstance(node, yaml.SequenceNode):
-        for number, item in enumerate(node.value):
-            yield from _named(item, (*place, number), item, free=free, path=path)
+        for index, entry in enumerate(node.value):
+            yield from _value_nodes(entry, (*keys, index), entry, free=free, file=file)
     elif isinstance(node, yaml.MappingNode):
-        first: dict[str, int] = {}
+        first_lines: dict[str, int] = {}
         for key, value in node.value:
             name, line = str(key.value), key.start_mark.line + 1
-            if name in first:
-                raise _twice(path, line, name, first[name])
-            first[name] = line
-            words = (name,) if free else tuple(name.split("."))
-            for length in range(1, len(words)):
-                yield (*place, *words[:length]), line, False
-            below = words[-1] in FREE_KEYS and words[-1] != "change"
-            yield from _named(value, (*place, *words), key, free=free or below, path=path)
+            # Checked on the nodes: PyYAML keeps the last value of a repeated key silently.
+            if name in first_lines:
+                raise _set_twice(file, line, name, first_lines[name])
+            first_lines[name] = line
+            parts = (name,) if free else tuple(name.split("."))
+            for length in range(1, len(parts)):
+                yield (*keys, *parts[:length]), line, False
+            # The keys of `change` are settings again, so their dots separate sections.
+            free_below = free or (parts[-1] in FREE_KEYS and parts[-1] != "change")
+            yield from _value_nodes(value, (*keys, *parts), key, free=free_below, file=file)
 
 
-def _named(
-    node: yaml.Node, place: Place, mark: yaml.Node, *, free: bool, path: str
-) -> Iterator[Any]:
+def _value_nodes(
+    node: yaml.Node, keys: Keys, start: yaml.Node, *, free: bool, file: str
+) -> Iterator[tuple[Keys, int, bool]]:
     is_leaf = isinstance(node, yaml.ScalarNode) or not node.value
-    yield place, mark.start_mark.line + 1, is_leaf
-    yield from _nodes(node, place, free=free, path=path)
+    yield keys, start.start_mark.line + 1, is_leaf
+    yield from _nodes(node, keys, free=free, file=file)
 
 
-def _twice(path: str, line: int, name: str, first: int) -> SettingsError:
+def _set_twice(file: str, line: int, name: str, first_line: int) -> SettingsError:
     return SettingsError(
-        f"{path}:{line}: {name!r} is stated a second time, first in line {first}; "
-        "state it once: YAML would drop one of the two without a word"
+        f"{file}:{line}: {name!r} is set twice, first in line {first_line}; keep one of them, "
+        "YAML would silently keep the last"
     )
 
 
 class Origins:
-    """Where the settings of a run are stated.
+    """Files and lines of the settings of a run.
 
     Args:
-        files: run files; a later one wins.
-        overrides: dotted or nested settings of the command line, which win over files.
+        files: run files. Later ones replace settings of earlier ones.
+        overrides: settings of the command line, nested or dotted. They replace those of the files.
 
     Raises:
         SettingsError: a file cannot be read.
     """
 
     def __init__(self, files: Sequence[Path], overrides: Mapping[str, Any] | None = None) -> None:
-        self.files = [_shown(path) for path in files]
-        self._where: dict[Place, str] = {}
-        self._arms: list[str] = []
-        for shown in self.files:
-            values, lines = read_with_lines(Path(shown))
-            arms = values.get("experiments")
-            if isinstance(arms, list):
-                self._arms = [str(arm.get("name")) for arm in arms if isinstance(arm, dict)]
-                self._forget(("experiments",))
-            self._where |= {place: f"{shown}:{line}" for place, line in lines.items()}
-        self._where |= dict.fromkeys(_places(overrides or {}), COMMAND_LINE)
+        self.files = [_display_name(path) for path in files]
+        self._origins: dict[Keys, str] = {}
+        self._experiments: dict[str, Keys] = {}
+        for file in self.files:
+            values, lines = read_with_lines(Path(file))
+            if isinstance(values.get("experiments"), list):
+                self._experiments = dict(_experiment_paths(values["experiments"]))
+                self._drop(("experiments",))
+            self._origins |= {keys: f"{file}:{line}" for keys, line in lines.items()}
+        self._origins |= dict.fromkeys(_leaf_paths(overrides or {}), COMMAND_LINE)
 
     @contextmanager
-    def naming(self) -> Iterator[None]:
-        """Put file and line in front of a `SettingsError` that is raised inside."""
+    def located_errors(self) -> Iterator[None]:
+        """Prepend file and line to the message of a `SettingsError` raised in the block."""
         try:
             yield
         except SettingsError as error:
-            where = self.of(error)
-            if str(error).startswith(where):  # the file's own fault, already named
+            origin = self.of(error)
+            if str(error).startswith(origin):  # an error in the file itself, already located
                 raise
-            raise SettingsError(f"{where}: {error}") from error
+            raise SettingsError(f"{origin}: {error}") from error
 
     def of(self, error: SettingsError) -> str:
-        """Return where the setting is stated that an error is about: file and line, or the file."""
-        for place in self._candidates(error):
-            if place in self._where:
-                return self._where[place]
+        """Return file and line of the setting that an error concerns, or the files."""
+        for keys in self._candidates(error):
+            if keys in self._origins:
+                return self._origins[keys]
         return ", ".join(self.files) or "the run file"
 
-    def _candidates(self, error: SettingsError) -> Iterator[Place]:
-        """Yield where the setting may be stated, the most exact place first."""
-        words = [tuple(name.split(".")) for name in NAME.findall(str(error))]
-        named = [word for word in words if len(word) > 1 or word[0] in ONE_WORD]
-        place = error.keys
-        exact = [(*place, *word) for word in words] if place else []
-        exact += [place[:length] for length in range(len(place), 1, -1)] or [place]
-        arm = self._arm(error.experiment)
-        for start in ((*arm, "change"), arm) if arm else ():
-            yield from ((*start, *below) for below in (*exact, *named) if below)
-        yield from (*exact, *named)
-        yield from (arm, place[:1])
+    def _candidates(self, error: SettingsError) -> Iterator[Keys]:
+        """Yield the paths that the error may concern, the most exact first."""
+        names = [tuple(name.split(".")) for name in NAME.findall(str(error))]
+        settings: list[Keys] = [name for name in names if len(name) > 1 or name[0] in UNDOTTED]
+        keys = error.keys
+        exact: list[Keys] = [(*keys, *name) for name in names] if keys else []
+        exact += [keys[:length] for length in range(len(keys), 1, -1)] or [keys]
+        experiment = self._experiment_path(error.experiment)
+        # Of `for_each`: its own changes, then those that it shares with the other suffixes.
+        entry = experiment[:2]
+        for start in (experiment, (*entry, "change"), entry) if experiment else ():
+            yield from ((*start, *below) for below in (*exact, *settings) if below)
+        yield from (*exact, *settings)
+        yield from (experiment, entry, keys[:1])
 
-    def _arm(self, name: str) -> Place:
-        """Return the place of an experiment, or of the one whose seed it is."""
-        for number, known in enumerate(self._arms):
-            if name == known or name.startswith(f"{known}_seed_"):
-                return ("experiments", number)
-        return ()
+    def _experiment_path(self, name: str) -> Keys:
+        """Return the path of an experiment, or of the entry with the seeds of which it is one."""
+        if name in self._experiments:
+            return self._experiments[name]
+        return next(
+            (
+                keys
+                for entry_name, keys in self._experiments.items()
+                if name.startswith(f"{entry_name}_seed_")
+            ),
+            (),
+        )
 
-    def _forget(self, start: Place) -> None:
-        self._where = {
-            place: where for place, where in self._where.items() if place[: len(start)] != start
+    def _drop(self, start: Keys) -> None:
+        self._origins = {
+            keys: origin for keys, origin in self._origins.items() if keys[: len(start)] != start
         }
 
 
-def _shown(path: Path) -> str:
-    """Return a path relative to the folder of the checkout where it lies there."""
-    here = Path.cwd()
-    return str(path.relative_to(here) if path.is_absolute() and path.is_relative_to(here) else path)
-
-
-def _places(values: Mapping[str, Any], start: Place = ()) -> Iterator[Place]:
-    """Yield the places that overrides state, without those of whole sections."""
-    for key, value in values.items():
-        place = (*start, *str(key).split("."))
-        if isinstance(value, Mapping) and value:
-            yield from _places(value, place)
+def _experiment_paths(entries: list[Any]) -> Iterator[tuple[str, Keys]]:
+    """Yield the name of every experiment of a run file, and the path of its entry."""
+    for index, entry in enumerate(entries):
+        if not isinstance(entry, dict):
+            continue
+        keys = ("experiments", index)
+        suffixes = entry.get("for_each")
+        if isinstance(suffixes, dict):
+            for suffix in suffixes:
+                yield f"{entry.get('name')}_{suffix}", (*keys, "for_each", str(suffix))
         else:
-            yield place
+            yield str(entry.get("name")), keys
+
+
+def _display_name(path: Path) -> str:
+    """Return a path relative to the checkout, if it is inside."""
+    folder = Path.cwd()
+    return str(
+        path.relative_to(folder) if path.is_absolute() and path.is_relative_to(folder) else path
+    )
+
+
+def _leaf_paths(values: Mapping[str, Any], start: Keys = ()) -> Iterator[Keys]:
+    """Yield the paths of overrides, without those of sections."""
+    for key, value in values.items():
+        keys = (*start, *str(key).split("."))
+        if isinstance(value, Mapping) and value:
+            yield from _leaf_paths(value, keys)
+        else:
+            yield keys

@@ -1,8 +1,7 @@
 """Published shapes of T5, by name (paper sections 3.6 and 3.7).
 
-`model.published` chooses one; settings of `model` that a run file states beside it go on top. To
-add a size, add its entry to `SIZES`. The tests hold each entry against its published number of
-parameters.
+`model.published` selects one; other settings of `model` in the run file replace its values. To add
+a size, add an entry to `SIZES`. Tests compare each entry with its published number of parameters.
 
 Source: the released operative configurations of T5 1.0 and 1.1; `2x` and `4x` are the models of
 section 3.6.
@@ -12,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from t5repro.config.sections.model import ModelSettings
+from t5repro.config.tree import lookup
 from t5repro.errors import SettingsError, nearest
 
 
@@ -21,14 +21,14 @@ def v1_0(layers: int, d_model: int, d_ff: int, num_heads: int, d_kv: int) -> Mod
 
 
 def v1_1(layers: int, d_model: int, d_ff: int, num_heads: int) -> ModelSettings:
-    """Return a T5 1.1 shape: gated feed-forward, an output matrix of its own."""
+    """Return a T5 1.1 shape: gated feed-forward, separate output matrix."""
     return _shape(
         layers, d_model, d_ff, num_heads, 64, feed_forward="gated_gelu", tie_embeddings=False
     )
 
 
 def _shape(
-    layers: int, d_model: int, d_ff: int, num_heads: int, d_kv: int, **others: Any
+    layers: int, d_model: int, d_ff: int, num_heads: int, d_kv: int, **options: Any
 ) -> ModelSettings:
     return ModelSettings(
         num_encoder_layers=layers,
@@ -37,7 +37,7 @@ def _shape(
         d_ff=d_ff,
         num_heads=num_heads,
         d_kv=d_kv,
-        **others,
+        **options,
     )
 
 
@@ -69,17 +69,15 @@ SHAPE = (
 
 
 def published_shape(tree: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings that the size named in a tree of settings stands for; none: nothing.
+    """Return the settings that `model.published` sets in a tree of settings.
 
     Raises:
-        SettingsError: there is no such size.
+        SettingsError: the size is unknown.
     """
-    section = tree.get("model")
-    name = section.get("published") if isinstance(section, Mapping) else None
+    name = lookup(tree, "model", "published")
     if not name:
         return {}
     if name not in SIZES:
-        raise SettingsError(
-            f"model.published is {name!r}; sizes are {sorted(SIZES)}{nearest(str(name), SIZES)}"
-        )
+        suggestion = nearest(str(name), SIZES)
+        raise SettingsError(f"model.published is {name!r}; sizes are {sorted(SIZES)}{suggestion}")
     return {"model": {key: getattr(SIZES[name], key) for key in SHAPE}}

@@ -1,8 +1,8 @@
-"""All settings of a run, with the paper's baseline as their values.
+"""All settings of a run, with the paper's baseline as defaults.
 
-The sections are in `config/sections`, one module each; here they are composed and checked against
-each other. `configs/base.yaml`, `configs/schema.json` and `docs/settings.md` are generated from
-them (`make generate`); a run file states only the settings that it changes.
+The sections are in `config/sections`, one module each. This module composes them and checks
+settings that depend on each other. `configs/base.yaml`, `configs/schema.json` and
+`docs/settings.md` are generated from them (`make generate`).
 """
 
 from collections.abc import Sequence
@@ -29,25 +29,26 @@ class RunSettings(Section):
     """The run as a whole."""
 
     name: Name = "base"
-    """Folder of the run below `results/`."""
+    """Name of the run and of its folder in `results/`."""
     resume_changed: bool = False
-    """Resume an interrupted training from a checkpoint of other settings, inputs or code instead of
-    setting it aside; the manifest records it. Reruns nothing by itself.
+    """Whether an interrupted training resumes from a checkpoint of other settings, inputs or code.
+    If false, such a checkpoint is set aside. The manifest records a resumption. A change reruns
+    nothing.
     """
 
 
 class Experiment(Section):
-    """One arm of a study: the settings it changes against the run's baseline."""
+    """One experiment of the run: the settings that it changes."""
 
     name: Name
     """Name of the experiment."""
     row: str = ""
-    """Label of the paper's table row that it reproduces."""
+    """Row of the paper's tables that the experiment reproduces. If empty, none."""
     change: dict[str, Any] = {}
-    """Dotted setting -> value."""
+    """Dotted setting -> its value in this experiment."""
     seeds: list[Annotated[int, Field(ge=0, le=MAX_SEED)]] = []
-    """Train this experiment once for each seed; the first keeps the experiment's name, the others
-    are called `NAME_seed_N`; empty: once, with the run's seed.
+    """Seeds, one training each. The first experiment keeps its name, the others are called
+    `NAME_seed_N`. If empty, the run's seed is used.
     """
 
     @model_validator(mode="after")
@@ -56,7 +57,7 @@ class Experiment(Section):
             raise ValueError(f"seeds of experiment {self.name!r} repeat {twice}")
         if self.seeds and "seed" in self.change:
             raise ValueError(
-                f"experiment {self.name!r} states both seeds {self.seeds} and change.seed "
+                f"experiment {self.name!r} sets both seeds {self.seeds} and change.seed "
                 f"{self.change['seed']}; keep one of them"
             )
         return self
@@ -68,7 +69,7 @@ class Settings(Section):
     run: RunSettings = RunSettings()
     """The run as a whole."""
     seed: int = Field(0, ge=0, le=MAX_SEED)
-    """Seed of every random stream but the vocabulary's sample."""
+    """Seed of every random stream except the vocabulary's sample."""
     data: DataSettings = DataSettings()
     """Raw inputs."""
     c4: C4Settings = C4Settings()
@@ -76,7 +77,7 @@ class Settings(Section):
     vocab: VocabSettings = VocabSettings()
     """Vocabulary."""
     tokens: TokensSettings = TokensSettings()
-    """Corpus as ids."""
+    """Tokenized corpus."""
     model: ModelSettings = ModelSettings()
     """Model."""
     pretrain: PretrainSettings = PretrainSettings()
@@ -90,7 +91,7 @@ class Settings(Section):
     devices: DevicesSettings = DevicesSettings()
     """Devices."""
     experiments: list[Experiment] = [Experiment(name="baseline")]
-    """Experiments of the study, in the report's order."""
+    """Experiments of the run, in the order of the report."""
 
     @model_validator(mode="after")
     def _sections_fit_together(self) -> "Settings":
@@ -102,13 +103,13 @@ class Settings(Section):
 
 
 class ReportStage(Section):
-    """Settings of `report`: it shows all of them."""
+    """Settings of `report`, which shows all settings."""
 
     settings: Settings
 
 
 def _check_lists(settings: Settings) -> None:
-    """Raise ValueError for a list that must not be empty, or that repeats a name."""
+    """Raise ValueError if a required list is empty or a list repeats a name."""
     experiments = [experiment.name for experiment in settings.experiments]
     required: tuple[tuple[str, Sequence[str]], ...] = (
         ("c4.languages", settings.c4.languages),
@@ -126,11 +127,11 @@ def _check_lists(settings: Settings) -> None:
         ("evaluate.ensemble", settings.evaluate.ensemble),
     ):
         if twice := repeated(names):
-            raise ValueError(f"{key} holds {twice} more than once; names must differ")
+            raise ValueError(f"{key} contains {twice} more than once; names must differ")
 
 
 def _check_corpus(settings: Settings) -> None:
-    """Raise ValueError where languages are used that are not built, or pages would be lost."""
+    """Raise ValueError if a language is not built, or a limit drops pages that the rules allow."""
     languages = set(settings.c4.languages)
     for key, names in (
         ("tokens.languages", settings.tokens.languages),
@@ -142,21 +143,21 @@ def _check_corpus(settings: Settings) -> None:
             )
     if settings.c4.limits.record_chars < settings.c4.clean.max_page_chars:
         raise ValueError(
-            f"c4.limits.record_chars {settings.c4.limits.record_chars} is under "
-            f"c4.clean.max_page_chars {settings.c4.clean.max_page_chars}, so pages that the rules "
-            "allow would be lost; raise it"
+            f"c4.limits.record_chars {settings.c4.limits.record_chars} is less than "
+            f"c4.clean.max_page_chars {settings.c4.clean.max_page_chars} and would drop pages that "
+            "the rules allow; increase it"
         )
 
 
 def _check_training(settings: Settings) -> None:
-    """Raise ValueError for a training that cannot run as configured."""
-    every = settings.devices.steps_per_execution
+    """Raise ValueError if the settings of a training do not fit each other."""
+    steps_per_execution = settings.devices.steps_per_execution
     for name, training in (("pretrain", settings.pretrain), ("finetune", settings.finetune)):
-        if training.kept_steps and training.checkpoint_every_steps % every:
+        if training.kept_steps and training.checkpoint_every_steps % steps_per_execution:
             raise ValueError(
-                f"{name}.checkpoint_every_steps {training.checkpoint_every_steps} is no multiple "
-                f"of devices.steps_per_execution {every}, so {name}.keep_checkpoints 'all' "
-                "cannot keep the weights of those steps"
+                f"{name}.checkpoint_every_steps {training.checkpoint_every_steps} is not a "
+                f"multiple of devices.steps_per_execution {steps_per_execution}; "
+                f"{name}.keep_checkpoints 'all' requires one"
             )
     if settings.pretrain.objective == "lm" and not settings.model.decoder_only:
         raise ValueError(
@@ -165,24 +166,23 @@ def _check_training(settings: Settings) -> None:
         )
     if unknown := sorted(set(settings.finetune.mixture_weights) - set(settings.tasks.names)):
         raise ValueError(
-            f"finetune.mixture_weights names {unknown}, which tasks.names does not hold; "
+            f"finetune.mixture_weights names {unknown}, which are not in tasks.names; "
             f"allowed: {sorted(settings.tasks.names)}"
         )
 
 
 def _check_evaluation(settings: Settings) -> None:
-    """Raise ValueError for an evaluation of tasks or checkpoints that do not exist."""
+    """Raise ValueError if the evaluation needs tasks or checkpoints that do not exist."""
     evaluate = settings.evaluate
     if missing := sorted(set(evaluate.beam_tasks) - set(settings.tasks.names)):
-        raise ValueError(f"evaluate.beam_tasks names {missing}, which tasks.names does not hold")
+        raise ValueError(f"evaluate.beam_tasks names {missing}, which are not in tasks.names")
     if evaluate.checkpoints == "all" and settings.finetune.keep_checkpoints != "all":
         raise ValueError(
             "evaluate.checkpoints 'all' needs finetune.keep_checkpoints 'all', which is "
-            f"{settings.finetune.keep_checkpoints!r}; weights that are not kept cannot answer"
+            f"{settings.finetune.keep_checkpoints!r}"
         )
     if evaluate.ensemble and (evaluate.checkpoints == "all" or evaluate.beam_tasks):
         raise ValueError(
-            f"evaluate.ensemble {evaluate.ensemble} answers greedily with the last "
-            "weights of its members; evaluate.checkpoints must be 'last' and "
-            "evaluate.beam_tasks empty"
+            f"evaluate.ensemble {evaluate.ensemble} decodes greedily with the final weights of its "
+            "members; evaluate.checkpoints must be 'last' and evaluate.beam_tasks empty"
         )

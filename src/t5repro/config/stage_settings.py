@@ -1,10 +1,11 @@
-"""The settings that the jobs of a stage receive, taken from those of the run.
+"""Settings of one stage, selected from those of the run.
 
-A job receives exactly the fields that its stage's class names, so a changed setting reruns the
-stages that read it and no other.
+A job receives exactly the fields of its stage's class, so a changed setting reruns only the stages
+that read it.
 """
 
 import importlib
+from collections.abc import Iterable
 from functools import cache
 from typing import Any
 
@@ -13,7 +14,8 @@ from t5repro.config.schema import Settings
 from t5repro.config.sections.c4 import Engine
 from t5repro.stages import BY_NAME
 
-# Decide no byte: passed to jobs outside their settings, so that another value reruns nothing.
+# These settings affect no byte of the outputs. Jobs receive them in other ways, so that a change
+# reruns nothing.
 NOT_RECEIVED = {"c4": frozenset(Engine.model_fields), "run": frozenset({"resume_changed"})}
 
 
@@ -26,11 +28,19 @@ def stage_model(stage: str) -> type[Section]:
 
 
 def stage_settings(settings: Settings, stage: str) -> dict[str, Any]:
-    """Return the part of `settings` that `stage` receives, as plain JSON values."""
+    """Return the settings that `stage` receives, as plain JSON values."""
+    return settings_of_stages(settings, [stage])[stage]
+
+
+def settings_of_stages(settings: Settings, stages: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """Return stage -> the settings that it receives, as plain JSON values."""
     values = settings.model_dump(mode="json")
-    if stage == "report":
-        return received(stage, {"settings": values})
-    return _narrow(values, stage_model(stage))
+    return {
+        stage: received(stage, {"settings": values})
+        if stage == "report"
+        else _select(values, stage_model(stage))
+        for stage in stages
+    }
 
 
 def engine_settings(settings: Settings) -> dict[str, Any]:
@@ -39,29 +49,29 @@ def engine_settings(settings: Settings) -> dict[str, Any]:
 
 
 def received(stage: str, values: dict[str, Any]) -> dict[str, Any]:
-    """Return a stage's settings without those that no job receives.
+    """Return the settings of a stage without those that no job receives.
 
-    Only `report`, which shows all settings, could hold them: the schema fills in their defaults
-    when its job parses what it received.
+    Only the settings of `report` contain them: it shows all settings, and the schema adds the
+    defaults when the job parses them.
 
     Args:
         stage: name of the stage.
-        values: its settings as plain JSON values, defaults filled in.
+        values: settings of the stage as plain JSON values, with defaults.
     """
     if stage != "report":
         return values
-    shown = dict(values["settings"])
+    settings = dict(values["settings"])
     for section, names in NOT_RECEIVED.items():
-        shown[section] = {k: v for k, v in shown[section].items() if k not in names}
-    return {**values, "settings": shown}
+        settings[section] = {k: v for k, v in settings[section].items() if k not in names}
+    return {**values, "settings": settings}
 
 
-def _narrow(values: dict[str, Any], model: type[Section]) -> dict[str, Any]:
-    """Keep the fields that `model` names, at every depth."""
-    kept: dict[str, Any] = {}
+def _select(values: dict[str, Any], model: type[Section]) -> dict[str, Any]:
+    """Return the values of the fields of `model`, at every depth."""
+    selected: dict[str, Any] = {}
     for name, field in model.model_fields.items():
-        value, inner = values[name], field.annotation
-        if isinstance(inner, type) and issubclass(inner, Section):
-            value = _narrow(value, inner)
-        kept[name] = value
-    return kept
+        value, annotation = values[name], field.annotation
+        if isinstance(annotation, type) and issubclass(annotation, Section):
+            value = _select(value, annotation)
+        selected[name] = value
+    return selected

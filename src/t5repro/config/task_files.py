@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from t5repro.config.schema import Settings
 from t5repro.config.task_layouts import SPLITS, TASK_FILES
-from t5repro.errors import SettingsError, nearest
+from t5repro.errors import Keys, SettingsError, nearest
 
 
 def raw_files(settings: Settings) -> dict[str, str]:
@@ -100,7 +100,7 @@ def task_files(settings: Settings, task: str) -> dict[str, list[str]]:
     return files
 
 
-def _setting_of(settings: Settings, task: str) -> tuple[str | int, ...]:
+def _setting_of(settings: Settings, task: str) -> Keys:
     """Return the keys of the setting that names a task."""
     names = settings.tasks.names
     return ("tasks", "names", *((names.index(task),) if task in names else ()))

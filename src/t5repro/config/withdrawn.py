@@ -1,11 +1,11 @@
-"""Sources that were withdrawn, and what no run may use any more.
+"""Lists of withdrawn sources, which runs no longer use.
 
-``withdrawn/files.yaml`` lists raw files: they are neither fetched nor checked nor read, and a
-task that needs one leaves the mixture. ``withdrawn/pages.yaml`` lists URLs and domains: `c4_clean`
-drops their pages and counts them. Both are committed; `t5repro withdraw` writes them.
+``withdrawn/files.yaml`` lists raw files: they are neither fetched nor checked nor read, and tasks
+that need one are removed from the mixture. ``withdrawn/pages.yaml`` lists URLs and domains:
+`c4_clean` drops their pages and counts them. Both are committed; `t5repro withdraw` writes them.
 
-Two files, because they are inputs of different rules: a withdrawn task file must not make every
-shard of the crawl be cleaned again.
+They are two files because they are inputs of different rules: a withdrawn task file must not clean
+the crawl again.
 """
 
 from collections.abc import Mapping
@@ -24,41 +24,39 @@ PAGES = FOLDER / "pages.yaml"
 
 
 class WithdrawnFiles(Section):
-    """Raw files that may not be used: path below `data.folder` -> why."""
+    """Withdrawn raw files: path below `data.folder` -> reason."""
 
     files: dict[str, str] = Field(default_factory=dict)
 
 
 class WithdrawnPages(Section):
-    """Pages that may not be used: URL or domain -> why."""
+    """Withdrawn pages: URL or domain -> reason."""
 
     urls: dict[str, str] = Field(default_factory=dict)
     domains: dict[str, str] = Field(default_factory=dict)
 
     def holds(self, url: str) -> bool:
-        """Tell whether a page was withdrawn, by its URL or by its domain."""
+        """Return whether a page is withdrawn, by its URL or by its domain."""
         return url in self.urls or any(in_domain(url, domain) for domain in self.domains)
 
     def __bool__(self) -> bool:
-        """Tell whether anything was withdrawn."""
+        """Return whether the list has any entry."""
         return bool(self.urls or self.domains)
 
 
 def in_domain(url: str, domain: str) -> bool:
-    """Tell whether a URL's host is a domain or lies below it.
-
-    The crawl has URLs that no parser takes, so the host is cut out by hand.
-    """
+    """Return whether a URL's host is a domain or one of its subdomains."""
+    # Not `urlsplit`: it raises on some URLs of the crawl.
     host = url.partition("://")[2] or url
-    for mark in "/?#\\":
-        host = host.partition(mark)[0]
+    for delimiter in "/?#\\":
+        host = host.partition(delimiter)[0]
     host = host.rpartition("@")[2].partition(":")[0].lower().rstrip(".")
-    wanted = domain.lower().strip(".")
-    return host == wanted or host.endswith("." + wanted)
+    domain = domain.lower().strip(".")
+    return host == domain or host.endswith("." + domain)
 
 
 def read_files(path: Path = FILES) -> WithdrawnFiles:
-    """Return the withdrawn raw files; none if there is no such list.
+    """Return the withdrawn raw files; none if the list is missing.
 
     Raises:
         SettingsError: the list cannot be read.
@@ -67,7 +65,7 @@ def read_files(path: Path = FILES) -> WithdrawnFiles:
 
 
 def read_pages(path: Path | None = PAGES) -> WithdrawnPages:
-    """Return the withdrawn URLs and domains; none if there is no such list.
+    """Return the withdrawn URLs and domains; none if the list is missing.
 
     Raises:
         SettingsError: the list cannot be read.
@@ -88,5 +86,5 @@ def _read(path: Path, model: type[Section]) -> Mapping[str, Any]:
             f"{path} is not a list of withdrawn sources ({error}); restore it with git checkout, "
             "t5repro withdraw writes it"
         ) from error
-    found: Mapping[str, Any] = values
-    return found
+    content: Mapping[str, Any] = values
+    return content

@@ -1,6 +1,6 @@
-"""The settings of a run without the raw files that were withdrawn.
+"""Settings of a run without the withdrawn raw files.
 
-Apart from `withdrawn`, which `c4_clean` runs: the names of tasks are no matter of the crawl's.
+A module of its own: `withdrawn` is code of `c4_clean`, which must not depend on the tasks.
 """
 
 from typing import Any
@@ -15,53 +15,53 @@ from t5repro.errors import SettingsError
 
 
 def without_withdrawn(settings: Settings, withdrawn: WithdrawnFiles) -> Settings:
-    """Return the settings of a run without withdrawn raw files, and without tasks that need one.
+    """Return the settings of a run without withdrawn raw files and the tasks that need them.
 
     Args:
-        settings: of the run.
-        withdrawn: raw files that may not be used.
+        settings: settings of the run.
+        withdrawn: raw files to remove.
 
     Raises:
-        SettingsError: nothing usable is left.
+        SettingsError: the remaining settings are invalid, such as a mixture without tasks.
     """
-    gone = withdrawn.files.keys()
-    if not gone or not any(gone & source.files.keys() for source in settings.data.sources):
+    files = set(withdrawn.files)
+    if not any(files & source.files.keys() for source in settings.data.sources):
         return settings
     tree = settings.model_dump(mode="json")
     for source in tree["data"]["sources"]:
-        source["files"] = {name: sha for name, sha in source["files"].items() if name not in gone}
-    tasks = _tasks_of(settings, set(gone))
+        source["files"] = {name: sha for name, sha in source["files"].items() if name not in files}
+    tasks = _tasks_with(settings, files)
     tree["tasks"]["names"] = [name for name in tree["tasks"]["names"] if name not in tasks]
-    for arm in tree["experiments"]:
-        _drop_tasks(arm["change"], tasks)
+    for experiment in tree["experiments"]:
+        _drop_tasks(experiment["change"], tasks)
     try:
         return Settings.model_validate(tree)
     except ValidationError as error:
         fault = error.errors()[0]
-        where = ".".join(map(str, fault["loc"]))
+        name = ".".join(map(str, fault["loc"]))
         raise SettingsError(
-            f"without what {FILES} withdraws, {where} is {fault['input']!r}: {fault['msg']}; "
-            "name other sources or tasks in the run file"
+            f"without the files that {FILES} withdraws, {name} is {fault['input']!r}: "
+            f"{fault['msg']}; name other sources or tasks in the run file"
         ) from error
 
 
-def _drop_tasks(change: dict[str, Any], gone: set[str]) -> None:
-    """Take tasks out of the mixture that an arm names, however it writes the key."""
-    holder, key = change, "tasks.names"
+def _drop_tasks(change: dict[str, Any], tasks: set[str]) -> None:
+    """Remove tasks from the mixture of an experiment, in place."""
+    section, key = change, "tasks.names"
     if isinstance(change.get("tasks"), dict):
-        holder, key = change["tasks"], "names"
-    if key in holder:
-        holder[key] = [name for name in holder[key] if name not in gone]
+        section, key = change["tasks"], "names"
+    if key in section:
+        section[key] = [name for name in section[key] if name not in tasks]
 
 
-def _tasks_of(settings: Settings, gone: set[str]) -> set[str]:
-    """Return the tasks that read a file that is gone."""
-    found = set()
+def _tasks_with(settings: Settings, files: set[str]) -> set[str]:
+    """Return the tasks that read one of the files."""
+    tasks = set()
     for task in (*TASK_FILES, *settings.tasks.own):
         try:
             splits = task_files(settings, task)
-        except SettingsError:  # a task that this run has no files of
+        except SettingsError:  # the run has no files of this task
             continue
-        if any(gone.intersection(paths) for paths in splits.values()):
-            found.add(task)
-    return found
+        if any(files.intersection(paths) for paths in splits.values()):
+            tasks.add(task)
+    return tasks

@@ -10,8 +10,9 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from t5repro.config.load import describe, settings_of_experiment
+from t5repro.config.experiments import settings_of_experiment
 from t5repro.config.schema import Settings
+from t5repro.config.setting_names import describe
 from t5repro.report.experiments import Experiment, flatten, format_value
 
 MAX_VALUE_CHARS = 48  # of a value in the table of choices

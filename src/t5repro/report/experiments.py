@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from t5repro.config.load import settings_of_experiment
+from t5repro.config.experiments import settings_of_experiment
 from t5repro.config.origins import FREE_KEYS
 from t5repro.config.schema import Settings
 from t5repro.report.published_scores import rows_named

@@ -14,7 +14,7 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
-from t5repro.config.load import settings_of_experiment
+from t5repro.config.experiments import settings_of_experiment
 from t5repro.config.schema import ReportStage, Settings
 from t5repro.files import write_manifest, write_text
 from t5repro.report.best_checkpoints import checkpoint_tables

@@ -13,10 +13,13 @@ from typing import Any
 
 import yaml
 
-from t5repro.config import load
+from t5repro.config import experiments
 from t5repro.config.field import Section
+from t5repro.config.origins import read_yaml
+from t5repro.config.run_file import included_files
 from t5repro.config.schema import Settings
 from t5repro.config.stage_settings import stage_model, stage_settings
+from t5repro.config.tree import RECIPES
 from t5repro.errors import SettingsError
 from t5repro.files import write_text
 from t5repro.lineage.sources import CLOSURES, write_closures
@@ -101,7 +104,9 @@ def resolved_text(settings: Settings, stages: list[PlannedStage]) -> str:
 def settings_of_stage(settings: Settings, stage: PlannedStage) -> dict[str, Any]:
     """Return the settings that the jobs of a stage receive."""
     experiment = stage.node or settings.experiments[0].name
-    return stage_settings(load.settings_of_experiment(settings, experiment), stage.table_name)
+    return stage_settings(
+        experiments.settings_of_experiment(settings, experiment), stage.table_name
+    )
 
 
 def leaves_of(settings: Settings, stage: PlannedStage) -> dict[str, Any]:
@@ -167,11 +172,12 @@ def pipeline_text(
 
 
 def _settings_stage(settings: Settings, run_file: Path, profile: str) -> dict[str, Any]:
-    recipes = sorted(path.as_posix() for path in load.RECIPES.glob("*.yaml"))
+    included = [path.as_posix() for path in included_files(read_yaml(run_file))]
+    recipes = sorted(path.as_posix() for path in RECIPES.glob("*.yaml"))
     return {
         "cmd": f"t5repro dvc settings --run-file {run_file.as_posix()} --profile {profile}",
         "desc": "the settings of every stage and the code of every rule",
-        "deps": [run_file.as_posix(), *recipes, SOURCES],
+        "deps": [run_file.as_posix(), *included, *recipes, SOURCES],
         "outs": [
             {resolved_path(settings).as_posix(): {"cache": False}},
             {CLOSURES.as_posix(): {"cache": False}},

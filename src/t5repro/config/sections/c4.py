@@ -7,186 +7,188 @@ from pydantic import Field, StringConstraints
 from t5repro.config.field import Language, Section
 
 VariantName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9._-]*$")]
-UNDETERMINED = "und"  # in `c4.languages`: pages whose language is not sure
+UNDETERMINED = "und"  # in `c4.languages`: pages without a certain language
 
 
 class SelectSettings(Section):
-    """Which addresses are read at all; the raw files are listed in `data.sources`."""
+    """Selection of pages by URL. The raw files must be listed in `data.sources`."""
 
     domains: str = ""
-    """Raw file with the domains whose pages are read, as JSON: domain -> list of its allowed
-    subdomains, or anything else for all of them; empty: every domain.
+    """Raw JSON file with the domains to read: domain -> list of its allowed subdomains; any other
+    value allows all of them. If empty, every domain is read.
     """
     urls: str = ""
-    """Raw file with the addresses whose pages are read, one a line; empty: every address."""
+    """Raw file with the URLs to read, one per line. If empty, every URL is read."""
 
 
 class LimitsSettings(Section):
-    """What one record of the crawl may need; bounds the memory of a cleaning job."""
+    """Limits on a record of the crawl, which bound the memory of a cleaning job."""
 
     record_chars: int = Field(4_194_304, ge=1000)
-    """A longer record is dropped as `record_too_large`; characters."""
+    """Maximum length of a record; characters. Longer ones are dropped as `record_too_large`."""
     member_bytes: int = Field(16_777_216, ge=1000)
-    """A gzip member up to this, uncompressed, is used only when its checksum is right; a longer one
-    is read as a stream; bytes.
+    """Maximum size of a gzip member that is read at once and used only with a correct checksum;
+    uncompressed bytes. Larger ones are read as a stream.
     """
     gzip_expansion: int = Field(200, ge=2)
-    """A member longer than that which grows more than this is dropped as `gzip_bomb`; uncompressed
-    bytes per compressed byte.
+    """Maximum expansion of a gzip member larger than `member_bytes`; uncompressed bytes per
+    compressed byte. Others are dropped as `gzip_bomb`.
     """
 
 
 class LineRules(Section):
-    """Rules for pages and lines that training Punkt applies too."""
+    """Rules for pages and lines that the training of Punkt also applies."""
 
     max_page_chars: int = Field(190_000, ge=1)
-    """Longer pages are dropped; characters."""
+    """Maximum length of a page; characters. Longer pages are dropped."""
     max_word_chars: int = Field(1000, ge=0)
-    """A line with a longer word is dropped; characters; 0: no such rule."""
+    """Maximum length of a word; characters. Lines with a longer one are dropped. 0 means no limit.
+    """
     min_words_per_line: int = Field(5, ge=1)
-    """Shorter lines are dropped; words."""
+    """Minimum length of a line; words. Shorter lines are dropped."""
 
 
 class CleanSettings(LineRules):
     """Rules for one page of the crawl (paper section 2.2)."""
 
     min_sentences: int = Field(3, ge=0)
-    """Pages with fewer are dropped; sentences."""
+    """Minimum length of a page; sentences. Shorter pages are dropped."""
     min_paragraphs: int = Field(0, ge=0)
-    """Pages with fewer long paragraphs are dropped, as mC4 does with 3; lines."""
+    """Minimum number of long paragraphs of a page; lines. mC4 uses 3."""
     paragraph_chars: int = Field(200, ge=1)
-    """A line is a long paragraph from this on; characters."""
+    """Minimum length of a long paragraph; characters."""
     bad_words: Literal["page", "line_2019", "off"] = "page"
-    """Where listed words are looked for: the finished page, each line as the code of 2019 did, or
-    nowhere (`en.noblocklist`).
+    """Scope of the bad-word filter: the cleaned page, each line as in the code of 2019, or off
+    (`en.noblocklist`).
     """
     bad_word_fraction: float = Field(1.0, gt=0, le=1)
-    """Share of the pages with a listed word that are dropped, chosen by their URL; mC4: 0.999."""
+    """Fraction of the pages with a bad word that are dropped, selected by URL. mC4 uses 0.999."""
     enabled: bool = True
-    """False: no rule looks at lines or sentences, as in the paper's unfiltered C4."""
+    """Whether rules for lines and sentences apply. If false, as in the paper's unfiltered C4."""
 
 
 class DedupUnit(Section):
-    """The part of `c4.dedup` that cleaning reads: what to hash."""
+    """The part of `c4.dedup` that cleaning reads: the unit to hash."""
 
     unit: Literal["three_sentence_span", "line", "off"] = "three_sentence_span"
-    """What is kept only once in the whole corpus: spans of three sentences as in the paper, lines
-    as in TFDS 3, or nothing.
+    """Unit of deduplication, kept once in the whole corpus: spans of three sentences as in the
+    paper, lines as in TFDS 3, or none.
     """
 
 
 class DedupSettings(DedupUnit):
-    """Removal of repeated text (paper section 2.2)."""
+    """Deduplication (paper section 2.2)."""
 
     min_sentences: int = Field(3, ge=0)
-    """Pages left with fewer are dropped; sentences."""
+    """Minimum length of a page after deduplication; sentences. Shorter pages are dropped."""
 
 
 class SparkSettings(Section):
-    """Apache Spark, when it builds the corpus (`docs/run_on_spark.md`)."""
+    """Apache Spark as the engine of `c4` (`docs/run_on_spark.md`)."""
 
     master: str = "local[*]"
-    """The cluster: `spark://host:7077`, `yarn`, `k8s://…`, or `local[2]`."""
+    """Master URL: `spark://host:7077`, `yarn`, `k8s://…` or `local[2]`."""
     partitions: int = Field(0, ge=0)
-    """Tasks of a sorting step; 0: by the number of rows and of cores."""
+    """Partitions of a shuffle. 0 means a number derived from the rows and cores."""
     driver_memory: str = "2g"
-    """Memory of the driver, which never holds a page's text."""
+    """Memory of the driver, such as `2g`. It never contains the text of pages."""
     executor_memory: str = "2g"
-    """Memory of an executor's JVM; Python's is beside it."""
+    """Memory of an executor's JVM, such as `2g`. Python workers need additional memory."""
     python: str = ""
-    """Interpreter on the workers, with this project's packages; empty: the path of this one."""
+    """Python interpreter of the workers, with this project's packages. If empty, the current one.
+    """
     packages: list[str] = []
-    """Maven coordinates of further jars."""
+    """Maven coordinates of additional jars."""
     conf: dict[str, str] = {}
-    """Further settings of Spark, by their names, `spark.…`."""
+    """Additional properties of Spark: `spark.…` -> value."""
 
 
 class Engine(Section):
-    """What runs the steps of `c4`: decides no byte, so no stage receives it."""
+    """Engine of `c4`. It affects no byte of the corpus, so no stage receives it."""
 
     engine: Literal["local", "spark"] = "local"
-    """What runs the steps: this machine or Apache Spark; both make the same bytes."""
+    """Engine: this machine or Apache Spark. Both produce the same bytes."""
     spark: SparkSettings = SparkSettings()
-    """The cluster, if `c4.engine` is `spark`."""
+    """Apache Spark, if `c4.engine` is `spark`."""
 
 
 class CrawlSettings(Section):
-    """Which files of the crawl are read, and their limits."""
+    """Files of the crawl and limits on their records."""
 
     crawl: list[str] = ["crawl/*"]
-    """Which raw files are WET files: patterns over paths in `data.sources`."""
+    """WET files: patterns for paths in `data.sources`."""
     crawl_paths: str = ""
-    """Raw file that lists WET paths, one a line (`wet.paths.gz`); used instead of `c4.crawl`."""
+    """Raw file with a list of WET paths, such as `wet.paths.gz`. If set, replaces `c4.crawl`."""
     crawl_prefix: str = ""
-    """Where the listed paths begin: a folder, or an address, `https://`, `s3://` or `gs://`."""
+    """Prefix of the paths in `c4.crawl_paths`: a folder, or `https://…`, `s3://…`, `gs://…`."""
     limits: LimitsSettings = LimitsSettings()
-    """What one record may need."""
+    """Limits on a record."""
 
 
 class LanguagesSettings(Section):
     """The languages of the corpus."""
 
     languages: list[Language] = ["en", "de", "fr", "ro"]
-    """Languages the corpus is split into; others are dropped."""
+    """Languages of the corpus. Pages in other languages are dropped."""
 
 
 class PunktSettings(Section):
-    """Which Punkt parameters split sentences."""
+    """Punkt parameters for splitting sentences."""
 
     punkt_parameters: dict[Language, str] = {}
-    """Language -> folder below `data.folder` with its Punkt parameters in NLTK's `punkt_tab`
-    layout; they go before trained ones.
+    """Language -> folder below `data.folder` with Punkt parameters in NLTK's `punkt_tab` layout.
+    They take precedence over trained ones.
     """
     punkt_training: bool = True
-    """Train Punkt parameters on the crawl for every language without given ones; false: those are
-    split by Punkt without parameters.
+    """Whether to train Punkt parameters on the crawl for languages without `punkt_parameters`. If
+    false, Punkt splits these languages without parameters.
     """
     punkt_language: str = Field("", pattern=r"^([a-z]{2,3}(-[a-z]{2})?)?$")
-    """Language whose parameters split every page, as the released code does with `en`; empty: those
-    of the page's own language, guessed by langdetect.
+    """Language whose parameters split every page; the released code uses `en`. If empty, the
+    language that langdetect finds for the page.
     """
 
 
 class PunktSample(Section):
-    """The text that Punkt parameters are trained on."""
+    """Training sample of the Punkt parameters."""
 
     punkt_sample_files: int = Field(8, ge=1)
-    """WET files that Punkt parameters are trained on, evenly spread over the crawl."""
+    """Number of WET files in the sample, evenly spaced over the crawl; files."""
     punkt_sample_chars: int = Field(4_000_000, ge=1000)
-    """Text that Punkt parameters are trained on; characters a language."""
+    """Maximum size of the sample; characters per language."""
 
 
 class BadWordLists(Section):
     """Lists of bad words."""
 
     bad_word_lists: dict[Language, str] = {}
-    """Language -> raw file with one listed word a line; languages without pass."""
+    """Language -> raw file with one bad word per line. Other languages are not filtered."""
 
 
 class CleaningJobs(Section):
-    """How the crawl is divided into cleaning jobs, and which of its records they read."""
+    """Division of the crawl into cleaning jobs, and selection of its records."""
 
     clean_shards: int = Field(1, ge=1)
-    """Number of cleaning jobs; WET file i goes to job i modulo this."""
+    """Number of cleaning jobs; jobs. Job i % n reads WET file i."""
     on_bad_record: Literal["skip", "fail"] = "skip"
-    """What damage in the crawl does: `skip` counts and names it and goes on with the next page that
-    is whole, `fail` stops at the first.
+    """Handling of damaged records: `skip` counts and reports them and continues with the next
+    intact page; `fail` stops at the first.
     """
     select: SelectSettings = SelectSettings()
-    """Which addresses are read at all."""
+    """Selection of pages by URL."""
 
 
 class CorpusFiles(Section):
-    """Which pages the corpus has, and in which files."""
+    """Pages of the corpus and their division into files."""
 
     min_language_probability: float = Field(0.99, gt=0, le=1)
-    """Langdetect's probability under which a page is dropped."""
+    """Minimum probability of langdetect. Pages below it are dropped."""
     require_pages: bool = True
-    """A language of `c4.languages` without a page stops the run; false: its files are empty."""
+    """Whether a language without pages stops the run. If false, its files are empty."""
     output_shards: int = Field(1, ge=1)
-    """Parquet files per language and split."""
+    """Number of Parquet files per language and split; files."""
     validation_modulus: int = Field(1000, ge=2)
-    """A page is held out when md5(normalised URL) modulo this is 0; pages."""
+    """One page in this many is in the validation split: md5(normalised URL) modulo this is 0."""
 
 
 class C4Settings(
@@ -199,16 +201,16 @@ class C4Settings(
     CorpusFiles,
     Engine,
 ):
-    """From WET files to the corpus (`docs/decisions`, paper section 2.2)."""
+    """The corpus, built from WET files (paper section 2.2)."""
 
     recipe: Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9._-]*$")] = "paper"
-    """File of parameters below `configs/c4/` to start from."""
+    """Recipe: a file of settings of `c4` in `configs/c4/`."""
     variant: VariantName = ""
-    """File below `configs/c4/variants/` that is laid over the recipe; empty: none."""
+    """Variant: a file in `configs/c4/variants/` that changes the recipe. If empty, none."""
     clean: CleanSettings = CleanSettings()
     """Rules for one page."""
     dedup: DedupSettings = DedupSettings()
-    """Removal of repeated text."""
+    """Deduplication."""
 
 
 class PunktC4(CrawlSettings, LanguagesSettings, PunktSettings, PunktSample):

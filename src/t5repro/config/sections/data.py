@@ -13,24 +13,25 @@ class RawFiles(Section):
     """Raw files of one origin and licence."""
 
     origin: str
-    """Where they can be had: an address, or who made them."""
+    """URL of the files, or a description of their source."""
     licence: str
-    """Licence of the contents, as its owner names it."""
+    """Licence of the contents, as stated by the owner."""
     files: dict[str, Sha256]
-    """Path below `data.folder` -> sha256 (empty: not known, recorded when read)."""
+    """Path below `data.folder` -> SHA-256. If empty, the hash of the file that is read is recorded.
+    """
 
 
 class DataSettings(Section):
-    """The frozen raw inputs: everything that the graph does not make itself."""
+    """Raw inputs: all files that no rule creates."""
 
     folder: str = "data"
-    """Folder that holds the raw inputs."""
+    """Folder of the raw inputs."""
     source: str = ""
-    """Folder to copy the raw inputs from; empty: they are in `data.folder` already."""
+    """Folder to copy the raw inputs from. If empty, they must be in `data.folder`."""
     download: bool = False
-    """Fetch what is missing from its origin; without it nothing touches the network."""
+    """Whether to download missing files from their origin. If false, a run uses no network."""
     sources: list[RawFiles] = []
-    """Every raw file with its origin, licence and hash."""
+    """All raw files with their origins, licences and hashes."""
 
 
 class DataStage(Section):

@@ -12,35 +12,34 @@ from t5repro.config.sections.vocab import VocabSettings
 
 
 class EvaluateSettings(Section):
-    """Prediction (paper section 2.4)."""
+    """Prediction and scores (paper section 2.4)."""
 
     batch_rows: int = Field(32, ge=1)
-    """Examples decoded together."""
+    """Batch size of decoding; examples."""
     inputs_length: int = Field(512, ge=4)
-    """Maximum length of inputs, which are cut to it; tokens."""
+    """Maximum length of the inputs; tokens. Longer inputs are truncated."""
     max_decode_length: int = Field(128, ge=1)
-    """Maximum length of predictions; tokens."""
+    """Maximum length of a prediction; tokens."""
     beam_tasks: list[Name] = []
-    """Tasks decoded by beam search, all others greedily; the paper's largest models use it for
-    cnn_dailymail and the wmt tasks.
+    """Tasks decoded by beam search; all others are decoded greedily. The paper's final models use
+    it for cnn_dailymail and the wmt tasks.
     """
     beam_width: int = Field(4, ge=1, le=64)
-    """Hypotheses that beam search keeps."""
+    """Beams of beam search."""
     length_penalty: float = Field(0.6, ge=0)
-    """Alpha of beam search: log p is divided by ((5 + length) / 6)^alpha."""
+    """Exponent alpha of beam search: log p is divided by ((5 + length) / 6)^alpha."""
     checkpoints: Literal["last", "all"] = "last"
-    """Checkpoints of fine-tuning that are evaluated: the last, or all that
-    `finetune.keep_checkpoints` keeps; then the best step of each group of tasks is reported in
-    addition to the last.
+    """Checkpoints of fine-tuning to evaluate: the last, or all that `finetune.keep_checkpoints`
+    keeps. The report then shows the best step of each group of tasks in addition to the last.
     """
     ensemble: list[Name] = []
-    """Experiments whose fine-tuned models form an ensemble, by the mean of their logits; empty:
-    only the model of this experiment.
+    """Experiments whose fine-tuned models form an ensemble: their logits are averaged. If empty,
+    the model of this experiment is used.
     """
     split: Literal["validation", "test"] = "validation"
-    """Split that is predicted and scored."""
+    """Split to evaluate."""
     max_examples: int = Field(0, ge=0)
-    """Examples per task, from the first; 0: all."""
+    """Maximum number of examples per task. 0 means all."""
 
 
 class PredictStage(Section):

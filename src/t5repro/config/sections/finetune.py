@@ -23,39 +23,39 @@ class FinetuneSettings(TrainingSettings, AddedLayers):
     learning_rate: LearningRate = LearningRate(schedule="constant", factor=0.001)
     """Learning rate."""
     adapter_norms: Literal["all", "own"] = "all"
-    """Norms that train beside adapters: all as in the paper's text, or the adapters' own as in the
-    released code (D-046).
+    """Trainable norms of the method `adapters`: all as in the paper's text, or only those inside
+    the adapters as in the released code (D-046).
     """
     unfreezing_episodes: int = Field(0, ge=0)
-    """Episodes of gradual unfreezing; 0: as many as a stack has blocks."""
+    """Episodes of gradual unfreezing. 0 means the number of blocks of a stack."""
     start_from: Annotated[str, StringConstraints(pattern=r"^([a-z][a-z0-9_]*)?$")] = ""
-    """Experiment whose fine-tuning this one goes on from; it stands before this one; empty: from
-    pre-training.
+    """Earlier experiment of the run whose fine-tuned weights are the initial weights. If empty,
+    they are the pre-trained ones.
     """
     optimizer_state: Literal["continue", "fresh"] = "continue"
-    """Adafactor's second moments and step: taken over from pre-training, as the released code does,
-    or begun anew.
+    """Second moments and step of Adafactor: continued from pre-training, as in the released code,
+    or reinitialised.
     """
     mixture: Literal["proportional", "equal"] = "proportional"
-    """How often each task is drawn: by its examples, or all alike."""
+    """Mixing rates: proportional to the number of examples of a task, or equal."""
     mixture_limit: int = Field(524_288, ge=1)
-    """K: examples from which a task counts no more; examples."""
+    """Artificial limit K on the number of examples of a task; examples."""
     mixture_temperature: float = Field(1.0, gt=0)
-    """T: rates are raised to 1/T after the limit."""
+    """Temperature T: limited rates are raised to the power 1/T."""
     mixture_examples: Literal["rows", "released"] = "rows"
-    """What a task's examples are: the rows at hand, or the constants of the released GLUE and
-    SuperGLUE mixtures where there is one (D-040).
+    """Number of examples of a task: the rows of its files, or the constant of the released GLUE and
+    SuperGLUE mixtures, if there is one (D-040).
     """
     corpus_examples: float = Field(0, ge=0)
-    """Examples that the corpus counts for where it is drawn beside the tasks, as rows of the
-    objective of `pretrain`; 0: tasks alone.
+    """Number of examples of the corpus in the mixture; examples. Its rows have the objective of
+    `pretrain`. 0 means that only tasks are drawn.
     """
     corpus_rate: Literal["limited", "stated"] = "limited"
-    """`limited`: K and T apply to `corpus_examples` as to a task's; `stated`: it is the rate
-    itself, as in the released `en_mix` and `all_mix`.
+    """Rate of the corpus: `corpus_examples` with K and T applied (`limited`), or `corpus_examples`
+    itself (`stated`), as in the released `en_mix` and `all_mix`.
     """
     mixture_weights: dict[Name, Weight] = {}
-    """Task -> examples that it counts for, in place of its own number, before K and T."""
+    """Task -> number of examples that replaces its own, before K and T are applied."""
 
     @model_validator(mode="after")
     def _episodes_have_steps(self) -> "FinetuneSettings":

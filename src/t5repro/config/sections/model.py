@@ -11,18 +11,19 @@ class ModelSettings(Section):
     """The Transformer (paper sections 2.1 and 3.2)."""
 
     published: str = ""
-    """Name of a published size, such as `small`, `11b`, `2x` or `v1_1_base`
-    (`config/published_sizes.py`): it sets widths, heads, blocks, `feed_forward` and
-    `tie_embeddings`; what is stated beside it goes on top.
+    """Published size, such as `small`, `11b`, `2x` or `v1_1_base` (`config/published_sizes.py`).
+    Sets widths, heads, blocks, `feed_forward` and `tie_embeddings`; other settings of `model` in
+    the run file replace its values. If empty, no size is selected.
     """
     architecture: Literal[
         "encoder_decoder", "shared_encoder_decoder", "language_model", "prefix_language_model"
     ] = "encoder_decoder"
-    """Two stacks, two stacks with one set of weights, or a decoder alone that reads inputs and
-    targets as one text: causal, or with inputs that see each other whole.
+    """Architecture: encoder and decoder, encoder and decoder with shared weights, or a decoder
+    only, which reads inputs and targets as one sequence: with a causal mask (`language_model`), or
+    with full visibility of the inputs (`prefix_language_model`).
     """
     target_marker: Literal["eos", "target_word"] = "eos"
-    """Tokens between inputs and targets of a decoder alone: EOS as in the released code, or in
+    """Separator of inputs and targets in a decoder-only model: EOS as in the released code, or in
     tasks the word `target:` as in the paper's text.
     """
     d_model: int = Field(768, ge=1)
@@ -38,19 +39,19 @@ class ModelSettings(Section):
     num_decoder_layers: int = Field(12, ge=1)
     """Blocks of the decoder."""
     feed_forward: Literal["relu", "gated_gelu"] = "relu"
-    """T5 1.0 uses `relu`, T5 1.1 `gated_gelu`."""
+    """Feed-forward layer: `relu` in T5 1.0, `gated_gelu` in T5 1.1."""
     tie_embeddings: bool = True
-    """One matrix for input and output (T5 1.0)."""
+    """Whether input embedding and output projection share one matrix (T5 1.0)."""
     relative_position_buckets: int = Field(32, ge=2)
-    """Buckets of the position bias."""
+    """Buckets of the relative position bias."""
     relative_position_max_distance: int = Field(128, ge=2)
-    """Distance from which all share one bucket; tokens."""
+    """Distance from which all positions share one bucket; tokens."""
     norm_epsilon: float = Field(1e-6, gt=0)
-    """Added to the mean square in RMS norm."""
+    """Constant added to the mean square in RMS norm."""
 
     @property
     def decoder_only(self) -> bool:
-        """Whether inputs and targets are one text for a single stack."""
+        """Whether a single stack reads inputs and targets as one sequence."""
         return self.architecture in ("language_model", "prefix_language_model")
 
     @model_validator(mode="after")
@@ -66,16 +67,16 @@ class ModelSettings(Section):
 
 
 class AddedLayers(Section):
-    """The part of `finetune` that decides which layers the network has."""
+    """The part of `finetune` that determines the layers of the network."""
 
     method: Literal["all", "adapters", "gradual_unfreezing"] = "all"
-    """What trains: every weight, adapters added to each block and norms, or the top block of each
-    stack first and one more in each episode.
+    """Trainable weights: all, adapters added to each block and norms, or the top block of each
+    stack and one more block in each episode.
     """
     adapter_width: int = Field(2048, ge=1)
-    """Inner width of the adapters; the paper has 32, 128, 512, 2048; features."""
+    """Inner width of the adapters; features. The paper uses 32, 128, 512 and 2048."""
 
     @property
     def width(self) -> int:
-        """Inner width of the adapters; 0: the network has none."""
+        """Inner width of the adapters; features. 0 means that the network has none."""
         return self.adapter_width if self.method == "adapters" else 0

@@ -15,36 +15,36 @@ class PretrainSettings(TrainingSettings):
     """Unsupervised pre-training (paper sections 3.1.4 and 3.3)."""
 
     targets_length: int = Field(192, ge=4)
-    """Tokens of a row of targets."""
+    """Length of the targets of a row; tokens."""
     objective: Literal[
         "replace_spans", "drop_tokens", "mass_style", "bert_style", "deshuffling", "prefix_lm", "lm"
     ] = "replace_spans"
-    """What becomes of corrupted tokens, or how a text is split: a row of the paper's tables 4 to 7
-    (`docs/paper_rows.md`).
+    """Objective: a row of the paper's tables 4 to 7 (`docs/paper_rows.md`). Determines how
+    corrupted tokens are replaced, or how a text is split into inputs and targets.
     """
     noise_mask: Literal["iid", "random_spans"] = "iid"
-    """Which tokens are corrupted: each on its own (the baseline), or in spans."""
+    """Selection of corrupted tokens: independently (the baseline), or in spans."""
     noise_density: float = Field(0.15, gt=0, lt=1)
-    """Share of corrupted tokens."""
+    """Fraction of corrupted tokens."""
     mean_noise_span_length: float = Field(3.0, ge=1)
     """Mean length of a corrupted span of `random_spans`; tokens."""
     final_sentinel: bool = False
-    """Close targets that end in noise with one more sentinel, as figure 2 of the paper shows and
-    the released code does not.
+    """Whether targets that end in a corrupted span end with another sentinel, as in figure 2 of the
+    paper, but not in the released code.
     """
     unique_tokens: int = Field(0, ge=0)
-    """Train on the first so many tokens of the corpus alone, again and again; tokens; 0: all."""
+    """Train only on the start of the corpus, repeatedly; tokens. 0 means the whole corpus."""
     chunk_tokens: int = Field(65_536, ge=0)
-    """Of a longer document one chunk of this many is used, drawn by the seed; tokens; 0: whole
-    documents.
+    """Maximum length of a document; tokens. Of a longer document, one randomly drawn chunk of this
+    length is used. 0 means no maximum.
     """
     start_from: str = ""
-    """Folder of raw files with a published checkpoint to begin with: Hugging Face, keras-hub, the
-    T5 release's TensorFlow files or this project's; empty: fresh weights.
+    """Folder of raw files with the initial weights: a checkpoint of Hugging Face, keras-hub, the T5
+    release (TensorFlow) or this project. If empty, fresh weights are used.
     """
     concatenate_documents: bool = True
-    """True: documents run on into each other and are cut to full rows, as in the baseline; false:
-    each document is cut on its own and rows are packed with segment masks.
+    """Whether documents are concatenated and split into full rows, as in the baseline. If false,
+    each document is split on its own and rows are packed with segment masks.
     """
 
     @property
@@ -54,8 +54,8 @@ class PretrainSettings(TrainingSettings):
 
     @model_validator(mode="after")
     def _objective_is_possible(self) -> "PretrainSettings":
-        whole = ("mass_style", "bert_style", "deshuffling", "prefix_lm")
-        if self.objective in whole and self.targets_length < self.inputs_length:
+        full_target_objectives = ("mass_style", "bert_style", "deshuffling", "prefix_lm")
+        if self.objective in full_target_objectives and self.targets_length < self.inputs_length:
             raise ValueError(
                 f"objective {self.objective} can have targets as long as its inputs: "
                 f"targets_length {self.targets_length} must be at least inputs_length "

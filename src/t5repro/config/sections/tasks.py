@@ -27,49 +27,49 @@ OWN_SUFFIXES = (".tsv", ".csv", ".jsonl")
 
 
 class TextSettings(Section):
-    """Choice of the paper's texts where the released code writes others (`docs/decisions`)."""
+    """Texts of the tasks in which the paper and the released code differ (`docs/decisions`)."""
 
     field_order: Reading = "code"
-    """MNLI, AX, CB, SuperGLUE's RTE, AX-b and AX-g: `code` puts the hypothesis first, `paper` the
-    premise (D-001).
+    """First field of MNLI, AX, CB, SuperGLUE's RTE, AX-b and AX-g: the hypothesis (`code`) or the
+    premise (`paper`) (D-001).
     """
     stsb_classes: Reading = "code"
-    """`code`: 26 targets from 0 to 5, and every predicted number counts; `paper`: 21 targets from 1
-    to 5, lower scores become 1.0, and predictions outside are wrong (D-006).
+    """Targets of STS-B: 26 from 0 to 5, and any number is a valid answer (`code`); or 21 from 1 to
+    5, with lower scores raised to 1.0, and answers outside are wrong (`paper`) (D-006).
     """
     stsb_answer: Literal["rounded", "original"] = "rounded"
-    """STS-B's answer: the rounded number, or the original one of the file (D-035)."""
+    """Reference of the scores of STS-B: the rounded number, or that of the file (D-035)."""
     wic_part_of_speech: Reading = "code"
-    """`paper` writes `pos: N` first; the files must have `pos` (D-007)."""
+    """Input of WiC: `paper` starts with `pos: N`, which requires `pos` in the files (D-007)."""
     copa_target: Reading = "code"
-    """`code`: `choice1`, `choice2`; `paper`: `False`, `True` (D-008)."""
+    """Targets of COPA: `choice1`, `choice2` (`code`) or `False`, `True` (`paper`) (D-008)."""
     multirc_markup: Reading = "code"
-    """`code` removes `<br>` and `<b>`, `paper` keeps them (D-009)."""
+    """Markup of MultiRC: `<br>` and `<b>` are removed (`code`) or kept (`paper`) (D-009)."""
     squad_punctuation: Reading = "code"
-    """`code` puts spaces around punctuation, `paper` leaves texts unchanged (D-010)."""
+    """Punctuation of SQuAD: surrounded by spaces (`code`) or unchanged (`paper`) (D-010)."""
 
 
 class OwnTask(Section):
-    """A task of the user: files of rows and their format (`docs/add_a_task.md`)."""
+    """A task defined by the user: files of rows and the format of a row (`docs/add_a_task.md`)."""
 
     files: dict[SplitName, list[str]]
-    """Split -> files below `tasks.folder`: .tsv or .csv with a header, or .jsonl."""
+    """Split -> files below `tasks.folder`: .tsv or .csv with a header line, or .jsonl."""
     prefix: Annotated[str, StringConstraints(pattern=r"^\S(.*\S)?$")]
-    """First words of every input; tells the model which task this is."""
+    """First words of every input, which identify the task."""
     fields: list[str] = Field(min_length=1)
-    """Columns that the model reads, in this order."""
+    """Columns of the input, in this order."""
     field_names: bool = True
-    """True: `prefix column: value column: value`; false: `prefix value value`."""
+    """Whether the input contains column names: `prefix column: value`. If false, `prefix value`."""
     target: str
-    """Column with the answer."""
+    """Column of the target."""
     labels: list[str] = []
-    """Words of the answers; `f1` is the F1 of the second of two; empty: free text or a number."""
+    """Allowed targets. Of two, the second is the positive class of F1. If empty, free text."""
     label_values: list[str] = []
-    """Value of the target column for each of `labels`; empty: the words themselves."""
+    """Values of the target column for `labels`, in their order. If empty, the labels themselves."""
     id: str = ""
-    """Column that identifies a row, each value once; empty: rows are numbered."""
+    """Column with a unique name of each row. If empty, rows are numbered."""
     metrics: list[OwnMetric] = Field(min_length=1)
-    """Metrics; the first is the primary one."""
+    """Metrics. The first is the main score of the task."""
 
     @property
     def answer_kind(self) -> Literal["label", "number", "text"]:
@@ -134,16 +134,16 @@ class OwnTask(Section):
 
 
 class TaskTexts(Section):
-    """The settings of `tasks` that decide the text of a row and the score of a prediction."""
+    """The part of `tasks` that determines the texts of a task and its scores."""
 
     own: dict[Name, OwnTask] = {}
-    """Tasks of your own, by name (`docs/add_a_task.md`); name them in `tasks.names`, too."""
+    """User-defined tasks by name (`docs/add_a_task.md`). Also add the name to `tasks.names`."""
     text: TextSettings = TextSettings()
-    """The paper's texts instead of the code's."""
+    """Texts in which the paper and the released code differ."""
 
 
 class TaskNames(Section):
-    """The settings of `tasks` that training and prediction read."""
+    """The part of `tasks` that training and prediction read."""
 
     names: list[Name] = [
         "glue_cola",
@@ -159,21 +159,21 @@ class TaskNames(Section):
         "wmt_en_fr",
         "wmt_en_ro",
     ]
-    """Tasks of the run, by name (`t5repro list_tasks`)."""
+    """Names of the tasks of the run (`t5repro list_tasks`)."""
 
 
 class TasksSettings(TaskNames, TaskTexts):
     """Downstream tasks as text (paper section 2.4)."""
 
     folder: str = "tasks"
-    """Folder of the task files below `data.folder`."""
+    """Folder of the task files, below `data.folder`."""
     files: dict[Name, dict[str, list[str]]] = {}
-    """Task -> split -> files below the folder, if they differ from the original archive (of a
-    translation task, source and target file in turn).
+    """Task -> split -> files below `tasks.folder` that replace those of the original archive. A
+    translation has a source and a target file.
     """
     mixture: str = ""
-    """A named mixture (`t5repro list_mixtures`): it sets `tasks.names`, `finetune.mixture`,
-    `.mixture_examples` and `.mixture_weights`; empty: those settings apply.
+    """Named mixture (`t5repro list_mixtures`). Sets `tasks.names`, `finetune.mixture`,
+    `finetune.mixture_examples` and `finetune.mixture_weights`. If empty, these are used directly.
     """
 
 

@@ -1,13 +1,13 @@
-"""Settings of the corpus as ids (`tokens.*`) and of the stage `tokens`."""
+"""Settings of the tokenized corpus (`tokens.*`) and of the stage `tokens`."""
 
 from t5repro.config.field import Language, Section
 
 
 class TokensSettings(Section):
-    """The corpus as ids."""
+    """The tokenized corpus."""
 
     languages: list[Language] = ["en"]
-    """Languages of the corpus to pre-train on."""
+    """Languages of the corpus for pre-training."""
 
 
 class TokensStage(Section):

@@ -8,32 +8,32 @@ LANES = 128  # rows of the embedding are padded to a multiple of this (TPU tiles
 
 
 class VocabSample(Section):
-    """The part of `vocab` that drawing the sample reads."""
+    """The part of `vocab` that sampling reads."""
 
     language_parts: dict[Language, int] = {"en": 10, "de": 1, "fr": 1, "ro": 1}
-    """Mix of the training sample; parts of characters."""
+    """Language -> its part of the characters of the training sample."""
     sample_chars: int = Field(100_000_000, ge=1000)
-    """Characters of text the vocabulary is trained on, over all languages."""
+    """Size of the training sample, all languages together; characters."""
     sample_seed: int = Field(0, ge=0)
-    """Seed of the draw of the sample; arms of several seeds share a vocabulary."""
+    """Seed of the training sample. Independent of `seed`: repetitions share a vocabulary."""
 
 
 class VocabTraining(Section):
     """The part of `vocab` that training reads."""
 
     vocab_size: int = Field(32_000, ge=16, le=1_000_000)
-    """Pieces, without the sentinels."""
+    """Number of pieces, without sentinels."""
     extra_ids: int = Field(100, ge=0, le=10_000)
-    """Sentinels `<extra_id_k>` on top."""
+    """Number of sentinels `<extra_id_k>`."""
     character_coverage: float = Field(0.9995, gt=0.9, le=1)
-    """Share of characters covered by pieces."""
+    """Fraction of the characters of the sample that pieces cover."""
     required_characters: str = ""
-    """Characters that get a piece however rare they are: a small corpus may lack one that label
-    words need, such as the underscore of `not_entailment`.
+    """Characters that always have a piece. A small corpus may lack one that a label contains, such
+    as the underscore of `not_entailment`.
     """
     model_file: str = ""
-    """Raw file with a SentencePiece model to use instead of training one, such as that of a
-    published checkpoint; sentinels are appended if it has none.
+    """Raw file with a SentencePiece model to use, such as that of a published checkpoint. Missing
+    sentinels are appended. If empty, a model is trained.
     """
 
 

@@ -1,0 +1,36 @@
+"""Dotted names of settings: all that exist, their meanings, and names that have changed."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from pydantic import BaseModel
+
+from t5repro.config.field import Section
+from t5repro.config.schema import Settings
+
+# Former name -> present name. A run file with a former name is refused with the present one.
+RENAMED: dict[str, str] = {}
+
+# (setting, former value) -> present value.
+RENAMED_VALUES: dict[tuple[str, str], str] = {("model.target_marker", "end_mark"): "eos"}
+
+
+def leaves(model: type[BaseModel] = Settings, prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield every setting as its dotted name and its pydantic field."""
+    for name, field in model.model_fields.items():
+        annotation = field.annotation
+        if isinstance(annotation, type) and issubclass(annotation, Section):
+            yield from leaves(annotation, f"{prefix}{name}.")
+        else:
+            yield f"{prefix}{name}", field
+
+
+def leaf_names() -> list[str]:
+    """Return the dotted name of every setting."""
+    return [name for name, _ in leaves()]
+
+
+def describe(name: str) -> str:
+    """Return the meaning of a setting; an empty string if there is no such setting."""
+    meaning = next((field.description or "" for leaf, field in leaves() if leaf == name), "")
+    return " ".join(meaning.split())

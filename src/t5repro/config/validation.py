@@ -1,0 +1,110 @@
+"""Validation of settings, with errors that state the setting, its value and the cure."""
+
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+
+from t5repro.config.field import Section
+from t5repro.config.sections.c4 import Engine
+from t5repro.config.sections.tasks import OwnTask
+from t5repro.config.setting_names import RENAMED, RENAMED_VALUES, describe, leaf_names
+from t5repro.config.stage_settings import stage_model
+from t5repro.errors import Keys, SettingsError, nearest
+
+Model = TypeVar("Model", bound=Section)
+
+
+def validate(
+    model: type[Model],
+    values: Any,
+    *,
+    label: str = "",
+    keys: Keys = (),
+    entries: Mapping[Keys, Keys] | None = None,
+) -> Model:
+    """Return validated settings.
+
+    Args:
+        model: class of the settings.
+        values: settings as a tree of plain values.
+        label: beginning of the message, such as ``experiment 'a': ``.
+        keys: path of `values` in the run file.
+        entries: path of a list entry in `values` -> its path in the run file, where they differ.
+
+    Raises:
+        SettingsError: a setting is unknown, missing or has an invalid value.
+    """
+    try:
+        return model.model_validate(values)
+    except ValidationError as error:
+        text, path = _first_fault(error, keys, entries or {})
+        raise SettingsError(f"{label}{text}", keys=path) from error
+
+
+def parse_stage(rule: str, text: str) -> Any:
+    """Return the typed settings of a stage from the JSON that its job received.
+
+    Raises:
+        SettingsError: the text is not JSON, or not settings of that stage.
+    """
+    try:
+        return stage_model(rule).model_validate_json(text)
+    except ValidationError as error:
+        raise SettingsError(f"--settings of {rule}: {_first_fault(error)[0]}") from error
+
+
+def parse_engine(text: str) -> Engine:
+    """Return the engine of `c4` from the JSON that a job received.
+
+    Raises:
+        SettingsError: the text is not JSON, or not settings of an engine.
+    """
+    try:
+        return Engine.model_validate_json(text)
+    except ValidationError as error:
+        raise SettingsError(f"--engine: {_first_fault(error)[0]}") from error
+
+
+def _first_fault(
+    error: ValidationError, prefix: Keys = (), entries: Mapping[Keys, Keys] | None = None
+) -> tuple[str, Keys]:
+    """Return the message on the first fault, and the path of its setting in the run file."""
+    faults = error.errors()
+    # An unknown name explains the other faults: a misspelt key is also a missing one.
+    fault = next((entry for entry in faults if entry["type"] == "extra_forbidden"), faults[0])
+    path = (*prefix, *fault["loc"])
+    for expanded, original in (entries or {}).items():
+        if path[: len(expanded)] == expanded:
+            path = (*original, *path[len(expanded) :])
+            break
+    count = f" ({len(faults) - 1} more faults follow)" if len(faults) > 1 else ""
+    return f"{_message(fault, path)}{count}", path
+
+
+def _message(fault: ErrorDetails, path: Keys) -> str:
+    name, value = ".".join(map(str, path)), fault["input"]
+    if fault["type"] == "extra_forbidden":
+        if name in RENAMED:
+            return f"setting {name!r} is now called {RENAMED[name]!r}; rename it"
+        return f"unknown setting {name!r}{nearest(name, _similar_settings(path))}"
+    if not name:
+        return fault["msg"].removeprefix("Value error, ")
+    if fault["type"] == "value_error" and isinstance(value, Mapping):
+        return f"{name}: {fault['msg'].removeprefix('Value error, ')}"
+    if fault["type"] == "missing":
+        return f"setting {name!r} is missing"
+    if isinstance(value, str) and (name, value) in RENAMED_VALUES:
+        new_value = RENAMED_VALUES[name, value]
+        return f"setting {name!r} is {value!r}, which is now called {new_value!r}"
+    meaning = describe(name)
+    explanation = f"; it means: {meaning}" if meaning else ""
+    return f"setting {name!r} is {value!r}; {fault['msg']}{explanation}"
+
+
+def _similar_settings(path: Keys) -> list[str]:
+    """Return the names to suggest for an unknown one: inside a user's task, the keys of a task."""
+    if path[:2] != ("tasks", "own") or len(path) < 4:
+        return leaf_names()
+    return [".".join([*map(str, path[:3]), key]) for key in OwnTask.model_fields]

@@ -1,0 +1,185 @@
+"""Short forms of a run file, and former names of settings and values."""
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from checkout import ROOT
+
+from t5repro.config import setting_names, validation
+from t5repro.config.load import load_run_file, load_settings
+from t5repro.config.run_file import included_files, read_sources
+from t5repro.errors import SettingsError
+
+SOURCE = {"origin": "by hand: me", "licence": "CC0-1.0", "files": {"a.txt": ""}}
+FOR_EACH = {
+    "name": "t5",
+    "row": "T5-Small",
+    "change": {"model.published": "small", "finetune": {"steps": 5, "repeat": 1}},
+    "for_each": {
+        "cola": {"tasks.names": ["glue_cola"]},
+        "sst2": {"tasks.names": ["glue_sst2"], "finetune": {"steps": 7}, "finetune.repeat": 2},
+    },
+}
+
+
+@pytest.fixture(autouse=True)
+def _at_the_root(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+
+
+def refusal(tmp_path: Path, text: str) -> str:
+    path = tmp_path / "run.yaml"
+    path.write_text(text)
+    with pytest.raises(SettingsError) as refused:
+        load_run_file(path)
+    return str(refused.value).removeprefix(str(path))
+
+
+def test_an_included_file_stands_for_its_entries() -> None:
+    path = "configs/sources/crawl_2019_18.yaml"
+    values = {"data.sources": [SOURCE, {"include": path}, SOURCE]}
+    sources = load_settings(values).model_dump(mode="json")["data"]["sources"]
+    assert sources == [SOURCE, *read_sources(Path(path)), SOURCE]
+    assert included_files(values) == [Path(path)]
+    assert included_files({"data": {"sources": [SOURCE]}}) == included_files({}) == []
+
+
+def test_tasks_select_the_entries_with_their_files() -> None:
+    entry = {"include": "configs/sources/tasks.yaml", "tasks": ["glue_cola", "dpr"]}
+    sources = load_settings({"data": {"sources": [entry]}}).data.sources
+    assert [sorted(source.files) for source in sources] == [
+        ["tasks/glue/CoLA/dev.tsv", "tasks/glue/CoLA/test.tsv", "tasks/glue/CoLA/train.tsv"],
+        ["tasks/dpr/train.c.txt"],
+        ["tasks/dpr/test.c.txt"],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("entry", "message"),
+    [
+        ("{include: nothing.yaml}", ":3: nothing.yaml cannot be read (No such file"),
+        ("{include: configs/demo.yaml}", ":3: configs/demo.yaml contains a dict; it must be a lis"),
+        (
+            "{include: configs/sources/tasks.yaml, tasks: [glue_colla]}",
+            ":3: unknown task 'glue_colla'; tasks are ",
+        ),
+        ("{include: a.yaml, task: [dpr]}", ":3: unknown setting 'data.sources.0.task'; nearest: "),
+        ("{include: 3}", ":3: setting 'data.sources.0.include' is 3; Input should be a valid str"),
+    ],
+)
+def test_a_wrong_include_is_refused_with_its_line(entry: str, message: str, tmp_path: Path) -> None:
+    assert refusal(tmp_path, f"data:\n  sources:\n  - {entry}\n").startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("- {origin: a, files: {}}", "entry 0: setting 'licence' is missing"),
+        ("a: [", "is not YAML"),
+    ],
+)
+def test_a_wrong_included_file_is_refused_with_its_name(
+    text: str, message: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "sources.yaml"
+    path.write_text(text)
+    message_of_run = refusal(tmp_path, f"data:\n  sources:\n  - include: {path}\n")
+    assert message_of_run.startswith(f":3: {path}")
+    assert message in message_of_run
+
+
+def test_an_entry_after_an_include_is_named_by_its_own_number(tmp_path: Path) -> None:
+    text = "data:\n  sources:\n  - include: configs/sources/crawl_2019_18.yaml\n  - {origin: a}\n"
+    assert refusal(tmp_path, text).startswith(":4: setting 'data.sources.1.licence' is missing")
+
+
+def test_for_each_defines_one_experiment_per_suffix() -> None:
+    settings = load_settings({"experiments": [{"name": "baseline"}, FOR_EACH]})
+    assert [(entry.name, entry.row, entry.change) for entry in settings.experiments] == [
+        ("baseline", "", {}),
+        (
+            "t5_cola",
+            "T5-Small",
+            {
+                "model.published": "small",
+                "finetune": {"steps": 5, "repeat": 1},
+                "tasks.names": ["glue_cola"],
+            },
+        ),
+        (
+            "t5_sst2",
+            "T5-Small",
+            {
+                "model.published": "small",
+                "tasks.names": ["glue_sst2"],
+                "finetune": {"steps": 7, "repeat": 1},
+                "finetune.repeat": 2,
+            },
+        ),
+    ]
+    assert load_settings(settings.model_dump(mode="json")) == settings
+
+
+def test_for_each_and_seeds_multiply() -> None:
+    settings = load_settings({"experiments": [FOR_EACH | {"seeds": [3, 4]}]})
+    names = [entry.name for entry in settings.experiments]
+    assert names == ["t5_cola", "t5_cola_seed_4", "t5_sst2", "t5_sst2_seed_4"]
+
+
+FINAL_MODELS_SHA256 = "a8cb83748bd5d47ede4f7925b2aa1f17071473cbed5052fd28cc8708b3485273"
+EXPERIMENTS = "experiments:\n- name: a\n- name: t5\n  change: {seed: 1}\n  for_each:\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (EXPERIMENTS + "    b: {}\n    c: {pretrain.stepz: 1}\n", ":7: experiment 't5_c': unknown"),
+        (EXPERIMENTS + "    b: {}\n    B: {}\n", ":7: setting 'experiments.1.for_each.B.[key]' is"),
+        (EXPERIMENTS + "    b: 3\n", ":6: setting 'experiments.1.for_each.b' is 3; Input should"),
+        (EXPERIMENTS.replace("each:", "each: {}"), ":5: setting 'experiments.1.for_each' is {}; "),
+        (EXPERIMENTS + "    b: {}\n- name: t5_b\n", "experiments contains ['t5_b'] more than once"),
+        (EXPERIMENTS + "    b: {}\n    c: {}\n- row: x\n", ":8: setting 'experiments.2.name' is m"),
+        (EXPERIMENTS.replace("seed: 1", "seed: x") + "    b: {}\n", ":4: experiment 't5_b': sett"),
+    ],
+)
+def test_a_wrong_for_each_is_refused_with_its_line(text: str, message: str, tmp_path: Path) -> None:
+    assert message in refusal(tmp_path, text)
+
+
+def test_the_final_models_are_those_that_were_once_written_out() -> None:
+    settings = load_run_file(Path("configs/final_models.yaml")).model_dump(mode="json")
+    lists = json.dumps([settings["data"]["sources"], settings["experiments"]], sort_keys=True)
+    # Hash of the lists when the run file had one entry per source and experiment, 967 lines.
+    assert len(settings["experiments"]) == 110
+    assert hashlib.sha256(lists.encode()).hexdigest() == FINAL_MODELS_SHA256
+
+
+def test_a_former_name_is_refused_with_the_present_one(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setitem(setting_names.RENAMED, "pretrain.batch_lines", "pretrain.batch_size")
+    message = "setting 'pretrain.batch_lines' is now called 'pretrain.batch_size'; rename it"
+    assert refusal(tmp_path, "pretrain:\n  batch_lines: 3\n") == f":2: {message}"
+    text = "experiments:\n- name: a\n  change:\n    pretrain.batch_lines: 3\n"
+    assert refusal(tmp_path, text) == f":4: experiment 'a': {message}"
+    with pytest.raises(SettingsError, match="--settings of pretrain: setting 'pretrain.batch_line"):
+        validation.parse_stage("pretrain", '{"pretrain": {"batch_lines": 3}}')
+
+
+def test_a_former_value_is_refused_with_the_present_one(tmp_path: Path) -> None:
+    message = "setting 'model.target_marker' is 'end_mark', which is now called 'eos'"
+    assert refusal(tmp_path, "model.target_marker: end_mark\n") == f":1: {message}"
+    text = "experiments:\n- name: a\n  change: {model: {target_marker: end_mark}}\n"
+    assert refusal(tmp_path, text) == f":3: experiment 'a': {message}"
+
+
+def test_present_names_and_values_exist() -> None:
+    names: dict[str, Any] = dict(setting_names.leaves())
+    assert not set(setting_names.RENAMED) & set(names)
+    assert set(setting_names.RENAMED.values()) <= set(names)
+    for (name, former), present in setting_names.RENAMED_VALUES.items():
+        assert present in names[name].annotation.__args__
+        assert former not in names[name].annotation.__args__
