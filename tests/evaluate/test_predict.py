@@ -36,7 +36,7 @@ def write_rows(path: Path, rows: list[dict[str, Any]]) -> Path:
 
 
 def example(number: int, words: int) -> dict[str, Any]:
-    text = " ".join(f"word{(number * 7 + place) % 50}" for place in range(words))
+    text = " ".join(f"word{(number * 7 + position) % 50}" for position in range(words))
     return {"inputs": text, "targets": "yes", "idx": number, "answer": 1, "note": "left out"}
 
 
@@ -131,7 +131,7 @@ class TestWithAModel:
         )
         return json.loads((folder / "manifest.json").read_text(encoding="utf-8"))["counters"]
 
-    def test_answers_stand_in_the_order_of_the_file(
+    def test_predictions_are_in_the_order_of_the_file(
         self, inputs: dict[str, Path], tmp_path: Path
     ) -> None:
         counters = self.run(self.settings(), inputs, tmp_path)
@@ -142,7 +142,7 @@ class TestWithAModel:
         assert counters["tasks"]["two"]["truncated_inputs"] == 3
         assert 0 <= counters["tasks"]["one"]["answers_without_eos"] <= 11
 
-    def test_answers_do_not_depend_on_neighbours_or_batch(
+    def test_predictions_do_not_depend_on_neighbours_or_batch(
         self, inputs: dict[str, Path], tmp_path: Path
     ) -> None:
         self.run(self.settings(batch_rows=4), inputs, tmp_path / "four")
@@ -170,10 +170,10 @@ class TestWithAModel:
             folder=tmp_path / "alone",
             manifest=tmp_path / "alone" / "manifest.json",
         )
-        places = [inputs["weights"], inputs["vocabulary"], tmp_path / "shared", *examples.values()]
-        words = [str(replicas), settings.model_dump_json(), *map(str, places)]
+        paths = [inputs["weights"], inputs["vocabulary"], tmp_path / "shared", *examples.values()]
+        arguments = [str(replicas), settings.model_dump_json(), *map(str, paths)]
         done = subprocess.run(
-            [sys.executable, str(PROGRAM), *words],
+            [sys.executable, str(PROGRAM), *arguments],
             env={name: value for name, value in os.environ.items() if name not in ENVIRONMENT},
             capture_output=True,
             text=True,
@@ -184,11 +184,11 @@ class TestWithAModel:
             assert (tmp_path / "shared" / name).read_bytes() == (
                 tmp_path / "alone" / name
             ).read_bytes()
-        made = json.loads(done.stdout)
-        assert set(made) == {rows}
-        assert len(made) % replicas == 0
+        program_rows = json.loads(done.stdout)
+        assert set(program_rows) == {rows}
+        assert len(program_rows) % replicas == 0
 
-    def test_answers_are_those_of_each_example_on_its_own(
+    def test_predictions_are_those_of_each_example_on_its_own(
         self, inputs: dict[str, Path], tmp_path: Path
     ) -> None:
         from t5repro.model.checkpoints import load_weights
@@ -216,7 +216,7 @@ class TestWithAModel:
             {"architecture": "shared_encoder_decoder"},
         ],
     )
-    def test_every_architecture_answers(
+    def test_every_architecture_predicts(
         self, inputs: dict[str, Path], tmp_path: Path, change: dict[str, str]
     ) -> None:
         from t5repro.model.checkpoints import save_weights
@@ -263,11 +263,11 @@ class TestWithAModel:
         from t5repro.model.transformer import T5
 
         settings = self.settings()
-        other = T5(
+        second_model = T5(
             settings.model, embedding_rows=settings.vocab.embedding_rows, dropout_rate=0.0, seed=8
         )
         (tmp_path / "other").mkdir()
-        save_weights(tmp_path / "other" / "weights.safetensors", other)
+        save_weights(tmp_path / "other" / "weights.safetensors", second_model)
         self.run(settings, inputs, tmp_path / "alone")
         values = settings.model_dump(mode="json")
         values["evaluate"]["ensemble"] = ["member"]
@@ -288,7 +288,7 @@ class TestWithAModel:
         record = json.loads((tmp_path / "two" / "manifest.json").read_text(encoding="utf-8"))
         assert sum("weights.safetensors" in item["path"] for item in record["inputs"]) == 2
 
-    def test_kept_checkpoints_answer_with_their_own_weights_beside_the_last(
+    def test_kept_checkpoints_predict_with_their_own_weights(
         self, inputs: dict[str, Path], tmp_path: Path
     ) -> None:
         from t5repro.model.checkpoints import save_weights
@@ -296,20 +296,19 @@ class TestWithAModel:
 
         settings = self.settings()
         trained = tmp_path / "finetune"
-        places = {8: trained, 3: trained / "step-3", 6: trained / "step-6"}
+        folders = {8: trained, 3: trained / "step-3", 6: trained / "step-6"}
         alone = {}
-        for step, place in places.items():
-            place.mkdir(exist_ok=True)
+        for step, folder in folders.items():
+            folder.mkdir(exist_ok=True)
             model = T5(
                 settings.model,
                 embedding_rows=settings.vocab.embedding_rows,
                 dropout_rate=0.0,
                 seed=step,
             )
-            save_weights(place / "weights.safetensors", model)
-        for step, place in places.items():
-            at = inputs | {"weights": place / "manifest.json"}
-            self.run(settings, at, tmp_path / str(step))
+            save_weights(folder / "weights.safetensors", model)
+        for step, folder in folders.items():
+            self.run(settings, inputs | {"weights": folder / "manifest.json"}, tmp_path / str(step))
             alone[step] = (tmp_path / str(step) / "one.jsonl").read_bytes()
         stale = tmp_path / "out" / "step-4"
         stale.mkdir(parents=True)
@@ -329,7 +328,7 @@ class TestWithAModel:
         assert not (stale / "one.jsonl").exists()
         assert len(set(alone.values())) == 3
 
-    def test_a_network_with_adapters_answers_with_them(
+    def test_a_network_with_adapters_predicts_with_them(
         self, inputs: dict[str, Path], tmp_path: Path
     ) -> None:
         from t5repro.errors import CheckpointError
@@ -345,10 +344,10 @@ class TestWithAModel:
             adapter_width=4,
         )
         save_weights(tmp_path / "weights.safetensors", model)
-        at = inputs | {"weights": tmp_path / "manifest.json"}
+        artifacts = inputs | {"weights": tmp_path / "manifest.json"}
         with pytest.raises(CheckpointError, match="adapter"):
-            self.run(settings, at, tmp_path / "without")
+            self.run(settings, artifacts, tmp_path / "without")
         values = settings.model_dump(mode="json")
         values["finetune"] = {"method": "adapters", "adapter_width": 4}
-        counters = self.run(PredictStage.model_validate(values), at, tmp_path / "with")
+        counters = self.run(PredictStage.model_validate(values), artifacts, tmp_path / "with")
         assert counters["tasks"]["one"]["examples"] == 11

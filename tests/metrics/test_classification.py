@@ -70,8 +70,8 @@ def test_matthews_equals_its_definition_and_treats_invalid_as_a_class(invalid):
     for seed in range(CASES):
         answers, predictions = random_labels(seed, 2, invalid=invalid)
         expected = 100 * matthews_by_definition(answers, predictions)
-        found = metrics.matthews_correlation(answers, predictions)
-        assert found == pytest.approx(expected, abs=1e-9)
+        score = metrics.matthews_correlation(answers, predictions)
+        assert score == pytest.approx(expected, abs=1e-9)
 
 
 def test_matthews_of_the_released_test():
@@ -101,8 +101,8 @@ def test_macro_f1_is_the_mean_over_all_labels_present_or_not():
 
 def test_macro_f1_of_the_released_test():
     """Source: metrics_test.test_multiclass_f1."""
-    found = metrics.macro_f1([0, 1, 1, 2], [0, 0, 2, 2], classes=3)
-    assert found == pytest.approx(44.44444444444444)
+    score = metrics.macro_f1([0, 1, 1, 2], [0, 0, 2, 2], classes=3)
+    assert score == pytest.approx(44.44444444444444)
 
 
 def pearson_by_definition(x, y):
@@ -185,8 +185,8 @@ def test_a_group_is_right_when_every_row_is():
     answers = [1, 0, 1, 1, 0]
     predictions = [1, 0, 1, 0, 0]
     groups = ["a", "a", "b", "b", "c"]
-    found = metrics.grouped_exact_match(answers, predictions, groups)
-    assert found == pytest.approx(100 * 2 / 3)
+    score = metrics.grouped_exact_match(answers, predictions, groups)
+    assert score == pytest.approx(100 * 2 / 3)
 
 
 def test_grouped_exact_match_equals_its_definition():
@@ -197,8 +197,8 @@ def test_grouped_exact_match_equals_its_definition():
         rows = list(zip(answers, predictions, groups, strict=True))
         right = [all(a == p for a, p, g in rows if g == group) for group in set(groups)]
         expected = 100 * sum(right) / len(right)
-        found = metrics.grouped_exact_match(answers, predictions, groups)
-        assert found == pytest.approx(expected)
+        score = metrics.grouped_exact_match(answers, predictions, groups)
+        assert score == pytest.approx(expected)
 
 
 @given(st.lists(st.tuples(st.integers(0, 1), st.integers(-1, 1)), min_size=1), st.randoms())

@@ -14,19 +14,19 @@ from t5repro.evaluate.predict import predict
 from t5repro.model.devices import prepare, set_environment
 
 
-def main(replicas: int, settings: str, places: list[Path]) -> None:
-    """Predict, and print on how many rows each program of a device was made."""
-    asked = DevicesSettings(kind="mirrored" if replicas > 1 else "cpu")
-    set_environment(asked)
+def main(replicas: int, settings: str, paths: list[Path]) -> None:
+    """Predict, and print the number of rows of each program of a device."""
+    device_settings = DevicesSettings(kind="mirrored" if replicas > 1 else "cpu")
+    set_environment(device_settings)
     import tensorflow as tf
 
     if replicas > 1:
         cpu = tf.config.list_physical_devices("CPU")[0]
         parts = [tf.config.LogicalDeviceConfiguration()] * replicas
         tf.config.set_logical_device_configuration(cpu, parts)
-    devices = prepare(asked)
-    rows = note_rows()
-    weights, vocabulary, folder, *examples = places
+    devices = prepare(device_settings)
+    rows = record_rows()
+    weights, vocabulary, folder, *examples = paths
     predict(
         PredictStage.model_validate_json(settings),
         weights=[weights],
@@ -39,18 +39,18 @@ def main(replicas: int, settings: str, places: list[Path]) -> None:
     print(json.dumps(rows))
 
 
-def note_rows() -> list[int]:
-    """Return a list that gets the rows of every program that decodes, when it is made."""
+def record_rows() -> list[int]:
+    """Return a list to which every decoding program adds its number of rows when it is traced."""
     from t5repro.model import beam, decode
 
     rows: list[int] = []
     read_inputs = decode.read_inputs
 
-    def noting(model: Any, ids: Any, segments: Any) -> Any:
+    def recording(model: Any, ids: Any, segments: Any) -> Any:
         rows.append(ids.shape[0])
         return read_inputs(model, ids, segments)
 
-    beam.read_inputs = decode.read_inputs = noting
+    beam.read_inputs = decode.read_inputs = recording
     return rows
 
 

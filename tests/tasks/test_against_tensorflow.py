@@ -26,11 +26,11 @@ def test_punctuation_is_padded_as_tensorflow_does():
         " ",
     )
     rows = zip(texts, texts[::-1], strict=True)
-    found = [
+    actual = [
         format_squad({"question": q, "context": c, "answers": ["a"], "idx": 0})[0].inputs.encode()
         for q, c in rows
     ]
-    assert found == joined.numpy().tolist()
+    assert actual == joined.numpy().tolist()
 
 
 def test_similarities_are_rounded_as_tensorflow_does():
@@ -39,5 +39,5 @@ def test_similarities_are_rounded_as_tensorflow_does():
     labels = tf.constant(scores, tf.float32)
     expected = tf.as_string(tf.round(labels * 5) / 5, precision=1)
     rows = [{"sentence1": "a", "sentence2": "b", "label": score, "idx": 0} for score in scores]
-    found = [format_similarity(row)[0].targets.encode() for row in rows]
-    assert found == expected.numpy().tolist()
+    actual = [format_similarity(row)[0].targets.encode() for row in rows]
+    assert actual == expected.numpy().tolist()

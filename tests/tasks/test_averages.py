@@ -32,8 +32,8 @@ BASELINE = {
 
 
 def test_the_papers_baseline_row_has_the_papers_averages():
-    found = benchmark_averages(BASELINE | {"glue_wnli": {"accuracy": 0.0}})
-    assert {name: round(value, 2) for name, value in found.items()} == {
+    averages = benchmark_averages(BASELINE | {"glue_wnli": {"accuracy": 0.0}})
+    assert {name: round(value, 2) for name, value in averages.items()} == {
         "glue": 83.28,
         "super_glue": 71.36,
     }
@@ -42,16 +42,16 @@ def test_the_papers_baseline_row_has_the_papers_averages():
 @pytest.mark.parametrize("missing", sorted(BASELINE))
 def test_an_average_is_undefined_when_a_task_is_missing(missing):
     scores = {name: values for name, values in BASELINE.items() if name != missing}
-    found = benchmark_averages(scores)
+    averages = benchmark_averages(scores)
     benchmark = "super_glue" if missing.startswith("super") else "glue"
-    other = "glue" if benchmark == "super_glue" else "super_glue"
-    assert found[benchmark] is None
-    assert found[other] is not None
+    other_benchmark = "glue" if benchmark == "super_glue" else "super_glue"
+    assert averages[benchmark] is None
+    assert averages[other_benchmark] is not None
 
 
 def test_an_average_is_undefined_when_one_column_is_missing():
-    found = benchmark_averages(BASELINE | {"glue_mrpc": {"f1": 92.07}})
-    assert found["glue"] is None
+    averages = benchmark_averages(BASELINE | {"glue_mrpc": {"f1": 92.07}})
+    assert averages["glue"] is None
     assert benchmark_averages({}) == {"glue": None, "super_glue": None}
 
 
@@ -75,10 +75,10 @@ def test_averages_equal_their_definition_on_random_scores():
                         lost.add(name)
                     else:
                         scores.setdefault(task, {})[metric] = draw.uniform(-100, 100)
-        found = benchmark_averages(scores)
+        averages = benchmark_averages(scores)
         for name, groups in BENCHMARKS.items():
             if name in lost:
-                assert found[name] is None
+                assert averages[name] is None
                 continue
             means = [fmean(scores[task][metric] for task, metric in group) for group in groups]
-            assert found[name] == pytest.approx(fmean(means))
+            assert averages[name] == pytest.approx(fmean(means))

@@ -13,7 +13,7 @@ from t5repro.tasks import build
 SETTINGS = TasksStage()
 
 
-def put(path, *lines):
+def write_file(path, *lines):
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes("".join(line + "\n" for line in lines).encode())
     return path
@@ -22,9 +22,9 @@ def put(path, *lines):
 @pytest.fixture
 def raw(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    put(Path("raw/train.tsv"), "sentence\tlabel", "good ü\t1", "bad\t0")
-    put(Path("raw/dev.tsv"), "sentence\tlabel", "fine, really\t1")
-    put(Path("raw/test.tsv"), "index\tsentence", "0\tunknown")
+    write_file(Path("raw/train.tsv"), "sentence\tlabel", "good ü\t1", "bad\t0")
+    write_file(Path("raw/dev.tsv"), "sentence\tlabel", "fine, really\t1")
+    write_file(Path("raw/test.tsv"), "index\tsentence", "0\tunknown")
     return {
         "train": [Path("raw/train.tsv")],
         "validation": [Path("raw/dev.tsv")],
@@ -76,7 +76,7 @@ def test_the_manifest_counts_rows_labels_and_the_longest_inputs(raw):
 
 
 def test_what_is_left_out_is_in_the_manifest(raw):
-    pair = put(Path("raw/a.en"), "one", "", "three")
+    pair = write_file(Path("raw/a.en"), "one", "", "three")
     write({"train": [pair, pair]}, task="wmt_en_de")
     counters = read_json(Path("out/glue_sst2/manifest.json"))["counters"]
     assert counters["train"]["left_out"] == {"empty_side": 1}
@@ -93,7 +93,7 @@ def test_the_bytes_do_not_depend_on_the_folder_or_on_a_second_run(raw, tmp_path)
 
 
 def test_a_broken_row_in_the_last_split_leaves_nothing_behind(raw):
-    put(Path("raw/test.tsv"), "index\tsentence", "0\tunknown\textra")
+    write_file(Path("raw/test.tsv"), "index\tsentence", "0\tunknown\textra")
     with pytest.raises(TaskDataError, match="raw/test.tsv line 2: 3 columns"):
         write(raw)
     assert left_behind("out") == []
@@ -102,7 +102,7 @@ def test_a_broken_row_in_the_last_split_leaves_nothing_behind(raw):
 def test_a_broken_row_leaves_the_results_of_the_run_before(raw):
     write(raw)
     before = Path("out/glue_sst2/train.jsonl").read_bytes()
-    put(Path("raw/train.tsv"), "sentence\tlabel", "good\t7")
+    write_file(Path("raw/train.tsv"), "sentence\tlabel", "good\t7")
     with pytest.raises(TaskDataError, match="found the label '7'"):
         write(raw)
     assert Path("out/glue_sst2/train.jsonl").read_bytes() == before
@@ -132,7 +132,7 @@ def test_a_split_that_is_gone_is_taken_away(raw):
 
 
 def test_an_empty_split_is_refused(raw):
-    put(Path("raw/dev.tsv"), "sentence\tlabel")
+    write_file(Path("raw/dev.tsv"), "sentence\tlabel")
     with pytest.raises(TaskDataError, match=r"split 'validation' has no rows in \['raw/dev.tsv'\]"):
         write(raw)
     assert left_behind("out") == []
@@ -166,6 +166,6 @@ def test_rows_are_written_as_json_with_their_own_letters(raw):
 
 
 def test_progress_counts_every_row(raw, capsys):
-    put(Path("raw/train.tsv"), "sentence\tlabel", *["good\t1"] * 2500)
+    write_file(Path("raw/train.tsv"), "sentence\tlabel", *["good\t1"] * 2500)
     write(raw)
     assert "tasks glue_sst2 train: 2500 rows (done)" in capsys.readouterr().err

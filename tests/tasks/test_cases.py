@@ -33,7 +33,7 @@ def examples_of(task, split, paths):
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
-def test_rows_become_the_text_that_a_person_wrote_down(case, tmp_path):
+def test_rows_become_the_hand_written_text(case, tmp_path):
     paths = write_case(case, tmp_path)
     assert examples_of(task_named(case["task"]), case["split"], paths) == case["expected"]
 
@@ -46,7 +46,7 @@ def test_every_task_has_at_least_three_written_rows(task):
 
 @pytest.mark.parametrize("task", all_tasks(), ids=lambda task: task.name)
 def test_a_labelled_target_is_read_back_as_its_own_answer(task):
-    """What a perfect model writes gets full marks."""
+    """A perfect model scores 100."""
     rows = [
         row | {"prediction": row["targets"]}
         for case in CASES

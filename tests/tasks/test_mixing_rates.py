@@ -37,15 +37,15 @@ def test_equal_rates_look_at_no_count():
 
 
 def test_scale_comes_before_the_limit_and_the_limit_before_the_temperature():
-    found = rates(limit=100, temperature=2.0, scale=0.5)
+    shares = rates(limit=100, temperature=2.0, scale=0.5)
     a, b, c = math.sqrt(100), math.sqrt(50), math.sqrt(5)
     total = a + b + c
-    assert found == pytest.approx({"a": a / total, "b": b / total, "c": c / total})
+    assert shares == pytest.approx({"a": a / total, "b": b / total, "c": c / total})
 
 
 def test_temperature_two_by_hand():
-    found = rates({"a": 400, "b": 100}, temperature=2.0)
-    assert found == pytest.approx({"a": 2 / 3, "b": 1 / 3})
+    shares = rates({"a": 400, "b": 100}, temperature=2.0)
+    assert shares == pytest.approx({"a": 2 / 3, "b": 1 / 3})
 
 
 def test_a_very_high_temperature_is_equal_mixing():
@@ -58,11 +58,11 @@ def test_a_very_high_temperature_is_equal_mixing():
     st.floats(0.05, 100),
 )
 def test_shares_add_up_to_one_and_keep_the_order_of_the_counts(counts, limit, temperature):
-    found = rates(counts, limit=limit, temperature=temperature)
-    assert sum(found.values()) == pytest.approx(1.0)
-    assert list(found) == list(counts)
+    shares = rates(counts, limit=limit, temperature=temperature)
+    assert sum(shares.values()) == pytest.approx(1.0)
+    assert list(shares) == list(counts)
     ordered = sorted(counts, key=counts.get)
-    assert all(found[small] <= found[large] + 1e-12 for small, large in pairwise(ordered))
+    assert all(shares[small] <= shares[large] + 1e-12 for small, large in pairwise(ordered))
 
 
 @pytest.mark.parametrize(
@@ -108,8 +108,8 @@ def test_counts_are_the_rows_at_hand_or_the_released_constants():
 
 
 def test_a_weight_stands_in_place_of_a_count():
-    found = counts(AT_HAND, examples="released", weights={"mine": 0.5, "glue_cola": 7.0})
-    assert found == {"glue_cola": 7.0, "squad": 87_599, "mine": 0.5}
+    shares = counts(AT_HAND, examples="released", weights={"mine": 0.5, "glue_cola": 7.0})
+    assert shares == {"glue_cola": 7.0, "squad": 87_599, "mine": 0.5}
 
 
 def test_a_weight_of_a_task_without_training_rows_is_refused():

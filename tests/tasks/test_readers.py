@@ -50,8 +50,8 @@ def lines(*texts):
     return "".join(text + "\n" for text in texts)
 
 
-def records(*items):
-    return lines(*(item if isinstance(item, str) else json.dumps(item) for item in items))
+def records(*rows):
+    return lines(*(row if isinstance(row, str) else json.dumps(row) for row in rows))
 
 
 def changed(record, **change):
@@ -440,7 +440,9 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(
-    ("task", "split", "files", "parts"), [item[1:] for item in REFUSED], ids=[i[0] for i in REFUSED]
+    ("task", "split", "files", "parts"),
+    [case[1:] for case in REFUSED],
+    ids=[case[0] for case in REFUSED],
 )
 def test_what_does_not_fit_is_refused_with_its_place(task, split, files, parts, tmp_path):
     with pytest.raises(TaskDataError) as caught:
@@ -472,8 +474,8 @@ def test_a_long_value_is_cut_in_the_message(tmp_path):
 def test_only_a_line_feed_ends_a_row(tmp_path):
     """Text may hold other characters that Unicode counts as line ends."""
     text = "sentence\tlabel\nup\u2028down\x0bon\x85off\x1cend\t1\nlast\t0"
-    found = read("glue_sst2", "train", text, folder=tmp_path)
-    assert [example.inputs for example in found] == [
+    actual = read("glue_sst2", "train", text, folder=tmp_path)
+    assert [example.inputs for example in actual] == [
         "sst2 sentence: up\u2028down\x0bon\x85off\x1cend",
         "sst2 sentence: last",
     ]
@@ -481,13 +483,13 @@ def test_only_a_line_feed_ends_a_row(tmp_path):
 
 def test_several_files_of_a_split_are_read_in_order(tmp_path):
     head = "sentence\tlabel"
-    found = read("glue_sst2", "train", lines(head, "a\t1"), lines(head, "b\t0"), folder=tmp_path)
-    assert [(example.inputs[-1], example.idx) for example in found] == [("a", 0), ("b", 1)]
+    actual = read("glue_sst2", "train", lines(head, "a\t1"), lines(head, "b\t0"), folder=tmp_path)
+    assert [(example.inputs[-1], example.idx) for example in actual] == [("a", 0), ("b", 1)]
 
 
 def test_several_pairs_of_translation_files_are_read_in_order(tmp_path):
-    found = read("wmt_en_ro", "train", "a\n", "x\n", "b\n", "y\n", folder=tmp_path)
-    assert [(example.inputs[-1], example.targets) for example in found] == [("a", "x"), ("b", "y")]
+    actual = read("wmt_en_ro", "train", "a\n", "x\n", "b\n", "y\n", folder=tmp_path)
+    assert [(example.inputs[-1], example.targets) for example in actual] == [("a", "x"), ("b", "y")]
 
 
 def test_sgm_files_give_their_segments(tmp_path):

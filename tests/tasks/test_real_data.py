@@ -84,18 +84,18 @@ SPLITS = [
 def examples(name, split, files=()):
     task = task_named(name)
     paths = [DATA / file for file in files or TASK_FILES[name].get(split, ())]
-    if absent := [path for path in paths if not path.is_file()]:
-        pytest.skip(f"not at hand: {absent}")
+    if missing := [path for path in paths if not path.is_file()]:
+        pytest.skip(f"missing: {missing}")
     rows = task.read(paths, split, Counter())
     return [example for row in rows for example in task.to_examples(row)]
 
 
 @pytest.mark.parametrize(("name", "split", "files", "rows", "labelled"), SPLITS)
 def test_every_row_of_the_original_files_is_read(name, split, files, rows, labelled):
-    found = examples(name, split, files)
-    assert len(found) == rows
-    assert sum(example.answer is not None for example in found) == labelled
-    assert all(example.inputs for example in found)
+    actual = examples(name, split, files)
+    assert len(actual) == rows
+    assert sum(example.answer is not None for example in actual) == labelled
+    assert all(example.inputs for example in actual)
 
 
 # task, file, lines before the first row, text and target by cells or keys, words of labels
@@ -256,7 +256,7 @@ WRITTEN = [
 def test_every_real_row_has_the_text_that_the_specification_spells(
     name, split, file, header, inputs, target, words
 ):
-    found = examples(name, split)
+    actual = examples(name, split)
     lines = (DATA / file).read_bytes().decode("utf-8").split("\n")[header:]
     rows = [line.removesuffix("\r") for line in lines if line]
     expected = []
@@ -264,8 +264,8 @@ def test_every_real_row_has_the_text_that_the_specification_spells(
         cells, keys = ((), json.loads(row)) if row.startswith("{") else (row.split("\t"), {})
         label = target.format(*cells, **keys)
         expected.append((inputs.format(*cells, **keys), words[label] if words else label))
-    assert len(found) == len(expected) > 50
-    assert [(one.inputs, one.targets) for one in found] == expected
+    assert len(actual) == len(expected) > 50
+    assert [(one.inputs, one.targets) for one in actual] == expected
 
 
 def similar(lines):
@@ -288,14 +288,14 @@ def answers_to_questions(lines):
 
 
 def queries(lines):
-    for item in map(json.loads, lines):
-        text = item["passage"]["text"]
-        spans = item["passage"]["entities"]
+    for record in map(json.loads, lines):
+        text = record["passage"]["text"]
+        spans = record["passage"]["entities"]
         entities = ", ".join(sorted({text[span["start"] : span["end"] + 1] for span in spans}))
         story = ""
         for part in text.split("\n@highlight\n"):
             story += (" " if story[-1:] in tuple(".?!\"'") else ". ") * bool(story) + part
-        for query in item["qas"]:
+        for query in record["qas"]:
             for answer in sorted({answer["text"] for answer in query["answers"]}):
                 begin = f"record query: {query['query']} entities: {entities}"
                 yield f"{begin} passage: {story}", answer
@@ -305,21 +305,21 @@ MENDED = ('"Good for him," he said.', "magic pebble in an iron safe")  # see the
 
 
 def winograd(lines):
-    for item in map(json.loads, lines):
-        target, words = item["target"], item["text"].split(" ")
+    for record in map(json.loads, lines):
+        target, words = record["target"], record["text"].split(" ")
         begin, answer = target["span1_index"], target["span1_text"]
         reads = " ".join(words[begin : begin + len(answer.split(" "))])
         words[target["span2_index"]] = f"*{target['span2_text']}*"
-        if not any(mended in item["text"] for mended in MENDED):
+        if not any(mended in record["text"] for mended in MENDED):
             # TFDS writes an answer as the text does: "the table", where the file has "The table".
             yield "wsc: " + " ".join(words), reads if reads.lower() == answer.lower() else answer
 
 
 def pronouns(lines):
-    for sentence, pronoun, _, right in zip(*(lines[at::4] for at in range(4)), strict=True):
-        place = min(at for end in " .," if (at := sentence.find(f" {pronoun}{end}")) >= 0)
-        end = place + 1 + len(pronoun)
-        yield f"wsc: {sentence[:place]} *{pronoun}*{sentence[end:]}", right
+    for sentence, pronoun, _, right in zip(*(lines[first::4] for first in range(4)), strict=True):
+        start = min(index for end in " .," if (index := sentence.find(f" {pronoun}{end}")) >= 0)
+        end = start + 1 + len(pronoun)
+        yield f"wsc: {sentence[:start]} *{pronoun}*{sentence[end:]}", right
 
 
 def padded(text):
@@ -333,9 +333,9 @@ def squad(lines):
     for article in json.loads("\n".join(lines))["data"]:
         for paragraph in article["paragraphs"]:
             context = padded(paragraph["context"])
-            for item in paragraph["qas"]:
-                text = f"question: {padded(item['question'])} context: {context}"
-                yield text.replace("  ", " "), padded(item["answers"][0]["text"])
+            for question in paragraph["qas"]:
+                text = f"question: {padded(question['question'])} context: {context}"
+                yield text.replace("  ", " "), padded(question["answers"][0]["text"])
 
 
 def summaries(lines):
@@ -361,11 +361,11 @@ SPELLED = [
 def test_every_real_row_has_the_text_that_another_program_makes(name, split, file, spelled):
     lines = (DATA / file).read_bytes().decode("utf-8").split("\n")
     expected = list(spelled([line for line in lines if line.strip()]))
-    found = [(one.inputs, one.targets) for one in examples(name, split, (file,))]
+    actual = [(one.inputs, one.targets) for one in examples(name, split, (file,))]
     if name == "super_glue_wsc":
-        found = [pair for pair in found if "magic pebble" not in pair[0]]
-    assert found == expected
-    assert len(found) > 40
+        actual = [pair for pair in actual if "magic pebble" not in pair[0]]
+    assert actual == expected
+    assert len(actual) > 40
 
 
 @pytest.mark.parametrize(
@@ -380,10 +380,10 @@ def test_every_real_translation_is_asked_for_by_its_language(
     name, stem, language, name_of_language
 ):
     files = [f"wmt/{stem}.en", f"wmt/{stem}.{language}"]
-    english, other = ((DATA / file).read_text("utf-8").split("\n") for file in files)
+    english, foreign = ((DATA / file).read_text("utf-8").split("\n") for file in files)
     expected = [
         (f"translate English to {name_of_language}: {source}", target)
-        for source, target in zip(english, other, strict=True)
+        for source, target in zip(english, foreign, strict=True)
         if source
     ]
     assert [(one.inputs, one.targets) for one in examples(name, "test", files)] == expected

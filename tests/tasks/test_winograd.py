@@ -15,15 +15,15 @@ def marked(text, pronoun, index, *, span="the", span_index=0, label=True):
         "span2_text": pronoun,
         "span2_index": index,
     }
-    item = {"text": text, "target": target, "label": label, "idx": 0}
-    (row,) = wsc_rows(item, "here", "validation", Counter())
+    record = {"text": text, "target": target, "label": label, "idx": 0}
+    (row,) = wsc_rows(record, "here", "validation", Counter())
     return row["inputs"], row["candidate"]
 
 
 def test_the_row_whose_pronoun_is_glued_to_a_quotation_mark_is_mended():
     text = 'The boy continued to whip the pony , and eventually it fell. "Good for him," he said. '
-    found, _ = marked(text, "him", 13)
-    assert found == (
+    inputs, _ = marked(text, "him", 13)
+    assert inputs == (
         "wsc: The boy continued to whip the pony , and eventually it fell. "
         '"Good for *him* ," he said.'
     )
@@ -31,8 +31,8 @@ def test_the_row_whose_pronoun_is_glued_to_a_quotation_mark_is_mended():
 
 def test_the_row_whose_index_is_one_too_small_is_mended():
     text = "When they had eventually calmed down a bit , and had time to use it , the end"
-    found, _ = marked(text, "it", 13)
-    assert found == (
+    inputs, _ = marked(text, "it", 13)
+    assert inputs == (
         "wsc: When they had eventually calmed down a bit , and had time to use *it* , the end"
     )
 
@@ -55,8 +55,8 @@ def test_a_candidate_is_written_as_in_its_text(span, expected):
 
 
 def test_a_candidate_at_the_start_gets_its_capital():
-    found = marked("The dog barked because it ran .", "it", 4, span="the dog", span_index=0)
-    assert found[1] == "The dog"
+    row = marked("The dog barked because it ran .", "it", 4, span="the dog", span_index=0)
+    assert row[1] == "The dog"
 
 
 def test_a_pronoun_at_the_end_is_marked():

@@ -1,4 +1,4 @@
-"""Each switch between the code's text and the paper's, against rows that a person wrote down."""
+"""Each switch between the code's text and the paper's, on hand-written rows."""
 
 import json
 from collections import Counter
@@ -56,14 +56,14 @@ def test_the_papers_similarity_begins_at_one(score, code, paper):
     row = {"sentence1": "a", "sentence2": "b", "label": score, "idx": 0}
     text = "stsb sentence1: a sentence2: b"
     assert examples(worded("glue_stsb"), row) == [(text, code, float(code))]
-    found = examples(worded("glue_stsb", stsb_classes="paper"), row)
-    assert found == [(text, paper, float(code))]
+    actual = examples(worded("glue_stsb", stsb_classes="paper"), row)
+    assert actual == [(text, paper, float(code))]
     as_in_file = worded("glue_stsb", stsb_classes="paper", stsb_answer="original")
     assert examples(as_in_file, row) == [(text, paper, score)]
 
 
 @pytest.mark.parametrize(
-    ("said", "code", "paper"),
+    ("prediction", "code", "paper"),
     [
         ("3.4", 3.4, 3.4),
         ("1.0", 1.0, 1.0),
@@ -73,11 +73,11 @@ def test_the_papers_similarity_begins_at_one(score, code, paper):
         ("similar", -1.0, -1.0),
     ],
 )
-def test_the_paper_calls_an_answer_outside_its_classes_wrong(said, code, paper):
-    assert worded("glue_stsb").read_prediction(said, {}) == code
+def test_the_paper_calls_an_answer_outside_its_classes_wrong(prediction, code, paper):
+    assert worded("glue_stsb").read_prediction(prediction, {}) == code
     task = worded("glue_stsb", stsb_classes="paper")
-    assert task.read_prediction(said, {}) == paper
-    assert task.is_invalid(task.read_prediction(said, {})) == (paper == -1.0)
+    assert task.read_prediction(prediction, {}) == paper
+    assert task.is_invalid(task.read_prediction(prediction, {})) == (paper == -1.0)
 
 
 def test_the_papers_wic_begins_with_the_part_of_speech(tmp_path):
@@ -118,7 +118,9 @@ def test_the_papers_copa_answers_true_or_false():
     assert examples(worded("super_glue_copa"), row) == [(text, "choice2", 1)]
     task = worded("super_glue_copa", copa_target="paper")
     assert examples(task, row) == [(text, "True", 1)]
-    assert [task.read_prediction(said, {}) for said in ("False", "True", "choice2")] == [0, 1, -1]
+    assert [
+        task.read_prediction(prediction, {}) for prediction in ("False", "True", "choice2")
+    ] == [0, 1, -1]
 
 
 def test_the_papers_multirc_keeps_its_markup():
@@ -134,8 +136,8 @@ def test_the_papers_multirc_keeps_its_markup():
     code = head + "Sent 1: Ann won. "
     assert examples(worded("super_glue_multirc"), row) == [(code, "True", answer)]
     paper = head + "<b>Sent 1: </b>Ann won.<br>"
-    found = examples(worded("super_glue_multirc", multirc_markup="paper"), row)
-    assert found == [(paper, "True", answer)]
+    actual = examples(worded("super_glue_multirc", multirc_markup="paper"), row)
+    assert actual == [(paper, "True", answer)]
 
 
 def test_the_papers_squad_leaves_texts_alone():
