@@ -94,7 +94,7 @@ def files_of(path: Path) -> dict[str, str]:
 
 def test_the_glue_zip_has_eleven_tables_of_index_and_prediction(folder: Path) -> None:
     files = files_of(submit(folder, "glue"))
-    words = {
+    labels = {
         "CoLA": (1, 0, 0),
         "SST-2": (1, 0, 0),
         "MRPC": (1, 0, 0),
@@ -109,7 +109,7 @@ def test_the_glue_zip_has_eleven_tables_of_index_and_prediction(folder: Path) ->
     }
     assert files == {
         f"{name}.tsv": f"index\tprediction\n0\t{a}\n1\t{b}\n2\t{c}\n"
-        for name, (a, b, c) in words.items()
+        for name, (a, b, c) in labels.items()
     }
 
 
@@ -218,7 +218,7 @@ def test_the_command_refuses_the_validation_split(
     folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(ROOT)
-    words = ["submit", "glue", "--predictions", str(folder / "predictions"), "--output"]
-    assert main([*words, str(folder / "out.zip")]) == 1
+    command = ["submit", "glue", "--predictions", str(folder / "predictions"), "--output"]
+    assert main([*command, str(folder / "out.zip")]) == 1
     assert "glue_cola.jsonl has 3 rows; allowed: 1063" in capsys.readouterr().err
     assert not (folder / "out.zip").exists()

@@ -23,9 +23,9 @@ def scored(tmp_path):
     for step, by_task in answers.items():
         folder = tmp_path if step == 8 else tmp_path / f"step-{step}"
         folder.mkdir(exist_ok=True)
-        for task, said in by_task.items():
+        for task, prediction in by_task.items():
             row = {"idx": 0, "inputs": "", "targets": "", "answer": right[task]}
-            row["prediction"] = said
+            row["prediction"] = prediction
             (folder / f"{task}.jsonl").write_text(json.dumps(row) + "\n")
     output = tmp_path / "scores.json"
 
@@ -46,22 +46,22 @@ def scored(tmp_path):
 def test_scores_have_every_step_the_best_step_and_its_weights(scored, tmp_path, make_rows):
     content = scored((3, 6, 8))
     assert content["tasks"]["glue_sst2"]["metrics"] == {"accuracy": 0.0}  # the last, as ever
-    chosen = content["checkpoints"]
-    assert set(chosen["scores"]) == {"3", "6", "8"}
-    assert chosen["best"]["glue_sst2"]["step"] == 3
-    assert chosen["best"]["glue_sst2"]["means"] == {"3": 100.0, "6": 0.0, "8": 0.0}
-    assert chosen["best"]["glue_sst2"]["weights"] == "step-3/weights.safetensors"
-    assert chosen["best"]["glue_rte"]["step"] == 8
-    assert best_metrics(chosen["best"])["glue_rte"] == {"accuracy": 100.0}
-    listed = [
+    checkpoints = content["checkpoints"]
+    assert set(checkpoints["scores"]) == {"3", "6", "8"}
+    assert checkpoints["best"]["glue_sst2"]["step"] == 3
+    assert checkpoints["best"]["glue_sst2"]["means"] == {"3": 100.0, "6": 0.0, "8": 0.0}
+    assert checkpoints["best"]["glue_sst2"]["weights"] == "step-3/weights.safetensors"
+    assert checkpoints["best"]["glue_rte"]["step"] == 8
+    assert best_metrics(checkpoints["best"])["glue_rte"] == {"accuracy": 100.0}
+    inputs = [
         item["path"] for item in json.loads((tmp_path / "manifest.json").read_text())["inputs"]
     ]
-    assert any(path.endswith("step-3/glue_sst2.jsonl") for path in listed)
+    assert any(path.endswith("step-3/glue_sst2.jsonl") for path in inputs)
     rows = {(row.experiment, row.task): row.value for row in make_rows({"arm": content})}
     assert rows["arm", "glue_sst2"] == 0.0
     assert rows["arm:best", "glue_sst2"] == 100.0
-    said = csv_text(make_rows({"arm": content}))
-    assert "arm:best,arm:best,0,1,glue_sst2,accuracy,100.0" in said
+    text = csv_text(make_rows({"arm": content}))
+    assert "arm:best,arm:best,0,1,glue_sst2,accuracy,100.0" in text
     (table,) = checkpoint_tables({"arm": content})
     lines = {line.weights: (line.step, line.best, line.last) for line in table.lines}
     assert lines["step-3/weights.safetensors"] == ("3", "100.00", "0.00")

@@ -81,8 +81,8 @@ def test_languages_have_their_size(tmp_path: Path) -> None:
 def test_arms_with_the_same_corpus_share_a_section(tmp_path: Path) -> None:
     one, other = manifest(tmp_path / "1", COUNTERS), manifest(tmp_path / "2", COUNTERS)
     more = manifest(tmp_path / "3", {**COUNTERS, "samples": {}})
-    found = corpora({"a": one, "b": other, "c": more})
-    assert [item.arms for item in found] == ["a, b", "c"]
+    answer = corpora({"a": one, "b": other, "c": more})
+    assert [item.arms for item in answer] == ["a, b", "c"]
 
 
 def test_a_reason_has_a_few_samples_and_one_without_any_is_omitted(tmp_path: Path) -> None:

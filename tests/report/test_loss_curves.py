@@ -31,7 +31,7 @@ def histories(tmp_path: Path) -> dict[str, Path]:
     return answer
 
 
-def drawn(histories: Mapping[str, Path], divisor: str = "target_tokens") -> LossCurve:
+def draw(histories: Mapping[str, Path], divisor: str = "target_tokens") -> LossCurve:
     return loss_curve(
         "pretrain",
         "Pre-training",
@@ -45,7 +45,7 @@ def drawn(histories: Mapping[str, Path], divisor: str = "target_tokens") -> Loss
 def test_experiments_of_different_objectives_share_one_chart_with_a_legend(
     histories: dict[str, Path],
 ) -> None:
-    answer = drawn(histories)
+    answer = draw(histories)
     assert str(answer.chart).count("<polyline") == 4
     names = re.findall(r"</svg>([^<]+)</li>", str(answer.legend))
     assert names == ["random_spans, seeds 0, 1", "iid_spans", "lm"]
@@ -55,7 +55,7 @@ def test_experiments_of_different_objectives_share_one_chart_with_a_legend(
 
 
 def test_losses_are_compared_after_the_same_number_of_steps(histories: dict[str, Path]) -> None:
-    answer = drawn(histories)
+    answer = draw(histories)
     assert answer.common_step == "40"
     assert {row.name: row.common for row in answer.rows} == {
         "random_spans": "4.000",
@@ -68,13 +68,13 @@ def test_losses_are_compared_after_the_same_number_of_steps(histories: dict[str,
 
 
 @pytest.mark.parametrize(
-    ("divisor", "words"),
+    ("divisor", "title"),
     [("padded_size", "sum / padded size"), ("target_tokens", "per target token")],
 )
 def test_the_axis_says_what_the_loss_is_divided_by(
-    histories: dict[str, Path], divisor: str, words: str
+    histories: dict[str, Path], divisor: str, title: str
 ) -> None:
-    assert f"training loss ({words})" in str(drawn(histories, divisor).chart)
+    assert f"training loss ({title})" in str(draw(histories, divisor).chart)
 
 
 def test_one_objective_needs_no_warning(histories: dict[str, Path]) -> None:

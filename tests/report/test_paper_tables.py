@@ -27,13 +27,13 @@ class Tables(HTMLParser):
         self.feed(page)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        given = dict(attrs)
-        if tag == "table" and "paper-table" in (given.get("class") or ""):
+        attributes = dict(attrs)
+        if tag == "table" and "paper-table" in (attributes.get("class") or ""):
             self.rows = []
         elif self.rows is None:
             return
         elif tag == "caption":
-            self.tables[given["id"] or ""] = self.rows
+            self.tables[attributes["id"] or ""] = self.rows
         elif tag == "tr":
             self.rows.append([])
         elif tag in ("th", "td"):
@@ -41,8 +41,11 @@ class Tables(HTMLParser):
         elif self.rows and self.rows[-1]:
             cell = self.rows[-1][-1]
             if tag == "a":
-                cell["links"].append(given["href"])
-            if tag in ("data", "span") and (given.get("class") or "").strip() in ("best", "near"):
+                cell["links"].append(attributes["href"])
+            if tag in ("data", "span") and (attributes.get("class") or "").strip() in (
+                "best",
+                "near",
+            ):
                 cell["bold"] = True
 
     def handle_endtag(self, tag: str) -> None:
@@ -147,9 +150,9 @@ def test_seeds_are_a_mean_a_deviation_and_one_link_each(run: Any) -> None:
     cell = row_named(tables_of(page)["paper-1"], "baseline")[3]
     assert cell["text"].startswith("23.00 ±3.61−57.88 ●seed 0: 20.00")
     assert cell["links"] == [
-        f"../{place}"
+        f"../{path}"
         for name in ("baseline", "again", "third")
-        for place in (f"score/{name}/scores.json", f"evaluate_predict/{name}/squad.jsonl")
+        for path in (f"score/{name}/scores.json", f"evaluate_predict/{name}/squad.jsonl")
     ]
     assert "seeds 0, 1, 2" in page
     assert "1 experiment on 12 tasks" in page
@@ -169,13 +172,13 @@ def test_the_baseline_reproduces_its_row_under_another_name(run: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("row", "table", "said"),
+    ("row", "table", "note"),
     [
         ("Adapter d=2048", 10, "Table 10 prints the row of d=128 here by mistake (D-014)."),
         ("4x ensembled", 13, "Table 16 prints 28.09 for English to Romanian (D-015)."),
     ],
 )
-def test_misprints_of_the_paper_are_footnotes(run: Any, row: str, table: int, said: str) -> None:
+def test_misprints_of_the_paper_are_footnotes(run: Any, row: str, table: int, note: str) -> None:
     with_experiments(
         run,
         run.settings.experiments[0],
@@ -183,7 +186,7 @@ def test_misprints_of_the_paper_are_footnotes(run: Any, row: str, table: int, sa
     )
     page = run.write().page
     assert row_named(tables_of(page)[f"paper-{table}"], row)[0]["text"] == f"{row}1"
-    assert said in page
+    assert note in page
 
 
 def test_bold_is_within_two_deviations_of_the_best_of_the_column(run: Any) -> None:

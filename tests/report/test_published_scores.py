@@ -63,23 +63,23 @@ def test_the_adapter_row_is_the_one_of_table_16_with_its_note() -> None:
 
 
 def test_each_table_adds_its_configurations() -> None:
-    seen: set[tuple[float, ...]] = set()
+    configurations: set[tuple[float, ...]] = set()
     added: dict[int, int] = {}
     for row in published_rows():
         figures = tuple(row.values.values())
-        if row.table < 14 and row.name != DEVIATION and figures not in seen:
+        if row.table < 14 and row.name != DEVIATION and figures not in configurations:
             added[row.table] = added.get(row.table, 0) + 1
-            seen.add(figures)
+            configurations.add(figures)
     assert added == {1: 2, 2: 9, 4: 3, 5: 2, 6: 3, 7: 4, 8: 5, 9: 4, 10: 5, 11: 10, 12: 3, 13: 6}
     assert len([row for row in published_rows() if row.table == 14]) == 6
 
 
 def test_every_key_is_one_of_our_tasks_and_metrics() -> None:
-    known = {
+    keys = {
         f"{name}.{metric}" for name, task in TASKS.items() for metric in score_names(task.metrics)
     }
-    known |= {"glue.average", "super_glue.average"}
-    assert {key for row in published_rows() for key in row.values} <= known
+    keys |= {"glue.average", "super_glue.average"}
+    assert {key for row in published_rows() for key in row.values} <= keys
 
 
 def test_every_figure_is_on_the_scale_of_100() -> None:

@@ -60,6 +60,7 @@ def source_impact(root: Path, name: str, *, all_revisions: bool = False) -> Sour
     if not graph.jobs:
         raise LineageError("results/ contains no manifest; run snakemake, or dvc pull, first")
     source = find_raw_source(graph, root, name)
+    # By file: a URL affects every job that read its shard, because hashes do not tell pages apart.
     working_tree = forward.impact(graph, source.starts, state="the working tree")
     if not all_revisions:
         return SourceImpact(source, working_tree)

@@ -221,6 +221,7 @@ def safe_text(text: str) -> str:
 
 
 def _safe_character(character: str) -> str:
+    # Categories C*: control, format (bidirectional marks), surrogate, private, unassigned.
     if character.isspace():
         return " "
     return REPLACEMENT if unicodedata.category(character).startswith("C") else character

@@ -129,6 +129,7 @@ def difference_title(settings: Settings, experiments: Sequence[Experiment]) -> s
         return ""
     names = [experiment.name for experiment in experiments[:2]]
     first, second = (flatten(settings_of_experiment(settings, name)) for name in names)
+    # Known by the settings and not by names, which the user chooses.
     changed = {key: value for key, value in second.items() if first[key] != value}
     if changed == NO_PRETRAINING_CHANGE:
         return "gain from pre-training"

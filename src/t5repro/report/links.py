@@ -129,6 +129,8 @@ class ResultLinks:
             if lineage_page
         }
         self._scores = {arm: link(path, folder) for arm, path in scores.items()}
+        # (arm, task) -> link; a manifest lists the predictions of the last step next to those of
+        # every kept checkpoint, in folders ``step-<n>``.
         self._predictions: dict[tuple[str, str], str] = {}
         for arm, path in scores.items():
             steps = best_steps(contents[arm])

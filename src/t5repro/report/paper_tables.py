@@ -135,6 +135,7 @@ def paper_tables(
         scores,
         links,
     )
+    # Scores of best checkpoints are shown as an experiment of their own, if there are any.
     scored_names = {row.experiment for row in rows}
     candidates = [
         candidate
@@ -210,6 +211,7 @@ def _table(number: int, experiments: Sequence[Experiment], our_scores: _OurScore
     our_bold = _our_bold(reproductions, our_scores, keys, deviations)
     notes: list[str] = []
     rows: list[TableRow] = []
+    # Our rows follow the row that they reproduce, so that the two can be read column by column.
     for row in published:
         if row.note:
             notes.append(f"{row.name}: {row.note} ({DECISION_OF_TABLE[number]}).")

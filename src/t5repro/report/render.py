@@ -153,7 +153,7 @@ def to_html(graph: Graph, title: str, *, start: str = "", records: str = "") -> 
         records: link to the folder of records. Records of equal runs differ, so a page that must
             be equal for equal runs links to them instead of including them; empty for no links.
     """
-    jobs = list(reversed(graph.ordered()))
+    jobs = list(reversed(graph.ordered()))  # a reader starts at the scores
     rows = "".join(
         f'<tr><td><a href="#{anchor(job.name)}">{escape(job.name)}</a></td>'
         f"<td>{len(job.inputs)} in, {len(job.outputs) - 1} out</td></tr>"

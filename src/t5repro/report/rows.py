@@ -130,6 +130,7 @@ def _best_rows(experiment: str, arm: str, seed: int, content: Mapping[str, Any])
     checkpoints = content["checkpoints"]
     rows = []
     for task, metrics in best_metrics(checkpoints["best"]).items():
+        # Trivial baseline and number of examples do not depend on the checkpoint.
         entry = {**content["tasks"][task], "metrics": metrics, "invalid": None}
         rows += [
             _task_row(experiment, f"{arm}{BEST}", seed, task, entry, metric)

@@ -265,6 +265,7 @@ def effect(rows: Sequence[ScoreRow], experiments: Sequence[Experiment]) -> Effec
     """Compare the first two experiments; None without two experiments or a common score."""
     if len(experiments) < 2:
         return None
+    # Only scores that both have: an experiment can lack a task or an undefined score.
     second = {(row.task, row.metric): row.value for row in primary_rows(rows, experiments[1].name)}
     differences = []
     for row in primary_rows(rows, experiments[0].name):
