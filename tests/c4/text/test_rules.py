@@ -1,17 +1,15 @@
 import json
 import re
-import sys
 
 import pytest
+from c4_texts import LINE_PIECES
 from checkout import CASES
 from hypothesis import given
 from hypothesis import strategies as st
 
 from t5repro.c4.reasons import LINE_REASONS
-from t5repro.c4.text import fast_rules
 from t5repro.c4.text import rules as page_rules
 from t5repro.c4.text.sentences import SentenceSplitter
-from t5repro.c4.wet.warc_records import contains_other_newlines, text_of
 from t5repro.config.sections.c4 import CleanSettings
 
 CASES = json.loads((CASES / "c4_clean.json").read_text())
@@ -45,7 +43,7 @@ def test_a_word_may_have_1000_characters(length, kept):
     assert counts(cleaned) == ({} if kept else {"long_word": 1})
 
 
-def test_the_long_word_comes_before_the_end_mark_and_the_citation_marks():
+def test_the_long_word_comes_before_the_punctuation_and_the_citation_marks():
     text = f"no end mark {'w' * 1001}\n{'[1]' * 334} here are five words.\n{GOOD}"
     cleaned = page_rules.clean_page(text, rules())
     assert (cleaned.text, counts(cleaned)) == (GOOD, {"long_word": 2})
@@ -99,47 +97,8 @@ def test_examples_end_with_the_line_that_drops_the_page():
     assert page_rules.first_dropped_lines(text, rules(enabled=False)) == {}
 
 
-PIECES = st.sampled_from(
-    [
-        "a b c d",
-        "five words are in here",
-        ".",
-        "?",
-        '"',
-        "...",
-        "[1]",
-        "[edit]",
-        "[",
-        "]",
-        "\n",
-        "\u2028",
-        " ",
-        "\u00a0",
-        "{",
-        "JavaScript",
-        "lorem ",
-        "ipsum",
-        "terms of",
-        " use",
-        "x" * 30,
-        "cookie policy",
-        "Σ",
-        "İ",
-        "\t",
-        "a\x1fb",
-        "  ",
-        "\r\n",
-        "\u3000",
-        "\u200a",
-        "ß",
-        "…",
-        ".\x85",
-    ]
-)
-
-
-def straight(text, settings):
-    """The rules in the order of the definition, without any shortcut."""
+def by_definition(text, settings):
+    """Apply the rules in the order of the definition, without any shortcut."""
     kept, dropped = [], dict.fromkeys(LINE_REASONS, 0)
     for line in text.splitlines():
         line = line.strip()
@@ -169,29 +128,9 @@ def straight(text, settings):
     return None, "\n".join(kept).strip(), dropped
 
 
-@given(st.lists(PIECES, max_size=60).map("".join))
+@given(st.lists(LINE_PIECES, max_size=60).map("".join))
 def test_a_page_is_cleaned_by_the_definition(text):
     settings = CleanSettings(max_word_chars=25, min_words_per_line=3, min_sentences=2)
     cleaned = page_rules.clean_page(text, page_rules.CleanRules(settings, SPLITTER))
     found = dict(zip(LINE_REASONS, cleaned.dropped_lines, strict=True))
-    assert (cleaned.reason, cleaned.text, found) == straight(text, settings)
-
-
-@given(st.lists(PIECES, max_size=60).map("".join), st.sampled_from([0, 25]), st.booleans())
-def test_bytes_that_are_mostly_not_looked_at_give_the_page_of_their_text(text, longest, long_lines):
-    chosen = rules(
-        max_word_chars=longest,
-        min_words_per_line=3,
-        min_sentences=2,
-        min_paragraphs=1 if long_lines else 0,
-        paragraph_chars=40,
-    )
-    body = text.encode()
-    cleaned = fast_rules.clean_body(body, chosen, contains_other_newlines(text))
-    assert cleaned == page_rules.clean_page(text_of(body), chosen)
-
-
-def test_every_white_space_is_known():
-    every = map(chr, range(sys.maxunicode + 1))
-    assert set(fast_rules.WHITE_SPACE) == {char for char in every if char.isspace()}
-    assert all(not char.strip() for char in fast_rules.WHITE_SPACE)
+    assert (cleaned.reason, cleaned.text, found) == by_definition(text, settings)
