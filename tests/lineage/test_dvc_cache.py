@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from made_graphs import WEIGHTS, lock
 
+from t5repro.audit.withdraw import withdraw
 from t5repro.errors import ArtifactError, LineageError
 from t5repro.lineage.dvc_cache import folder_files, object_path, objects_folder
 from t5repro.lineage.hashes import hash_file
@@ -49,6 +50,10 @@ def test_a_cache_that_the_user_configured_for_all_projects_is_read(
     objects = objects_of(run, [WEIGHTS])
     assert objects == [(md5, WEIGHTS)]
     assert in_cache(run, objects) == [tmp_path / "shared/files/md5" / md5[:2] / md5[2:]]
+    withdrawal = withdraw(run, "data/crawl/1.wet", reason="ticket 7", dry_run=True)
+    raw, weights = hash_file(run / "data/crawl/1.wet").md5, md5
+    assert {raw, weights} <= {Path(name).parent.name + Path(name).name for name in withdrawal.cache}
+    assert all(name.startswith(f"{tmp_path}/shared/") for name in withdrawal.cache)
 
 
 def test_the_nearest_level_wins_and_relative_folders_are_relative_to_its_file(

@@ -62,6 +62,7 @@ class Hasher:
             return Hashes(str(cached[4]), str(cached[5]), status.st_size)
         hashes = hash_file(path)
         self.read_files += 1
+        # Compared with the start of this process: a file may change again after it was hashed.
         if self._start - status.st_ctime_ns > SETTLED_NANOSECONDS:
             self._cached[name] = [*identity, hashes.sha256, hashes.md5]
             self._has_new_hashes = True
@@ -79,7 +80,7 @@ class Hasher:
 
     def save(self) -> None:
         """Save the cache for later processes; does nothing in a read-only folder."""
-        if self._has_new_hashes:
+        if self._has_new_hashes:  # an unchanged cache need not be written: verify may run often
             with contextlib.suppress(OSError):
                 os.makedirs(self._cache_file.parent, exist_ok=True)
                 if os.access(self._cache_file.parent, os.W_OK):

@@ -99,7 +99,7 @@ def of_revisions(root: Path, path: str) -> tuple[list[Impact], list[str]]:
             start = graph.find(path)
         except ArtifactError as error:
             unread.append(f"{commit[:12]}: {error}")
-        except LineageError:
+        except LineageError:  # of `find`
             continue  # the revision does not track the file
         else:
             impacts.append(impact(graph, [start], state=f"revision {commit[:12]}"))

@@ -184,6 +184,7 @@ def _record_to(
     clock_start = time.monotonic()
     # Logs are logs/<run>/<rule>/<node>.log; data_fetch has one file per run, without a node.
     run, *names = path.with_suffix("").parts[1:]
+    # The attempt comes from the previous record, so it is read before that is replaced.
     start = _start(rule, settings, attempt=_attempt(path))
     record = Record(run=run, rule=rule, node="/".join(names[1:]), start=start)
     write_json(path, asdict(record))
@@ -193,6 +194,7 @@ def _record_to(
         end = _end(clock_start, ok=False, error=type(error).__name__)
         write_json(path, asdict(replace(record, end=end)))
         raise
+    # Outside of the try block: a failure to read the manifest is not a failure of the job.
     inputs, outputs = _inputs_and_outputs(rule, files, manifest)
     end = _end(
         clock_start,

@@ -121,6 +121,7 @@ class Revision:
 
     def names(self, folder: str, ending: str) -> Iterator[str]:
         """Yield the files below `folder` whose name ends with `ending`, sorted."""
+        # Records are in git, everything else is in DVC's cache.
         for name in self._record_names if folder == RECORDS else sorted(self.hashes):
             if name.startswith(f"{folder}/") and name.endswith(ending):
                 yield name

@@ -64,12 +64,13 @@ def trace(graph: Graph, store: Store, query: str) -> Trace:
     raw: dict[str, Artifact] = {}
     broken: list[tuple[str, Artifact]] = []
     last_job = graph.job_of(artifact)
+    # The job `data` ends a path: it only records raw files, and its manifest has no inputs.
     queue = deque([] if last_job is None else [last_job])
     if last_job is None or last_job.rule == DATA:
         raw[artifact.path] = artifact
     while queue:
         job = queue.popleft()
-        if job.name in inputs:
+        if job.name in inputs:  # reached by another path already
             continue
         inputs[job.name] = _inputs_of(job, other_tasks)
         for file in inputs[job.name]:

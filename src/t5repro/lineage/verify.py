@@ -54,7 +54,7 @@ def verify_tree(root: Path, *, deep: bool = False) -> Verdict:
     """
     store = Folder(root)
     lock = store.lock()
-    faults: list[tuple[str, str]] = []
+    faults: list[tuple[str, str]] = []  # an unreadable manifest must not hide other findings
     graph = Graph(read_jobs(store, read_records(store), faults))
     hasher = Hasher(root, deep=deep)
     outputs = recorded_outputs(graph)
@@ -94,7 +94,7 @@ def _check_files(
     """Check every output against the manifest of its job."""
     for path, (artifact, job) in outputs.items():
         if path == graph.jobs[job].manifest:
-            continue
+            continue  # it cannot contain its own hash; readers, records and the lock have it
         sha256 = hasher.sha256(path)
         cure = "dvc checkout or a rerun restores it"
         if sha256 is None:
@@ -122,7 +122,7 @@ def check_links(graph: Graph) -> Iterator[Finding]:
                 f"{reader} read {artifact.sha256[:12]}, {writer} says {outputs[0].sha256[:12]}; "
                 f"rerun {reader}, or one was altered",
             )
-        elif has_raw_files:
+        elif has_raw_files:  # without the manifest of `data` every raw file would be reported
             message = f"{reader} read {artifact.sha256[:12]}, which is no output and no raw file"
             yield Finding(LINK, artifact.path, reader, message)
 
@@ -200,6 +200,7 @@ def _check_extra(root: Path, outputs: Mapping[str, Any], lock: Lock) -> Iterator
     for path in files_below(root / RESULTS):
         name = Path(path).relative_to(root).as_posix()
         file_name = name.rsplit("/", 1)[-1]
+        # Hidden files belong to tools such as Snakemake; temporary ones start with a dot as well.
         if name in outputs or name in tracked_paths:
             continue
         if file_name.startswith(TEMPORARY_PREFIX):

@@ -130,7 +130,7 @@ def _job_faults(job: PlannedJob, record: Record, settings: Any, checkout: Checko
     output, end, hasher = job.outputs[0], record.end, checkout.hasher
     if end is None or not end.ok:
         return [f"{output}: its job did not end well ({job.record})"]
-    if end.code_changed:
+    if end.code_changed:  # nobody knows which version of the file ran
         return [f"{end.code_changed[0]}: changed while the job of {output} ran"]
     faults = []
     if record.start.settings != settings:
@@ -139,6 +139,7 @@ def _job_faults(job: PlannedJob, record: Record, settings: Any, checkout: Checko
         f"{path}: not the code that {output} was built with"
         for path in differing_files(record.start.closure, checkout.closure(record.rule))
     ]
+    # A record lists every file on the command line; only the inputs of the graph must agree.
     faults += [
         f"{file.path}: not the input that {output} was built from"
         for file in end.inputs

@@ -25,6 +25,7 @@ def check_raw_data(record: Path) -> str:
         (output,) = repo.stage.load_one(str(record)).outs
         if not output.exists:
             raise RawDataError(f"{output} is missing; run snakemake --profile local data")
+        # DVC hashes the files whose size or mtime differ from its state; a fresh clone has none.
         actual, expected = output.get_hash().value, output.hash_info.value
         if actual != expected:
             raise RawDataError(
@@ -32,5 +33,6 @@ def check_raw_data(record: Path) -> str:
                 f"added or removed; delete {output}/ and run again to restore it"
             )
         if output.changed_cache():
+            # Without `force` DVC would ask on the terminal whether to accept the change.
             repo.commit(target=str(record), force=True)
     return str(expected)

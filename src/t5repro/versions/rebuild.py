@@ -47,7 +47,7 @@ class Invocation:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class FileOutcome:
     """The comparison of one rebuilt file.
 
     Attributes:
@@ -83,7 +83,7 @@ class Rebuild:
 
     commit: str
     seed: int | None
-    outcomes: tuple[Outcome, ...]
+    outcomes: tuple[FileOutcome, ...]
     notes: tuple[str, ...]
 
     @property
@@ -211,6 +211,7 @@ def _copy_inputs(root: Path, clone: Path, graph: Graph, jobs: Sequence[Job]) -> 
             if not folder.is_absolute() and ".." not in folder.parts:
                 target = clone / folder
                 if not target.exists():
+                    # A link, because a crawl may be too large to copy; jobs only read it.
                     target.symlink_to(root / folder, target_is_directory=True)
     return notes
 
@@ -257,7 +258,7 @@ def _run_snakemake(clone: Path, jobs: Sequence[Job], run: Invocation) -> None:
         **os.environ,
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}",
         "PYTHONPATH": str(clone / "src"),
-        "PYTHONHASHSEED": "0",
+        "PYTHONHASHSEED": "0",  # as in the Makefile
         "DVC_STAGE": "rebuild",  # the Snakefile then neither rehydrates nor seals
     }
     process = subprocess.run(
@@ -279,27 +280,27 @@ def _rule_in_snakefile(job: Job) -> str:
     return f"tasks_{job.name.rsplit('/', 1)[-1]}" if job.rule == "tasks" else job.rule
 
 
-def _compare(root: Path, clone: Path, job: Job) -> Iterator[Outcome]:
+def _compare(root: Path, clone: Path, job: Job) -> Iterator[FileOutcome]:
     """Compare every output of a job with the file in the checkout."""
     promise = reproducibility_of(job)
     for artifact in job.outputs:
         path, rebuilt = artifact.path, clone / artifact.path
         if not rebuilt.is_file():
             message = "the rebuilt job does not write it"
-            yield Outcome(path, job.name, promise, ABSENT, message)
+            yield FileOutcome(path, job.name, promise, ABSENT, message)
             continue
         sha256 = hash_file(rebuilt).sha256
         if sha256 == artifact.sha256:
-            yield Outcome(path, job.name, promise, SAME, sha256[:12])
+            yield FileOutcome(path, job.name, promise, SAME, sha256[:12])
         elif promise == TOLERANT and (root / path).is_file():
             agrees, distance = files_agree(root / path, rebuilt)
-            yield Outcome(path, job.name, promise, WITHIN if agrees else DIFFERENT, distance)
+            yield FileOutcome(path, job.name, promise, WITHIN if agrees else DIFFERENT, distance)
         else:
             detail = f"rebuilt {sha256[:12]}, here {artifact.sha256[:12]}"
-            yield Outcome(path, job.name, promise, DIFFERENT, detail)
+            yield FileOutcome(path, job.name, promise, DIFFERENT, detail)
 
 
-def _compare_with_lock(root: Path, clone: Path, jobs: Sequence[Job]) -> Iterator[Outcome]:
+def _compare_with_lock(root: Path, clone: Path, jobs: Sequence[Job]) -> Iterator[FileOutcome]:
     """Compare the outputs of exact jobs with `dvc.lock`, which may be forged with the results."""
     writers: dict[str, str] = {}
     rebuilt: dict[str, str] = {}
@@ -317,7 +318,7 @@ def _compare_with_lock(root: Path, clone: Path, jobs: Sequence[Job]) -> Iterator
         md5 = _folder_md5(root, tracked, rebuilt, hasher) if tracked.is_folder else rebuilt[path]
         if md5 != tracked.md5:
             detail = f"rebuilt md5 {md5[:12]}, {LOCK_FILE} says {tracked.md5[:12]}"
-            yield Outcome(tracked.path, writers[path], EXACT, DIFFERENT, detail)
+            yield FileOutcome(tracked.path, writers[path], EXACT, DIFFERENT, detail)
 
 
 def _contains(tracked: TrackedPath, path: str) -> bool:
