@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from checkout import ROOT
 
-from t5repro.config.load import leaves
+from t5repro.config.setting_names import leaves
 from t5repro.config.stage_settings import stage_model
 from t5repro.stages import BY_NAME, STAGES, Stage
 
