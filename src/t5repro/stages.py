@@ -1,8 +1,9 @@
-"""The stages of a run: one row per rule. The only list of them.
+"""The table of stages: one row per rule of the workflow.
 
-A rule of `workflow/rules`, its subcommand, its folder below ``results/<run>/``, its manifest and
-its row have one name. Settings, nodes, closures, DVC's stages, tolerances, impact and the command
-line are read from here; a test compares `upstream` with the graph that Snakemake builds.
+A rule of `workflow/rules`, its subcommand, its folder in ``results/<run>/``, its manifest and its
+row have the same name. Settings, nodes, code files, DVC's stages, tolerances, impact and the
+command line are derived from the table. A test compares `upstream` with the graph that Snakemake
+builds.
 
 To add a stage: a rule file, an entry module with one public function, a settings class in
 `config/sections`, and a row.
@@ -14,18 +15,20 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Stage:
-    """A rule and what the other parts of the project need to know of it.
+    """A rule of the workflow.
 
     Attributes:
-        name: of the rule, its subcommand, its folder and its manifest.
-        module: entry module below `t5repro`; it and its imports are the rule's code.
-        settings: class of the settings that its jobs receive, below `t5repro.config`.
+        name: name of the rule, its subcommand, its folder and its manifest.
+        module: entry module in `t5repro`. The module and its imports are the rule's code.
+        settings: class of the settings that its jobs receive, in `t5repro.config`.
         upstream: rules whose outputs its jobs read.
-        produces: kind of its outputs, as messages call them.
-        on_device: its arithmetic runs on the device of training: bytes are exact on a CPU, and
-            equal within a tolerance elsewhere.
-        versioned: its outputs are artifacts that DVC versions; the others bring raw files or check.
-        per_experiment: a node per experiment with other settings; otherwise one for the run.
+        produces: noun for its outputs in messages.
+        on_device: whether its jobs compute on the device of training. Their bytes are reproducible
+            on a CPU; other devices agree within a tolerance.
+        versioned: whether DVC versions its outputs. Rules that fetch raw files or only check have
+            no versioned outputs.
+        per_experiment: whether experiments with different settings have different nodes. If false,
+            a run has one node.
     """
 
     name: str
@@ -163,7 +166,7 @@ VERSIONED = tuple(stage.name for stage in STAGES if stage.versioned)
 
 
 def ancestors(name: str) -> Iterator[str]:
-    """Yield every stage that comes before `name`, each once."""
+    """Yield every stage on which `name` depends, directly or indirectly, once."""
     visited: set[str] = set()
     queue = list(BY_NAME[name].upstream)
     while queue:
@@ -175,12 +178,12 @@ def ancestors(name: str) -> Iterator[str]:
 
 
 def depends_on_device(name: str) -> bool:
-    """Tell whether the arithmetic of a training device decides the outputs of a stage."""
+    """Return whether the outputs of a stage depend on the device of training."""
     return BY_NAME[name].on_device or any(BY_NAME[stage].on_device for stage in ancestors(name))
 
 
 def stage_of_rule(rule: str) -> Stage | None:
-    """Return the stage of a rule of the graph: `tasks` for `tasks_glue_cola`; None for others."""
+    """Return the stage of a rule, such as `tasks` for `tasks_glue_cola`. None if it has none."""
     if rule in BY_NAME:
         return BY_NAME[rule]
     return BY_NAME["tasks"] if rule.startswith("tasks_") else None

@@ -1,4 +1,4 @@
-"""Arms that name other arms."""
+"""Experiments that depend on other experiments."""
 
 import pytest
 
@@ -7,12 +7,12 @@ from t5repro.config.load import load_settings
 from t5repro.errors import SettingsError
 
 
-def run_of(*arms, **values):
-    named = [{"name": name, "change": change} for name, change in arms]
+def run_of(*experiments, **values):
+    named = [{"name": name, "change": change} for name, change in experiments]
     return load_settings({**values, "experiments": named})
 
 
-def test_an_arm_goes_on_from_the_fine_tuning_of_an_earlier_one_and_shares_its_pretraining():
+def test_an_experiment_continues_the_fine_tuning_of_an_earlier_one_and_shares_its_pretraining():
     settings = run_of(
         ("multi_task", {}),
         ("then_cola", {"finetune.start_from": "multi_task", "tasks.names": ["glue_cola"]}),
@@ -22,7 +22,7 @@ def test_an_arm_goes_on_from_the_fine_tuning_of_an_earlier_one_and_shares_its_pr
 
 
 @pytest.mark.parametrize(
-    ("arms", "message"),
+    ("experiments", "message"),
     [
         ([("a", {"finetune.start_from": "b"}), ("b", {})], "one of the experiments before it"),
         ([("a", {"finetune.start_from": "a"})], "one of the experiments before it"),
@@ -56,9 +56,9 @@ def test_an_arm_goes_on_from_the_fine_tuning_of_an_earlier_one_and_shares_its_pr
         ([("a", {"evaluate.checkpoints": "all"})], "needs finetune.keep_checkpoints 'all'"),
     ],
 )
-def test_an_arm_that_cannot_build_on_another_is_refused(arms, message):
+def test_an_experiment_that_cannot_build_on_another_is_refused(experiments, message):
     with pytest.raises(SettingsError, match=message):
-        run_of(*arms)
+        run_of(*experiments)
 
 
 def test_members_of_an_ensemble_differ_in_their_repetition_and_share_what_comes_before():

@@ -16,7 +16,7 @@ from t5repro.config.validation import parse_stage
 from t5repro.errors import SettingsError
 from t5repro.stages import VERSIONED
 
-ARMS = [{"name": "baseline"}, {"name": "no_pretraining", "change": {"pretrain.steps": 0}}]
+EXPERIMENTS = [{"name": "baseline"}, {"name": "no_pretraining", "change": {"pretrain.steps": 0}}]
 
 
 @pytest.fixture(autouse=True)
@@ -52,7 +52,10 @@ def test_an_empty_run_file_is_the_papers_baseline() -> None:
         ({"tasks.names": ["a", "a"]}, r"tasks.names contains \['a'\] more than once"),
         ({"devices.kind": "npu"}, r"'devices.kind' is 'npu'; Input should be 'cpu', 'gpu'"),
         ({"finetune.mixture_temperature": float("nan")}, r"mixture_temperature' is nan"),
-        ({"experiments": [*ARMS, {"name": "baseline"}]}, r"contains \['baseline'\] more than once"),
+        (
+            {"experiments": [*EXPERIMENTS, {"name": "baseline"}]},
+            r"contains \['baseline'\] more than once",
+        ),
         (
             {"experiments": [{"name": "a", "change": {"pretrain.stepz": 0}}]},
             r"experiment 'a': unknown setting 'pretrain.stepz'; nearest: 'pretrain.steps'",
@@ -111,8 +114,8 @@ def test_numbers_written_with_an_exponent_are_numbers() -> None:
     assert load_settings({"pretrain.z_loss": "1e-3"}).pretrain.z_loss == 1e-3
 
 
-def test_experiments_share_every_node_up_to_where_they_part() -> None:
-    settings = load_settings({"experiments": ARMS})
+def test_experiments_share_every_node_before_their_first_difference() -> None:
+    settings = load_settings({"experiments": EXPERIMENTS})
     for rule in ("c4", "vocab", "tokens", "tasks"):
         assert nodes(settings, rule) == ["baseline"]
     for rule in ("pretrain", "finetune", "evaluate_predict", "evaluate_score"):
@@ -136,18 +139,20 @@ def test_experiments_share_every_node_up_to_where_they_part() -> None:
         ({"seed": 5}, "pretrain"),
     ],
 )
-def test_an_arm_has_its_own_nodes_from_the_first_stage_that_its_change_reaches(
+def test_an_experiment_has_its_own_nodes_from_the_first_stage_that_its_change_reaches(
     change: dict[str, object], first: str
 ) -> None:
-    settings = load_settings({"experiments": [ARMS[0], {"name": "arm", "change": change}]})
+    settings = load_settings(
+        {"experiments": [EXPERIMENTS[0], {"name": "experiment", "change": change}]}
+    )
     order = VERSIONED
-    assert node_of(settings, first, "arm") == "arm"
-    assert node_of(settings, order[order.index(first) - 1], "arm") == "baseline"
+    assert node_of(settings, first, "experiment") == "experiment"
+    assert node_of(settings, order[order.index(first) - 1], "experiment") == "baseline"
 
 
-def test_an_arm_may_take_another_recipe_with_all_its_parameters() -> None:
-    arms = [ARMS[0], {"name": "first_text", "change": {"c4.recipe": "paper-v1"}}]
-    settings = load_settings({"experiments": arms})
+def test_an_experiment_may_take_another_recipe_with_all_its_parameters() -> None:
+    experiments = [EXPERIMENTS[0], {"name": "first_text", "change": {"c4.recipe": "paper-v1"}}]
+    settings = load_settings({"experiments": experiments})
     assert settings_of_experiment(settings, "first_text").c4.clean.min_sentences == 5
 
 
@@ -180,7 +185,7 @@ def test_every_setting_is_read_by_a_stage_or_decides_the_graph() -> None:
     for rule in VERSIONED:
         if rule != "report":
             read |= set(_leaves(stage_settings(settings, rule)))
-    # These choose files, jobs, names or machines; they reach the jobs beside their settings.
+    # These select files, jobs, names or machines; jobs receive them apart from their settings.
     graph = {
         "run.name",
         "run.resume_changed",
@@ -233,9 +238,9 @@ VARIANTS = sorted(path.stem for path in Path("configs/c4/variants").glob("*.yaml
 
 
 def variant_of(name: str, **change: object) -> Settings:
-    arm = {"name": "arm", "change": {"c4.variant": name, **change}}
-    settings = load_settings({"experiments": [ARMS[0], arm]})
-    return settings_of_experiment(settings, "arm")
+    experiment = {"name": "experiment", "change": {"c4.variant": name, **change}}
+    settings = load_settings({"experiments": [EXPERIMENTS[0], experiment]})
+    return settings_of_experiment(settings, "experiment")
 
 
 def test_the_variants_of_the_corpus_are_files() -> None:
@@ -253,7 +258,7 @@ def test_the_variants_of_the_corpus_are_files() -> None:
 
 
 @pytest.mark.parametrize("name", VARIANTS)
-def test_an_arm_may_take_each_variant(name: str) -> None:
+def test_an_experiment_may_take_each_variant(name: str) -> None:
     language = name if name in ("de", "fr", "ro") else "en"
     changed = variant_of(
         name, **{"vocab.language_parts": {language: 1}, "tokens.languages": [language]}
@@ -268,8 +273,8 @@ def test_an_arm_may_take_each_variant(name: str) -> None:
 def test_a_variant_takes_back_what_another_one_changed() -> None:
     english = {"vocab.language_parts": {"en": 1}, "tokens.languages": ["en"]}
     run = {"c4.variant": "en.noclean", **english}
-    arms = [ARMS[0], {"name": "clean", "change": {"c4.variant": "en"}}]
-    settings = load_settings({**run, "experiments": arms})
+    experiments = [EXPERIMENTS[0], {"name": "clean", "change": {"c4.variant": "en"}}]
+    settings = load_settings({**run, "experiments": experiments})
     assert settings.c4.dedup.unit == "off"
     changed = settings_of_experiment(settings, "clean")
     expected = load_settings({"c4.variant": "en", **english})
@@ -298,27 +303,27 @@ SEEDED = [
 ]
 
 
-def test_an_experiment_of_several_seeds_is_several_arms_known_before_the_run() -> None:
+def test_an_experiment_with_seeds_is_expanded_before_the_run() -> None:
     settings = load_settings({"experiments": SEEDED})
-    assert [(arm.name, arm.change.get("seed")) for arm in settings.experiments] == [
-        ("baseline", 0),
-        ("baseline_seed_1", 1),
-        ("baseline_seed_7", 7),
-        ("other", None),
+    assert [
+        (experiment.name, experiment.change.get("seed")) for experiment in settings.experiments
+    ] == [("baseline", 0), ("baseline_seed_1", 1), ("baseline_seed_7", 7), ("other", None)]
+    seeds = [
+        settings_of_experiment(settings, experiment.name).seed
+        for experiment in settings.experiments
     ]
-    seeds = [settings_of_experiment(settings, arm.name).seed for arm in settings.experiments]
     assert seeds == [0, 1, 7, 0]
     assert nodes(settings, "vocab") == nodes(settings, "tokens") == ["baseline"]
-    assert nodes(settings, "pretrain") == [arm.name for arm in settings.experiments]
+    assert nodes(settings, "pretrain") == [experiment.name for experiment in settings.experiments]
 
 
-def test_settings_with_several_seeds_are_read_back_as_they_are() -> None:
+def test_settings_with_several_seeds_are_read_back_unchanged() -> None:
     settings = load_settings({"experiments": SEEDED})
     assert load_settings(settings.model_dump(mode="json")) == settings
 
 
 @pytest.mark.parametrize(
-    ("arms", "message"),
+    ("experiments", "message"),
     [
         ([{"name": "a", "seeds": [3, 3]}], r"seeds of experiment 'a' repeat \[3\]"),
         ([{"name": "a", "seeds": [1], "change": {"seed": 2}}], "sets both seeds"),
@@ -329,6 +334,6 @@ def test_settings_with_several_seeds_are_read_back_as_they_are() -> None:
         ),
     ],
 )
-def test_impossible_seeds_are_refused(arms: list[dict[str, object]], message: str) -> None:
+def test_impossible_seeds_are_refused(experiments: list[dict[str, object]], message: str) -> None:
     with pytest.raises(SettingsError, match=message):
-        load_settings({"experiments": arms})
+        load_settings({"experiments": experiments})

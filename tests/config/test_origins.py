@@ -56,13 +56,13 @@ REFUSED = [
         "tasks.names contains ['glue_cola'] more than once; names must differ",
     ),
     (
-        "a task of one's own described twice",
+        "a user's task described twice",
         "tasks:\n  own:\n    mine: {prefix: a}\n    mine: {prefix: b}\n",
         4,
         "'mine' is set twice, first in line 3; keep one of them",
     ),
     (
-        "a setting stated nested and dotted",
+        "a setting set nested and dotted",
         "pretrain:\n  steps: 5\nseed: 1\npretrain.steps: 6\n",
         4,
         "'pretrain.steps' is set twice, first in line 2",
@@ -86,50 +86,50 @@ REFUSED = [
         "tasks.mixture is 'supervised'; mixtures are",
     ),
     (
-        "a mixture beside what it sets",
+        "a mixture and one of its settings",
         "tasks:\n  mixture: supervised_equal\nfinetune:\n  mixture: proportional\n",
         2,
         "sets finetune.mixture, which is also set to 'proportional'",
     ),
     (
-        "a task of one's own without its key",
+        "a user's task without its key",
         "tasks:\n  names: [mine]\n  own:\n    mine:\n      prefix: a\n",
         4,
         "setting 'tasks.own.mine.",
     ),
     ("an unknown recipe", "c4:\n  recipe: papr\n", 2, "c4.recipe is 'papr'; recipes in"),
     (
-        "an arm's unknown setting",
+        "an experiment's unknown setting",
         "experiments:\n- name: a\n- name: b\n  change:\n    seed: 1\n    pretrain.stepz: 0\n",
         6,
         "experiment 'b': unknown setting 'pretrain.stepz'; nearest: 'pretrain.steps'",
     ),
     (
-        "an arm's impossible value",
+        "an experiment's impossible value",
         "experiments:\n- name: a\n- name: b\n  change: {evaluate: {split: all}}\n",
         4,
         "experiment 'b': setting 'evaluate.split' is 'all'",
     ),
     (
-        "an arm's faults in one of its seeds",
+        "an experiment's faults in one of its seeds",
         "experiments:\n- name: a\n  seeds: [1, 2]\n  change:\n    c4.recipe: papr\n",
         5,
         "c4.recipe is 'papr'",
     ),
     (
-        "an arm that changes what all share",
+        "an experiment that changes what all share",
         "experiments:\n- name: a\n- name: b\n  change:\n    data.folder: x\n",
         5,
         "experiment 'b' changes data",
     ),
     (
-        "an arm that goes on from none before it",
+        "an experiment that continues a later one",
         "experiments:\n- name: a\n  change:\n    finetune.start_from: b\n- name: b\n",
         4,
         "experiment 'a': finetune.start_from is 'b'; it must be one of the experiments before",
     ),
     (
-        "two arms of one name",
+        "two experiments of one name",
         "seed: 1\nexperiments:\n- name: a\n- name: a\n",
         2,
         "experiments contains ['a'] more than once",
@@ -176,12 +176,12 @@ def test_the_last_of_several_run_files_and_the_command_line_win(tmp_path: Path) 
     first, second = tmp_path / "first.yaml", tmp_path / "second.yaml"
     first.write_text("pretrain:\n  steps: 1\nseed: 1\nexperiments:\n- name: a\n- name: b\n")
     second.write_text("\npretrain.steps: -1\nexperiments:\n- name: c\n")
-    steps, arm = SettingsError("", keys=("pretrain", "steps")), SettingsError("")
-    arm.experiment = "b"
+    steps, experiment = SettingsError("", keys=("pretrain", "steps")), SettingsError("")
+    experiment.experiment = "b"
     assert Origins([first]).of(steps) == f"{first}:2"
-    assert Origins([first]).of(arm) == f"{first}:6"
+    assert Origins([first]).of(experiment) == f"{first}:6"
     assert Origins([first, second]).of(steps) == f"{second}:2"
-    assert Origins([first, second]).of(arm) == f"{first}, {second}"
+    assert Origins([first, second]).of(experiment) == f"{first}, {second}"
     overrides = {"pretrain": {"steps": -1}}
     assert Origins([first, second], overrides).of(steps) == "--config"
     with pytest.raises(SettingsError, match=r"^--config: setting 'pretrain.steps' is -2"):

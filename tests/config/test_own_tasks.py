@@ -123,10 +123,10 @@ def test_a_file_that_data_sources_does_not_list_is_refused() -> None:
         task_files(load_settings(values), "mine")
 
 
-def test_arms_of_a_run_share_texts_and_own_tasks() -> None:
-    arm = {"name": "a", "change": {"tasks.text.copa_target": "paper"}}
+def test_experiments_of_a_run_share_texts_and_own_tasks() -> None:
+    experiment = {"name": "a", "change": {"tasks.text.copa_target": "paper"}}
     with pytest.raises(SettingsError, match="experiment 'a' changes tasks.text; all experiments"):
-        load_settings({"experiments": [{"name": "baseline"}, arm]})
+        load_settings({"experiments": [{"name": "baseline"}, experiment]})
 
 
 def test_a_named_mixture_says_tasks_rates_and_counts() -> None:
@@ -144,13 +144,15 @@ def test_a_named_mixture_says_tasks_rates_and_counts() -> None:
     }
 
 
-def test_arms_may_draw_from_other_mixtures() -> None:
-    arms = [
+def test_experiments_may_draw_from_other_mixtures() -> None:
+    experiments = [
         {"name": "baseline"},
         {"name": "without_squad", "change": {"tasks.mixture": "supervised_without_squad"}},
         {"name": "cola", "change": {"tasks.names": ["glue_cola"]}},
     ]
-    settings = load_settings({"tasks.mixture": "supervised_proportional", "experiments": arms})
+    settings = load_settings(
+        {"tasks.mixture": "supervised_proportional", "experiments": experiments}
+    )
     left_out = settings_of_experiment(settings, "without_squad")
     assert set(settings.tasks.names) - set(left_out.tasks.names) == {"squad"}
     cola = settings_of_experiment(settings, "cola")
@@ -169,7 +171,7 @@ def test_arms_may_draw_from_other_mixtures() -> None:
         ("leave_one_out_glue", 14, "proportional", 364_868_892, "limited"),
     ],
 )
-def test_a_mixture_with_c4_draws_the_corpus_beside_its_tasks(
+def test_a_mixture_with_c4_draws_the_corpus_in_addition_to_its_tasks(
     name: str, tasks: int, kind: str, examples: float, rate: str
 ) -> None:
     settings = load_settings({"tasks.mixture": name})
@@ -184,15 +186,18 @@ def test_a_run_may_state_the_corpus_of_a_mixture_itself() -> None:
     assert (settings.finetune.corpus_examples, settings.finetune.corpus_rate) == (710_000, "stated")
 
 
-def test_an_arm_with_tasks_of_its_own_draws_no_corpus_of_the_runs_mixture() -> None:
-    arms = [
+def test_an_experiment_with_tasks_of_its_own_draws_no_corpus_of_the_runs_mixture() -> None:
+    experiments = [
         {"name": "multi"},
         {"name": "one", "change": {"tasks.names": ["glue_cola"]}},
         {"name": "supervised", "change": {"tasks.mixture": "supervised_equal"}},
         {"name": "other", "change": {"tasks.mixture": "leave_one_out_squad"}},
     ]
-    run = load_settings({"tasks.mixture": "all_mix", "experiments": arms})
-    drawn = {arm["name"]: settings_of_experiment(run, str(arm["name"])).finetune for arm in arms}
+    run = load_settings({"tasks.mixture": "all_mix", "experiments": experiments})
+    drawn = {
+        experiment["name"]: settings_of_experiment(run, str(experiment["name"])).finetune
+        for experiment in experiments
+    }
     assert {name: plan.corpus_examples for name, plan in drawn.items()} == {
         "multi": 1e6,
         "one": 0,

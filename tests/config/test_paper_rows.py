@@ -1,4 +1,4 @@
-"""The paper's rows as arms, and published sizes by name."""
+"""The paper's rows as experiments, and published sizes by name."""
 
 import pytest
 import yaml
@@ -28,23 +28,23 @@ def run() -> Settings:
         return load_settings(values)
 
 
-def test_every_arm_of_the_paper_is_possible_and_names_a_published_row(run: Settings) -> None:
+def test_every_experiment_of_the_paper_is_possible_and_names_a_published_row(run: Settings) -> None:
     assert len(run.experiments) == 86
-    for arm in run.experiments:
-        settings_of_experiment(run, arm.name)
-        assert rows_named(arm.row), arm.row
+    for experiment in run.experiments:
+        settings_of_experiment(run, experiment.name)
+        assert rows_named(experiment.row), experiment.row
 
 
-def test_arms_share_what_they_have_in_common(run: Settings) -> None:
+def test_experiments_share_what_they_have_in_common(run: Settings) -> None:
     corpora = set(nodes(run, "c4"))
     assert corpora == {"baseline", "c4_unfiltered"}
     trained = set(nodes(run, "pretrain"))
-    # Three repetitions for the ensemble; supervised arms share the fresh weights of
+    # Three repetitions for the ensemble; supervised experiments share the fresh weights of
     # `no_pretraining`; prefix language modeling stands in tables 2 and 4 with the same settings.
     assert len(trained) == 35
 
 
-def test_a_published_size_sets_the_shape_and_what_is_stated_goes_on_top() -> None:
+def test_a_published_size_sets_the_shape_except_for_settings_of_the_run_file() -> None:
     large = load_settings({"model.published": "v1_1_large"})
     assert large.model.model_copy(update={"published": ""}) == SIZES["v1_1_large"]
     small = load_settings({"model": {"published": "small", "num_encoder_layers": 2}})
@@ -52,9 +52,9 @@ def test_a_published_size_sets_the_shape_and_what_is_stated_goes_on_top() -> Non
     assert (small.model.num_encoder_layers, small.model.num_decoder_layers) == (2, 6)
 
 
-def test_an_arm_may_choose_another_size() -> None:
-    arms = [{"name": "a", "change": {"model.published": "2x", "model.d_ff": 8}}]
-    run = load_settings({"model.published": "v1_1_base", "experiments": arms})
+def test_an_experiment_may_choose_another_size() -> None:
+    experiments = [{"name": "a", "change": {"model.published": "2x", "model.d_ff": 8}}]
+    run = load_settings({"model.published": "v1_1_base", "experiments": experiments})
     model = settings_of_experiment(run, "a").model
     assert (model.num_encoder_layers, model.d_model, model.d_ff) == (16, 1024, 8)
     assert (model.feed_forward, model.tie_embeddings) == ("relu", True)

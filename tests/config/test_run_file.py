@@ -38,7 +38,7 @@ def refusal(tmp_path: Path, text: str) -> str:
     return str(refused.value).removeprefix(str(path))
 
 
-def test_an_included_file_stands_for_its_entries() -> None:
+def test_an_included_file_is_replaced_by_its_entries() -> None:
     path = "configs/sources/crawl_2019_18.yaml"
     values = {"data.sources": [SOURCE, {"include": path}, SOURCE]}
     sources = load_settings(values).model_dump(mode="json")["data"]["sources"]

@@ -75,7 +75,7 @@ def test_a_withdrawn_shard_leaves_the_tasks_alone_and_nothing_withdrawn_changes_
     assert without_withdrawn(settings, WithdrawnFiles(files={"other": "x"})) is settings
 
 
-def test_an_arm_with_its_own_mixture_loses_the_task_too() -> None:
+def test_an_experiment_with_its_own_mixture_loses_the_task_too() -> None:
     values = load_run_file(Path("configs/demo.yaml")).model_dump(mode="json")
     values["experiments"] = [
         {"name": "only", "change": {"tasks.names": ["glue_rte", "glue_sst2"]}},

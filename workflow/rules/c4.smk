@@ -34,7 +34,7 @@ PARAMETER_FILES = (
 )
 
 
-def listed(name, key):
+def listed_path(name, key):
     """Return the path of the raw file in a setting; it must be in `data.sources`."""
     if name not in inventory.raw_files(SETTINGS):
         raise WorkflowError(
@@ -59,44 +59,43 @@ def wet_files(wildcards):
     """Return the WET files of one cleaning job."""
     c4 = settings_at(wildcards.node).c4
     if c4.crawl_paths:
-        return [listed(c4.crawl_paths, "c4.crawl_paths")]
-    found = crawl_files(tuple(c4.crawl))
-    if len(found) < c4.clean_shards:
+        return [listed_path(c4.crawl_paths, "c4.crawl_paths")]
+    files = crawl_files(tuple(c4.crawl))
+    if len(files) < c4.clean_shards:
         raise WorkflowError(
             f"c4.clean_shards is {c4.clean_shards}, but c4.crawl {list(c4.crawl)} matches "
-            f"{len(found)} files of data.sources; lower it, or list the files"
+            f"{len(files)} files of data.sources; lower it, or list the files"
         )
     # A withdrawn file leaves its place empty: other jobs keep their files and need not run again.
-    return those_here(
-        crawl_lists.files_of_shard(found, int(wildcards.shard), c4.clean_shards)
+    return available_paths(
+        crawl_lists.files_of_shard(files, int(wildcards.shard), c4.clean_shards)
     )
 
 
-def those_here(names):
+def available_paths(names):
     """Return the paths of the files that are not withdrawn."""
-    here = inventory.raw_files(SETTINGS)
-    return [raw_path(name) for name in names if name in here]
+    available = inventory.raw_files(SETTINGS)
+    return [raw_path(name) for name in names if name in available]
 
 
 def punkt_wet_files(wildcards):
     """Return the WET files for the training of Punkt."""
     c4 = settings_at(wildcards.node).c4
     if c4.crawl_paths:
-        return [listed(c4.crawl_paths, "c4.crawl_paths")]
-    found = crawl_files(tuple(c4.crawl))
-    return those_here(crawl_lists.evenly_spaced(found, c4.punkt_sample_files))
+        return [listed_path(c4.crawl_paths, "c4.crawl_paths")]
+    files = crawl_files(tuple(c4.crawl))
+    return available_paths(crawl_lists.evenly_spaced(files, c4.punkt_sample_files))
 
 
 def wet_option(wildcards):
-    listed = settings_at(wildcards.node).c4.crawl_paths
-    return "--paths" if listed else "--wet"
+    return "--paths" if settings_at(wildcards.node).c4.crawl_paths else "--wet"
 
 
 def bad_word_pairs(wildcards):
     lists = settings_at(wildcards.node).c4.bad_word_lists
     return pairs(
         {
-            language: listed(lists[language], f"c4.bad_word_lists.{language}")
+            language: listed_path(lists[language], f"c4.bad_word_lists.{language}")
             for language in sorted(lists)
         }
     )
@@ -107,21 +106,21 @@ def bad_word_files(wildcards):
 
 
 def select_files(wildcards):
-    chosen = settings_at(wildcards.node).c4.select
+    select = settings_at(wildcards.node).c4.select
     return [
-        listed(name, f"c4.select.{key}")
-        for key, name in (("domains", chosen.domains), ("urls", chosen.urls))
+        listed_path(name, f"c4.select.{key}")
+        for key, name in (("domains", select.domains), ("urls", select.urls))
         if name
     ]
 
 
 def select_options(wildcards):
-    chosen = settings_at(wildcards.node).c4.select
+    select = settings_at(wildcards.node).c4.select
     return [
-        word
-        for key, name in (("domains", chosen.domains), ("urls", chosen.urls))
+        argument
+        for key, name in (("domains", select.domains), ("urls", select.urls))
         if name
-        for word in (f"--{key}", raw_path(name))
+        for argument in (f"--{key}", raw_path(name))
     ]
 
 
@@ -132,13 +131,13 @@ def punkt_folder(node):
 def punkt_files(wildcards):
     """Return the provided Punkt parameters, and the manifest of the trained ones."""
     c4 = settings_at(wildcards.node).c4
-    given = [
-        listed(f"{folder}/{name}", f"c4.punkt_parameters.{language}")
+    provided = [
+        listed_path(f"{folder}/{name}", f"c4.punkt_parameters.{language}")
         for language, folder in sorted(c4.punkt_parameters.items())
         for name in PARAMETER_FILES
     ]
     trained = languages_to_train(c4)
-    return given + (
+    return provided + (
         [f"{punkt_folder(wildcards.node)}/manifest.json"] if trained else []
     )
 
@@ -146,12 +145,12 @@ def punkt_files(wildcards):
 def punkt_pairs(wildcards):
     """Return LANGUAGE=FOLDER of the Punkt parameters, provided and trained."""
     c4 = settings_at(wildcards.node).c4
-    given = {language: raw_path(path) for language, path in c4.punkt_parameters.items()}
+    provided = {language: raw_path(path) for language, path in c4.punkt_parameters.items()}
     trained = {
         language: f"{punkt_folder(wildcards.node)}/{language}"
         for language in languages_to_train(c4)
     }
-    return pairs(dict(sorted((given | trained).items())))
+    return pairs(dict(sorted((provided | trained).items())))
 
 
 def cleaned_shards(wildcards):

@@ -30,12 +30,12 @@ def predictions(wildcards):
     ]
 
 
-def answering_models(wildcards):
+def predicting_models(wildcards):
     """Return the manifests of the models that predict: the node's own, or an ensemble's."""
-    arms = settings_at(wildcards.node).evaluate.ensemble or [wildcards.node]
+    experiments = settings_at(wildcards.node).evaluate.ensemble or [wildcards.node]
     return [
-        f"results/{RUN}/finetune/{node_of('finetune', arm)}/manifest.json"
-        for arm in arms
+        f"results/{RUN}/finetune/{node_of('finetune', experiment)}/manifest.json"
+        for experiment in experiments
     ]
 
 
@@ -50,7 +50,7 @@ def kept_steps(wildcards):
 rule evaluate_predict:
     """Decode until EOS, greedily or by beam search."""
     input:
-        weights=answering_models,
+        weights=predicting_models,
         examples=examples_of(evaluated_split),
         vocabulary=of("vocab", "sentencepiece.model"),
         code=code_of("evaluate_predict"),

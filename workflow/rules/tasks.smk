@@ -17,7 +17,7 @@ def splits_of(task):
 
 
 ALL_TASKS = sorted(
-    {task for arm in EXPERIMENTS for task in settings_at(arm).tasks.names}
+    {task for name in EXPERIMENTS for task in settings_at(name).tasks.names}
 )
 
 for task_name in ALL_TASKS:

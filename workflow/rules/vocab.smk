@@ -13,8 +13,8 @@ CODE      src/t5repro/vocab/sample.py                       vocab_sample
 
 def vocabulary_source(wildcards):
     """Return the sample to train on, or the raw file of a vocabulary that is used unchanged."""
-    if brought := inventory.vocabulary_files(settings_at(wildcards.node)):
-        return raw_path(brought[0])
+    if files := inventory.vocabulary_files(settings_at(wildcards.node)):
+        return raw_path(files[0])
     return of("vocab_sample", "sample.txt")(wildcards)
 
 
