@@ -7,7 +7,7 @@ import finetuning_shared as shared
 import training_shapes as shapes
 
 from t5repro.config.sections.devices import DevicesSettings
-from t5repro.config.sections.finetune import FinetuneSettings
+from t5repro.config.sections.finetune import FinetuneSettings, FinetuneStage
 from t5repro.config.sections.model import ModelSettings
 from t5repro.config.sections.training import LearningRate
 from t5repro.config.sections.vocab import VocabSettings
@@ -24,10 +24,10 @@ def main(name: str, steps: int, folder: Path, instruction_set: str) -> None:
     import keras
 
     from t5repro.inputs.finetuning import load_task_inputs
-    from t5repro.train.loop import compiled_model
+    from t5repro.train.compiled_model import compiled_model
 
     vocab = VocabSettings(vocab_size=shared.PIECES, extra_ids=shared.EXTRA_IDS)
-    plan = FinetuneSettings(
+    training = FinetuneSettings(
         batch_rows=ROWS,
         inputs_length=shared.MAX_LENGTHS[0],
         targets_length=shared.MAX_LENGTHS[1],
@@ -35,15 +35,21 @@ def main(name: str, steps: int, folder: Path, instruction_set: str) -> None:
         learning_rate=LearningRate(schedule="constant", factor=shapes.RATE),
     )
     inputs = load_task_inputs(
-        plan,
+        training,
         examples=shared.files_of(folder),
         vocabulary=folder / shared.VOCABULARY,
         vocab=vocab,
         seed=0,
     )
-    model = compiled_model(
-        shapes.settings(shape, ModelSettings), plan, vocab=vocab, devices=devices, seed=0
+    settings = FinetuneStage(
+        seed=0,
+        vocab=vocab,
+        model=shapes.settings(shape, ModelSettings),
+        tasks={"names": sorted(shared.files_of(folder))},
+        finetune=training,
+        devices=devices,
     )
+    model = compiled_model(settings, seed=0)
     clock = shared.Clock(shapes.WARM_UP_STEPS)
     ticks = keras.callbacks.LambdaCallback(on_train_batch_end=lambda batch, logs: clock.tick())
     count = steps + shapes.WARM_UP_STEPS

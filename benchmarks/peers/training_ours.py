@@ -6,7 +6,8 @@ import training_shapes as shared
 
 from t5repro.config.sections.devices import DevicesSettings
 from t5repro.config.sections.model import ModelSettings
-from t5repro.config.sections.training import LearningRate, TrainingSettings
+from t5repro.config.sections.pretrain import PretrainSettings, PretrainStage
+from t5repro.config.sections.training import LearningRate
 from t5repro.config.sections.vocab import VocabSettings
 from t5repro.model.devices import prepare
 
@@ -20,22 +21,22 @@ def main(name: str, steps: int, instruction_set: str) -> None:
     import numpy as np
     import tensorflow as tf
 
-    from t5repro.train.loop import compiled_model
+    from t5repro.train.compiled_model import compiled_model
 
-    plan = TrainingSettings(
-        batch_rows=shape.rows,
-        inputs_length=shape.inputs,
-        targets_length=shape.targets,
-        dropout_rate=shared.DROPOUT,
-        learning_rate=LearningRate(schedule="constant", factor=shared.RATE),
-    )
-    model = compiled_model(
-        shared.settings(shape, ModelSettings),
-        plan,
-        vocab=VocabSettings(vocab_size=shape.ids - 100, extra_ids=100),
-        devices=devices,
+    settings = PretrainStage(
         seed=0,
+        vocab=VocabSettings(vocab_size=shape.ids - 100, extra_ids=100),
+        model=shared.settings(shape, ModelSettings),
+        devices=devices,
+        pretrain=PretrainSettings(
+            batch_rows=shape.rows,
+            inputs_length=shape.inputs,
+            targets_length=shape.targets,
+            dropout_rate=shared.DROPOUT,
+            learning_rate=LearningRate(schedule="constant", factor=shared.RATE),
+        ),
     )
+    model = compiled_model(settings, seed=0)
     ids = shared.batch(shape)
     features = {
         "encoder_ids": ids["inputs"],

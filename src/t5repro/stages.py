@@ -115,7 +115,7 @@ STAGES = (
     ),
     Stage(
         "pretrain",
-        module="train.loop",
+        module="train.pretrain",
         settings="sections.pretrain.PretrainStage",
         upstream=("tokens",),
         produces="weights",
@@ -131,7 +131,7 @@ STAGES = (
     ),
     Stage(
         "finetune",
-        module="train.loop",
+        module="train.finetune",
         settings="sections.finetune.FinetuneStage",
         upstream=("pretrain", "tasks", "vocab", "tokens"),
         produces="weights",

@@ -74,7 +74,7 @@ def test_a_missing_weight_is_named(weights, make_model):
 
 def test_a_weight_too_many_is_named(weights, make_model):
     write_arrays(weights, {**read_arrays(weights), "decoder/extra": np.zeros(2, np.float32)})
-    with pytest.raises(CheckpointError, match=r"holds 'decoder/extra', which the model does not"):
+    with pytest.raises(CheckpointError, match=r"has 'decoder/extra', which the model does not"):
         load_weights(weights, make_model())
 
 

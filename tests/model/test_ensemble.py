@@ -46,7 +46,7 @@ def test_an_ensemble_writes_the_likeliest_id_of_the_mean_of_logits(make_model, i
 
 
 def test_an_ensemble_of_a_model_with_itself_answers_as_the_model(make_model, ids):
-    model, twin = make_model(seed=4), make_model(seed=4)
+    model, copy = make_model(seed=4), make_model(seed=4)
     alone = greedy(model, ids, max_decode_length=STEPS)
-    both = greedy(model, ids, max_decode_length=STEPS, others=[twin])
+    both = greedy(model, ids, max_decode_length=STEPS, others=[copy])
     np.testing.assert_array_equal(alone, both)

@@ -90,7 +90,7 @@ def test_weights_of_different_layers_differ(make_model):
 
 def test_each_stack_has_one_table_of_position_biases(make_model):
     tables = [layer for layer in make_model()._flatten_layers() if isinstance(layer, RelativeBias)]
-    assert [(table.place, table.bidirectional) for table in tables] == [
+    assert [(table.model_path, table.bidirectional) for table in tables] == [
         ("encoder/relative_bias", True),
         ("decoder/relative_bias", False),
     ]
@@ -163,7 +163,7 @@ assert 0 < np.abs(exact - rounded).max() < 0.1, np.abs(exact - rounded).max()
     subprocess.run([sys.executable, "-c", program], check=True)
 
 
-def keras_hub_twin(model, gated):
+def keras_hub_backbone(model, gated):
     """Return keras-hub's backbone with the weights of `model`."""
     hub = pytest.importorskip("keras_hub")
     shape = model.settings
@@ -211,7 +211,7 @@ def test_the_forward_pass_equals_that_of_keras_hub(make_model, examples, pack, g
         make_model(num_decoder_layers=2, relative_position_max_distance=128, **change)
     )
     features = pack([[pair] for pair in examples], 12, 6)
-    backbone = keras_hub_twin(model, gated)
+    backbone = keras_hub_backbone(model, gated)
     theirs = backbone(
         {
             "encoder_token_ids": features["encoder_ids"],

@@ -46,7 +46,7 @@ def odd_shape(**change: Any) -> ModelSettings:
 
 def hugging_face(shape: ModelSettings, seed: int = 0, noise: float = 0.2) -> Any:
     """Return Hugging Face's model with random weights; noise on top varies what it writes."""
-    from t5repro.model.convert import FEED_FORWARD
+    from t5repro.model.foreign_weights import FEED_FORWARD
 
     torch.manual_seed(seed)
     config = transformers.T5Config(
@@ -75,10 +75,10 @@ def hugging_face(shape: ModelSettings, seed: int = 0, noise: float = 0.2) -> Any
 
 def ours_from(folder: Path) -> Any:
     """Return our model with the weights of a folder."""
-    from t5repro.model.convert import read_published
+    from t5repro.model.foreign_weights import read_foreign
     from t5repro.model.transformer import T5
 
-    return with_weights(T5, read_published(folder))
+    return with_weights(T5, read_foreign(folder))
 
 
 def with_weights(kind: Any, published: Any) -> Any:

@@ -44,13 +44,13 @@ def record_rows() -> list[int]:
     from t5repro.model import beam, decode
 
     rows: list[int] = []
-    read_inputs = decode.read_inputs
+    encode_inputs = decode.encode_inputs
 
     def recording(model: Any, ids: Any, segments: Any) -> Any:
         rows.append(ids.shape[0])
-        return read_inputs(model, ids, segments)
+        return encode_inputs(model, ids, segments)
 
-    beam.read_inputs = decode.read_inputs = recording
+    beam.encode_inputs = decode.encode_inputs = recording
     return rows
 
 

@@ -1,8 +1,9 @@
-"""A training of seconds on made-up rows; also a program, to run it in a process of its own.
+"""A training of seconds on synthetic rows; also a program, to run it in a separate process.
 
 python tiny_training.py FOLDER '{"steps": 10, "seed": 0}'
 """
 
+import functools
 import json
 import os
 import signal
@@ -15,13 +16,11 @@ from typing import Any
 import numpy as np
 
 from t5repro.config.sections.devices import DevicesSettings
-from t5repro.config.sections.finetune import FinetuneSettings
+from t5repro.config.sections.finetune import FinetuneStage
 from t5repro.config.sections.model import ModelSettings
-from t5repro.config.sections.pretrain import PretrainSettings
+from t5repro.config.sections.pretrain import PretrainStage
 from t5repro.config.sections.vocab import VocabSettings
-from t5repro.model.devices import set_environment
-from t5repro.train.devices import Devices, prepare
-from t5repro.train.loop import Training, run
+from t5repro.model.devices import Devices, prepare, set_environment
 
 SHAPE = ModelSettings(
     d_model=32, d_ff=64, d_kv=8, num_heads=4, num_encoder_layers=1, num_decoder_layers=1
@@ -50,61 +49,82 @@ def batches(first_step: int, steps: int) -> Any:
     """Return the batches of some steps; each is a function of its step."""
     import tensorflow as tf
 
-    made = [batch(step) for step in range(first_step, first_step + steps)]
-    features = {name: np.stack([item[0][name] for item in made]) for name in made[0][0]}
-    return tf.data.Dataset.from_tensor_slices((features, np.stack([item[1] for item in made])))
+    inputs, targets = zip(*map(batch, range(first_step, first_step + steps)), strict=True)
+    features = {name: np.stack([arrays[name] for arrays in inputs]) for name in inputs[0]}
+    return tf.data.Dataset.from_tensor_slices((features, np.stack(targets)))
 
 
-def make_training(
+def make_job(
     folder: Path,
     *,
     seed: int = 0,
     start: str | None = None,
+    published: Path | None = None,
     steps_per_execution: int = 1,
-    continue_optimizer: bool = True,
     rule: str = "pretrain",
     cloud_folder: str = "",
     monitor: bool = False,
     blocks: int = 1,
-    **plan: Any,
-) -> Training:
-    """Return a training below `folder`, with results in `results` and states in `work`."""
-    devices = DevicesSettings(steps_per_execution=steps_per_execution, cloud_folder=cloud_folder)
-    kind = FinetuneSettings if rule == "finetune" else PretrainSettings
-    settings = kind.model_validate(
-        {
-            "steps": 10,
-            "batch_rows": ROWS,
-            "inputs_length": INPUTS,
-            "targets_length": TARGETS,
-            "checkpoint_every_steps": 4,
-            "log_every_steps": 3,
-            "learning_rate": {"schedule": "constant", "factor": 0.05},
-            **plan,
-        }
+    resume_changed: bool = False,
+    **training: Any,
+) -> Any:
+    """Return a training job with results in `folder`/results and checkpoints in `folder`/work."""
+    from t5repro.randomness import single_seed
+    from t5repro.train.finetune import load_trained
+    from t5repro.train.initialize import load_published
+    from t5repro.train.loop import TrainingJob
+
+    settings = stage_settings(
+        rule,
+        seed,
+        model=SHAPE.model_copy(update={"num_encoder_layers": blocks, "num_decoder_layers": blocks}),
+        devices={"steps_per_execution": steps_per_execution, "cloud_folder": cloud_folder},
+        training=training,
     )
+    initialize = functools.partial(load_published, published) if published else None
+    if start is not None:
+        assert isinstance(settings, FinetuneStage)
+        initialize = functools.partial(load_trained, Path(start), settings.finetune)
     corpus = folder / "corpus"
     if not corpus.exists():
         corpus.parent.mkdir(parents=True, exist_ok=True)
         corpus.write_text("ids")
-    return Training(
+    return TrainingJob(
         rule=rule,
-        settings={"seed": seed, "plan": settings.model_dump(mode="json")},
-        plan=settings,
-        model=SHAPE.model_copy(update={"num_encoder_layers": blocks, "num_decoder_layers": blocks}),
-        vocab=VOCAB,
-        devices=devices,
-        seed=seed,
-        start=None if start is None else Path(start),
-        continue_optimizer=continue_optimizer,
+        settings=settings,
+        seed=single_seed(seed, rule),
+        initialize=initialize,
         inputs=(corpus,),
         identity=(corpus,),
         batches=batches,
-        counters=lambda: {"made_up": True},
+        counters=lambda steps: {"synthetic": True},
         folder=folder / "results",
         work=folder / "work",
         manifest=folder / "results" / "manifest.json",
         monitor=folder / "logs" if monitor else None,
+        resume_changed=resume_changed,
+    )
+
+
+def stage_settings(
+    rule: str, seed: int, *, model: ModelSettings, devices: dict[str, Any], training: dict[str, Any]
+) -> PretrainStage | FinetuneStage:
+    """Return the settings of a stage with the tiny network and batch."""
+    section = {
+        "steps": 10,
+        "batch_rows": ROWS,
+        "inputs_length": INPUTS,
+        "targets_length": TARGETS,
+        "checkpoint_every_steps": 4,
+        "log_every_steps": 3,
+        "learning_rate": {"schedule": "constant", "factor": 0.05},
+        **training,
+    }
+    shared = {"seed": seed, "vocab": VOCAB, "model": model, "devices": devices}
+    if rule == "pretrain":
+        return PretrainStage.model_validate({**shared, "pretrain": section})
+    return FinetuneStage.model_validate(
+        {**shared, "finetune": section, "tasks": {"names": ["synthetic"]}}
     )
 
 
@@ -118,15 +138,15 @@ def main(
 ) -> None:
     """Run trainings on this machine's CPU, or on `replicas` logical devices of it.
 
-    With `kill_at` they are first begun and killed by SIGKILL at each of these steps, by turns, and
-    at last run to the end: every time in a process of its own, which takes over the imports, and
-    nothing that TensorFlow does. It prints how each process ended.
+    With `kill_at` they are started and killed by SIGKILL at each of these steps, one after the
+    other, and at last run to the end: each time in a fork that inherits the imports, but no state
+    of TensorFlow. Prints the exit status of each process.
     """
     if kill_at:
         import_everything()
         kills = [(int(signal.SIGKILL), step) for step in kill_at]
-        ends = [in_a_copy(main, folder, runs, signal_at=kill) for kill in (*kills, None)]
-        print(json.dumps(ends))
+        statuses = [in_a_fork(main, folder, runs, signal_at=kill) for kill in (*kills, None)]
+        print(json.dumps(statuses))
         return
     settings = DevicesSettings(kind="mirrored" if replicas > 1 else "cpu")
     set_environment(settings)
@@ -137,48 +157,50 @@ def main(
         parts = [tf.config.LogicalDeviceConfiguration()] * replicas
         tf.config.set_logical_device_configuration(cpu, parts)
     devices = prepare(settings)
+    from t5repro.train.loop import run
+
     if signal_at is not None:
         send_signal_at(*signal_at)
     for name, options in runs.items():
-        run(make_training(folder / name, **options), devices)
+        run(make_job(folder / name, **options), devices)
 
 
 def import_everything() -> None:
-    """Import what a training needs; TensorFlow starts no thread before its first operation."""
+    """Import the modules of a training; TensorFlow starts no thread before its first operation."""
     set_environment(DevicesSettings())
     from t5repro.inputs import batches  # noqa: F401
-    from t5repro.train import callback, checkpoint_manager, flops, loss, monitor, step, trainable  # noqa: F401
+    from t5repro.train import finetune, initialize, loop  # noqa: F401
 
 
-def in_a_copy(function: Callable[..., None], *arguments: Any, **named: Any) -> int:
-    """Run a function in a copy of this process; return how it ended, below 0 by a signal."""
-    copy = os.fork()
-    if copy == 0:
+def in_a_fork(function: Callable[..., None], *arguments: Any, **options: Any) -> int:
+    """Run a function in a fork of this process; return its status, negative for a signal."""
+    child = os.fork()
+    if child == 0:
         try:
-            function(*arguments, **named)
+            function(*arguments, **options)
         except BaseException:
             traceback.print_exc()
             os._exit(1)
         os._exit(0)
-    return os.waitstatus_to_exitcode(os.waitpid(copy, 0)[1])
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
 def send_signal_at(number: int, step: int) -> None:
-    """Send this process a signal while step `step` of the training is being taken note of."""
+    """Send this process a signal while the callback of step `step` runs."""
     from t5repro.train import callback
 
-    show = callback.KeepHistory._show
+    show = callback.TrainingCallback._show
 
     def show_and_signal(self: Any, *arguments: Any) -> None:
         show(self, *arguments)
         if self._step == step:
             os.kill(os.getpid(), number)
 
-    callback.KeepHistory._show = show_and_signal
+    callback.TrainingCallback._show = show_and_signal
 
 
 def on_this_process() -> Devices:
-    """Return the CPU as TensorFlow already runs it."""
+    """Return the CPU of the running TensorFlow."""
     return Devices("cpu", ("CPU:0",))
 
 

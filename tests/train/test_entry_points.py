@@ -8,7 +8,8 @@ from t5repro.config.sections.finetune import FinetuneStage  # noqa: E402
 from t5repro.config.sections.pretrain import PretrainStage  # noqa: E402
 from t5repro.config.sections.vocab import VocabSettings, VocabStage  # noqa: E402
 from t5repro.errors import ArtifactError, VocabularyError  # noqa: E402
-from t5repro.train import loop  # noqa: E402
+from t5repro.train import finetune as finetune_module  # noqa: E402
+from t5repro.train import pretrain as pretrain_module  # noqa: E402
 from t5repro.vocab.train import train_vocabulary  # noqa: E402
 
 pytestmark = pytest.mark.keras
@@ -31,7 +32,7 @@ COMMON = {
     },
     "devices": {},
 }
-PLAN = {
+TRAINING = {
     "steps": 4,
     "batch_rows": 4,
     "inputs_length": 32,
@@ -79,24 +80,27 @@ def examples(tmp_path):
 
 @pytest.fixture(autouse=True)
 def use_this_process(tiny, monkeypatch):
-    monkeypatch.setattr(loop, "prepare", lambda settings: tiny.on_this_process())
+    for module in (pretrain_module, finetune_module):
+        monkeypatch.setattr(module, "prepare", lambda settings: tiny.on_this_process())
 
 
-def pretrain(tmp_path, tokens, **plan):
-    settings = PretrainStage.model_validate({**COMMON, "pretrain": {**PLAN, **plan}})
+def pretrain(tmp_path, tokens, **training):
+    settings = PretrainStage.model_validate({**COMMON, "pretrain": {**TRAINING, **training}})
     folder = tmp_path / "pretrain"
     manifest = folder / "manifest.json"
-    loop.pretrain(settings, tokens=tokens, folder=folder, work=tmp_path / "work", manifest=manifest)
+    pretrain_module.pretrain(
+        settings, tokens=tokens, folder=folder, work=tmp_path / "work", manifest=manifest
+    )
     return manifest
 
 
 def finetune(tmp_path, weights, examples, vocabulary, **change):
     settings = FinetuneStage.model_validate(
-        {**COMMON, "tasks": {"names": list(examples)}, "finetune": PLAN, **change}
+        {**COMMON, "tasks": {"names": list(examples)}, "finetune": TRAINING, **change}
     )
     folder = tmp_path / "finetune"
     manifest = folder / "manifest.json"
-    loop.finetune(
+    finetune_module.finetune(
         settings,
         weights=weights,
         examples=examples,
@@ -134,7 +138,7 @@ def test_pretraining_and_finetuning_follow_each_other(tmp_path, tokens, examples
     assert before["inputs"][1]["sha256"] != before["inputs"][2]["sha256"]
 
 
-def test_without_a_step_pretraining_hands_on_fresh_weights_for_finetuning(
+def test_without_steps_pretraining_writes_fresh_weights_for_finetuning(
     tmp_path, tokens, examples, vocabulary
 ):
     first = pretrain(tmp_path, tokens, steps=0)

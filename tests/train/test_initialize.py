@@ -1,6 +1,5 @@
 """Weights that come from elsewhere and go elsewhere, with their vocabulary and optimizer."""
 
-import dataclasses
 import io
 import json
 
@@ -9,8 +8,11 @@ import pytest
 import yaml
 
 from t5repro.errors import ArtifactError, CheckpointError, SettingsError, VocabularyError
-from t5repro.train.initialize import export_weights, import_weights
-from t5repro.train.loop import files_of, run
+from t5repro.publish.weights import export_weights
+from t5repro.train.fingerprint import fingerprint_of
+from t5repro.train.import_weights import import_weights
+from t5repro.train.loop import run
+from t5repro.train.pretrain import files_in
 from t5repro.vocab.special_ids import add_sentinels
 from t5repro.vocab.vocabulary import Vocabulary
 
@@ -40,14 +42,10 @@ def proto():
 @pytest.fixture
 def trained(tmp_path, tiny, proto):
     """A finished tiny pre-training with the vocabulary and settings of a run."""
-    training = tiny.make_training(tmp_path / "run", steps=3)
-    settings = {
-        "model": tiny.SHAPE.model_dump(mode="json"),
-        "vocab": tiny.VOCAB.model_dump(mode="json"),
-    }
-    run(dataclasses.replace(training, settings=settings), tiny.on_this_process())
+    job = tiny.make_job(tmp_path / "run", steps=3)
+    run(job, tiny.on_this_process())
     (tmp_path / "vocab.model").write_bytes(add_sentinels(proto, SENTINELS))
-    return training.manifest, tmp_path / "vocab.model"
+    return job.manifest, tmp_path / "vocab.model"
 
 
 def weights_in(folder):
@@ -62,10 +60,10 @@ def test_weights_and_vocabulary_go_out_and_come_back(tmp_path, trained, form, pr
     manifest, vocabulary = trained
     export_weights(manifest, vocabulary=vocabulary, form=form, folder=tmp_path / "out")
     import_weights(tmp_path / "out", tmp_path / "back")
-    expected, found = weights_in(manifest.parent), weights_in(tmp_path / "back")
-    assert set(expected) == set(found)
+    expected, actual = weights_in(manifest.parent), weights_in(tmp_path / "back")
+    assert set(expected) == set(actual)
     for name, value in expected.items():
-        np.testing.assert_array_equal(found[name], value)
+        np.testing.assert_array_equal(actual[name], value)
     settings = yaml.safe_load((tmp_path / "back" / "settings.yaml").read_text())
     assert settings["model"] == json.loads(manifest.read_text())["settings"]["model"]
     back = Vocabulary.load(tmp_path / "back" / "sentencepiece.model")
@@ -84,8 +82,7 @@ def test_a_training_begins_with_published_weights(tmp_path, tiny, trained, form)
     if form == "huggingface":
         folder = tmp_path / "published"
         export_weights(manifest, vocabulary=vocabulary, form=form, folder=folder)
-    fresh = tiny.make_training(tmp_path / "second", steps=0, seed=5)
-    started = dataclasses.replace(fresh, published=folder, inputs=files_of(folder))
+    started = tiny.make_job(tmp_path / "second", steps=0, seed=5, published=folder)
     run(started, tiny.on_this_process())
     for name, value in weights_in(manifest.parent).items():
         np.testing.assert_array_equal(weights_in(started.folder)[name], value)
@@ -94,23 +91,19 @@ def test_a_training_begins_with_published_weights(tmp_path, tiny, trained, form)
 
 
 def test_the_files_of_the_checkpoint_decide_whether_a_state_is_still_good(tmp_path, tiny, trained):
-    from t5repro.train.loop import fingerprint
-
     folder = trained[0].parent
-    training = tiny.make_training(tmp_path / "second")
-    marks = []
+    job = tiny.make_job(tmp_path / "second")
+    fingerprints = []
     for change in (b"", b"x"):
         with (folder / "history.csv").open("ab") as handle:
             handle.write(change)
-        marks.append(fingerprint(dataclasses.replace(training, identity=files_of(folder))))
-    assert not np.array_equal(*marks)
+        fingerprints.append(fingerprint_of("pretrain", job.recorded_settings, files_in(folder)))
+    assert fingerprints[0].differing_parts(fingerprints[1]) == ("inputs",)
 
 
-def test_weights_of_another_shape_name_the_settings(tmp_path, tiny, trained):
-    fresh = tiny.make_training(tmp_path / "second", steps=0)
-    wider = dataclasses.replace(
-        fresh, published=trained[0].parent, model=fresh.model.model_copy(update={"d_ff": 48})
-    )
+def test_weights_of_another_shape_name_the_settings(tmp_path, tiny, trained, monkeypatch):
+    monkeypatch.setattr(tiny, "SHAPE", tiny.SHAPE.model_copy(update={"d_ff": 48}))
+    wider = tiny.make_job(tmp_path / "second", steps=0, published=trained[0].parent)
     with pytest.raises(CheckpointError, match=r"model.d_ff is 48, the weights have 64"):
         run(wider, tiny.on_this_process())
 

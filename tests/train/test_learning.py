@@ -4,12 +4,10 @@ import numpy as np
 import pytest
 
 tf = pytest.importorskip("tensorflow")
-from t5repro.config.sections.devices import DevicesSettings  # noqa: E402
 from t5repro.config.sections.model import ModelSettings  # noqa: E402
-from t5repro.config.sections.pretrain import PretrainSettings  # noqa: E402
 from t5repro.inputs.batches import FlatSegments, decoder_only_batch, encoder_decoder_batch  # noqa: E402
 from t5repro.model.decode import greedy  # noqa: E402
-from t5repro.train.loop import compiled_model  # noqa: E402
+from t5repro.train.compiled_model import compiled_model  # noqa: E402
 from t5repro.vocab.special_ids import EOS_ID  # noqa: E402
 
 pytestmark = [
@@ -72,24 +70,28 @@ def test_an_architecture_learns_answers_by_heart_from_packed_rows_and_decodes_th
     rows = QUESTIONS // IN_A_ROW
     assemble = decoder_only_batch if shape.decoder_only else encoder_decoder_batch
     batch = assemble(flat(questions), flat(answers), tf.constant([IN_A_ROW] * rows), **widths)
-    plan = PretrainSettings.model_validate(
-        {
+    settings = tiny.stage_settings(
+        "pretrain",
+        0,
+        model=shape,
+        devices={},
+        training={
             "steps": STEPS,
             "batch_rows": rows,
             "dropout_rate": 0.0,
             "loss_normaliser": "target_tokens",
             "learning_rate": {"schedule": "constant", "factor": 0.03},
             **widths,
-        }
+        },
     )
-    model = compiled_model(shape, plan, vocab=tiny.VOCAB, devices=DevicesSettings(), seed=0)
+    model = compiled_model(settings, seed=0)
 
-    def answered():
-        asked = padded(questions, LONGEST_QUESTION)
-        found = greedy(model, asked, max_decode_length=LONGEST_ANSWER)
-        return (found == padded(answers, LONGEST_ANSWER)).all(axis=1).sum()
+    def correct_answers():
+        inputs = padded(questions, LONGEST_QUESTION)
+        ids = greedy(model, inputs, max_decode_length=LONGEST_ANSWER)
+        return (ids == padded(answers, LONGEST_ANSWER)).all(axis=1).sum()
 
-    assert answered() < 3
+    assert correct_answers() < 3
     data = tf.data.Dataset.from_tensors(batch).repeat(STEPS)
     model.fit(data, epochs=1, verbose=0, shuffle=False)
-    assert answered() == QUESTIONS
+    assert correct_answers() == QUESTIONS

@@ -16,12 +16,12 @@ pytestmark = pytest.mark.keras
 RESULTS = ("weights.safetensors", "optimizer.safetensors", "history.csv")
 
 
-def bytes_of(training):
-    return {name: (training.folder / name).read_bytes() for name in RESULTS}
+def bytes_of(job):
+    return {name: (job.folder / name).read_bytes() for name in RESULTS}
 
 
-def rows_of(training):
-    with (training.folder / "history.csv").open() as handle:
+def rows_of(job):
+    with (job.folder / "history.csv").open() as handle:
         return [
             {name: float(value) for name, value in row.items()} for row in csv.DictReader(handle)
         ]
@@ -30,9 +30,9 @@ def rows_of(training):
 @pytest.fixture(scope="module")
 def whole(tiny, tmp_path_factory):
     """A tiny training that nothing interrupted."""
-    training = tiny.make_training(tmp_path_factory.mktemp("whole"))
-    loop.run(training, tiny.on_this_process())
-    return training
+    job = tiny.make_job(tmp_path_factory.mktemp("whole"))
+    loop.run(job, tiny.on_this_process())
+    return job
 
 
 @pytest.fixture
@@ -40,9 +40,9 @@ def train(tiny, tmp_path):
     """Run a tiny training in this process; return it."""
 
     def start(name="run", **options):
-        training = tiny.make_training(tmp_path / name, **options)
-        loop.run(training, tiny.on_this_process())
-        return training
+        job = tiny.make_job(tmp_path / name, **options)
+        loop.run(job, tiny.on_this_process())
+        return job
 
     return start
 
@@ -52,15 +52,15 @@ def interrupt(monkeypatch):
     """Raise or send something while a step is being taken note of, once."""
 
     def at(step, action):
-        show = callback.KeepHistory._show
+        show = callback.TrainingCallback._show
 
         def show_and_act(self, *arguments):
             show(self, *arguments)
             if self._step == step:
-                monkeypatch.setattr(callback.KeepHistory, "_show", show)
+                monkeypatch.setattr(callback.TrainingCallback, "_show", show)
                 action()
 
-        monkeypatch.setattr(callback.KeepHistory, "_show", show_and_act)
+        monkeypatch.setattr(callback.TrainingCallback, "_show", show_and_act)
 
     return at
 
@@ -80,7 +80,7 @@ def test_two_processes_end_in_the_same_bytes_and_another_seed_in_others(
         done = in_a_new_process(tmp_path / name, runs)
         assert done.returncode == 0, done.stderr
     run, again, other = (
-        bytes_of(tiny.make_training(tmp_path / name)) for name in ("a/run", "b/run", "a/other")
+        bytes_of(tiny.make_job(tmp_path / name)) for name in ("a/run", "b/run", "a/other")
     )
     assert run == again
     assert run["weights.safetensors"] != other["weights.safetensors"]
@@ -93,7 +93,7 @@ def test_training_lowers_the_loss(train):
 
 
 @pytest.mark.parametrize("step", [2, 6])
-def test_a_training_that_was_cut_off_and_resumed_ends_in_the_bytes_of_one_that_was_not(
+def test_a_training_that_was_interrupted_and_resumed_ends_in_the_bytes_of_one_that_was_not(
     train, whole, interrupt, step, capfd
 ):
     interrupt(step, cut_power)
@@ -101,7 +101,7 @@ def test_a_training_that_was_cut_off_and_resumed_ends_in_the_bytes_of_one_that_w
         train("cut")
     resumed = train("cut")
     assert bytes_of(resumed) == bytes_of(whole)
-    assert ("going on from" in capfd.readouterr().err) == (step > 4)
+    assert ("resuming from" in capfd.readouterr().err) == (step > 4)
 
 
 @pytest.mark.parametrize(
@@ -134,7 +134,7 @@ def test_a_killed_process_loses_the_steps_since_its_last_state_and_no_more(
     resumed = in_a_new_process(tmp_path, {"run": {}, "whole": {}})
     assert resumed.returncode == 0, resumed.stderr
     assert "step-000000004.safetensors" in resumed.stderr
-    run, whole = (bytes_of(tiny.make_training(tmp_path / name)) for name in ("run", "whole"))
+    run, whole = (bytes_of(tiny.make_job(tmp_path / name)) for name in ("run", "whole"))
     assert run == whole
 
 
@@ -147,25 +147,6 @@ def test_sigterm_ends_a_process_with_143_and_ctrl_c_like_python(tmp_path, in_a_n
     assert stopped.returncode in (130, -signal.SIGINT)
 
 
-def test_a_state_of_other_settings_is_dropped_with_a_word(train, interrupt, capfd):
-    expected = train("expected", dropout_rate=0.2)
-    interrupt(6, cut_power)
-    with pytest.raises(PowerCutError):
-        train("run")
-    changed = train("run", dropout_rate=0.2)
-    assert "is of other settings, inputs or code; starting anew" in capfd.readouterr().err
-    assert bytes_of(changed) == bytes_of(expected)
-
-
-def test_a_state_of_other_inputs_is_dropped_with_a_word(train, interrupt, capfd, tmp_path):
-    interrupt(6, cut_power)
-    with pytest.raises(PowerCutError):
-        train("run")
-    (tmp_path / "run" / "corpus").write_text("other ids")
-    train("run")
-    assert "is of other settings, inputs or code; starting anew" in capfd.readouterr().err
-
-
 def test_a_damaged_state_is_passed_over_for_the_one_before_it(
     train, whole, interrupt, capfd, tmp_path
 ):
@@ -176,9 +157,9 @@ def test_a_damaged_state_is_passed_over_for_the_one_before_it(
     newest.write_bytes(newest.read_bytes()[:100])
     newest.with_name(".writing-abc-step-000000008.safetensors").write_bytes(b"half")
     resumed = train("cut", checkpoint_every_steps=2)
-    told = capfd.readouterr().err
-    assert "trying the state before it" in told
-    assert "step-000000004" in told
+    log = capfd.readouterr().err
+    assert "trying the checkpoint before it" in log
+    assert "step-000000004" in log
     assert bytes_of(resumed) == bytes_of(whole)
     assert not newest.parent.exists()
 
@@ -201,9 +182,9 @@ def test_a_finished_training_is_not_run_again_when_only_its_results_are_missing(
         patch.setattr(loop, "write_results", full_disk)
         with pytest.raises(PowerCutError):
             train(steps=8)
-    training = train(steps=8)
-    assert "going on from" in capfd.readouterr().err
-    assert len(rows_of(training)) == 3
+    job = train(steps=8)
+    assert "resuming from" in capfd.readouterr().err
+    assert len(rows_of(job)) == 3
 
 
 def test_the_history_has_a_row_every_few_steps_and_at_the_end(tiny, train, whole):
@@ -229,38 +210,38 @@ def test_the_history_gives_the_rate_of_the_update_that_was_made(train):
 
 
 def test_the_record_says_what_ran(tiny, whole):
-    training = whole
-    record = json.loads(training.manifest.read_text())
+    job = whole
+    record = json.loads(job.manifest.read_text())
     counted = [tiny.batch(step)[1] for step in range(10)]
     tokens = sum(int((ids > 0).sum()) for ids in counted)
-    model = loop.make_model(training)
+    model = loop.make_model(job)
     assert record["rule"] == "pretrain"
-    assert record["settings"] == training.settings
+    assert record["settings"] == job.recorded_settings
     assert [item["path"].rsplit("/", 1)[-1] for item in record["outputs"]] == list(RESULTS)
     assert record["counters"] == {
         "steps": 10,
         "optimizer_step": 10,
         "parameters": model.count_params(),
         "trained_parameters": model.count_params(),
-        "final_loss": pytest.approx(rows_of(training)[-1]["loss"]),
+        "final_loss": pytest.approx(rows_of(job)[-1]["loss"]),
         "target_tokens": tokens,
         "target_padding_share": 1 - tokens / sum(ids.size for ids in counted),
-        "made_up": True,
+        "synthetic": True,
     }
 
 
 def test_no_steps_hand_on_fresh_weights_and_an_empty_history(train):
-    training = train(steps=0)
-    assert rows_of(training) == []
-    arrays = read_arrays(training.folder / "optimizer.safetensors")
+    job = train(steps=0)
+    assert rows_of(job) == []
+    arrays = read_arrays(job.folder / "optimizer.safetensors")
     assert int(arrays.pop("iteration")) == 0
     assert not any(array.any() for array in arrays.values())
-    fresh = loop.make_model(training)
-    weights = read_arrays(training.folder / "weights.safetensors")
+    fresh = loop.make_model(job)
+    weights = read_arrays(job.folder / "weights.safetensors")
     np.testing.assert_array_equal(weights["embedding"], fresh.embedding.numpy())
-    counters = json.loads(training.manifest.read_text())["counters"]
+    counters = json.loads(job.manifest.read_text())["counters"]
     assert counters["final_loss"] is None
-    assert "made_up" not in counters
+    assert "synthetic" not in counters
 
 
 def test_fine_tuning_without_a_step_hands_on_the_weights_it_got(train, whole):
@@ -290,7 +271,7 @@ def test_fine_tuning_goes_on_with_the_weights_the_slots_and_the_count_of_pretrai
 
 def test_fine_tuning_may_begin_with_fresh_slots_and_a_count_of_zero(train, whole):
     after = train(
-        "fresh", rule="finetune", start=str(whole.folder), continue_optimizer=False, steps=0
+        "fresh", rule="finetune", start=str(whole.folder), optimizer_state="fresh", steps=0
     )
     assert bytes_of(after)["weights.safetensors"] == bytes_of(whole)["weights.safetensors"]
     arrays = read_arrays(after.folder / "optimizer.safetensors")
@@ -300,13 +281,13 @@ def test_fine_tuning_may_begin_with_fresh_slots_and_a_count_of_zero(train, whole
 
 def test_weights_to_start_from_that_are_missing_are_named(train, tmp_path):
     with pytest.raises(ArtifactError, match="weights.safetensors is missing; run the stage"):
-        train(start=str(tmp_path / "nowhere"))
+        train(rule="finetune", start=str(tmp_path / "nowhere"))
 
 
 def test_weights_of_another_network_are_refused(train, whole, tiny, monkeypatch):
     monkeypatch.setattr(tiny, "SHAPE", tiny.SHAPE.model_copy(update={"d_ff": 48}))
     with pytest.raises(CheckpointError, match="check the model and vocab settings"):
-        train(start=str(whole.folder))
+        train(rule="finetune", start=str(whole.folder))
 
 
 def test_a_loss_that_is_not_a_number_ends_training_at_its_step(train, tmp_path):
@@ -336,7 +317,7 @@ def test_two_replicas_train_like_one_and_repeat_themselves(tiny, train, tmp_path
         assert done.returncode == 0, done.stderr
     one = train(dropout_rate=0.0)
     two, noisy, again = (
-        tiny.make_training(tmp_path / name) for name in ("a/plain", "a/noisy", "b/noisy")
+        tiny.make_job(tmp_path / name) for name in ("a/plain", "a/noisy", "b/noisy")
     )
     for single, both in zip(rows_of(one), rows_of(two), strict=True):
         assert both["tokens"] == single["tokens"]
@@ -352,8 +333,6 @@ def test_each_replica_gets_noise_of_its_own_that_follows_from_the_first(
 ):
     from types import SimpleNamespace
 
-    from t5repro.model import checkpoints
-
     def state(seed):
         return keras.Variable(np.asarray([seed, 5]), dtype="int64").value
 
@@ -361,7 +340,7 @@ def test_each_replica_gets_noise_of_its_own_that_follows_from_the_first(
     variable = SimpleNamespace(
         value=SimpleNamespace(values=replicas), numpy=lambda: replicas[0].numpy()
     )
-    monkeypatch.setattr(checkpoints, "noise_variables", lambda model: {"place": variable})
+    monkeypatch.setattr(loop, "noise_variables", lambda model: {"place": variable})
     loop.separate_noise(None)
     seeds, drawn = zip(*(replica.numpy() for replica in replicas), strict=True)
     assert seeds == (2**31 - 1, 1_000_002, 2_000_005)

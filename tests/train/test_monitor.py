@@ -23,8 +23,8 @@ def clock(monkeypatch):
     return made
 
 
-def make(folder, done=0):
-    return Monitor(folder, events=str(folder), positions=200, flops=1000, done=done)
+def make(folder, first_step=0):
+    return Monitor(folder, events=str(folder), positions=200, flops=1000, first_step=first_step)
 
 
 def rows_of(folder):
@@ -92,20 +92,20 @@ def test_a_resumed_training_goes_on_with_the_rows_up_to_its_state(tmp_path, cloc
     for step in (2, 4, 6):
         monitor.add(2, 100)
         monitor.write(step, 3.5, 0.01)
-    make(tmp_path, done=4)
+    make(tmp_path, first_step=4)
     assert [row["step"] for row in rows_of(tmp_path)] == ["2", "4"]
-    make(tmp_path, done=0)
+    make(tmp_path, first_step=0)
     assert rows_of(tmp_path) == []
 
 
 def test_a_damaged_table_is_begun_anew(tmp_path):
     (tmp_path / "speed.csv").write_text("nothing like it\n1,2")
-    make(tmp_path, done=4)
+    make(tmp_path, first_step=4)
     assert rows_of(tmp_path) == []
 
 
 def test_without_a_folder_nothing_is_written(tmp_path):
-    monitor = Monitor(None, events="", positions=1, flops=1, done=0)
+    monitor = Monitor(None, events="", positions=1, flops=1, first_step=0)
     monitor.add(1, 1)
     monitor.write(1, 1.0, 1.0)
     monitor.close()

@@ -88,15 +88,15 @@ def test_fifty_steps_equal_the_definition(shape, first_step):
     optimizer = Adafactor(schedule(LearningRate(warmup_steps=20)))
     optimizer.build([weight])
     optimizer.iterations.assign(first_step)
-    twin = Twin(start, lambda step: max(step, 20) ** -0.5, first_step)
+    reference = Twin(start, lambda step: max(step, 20) ** -0.5, first_step)
     for number in range(50):
         # Sizes that vary by row and over time, and now and then a step that must be clipped.
         sizes = np.exp(generator.normal(size=shape[:1] + (1,) * (len(shape) - 1)))
         gradient = generator.normal(size=shape) * sizes
         gradient = (gradient * (50 if number % 10 == 9 else 1)).astype(np.float32)
         optimizer.apply([gradient], [weight])
-        twin.update(gradient)
-    np.testing.assert_allclose(np.asarray(weight), twin.weight, rtol=2e-4, atol=2e-5)
+        reference.update(gradient)
+    np.testing.assert_allclose(np.asarray(weight), reference.weight, rtol=2e-4, atol=2e-5)
 
 
 def test_a_weight_of_zeros_moves_by_the_least_scale():
@@ -132,7 +132,7 @@ def test_slots_are_named_by_their_weight(tiny, tmp_path):
     from t5repro.model.checkpoints import optimizer_variables
     from t5repro.train.loop import make_model
 
-    model = make_model(tiny.make_training(tmp_path))
+    model = make_model(tiny.make_job(tmp_path))
     names = set(optimizer_variables(model.optimizer))
     assert {"iteration", "embedding.moment", "encoder.block_0.self_attention.q.moment"} <= names
     assert len(names) == 1 + len(model.trainable_variables)

@@ -29,7 +29,7 @@ from t5repro.train.preflight import (
 pytestmark = pytest.mark.keras
 
 V5E = {"cores": 16, "kind": "TPU v5 lite"}
-FOUND = {
+COSTS = {
     "argument_bytes": 4 * GIB,
     "output_bytes": 0,
     "temporary_bytes": 11 * GIB,
@@ -82,10 +82,10 @@ def test_packages_that_are_missing_are_named_with_the_cure(tmp_path):
 
 def test_other_versions_are_refused_with_those_that_are_needed(monkeypatch):
     monkeypatch.setattr(tpu_compiler.metadata, "version", lambda name: "9.9")
-    found = tpu_compiler.check_versions()
-    assert found == {"fault": "versions", "text": "found jax 9.9, jaxlib 9.9, libtpu 9.9"}
+    fault = tpu_compiler.check_versions()
+    assert fault == {"fault": "versions", "text": "found jax 9.9, jaxlib 9.9, libtpu 9.9"}
     assert "found jax 9.9, jaxlib 9.9, libtpu 9.9; preflight needs jax" in str(
-        refusal(found, "python", "v5e:4x4")
+        refusal(fault, "python", "v5e:4x4")
     )
 
 
@@ -106,20 +106,20 @@ def test_rows_are_split_among_cores_and_parts():
 
 
 def test_the_verdict_compares_what_is_needed_with_the_memory_of_a_core():
-    facts = facts_of("v5e:4x4", V5E, 8, FOUND)
+    facts = facts_of("v5e:4x4", V5E, 8, COSTS)
     assert (facts["needed_bytes"], facts["hbm_bytes"]) == (15.5 * GIB, 16 * GIB)
     assert facts["fits"]
     assert "15.50 GiB, 97% of 16.00 GiB" in table(facts)
     assert "seconds" not in facts
-    larger = facts_of("v5e:4x4", V5E, 8, {**FOUND, "output_bytes": GIB})
+    larger = facts_of("v5e:4x4", V5E, 8, {**COSTS, "output_bytes": GIB})
     assert not larger["fits"]
     assert "does not fit" in table(larger)
     with pytest.raises(PreflightError, match="memory of 'TPU x' is not known; known:"):
-        facts_of("x", {"cores": 1, "kind": "TPU x"}, 1, FOUND)
+        facts_of("x", {"cores": 1, "kind": "TPU x"}, 1, COSTS)
 
 
 def test_a_step_that_does_not_fit_ends_with_another_code_and_a_cure(monkeypatch, tmp_path):
-    answers = {"describe": V5E, "compile": {**FOUND, "temporary_bytes": 20 * GIB}}
+    answers = {"describe": V5E, "compile": {**COSTS, "temporary_bytes": 20 * GIB}}
     monkeypatch.setattr(module, "ask", lambda python, verb, *words: answers[verb])
     monkeypatch.setattr(module, "lowered_step", lambda *words, rows: b"")
     report = tmp_path / "report.json"

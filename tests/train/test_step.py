@@ -17,26 +17,26 @@ pytestmark = pytest.mark.keras
 def gradients(tiny, tmp_path):
     """Return the loss and the gradients of rows of a made-up batch, by name of the weight."""
 
-    def of(rows=slice(None), **plan):
-        model = loop.make_model(tiny.make_training(tmp_path, dropout_rate=0.0, **plan))
+    def of(rows=slice(None), **training):
+        model = loop.make_model(tiny.make_job(tmp_path, dropout_rate=0.0, **training))
         features, targets = tiny.batch(3)
         features = {name: tf.constant(array[rows]) for name, array in features.items()}
-        loss, found = model.loss_and_gradients(features, tf.constant(targets[rows]))
-        names = [item.path for item in model.trainable_variables]
-        return float(loss), dict(zip(names, map(np.asarray, found), strict=True))
+        loss, arrays = model.loss_and_gradients(features, tf.constant(targets[rows]))
+        names = [variable.path for variable in model.trainable_variables]
+        return float(loss), dict(zip(names, map(np.asarray, arrays), strict=True))
 
     return of
 
 
-def assert_equal(found, expected, tolerance=1e-5):
+def assert_equal(actual, expected, tolerance=1e-5):
     """Compare the loss, and the gradient of each weight by the norm of the difference.
 
     The norm is that of all elements together, and the largest: an element whose terms cancel keeps
     the rounding of its terms, which parts of a batch add in another order.
     """
-    assert found[0] == pytest.approx(expected[0], rel=tolerance)
+    assert actual[0] == pytest.approx(expected[0], rel=tolerance)
     for name, array in expected[1].items():
-        difference = found[1][name] - array
+        difference = actual[1][name] - array
         assert np.linalg.norm(difference) < tolerance * np.linalg.norm(array), name
         assert np.abs(difference).max() < tolerance * np.abs(array).max(), name
 
@@ -55,13 +55,13 @@ def test_two_batches_of_half_the_size_have_the_gradient_of_the_whole_batch(gradi
 
 
 def test_the_gradient_is_that_of_the_loss_that_keras_trains_with(tiny, tmp_path, gradients):
-    model = loop.make_model(tiny.make_training(tmp_path, dropout_rate=0.0))
+    model = loop.make_model(tiny.make_job(tmp_path, dropout_rate=0.0))
     features, targets = tiny.batch(3)
     with tf.GradientTape() as tape:
         loss = PaddedMeanLoss(1e-4)(targets, model(features, training=True))
-    found = tape.gradient(loss, [item.value for item in model.trainable_variables])
-    names = [item.path for item in model.trainable_variables]
-    expected = dict(zip(names, map(np.asarray, map(tf.convert_to_tensor, found)), strict=True))
+    arrays = tape.gradient(loss, [variable.value for variable in model.trainable_variables])
+    names = [variable.path for variable in model.trainable_variables]
+    expected = dict(zip(names, map(np.asarray, map(tf.convert_to_tensor, arrays)), strict=True))
     assert_equal(gradients(), (float(loss), expected))
 
 
@@ -75,22 +75,22 @@ def test_target_tokens_divide_by_the_tokens_and_padded_size_by_the_positions(tin
     assert by_tokens[0] * tokens == pytest.approx(by_positions[0] * positions, rel=1e-5)
 
 
-def test_a_training_in_parts_follows_one_in_a_piece(tiny, tmp_path):
+def test_training_with_micro_batches_follows_training_without(tiny, tmp_path):
     curves = []
     for name, plan in (("whole", {}), ("parts", {"micro_batches": 4})):
-        training = tiny.make_training(tmp_path / name, dropout_rate=0.0, log_every_steps=1, **plan)
-        loop.run(training, tiny.on_this_process())
-        rows = (training.folder / "history.csv").read_text().splitlines()[1:]
+        job = tiny.make_job(tmp_path / name, dropout_rate=0.0, log_every_steps=1, **plan)
+        loop.run(job, tiny.on_this_process())
+        rows = (job.folder / "history.csv").read_text().splitlines()[1:]
         curves.append([[float(value) for value in row.split(",")] for row in rows])
     np.testing.assert_allclose(curves[1], curves[0], rtol=1e-4)
 
 
-def test_a_training_in_parts_repeats_itself_with_dropout(tiny, tmp_path):
+def test_training_with_micro_batches_and_dropout_is_deterministic(tiny, tmp_path):
     hashes = []
     for name in ("one", "two"):
-        training = tiny.make_training(tmp_path / name, dropout_rate=0.2, micro_batches=2)
-        loop.run(training, tiny.on_this_process())
-        record = json.loads(training.manifest.read_text())
+        job = tiny.make_job(tmp_path / name, dropout_rate=0.2, micro_batches=2)
+        loop.run(job, tiny.on_this_process())
+        record = json.loads(job.manifest.read_text())
         hashes.append([item["sha256"] for item in record["outputs"]])
     assert hashes[0] == hashes[1]
 
@@ -99,6 +99,6 @@ def test_rows_that_devices_and_parts_cannot_share_are_refused(tiny, tmp_path):
     class Strategy:
         num_replicas_in_sync = 3
 
-    training = tiny.make_training(tmp_path, micro_batches=2)
+    job = tiny.make_job(tmp_path, micro_batches=2)
     with pytest.raises(SettingsError, match="batch_rows 8 is no multiple of 6: 3 devices times"):
-        loop.run(training, Devices("mirrored", ("CPU:0",) * 3, Strategy()))
+        loop.run(job, Devices("mirrored", ("CPU:0",) * 3, Strategy()))

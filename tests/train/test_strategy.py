@@ -24,8 +24,8 @@ CURVE = {
 }
 
 
-def losses_of(training):
-    with (training.folder / "history.csv").open() as handle:
+def losses_of(job):
+    with (job.folder / "history.csv").open() as handle:
         return [float(row["loss"]) for row in csv.DictReader(handle)]
 
 
@@ -39,7 +39,7 @@ def one_device(tiny, tmp_path_factory, in_a_new_process):
     runs = {"whole": CURVE, "tokens": TOKENS}
     done = in_a_new_process(folder, runs)
     assert done.returncode == 0, done.stderr
-    return {name: losses_of(tiny.make_training(folder / name)) for name in runs}
+    return {name: losses_of(tiny.make_job(folder / name)) for name in runs}
 
 
 @pytest.mark.timeout(1800)
@@ -53,10 +53,10 @@ def test_the_loss_over_a_hundred_steps_does_not_depend_on_the_number_of_devices(
     done = in_a_new_process(tmp_path, runs, replicas=replicas)
     assert done.returncode == 0, done.stderr
     for name in runs:
-        found = losses_of(tiny.make_training(tmp_path / name))
+        losses = losses_of(tiny.make_job(tmp_path / name))
         expected = one_device["tokens" if name == "tokens" else "whole"]
-        assert len(found) == CURVE["steps"]
-        np.testing.assert_allclose(found, expected, rtol=1e-4)
+        assert len(losses) == CURVE["steps"]
+        np.testing.assert_allclose(losses, expected, rtol=1e-4)
     assert one_device["whole"][-1] < one_device["whole"][0]
 
 
@@ -71,8 +71,8 @@ def test_a_training_killed_at_ten_random_steps_ends_in_the_bytes_of_one_that_was
     killed = in_a_new_process(tmp_path, {"run": options}, kill_at=steps)
     assert json.loads(killed.stdout) == [-signal.SIGKILL] * 10 + [0], killed.stderr
     last = [(step - 1) // 3 * 3 for step in steps]
-    went_on = [int(found) for found in re.findall(r"going on from \S+step-(\d+)", killed.stderr)]
-    assert went_on == last
+    resumed = [int(step) for step in re.findall(r"resuming from \S+step-(\d+)", killed.stderr)]
+    assert resumed == last
     folders = [tmp_path / name / "results" for name in ("whole", "run")]
     kept = [f"step-{step}/weights.safetensors" for step in range(3, 61, 3)]
     for name in (*RESULTS, *kept):

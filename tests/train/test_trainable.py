@@ -1,6 +1,7 @@
 """Which weights change in which step, seen in the files that real steps leave."""
 
 import signal
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -23,9 +24,9 @@ def run(tiny, tmp_path_factory):
     folder = tmp_path_factory.mktemp("methods")
 
     def start(name, **options):
-        training = tiny.make_training(folder / name, blocks=BLOCKS, **options)
-        loop.run(training, tiny.on_this_process())
-        return training
+        job = tiny.make_job(folder / name, blocks=BLOCKS, **options)
+        loop.run(job, tiny.on_this_process())
+        return job
 
     return start
 
@@ -35,8 +36,8 @@ def pretrained(run):
     return str(run("pretrained", steps=3).folder)
 
 
-def weights(training, step=None):
-    folder = training.folder if step is None else training.folder / f"step-{step}"
+def weights(job, step=None):
+    folder = job.folder if step is None else job.folder / f"step-{step}"
     return read_arrays(folder / "weights.safetensors")
 
 
@@ -45,16 +46,16 @@ def changed(before, after):
 
 
 @pytest.mark.parametrize("norms", ["all", "own"])
-@pytest.mark.parametrize("optimizer", [True, False])
+@pytest.mark.parametrize("optimizer", ["continue", "fresh"])
 def test_adapters_train_themselves_and_the_norms_asked_for_and_no_other_weight(
     run, pretrained, norms, optimizer
 ):
     options = {"method": "adapters", "adapter_width": 5, "adapter_norms": norms}
-    options |= {"rule": "finetune", "start": pretrained, "continue_optimizer": optimizer}
+    options |= {"rule": "finetune", "start": pretrained, "optimizer_state": optimizer}
     first = run(f"none-{norms}-{optimizer}", steps=0, **options)
     last = run(f"some-{norms}-{optimizer}", steps=4, **options)
     before, after = weights(first), weights(last)
-    old = read_arrays(loop.Path(pretrained) / "weights.safetensors")
+    old = read_arrays(Path(pretrained) / "weights.safetensors")
     adapters = {name for name in after if "/adapter/" in name}
     scales = {name for name in after if name.endswith("/scale")}
     assert set(after) == set(old) | adapters
@@ -67,7 +68,7 @@ def test_adapters_train_themselves_and_the_norms_asked_for_and_no_other_weight(
     assert {name.removesuffix(".moment") for name in slots if name.endswith("moment")} == {
         name.replace("/", ".") for name in trained
     }
-    assert int(slots["iteration"]) == (7 if optimizer else 4)
+    assert int(slots["iteration"]) == (7 if optimizer == "continue" else 4)
 
 
 def test_adapters_of_the_papers_widths_have_the_papers_shape_on_the_base_network():
@@ -75,10 +76,10 @@ def test_adapters_of_the_papers_widths_have_the_papers_shape_on_the_base_network
 
     shape = ModelSettings(d_model=768, num_encoder_layers=1, num_decoder_layers=1, d_ff=8)
     for width in (32, 128, 512, 2048):
-        places = weight_variables(
+        variables = weight_variables(
             T5(shape, embedding_rows=128, dropout_rate=0.0, seed=0, adapter_width=width)
         )
-        mine = {name: item.shape for name, item in places.items() if "/adapter/" in name}
+        mine = {name: item.shape for name, item in variables.items() if "/adapter/" in name}
         assert mine["encoder/block_0/adapter/feed_forward/wi"] == (768, width)
         assert mine["decoder/block_0/adapter/feed_forward/wo"] == (width, 768)
         total = sum(int(np.prod(item)) for item in mine.values())
@@ -119,7 +120,7 @@ def test_gradual_unfreezing_wakes_one_block_an_episode_and_the_embeddings_at_onc
         keep_checkpoints="all",
         checkpoint_every_steps=1,
     )
-    states = [read_arrays(loop.Path(pretrained) / "weights.safetensors")]
+    states = [read_arrays(Path(pretrained) / "weights.safetensors")]
     states += [weights(training, step) for step in range(1, 8)]
     for step in range(7):
         episode = min(step // 2, BLOCKS - 1)  # 7 // 3 steps each, what is left over in the last
@@ -152,19 +153,19 @@ def test_slots_of_a_sleeping_weight_keep_their_values(run, pretrained):
         steps=3,
         unfreezing_episodes=2,
     )
-    before = read_arrays(loop.Path(pretrained) / "optimizer.safetensors")
+    before = read_arrays(Path(pretrained) / "optimizer.safetensors")
     after = read_arrays(training.folder / "optimizer.safetensors")
     low = "encoder.block_0.feed_forward.wi.moment"
     assert set(before) == set(after)
     assert not np.array_equal(before[low], after[low])
     # Two episodes over three blocks: the top two, then all; 3 // 2 steps before the lowest.
-    waits = trainable.first_steps(
+    first_steps = trainable.unfreeze_steps(
         read_arrays(training_of_one_episode.folder / "weights.safetensors"),
-        training_of_one_episode.plan,
-        training_of_one_episode.model,
+        training_of_one_episode.training,
+        training_of_one_episode.settings.model,
     )
-    assert set(waits.values()) == {1}
-    assert all("/block_0/" in name or "/relative_bias/" in name for name in waits)
+    assert set(first_steps.values()) == {1}
+    assert all("/block_0/" in name or "/relative_bias/" in name for name in first_steps)
 
 
 def test_an_interrupted_gradual_unfreezing_ends_in_the_same_bytes(
@@ -175,15 +176,15 @@ def test_an_interrupted_gradual_unfreezing_ends_in_the_same_bytes(
     options = {"rule": "finetune", "start": pretrained, "method": "gradual_unfreezing"}
     options |= {"steps": 9, "checkpoint_every_steps": 2}
     whole = run("whole", **options)
-    show = callback.KeepHistory._show
+    show = callback.TrainingCallback._show
 
     def stop(self, *arguments):
         show(self, *arguments)
         if self._step == 4:
-            monkeypatch.setattr(callback.KeepHistory, "_show", show)
+            monkeypatch.setattr(callback.TrainingCallback, "_show", show)
             signal.raise_signal(signal.SIGTERM)
 
-    monkeypatch.setattr(callback.KeepHistory, "_show", stop)
+    monkeypatch.setattr(callback.TrainingCallback, "_show", stop)
     with pytest.raises(SystemExit):
         run("stopped", **options)
     again = run("stopped", **options)
@@ -192,23 +193,23 @@ def test_an_interrupted_gradual_unfreezing_ends_in_the_same_bytes(
 
 
 def test_the_papers_schedule_has_twelve_episodes_of_21845_steps():
-    plan = FinetuneSettings(method="gradual_unfreezing")
-    places = [f"{stack}/block_{n}/x/q" for stack in ("encoder", "decoder") for n in range(12)]
-    places += ["embedding", "encoder/relative_bias/table", "encoder/norm/scale"]
-    waits = trainable.first_steps(places, plan, ModelSettings())
+    training = FinetuneSettings(method="gradual_unfreezing")
+    paths = [f"{stack}/block_{n}/x/q" for stack in ("encoder", "decoder") for n in range(12)]
+    paths += ["embedding", "encoder/relative_bias/table", "encoder/norm/scale"]
+    first_steps = trainable.unfreeze_steps(paths, training, ModelSettings())
     for number in range(12):
-        assert waits.get(f"encoder/block_{number}/x/q", 0) == (11 - number) * 21_845
-    assert waits["encoder/relative_bias/table"] == 11 * 21_845
-    assert "embedding" not in waits
-    assert "encoder/norm/scale" not in waits
+        assert first_steps.get(f"encoder/block_{number}/x/q", 0) == (11 - number) * 21_845
+    assert first_steps["encoder/relative_bias/table"] == 11 * 21_845
+    assert "embedding" not in first_steps
+    assert "encoder/norm/scale" not in first_steps
 
 
 def test_a_stack_with_fewer_blocks_wakes_its_own_from_the_top():
-    plan = FinetuneSettings(method="gradual_unfreezing", steps=60)
+    training = FinetuneSettings(method="gradual_unfreezing", steps=60)
     model = ModelSettings(num_encoder_layers=6, num_decoder_layers=2)
-    places = ["encoder/block_0/q", "decoder/block_0/q", "decoder/block_1/q"]
-    waits = trainable.first_steps(places, plan, model)
-    assert waits == {"encoder/block_0/q": 50, "decoder/block_0/q": 10}
+    paths = ["encoder/block_0/q", "decoder/block_0/q", "decoder/block_1/q"]
+    first_steps = trainable.unfreeze_steps(paths, training, model)
+    assert first_steps == {"encoder/block_0/q": 50, "decoder/block_0/q": 10}
 
 
 def test_another_repetition_has_other_weights_and_the_first_those_of_the_runs_seed():

@@ -8,7 +8,7 @@ WRITES    results/{run}/finetune/{node}/weights.safetensors
           results/{run}/finetune/{node}/optimizer.safetensors
           results/{run}/finetune/{node}/history.csv         loss and learning rate
 SETTINGS  finetune.*, pretrain.*, tasks.names, model.*, vocab.*, devices.*, seed
-CODE      src/t5repro/train/loop.py
+CODE      src/t5repro/train/finetune.py
 """
 
 

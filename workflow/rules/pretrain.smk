@@ -7,7 +7,7 @@ WRITES    results/{run}/pretrain/{node}/weights.safetensors
           results/{run}/pretrain/{node}/optimizer.safetensors   slots and step, for fine-tuning
           results/{run}/pretrain/{node}/history.csv         loss and learning rate
 SETTINGS  pretrain.*, model.*, vocab.*, devices.*, seed
-CODE      src/t5repro/train/loop.py
+CODE      src/t5repro/train/pretrain.py
 """
 
 

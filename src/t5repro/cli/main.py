@@ -381,6 +381,12 @@ def _add_training(commands: Any) -> None:
 
 def _add_monitor(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--monitor", type=Path, help="folder of speeds and TensorBoard files")
+    parser.add_argument(
+        "--resume-changed",
+        action="store_true",
+        help="resume from the newest checkpoint although settings, inputs, code or libraries "
+        "differ; the manifest records it",
+    )
 
 
 def _tasks(arguments: argparse.Namespace) -> None:
@@ -400,7 +406,7 @@ def _tasks(arguments: argparse.Namespace) -> None:
 
 
 def _pretrain(arguments: argparse.Namespace) -> None:
-    from t5repro.train.loop import pretrain
+    from t5repro.train.pretrain import pretrain
 
     pretrain(
         _settings(arguments),
@@ -410,11 +416,12 @@ def _pretrain(arguments: argparse.Namespace) -> None:
         work=arguments.work,
         manifest=arguments.manifest,
         monitor=arguments.monitor,
+        resume_changed=arguments.resume_changed,
     )
 
 
 def _finetune(arguments: argparse.Namespace) -> None:
-    from t5repro.train.loop import finetune
+    from t5repro.train.finetune import finetune
 
     finetune(
         _settings(arguments),
@@ -426,6 +433,7 @@ def _finetune(arguments: argparse.Namespace) -> None:
         work=arguments.work,
         manifest=arguments.manifest,
         monitor=arguments.monitor,
+        resume_changed=arguments.resume_changed,
     )
 
 
@@ -486,7 +494,7 @@ def _add_evaluation(commands: Any) -> None:
 
 def _predict(arguments: argparse.Namespace) -> None:
     settings = _settings(arguments)
-    from t5repro.train.devices import prepare
+    from t5repro.model.devices import prepare
 
     devices = prepare(settings.devices)
     from t5repro.evaluate.predict import predict

@@ -1,4 +1,4 @@
-"""The command line of exchange: weights in and out, a model to serve."""
+"""The commands that import and export weights, and export a model to serve."""
 
 import argparse
 from collections.abc import Callable
@@ -9,34 +9,36 @@ FORMS = ("huggingface", "keras_hub")
 
 
 def add_exchange(commands: Any, settings_of: Callable[[argparse.Namespace, str], Any]) -> None:
-    """Add the subcommands that exchange weights with other libraries and servers.
+    """Add the subcommands that import and export weights and models.
 
     Args:
         commands: the subcommands of the parser.
         settings_of: reads the settings of a rule from the option `--settings`.
     """
-    bring = _command(commands, "import_weights", "write published weights as this project's")
-    bring.add_argument(
+    importer = _command(
+        commands, "import_weights", "write published weights in this project's form"
+    )
+    importer.add_argument(
         "source", type=Path, help="folder of Hugging Face, keras-hub, TensorFlow or own weights"
     )
-    bring.add_argument("--folder", type=Path, required=True, help="folder to write")
-    bring.set_defaults(handler=_import)
+    importer.add_argument("--folder", type=Path, required=True, help="folder to write")
+    importer.set_defaults(handler=_import)
 
-    give = _command(commands, "export_weights", "write weights for another library")
-    give.add_argument("--weights", type=Path, required=True, help="manifest of the training")
-    give.add_argument("--vocabulary", type=Path, required=True, help="SentencePiece model")
-    give.add_argument("--form", choices=FORMS, required=True, help="whose files to write")
-    give.add_argument("--folder", type=Path, required=True, help="folder to write")
-    give.set_defaults(handler=_export)
+    exporter = _command(commands, "export_weights", "write weights for another library")
+    exporter.add_argument("--weights", type=Path, required=True, help="manifest of the training")
+    exporter.add_argument("--vocabulary", type=Path, required=True, help="SentencePiece model")
+    exporter.add_argument("--form", choices=FORMS, required=True, help="library to write for")
+    exporter.add_argument("--folder", type=Path, required=True, help="folder to write")
+    exporter.set_defaults(handler=_export)
 
-    serve = _command(commands, "export_server", "write a SavedModel that answers strings")
-    serve.add_argument(
+    server = _command(commands, "export_server", "write a SavedModel from strings to strings")
+    server.add_argument(
         "--settings", required=True, help="the run file, or settings of evaluate_predict as JSON"
     )
-    serve.add_argument("--weights", type=Path, required=True, help="manifest of fine-tuning")
-    serve.add_argument("--vocabulary", type=Path, required=True, help="SentencePiece model")
-    serve.add_argument("--folder", type=Path, required=True, help="folder to write; a new one")
-    serve.set_defaults(handler=lambda arguments: _serve(arguments, settings_of))
+    server.add_argument("--weights", type=Path, required=True, help="manifest of fine-tuning")
+    server.add_argument("--vocabulary", type=Path, required=True, help="SentencePiece model")
+    server.add_argument("--folder", type=Path, required=True, help="folder to write; a new one")
+    server.set_defaults(handler=lambda arguments: _serve(arguments, settings_of))
 
 
 def _command(commands: Any, name: str, meaning: str) -> argparse.ArgumentParser:
@@ -46,10 +48,10 @@ def _command(commands: Any, name: str, meaning: str) -> argparse.ArgumentParser:
 
 def _import(arguments: argparse.Namespace) -> None:
     from t5repro.config.sections.devices import DevicesSettings
-    from t5repro.train.devices import prepare
+    from t5repro.model.devices import prepare
 
     prepare(DevicesSettings())
-    from t5repro.train.initialize import import_weights
+    from t5repro.train.import_weights import import_weights
 
     import_weights(arguments.source, arguments.folder)
     print(f"wrote {arguments.folder}")
@@ -57,10 +59,10 @@ def _import(arguments: argparse.Namespace) -> None:
 
 def _export(arguments: argparse.Namespace) -> None:
     from t5repro.config.sections.devices import DevicesSettings
-    from t5repro.train.devices import prepare
+    from t5repro.model.devices import prepare
 
     prepare(DevicesSettings())
-    from t5repro.train.initialize import export_weights
+    from t5repro.publish.weights import export_weights
 
     export_weights(
         arguments.weights,
@@ -74,7 +76,7 @@ def _export(arguments: argparse.Namespace) -> None:
 def _serve(
     arguments: argparse.Namespace, settings_of: Callable[[argparse.Namespace, str], Any]
 ) -> None:
-    from t5repro.train.devices import prepare
+    from t5repro.model.devices import prepare
 
     settings = settings_of(arguments, "evaluate_predict")
     prepare(settings.devices)

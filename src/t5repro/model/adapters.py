@@ -1,8 +1,8 @@
 """Adapters: a small feed-forward layer after each of the network's own (paper section 3.5.1).
 
-Fine-tuning with adapters trains them and norms and leaves the rest as it was
-(`train/trainable.py`). They are sub-layers like the others, ``x + dropout(sub(norm(x)))``, and
-start from ordinary random values, not from the identity, as in the released code.
+Fine-tuning with adapters trains them and norms and no other weight (`train/trainable.py`). They
+are sub-layers like the others, ``x + dropout(sub(norm(x)))``, and start from ordinary random
+values, not from the identity, as in the released code.
 
 Shape suffixes: B rows of the batch, L positions, D features of the residual stream.
 """
@@ -11,39 +11,35 @@ from typing import Any
 
 from t5repro.model.layers import Dropout, FeedForward, RMSNorm, SeededLayer, Tensor
 
-PLACE = "/adapter/"  # in the name of each of their weights
+ADAPTER = "/adapter/"  # in the path of each of their weights
 
 
 class Adapter(SeededLayer):
-    """Norm, matrix, ReLU, matrix, dropout, and the way around them.
+    """Norm, matrix, ReLU, matrix, dropout, and the residual connection.
 
     Args:
         d_model: width of the residual stream; features.
         width: inner width; the paper has 32, 128, 512 and 2048; features.
         epsilon: added to the mean square in the norm.
         dropout_rate: share of features dropped in training.
-        place: seed, path and precision.
+        layer: seed, path and precision, see `SeededLayer`.
 
     Source: paper section 3.5.1; released code, ``task_adapter.gin``.
     """
 
     def __init__(
-        self, *, d_model: int, width: int, epsilon: float, dropout_rate: float, **place: Any
+        self, *, d_model: int, width: int, epsilon: float, dropout_rate: float, **layer: Any
     ) -> None:
-        super().__init__(**place)
-
-        def inside(name: str) -> dict[str, Any]:
-            return {**place, "path": f"{self.place}/{name}"}
-
-        self.norm = RMSNorm(d_model, epsilon=epsilon, **inside("norm"))
+        super().__init__(**layer)
+        self.norm = RMSNorm(d_model, epsilon=epsilon, **self.inner("norm"))
         self.feed_forward = FeedForward(
             d_model=d_model,
             d_ff=width,
-            activation="relu",  # whatever the network's own layers have
+            activation="relu",  # also in a network with gated GELU
             dropout_rate=dropout_rate,
-            **inside("feed_forward"),
+            **self.inner("feed_forward"),
         )
-        self.dropout = Dropout(dropout_rate, **inside("dropout"))
+        self.dropout = Dropout(dropout_rate, **self.inner("dropout"))
 
     def build(self, input_shape: Any = None) -> None:
         """Create the scale of the norm and the matrices."""
@@ -52,12 +48,12 @@ class Adapter(SeededLayer):
 
     def call(self, x_BLD: Tensor, training: bool = False) -> Tensor:
         """Return the residual stream after the adapter, (batch, length, features)."""
-        thought_BLD = self.feed_forward(self.norm(x_BLD), training=training)
-        return x_BLD + self.dropout(thought_BLD, training=training)
+        ffn_BLD = self.feed_forward(self.norm(x_BLD), training=training)
+        return x_BLD + self.dropout(ffn_BLD, training=training)
 
 
 def adapter_parameters(*, d_model: int, width: int, blocks: int) -> int:
-    """Return how many numbers the adapters of a network hold, their norms included.
+    """Return the number of parameters of a network's adapters, norms included.
 
     Args:
         d_model: width of the residual stream; features.

@@ -15,7 +15,7 @@ from keras import ops
 
 from t5repro.model.layers import Dropout, SeededLayer, Tensor, glorot_uniform, matmul, normal
 
-BLOCKED = -1e9  # added to logits that must not be seen; finite, so a row without keys is no NaN
+BLOCKED = -1e9  # added to masked logits; finite, so that a row without keys is not NaN
 
 
 def relative_position_bucket(
@@ -23,13 +23,13 @@ def relative_position_bucket(
 ) -> np.ndarray:
     """Return the bucket of each distance.
 
-    Near distances have a bucket of their own, farther ones share buckets that widen
-    logarithmically up to `max_distance`. The arithmetic is float64: in float32 the quotient of
-    logarithms can land just under a whole number, which would move a boundary by one.
+    Each near distance has its own bucket, farther ones share buckets that widen logarithmically
+    up to `max_distance`. The arithmetic is float64: in float32 the quotient of logarithms can be
+    just under a whole number, which would move a boundary by one.
 
     Args:
         relative_position: key position minus query position, any shape; tokens.
-        bidirectional: keys to the right have half of the buckets; else they share bucket 0.
+        bidirectional: keys to the right use half of the buckets; otherwise they share bucket 0.
         buckets: number of buckets.
         max_distance: distance from which all share the last bucket; tokens.
 
@@ -63,21 +63,21 @@ class RelativeBias(SeededLayer):
         buckets: int,
         max_distance: int,
         bidirectional: bool,
-        twin: "RelativeBias | None" = None,
-        **place: Any,
+        shared_with: "RelativeBias | None" = None,
+        **layer: Any,
     ) -> None:
-        super().__init__(**place)
-        self.twin = twin
+        super().__init__(**layer)
+        self.shared_with = shared_with
         self.num_heads = num_heads
         self.buckets = buckets
         self.max_distance = max_distance
         self.bidirectional = bidirectional
 
     def build(self, input_shape: Any = None) -> None:
-        """Create the table, or take the twin's."""
+        """Create the table, or use the one of `shared_with`."""
         self.table: Any = (
-            self.twin.table
-            if self.twin
+            self.shared_with.table
+            if self.shared_with
             else self.weight("table", (self.num_heads, self.buckets), glorot_uniform())
         )
 
@@ -92,12 +92,12 @@ class RelativeBias(SeededLayer):
         )
         return ops.take(self.table, bucket_LM.astype("int32"), axis=1)
 
-    def looking_back(self, distance: Tensor, farthest: int) -> Tensor:
-        """Return the bias of keys that lie so many tokens before their query.
+    def at_distance(self, distance: Tensor, farthest: int) -> Tensor:
+        """Return the bias of keys at a distance before their query.
 
         Args:
             distance: int32, any shape, from 0 to `farthest`; tokens.
-            farthest: the longest distance asked for.
+            farthest: the longest possible distance; tokens.
 
         Returns:
             float32 of (heads, *shape of `distance`).
@@ -127,7 +127,7 @@ def prefix_mask(prefix_BL: Tensor) -> Tensor:
     A row holds several examples: the mask of segments keeps their prefixes apart.
 
     Args:
-        prefix_BL: 1 where a position belongs to what is seen whole, else 0.
+        prefix_BL: 1 at positions of a prefix, else 0.
 
     Returns:
         (batch, 1, queries, keys).
@@ -150,13 +150,13 @@ class Attention(SeededLayer):
     """
 
     def __init__(
-        self, *, d_model: int, num_heads: int, d_kv: int, dropout_rate: float, **place: Any
+        self, *, d_model: int, num_heads: int, d_kv: int, dropout_rate: float, **layer: Any
     ) -> None:
-        super().__init__(**place)
+        super().__init__(**layer)
         self.d_model = d_model
         self.num_heads = num_heads
         self.d_kv = d_kv
-        self.dropout = Dropout(dropout_rate, **{**place, "path": f"{self.place}/dropout"})
+        self.dropout = Dropout(dropout_rate, **self.inner("dropout"))
 
     def build(self, input_shape: Any = None) -> None:
         """Create the matrices."""
@@ -167,21 +167,21 @@ class Attention(SeededLayer):
         self.o = self.weight("o", (inner, self.d_model), normal(inner**-0.5))
 
     def call(
-        self, x_BLD: Tensor, bias: Tensor, memory_BMD: Tensor | None = None, training: bool = False
+        self, x_BLD: Tensor, bias: Tensor, encoded_BMD: Tensor | None = None, training: bool = False
     ) -> Tensor:
-        """Return what each position reads.
+        """Return the output of each position, (batch, queries, features).
 
         Args:
-            x_BLD: queries, (batch, queries, features).
+            x_BLD: input of the queries, (batch, queries, features).
             bias: float32, added to the logits; broadcasts to (batch, heads, queries, keys).
-            memory_BMD: what is read, (batch, keys, features); absent: `x_BLD` itself.
+            encoded_BMD: input of keys and values, (batch, keys, features); if absent, `x_BLD`.
             training: apply dropout to the weights.
         """
-        if memory_BMD is None:
+        if encoded_BMD is None:
             q_BHLK, k_BHMK, v_BHMK = self._heads(x_BLD, (self.q, self.k, self.v))
         else:
             (q_BHLK,) = self._heads(x_BLD, (self.q,))
-            k_BHMK, v_BHMK = self.keys_and_values(memory_BMD)
+            k_BHMK, v_BHMK = self.keys_and_values(encoded_BMD)
         return self.read(q_BHLK, k_BHMK, v_BHMK, bias, training=training)
 
     def queries_keys_values(self, x_BLD: Tensor) -> list[Tensor]:
@@ -192,20 +192,21 @@ class Attention(SeededLayer):
         """Return queries of (batch, heads, positions, d_kv)."""
         return self._heads(x_BLD, (self.q,))[0]
 
-    def keys_and_values(self, memory_BMD: Tensor) -> list[Tensor]:
+    def keys_and_values(self, encoded_BMD: Tensor) -> list[Tensor]:
         """Return keys and values, each of (batch, heads, keys, d_kv)."""
-        return self._heads(memory_BMD, (self.k, self.v))
+        return self._heads(encoded_BMD, (self.k, self.v))
 
     def _heads(self, x_BLD: Tensor, weights: tuple[Any, ...]) -> list[Tensor]:
         """Project with all `weights` and split by weight and head."""
         batch, length = ops.shape(x_BLD)[:2]
         if length == 1:
-            # Decoding: joining the weights would move more numbers than the product itself.
+            # Decoding: concatenating the weights would move more numbers than the product.
             single = (batch, self.num_heads, 1, self.d_kv)
             return [ops.reshape(matmul(x_BLD, weight), single) for weight in weights]
-        joined = ops.concatenate([ops.convert_to_tensor(weight) for weight in weights], axis=1)
+        # One product of all weights is faster than one each, forward and backward.
+        matrix = ops.concatenate([ops.convert_to_tensor(weight) for weight in weights], axis=1)
         shape = (batch, length, len(weights), self.num_heads, self.d_kv)
-        split = ops.reshape(matmul(x_BLD, joined), shape)
+        split = ops.reshape(matmul(x_BLD, matrix), shape)
         return ops.unstack(ops.transpose(split, (2, 0, 3, 1, 4)), len(weights), axis=0)
 
     def read(
@@ -213,6 +214,7 @@ class Attention(SeededLayer):
     ) -> Tensor:
         """Return the weighted values after the output matrix, (batch, queries, features)."""
         logits_BHLM = ops.matmul(q_BHLK, ops.transpose(k_BHMK, (0, 1, 3, 2)))
+        # float32 under every precision: bfloat16 cannot represent `BLOCKED` plus a logit.
         weights_BHLM = ops.softmax(ops.cast(logits_BHLM, "float32") + bias, axis=-1)
         weights_BHLM = ops.cast(weights_BHLM, self.compute_dtype)
         weights_BHLM = self.dropout(weights_BHLM, training=training)
@@ -221,10 +223,10 @@ class Attention(SeededLayer):
         return matmul(ops.reshape(read_BLHK, (batch, length, -1)), self.o)
 
     def read_both(self, q_BHLK: Tensor, *parts: tuple[Tensor, Tensor, Tensor]) -> Tensor:
-        """Return what queries read from several arrays of keys as if they were one.
+        """Return the output over several arrays of keys as if they were concatenated.
 
-        Decoding has the keys of the inputs in one array and those of what it writes in another;
-        joining them would copy both at every step.
+        Decoding has the keys of the inputs in one array and those of the answer in another;
+        concatenating them would copy both at every step.
 
         Args:
             q_BHLK: queries.

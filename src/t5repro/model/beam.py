@@ -1,19 +1,21 @@
 """Beam search with a pool of alive and a pool of finished answers (paper sections 3.1.2 and 3.7).
 
-Each step grows every alive answer by its likeliest ids and keeps the best 2 * width; those that
-end compete for the finished pool by ``log p / ((5 + length) / 6) ^ alpha``, the others for the
-alive pool. The search of a row is over when its best alive answer, given the longest length's
-penalty, cannot beat the worst finished one.
+Each step continues every alive answer by its likeliest ids and selects the best 2 * width
+candidates; those that end compete for the finished pool by ``log p / ((5 + length) / 6) ^ alpha``,
+the others for the alive pool. The search of a row is over when its best alive answer, with the
+penalty of the greatest length, cannot beat the worst finished one.
 
-Keys and values never move when answers change places: a table says in which place of each step
-an answer's past was written, and a mask lets it read nothing else. So one step reads what one
-step of greedy decoding would read for as many rows.
+Keys and values never move when answers change their order: a table records the cache index in which
+each step of an answer was written, and a mask hides all others. So one step reads as much memory as
+one step of greedy decoding with as many rows.
 
 Shape suffixes: B rows of the batch, W answers of a row (width), C candidates of a row
-(2 * width), T steps, M positions of the encoder, D features, H heads, K features of a head, V ids.
+(2 * width), A finished answers and candidates together, T steps, P = T * W cache indices,
+E ids considered per answer, M positions of the inputs, D features, H heads, V ids.
 """
 
 import functools
+from typing import NamedTuple
 
 import numpy as np
 from keras import ops
@@ -21,12 +23,12 @@ from keras import ops
 from t5repro.errors import SettingsError
 from t5repro.model.attention import BLOCKED
 from t5repro.model.decode import call_compiled, write_step
-from t5repro.model.decode_cache import memory_bias, own_bias, read_inputs
+from t5repro.model.decode_cache import EncodedInputs, answer_bias, encode_inputs, encoded_bias
 from t5repro.model.layers import Tensor, matmul
 from t5repro.model.transformer import T5, Block
 from t5repro.vocab.special_ids import EOS_ID, PAD_ID
 
-WORST = -1e9  # score of what cannot be chosen
+WORST = -1e9  # score that no possible answer has
 
 
 def beam_search(
@@ -38,25 +40,25 @@ def beam_search(
     width: int,
     length_penalty: float,
 ) -> np.ndarray:
-    """Return the best answer that the search finds for each row of inputs.
+    """Return the best answer to each row of inputs.
 
     Args:
         model: the network.
         encoder_ids: int32 (batch, inputs_length), 0 is padding.
-        encoder_segments: int32 of the same shape, 1 where there is input; absent: where an id
-            is not padding. One example a row.
-        max_decode_length: ids written at most, the end included.
-        width: answers kept alive, 1 or more.
-        length_penalty: alpha; 0 compares log-probabilities as they are.
+        encoder_segments: int32 of the same shape, 1 at positions with an id; if absent, wherever
+            an id is not padding. One example per row.
+        max_decode_length: greatest number of ids, EOS included.
+        width: alive answers per row, 1 or more.
+        length_penalty: alpha; 0 compares log-probabilities without a penalty.
 
     Returns:
-        int32 (batch, max_decode_length); 0 after the end. A row none of whose answers ended has
-        its likeliest unfinished one.
+        int32 ids (batch, max_decode_length); 0 after EOS. If no answer of a row ended, its
+        likeliest unfinished one.
 
     Raises:
-        SettingsError: the network has no two ids to choose from, or the width is below 1.
+        SettingsError: the network has fewer than two ids, or the width is below 1.
 
-    Source: mesh ``beam_search``; the length counts EOS.
+    Source: mesh ``beam_search``; the length includes EOS.
     """
     if width < 1 or model.embedding_rows < 2:
         raise SettingsError(
@@ -87,140 +89,232 @@ def beam_graph(
     width: int,
     length_penalty: float,
 ) -> Tensor:
-    """Return the ids as `beam_search` does, in operations of the backend."""
-    batch = ops.shape(encoder_ids_BM)[0]
-    steps, blocks = max_decode_length, model.decoder.blocks
-    memory = read_inputs(model, encoder_ids_BM, encoder_segments_BM)
-    bias_THT = own_bias(model, steps)
-    output_DV = model.output()
-    longest = _penalty(float(steps), length_penalty)
-
-    def unfinished(
-        step: Tensor,
-        last_BW: Tensor,
-        alive_BW: Tensor,
-        ids_BWT: Tensor,
-        written_BWT: Tensor,
-        scores_BW: Tensor,
-        ended_BW: Tensor,
-        finished_BWT: Tensor,
-        *_: Tensor,
-    ) -> Tensor:
-        hope_B = alive_BW[:, 0] / longest
-        # Places that hold no finished answer count as 0, which is above every score.
-        worst_B = ops.min(ops.where(ended_BW, scores_BW, 0.0), axis=1)
-        worst_B = ops.where(ops.any(ended_BW, axis=1), worst_B, WORST)
-        return ops.logical_and(step < steps, ops.logical_not(ops.all(worst_B > hope_B)))
-
-    def grow(
-        step: Tensor,
-        last_BW: Tensor,
-        alive_BW: Tensor,
-        ids_BWT: Tensor,
-        written_BWT: Tensor,
-        scores_BW: Tensor,
-        ended_BW: Tensor,
-        finished_BWT: Tensor,
-        *caches: Tensor,
-    ) -> tuple[Tensor, ...]:
-        now_T = ops.arange(steps, dtype="int32") == step
-        place_W = ops.arange(width, dtype="int32")
-        written_BWT = ops.where(now_T, place_W[None, :, None], written_BWT)
-        bias_BHWP = _past_bias(step, written_BWT, bias_THT, width=width)
-        reading = memory_bias(model, memory.segments, step, steps=steps)
-        x_BWD = model.embed(last_BW)
-        longer: list[Tensor] = []
-        for number, block in enumerate(blocks):
-            own = caches[2 * number : 2 * number + 2]
-            read = (*memory.keys_values[number], reading)
-            x_BWD, own = _step(block, x_BWD, step, own, bias_BHWP, read)
-            longer += own
-        logits_BWV = model.logits(model.decoder.norm(x_BWD), output_DV)
-        log_BC, parent_BC, id_BC = _candidates(logits_BWV, alive_BW, width)
-        score_BC = log_BC / _penalty(ops.cast(step + 1, "float32"), length_penalty)
-        ends_BC = ops.equal(id_BC, EOS_ID)
-        ids_BCT = ops.where(
-            now_T, id_BC[:, :, None], ops.take_along_axis(ids_BWT, parent_BC[:, :, None], axis=1)
-        )
-        _, kept_BW = ops.top_k(ops.where(ends_BC, score_BC + WORST, score_BC), width)
-        kept_BW1 = kept_BW[:, :, None]
-        parent_BW = ops.take_along_axis(parent_BC, kept_BW, axis=1)
-        scores_BA = ops.concatenate(
-            [scores_BW, ops.where(ends_BC, score_BC, score_BC + WORST)], axis=1
-        )
-        scores_BW, best_BW = ops.top_k(scores_BA, width)
-        ended_BW = ops.take_along_axis(
-            ops.concatenate([ended_BW, ends_BC], axis=1), best_BW, axis=1
-        )
-        finished_BWT = ops.take_along_axis(
-            ops.concatenate([finished_BWT, ids_BCT], axis=1), best_BW[:, :, None], axis=1
-        )
-        return (
-            step + 1,
-            ops.take_along_axis(id_BC, kept_BW, axis=1),
-            ops.take_along_axis(log_BC, kept_BW, axis=1),
-            ops.take_along_axis(ids_BCT, kept_BW1, axis=1),
-            ops.take_along_axis(written_BWT, parent_BW[:, :, None], axis=1),
-            scores_BW,
-            ended_BW,
-            finished_BWT,
-            *longer,
-        )
-
-    rows = batch * model.settings.num_heads * steps
-    empty = ops.zeros((rows, width * model.settings.d_kv), dtype=model.compute_dtype)
-    no_ids_BWT = ops.full((batch, width, steps), PAD_ID, dtype="int32")
-    only_first_W = np.where(np.arange(width) == 0, 0.0, WORST).astype(np.float32)
-    first = (
-        ops.convert_to_tensor(0, dtype="int32"),
-        ops.repeat(memory.first_ids[:, None], width, axis=1),
-        ops.broadcast_to(only_first_W, (batch, width)),
-        no_ids_BWT,
-        ops.zeros((batch, width, steps), dtype="int32"),
-        ops.full((batch, width), WORST, dtype="float32"),
-        ops.zeros((batch, width), dtype="bool"),
-        no_ids_BWT,
-        *[empty] * (2 * len(blocks)),
+    """Return the ids of `beam_search`, in operations of the backend."""
+    search = _Search(
+        model,
+        encode_inputs(model, encoder_ids_BM, encoder_segments_BM),
+        steps=max_decode_length,
+        width=width,
+        length_penalty=length_penalty,
     )
-    _, _, _, ids_BWT, _, _, ended_BW, finished_BWT, *_ = ops.while_loop(unfinished, grow, first)
-    return ops.where(ops.any(ended_BW, axis=1)[:, None], finished_BWT[:, 0], ids_BWT[:, 0])
+    first = search.first(ops.shape(encoder_ids_BM)[0])
+    pools = _Pools(*ops.while_loop(search.unfinished, search.grow, first)[: len(_Pools._fields)])
+    has_answer_B1 = ops.any(pools.ended_BW, axis=1)[:, None]
+    return ops.where(has_answer_B1, pools.finished_BWT[:, 0], pools.ids_BWT[:, 0])
+
+
+class _Pools(NamedTuple):
+    """The two pools of answers after some steps; the best answer of each pool is its first.
+
+    Attributes:
+        step: number of steps.
+        last_BW: last id of each alive answer.
+        alive_BW: log-probability of each alive answer.
+        ids_BWT: ids of each alive answer.
+        origin_BWT: cache index in which each alive answer's keys of a step were written.
+        scores_BW: score of each finished answer.
+        ended_BW: whether an entry of the finished pool contains an answer yet.
+        finished_BWT: ids of each finished answer.
+    """
+
+    step: Tensor
+    last_BW: Tensor
+    alive_BW: Tensor
+    ids_BWT: Tensor
+    origin_BWT: Tensor
+    scores_BW: Tensor
+    ended_BW: Tensor
+    finished_BWT: Tensor
+
+
+class _Candidates(NamedTuple):
+    """The best longer answers of a row, the likeliest first.
+
+    Attributes:
+        log_BC: log-probability.
+        score_BC: log-probability divided by the length penalty.
+        parent_BC: index of the alive answer that is continued.
+        id_BC: last id.
+        ids_BCT: all ids.
+        ends_BC: whether the last id is EOS.
+    """
+
+    log_BC: Tensor
+    score_BC: Tensor
+    parent_BC: Tensor
+    id_BC: Tensor
+    ids_BCT: Tensor
+    ends_BC: Tensor
+
+
+class _Search:
+    """The loop of a beam search over the variables of `_Pools`, followed by the caches.
+
+    Args:
+        model: the network.
+        encoded: its encoded inputs.
+        steps: the greatest number of steps.
+        width: alive answers per row.
+        length_penalty: alpha.
+    """
+
+    def __init__(
+        self, model: T5, encoded: EncodedInputs, *, steps: int, width: int, length_penalty: float
+    ) -> None:
+        self.model, self.encoded = model, encoded
+        self.steps, self.width, self.length_penalty = steps, width, length_penalty
+        self.bias_THT = answer_bias(model, steps)
+        self.output_DV = model.output()
+
+    def first(self, batch: Tensor) -> tuple[Tensor, ...]:
+        """Return the variables before the first step."""
+        settings, shape = self.model.settings, (batch, self.width)
+        rows = batch * settings.num_heads * self.steps
+        empty = ops.zeros((rows, self.width * settings.d_kv), dtype=self.model.compute_dtype)
+        no_ids_BWT = ops.full((*shape, self.steps), PAD_ID, dtype="int32")
+        # All answers of a row are equal at first: only one may be continued.
+        only_first_W = np.where(np.arange(self.width) == 0, 0.0, WORST).astype(np.float32)
+        pools = _Pools(
+            step=ops.convert_to_tensor(0, dtype="int32"),
+            last_BW=ops.repeat(self.encoded.first_ids[:, None], self.width, axis=1),
+            alive_BW=ops.broadcast_to(only_first_W, shape),
+            ids_BWT=no_ids_BWT,
+            origin_BWT=ops.zeros((*shape, self.steps), dtype="int32"),
+            scores_BW=ops.full(shape, WORST, dtype="float32"),
+            ended_BW=ops.zeros(shape, dtype="bool"),
+            finished_BWT=no_ids_BWT,
+        )
+        return (*pools, *[empty] * (2 * len(self.model.decoder.blocks)))
+
+    def unfinished(self, *variables: Tensor) -> Tensor:
+        """Return whether any row may still find a better finished answer."""
+        pools, _ = _split(variables)
+        # Log-probabilities only fall, so no continuation of the best alive answer scores higher.
+        hope_B = pools.alive_BW[:, 0] / _penalty(float(self.steps), self.length_penalty)
+        # Entries without a finished answer count as 0, which is above every score.
+        worst_B = ops.min(ops.where(pools.ended_BW, pools.scores_BW, 0.0), axis=1)
+        worst_B = ops.where(ops.any(pools.ended_BW, axis=1), worst_B, WORST)
+        found_best = ops.all(worst_B > hope_B)
+        return ops.logical_and(pools.step < self.steps, ops.logical_not(found_best))
+
+    def grow(self, *variables: Tensor) -> tuple[Tensor, ...]:
+        """Return the variables after one more step."""
+        pools, caches = _split(variables)
+        now_T = ops.arange(self.steps, dtype="int32") == pools.step
+        index_W = ops.arange(self.width, dtype="int32")
+        pools = pools._replace(
+            origin_BWT=ops.where(now_T, index_W[None, :, None], pools.origin_BWT)
+        )
+        logits_BWV, updated = self._logits(pools, caches)
+        candidates = self._candidates(pools, logits_BWV, now_T)
+        _, alive_BW = ops.top_k(
+            ops.where(candidates.ends_BC, candidates.score_BC + WORST, candidates.score_BC),
+            self.width,
+        )
+        parent_BW = ops.take_along_axis(candidates.parent_BC, alive_BW, axis=1)
+        scores_BW, ended_BW, finished_BWT = self._finished(pools, candidates)
+        pools = _Pools(
+            step=pools.step + 1,
+            last_BW=ops.take_along_axis(candidates.id_BC, alive_BW, axis=1),
+            alive_BW=ops.take_along_axis(candidates.log_BC, alive_BW, axis=1),
+            ids_BWT=ops.take_along_axis(candidates.ids_BCT, alive_BW[:, :, None], axis=1),
+            origin_BWT=ops.take_along_axis(pools.origin_BWT, parent_BW[:, :, None], axis=1),
+            scores_BW=scores_BW,
+            ended_BW=ended_BW,
+            finished_BWT=finished_BWT,
+        )
+        return (*pools, *updated)
+
+    def _logits(self, pools: _Pools, caches: tuple[Tensor, ...]) -> tuple[Tensor, list[Tensor]]:
+        """Return the logits of the next id of each alive answer, and the updated caches."""
+        model, encoded = self.model, self.encoded
+        bias_BHWP = _answer_bias(pools.step, pools.origin_BWT, self.bias_THT, width=self.width)
+        input_bias = encoded_bias(model, encoded.segments, pools.step, steps=self.steps)
+        x_BWD = model.embed(pools.last_BW)
+        updated: list[Tensor] = []
+        for number, block in enumerate(model.decoder.blocks):
+            x_BWD, block_caches = _step(
+                block,
+                x_BWD,
+                pools.step,
+                caches[2 * number : 2 * number + 2],
+                bias_BHWP,
+                (*encoded.keys_values[number], input_bias),
+            )
+            updated += block_caches
+        return model.logits(model.decoder.norm(x_BWD), self.output_DV), updated
+
+    def _candidates(self, pools: _Pools, logits_BWV: Tensor, now_T: Tensor) -> _Candidates:
+        log_BC, parent_BC, id_BC = _best_ids(logits_BWV, pools.alive_BW, self.width)
+        length = ops.cast(pools.step + 1, "float32")
+        parent_ids_BCT = ops.take_along_axis(pools.ids_BWT, parent_BC[:, :, None], axis=1)
+        return _Candidates(
+            log_BC=log_BC,
+            score_BC=log_BC / _penalty(length, self.length_penalty),
+            parent_BC=parent_BC,
+            id_BC=id_BC,
+            ids_BCT=ops.where(now_T, id_BC[:, :, None], parent_ids_BCT),
+            ends_BC=ops.equal(id_BC, EOS_ID),
+        )
+
+    def _finished(self, pools: _Pools, candidates: _Candidates) -> tuple[Tensor, Tensor, Tensor]:
+        """Return scores, ended and ids of the finished pool with the candidates that end."""
+        ends_BC, score_BC = candidates.ends_BC, candidates.score_BC
+        scores_BA = ops.concatenate(
+            [pools.scores_BW, ops.where(ends_BC, score_BC, score_BC + WORST)], axis=1
+        )
+        ended_BA = ops.concatenate([pools.ended_BW, ends_BC], axis=1)
+        ids_BAT = ops.concatenate([pools.finished_BWT, candidates.ids_BCT], axis=1)
+        scores_BW, best_BW = ops.top_k(scores_BA, self.width)
+        return (
+            scores_BW,
+            ops.take_along_axis(ended_BA, best_BW, axis=1),
+            ops.take_along_axis(ids_BAT, best_BW[:, :, None], axis=1),
+        )
+
+
+def _split(variables: tuple[Tensor, ...]) -> tuple[_Pools, tuple[Tensor, ...]]:
+    """Return the pools and the caches of the loop's variables."""
+    count = len(_Pools._fields)
+    return _Pools(*variables[:count]), variables[count:]
 
 
 def _penalty(length: Tensor, alpha: float) -> Tensor:
-    """Return what divides the log-probability of an answer of `length` ids, the end included."""
+    """Return the divisor of an answer's log-probability; `length` includes EOS."""
     return ((5.0 + length) / 6.0) ** alpha
 
 
-def _candidates(logits_BWV: Tensor, alive_BW: Tensor, width: int) -> tuple[Tensor, Tensor, Tensor]:
+def _best_ids(logits_BWV: Tensor, alive_BW: Tensor, width: int) -> tuple[Tensor, Tensor, Tensor]:
     """Return log-probability, parent and last id of the 2 * width best longer answers of a row.
 
-    The best of each answer first, then the best of those: no array over all answers and ids but
-    the logits is sorted or written.
+    The best of each answer are selected first, then the best of those, so that no array over all
+    answers and ids except the logits is sorted or written.
     """
     ids = logits_BWV.shape[-1]
     each = min(2 * width, ids)
     top_BWE, id_BWE = ops.top_k(logits_BWV, each)
+    # The first is the maximum, which keeps the exponentials of the softmax in range.
     norm_BW = ops.log(ops.sum(ops.exp(logits_BWV - top_BWE[:, :, :1]), axis=-1)) + top_BWE[:, :, 0]
     batch = ops.shape(logits_BWV)[0]
     log_BWE = top_BWE - norm_BW[:, :, None] + alive_BW[:, :, None]
-    log_BC, chosen_BC = ops.top_k(ops.reshape(log_BWE, (batch, width * each)), 2 * width)
-    id_BC = ops.take_along_axis(ops.reshape(id_BWE, (batch, width * each)), chosen_BC, axis=1)
-    return log_BC, chosen_BC // each, ops.cast(id_BC, "int32")
+    log_BC, index_BC = ops.top_k(ops.reshape(log_BWE, (batch, width * each)), 2 * width)
+    id_BC = ops.take_along_axis(ops.reshape(id_BWE, (batch, width * each)), index_BC, axis=1)
+    return log_BC, index_BC // each, ops.cast(id_BC, "int32")
 
 
-def _past_bias(step: Tensor, written_BWT: Tensor, bias_THT: Tensor, *, width: int) -> Tensor:
+def _answer_bias(step: Tensor, origin_BWT: Tensor, bias_THT: Tensor, *, width: int) -> Tensor:
     """Return position bias and mask of one step, (batch, heads, width, steps * width).
 
-    Place ``t * width + w`` of the last axis is what answer `w` wrote at step `t`.
+    Cache index ``t * width + w`` contains the keys that answer `w` wrote at step `t`.
     """
-    batch, _, steps = ops.shape(written_BWT)
-    places_W = ops.arange(width, dtype="int32")
-    own_BWTW = ops.equal(written_BWT[:, :, :, None], places_W)
+    batch, _, steps = ops.shape(origin_BWT)
+    index_W = ops.arange(width, dtype="int32")
+    ancestor_BWTW = ops.equal(origin_BWT[:, :, :, None], index_W)
     past_T = ops.arange(steps, dtype="int32") <= step
-    seen_BWTW = ops.logical_and(own_BWTW, past_T[:, None])
-    mask_B1WP = ops.reshape(ops.where(seen_BWTW, 0.0, BLOCKED), (batch, 1, width, steps * width))
-    near_HT = ops.take(bias_THT, step, axis=0)
-    return mask_B1WP + ops.repeat(near_HT, width, axis=1)[None, :, None, :]
+    visible_BWTW = ops.logical_and(ancestor_BWTW, past_T[:, None])
+    mask_B1WP = ops.reshape(ops.where(visible_BWTW, 0.0, BLOCKED), (batch, 1, width, steps * width))
+    bias_HT = ops.take(bias_THT, step, axis=0)
+    return mask_B1WP + ops.repeat(bias_HT, width, axis=1)[None, :, None, :]
 
 
 def _step(
@@ -229,9 +323,9 @@ def _step(
     step: Tensor,
     caches: tuple[Tensor, ...],
     bias_BHWP: Tensor,
-    read: tuple[Tensor, Tensor, Tensor],
+    encoded: tuple[Tensor, Tensor, Tensor],
 ) -> tuple[Tensor, tuple[Tensor, ...]]:
-    """Run one block on one position of every answer; return its output and the longer caches."""
+    """Run one block on one position of every answer; return its output and the updated caches."""
     attention = block.self_attention
     heads, d_kv = attention.num_heads, attention.d_kv
     batch, width = ops.shape(x_BWD)[:2]
@@ -241,20 +335,18 @@ def _step(
         return ops.transpose(flat, (0, 2, 1, 3))
 
     normed_BWD = block.self_attention_norm(x_BWD)
-    new = [split(normed_BWD, weight) for weight in (attention.k, attention.v)]
-    longer = tuple(
-        write_step(cache, ops.reshape(item, (batch * heads, width * d_kv)), step)
-        for cache, item in zip(caches, new, strict=True)
+    key_value = [split(normed_BWD, weight) for weight in (attention.k, attention.v)]
+    updated = tuple(
+        write_step(cache, ops.reshape(array, (batch * heads, width * d_kv)), step)
+        for cache, array in zip(caches, key_value, strict=True)
     )
-    keys, values = (ops.reshape(cache, (batch, heads, -1, d_kv)) for cache in longer)
+    keys, values = (ops.reshape(cache, (batch, heads, -1, d_kv)) for cache in updated)
     query = split(normed_BWD, attention.q)
-    if not block.reads_memory:  # a decoder alone: the inputs are its own keys and values
-        return block.think(
-            x_BWD + attention.read_both(query, read, (keys, values, bias_BHWP))
-        ), longer
+    if not block.has_cross_attention:  # decoder-only: self-attention covers the inputs too
+        attended_BWD = attention.read_both(query, encoded, (keys, values, bias_BHWP))
+        return block.feed_forward_sublayer(x_BWD + attended_BWD), updated
     x_BWD = x_BWD + attention.read(query, keys, values, bias_BHWP)
     cross = block.cross_attention
     query = split(block.cross_attention_norm(x_BWD), cross.q)
-    read_keys, read_values, read_bias = read
-    x_BWD = x_BWD + cross.read(query, read_keys, read_values, read_bias)
-    return block.think(x_BWD), longer
+    x_BWD = x_BWD + cross.read(query, *encoded)
+    return block.feed_forward_sublayer(x_BWD), updated

@@ -1,8 +1,8 @@
-"""Weights and training state as safetensors files: no code in them, the same bytes each time.
+"""Weights and training state as safetensors files: without code, deterministic to the byte.
 
-A weights file names each array by its place in the model (`encoder/block_0/self_attention/q`).
-An optimizer file names each slot by its weight, and the step. A state file holds both, the state
-of the dropout noise, and what the training loop adds.
+A weights file names each array by its path in the model (`encoder/block_0/self_attention/q`).
+An optimizer file contains the slots, named by their weight, and the step. A state file contains
+both, the state of the dropout noise and the arrays of the training loop.
 """
 
 from collections.abc import Collection, Mapping
@@ -20,24 +20,25 @@ from t5repro.model.layers import Dropout
 Arrays = dict[str, np.ndarray]
 
 STATE_PARTS = ("weights", "optimizer", "noise")
+LOOP_PART = "others"  # of a state file: the arrays of the training loop
 
 
 def weight_variables(model: Any) -> dict[str, Any]:
-    """Return all weights by their place in the model, those that do not train as well."""
+    """Return all weights by their path in the model, also those that do not train."""
     prefix = f"{model.name}/"
-    return {item.path.removeprefix(prefix): item for item in model.weights}
+    return {variable.path.removeprefix(prefix): variable for variable in model.weights}
 
 
 def optimizer_variables(optimizer: Any) -> dict[str, Any]:
     """Return the slots and the step counter by name."""
     prefix = f"{optimizer.name}/"
-    return {item.path.removeprefix(prefix): item for item in optimizer.variables}
+    return {variable.path.removeprefix(prefix): variable for variable in optimizer.variables}
 
 
 def noise_variables(model: Any) -> dict[str, Any]:
-    """Return the states of the dropout noise by their place in the model."""
+    """Return the states of the dropout noise by their path in the model."""
     return {
-        layer.place: layer.noise.state
+        layer.model_path: layer.noise.state
         for layer in model._flatten_layers()
         if isinstance(layer, Dropout) and layer.rate > 0
     }
@@ -53,8 +54,8 @@ def load_weights(path: Path, model: Any, *, fresh: Collection[str] = ()) -> None
 
     Args:
         path: the file.
-        model: what has the weights.
-        fresh: weights that keep their values where the file lacks them, such as adapters.
+        model: the model with the weights.
+        fresh: weights that keep their values if the file lacks them, such as adapters.
 
     Raises:
         CheckpointError: the file lacks a weight, has one more, or one has another shape.
@@ -75,37 +76,37 @@ def load_optimizer(
 
     Args:
         path: the file.
-        optimizer: what has the slots.
-        fresh: weights whose slots begin anew where the file lacks them.
-        frozen: weights that have no slots here, whatever the file holds.
+        optimizer: the optimizer with the slots.
+        fresh: weights whose slots keep their values if the file lacks them.
+        frozen: weights that have no slots in this optimizer; those of the file are ignored.
 
     Raises:
         CheckpointError: the file was written for another model or optimizer.
     """
-    frozen_slots = tuple(f"{_slot_of(place)}." for place in frozen)
+    frozen_slots = tuple(f"{_slot_of(weight)}." for weight in frozen)
     arrays = {
         name: value
         for name, value in read_arrays(path).items()
         if not frozen_slots or not name.startswith(frozen_slots)
     }
-    own = optimizer_variables(optimizer)
-    fresh_slots = tuple(f"{_slot_of(place)}." for place in fresh)
-    slots = {name for name in own if fresh_slots and name.startswith(fresh_slots)}
-    assign(path, arrays, _without(own, slots, arrays), "the optimizer")
+    variables = optimizer_variables(optimizer)
+    fresh_slots = tuple(f"{_slot_of(weight)}." for weight in fresh)
+    slots = {name for name in variables if fresh_slots and name.startswith(fresh_slots)}
+    assign(path, arrays, _without(variables, slots, arrays), "the optimizer")
 
 
 def save_state(
-    path: Path, model: Any, optimizer: Any, others: Mapping[str, np.ndarray] | None = None
+    path: Path, model: Any, optimizer: Any, loop: Mapping[str, np.ndarray] | None = None
 ) -> None:
-    """Write all that training continues from, atomically.
+    """Write a state that training resumes from, atomically.
 
     Args:
         path: where to write it.
-        model: its weights and the state of its noise.
-        optimizer: its slots and step.
-        others: arrays of the training loop, by name.
+        model: provides the weights and the state of the noise.
+        optimizer: provides slots and step.
+        loop: arrays of the training loop, by name.
     """
-    arrays = {f"others/{name}": value for name, value in (others or {}).items()}
+    arrays = {f"{LOOP_PART}/{name}": value for name, value in (loop or {}).items()}
     for part, variables in _state(model, optimizer).items():
         arrays |= {f"{part}/{name}": value for name, value in _values(variables).items()}
     write_arrays(path, arrays)
@@ -117,28 +118,34 @@ def load_state(path: Path, model: Any, optimizer: Any) -> Arrays:
     Raises:
         CheckpointError: the state is of another model or optimizer.
     """
-    parts: dict[str, Arrays] = {part: {} for part in (*STATE_PARTS, "others")}
+    parts: dict[str, Arrays] = {part: {} for part in (*STATE_PARTS, LOOP_PART)}
     for name, value in read_arrays(path).items():
-        part, _, rest = name.partition("/")
+        part, _, local_name = name.partition("/")
         if part not in parts:
-            raise CheckpointError(f"{path} holds {name!r}, which is no part of a training state")
-        parts[part][rest] = value
+            raise CheckpointError(f"{path} has {name!r}, which is no part of a training state")
+        parts[part][local_name] = value
     for part, variables in _state(model, optimizer).items():
         assign(path, parts[part], variables, f"the {part} of this run")
-    return parts["others"]
+    return parts[LOOP_PART]
 
 
-def read_arrays(path: Path) -> Arrays:
-    """Return all arrays of a safetensors file by name.
+def read_arrays(path: Path, *, part: str = "") -> Arrays:
+    """Return the arrays of a safetensors file by name.
+
+    Args:
+        path: the file.
+        part: a part of a state file, whose names are then without it; if empty, all arrays.
 
     Raises:
         ArtifactError: it is missing or damaged.
     """
     if not path.is_file():
         raise ArtifactError(f"{path} is missing; run the stage that writes it")
+    prefix = f"{part}/" if part else ""
     try:
         with safe_open(path, framework="numpy") as opened:
-            return {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118
+            names = [name for name in opened.keys() if name.startswith(prefix)]  # noqa: SIM118
+            return {name.removeprefix(prefix): opened.get_tensor(name) for name in names}
     except SafetensorError as error:
         raise ArtifactError(
             f"{path} is not a safetensors file ({error}); delete it and rerun its stage"
@@ -157,42 +164,48 @@ def _state(model: Any, optimizer: Any) -> dict[str, dict[str, Any]]:
 
 
 def _values(variables: Mapping[str, Any]) -> Arrays:
-    return {name: np.asarray(item.numpy()) for name, item in variables.items()}
+    return {name: np.asarray(variable.numpy()) for name, variable in variables.items()}
 
 
-def _slot_of(place: str) -> str:
-    """Return the beginning of a slot's name in `train.optimizer`."""
-    return place.replace("/", ".")
+def _slot_of(weight: str) -> str:
+    """Return the prefix of a weight's slots in `train.optimizer`."""
+    return weight.replace("/", ".")
 
 
 def _without(
     variables: Mapping[str, Any], fresh: Collection[str], arrays: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Leave out the `fresh` variables that a file lacks."""
-    return {name: item for name, item in variables.items() if name in arrays or name not in fresh}
+    """Return the variables without the `fresh` ones that a file lacks."""
+    return {
+        name: variable
+        for name, variable in variables.items()
+        if name in arrays or name not in fresh
+    }
 
 
 def assign(path: Path, arrays: Arrays, variables: Mapping[str, Any], owner: str) -> None:
     """Set `variables` to `arrays`, all or none.
 
     Raises:
-        CheckpointError: an array is absent, too many, or of another shape; `owner` says whose.
+        CheckpointError: an array is missing, superfluous or of another shape; the message names
+            the `owner` of the variables.
     """
-    for name, item in variables.items():
+    # All checks come first, so that a refused file leaves the variables unchanged.
+    for name, variable in variables.items():
         if name not in arrays:
             raise CheckpointError(
                 f"{path} lacks {name!r}, which {owner} needs; was it written under other settings?"
             )
-        if arrays[name].shape != tuple(item.shape):
+        if arrays[name].shape != tuple(variable.shape):
             raise CheckpointError(
                 f"{path}: {name!r} has shape {arrays[name].shape}, {owner} needs "
-                f"{tuple(item.shape)}; check the model and vocab settings"
+                f"{tuple(variable.shape)}; check the model and vocab settings"
             )
     for name in arrays:
         if name not in variables:
             raise CheckpointError(
-                f"{path} holds {name!r}, which {owner} does not have; "
+                f"{path} has {name!r}, which {owner} does not have; "
                 "was it written under other settings?"
             )
-    for name, item in variables.items():
-        item.assign(arrays[name])
+    for name, variable in variables.items():
+        variable.assign(arrays[name])

@@ -1,8 +1,8 @@
 """Greedy decoding: the likeliest next id until the end of the text (paper section 2.4).
 
-The inputs are read once (`memory`). Keys and values of what is already written are kept, so each
-step computes one position. Shapes never change, so one compiled program serves all batches of a
-shape; it ends as soon as every row has ended.
+The inputs are encoded once (`decode_cache`). Keys and values of the answer so far are cached, so
+each step computes one position. Shapes never change, so one compiled program serves all batches of
+a shape; it ends as soon as every row has ended.
 
 Shape suffixes: B rows of the batch, T steps, M positions of the encoder, D features, H heads,
 K features of a head.
@@ -17,7 +17,7 @@ import keras
 import numpy as np
 from keras import ops
 
-from t5repro.model.decode_cache import memory_bias, own_bias, read_inputs
+from t5repro.model.decode_cache import answer_bias, encode_inputs, encoded_bias
 from t5repro.model.layers import Tensor
 from t5repro.model.transformer import T5, Block
 from t5repro.vocab.special_ids import EOS_ID, PAD_ID
@@ -35,18 +35,18 @@ def greedy(
     max_decode_length: int,
     others: Sequence[T5] = (),
 ) -> np.ndarray:
-    """Return the ids the model, or an ensemble of models, writes for each row of inputs.
+    """Return the answer of a model, or of an ensemble of models, to each row of inputs.
 
     Args:
         model: the network.
         encoder_ids: int32 (batch, inputs_length), 0 is padding.
-        encoder_segments: int32 of the same shape, 1 where there is input; absent: where an id
-            is not padding. One example a row.
-        max_decode_length: ids written at most, the end included.
-        others: networks that answer together with the first, by the mean of the logits.
+        encoder_segments: int32 of the same shape, 1 at positions with an id; if absent, wherever
+            an id is not padding. One example per row.
+        max_decode_length: greatest number of ids, EOS included.
+        others: further members of an ensemble, combined by the mean of the logits.
 
     Returns:
-        int32 (batch, max_decode_length); 0 after the end.
+        int32 ids (batch, max_decode_length); 0 after EOS.
     """
     return call_compiled(
         model,
@@ -68,22 +68,22 @@ def call_compiled(
 ) -> np.ndarray:
     """Run a decoding graph; it is compiled once per model, key and shape of the inputs.
 
-    Call it under the strategy that the model was made under: its replicas take equal parts of the
-    rows.
+    Call it under the strategy that the model was created under: its replicas take equal parts of
+    the rows.
 
     Args:
         model: the network that the graph reads.
-        key: tells graphs of one model apart.
+        key: identifies the graph among those of the model.
         graph: takes ids and segments as tensors, returns int32 ids.
         encoder_ids: int32 (batch, inputs_length), 0 is padding.
-        encoder_segments: 1 where there is input; absent: where an id is not padding.
+        encoder_segments: 1 at positions with an id; if absent, wherever an id is not padding.
     """
     if encoder_segments is None:
         encoder_segments = (encoder_ids != PAD_ID).astype(np.int32)
-    compiled = _COMPILED.setdefault(model, {})
-    if key not in compiled:
-        compiled[key] = _compile(graph)
-    ids = compiled[key](
+    graphs = _COMPILED.setdefault(model, {})
+    if key not in graphs:
+        graphs[key] = _compile(graph)
+    ids = graphs[key](
         ops.convert_to_tensor(encoder_ids, dtype="int32"),
         ops.convert_to_tensor(encoder_segments, dtype="int32"),
     )
@@ -91,58 +91,64 @@ def call_compiled(
 
 
 def _compile(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return `function` compiled once per shape of its arguments, where the backend is TensorFlow.
+    """Return `function` compiled once per shape of its arguments, if the backend is TensorFlow.
 
-    Under a strategy its replicas share the rows. The other backends run it as it is: training and
+    Under a strategy its replicas share the rows. Other backends run it eagerly: training and
     prediction use TensorFlow.
     """
     if keras.backend.backend() == "tensorflow":
-        from t5repro.model.distribution import compiled
+        from t5repro.model.distribution import replicated
 
-        return compiled(function)
+        return replicated(function)
     return function
 
 
-class _Writer:
-    """One network on its way through the steps: what it reads, and one step of it.
+class _Member:
+    """One network of an ensemble in the decoding loop.
 
     Args:
         model: the network.
         encoder_ids_BM: the inputs.
-        encoder_segments_BM: 1 where there is input.
-        steps: how many steps there may be.
+        encoder_segments_BM: 1 at positions with an id.
+        steps: the greatest number of steps.
     """
 
     def __init__(
         self, model: T5, encoder_ids_BM: Tensor, encoder_segments_BM: Tensor, *, steps: int
     ) -> None:
         self.model, self.steps = model, steps
-        self.memory = read_inputs(model, encoder_ids_BM, encoder_segments_BM)
-        self.bias_THT = own_bias(model, steps)
+        self.encoded = encode_inputs(model, encoder_ids_BM, encoder_segments_BM)
+        self.bias_THT = answer_bias(model, steps)
         self.output_DV = model.output()
-        self.arrays = 2 * len(model.decoder.blocks)
+        self.cache_count = 2 * len(model.decoder.blocks)  # keys and values of each block
 
-    def empty(self, batch: Tensor) -> list[Tensor]:
-        """Return the keys and values of no step, for each block."""
+    def empty_caches(self, batch: Tensor) -> list[Tensor]:
+        """Return the keys and values before the first step."""
         settings = self.model.settings
         rows = batch * settings.num_heads * self.steps
-        return [ops.zeros((rows, settings.d_kv), dtype=self.model.compute_dtype)] * self.arrays
+        return [ops.zeros((rows, settings.d_kv), dtype=self.model.compute_dtype)] * self.cache_count
 
     def step(
         self, step: Tensor, last_B: Tensor, caches: Sequence[Tensor]
     ) -> tuple[Tensor, list[Tensor]]:
-        """Return the logits of the next id, (batch, ids), and the longer caches."""
+        """Return the logits of the next id, (batch, ids), and the updated caches."""
         model = self.model
         x_B1D = model.embed(last_B[:, None])
         bias_H1T = ops.take(self.bias_THT, step, axis=0)[:, None, :]
-        reading = memory_bias(model, self.memory.segments, step, steps=self.steps)
-        longer: list[Tensor] = []
+        input_bias = encoded_bias(model, self.encoded.segments, step, steps=self.steps)
+        updated: list[Tensor] = []
         for number, block in enumerate(model.decoder.blocks):
-            own = tuple(caches[2 * number : 2 * number + 2])
-            read = self.memory.keys_values[number]
-            x_B1D, own = _step(block, x_B1D, step, own, bias_H1T, read, reading)
-            longer += own
-        return model.logits(model.decoder.norm(x_B1D), self.output_DV)[:, 0], longer
+            x_B1D, block_caches = _step(
+                block,
+                x_B1D,
+                step,
+                tuple(caches[2 * number : 2 * number + 2]),
+                bias_H1T,
+                self.encoded.keys_values[number],
+                input_bias,
+            )
+            updated += block_caches
+        return model.logits(model.decoder.norm(x_B1D), self.output_DV)[:, 0], updated
 
 
 def greedy_graph(
@@ -153,44 +159,44 @@ def greedy_graph(
     max_decode_length: int,
     others: Sequence[T5] = (),
 ) -> Tensor:
-    """Return the ids as `greedy` does, in operations of the backend."""
+    """Return the ids of `greedy`, in operations of the backend."""
     batch = ops.shape(encoder_ids_BM)[0]
-    writers = [
-        _Writer(member, encoder_ids_BM, encoder_segments_BM, steps=max_decode_length)
+    members = [
+        _Member(member, encoder_ids_BM, encoder_segments_BM, steps=max_decode_length)
         for member in (model, *others)
     ]
 
     def unfinished(step: Tensor, last_B: Tensor, done_B: Tensor, *_: Tensor) -> Tensor:
         return ops.logical_and(step < max_decode_length, ops.logical_not(ops.all(done_B)))
 
-    def write_one(
+    def decode_step(
         step: Tensor, last_B: Tensor, done_B: Tensor, ids_TB: Tensor, *caches: Tensor
     ) -> tuple[Tensor, ...]:
-        longer: list[Tensor] = []
+        updated: list[Tensor] = []
         logits: list[Tensor] = []
-        for writer in writers:
-            own = caches[len(longer) : len(longer) + writer.arrays]
-            logits_BV, new = writer.step(step, last_B, own)
+        for member in members:
+            member_caches = caches[len(updated) : len(updated) + member.cache_count]
+            logits_BV, new_caches = member.step(step, last_B, member_caches)
             logits.append(logits_BV)
-            longer += new
+            updated += new_caches
         logits_BV = mean_logits(logits)
         best_B = ops.where(done_B, PAD_ID, ops.cast(ops.argmax(logits_BV, axis=-1), "int32"))
         ids_TB = ops.scatter_update(ids_TB, step[None, None], best_B[None])
         done_B = ops.logical_or(done_B, ops.equal(best_B, EOS_ID))
-        return step + 1, best_B, done_B, ids_TB, *longer
+        return step + 1, best_B, done_B, ids_TB, *updated
 
     first = (
         ops.convert_to_tensor(0, dtype="int32"),
-        writers[0].memory.first_ids,
+        members[0].encoded.first_ids,
         ops.zeros((batch,), dtype="bool"),
         ops.full((max_decode_length, batch), PAD_ID, dtype="int32"),
-        *[cache for writer in writers for cache in writer.empty(batch)],
+        *[cache for member in members for cache in member.empty_caches(batch)],
     )
-    return ops.transpose(ops.while_loop(unfinished, write_one, first)[3])
+    return ops.transpose(ops.while_loop(unfinished, decode_step, first)[3])
 
 
 def mean_logits(logits: Sequence[Tensor]) -> Tensor:
-    """Return the mean of several networks' logits, before the softmax; of one, its own.
+    """Return the mean of the logits of several networks, before the softmax.
 
     Source: paper section 3.6.
     """
@@ -203,41 +209,45 @@ def _step(
     step: Tensor,
     caches: tuple[Tensor, ...],
     bias_H1T: Tensor,
-    memory: list[Tensor],
-    memory_bias: Tensor,
+    encoded: list[Tensor],
+    input_bias: Tensor,
 ) -> tuple[Tensor, tuple[Tensor, ...]]:
-    """Run one block on one position; return its output and the longer caches."""
+    """Run one block on one position; return its output and the updated caches."""
     attention = block.self_attention
-    query, *new = attention.queries_keys_values(block.self_attention_norm(x_B1D))
+    query, *key_value = attention.queries_keys_values(block.self_attention_norm(x_B1D))
     batch, heads, _, d_kv = ops.shape(query)
-    longer = tuple(
-        write_step(cache, ops.reshape(item, (batch * heads, d_kv)), step)
-        for cache, item in zip(caches, new, strict=True)
+    updated = tuple(
+        write_step(cache, ops.reshape(array, (batch * heads, d_kv)), step)
+        for cache, array in zip(caches, key_value, strict=True)
     )
     shape = (batch, heads, -1, d_kv)
-    keys_BHTK, values_BHTK = (ops.reshape(cache, shape) for cache in longer)
-    memory_keys_BHMK, memory_values_BHMK = memory
-    if not block.reads_memory:  # a decoder alone: the inputs are its own keys and values
-        written = (keys_BHTK, values_BHTK, bias_H1T)
-        read = (memory_keys_BHMK, memory_values_BHMK, memory_bias)
-        return block.think(x_B1D + attention.read_both(query, read, written)), longer
+    keys_BHTK, values_BHTK = (ops.reshape(cache, shape) for cache in updated)
+    encoded_keys_BHMK, encoded_values_BHMK = encoded
+    if not block.has_cross_attention:  # decoder-only: self-attention covers the inputs too
+        attended_B1D = attention.read_both(
+            query,
+            (encoded_keys_BHMK, encoded_values_BHMK, input_bias),
+            (keys_BHTK, values_BHTK, bias_H1T),
+        )
+        return block.feed_forward_sublayer(x_B1D + attended_B1D), updated
     x_B1D = x_B1D + attention.read(query, keys_BHTK, values_BHTK, bias_H1T)
     query = block.cross_attention.queries(block.cross_attention_norm(x_B1D))
     x_B1D = x_B1D + block.cross_attention.read(
-        query, memory_keys_BHMK, memory_values_BHMK, memory_bias
+        query, encoded_keys_BHMK, encoded_values_BHMK, input_bias
     )
-    return block.think(x_B1D), longer
+    return block.feed_forward_sublayer(x_B1D), updated
 
 
-def write_step(cache: Tensor, new: Tensor, step: Tensor) -> Tensor:
-    """Put one step's keys or values into a cache, in place where the backend can.
+def write_step(cache: Tensor, values: Tensor, step: Tensor) -> Tensor:
+    """Write one step's keys or values into a cache, in place if the backend supports it.
 
     Args:
         cache: (rows * steps, features); a row is one head of one example.
-        new: what to write, (rows, features).
-        step: where.
+        values: (rows, features).
+        step: number of the step.
     """
-    rows = ops.shape(new)[0]
+    rows = ops.shape(values)[0]
     steps = ops.shape(cache)[0] // rows
-    places = ops.arange(rows, dtype="int32") * steps + step
-    return ops.scatter_update(cache, places[:, None], new)
+    # Row r has the rows r * steps to (r + 1) * steps - 1 of the cache, one per step.
+    indices = ops.arange(rows, dtype="int32") * steps + step
+    return ops.scatter_update(cache, indices[:, None], values)

@@ -1,10 +1,11 @@
-"""The device a run file asks for, set up so that a CPU gives the same bytes every time.
+"""Sets up the device of a run file, so that results on a CPU are reproducible to the byte.
 
 `prepare` must run before the first TensorFlow operation of the process; import Keras after it.
 
-What decides the bytes of a result on a CPU: the instruction set of oneDNN (a setting: AVX2, which
-every x86-64 server has, or the processor's widest), the number of threads inside one operation (a
-setting), and operations that add in no fixed order (switched to their ordered forms).
+On a CPU three things decide the bytes of a result: the instruction set of oneDNN (a setting: AVX2,
+which every x86-64 server has, or the processor's widest), the number of threads inside one
+operation (a setting), and operations without a fixed order of addition (replaced by their ordered
+forms).
 """
 
 import contextlib
@@ -20,18 +21,18 @@ from t5repro.errors import DeviceError
 QUIET = "TF_CPP_MIN_LOG_LEVEL"
 ONEDNN = "TF_ENABLE_ONEDNN_OPTS"
 ENVIRONMENT = {QUIET: "2", ONEDNN: "1", "KERAS_BACKEND": "tensorflow", "ONEDNN_MAX_CPU_ISA": "AVX2"}
-INSTRUCTION_SETS = {"avx2": "AVX2", "native": "DEFAULT"}  # as oneDNN calls them
-INTER_OP_THREADS = 2  # operations that run side by side; does not change results
+INSTRUCTION_SETS = {"avx2": "AVX2", "native": "DEFAULT"}  # values of oneDNN's variable
+INTER_OP_THREADS = 2  # concurrent operations; does not change results
 
 
 @dataclasses.dataclass(frozen=True)
 class Devices:
-    """Where the model lives.
+    """The devices that a model runs on.
 
     Attributes:
-        kind: the setting's word.
-        names: devices that compute, as TensorFlow calls them.
-        strategy: `tf.distribute` strategy, absent on a single device.
+        kind: value of the setting.
+        names: TensorFlow's names of the devices.
+        strategy: `tf.distribute` strategy; absent on a single device.
     """
 
     kind: str
@@ -40,11 +41,11 @@ class Devices:
 
     @property
     def replicas(self) -> int:
-        """Devices that share a batch."""
+        """Number of devices that share a batch."""
         return 1 if self.strategy is None else int(self.strategy.num_replicas_in_sync)
 
     def scope(self) -> contextlib.AbstractContextManager[Any]:
-        """Return the context in which model and optimizer are created."""
+        """Return the context to create model and optimizer in."""
         return contextlib.nullcontext() if self.strategy is None else self.strategy.scope()
 
 
@@ -52,62 +53,62 @@ def prepare(settings: DevicesSettings) -> Devices:
     """Set TensorFlow up and return the devices.
 
     Raises:
-        DeviceError: the device is not here, or TensorFlow already runs with other threads.
+        DeviceError: the device is missing, or TensorFlow already runs with other threads.
     """
     set_environment(settings)
     import tensorflow as tf
 
     tf.get_logger().setLevel("ERROR")
     _set_threads(tf, settings.intra_op_threads)
-    return _FOUND_BY[settings.kind](tf, settings)
+    return _BY_KIND[settings.kind](tf, settings)
 
 
 def set_environment(settings: DevicesSettings) -> None:
-    """Set what TensorFlow, oneDNN and Keras read from the environment when they start.
+    """Set the environment variables that TensorFlow, oneDNN and Keras read when they start.
 
     Raises:
-        DeviceError: TensorFlow is imported already, in a way that would crash.
+        DeviceError: TensorFlow is imported already, with oneDNN kernels that would crash.
     """
-    wanted = {**ENVIRONMENT, "ONEDNN_MAX_CPU_ISA": INSTRUCTION_SETS[settings.instruction_set]}
+    environment = {**ENVIRONMENT, "ONEDNN_MAX_CPU_ISA": INSTRUCTION_SETS[settings.instruction_set]}
     if settings.kind == "cpu":
-        # Without a GPU driver TensorFlow reports an error, which is none when a CPU is asked for.
-        wanted[QUIET] = "3"
+        # Without a GPU driver TensorFlow reports an error, which does not matter on a CPU.
+        environment[QUIET] = "3"
     if settings.precision == "bfloat16":
         # oneDNN's bfloat16 kernels end in a segmentation fault below AVX-512.
-        wanted[ONEDNN] = "0"
+        environment[ONEDNN] = "0"
         if "tensorflow" in sys.modules and os.environ.get(ONEDNN) != "0":
             raise DeviceError(
                 "devices.precision is 'bfloat16' and TensorFlow already runs with oneDNN, which "
                 f"can crash; set {ONEDNN}=0 before TensorFlow is imported"
             )
-    # How much TensorFlow says changes no result: a user may have asked for more.
-    os.environ.setdefault(QUIET, wanted.pop(QUIET))
-    os.environ.update(wanted)
+    # The level of the log changes no result, so a level set by the user takes precedence.
+    os.environ.setdefault(QUIET, environment.pop(QUIET))
+    os.environ.update(environment)
 
 
 def _set_threads(tf: Any, intra_op_threads: int) -> None:
     threading = tf.config.threading
-    wanted = (intra_op_threads, INTER_OP_THREADS)
-    found = (
+    expected = (intra_op_threads, INTER_OP_THREADS)
+    actual = (
         threading.get_intra_op_parallelism_threads(),
         threading.get_inter_op_parallelism_threads(),
     )
-    if found == wanted:
+    if actual == expected:
         return
     try:
         threading.set_intra_op_parallelism_threads(intra_op_threads)
         threading.set_inter_op_parallelism_threads(INTER_OP_THREADS)
     except RuntimeError as error:
         raise DeviceError(
-            f"TensorFlow already runs with {found[0]} threads inside an operation (0: all cores); "
-            f"devices.intra_op_threads asks for {intra_op_threads}; call prepare() before the "
+            f"TensorFlow already runs with {actual[0]} threads inside an operation (0: all cores); "
+            f"devices.intra_op_threads is {intra_op_threads}; call prepare() before the "
             "first operation of the process"
         ) from error
 
 
 def _cpu(tf: Any, settings: DevicesSettings) -> Devices:
-    # A GPU that is there stays unused: results would depend on it.
-    with contextlib.suppress(RuntimeError):  # devices are fixed once TensorFlow has used one
+    # An available GPU stays unused: results would depend on it.
+    with contextlib.suppress(RuntimeError):  # they are fixed after TensorFlow's first operation
         tf.config.set_visible_devices([], "GPU")
     tf.config.experimental.enable_op_determinism()
     return Devices("cpu", ("CPU:0",))
@@ -150,11 +151,11 @@ def _tpu(tf: Any, settings: DevicesSettings) -> Devices:
 
 
 def _logical(tf: Any, kind: str) -> tuple[str, ...]:
-    names = (item.name for item in tf.config.list_logical_devices(kind))
+    names = (device.name for device in tf.config.list_logical_devices(kind))
     return tuple(name.removeprefix("/device:") for name in names)
 
 
-_FOUND_BY: dict[str, Callable[[Any, DevicesSettings], Devices]] = {
+_BY_KIND: dict[str, Callable[[Any, DevicesSettings], Devices]] = {
     "cpu": _cpu,
     "gpu": _gpu,
     "mirrored": _mirrored,

@@ -1,4 +1,4 @@
-"""The pieces every block is made of: initial values, RMS norm, dropout, feed-forward.
+"""The components of a block: initial values, RMS norm, dropout, feed-forward.
 
 Paper section 2.1; constants from the released code. All arithmetic is `keras.ops`, so the layers
 run on every Keras backend.
@@ -19,11 +19,11 @@ from t5repro.randomness import single_seed, stream
 Tensor = Any  # Keras has no one tensor type
 Draw = Callable[[np.random.Generator, tuple[int, ...]], np.ndarray]
 
-TRUNCATION = 2.0  # standard deviations; what is beyond is drawn again, the rest is not re-scaled
+TRUNCATION = 2.0  # standard deviations; values beyond are drawn again, without re-scaling
 
 
 class Initial(keras.initializers.Initializer):
-    """Initial values that are a function of the run's seed and of the weight's name alone.
+    """Initial values as a function of the run's seed and the weight's path alone.
 
     NumPy draws them, so a CPU, a GPU and a TPU start from the same weights.
 
@@ -54,10 +54,10 @@ def normal(deviation: float) -> Draw:
 
 
 def truncated_normal(deviation: float) -> Draw:
-    """Draw from N(0, deviation^2), again where a value is beyond `TRUNCATION` deviations.
+    """Draw from N(0, deviation^2), again for values beyond `TRUNCATION` deviations.
 
-    The variance that truncation takes away is not given back, as in TensorFlow's
-    ``truncated_normal``, which the released code calls.
+    The loss of variance by truncation is not corrected, as in TensorFlow's ``truncated_normal``,
+    which the released code calls.
     """
 
     def draw(generator: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
@@ -87,31 +87,38 @@ def ones() -> Draw:
 
 
 class SeededLayer(keras.layers.Layer):
-    """A layer whose weights and noise come from the run's seed and its own path.
+    """A layer whose weights and noise are functions of the run's seed and its own path.
 
     Args:
         seed: the run's seed.
-        path: place in the model, such as ``encoder/block_0/feed_forward``; the last part names
-            the layer.
+        path: path in the model, such as ``encoder/block_0/feed_forward``; its last part is the
+            name of the layer.
+        dtype: precision of activations, as Keras calls it.
     """
 
     def __init__(self, *, seed: int, path: str, dtype: Any) -> None:
         # Arrays are cast where they are used: position biases stay float32 under bfloat16.
         super().__init__(name=path.rsplit("/", 1)[-1], dtype=dtype, autocast=False)
         self.seed = seed
-        self.place = path
+        self.model_path = path
+        self._precision = dtype
+
+    def inner(self, name: str) -> dict[str, Any]:
+        """Return the arguments of `SeededLayer` for the layer `name` inside this one."""
+        path = f"{self.model_path}/{name}"
+        return {"seed": self.seed, "path": path, "dtype": self._precision}
 
     def weight(self, name: str, shape: tuple[int, ...], draw: Draw) -> Any:
         """Create the trainable weight `name`; `build` of the layer calls this."""
-        initial = Initial(draw, self.seed, f"{self.place}/{name}")
+        initial = Initial(draw, self.seed, f"{self.model_path}/{name}")
         return self.add_weight(name=name, shape=shape, initializer=initial, autocast=False)
 
 
 def matmul(x: Tensor, weight: Tensor) -> Tensor:
     """Multiply the last axis of `x` with a matrix.
 
-    Folding the leading axes first makes it one matrix product, and its gradient too; a product
-    of a three-axis array would be taken row by row.
+    The leading axes are folded first: then it is one matrix product, and so is its gradient. The
+    product of a three-axis array would be computed row by row.
     """
     shape = ops.shape(x)
     flat = ops.matmul(ops.reshape(x, (-1, shape[-1])), ops.cast(weight, x.dtype))
@@ -126,8 +133,8 @@ class RMSNorm(SeededLayer):
     Source: paper section 2.1; mesh ``layer_norm`` / T5 ``T5LayerNorm``: no mean, no bias.
     """
 
-    def __init__(self, features: int, *, epsilon: float, **place: Any) -> None:
-        super().__init__(**place)
+    def __init__(self, features: int, *, epsilon: float, **layer: Any) -> None:
+        super().__init__(**layer)
         self.features = features
         self.epsilon = epsilon
 
@@ -137,6 +144,7 @@ class RMSNorm(SeededLayer):
 
     def call(self, x_BLD: Tensor) -> Tensor:
         """Return the normalised array, shape (batch, length, features)."""
+        # In bfloat16 the mean square of hundreds of features would lose its last digits.
         x = ops.cast(x_BLD, "float32")
         mean_square = ops.mean(ops.square(x), axis=-1, keepdims=True)
         normal = x * ops.rsqrt(mean_square + self.epsilon)
@@ -147,18 +155,18 @@ class Dropout(SeededLayer):
     """Drop features of a row, the same ones at all its positions.
 
     The noise has one value per row and feature instead of one per position, as in the released
-    code; it also makes the noise almost free.
+    code, which also makes it cheap to draw.
 
     Source: mesh ``Unitransformer`` with ``dropout_broadcast_dims`` = length.
     """
 
     LENGTH_AXIS = -2  # of (batch, length, features) and of (batch, heads, queries, keys)
 
-    def __init__(self, rate: float, **place: Any) -> None:
-        super().__init__(**place)
+    def __init__(self, rate: float, **layer: Any) -> None:
+        super().__init__(**layer)
         self.rate = rate
         if rate > 0:
-            noise_seed = single_seed(self.seed, "dropout", self.place)
+            noise_seed = single_seed(self.seed, "dropout", self.model_path)
             self.noise = keras.random.SeedGenerator(noise_seed, name="noise")
         self.built = True
 
@@ -174,7 +182,7 @@ class Dropout(SeededLayer):
 
 
 class FeedForward(SeededLayer):
-    """Two matrices with an activation between; `gated_gelu` has a third as a gate.
+    """Two matrices with an activation in between; `gated_gelu` has a third matrix as a gate.
 
     Source: paper section 2.1; T5 1.1 ``DenseGatedGeluDense`` with the tanh approximation.
     """
@@ -186,13 +194,13 @@ class FeedForward(SeededLayer):
         d_ff: int,
         activation: Literal["relu", "gated_gelu"],
         dropout_rate: float,
-        **place: Any,
+        **layer: Any,
     ) -> None:
-        super().__init__(**place)
+        super().__init__(**layer)
         self.d_model = d_model
         self.d_ff = d_ff
         self.activation = activation
-        self.dropout = Dropout(dropout_rate, **{**place, "path": f"{self.place}/dropout"})
+        self.dropout = Dropout(dropout_rate, **self.inner("dropout"))
 
     def build(self, input_shape: Any = None) -> None:
         """Create the matrices."""

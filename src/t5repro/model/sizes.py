@@ -1,4 +1,4 @@
-"""How many parameters a network has (paper sections 3.6 and 3.7).
+"""The number of parameters of a network (paper sections 3.6 and 3.7).
 
 The shapes themselves are data in `config/published_sizes.py`.
 """
@@ -12,7 +12,7 @@ PUBLISHED_EMBEDDING_ROWS = 32_128  # 32,000 pieces and 100 sentinels, rounded up
 
 
 def parameter_count(model: ModelSettings, embedding_rows: int = PUBLISHED_EMBEDDING_ROWS) -> int:
-    """Return how many numbers training adjusts, without building the network.
+    """Return the number of trainable parameters, without building the network.
 
     Args:
         model: shape of the network.

@@ -1,14 +1,16 @@
 """The Transformers of T5 (paper sections 2.1 and 3.2), on packed rows.
 
-Two stacks, two stacks with one set of weights, or a decoder alone, causal or with a prefix that it
-sees whole. A row may hold several examples; segment ids keep them apart in every mask. Weights are
-functions of the run's seed. To add a variant, add its switch to `ModelSettings` and its block
-here; published shapes are data in `sizes.py`.
+Two stacks, two stacks with one set of weights, or a decoder-only network, causal or with a fully
+visible prefix. A row may contain several examples; segment ids separate them in every mask. Weights
+are functions of the run's seed. To add a variant, add its switch to `ModelSettings` and its block
+here; published shapes are data in `config/published_sizes.py`.
 
 Shape suffixes: B rows of the batch, L positions, M positions of the encoder, D features of the
 residual stream, H heads, V ids.
 """
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import keras
@@ -33,82 +35,91 @@ PRECISIONS = {"float32": "float32", "bfloat16": "mixed_bfloat16"}
 
 
 class Block(SeededLayer):
-    """Self-attention, cross-attention where there is an encoder to read, and feed-forward.
+    """Self-attention, cross-attention if there is an encoder, and feed-forward.
 
-    Each sub-layer is ``x + dropout(sub(norm(x)))``. A block with a twin uses the twin's weights,
-    except in cross-attention, which the twin does not have.
+    Each sub-layer is ``x + dropout(sub(norm(x)))``.
+
+    Args:
+        model: shape of the network.
+        has_cross_attention: whether the block attends to an encoder's output.
+        dropout_rate: share of features dropped in training.
+        adapter_width: inner width of the adapter; features; 0 means none.
+        shared_with: block whose weights this one uses, except in cross-attention; if absent, the
+            block has its own.
+        layer: seed, path and precision, see `SeededLayer`.
     """
 
     def __init__(
         self,
         model: ModelSettings,
         *,
-        reads_memory: bool,
+        has_cross_attention: bool,
         dropout_rate: float,
         adapter_width: int = 0,
-        twin: "Block | None" = None,
-        **place: Any,
+        shared_with: "Block | None" = None,
+        **layer: Any,
     ) -> None:
-        super().__init__(**place)
-        self.reads_memory = reads_memory
+        super().__init__(**layer)
+        self.has_cross_attention = has_cross_attention
+        self._shape = model
+        self._dropout_rate = dropout_rate
 
-        def inside(name: str) -> dict[str, Any]:
-            return {**place, "path": f"{self.place}/{name}"}
+        def shared_or_new(name: str, create: Callable[[str], Any]) -> Any:
+            return create(name) if shared_with is None else getattr(shared_with, name)
 
-        def norm(name: str) -> RMSNorm:
-            return RMSNorm(model.d_model, epsilon=model.norm_epsilon, **inside(name))
-
-        def attention(name: str) -> Attention:
-            return Attention(
-                d_model=model.d_model,
-                num_heads=model.num_heads,
-                d_kv=model.d_kv,
-                dropout_rate=dropout_rate,
-                **inside(name),
-            )
-
-        self.self_attention_norm: RMSNorm = (
-            twin.self_attention_norm if twin else norm("self_attention_norm")
-        )
-        self.self_attention: Attention = (
-            twin.self_attention if twin else attention("self_attention")
-        )
-        self.self_attention_dropout = Dropout(dropout_rate, **inside("self_attention_dropout"))
-        if reads_memory:
-            self.cross_attention_norm = norm("cross_attention_norm")
-            self.cross_attention = attention("cross_attention")
-            self.cross_attention_dropout = Dropout(
-                dropout_rate, **inside("cross_attention_dropout")
-            )
-        self.feed_forward_norm: RMSNorm = (
-            twin.feed_forward_norm if twin else norm("feed_forward_norm")
-        )
-        self.feed_forward: FeedForward = (
-            twin.feed_forward
-            if twin
-            else FeedForward(
-                d_model=model.d_model,
-                d_ff=model.d_ff,
-                activation=model.feed_forward,
-                dropout_rate=dropout_rate,
-                **inside("feed_forward"),
-            )
-        )
-        self.feed_forward_dropout = Dropout(dropout_rate, **inside("feed_forward_dropout"))
+        self.self_attention_norm: RMSNorm = shared_or_new("self_attention_norm", self._norm)
+        self.self_attention: Attention = shared_or_new("self_attention", self._attention)
+        # Dropout has no weights, and each block has its own noise.
+        self.self_attention_dropout = self._dropout("self_attention_dropout")
+        if has_cross_attention:
+            self.cross_attention_norm = self._norm("cross_attention_norm")
+            self.cross_attention = self._attention("cross_attention")
+            self.cross_attention_dropout = self._dropout("cross_attention_dropout")
+        self.feed_forward_norm: RMSNorm = shared_or_new("feed_forward_norm", self._norm)
+        self.feed_forward: FeedForward = shared_or_new("feed_forward", self._feed_forward)
+        self.feed_forward_dropout = self._dropout("feed_forward_dropout")
         self.adapter: Adapter | None = None
         if adapter_width:
-            self.adapter = (twin.adapter if twin else None) or Adapter(
-                d_model=model.d_model,
-                width=adapter_width,
-                epsilon=model.norm_epsilon,
-                dropout_rate=dropout_rate,
-                **inside("adapter"),
-            )
+            self.adapter = shared_or_new("adapter", partial(self._adapter, width=adapter_width))
+
+    def _norm(self, name: str) -> RMSNorm:
+        shape = self._shape
+        return RMSNorm(shape.d_model, epsilon=shape.norm_epsilon, **self.inner(name))
+
+    def _attention(self, name: str) -> Attention:
+        return Attention(
+            d_model=self._shape.d_model,
+            num_heads=self._shape.num_heads,
+            d_kv=self._shape.d_kv,
+            dropout_rate=self._dropout_rate,
+            **self.inner(name),
+        )
+
+    def _feed_forward(self, name: str) -> FeedForward:
+        return FeedForward(
+            d_model=self._shape.d_model,
+            d_ff=self._shape.d_ff,
+            activation=self._shape.feed_forward,
+            dropout_rate=self._dropout_rate,
+            **self.inner(name),
+        )
+
+    def _adapter(self, name: str, *, width: int) -> Adapter:
+        return Adapter(
+            d_model=self._shape.d_model,
+            width=width,
+            epsilon=self._shape.norm_epsilon,
+            dropout_rate=self._dropout_rate,
+            **self.inner(name),
+        )
+
+    def _dropout(self, name: str) -> Dropout:
+        return Dropout(self._dropout_rate, **self.inner(name))
 
     def build(self, input_shape: Any = None) -> None:
-        """Create the weights of the sub-layers; a twin's are there already."""
+        """Create the weights of the sub-layers, except those that exist in `shared_with`."""
         layers = [self.self_attention_norm, self.self_attention]
-        if self.reads_memory:
+        if self.has_cross_attention:
             layers += [self.cross_attention_norm, self.cross_attention]
         layers += [self.feed_forward_norm, self.feed_forward]
         for layer in [*layers, *([self.adapter] if self.adapter else [])]:
@@ -119,34 +130,40 @@ class Block(SeededLayer):
         self,
         x_BLD: Tensor,
         bias_BHLL: Tensor,
-        memory_BMD: Tensor | None = None,
-        memory_bias_BHLM: Tensor | None = None,
+        encoded_BMD: Tensor | None = None,
+        encoded_bias_BHLM: Tensor | None = None,
         training: bool = False,
     ) -> Tensor:
         """Return the residual stream after the block, (batch, length, features)."""
-        read_BLD = self.self_attention(
+        attended_BLD = self.self_attention(
             self.self_attention_norm(x_BLD), bias_BHLL, training=training
         )
-        x_BLD = x_BLD + self.self_attention_dropout(read_BLD, training=training)
-        if self.reads_memory:
-            read_BLD = self.cross_attention(
-                self.cross_attention_norm(x_BLD), memory_bias_BHLM, memory_BMD, training=training
+        x_BLD = x_BLD + self.self_attention_dropout(attended_BLD, training=training)
+        if self.has_cross_attention:
+            attended_BLD = self.cross_attention(
+                self.cross_attention_norm(x_BLD), encoded_bias_BHLM, encoded_BMD, training=training
             )
-            x_BLD = x_BLD + self.cross_attention_dropout(read_BLD, training=training)
-        return self.think(x_BLD, training=training)
+            x_BLD = x_BLD + self.cross_attention_dropout(attended_BLD, training=training)
+        return self.feed_forward_sublayer(x_BLD, training=training)
 
-    def think(self, x_BLD: Tensor, training: bool = False) -> Tensor:
+    def feed_forward_sublayer(self, x_BLD: Tensor, training: bool = False) -> Tensor:
         """Return the residual stream after the feed-forward sub-layer and the adapter."""
-        thought_BLD = self.feed_forward(self.feed_forward_norm(x_BLD), training=training)
-        x_BLD = x_BLD + self.feed_forward_dropout(thought_BLD, training=training)
+        ffn_BLD = self.feed_forward(self.feed_forward_norm(x_BLD), training=training)
+        x_BLD = x_BLD + self.feed_forward_dropout(ffn_BLD, training=training)
         return x_BLD if self.adapter is None else self.adapter(x_BLD, training=training)
 
 
 class Stack(SeededLayer):
     """The encoder or the decoder: dropout, blocks, a last norm, dropout.
 
-    A stack with a twin uses the twin's weights wherever the twin has them: norms, self-attention,
-    feed-forward and the table of position biases.
+    Args:
+        model: shape of the network.
+        is_decoder: whether positions attend to earlier positions only, and to an encoder.
+        dropout_rate: share of features dropped in training.
+        adapter_width: inner width of the adapters; features; 0 means none.
+        shared_with: stack whose norms, self-attention, feed-forward and position biases this one
+            uses; if absent, the stack has its own.
+        layer: seed, path and precision, see `SeededLayer`.
 
     Source: the released configuration of shared parameters builds the encoder in the decoder's
     variable scope.
@@ -159,43 +176,39 @@ class Stack(SeededLayer):
         is_decoder: bool,
         dropout_rate: float,
         adapter_width: int = 0,
-        twin: "Stack | None" = None,
-        **place: Any,
+        shared_with: "Stack | None" = None,
+        **layer: Any,
     ) -> None:
-        super().__init__(**place)
+        super().__init__(**layer)
         self.is_decoder = is_decoder
-        self.reads_memory = is_decoder and not model.decoder_only
+        self.has_cross_attention = is_decoder and not model.decoder_only
         layers = model.num_decoder_layers if is_decoder else model.num_encoder_layers
-
-        def inside(name: str) -> dict[str, Any]:
-            return {**place, "path": f"{self.place}/{name}"}
-
         self.relative_bias: RelativeBias = RelativeBias(
             num_heads=model.num_heads,
             buckets=model.relative_position_buckets,
             max_distance=model.relative_position_max_distance,
             bidirectional=not is_decoder,
-            twin=twin.relative_bias if twin else None,
-            **inside("relative_bias"),
+            shared_with=shared_with.relative_bias if shared_with else None,
+            **self.inner("relative_bias"),
         )
         self.blocks: list[Block] = [
             Block(
                 model,
-                reads_memory=self.reads_memory,
+                has_cross_attention=self.has_cross_attention,
                 dropout_rate=dropout_rate,
                 adapter_width=adapter_width,
-                twin=twin.blocks[number] if twin else None,
-                **inside(f"block_{number}"),
+                shared_with=shared_with.blocks[number] if shared_with else None,
+                **self.inner(f"block_{number}"),
             )
             for number in range(layers)
         ]
         self.norm: RMSNorm = (
-            twin.norm
-            if twin
-            else RMSNorm(model.d_model, epsilon=model.norm_epsilon, **inside("norm"))
+            shared_with.norm
+            if shared_with
+            else RMSNorm(model.d_model, epsilon=model.norm_epsilon, **self.inner("norm"))
         )
-        self.first_dropout = Dropout(dropout_rate, **inside("first_dropout"))
-        self.last_dropout = Dropout(dropout_rate, **inside("last_dropout"))
+        self.first_dropout = Dropout(dropout_rate, **self.inner("first_dropout"))
+        self.last_dropout = Dropout(dropout_rate, **self.inner("last_dropout"))
 
     def build(self, input_shape: Any = None) -> None:
         """Create the weights of the blocks."""
@@ -206,13 +219,13 @@ class Stack(SeededLayer):
             self.norm.build()
 
     def self_bias(self, segments_BL: Tensor, prefix_BL: Tensor | None = None) -> Tensor:
-        """Return position bias and masks of the stack's self-attention as one array.
+        """Return the sum of position bias and masks of the stack's self-attention.
 
-        It is the same for all layers: float32, (batch, heads, length, length).
+        All layers share it: float32, (batch, heads, length, length).
 
         Args:
             segments_BL: number of the example at each position, 0 for padding.
-            prefix_BL: 1 where a position is seen from before as well; for a decoder.
+            prefix_BL: 1 at positions that earlier ones see too; for a decoder.
         """
         length = segments_BL.shape[1]
         bias_BHLL = self.relative_bias(length=length) + segment_mask(segments_BL, segments_BL)
@@ -224,8 +237,8 @@ class Stack(SeededLayer):
         self,
         x_BLD: Tensor,
         segments_BL: Tensor,
-        memory_BMD: Tensor | None = None,
-        memory_segments_BM: Tensor | None = None,
+        encoded_BMD: Tensor | None = None,
+        encoded_segments_BM: Tensor | None = None,
         prefix_BL: Tensor | None = None,
         training: bool = False,
     ) -> Tensor:
@@ -234,18 +247,18 @@ class Stack(SeededLayer):
         Args:
             x_BLD: embedded ids, (batch, length, features).
             segments_BL: number of the example at each position, 0 for padding.
-            memory_BMD: what the encoder returned; for a decoder.
-            memory_segments_BM: segments of the encoder's row; for a decoder.
-            prefix_BL: 1 where a position is seen from before as well; for a decoder alone.
+            encoded_BMD: output of the encoder; for a decoder.
+            encoded_segments_BM: segments of the encoder's row; for a decoder.
+            prefix_BL: 1 at positions that earlier ones see too; for a decoder-only network.
             training: apply dropout.
         """
         bias_BHLL = self.self_bias(segments_BL, prefix_BL)
-        memory_bias_BHLM = None
-        if self.reads_memory:
-            memory_bias_BHLM = segment_mask(segments_BL, memory_segments_BM)
+        encoded_bias_BHLM = None
+        if self.has_cross_attention:
+            encoded_bias_BHLM = segment_mask(segments_BL, encoded_segments_BM)
         x_BLD = self.first_dropout(x_BLD, training=training)
         for block in self.blocks:
-            x_BLD = block(x_BLD, bias_BHLL, memory_BMD, memory_bias_BHLM, training=training)
+            x_BLD = block(x_BLD, bias_BHLL, encoded_BMD, encoded_bias_BHLM, training=training)
         return self.last_dropout(self.norm(x_BLD), training=training)
 
 
@@ -258,13 +271,13 @@ class T5(keras.Model):
         dropout_rate: share of features dropped in training.
         seed: the run's seed; weights and noise follow from it.
         dtype: precision of activations, ``float32`` or ``bfloat16``; weights are float32.
-        adapter_width: inner width of an adapter in each block; features; 0: no adapters.
+        adapter_width: inner width of an adapter in each block; features; 0 means no adapters.
 
     Calling it takes a mapping of int32 arrays ``encoder_ids`` and ``encoder_segments`` of shape
     (batch, inputs_length), ``decoder_ids`` and ``decoder_segments`` of (batch, targets_length),
     and returns float32 logits of (batch, targets_length, embedding_rows). Segments number the
-    examples of a row from 1; 0 is padding. A decoder alone takes ``decoder_ids``,
-    ``decoder_segments`` and ``decoder_prefix``, 1 where a position belongs to the inputs, of
+    examples of a row from 1; 0 is padding. A decoder-only network takes ``decoder_ids``,
+    ``decoder_segments`` and ``decoder_prefix``, 1 at positions of the inputs, of
     (batch, length), and returns logits of (batch, length, embedding_rows).
     """
 
@@ -291,8 +304,13 @@ class T5(keras.Model):
         if not model.decoder_only:
             self.encoder = Stack(model, is_decoder=False, path="encoder", **stack)
         shared = model.architecture == "shared_encoder_decoder"
-        twin = self.encoder if shared else None
-        self.decoder = Stack(model, is_decoder=True, path="decoder", twin=twin, **stack)
+        self.decoder = Stack(
+            model,
+            is_decoder=True,
+            path="decoder",
+            shared_with=self.encoder if shared else None,
+            **stack,
+        )
         self.build(None)
 
     def build(self, input_shape: Any) -> None:
@@ -313,14 +331,14 @@ class T5(keras.Model):
 
     def call(self, features: dict[str, Tensor], training: bool = False) -> Tensor:
         """Return the logits of the next id at each position of the decoder."""
-        # Keras traces a model under a strategy with the mean of all replicas' ids first: floats.
+        # Under a strategy Keras first traces a model with the mean of all replicas' ids: floats.
         features = {name: ops.cast(value, "int32") for name, value in features.items()}
         if self.settings.decoder_only:
-            whole = self.settings.architecture == "prefix_language_model"
+            has_prefix = self.settings.architecture == "prefix_language_model"
             decoded_BLD = self.decoder(
                 self.embed(features["decoder_ids"]),
                 features["decoder_segments"],
-                prefix_BL=features["decoder_prefix"] if whole else None,
+                prefix_BL=features["decoder_prefix"] if has_prefix else None,
                 training=training,
             )
             return self.logits(decoded_BLD)
@@ -341,7 +359,7 @@ class T5(keras.Model):
         return ops.cast(ops.take(self.embedding, ids_BL, axis=0), self.compute_dtype)
 
     def encode(self, ids_BM: Tensor, segments_BM: Tensor, training: bool = False) -> Tensor:
-        """Return what the decoder reads, (batch, inputs_length, features)."""
+        """Return the output of the encoder, (batch, inputs_length, features)."""
         return self.encoder(self.embed(ids_BM), segments_BM, training=training)
 
     def logits(self, decoded_BLD: Tensor, output_DV: Tensor | None = None) -> Tensor:
@@ -350,8 +368,8 @@ class T5(keras.Model):
         With a shared matrix the decoder's output is scaled by d_model^-0.5 first.
 
         Args:
-            decoded_BLD: what the decoder returned.
-            output_DV: what `output` returned, where many calls share it.
+            decoded_BLD: output of the decoder.
+            output_DV: result of `output`, if many calls share it.
         """
         if self.settings.tie_embeddings:
             decoded_BLD = decoded_BLD * self.settings.d_model**-0.5
@@ -362,8 +380,8 @@ class T5(keras.Model):
     def output(self) -> Tensor:
         """Return the matrix from features to ids in the precision of activations, (features, ids).
 
-        A step of decoding multiplies few rows with it: with the embedding transposed inside the
-        product that takes three times as long as with this, made once.
+        A step of decoding multiplies few rows with it. A product that transposes the embedding
+        takes three times as long as one with this matrix, which is computed once.
         """
         tied = self.settings.tie_embeddings
         matrix = ops.transpose(self.embedding) if tied else self.output_matrix

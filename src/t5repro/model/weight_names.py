@@ -1,7 +1,7 @@
-"""One weight, its names elsewhere: Hugging Face, the released TensorFlow checkpoints, keras-hub.
+"""The names of each weight in Hugging Face, the released TensorFlow checkpoints and keras-hub.
 
-Ours are places in the model (`encoder/block_0/self_attention/q`), which every weights file uses.
-To exchange with another library, add a column to `Place` and fill it in `places`.
+Our own names are paths in the model (`encoder/block_0/self_attention/q`), as in every weights file.
+To support another library, add a field to `WeightName` and fill it in `weight_names`.
 
 Source: transformers ``T5ForConditionalGeneration``; mesh variable scopes of the released
 checkpoints (``block_000/layer_000/SelfAttention``), read by transformers'
@@ -23,28 +23,28 @@ DENSES = {"wi": "input", "wi_0": "input", "wi_1": "gate", "wo": "output"}
 
 
 @dataclass(frozen=True)
-class Place:
-    """Where a weight lies in each library.
+class WeightName:
+    """The names of one weight.
 
     Attributes:
-        ours: place in our model.
+        path: path in our model.
         huggingface: name in a Hugging Face state.
         released: name in a released TensorFlow checkpoint.
         keras_hub: attributes from keras-hub's backbone to the variable, joined by dots.
-        turned: whether Hugging Face stores the transposed matrix.
-        turned_in_keras_hub: whether keras-hub does.
+        transposed: whether Hugging Face stores the transposed matrix.
+        transposed_in_keras_hub: whether keras-hub does.
     """
 
-    ours: str
+    path: str
     huggingface: str
     released: str
     keras_hub: str
-    turned: bool = True
-    turned_in_keras_hub: bool = False
+    transposed: bool = True
+    transposed_in_keras_hub: bool = False
 
 
-def places(model: ModelSettings) -> list[Place]:
-    """Return every weight of a network of this shape.
+def weight_names(model: ModelSettings) -> list[WeightName]:
+    """Return the names of every weight of a network of this shape.
 
     Raises:
         CheckpointError: no other library has this architecture.
@@ -54,12 +54,14 @@ def places(model: ModelSettings) -> list[Place]:
             f"model.architecture is {model.architecture!r}, which Hugging Face, keras-hub and the "
             "released checkpoints do not have; only 'encoder_decoder' can be exchanged"
         )
-    found = [
-        Place("embedding", "shared.weight", "shared/embedding", "token_embedding.embeddings", False)
+    names = [
+        WeightName(
+            "embedding", "shared.weight", "shared/embedding", "token_embedding.embeddings", False
+        )
     ]
     if not model.tie_embeddings:
-        found.append(
-            Place(
+        names.append(
+            WeightName(
                 "output_matrix",
                 "lm_head.weight",
                 "decoder/logits/kernel",
@@ -70,21 +72,21 @@ def places(model: ModelSettings) -> list[Place]:
         ("encoder", model.num_encoder_layers),
         ("decoder", model.num_decoder_layers),
     ):
-        found += _stack(stack, layers, gated=model.feed_forward == "gated_gelu")
-    return found
+        names += _stack(stack, layers, gated=model.feed_forward == "gated_gelu")
+    return names
 
 
-def _stack(stack: str, layers: int, *, gated: bool) -> Iterator[Place]:
-    yield Place(
+def _stack(stack: str, layers: int, *, gated: bool) -> Iterator[WeightName]:
+    yield WeightName(
         f"{stack}/relative_bias/table",
         f"{stack}.block.0.layer.0.SelfAttention.relative_attention_bias.weight",
         f"{stack}/block_000/layer_000/SelfAttention/relative_attention_bias",
         f"{stack}_transformer_layers.0.self_attention.relative_attention_bias",
-        turned_in_keras_hub=True,
+        transposed_in_keras_hub=True,
     )
     for number in range(layers):
         yield from _block(stack, number, gated=gated)
-    yield Place(
+    yield WeightName(
         f"{stack}/norm/scale",
         f"{stack}.final_layer_norm.weight",
         f"{stack}/final_layer_norm/scale",
@@ -93,53 +95,53 @@ def _stack(stack: str, layers: int, *, gated: bool) -> Iterator[Place]:
     )
 
 
-def _block(stack: str, number: int, *, gated: bool) -> Iterator[Place]:
-    ours, hub = f"{stack}/block_{number}", f"{stack}_transformer_layers.{number}"
+def _block(stack: str, number: int, *, gated: bool) -> Iterator[WeightName]:
+    path, hub = f"{stack}/block_{number}", f"{stack}_transformer_layers.{number}"
     attentions = [("self_attention", "SelfAttention")]
     if stack == "decoder":
         attentions.append(("cross_attention", "EncDecAttention"))
-    for order, (name, theirs) in enumerate(attentions):
+    for order, (name, foreign_name) in enumerate(attentions):
         face = f"{stack}.block.{number}.layer.{order}"
         released = f"{stack}/block_{number:03d}/layer_{order:03d}"
-        yield Place(
-            f"{ours}/{name}_norm/scale",
+        yield WeightName(
+            f"{path}/{name}_norm/scale",
             f"{face}.layer_norm.weight",
             f"{released}/layer_norm/scale",
             f"{hub}.{name}_layer_norm.weight",
             False,
         )
         for matrix, projector in PROJECTORS.items():
-            yield Place(
-                f"{ours}/{name}/{matrix}",
-                f"{face}.{theirs}.{matrix}.weight",
-                f"{released}/{theirs}/{matrix}",
+            yield WeightName(
+                f"{path}/{name}/{matrix}",
+                f"{face}.{foreign_name}.{matrix}.weight",
+                f"{released}/{foreign_name}/{matrix}",
                 f"{hub}.{name}.{projector}_projector.kernel",
             )
     order = len(attentions)
     face = f"{stack}.block.{number}.layer.{order}"
     released = f"{stack}/block_{number:03d}/layer_{order:03d}"
-    yield Place(
-        f"{ours}/feed_forward_norm/scale",
+    yield WeightName(
+        f"{path}/feed_forward_norm/scale",
         f"{face}.layer_norm.weight",
         f"{released}/layer_norm/scale",
         f"{hub}.layer_norm.weight",
         False,
     )
     for matrix in ("wi_0", "wi_1", "wo") if gated else ("wi", "wo"):
-        yield Place(
-            f"{ours}/feed_forward/{matrix}",
+        yield WeightName(
+            f"{path}/feed_forward/{matrix}",
             f"{face}.DenseReluDense.{matrix}.weight",
             f"{released}/DenseReluDense/{matrix}/kernel",
             f"{hub}.{DENSES[matrix]}_projector.kernel",
         )
 
 
-def shape_of(weights: Mapping[str, np.ndarray], **others: object) -> ModelSettings:
-    """Return the shape of the network that our weights belong to.
+def shape_of(weights: Mapping[str, np.ndarray], **settings: object) -> ModelSettings:
+    """Return the shape of the network of these weights.
 
     Args:
-        weights: arrays by our names.
-        others: settings that no array shows, such as the epsilon of the norms.
+        weights: arrays by path in our model.
+        settings: settings that no array shows, such as the epsilon of the norms.
 
     Raises:
         CheckpointError: the arrays are not those of an encoder-decoder.
@@ -165,7 +167,7 @@ def shape_of(weights: Mapping[str, np.ndarray], **others: object) -> ModelSettin
         "tie_embeddings": "output_matrix" not in weights,
         "relative_position_buckets": buckets,
     }
-    return ModelSettings.model_validate(values | others)
+    return ModelSettings.model_validate(values | settings)
 
 
 def _layers(weights: Mapping[str, np.ndarray], stack: str) -> int:

@@ -1,4 +1,4 @@
-"""How much arithmetic a training step is, estimated from the matrix products alone.
+"""Floating-point operations of a training step, estimated from the matrix products alone.
 
 Softmax, norms, dropout and the optimizer are left out: they are a few percent of the products.
 """
@@ -10,21 +10,21 @@ PASSES = 3  # forward, and backward the gradients of the inputs and of the weigh
 MULTIPLY_ADD = 2  # operations
 
 
-def step_flops(model: ModelSettings, plan: TrainingSettings, *, embedding_rows: int) -> int:
+def step_flops(model: ModelSettings, training: TrainingSettings, *, embedding_rows: int) -> int:
     """Return the floating-point operations of one training step; padding counts as work.
 
     Args:
         model: shape of the network.
-        plan: rows of a batch and their lengths.
+        training: rows of a batch and their lengths.
         embedding_rows: rows of the output matrix.
     """
     row = forward_multiplications(
         model,
-        inputs_length=plan.packed_inputs_length,
-        targets_length=plan.targets_length,
+        inputs_length=training.packed_inputs_length,
+        targets_length=training.targets_length,
         embedding_rows=embedding_rows,
     )
-    return PASSES * MULTIPLY_ADD * row * plan.batch_rows
+    return PASSES * MULTIPLY_ADD * row * training.batch_rows
 
 
 def forward_multiplications(

@@ -1,7 +1,7 @@
-"""The training loss: cross-entropy, and a pull of the normaliser towards 1 (z-loss).
+"""The training loss: cross-entropy and z-loss, which pulls the softmax normaliser towards 1.
 
-Sums over target ids that are not padding, divided by the padded size of the target array, so a
-batch with more padding weighs less (decision on paper and code: the code's normaliser).
+Sums over target ids without padding, divided by the padded size of the target array, so a batch
+with more padding weighs less: the released code's normaliser.
 
 Source: mesh ``Unitransformer._call_internal`` and ``softmax_cross_entropy_with_logits``.
 
@@ -32,7 +32,7 @@ class PaddedMeanLoss(keras.losses.Loss):
 
     def call(self, targets_BL: Tensor, logits_BLV: Tensor) -> Tensor:
         """Return the loss of each row divided by its padded length, (batch,)."""
-        # Keras hands ids over as float32, which holds every id below 2^24.
+        # Keras passes ids as float32, which represents every id below 2^24.
         losses_BL = token_losses(ops.cast(targets_BL, "int32"), logits_BLV, self.z_loss)
         return ops.mean(losses_BL, axis=-1)
 
@@ -65,7 +65,7 @@ def _losses(z_loss: float) -> Callable[[Tensor, Tensor], Tensor]:
         # The likeliest id has a probability of at least 1/V: its logarithm loses nothing.
         log_z_N = ops.max(logits_NV, axis=-1) - ops.log(ops.max(probabilities_NV, axis=-1))
         count, ids = logits_NV.shape
-        chosen_N = ops.take(
+        target_logits_N = ops.take(
             ops.reshape(logits_NV, (-1,)), ops.arange(count, dtype="int32") * ids + targets_N
         )
 
@@ -73,11 +73,11 @@ def _losses(z_loss: float) -> Callable[[Tensor, Tensor], Tensor]:
             (upstream_N,) = arguments if upstream is None else (upstream,)
             pull_N = upstream_N * (1.0 + 2.0 * z_loss * log_z_N)
             gradient_NV = probabilities_NV * pull_N[:, None]
-            places_N2 = ops.stack([ops.arange(count, dtype="int32"), targets_N], axis=-1)
-            at_target_N = ops.exp(chosen_N - log_z_N) * pull_N - upstream_N
-            return ops.scatter_update(gradient_NV, places_N2, at_target_N), None
+            positions_N2 = ops.stack([ops.arange(count, dtype="int32"), targets_N], axis=-1)
+            at_target_N = ops.exp(target_logits_N - log_z_N) * pull_N - upstream_N
+            return ops.scatter_update(gradient_NV, positions_N2, at_target_N), None
 
-        return log_z_N - chosen_N + z_loss * ops.square(log_z_N), gradient
+        return log_z_N - target_logits_N + z_loss * ops.square(log_z_N), gradient
 
     return ops.custom_gradient(losses)
 
@@ -95,7 +95,7 @@ class Count(keras.metrics.Metric):
 
 
 class TargetTokens(Count):
-    """Target ids that are not padding."""
+    """Target ids without padding."""
 
     def __init__(self) -> None:
         super().__init__("tokens")
@@ -106,7 +106,7 @@ class TargetTokens(Count):
 
 
 class FilledPositions(Count):
-    """Positions of inputs and targets that are not padding."""
+    """Positions of inputs and targets without padding."""
 
     def __init__(self) -> None:
         super().__init__("filled")

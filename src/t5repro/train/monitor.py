@@ -1,7 +1,7 @@
-"""How fast a training runs: a table and TensorBoard files, for people who watch it.
+"""The speed of a training: a table and TensorBoard files.
 
-Both tell times, so they are no outputs of the graph: they lie in ``logs/<run>/<stage>/<node>/``
-beside the log, the TensorBoard files in Cloud Storage where the run file names a folder there.
+Both contain times, so they are no outputs of the graph: they are in ``logs/<run>/<stage>/<node>/``
+next to the log, the TensorBoard files in Cloud Storage if `devices.cloud_folder` names a folder.
 """
 
 import csv
@@ -30,15 +30,16 @@ class Monitor:
     """Rows of speeds, one for each row of the history.
 
     Args:
-        folder: where the table goes; absent: nothing is written.
+        folder: receives the table; if absent, nothing is written.
         events: folder of the TensorBoard files, a path or an address of Cloud Storage.
         positions: positions of inputs and targets of one step, padding included.
         flops: operations of one step.
-        done: steps of earlier tries; later rows of the table are of a try that was cut off.
+        first_step: step that training resumes from; later rows of the table are removed, since
+            an interrupted attempt wrote them.
     """
 
     def __init__(
-        self, folder: Path | None, *, events: str, positions: int, flops: int, done: int
+        self, folder: Path | None, *, events: str, positions: int, flops: int, first_step: int
     ) -> None:
         self._table = None if folder is None else folder / TABLE
         self._positions = positions
@@ -47,7 +48,7 @@ class Monitor:
         self._begin_row()
         self._timed = False
         if self._table is not None:
-            _keep_rows(self._table, done)
+            _keep_rows(self._table, first_step)
             self._writer = tf.summary.create_file_writer(events)
 
     def _begin_row(self) -> None:
@@ -56,7 +57,7 @@ class Monitor:
         self._started = time.monotonic()
 
     def add(self, steps: int, filled: int) -> None:
-        """Count steps and their positions that are not padding."""
+        """Count steps and their positions without padding."""
         self._steps += steps
         self._filled += filled
         if self._timed:
@@ -67,7 +68,7 @@ class Monitor:
             self._timed, self._started = True, time.monotonic()
 
     def write(self, step: int, loss: float, learning_rate: float) -> None:
-        """Write the row of the steps since the one before."""
+        """Write the row of the steps since the previous one."""
         if self._table is None:
             return
         speeds: dict[str, float] = {}
@@ -104,19 +105,19 @@ class Monitor:
             self._writer.close()
 
 
-def _keep_rows(table: Path, done: int) -> None:
-    """Begin the table, or go on with its rows up to step `done`."""
+def _keep_rows(table: Path, first_step: int) -> None:
+    """Start the table, with its rows up to step `first_step` if there are any."""
     rows: list[dict[str, Any]] = []
-    if done and table.is_file():
+    if first_step and table.is_file():
         with table.open(newline="", encoding="utf-8") as handle:
-            read = csv.DictReader(handle)
-            if tuple(read.fieldnames or ()) == COLUMNS:
-                rows = [row for row in read if (row["step"] or "").isdigit()]
+            reader = csv.DictReader(handle)
+            if tuple(reader.fieldnames or ()) == COLUMNS:
+                rows = [row for row in reader if (row["step"] or "").isdigit()]
     try:
         table.parent.mkdir(parents=True, exist_ok=True)
         with table.open("w", newline="", encoding="utf-8") as handle:
             writer = csv.DictWriter(handle, COLUMNS, extrasaction="ignore")
             writer.writeheader()
-            writer.writerows(row for row in rows if int(row["step"]) <= done)
+            writer.writerows(row for row in rows if int(row["step"]) <= first_step)
     except OSError as error:
         raise storage_error(table, error) from error

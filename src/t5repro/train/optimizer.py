@@ -1,4 +1,4 @@
-"""Adafactor as T5 was trained with it, and the learning rates (paper section 3.1.2).
+"""The Adafactor of the released T5, and the learning rates (paper section 3.1.2).
 
 It differs from `keras.optimizers.Adafactor`, which keeps a full-size slot for every weight,
 factors small matrices and caps the learning rate.
@@ -69,8 +69,8 @@ class Adafactor(keras.optimizers.Optimizer):
         learning_rate: rate as a function of the step.
 
     Attributes:
-        starts: place of a weight -> count of updates from which on it is updated, and its slots;
-            before that neither changes. Absent: always. Set it before the first update.
+        starts: path of a weight -> count of updates from which on the weight and its slots are
+            updated; weights without an entry are always updated. Set it before the first update.
 
     The step counter is global: fine-tuning continues the count of pre-training, and the decay of
     the second moments is 1 - (step + 1)^-0.8.
@@ -85,16 +85,16 @@ class Adafactor(keras.optimizers.Optimizer):
         if self.built:
             return
         super().build(variables)
-        self._places = [place_of(item) for item in variables]
-        self._slots = [self._make_slots(item) for item in variables]
+        self._paths = [path_of(variable) for variable in variables]
+        self._slots = [self._make_slots(variable) for variable in variables]
 
     def _make_slots(self, variable: Any) -> tuple[Any, ...]:
         axes = factored_axes(tuple(variable.shape))
-        place = place_of(variable)
+        path = path_of(variable)
         if axes is None:
-            return (self._slot(f"{place}/moment", variable, tuple(variable.shape)),)
+            return (self._slot(f"{path}/moment", variable, tuple(variable.shape)),)
         return tuple(
-            self._slot(f"{place}/{name}", variable, _without(variable.shape, axis))
+            self._slot(f"{path}/{name}", variable, _without(variable.shape, axis))
             for name, axis in zip(("row_moment", "column_moment"), reversed(axes), strict=True)
         )
 
@@ -107,17 +107,18 @@ class Adafactor(keras.optimizers.Optimizer):
         step = ops.cast(self.iterations + 1, "float32")
         decay = 1.0 - ops.power(step, -DECAY_EXPONENT)
         index = self._get_variable_index(variable)
-        slots, start = self._slots[index], self.starts.get(self._places[index], 0)
+        slots, start = self._slots[index], self.starts.get(self._paths[index], 0)
+        # Without a start the graph is as if gradual unfreezing did not exist.
         awake = ops.greater_equal(self.iterations, start) if start else None
         square = ops.square(gradient)
         axes = factored_axes(tuple(variable.shape))
         if axes is None:
-            (moment,) = self._moved(slots, (square + SQUARE_FLOOR,), decay, awake)
+            (moment,) = self._update_slots(slots, (square + SQUARE_FLOOR,), decay, awake)
             factors = [ops.rsqrt(moment)]
             mean_square = ops.mean(square / moment)
         else:
             means = tuple(ops.mean(square, axis=axis) + SQUARE_FLOOR for axis in reversed(axes))
-            row, column = self._moved(slots, means, decay, awake)
+            row, column = self._update_slots(slots, means, decay, awake)
             row = row / ops.mean(row, axis=axes[0], keepdims=True)
             factors = [
                 ops.expand_dims(ops.rsqrt(row), axes[1]),
@@ -135,24 +136,24 @@ class Adafactor(keras.optimizers.Optimizer):
             update = ops.where(awake, update, 0.0)
         self.assign_sub(variable, update)
 
-    def _moved(
+    def _update_slots(
         self,
         slots: tuple[Any, ...],
         values: tuple[Tensor, ...],
         decay: Tensor,
         awake: Tensor | None,
     ) -> list[Tensor]:
-        """Move each slot towards its value, where it is awake; return the new slots."""
-        moved = []
+        """Move each slot towards its value if the weight is awake; return the new moments."""
+        moments = []
         for slot, value in zip(slots, values, strict=True):
-            new = ops.convert_to_tensor(slot) * decay + value * (1.0 - decay)
-            self.assign(slot, new if awake is None else ops.where(awake, new, slot))
-            moved.append(new)
-        return moved
+            moment = ops.convert_to_tensor(slot) * decay + value * (1.0 - decay)
+            self.assign(slot, moment if awake is None else ops.where(awake, moment, slot))
+            moments.append(moment)
+        return moments
 
 
-def place_of(variable: Any) -> str:
-    """Return a weight's place in the model: its path without the model's name."""
+def path_of(variable: Any) -> str:
+    """Return a weight's path in the model, without the model's name."""
     return str(variable.path).partition("/")[2]
 
 
@@ -173,9 +174,9 @@ def mean_of_product(x: Tensor, row: Tensor, column: Tensor, axes: tuple[int, int
         column: of the shape of `x` without the first of the axes.
         axes: two axes of `x`.
     """
-    every = string.ascii_lowercase[: len(x.shape)]
-    without_first, without_second = (every.replace(every[axis], "") for axis in axes)
-    by_row = ops.einsum(f"{every},{without_first}->{without_second}", x, column)
+    indices = string.ascii_lowercase[: len(x.shape)]
+    without_first, without_second = (indices.replace(indices[axis], "") for axis in axes)
+    by_row = ops.einsum(f"{indices},{without_first}->{without_second}", x, column)
     return ops.sum(by_row * row) / math.prod(x.shape)
 
 

@@ -1,11 +1,11 @@
-"""Whether the training step of a run file compiles for a TPU slice and fits, without a TPU.
+"""The rule `preflight`: compiles a training step for a TPU slice, without a TPU.
 
-TensorFlow writes the very step that training runs (`step.TrainedT5.train_step`: forward, backward,
-Adafactor, dropout) for the rows of one core; the TPU compiler inside `libtpu` compiles it in a
-process of its own (`tpu_compiler.py`) and says what memory and arithmetic it takes.
+TensorFlow lowers the step of training itself (`step.TrainedT5.train_step`: forward, backward,
+Adafactor, dropout) for the rows of one core. The TPU compiler inside `libtpu` compiles it in a
+separate process (`tpu_compiler.py`) and reports its memory and arithmetic.
 
-What it does not show: `TPUStrategy`'s own runtime, how fast the host feeds the step, and the sum of
-gradients between cores, which needs buffers of its own.
+Not covered: the runtime of `TPUStrategy`, the input speed of the host, and the sum of gradients
+between cores, which needs further buffers.
 """
 
 import json
@@ -22,10 +22,10 @@ from t5repro.config.sections.pretrain import PretrainStage
 from t5repro.config.sections.training import TrainingSettings
 from t5repro.errors import DeviceError
 from t5repro.files import write_json
+from t5repro.model.devices import prepare
 from t5repro.progress import announce
 from t5repro.randomness import single_seed
 from t5repro.train import tpu_compiler
-from t5repro.train.devices import prepare
 
 GIB = 2**30
 # Memory of one core by the compiler's name of its chip. The pages of the chips, such as
@@ -40,14 +40,14 @@ HBM_BYTES = {
     "TPU v5": 95 * GIB,
     "TPU v6 lite": 32 * GIB,
 }
-SHOWN = "v5e:4x4, v4:2x2x1, v3:2x2, v5p:2x2x1, v6e:4x4"
-LEFT_OUT = (
-    "not shown: TPUStrategy's own runtime, host input speed, and the sum of gradients between cores"
+EXAMPLES = "v5e:4x4, v4:2x2x1, v3:2x2, v5p:2x2x1, v6e:4x4"
+NOT_COVERED = (
+    "not covered: TPUStrategy's runtime, host input speed, and the sum of gradients between cores"
 )
 
 
 class PreflightError(DeviceError):
-    """A step cannot be compiled for the slice: packages, the slice or the batch are wrong."""
+    """A step cannot be compiled for the slice: wrong packages, slice or batch."""
 
 
 class DoesNotFitError(DeviceError):
@@ -59,47 +59,51 @@ class DoesNotFitError(DeviceError):
 def preflight(
     settings: PretrainStage | FinetuneStage, *, slice_name: str, python: str, report: Path | None
 ) -> None:
-    """Compile a stage's training step for a slice, print what it takes and whether it fits.
+    """Compile a stage's training step for a slice, print its memory and whether it fits.
 
     Args:
         settings: settings of the stage.
-        slice_name: such as ``v5e:4x4``; empty: `devices.slice`.
+        slice_name: such as ``v5e:4x4``; if empty, `devices.slice`.
         python: interpreter with the packages of the extra ``preflight``.
-        report: JSON file to write when it fits; absent: none.
+        report: JSON file to write if the step fits; optional.
 
     Raises:
-        PreflightError: it cannot be compiled; the reason is said.
+        PreflightError: it cannot be compiled; the message names the reason.
         DoesNotFitError: it needs more memory than a core has.
     """
-    plan = settings.pretrain if isinstance(settings, PretrainStage) else settings.finetune
+    training = settings.pretrain if isinstance(settings, PretrainStage) else settings.finetune
     slice_name = slice_name or settings.devices.slice
     if not slice_name:
         raise PreflightError(
-            f"no slice is named: set devices.slice or --slice, such as one of {SHOWN}"
+            f"no slice given: set devices.slice or --slice, such as one of {EXAMPLES}"
         )
     slice_facts = ask(python, "describe", slice_name)
-    rows = rows_per_core(plan, slice_facts["cores"])
+    rows = rows_per_core(training, slice_facts["cores"])
     with tempfile.TemporaryDirectory(prefix="preflight-") as folder:
         step = Path(folder) / "step.mlir"
-        step.write_bytes(lowered_step(settings, plan, rows=rows))
+        step.write_bytes(lowered_step(settings, training, rows=rows))
         announce(
             f"preflight: compiling {rows} rows for one core of {slice_name}; this takes minutes"
         )
-        found = ask(python, "compile", slice_name, str(step))
-    facts = facts_of(slice_name, slice_facts, rows, found)
+        costs = ask(python, "compile", slice_name, str(step))
+    facts = facts_of(slice_name, slice_facts, rows, costs)
     announce(table(facts))
-    announce(f"preflight: compiled in {found['seconds']:.0f} s; {LEFT_OUT}")
+    announce(f"preflight: compiled in {costs['seconds']:.0f} s; {NOT_COVERED}")
     if not facts["fits"]:
         raise DoesNotFitError(
             f"the step needs {facts['needed_bytes'] / GIB:.2f} GiB of a core's "
-            f"{facts['hbm_bytes'] / GIB:.0f} GiB on {slice_name}; {cure(plan, rows)}"
+            f"{facts['hbm_bytes'] / GIB:.0f} GiB on {slice_name}; {cure(training, rows)}"
         )
     if report is not None:
         write_json(report, facts)
 
 
-def ask(python: str, *words: str) -> dict[str, Any]:
-    """Run the compiler's half; return what it found.
+def ask(python: str, *arguments: str) -> dict[str, Any]:
+    """Run `tpu_compiler.py` in another interpreter; return its answer.
+
+    Args:
+        python: the interpreter.
+        arguments: ``describe SLICE`` or ``compile SLICE STEP``.
 
     Raises:
         PreflightError: it cannot run, or the slice is unknown.
@@ -107,8 +111,8 @@ def ask(python: str, *words: str) -> dict[str, Any]:
     """
     environment = {**os.environ, **tpu_compiler.ENVIRONMENT}
     try:
-        done = subprocess.run(
-            [python, tpu_compiler.__file__, *words],
+        process = subprocess.run(
+            [python, tpu_compiler.__file__, *arguments],
             env=environment,
             capture_output=True,
             text=True,
@@ -118,90 +122,87 @@ def ask(python: str, *words: str) -> dict[str, Any]:
         raise PreflightError(
             f"the interpreter {python!r} cannot be started ({error.strerror}); see --python"
         ) from error
-    if done.returncode != 0:
-        last = done.stderr.strip().splitlines()[-1:] or ["it said nothing"]
+    if process.returncode != 0:
+        last_line = process.stderr.strip().splitlines()[-1:] or ["without a message"]
         raise PreflightError(
-            f"the TPU compiler ended with {done.returncode} for {words[1]}: {last[0]}"
+            f"the TPU compiler ended with {process.returncode} for {arguments[1]}: {last_line[0]}"
         )
-    found: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
-    if "fault" in found:
-        raise refusal(found, python, words[1])
-    return found
+    answer: dict[str, Any] = json.loads(process.stdout.strip().splitlines()[-1])
+    if "fault" in answer:
+        raise refusal(answer, python, arguments[1])
+    return answer
 
 
-def refusal(found: dict[str, Any], python: str, slice_name: str) -> DeviceError:
-    """Return the error for what the compiler's half refused."""
-    if found["fault"] == "memory":
+def refusal(answer: dict[str, Any], python: str, slice_name: str) -> DeviceError:
+    """Return the error for a fault that `tpu_compiler.py` reports."""
+    if answer["fault"] == "memory":
         return DoesNotFitError(
-            f"the TPU compiler ran out of a core's memory on {slice_name}: {found['text']}; "
+            f"the TPU compiler ran out of a core's memory on {slice_name}: {answer['text']}; "
             "raise micro_batches, lower batch_rows or take a larger slice"
         )
-    if found["fault"] == "slice":
+    if answer["fault"] == "slice":
         return PreflightError(
-            f"slice {slice_name!r} is unknown ({found['text']}); name it as chip:topology, such "
-            f"as one of {SHOWN}"
+            f"slice {slice_name!r} is unknown ({answer['text']}); name it as chip:topology, such "
+            f"as one of {EXAMPLES}"
         )
     pinned = ", ".join(f"{name} {version}" for name, version in tpu_compiler.PINNED.items())
     return PreflightError(
-        f"{python}: {found['text']}; preflight needs {pinned}: pip install 't5repro[preflight]' "
+        f"{python}: {answer['text']}; preflight needs {pinned}: pip install 't5repro[preflight]' "
         "there, or name another interpreter with --python"
     )
 
 
-def rows_per_core(plan: TrainingSettings, cores: int) -> int:
-    """Return the rows of a batch that one core computes.
+def rows_per_core(training: TrainingSettings, cores: int) -> int:
+    """Return the number of a batch's rows on one core.
 
     Raises:
         PreflightError: they cannot be split evenly.
     """
-    parts = cores * plan.micro_batches
-    if plan.batch_rows % parts:
+    parts = cores * training.micro_batches
+    if training.batch_rows % parts:
         raise PreflightError(
-            f"batch_rows {plan.batch_rows} is no multiple of {parts}: {cores} cores times "
-            f"micro_batches {plan.micro_batches}"
+            f"batch_rows {training.batch_rows} is no multiple of {parts}: {cores} cores times "
+            f"micro_batches {training.micro_batches}"
         )
-    return plan.batch_rows // cores
+    return training.batch_rows // cores
 
 
 def lowered_step(
-    settings: PretrainStage | FinetuneStage, plan: TrainingSettings, *, rows: int
+    settings: PretrainStage | FinetuneStage, training: TrainingSettings, *, rows: int
 ) -> bytes:
     """Return the training step on `rows` rows as StableHLO."""
-    # A CPU builds the step; precision is the run's, the device is the compiler's matter.
+    # A CPU builds the step in the run's precision; the compiler alone needs the TPU's name.
     devices = DevicesSettings(kind="cpu", precision=settings.devices.precision)
     prepare(devices)
     import tensorflow as tf
 
-    from t5repro.train.loop import compiled_model
+    from t5repro.train.compiled_model import compiled_model
 
     model = compiled_model(
-        settings.model,
-        plan,
-        vocab=settings.vocab,
-        devices=devices,
+        settings.model_copy(update={"devices": devices}),
         seed=single_seed(settings.seed, "preflight"),
     )
-    tf.random.set_seed(0)  # ordered operations ask for it; no drawn number enters the program
+    tf.random.set_seed(0)  # deterministic operations require it; the program contains no draws
     step = tf.function(model.train_step, jit_compile=True, autograph=False)
-    batch = example_batch(plan, rows, decoder_only=settings.model.decoder_only)
-    written = step.experimental_get_compiler_ir(batch)
-    return bytes(written(stage="stablehlo_serialized"))
+    batch = example_batch(training, rows, decoder_only=settings.model.decoder_only)
+    lower = step.experimental_get_compiler_ir(batch)
+    return bytes(lower(stage="stablehlo_serialized"))
 
 
 def example_batch(
-    plan: TrainingSettings, rows: int, *, decoder_only: bool = False
+    training: TrainingSettings, rows: int, *, decoder_only: bool = False
 ) -> tuple[dict[str, Any], Any]:
-    """Return a batch of padding: its shapes are what is compiled."""
+    """Return a batch of padding, for its shapes."""
     import tensorflow as tf
 
     def ids(length: int) -> Any:
         return tf.zeros((rows, length), tf.int32)
 
     if decoder_only:
-        joined = ids(plan.packed_inputs_length + plan.targets_length)
+        joined_ids = ids(training.packed_inputs_length + training.targets_length)
         names = ("decoder_ids", "decoder_segments", "decoder_prefix")
-        return dict.fromkeys(names, joined), joined
-    inputs, targets = ids(plan.packed_inputs_length), ids(plan.targets_length)
+        return dict.fromkeys(names, joined_ids), joined_ids
+    inputs, targets = ids(training.packed_inputs_length), ids(training.targets_length)
     features = {
         "encoder_ids": inputs,
         "encoder_segments": inputs,
@@ -212,60 +213,66 @@ def example_batch(
 
 
 def facts_of(
-    slice_name: str, slice_facts: dict[str, Any], rows: int, found: dict[str, Any]
+    slice_name: str, slice_facts: dict[str, Any], rows: int, costs: dict[str, Any]
 ) -> dict[str, Any]:
-    """Return what is known of a step on a slice; no time is part of it.
+    """Return the report on a step, without times.
+
+    Args:
+        slice_name: such as ``v5e:4x4``.
+        slice_facts: number of cores and kind of chip.
+        rows: rows of a batch on one core.
+        costs: memory and arithmetic of the compiled step.
 
     Raises:
-        PreflightError: the memory of the chip is not known.
+        PreflightError: the memory of the chip is unknown.
     """
     kind = slice_facts["kind"]
     if kind not in HBM_BYTES:
-        raise PreflightError(f"the memory of {kind!r} is not known; known: {sorted(HBM_BYTES)}")
+        raise PreflightError(f"the memory of {kind!r} is unknown; known chips: {sorted(HBM_BYTES)}")
     parts = ("argument_bytes", "output_bytes", "temporary_bytes", "code_bytes")
-    needed = sum(found[name] for name in parts)
+    needed = sum(costs[name] for name in parts)
     return {
         "slice": slice_name,
         "chip": kind,
         "cores": slice_facts["cores"],
         "rows_per_core": rows,
-        **{name: found[name] for name in parts},
+        **{name: costs[name] for name in parts},
         "needed_bytes": needed,
         "hbm_bytes": HBM_BYTES[kind],
         "fits": needed <= HBM_BYTES[kind],
-        "flops_per_core": found["flops"],
+        "flops_per_core": costs["flops"],
         "versions": tpu_compiler.PINNED,
     }
 
 
 def table(facts: dict[str, Any]) -> str:
-    """Return the facts as lines for a person."""
+    """Return the report as human-readable lines."""
     share = facts["needed_bytes"] / facts["hbm_bytes"]
     lines = [
         ("slice", f"{facts['slice']}: {facts['cores']} cores of {facts['chip']}"),
         ("rows per core", str(facts["rows_per_core"])),
         ("arguments", _gib(facts["argument_bytes"])),
-        ("outputs beside them", _gib(facts["output_bytes"])),
+        ("further outputs", _gib(facts["output_bytes"])),
         ("temporaries", _gib(facts["temporary_bytes"])),
         ("program", _gib(facts["code_bytes"])),
-        ("in all", f"{_gib(facts['needed_bytes'])}, {share:.0%} of {_gib(facts['hbm_bytes'])}"),
+        ("total", f"{_gib(facts['needed_bytes'])}, {share:.0%} of {_gib(facts['hbm_bytes'])}"),
         ("FLOPs per step", f"{facts['flops_per_core']:.4g} a core"),
         ("verdict", "fits" if facts["fits"] else "does not fit"),
     ]
     return "\n".join(f"{name:<20} {value}" for name, value in lines)
 
 
-def cure(plan: TrainingSettings, rows: int) -> str:
-    """Return what to do about a step that does not fit."""
-    if rows > plan.micro_batches:
-        return f"raise micro_batches, now {plan.micro_batches}, up to {rows}"
+def cure(training: TrainingSettings, rows: int) -> str:
+    """Return the cure for a step that does not fit."""
+    if rows > training.micro_batches:
+        return f"raise micro_batches, now {training.micro_batches}, up to {rows}"
     return "take a larger slice or a smaller model: a single row at a time does not fit"
 
 
 def default_python() -> str:
-    """Return the interpreter of `make preflight` if it is there, else this one."""
-    own = Path(".venv-preflight/bin/python")
-    return str(own) if own.is_file() else sys.executable
+    """Return the interpreter of `make preflight` if it exists, else this one."""
+    python = Path(".venv-preflight/bin/python")
+    return str(python) if python.is_file() else sys.executable
 
 
 def _gib(count: float) -> str:

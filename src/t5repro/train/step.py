@@ -1,7 +1,7 @@
-"""One training step: gradients of a batch, in one piece or in parts, and one update.
+"""One training step: gradients of a batch, whole or in micro-batches, and one update.
 
-A batch in parts (`micro_batches`) needs the memory of one part; the update is that of the whole
-batch to rounding, since the loss is a sum over target ids divided by one number for all of them.
+Micro-batches need the memory of one part only. The update equals that of the whole batch up to
+rounding, since the loss is a sum over target ids divided by one number for all of them.
 
 Source: mesh ``Unitransformer.loss_denominator``, ``serialize_training_step``.
 """
@@ -22,21 +22,22 @@ class TrainedT5(T5):
 
     Args:
         z_loss: weight of log(Z)^2 of each target id.
-        normaliser: what the summed loss of a batch is divided by: all target positions, or
-            those that are not padding, counted over all replicas.
-        micro_batches: parts that the batch of a replica is computed in; parts.
-        others: see `T5`.
+        normaliser: divisor of a batch's summed loss: all target positions, or those without
+            padding, counted over all replicas.
+        micro_batches: number of parts that a replica's batch is split into.
+        t5_arguments: see `T5`.
+        t5_options: see `T5`.
     """
 
     def __init__(
         self,
-        *others: Any,
+        *t5_arguments: Any,
         z_loss: float,
         normaliser: Literal["padded_size", "target_tokens"],
         micro_batches: int,
-        **named: Any,
+        **t5_options: Any,
     ) -> None:
-        super().__init__(*others, **named)
+        super().__init__(*t5_arguments, **t5_options)
         self.z_loss = z_loss
         self.normaliser = normaliser
         self.micro_batches = micro_batches
@@ -53,9 +54,11 @@ class TrainedT5(T5):
         self.tokens.update_state(targets)
         self.filled.update_state(features)
         if self.micro_batches == 1 and self.normaliser == "padded_size":
+            # The loss of `compile` is this one; Keras's own step is the faster path.
             return super().train_step(data)
         loss, gradients = self.loss_and_gradients(features, targets)
         replicas = tf.distribute.get_strategy().num_replicas_in_sync
+        # Keras averages the tracked loss over replicas, and each has only its share.
         self._loss_tracker.update_state(loss * replicas, sample_weight=tf.shape(targets)[0])
         self.optimizer.apply(gradients, self.trainable_variables)
         return self.get_metrics_result()
@@ -65,7 +68,7 @@ class TrainedT5(T5):
     ) -> tuple[tf.Tensor, list[tf.Tensor]]:
         """Return this replica's share of the batch's loss, and its gradients.
 
-        Shares of all replicas add up to the loss of the batch.
+        The shares of all replicas add up to the loss of the batch.
         """
         if self.micro_batches == 1:
             summed, gradients = self._sums(features, targets)
@@ -75,7 +78,7 @@ class TrainedT5(T5):
         return summed / divisor, [gradient / divisor for gradient in gradients]
 
     def _divisor(self, targets: tf.Tensor) -> tf.Tensor:
-        """Return what the loss is divided by, the same on every replica."""
+        """Return the divisor of the loss, the same on every replica."""
         if self.normaliser == "padded_size":
             replicas = tf.distribute.get_strategy().num_replicas_in_sync
             return tf.cast(tf.size(targets) * replicas, tf.float32)
@@ -89,30 +92,31 @@ class TrainedT5(T5):
         with tf.GradientTape() as tape:
             logits = self(features, training=True)
             summed = tf.reduce_sum(token_losses(targets, logits, self.z_loss))
-        gradients = tape.gradient(summed, [item.value for item in self.trainable_variables])
+        gradients = tape.gradient(summed, [variable.value for variable in self.trainable_variables])
         return summed, [tf.convert_to_tensor(gradient) for gradient in gradients]
 
     def _sums_of_parts(
         self, features: Features, targets: tf.Tensor
     ) -> tuple[tf.Tensor, list[tf.Tensor]]:
-        """Return what `_sums` does, holding the activations of one part at a time."""
+        """Return the result of `_sums` with the activations of one part in memory at a time."""
         rows = targets.shape[0] // self.micro_batches
 
         def rows_of(part: tf.Tensor, array: tf.Tensor) -> tf.Tensor:
-            cut = tf.slice(array, [part * rows, 0], [rows, array.shape[1]])
-            return tf.ensure_shape(cut, [rows, array.shape[1]])
+            part_rows = tf.slice(array, [part * rows, 0], [rows, array.shape[1]])
+            # The slice starts at a tensor, which loses the static shape that XLA needs.
+            return tf.ensure_shape(part_rows, [rows, array.shape[1]])
 
         def add(part: tf.Tensor, summed: tf.Tensor, *gradients: tf.Tensor) -> tuple[Any, ...]:
-            own = {name: rows_of(part, array) for name, array in features.items()}
-            more, new = self._sums(own, rows_of(part, targets))
-            return part + 1, summed + more, *map(tf.add, gradients, new)
+            part_features = {name: rows_of(part, array) for name, array in features.items()}
+            part_sum, part_gradients = self._sums(part_features, rows_of(part, targets))
+            return part + 1, summed + part_sum, *map(tf.add, gradients, part_gradients)
 
-        zeros = [tf.zeros(item.shape, tf.float32) for item in self.trainable_variables]
+        zeros = [tf.zeros(variable.shape, tf.float32) for variable in self.trainable_variables]
         _, summed, *gradients = tf.while_loop(
             lambda part, *_: part < self.micro_batches,
             add,
             (tf.constant(0), tf.constant(0.0), *zeros),
-            parallel_iterations=1,
+            parallel_iterations=1,  # more would keep the activations of several parts
             maximum_iterations=self.micro_batches,
         )
         return summed, gradients

@@ -1,13 +1,13 @@
-"""The half of a preflight that knows the TPU compiler; a program of its own.
+"""Calls the TPU compiler for a preflight; a separate program.
 
     python tpu_compiler.py describe v5e:4x4
     python tpu_compiler.py compile v5e:4x4 STEP
 
 It prints one JSON object. It runs in an interpreter with the packages of the extra `preflight` and
-imports nothing of t5repro, so that TensorFlow and JAX never meet in one process: on a TPU host both
-would load libtpu. STEP is MLIR bytecode of StableHLO, as TensorFlow writes it.
+imports nothing of t5repro, so that no process imports both TensorFlow and JAX: on a TPU host both
+would load libtpu. STEP is MLIR bytecode of StableHLO, written by TensorFlow.
 
-What it calls of jaxlib is private and moves between releases: the versions are pinned.
+The functions of jaxlib are private and change between releases, so the versions are pinned.
 """
 
 import json
@@ -20,7 +20,7 @@ from typing import Any
 
 PINNED = {"jax": "0.10.2", "jaxlib": "0.10.2", "libtpu": "0.0.42.1"}
 ENVIRONMENT = {
-    "TPU_SKIP_MDS_QUERY": "1",  # no question to a metadata server that is not here
+    "TPU_SKIP_MDS_QUERY": "1",  # off a TPU host there is no metadata server to query
     "TPU_WORKER_HOSTNAMES": "localhost",
     "JAX_PLATFORMS": "cpu",
     "TF_CPP_MIN_LOG_LEVEL": "3",
@@ -28,16 +28,16 @@ ENVIRONMENT = {
 
 
 def check_versions() -> dict[str, str] | None:
-    """Return what is wrong with the installed packages, if anything is."""
-    found = {}
+    """Return the fault of the installed packages, or nothing."""
+    installed = {}
     for name in PINNED:
         try:
-            found[name] = metadata.version(name)
+            installed[name] = metadata.version(name)
         except metadata.PackageNotFoundError:
             return {"fault": "missing", "text": f"{name} is not installed"}
-    if found != PINNED:
-        listed = ", ".join(f"{name} {version}" for name, version in found.items())
-        return {"fault": "versions", "text": f"found {listed}"}
+    if installed != PINNED:
+        versions = ", ".join(f"{name} {version}" for name, version in installed.items())
+        return {"fault": "versions", "text": f"found {versions}"}
     return None
 
 
@@ -49,7 +49,7 @@ def topology(name: str) -> Any:
 
 
 def describe(name: str) -> dict[str, Any]:
-    """Return how many cores a slice has and what they are."""
+    """Return the number of cores of a slice and their kind."""
     from jaxlib import _jax
 
     try:
@@ -60,7 +60,7 @@ def describe(name: str) -> dict[str, Any]:
 
 
 def compile_step(name: str, step: Path) -> dict[str, Any]:
-    """Return what the compiler says of a step on one core of the slice."""
+    """Return memory and arithmetic of a step on one core of the slice."""
     from jax._src.interpreters import mlir
     from jax._src.lib import xla_client
     from jaxlib import _jax
@@ -96,15 +96,15 @@ def compile_step(name: str, step: Path) -> dict[str, Any]:
 
 
 def _remove_copies(module: Any, ir: Any) -> None:
-    """Remove ``mhlo.copy``, an identity that jaxlib's compiler does not know."""
+    """Remove ``mhlo.copy``, an identity that jaxlib's compiler does not support."""
     copies = []
 
-    def note(operation: Any) -> Any:
+    def collect(operation: Any) -> Any:
         if operation.name == "mhlo.copy":
             copies.append(operation)
         return ir.WalkResult.ADVANCE
 
-    module.operation.walk(note)
+    module.operation.walk(collect)
     for operation in copies:
         operation.results[0].replace_all_uses_with(operation.operands[0])
         operation.operation.erase()
@@ -115,11 +115,11 @@ def _first_line(error: Exception) -> str:
 
 
 def main(arguments: list[str]) -> dict[str, Any]:
-    """Do what the command line asks; return what to print."""
+    """Run a command; return the object to print."""
     os.environ.update(ENVIRONMENT)
-    wrong = check_versions()
-    if wrong is not None:
-        return wrong
+    fault = check_versions()
+    if fault is not None:
+        return fault
     if arguments[0] == "describe":
         return describe(arguments[1])
     return compile_step(arguments[1], Path(arguments[2]))

@@ -1,82 +1,108 @@
 """Which weights fine-tuning trains, and from which step on (paper section 3.5.1).
 
 All of them; adapters and norms; or the top block of each stack first and one block more in each
-episode, the embeddings always. What does not train yet keeps its bytes, and its slots of the
-optimizer keep theirs.
+episode, the embeddings always. A weight that does not train yet keeps its bytes, and so do its
+slots of the optimizer.
 """
 
 import re
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Protocol, cast
 
-from t5repro.config.sections.finetune import FinetuneSettings
 from t5repro.config.sections.model import ModelSettings
 from t5repro.config.sections.training import TrainingSettings
-from t5repro.model.adapters import PLACE
+from t5repro.model.adapters import ADAPTER
+from t5repro.model.checkpoints import weight_variables
 
 BLOCK = re.compile(r"^(encoder|decoder)/block_(\d+)/")
-FIRST_BLOCK_TOO = re.compile(r"^(encoder|decoder)/relative_bias/")
+POSITION_BIASES = re.compile(r"^(encoder|decoder)/relative_bias/")
 NORM = re.compile(r"(^|/|_)norm/scale$")
 
 
-def adapter_width(plan: TrainingSettings) -> int:
-    """Return the inner width of the adapters that a stage trains; 0: it has none."""
-    if isinstance(plan, FinetuneSettings) and plan.method == "adapters":
-        return plan.adapter_width
-    return 0
+class Method(Protocol):
+    """The settings of `finetune` that decide which weights train.
+
+    Pre-training imports this module and must not import the settings of fine-tuning: each new one
+    would rerun it.
+    """
+
+    @property
+    def adapter_width(self) -> int:
+        """Inner width of the adapters; features."""
+
+    @property
+    def adapter_norms(self) -> str:
+        """``all`` norms train, or the adapters' ``own``."""
+
+    @property
+    def unfreezing_episodes(self) -> int:
+        """Episodes of gradual unfreezing; 0 means one per block."""
 
 
-def trains(place: str, plan: TrainingSettings) -> bool:
+def _method(training: TrainingSettings, name: str) -> Method | None:
+    """Return the settings of the method `name`, or nothing if the stage has another one."""
+    if getattr(training, "method", "all") != name:
+        return None
+    return cast("Method", training)
+
+
+def adapter_width(training: TrainingSettings) -> int:
+    """Return the inner width of the adapters that a stage trains; 0 means none."""
+    adapters = _method(training, "adapters")
+    return adapters.adapter_width if adapters else 0
+
+
+def is_trainable(path: str, training: TrainingSettings) -> bool:
     """Return whether a weight trains at any step of a stage.
 
     Args:
-        place: its place in the model, such as ``encoder/block_0/adapter/norm/scale``.
-        plan: of the stage.
+        path: its path in the model, such as ``encoder/block_0/adapter/norm/scale``.
+        training: settings of the stage.
     """
-    if not adapter_width(plan):
+    adapters = _method(training, "adapters")
+    if adapters is None or ADAPTER in path:
         return True
-    every_norm = isinstance(plan, FinetuneSettings) and plan.adapter_norms == "all"
-    return PLACE in place or (every_norm and NORM.search(place) is not None)
+    return adapters.adapter_norms == "all" and NORM.search(path) is not None
 
 
-def first_steps(
-    places: Iterable[str], plan: TrainingSettings, model: ModelSettings
+def unfreeze_steps(
+    paths: Iterable[str], training: TrainingSettings, model: ModelSettings
 ) -> dict[str, int]:
-    """Return the steps of a stage that some weights wait before they train; absent: none.
+    """Return the first training step of each weight that does not train from step 0.
 
-    Gradual unfreezing has episodes of ``steps // episodes`` steps; what is left over belongs to
-    the last. Episode n, from 0, trains the top ``ceil((n + 1) * blocks / episodes)`` blocks of
-    each stack, in the paper one block more an episode. The norm above the top block and the
-    embeddings train from the start, the table of position biases with the lowest block, where the
-    released checkpoints hold it.
+    Gradual unfreezing has episodes of ``steps // episodes`` steps; the remainder belongs to the
+    last. Episode n, from 0, trains the top ``ceil((n + 1) * blocks / episodes)`` blocks of each
+    stack, in the paper one block more per episode. The norm above the top block and the embeddings
+    train from the start; the table of position biases trains with the lowest block, which contains
+    it in the released checkpoints.
 
     Args:
-        places: places of weights in the model.
-        plan: of the stage.
+        paths: paths of weights in the model.
+        training: settings of the stage.
         model: shape of the network.
     """
-    if not isinstance(plan, FinetuneSettings) or plan.method != "gradual_unfreezing":
+    unfreezing = _method(training, "gradual_unfreezing")
+    if unfreezing is None:
         return {}
     heights = {"encoder": model.num_encoder_layers, "decoder": model.num_decoder_layers}
     if model.decoder_only:
         del heights["encoder"]
     blocks = max(heights.values())
-    episodes = plan.unfreezing_episodes or blocks
-    waits = {}
-    for place in places:
-        found = BLOCK.match(place) or FIRST_BLOCK_TOO.match(place)
-        if found is None:
+    episodes = unfreezing.unfreezing_episodes or blocks
+    first_steps = {}
+    for path in paths:
+        match = BLOCK.match(path) or POSITION_BIASES.match(path)
+        if match is None:
             continue
-        number = int(found[2]) if found.re is BLOCK else 0
-        above = heights[found[1]] - 1 - number  # blocks of the stack over this one
-        waits[place] = (above * episodes // blocks) * (plan.steps // episodes)
-    return {place: step for place, step in waits.items() if step}
+        block = int(match[2]) if match.re is BLOCK else 0
+        blocks_above = heights[match[1]] - 1 - block
+        # Counted from the top: a shorter stack is complete before the taller one.
+        first_steps[path] = (blocks_above * episodes // blocks) * (training.steps // episodes)
+    return {path: step for path, step in first_steps.items() if step}
 
 
-def freeze(model: Any, plan: TrainingSettings) -> None:
-    """Take the weights that never train out of the model's trainable ones."""
-    from t5repro.model.checkpoints import weight_variables
-
-    for place, variable in weight_variables(model).items():
-        if not trains(place, plan):
+def freeze(model: Any, training: TrainingSettings) -> None:
+    """Mark the weights that never train as not trainable."""
+    for path, variable in weight_variables(model).items():
+        if not is_trainable(path, training):
             variable.trainable = False

@@ -14,8 +14,9 @@ from t5repro.model.checkpoints import (  # noqa: E402
     weight_variables,
     write_arrays,
 )
-from t5repro.model.convert import Pieces, fit, read_published, write_huggingface, write_keras_hub  # noqa: E402
-from t5repro.model.weight_names import places, shape_of  # noqa: E402
+from t5repro.model.foreign_weights import fit, read_foreign  # noqa: E402
+from t5repro.model.weight_names import shape_of, weight_names  # noqa: E402
+from t5repro.publish.weights import VocabularyFiles, write_huggingface, write_keras_hub  # noqa: E402
 
 pytestmark = [
     pytest.mark.keras,
@@ -53,7 +54,7 @@ def logits_of(model):
 
 
 @pytest.fixture(scope="module")
-def pieces():
+def vocabulary():
     """A vocabulary of 64 pieces, with and without eight sentinels."""
     import io
 
@@ -72,22 +73,21 @@ def pieces():
         bos_id=-1,
         minloglevel=2,
     )
-    return Pieces(add_sentinels(trained.getvalue(), 8), trained.getvalue(), 8)
+    return VocabularyFiles(add_sentinels(trained.getvalue(), 8), trained.getvalue(), 8)
 
 
-def test_every_weight_of_every_variant_has_one_place(make_model, variant):
+def test_every_weight_of_every_variant_has_its_own_names(make_model, variant):
     model = make_model(**variant)
-    found = places(model.settings)
-    assert {place.ours for place in found} == set(weight_variables(model))
-    for column in ("ours", "huggingface", "released", "keras_hub"):
-        names = [getattr(place, column) for place in found]
+    table = weight_names(model.settings)
+    assert {name.path for name in table} == set(weight_variables(model))
+    for column in ("path", "huggingface", "released", "keras_hub"):
+        names = [getattr(name, column) for name in table]
         assert len(set(names)) == len(names), column
 
 
 @pytest.mark.parametrize("size", ["small", "v1_1_small"])
 def test_a_shape_is_read_off_its_arrays(size):
-    asked = SIZES[size]
-    narrow = asked.model_copy(update={"d_model": 16, "d_ff": 32})
+    narrow = SIZES[size].model_copy(update={"d_model": 16, "d_ff": 32})
     from t5repro.model.transformer import T5
 
     weights = arrays_of(T5(narrow, embedding_rows=128, dropout_rate=0.0, seed=0))
@@ -99,62 +99,64 @@ def test_arrays_of_another_network_have_no_shape():
         shape_of({"embedding": np.zeros((4, 4))})
 
 
-def test_hugging_face_folders_come_back_as_they_were(tmp_path, make_model, variant, pieces):
+def test_hugging_face_folders_are_read_back_unchanged(tmp_path, make_model, variant, vocabulary):
     model = make_model(seed=3, **variant)
-    files = write_huggingface(tmp_path, model.settings, arrays_of(model), pieces)
+    files = write_huggingface(tmp_path, model.settings, arrays_of(model), vocabulary)
     assert sorted(path.name for path in files) == sorted(path.name for path in tmp_path.iterdir())
-    found = read_published(tmp_path)
-    assert found.model == model.settings
-    assert found.form == "huggingface"
-    assert found.vocabulary == pieces.without_sentinels
+    foreign = read_foreign(tmp_path)
+    assert foreign.model == model.settings
+    assert foreign.form == "huggingface"
+    assert foreign.vocabulary == vocabulary.without_sentinels
     for name, value in arrays_of(model).items():
-        np.testing.assert_array_equal(found.weights[name], value)
+        np.testing.assert_array_equal(foreign.weights[name], value)
 
 
-def test_the_same_weights_are_the_same_hugging_face_bytes(tmp_path, make_model, pieces):
+def test_the_same_weights_are_the_same_hugging_face_bytes(tmp_path, make_model, vocabulary):
     model = make_model(seed=3)
     for name in ("one", "two"):
-        write_huggingface(tmp_path / name, model.settings, arrays_of(model), pieces)
+        write_huggingface(tmp_path / name, model.settings, arrays_of(model), vocabulary)
     for path in (tmp_path / "one").iterdir():
         assert path.read_bytes() == (tmp_path / "two" / path.name).read_bytes()
 
 
-def test_shards_of_a_hugging_face_folder_are_joined(tmp_path, make_model, pieces):
+def test_shards_of_a_hugging_face_folder_are_joined(tmp_path, make_model, vocabulary):
     from t5repro.model.checkpoints import read_arrays
 
     model = make_model(seed=3)
-    write_huggingface(tmp_path, model.settings, arrays_of(model), pieces)
+    write_huggingface(tmp_path, model.settings, arrays_of(model), vocabulary)
     arrays = read_arrays(tmp_path / "model.safetensors")
     (tmp_path / "model.safetensors").unlink()
     names = sorted(arrays)
     shards = {"a.safetensors": names[::2], "b.safetensors": names[1::2]}
-    for shard, own in shards.items():
-        write_arrays(tmp_path / shard, {name: arrays[name] for name in own})
-    index = {"weight_map": {name: shard for shard, own in shards.items() for name in own}}
+    for shard, members in shards.items():
+        write_arrays(tmp_path / shard, {name: arrays[name] for name in members})
+    index = {"weight_map": {name: shard for shard, members in shards.items() for name in members}}
     (tmp_path / "model.safetensors.index.json").write_text(json.dumps(index))
-    found = read_published(tmp_path)
-    np.testing.assert_array_equal(found.weights["embedding"], arrays_of(model)["embedding"])
+    foreign = read_foreign(tmp_path)
+    np.testing.assert_array_equal(foreign.weights["embedding"], arrays_of(model)["embedding"])
 
     index["weight_map"]["shared.weight"] = "../a.safetensors"
     (tmp_path / "model.safetensors.index.json").write_text(json.dumps(index))
-    with pytest.raises(CheckpointError, match=r"'\.\./a\.safetensors', which leaves the folder"):
-        read_published(tmp_path)
+    with pytest.raises(
+        CheckpointError, match=r"'\.\./a\.safetensors', which is outside the folder"
+    ):
+        read_foreign(tmp_path)
 
 
-def test_keras_hub_presets_come_back_and_compute_the_same(tmp_path, make_model, pieces):
+def test_keras_hub_presets_come_back_and_compute_the_same(tmp_path, make_model, vocabulary):
     import keras_hub
 
     model = make_model(seed=3, **HUB_SHAPE)
-    write_keras_hub(tmp_path, model.settings, arrays_of(model), pieces)
-    found = read_published(tmp_path)
-    assert (found.form, found.model) == ("keras_hub", model.settings)
-    assert found.vocabulary == pieces.with_sentinels
+    write_keras_hub(tmp_path, model.settings, arrays_of(model), vocabulary)
+    foreign = read_foreign(tmp_path)
+    assert (foreign.form, foreign.model) == ("keras_hub", model.settings)
+    assert foreign.vocabulary == vocabulary.with_sentinels
     for name, value in arrays_of(model).items():
-        np.testing.assert_array_equal(found.weights[name], value)
+        np.testing.assert_array_equal(foreign.weights[name], value)
 
-    theirs = keras_hub.models.T5Seq2SeqLM.from_preset(str(tmp_path))
+    keras_hub_model = keras_hub.models.T5Seq2SeqLM.from_preset(str(tmp_path))
     ids = np.random.default_rng(1).integers(2, 96, (3, 12)).astype(np.int32)
-    expected = theirs(
+    expected = keras_hub_model(
         {
             "encoder_token_ids": ids,
             "encoder_padding_mask": np.ones_like(ids),
@@ -163,23 +165,25 @@ def test_keras_hub_presets_come_back_and_compute_the_same(tmp_path, make_model, 
         }
     )
     np.testing.assert_allclose(logits_of(model), np.asarray(expected), rtol=1e-4, atol=1e-5)
-    tokens = theirs.preprocessor.tokenizer("word7 and yes")
+    tokens = keras_hub_model.preprocessor.tokenizer("word7 and yes")
     from t5repro.vocab.vocabulary import Vocabulary
 
-    (tmp_path / "s.model").write_bytes(pieces.with_sentinels)
+    (tmp_path / "s.model").write_bytes(vocabulary.with_sentinels)
     assert list(np.asarray(tokens)) == Vocabulary.load(tmp_path / "s.model").encode("word7 and yes")
 
 
-def test_a_gated_preset_of_keras_hub_is_close_but_has_another_gelu(tmp_path, make_model, pieces):
+def test_a_gated_preset_of_keras_hub_is_close_but_has_another_gelu(
+    tmp_path, make_model, vocabulary
+):
     import keras_hub
 
     model = make_model(seed=3, **HUB_SHAPE, **VARIANTS["1.1"])
-    write_keras_hub(tmp_path, model.settings, arrays_of(model), pieces)
-    assert read_published(tmp_path).model == model.settings
-    theirs = keras_hub.models.T5Seq2SeqLM.from_preset(str(tmp_path))
+    write_keras_hub(tmp_path, model.settings, arrays_of(model), vocabulary)
+    assert read_foreign(tmp_path).model == model.settings
+    keras_hub_model = keras_hub.models.T5Seq2SeqLM.from_preset(str(tmp_path))
     ids = np.random.default_rng(1).integers(2, 96, (3, 12)).astype(np.int32)
     expected = np.asarray(
-        theirs(
+        keras_hub_model(
             {
                 "encoder_token_ids": ids,
                 "encoder_padding_mask": np.ones_like(ids),
@@ -192,26 +196,26 @@ def test_a_gated_preset_of_keras_hub_is_close_but_has_another_gelu(tmp_path, mak
     assert 0 < error < 5e-3
 
 
-def test_a_shape_that_keras_hub_cannot_have_is_refused(tmp_path, make_model, pieces):
+def test_a_shape_that_keras_hub_cannot_have_is_refused(tmp_path, make_model, vocabulary):
     model = make_model()
     with pytest.raises(
         CheckpointError,
         match=r"num_encoder_layers and .* must be equal; .*max_distance must be 128",
     ):
-        write_keras_hub(tmp_path, model.settings, arrays_of(model), pieces)
+        write_keras_hub(tmp_path, model.settings, arrays_of(model), vocabulary)
 
 
-def write_released(folder: Path, model, *, step=1000, modern=False, slots=True):
+def write_released(folder: Path, model, *, step=1000, renamed=False, slots=True):
     """Write a checkpoint as the T5 release does: with TensorFlow's own writer, by its names."""
     import tensorflow as tf
 
     folder.mkdir(parents=True, exist_ok=True)
     generator = np.random.default_rng(2)
     arrays = {"global_step": np.asarray(step, np.int64)}
-    for place in places(model.settings):
-        value = arrays_of(model)[place.ours]
-        name = place.released
-        if modern:
+    for names in weight_names(model.settings):
+        value = arrays_of(model)[names.path]
+        name = names.released
+        if renamed:
             name = name.replace("final_layer_norm", "rms_norm").replace("layer_norm", "rms_norm")
         arrays[name] = value
         if not slots:
@@ -236,19 +240,19 @@ def write_released(folder: Path, model, *, step=1000, modern=False, slots=True):
     return arrays
 
 
-@pytest.mark.parametrize("modern", [False, True])
-def test_a_checkpoint_of_the_release_is_read(tmp_path, make_model, variant, modern):
+@pytest.mark.parametrize("renamed", [False, True])
+def test_a_checkpoint_of_the_release_is_read(tmp_path, make_model, variant, renamed):
     model = make_model(seed=5, relative_position_max_distance=128, **variant)
     write_released(tmp_path, make_model(seed=9, **variant), step=90)
-    write_released(tmp_path, model, step=1000, modern=modern, slots=False)
-    found = read_published(tmp_path)
-    assert (found.form, found.model) == ("released", model.settings)
-    assert found.optimizer == {}
+    write_released(tmp_path, model, step=1000, renamed=renamed, slots=False)
+    foreign = read_foreign(tmp_path)
+    assert (foreign.form, foreign.model) == ("released", model.settings)
+    assert foreign.optimizer == {}
     for name, value in arrays_of(model).items():
-        np.testing.assert_array_equal(found.weights[name], value)
+        np.testing.assert_array_equal(foreign.weights[name], value)
 
 
-def test_moments_of_the_release_lie_where_our_optimizer_keeps_them(tmp_path, make_model):
+def test_moments_of_the_release_become_the_slots_of_our_optimizer(tmp_path, make_model):
     """Sizes from 128 on are factored; matrices wider than high, higher than wide, square."""
     from t5repro.train.optimizer import Adafactor, Constant
 
@@ -256,38 +260,38 @@ def test_moments_of_the_release_lie_where_our_optimizer_keeps_them(tmp_path, mak
     arrays = write_released(tmp_path, model, step=77)
     optimizer = Adafactor(Constant(0.1))
     optimizer.build(model.trainable_variables)
-    slots = read_published(tmp_path).optimizer
+    slots = read_foreign(tmp_path).optimizer
     variables = optimizer_variables(optimizer)
     assert {name: value.shape for name, value in slots.items()} == {
         name: tuple(item.shape) for name, item in variables.items() if name != "learning_rate"
     }
     assert int(slots["iteration"]) == 77
     wi, wo = (f"encoder/block_000/layer_001/DenseReluDense/{name}/kernel" for name in ("wi", "wo"))
-    ours = "encoder.block_0.feed_forward"
+    slot = "encoder.block_0.feed_forward"
     # 128 x 160: `vr` is the mean over the 160 columns, one number a row.
-    np.testing.assert_array_equal(slots[f"{ours}.wi.row_moment"], arrays[f"{wi}_slot_vr"])
-    np.testing.assert_array_equal(slots[f"{ours}.wi.column_moment"], arrays[f"{wi}_slot_vc"])
+    np.testing.assert_array_equal(slots[f"{slot}.wi.row_moment"], arrays[f"{wi}_slot_vr"])
+    np.testing.assert_array_equal(slots[f"{slot}.wi.column_moment"], arrays[f"{wi}_slot_vc"])
     # 160 x 128: the largest dimension are the rows.
-    np.testing.assert_array_equal(slots[f"{ours}.wo.row_moment"], arrays[f"{wo}_slot_vc"])
-    np.testing.assert_array_equal(slots[f"{ours}.wo.column_moment"], arrays[f"{wo}_slot_vr"])
+    np.testing.assert_array_equal(slots[f"{slot}.wo.row_moment"], arrays[f"{wo}_slot_vc"])
+    np.testing.assert_array_equal(slots[f"{slot}.wo.column_moment"], arrays[f"{wo}_slot_vr"])
 
 
 def test_a_folder_of_this_project_is_read(tmp_path, make_model):
     model = make_model(seed=6, relative_position_max_distance=128)
     save_weights(tmp_path / "weights.safetensors", model)
-    found = read_published(tmp_path)
-    assert (found.form, found.model) == ("t5repro", model.settings)
+    foreign = read_foreign(tmp_path)
+    assert (foreign.form, foreign.model) == ("t5repro", model.settings)
 
 
 def test_a_pickle_is_refused_with_the_cure(tmp_path):
     (tmp_path / "pytorch_model.bin").write_bytes(b"\x80")
     with pytest.raises(ArtifactError, match=r"a pickle, which can run code.*safe_serialization"):
-        read_published(tmp_path)
+        read_foreign(tmp_path)
 
 
 def test_a_folder_without_weights_says_what_is_allowed(tmp_path):
-    with pytest.raises(ArtifactError, match=r"holds no weights that can be read; allowed are"):
-        read_published(tmp_path)
+    with pytest.raises(ArtifactError, match=r"contains no readable weights; allowed are"):
+        read_foreign(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -297,45 +301,45 @@ def test_a_folder_without_weights_says_what_is_allowed(tmp_path):
         ({"feed_forward_proj": "swish"}, r"feed_forward_proj is 'swish'; allowed are"),
     ],
 )
-def test_a_model_that_is_no_t5_is_refused(tmp_path, make_model, pieces, change, message):
+def test_a_model_that_is_no_t5_is_refused(tmp_path, make_model, vocabulary, change, message):
     model = make_model()
-    write_huggingface(tmp_path, model.settings, arrays_of(model), pieces)
+    write_huggingface(tmp_path, model.settings, arrays_of(model), vocabulary)
     config = json.loads((tmp_path / "config.json").read_text())
     (tmp_path / "config.json").write_text(json.dumps(config | change))
     with pytest.raises(CheckpointError, match=message):
-        read_published(tmp_path)
+        read_foreign(tmp_path)
 
 
-def test_a_missing_weight_is_named_by_its_names(tmp_path, make_model, pieces):
+def test_a_missing_weight_is_named_by_its_names(tmp_path, make_model, vocabulary):
     from t5repro.model.checkpoints import read_arrays
 
     model = make_model()
-    write_huggingface(tmp_path, model.settings, arrays_of(model), pieces)
+    write_huggingface(tmp_path, model.settings, arrays_of(model), vocabulary)
     arrays = read_arrays(tmp_path / "model.safetensors")
     del arrays["encoder.final_layer_norm.weight"]
     write_arrays(tmp_path / "model.safetensors", arrays)
     with pytest.raises(CheckpointError, match=r"lacks 'encoder/norm/scale' .*final_layer_norm"):
-        read_published(tmp_path)
+        read_foreign(tmp_path)
 
 
 def test_a_damaged_checkpoint_is_refused(tmp_path):
     (tmp_path / "model.ckpt-1.index").write_bytes(b"nothing")
-    with pytest.raises(ArtifactError, match="not a whole TensorFlow checkpoint"):
-        read_published(tmp_path)
+    with pytest.raises(ArtifactError, match="not a complete TensorFlow checkpoint"):
+        read_foreign(tmp_path)
 
 
 def test_weights_are_fitted_to_the_settings_or_refused(tmp_path, make_model):
     model = make_model(relative_position_max_distance=128, **VARIANTS["1.1"])
     save_weights(tmp_path / "weights.safetensors", model)
-    found = read_published(tmp_path)
-    same = fit(found, model.settings, embedding_rows=96, where=tmp_path)
+    foreign = read_foreign(tmp_path)
+    same = fit(foreign, model.settings, embedding_rows=96, where=tmp_path)
     assert same["embedding"].shape == (96, 24)
-    padded = fit(found, model.settings, embedding_rows=128, where=tmp_path)
+    padded = fit(foreign, model.settings, embedding_rows=128, where=tmp_path)
     assert padded["embedding"].shape == (128, 24)
     assert padded["output_matrix"].shape == (24, 128)
     assert not padded["embedding"][96:].any()
     other = ModelSettings.model_validate(model.settings.model_dump() | {"d_ff": 48})
     with pytest.raises(CheckpointError) as refused:
-        fit(found, other, embedding_rows=256, where=tmp_path)
+        fit(foreign, other, embedding_rows=256, where=tmp_path)
     assert "model.d_ff is 48, the weights have 40" in str(refused.value)
     assert "make 256 rows of the embedding, the weights have 96" in str(refused.value)

@@ -1,0 +1,385 @@
+"""Reads T5 weights of other libraries; no code of theirs runs except keras-hub's own.
+
+Formats: folders of this project, Hugging Face (`config.json`, `model.safetensors` or its shards),
+keras-hub presets, and the TensorFlow checkpoints of the T5 release with Adafactor's moments and
+step. To support another library, add its names to `weight_names.py`, a function to `READERS` and a
+test with a file that the library wrote. `publish/weights.py` writes foreign formats.
+"""
+
+import contextlib
+import io
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from t5repro.config.sections.model import ModelSettings
+from t5repro.config.sections.vocab import LANES
+from t5repro.errors import ArtifactError, CheckpointError
+from t5repro.files import read_json
+from t5repro.model.checkpoints import read_arrays
+from t5repro.model.weight_names import Arrays, WeightName, shape_of, weight_names
+
+WEIGHTS = "weights.safetensors"
+OPTIMIZER = "optimizer.safetensors"
+VOCABULARY = "sentencepiece.model"
+FACE_CONFIG, FACE_WEIGHTS = "config.json", "model.safetensors"
+FACE_INDEX, FACE_PICKLE = "model.safetensors.index.json", "pytorch_model.bin"
+FACE_VOCABULARY = "spiece.model"
+HUB_WEIGHTS = "model.weights.h5"
+HUB_VOCABULARY = "assets/tokenizer/vocabulary.spm"
+FEED_FORWARD = {"relu": "relu", "gated_gelu": "gated-gelu"}  # our setting -> Hugging Face's
+NOT_IN_WEIGHTS = ("published", "target_marker")  # settings of `model` that change no weight
+
+
+@dataclass(frozen=True)
+class ForeignWeights:
+    """Weights of another library, by our names.
+
+    Attributes:
+        form: the library that wrote them, a key of `READERS`.
+        model: shape of the network.
+        weights: float32 arrays by path in our model.
+        optimizer: Adafactor's moments and step by our names; empty if there are none.
+        vocabulary: SentencePiece model of the folder, unchanged, if there is one.
+    """
+
+    form: str
+    model: ModelSettings
+    weights: Arrays
+    optimizer: Arrays = field(default_factory=dict)
+    vocabulary: bytes | None = None
+
+    @property
+    def embedding_rows(self) -> int:
+        """Rows of the embedding."""
+        return int(self.weights["embedding"].shape[0])
+
+
+def read_foreign(folder: Path) -> ForeignWeights:
+    """Read a folder of weights of any library in `READERS`.
+
+    Raises:
+        ArtifactError: the folder contains no readable weights.
+        CheckpointError: the weights are not those of a T5 encoder-decoder.
+    """
+    for pattern, reader in READERS.values():
+        if any(folder.glob(pattern)):
+            weights = reader(folder)
+            if weights is None:
+                continue
+            _check_complete(weights, folder)
+            return weights
+    if (folder / FACE_PICKLE).is_file():
+        raise ArtifactError(
+            f"{folder} has only {FACE_PICKLE}, a pickle, which can run code when it is read; "
+            "have transformers save the model again: save_pretrained(..., safe_serialization=True)"
+        )
+    raise ArtifactError(
+        f"{folder} contains no readable weights; allowed are {WEIGHTS} of this project, "
+        f"{FACE_CONFIG} with {FACE_WEIGHTS} of Hugging Face, a keras-hub preset with "
+        f"{HUB_WEIGHTS}, and a TensorFlow checkpoint (*.index) of the T5 release"
+    )
+
+
+def fit(
+    foreign: ForeignWeights, model: ModelSettings, *, embedding_rows: int, where: Path
+) -> Arrays:
+    """Return the weights for a model of these settings.
+
+    Rows of the embedding that no id uses may be missing; they become zeros.
+
+    Args:
+        foreign: the weights.
+        model: shape of the network.
+        embedding_rows: rows of its embedding.
+        where: folder of the weights, for messages.
+
+    Raises:
+        CheckpointError: the settings describe another network; names each that differs.
+    """
+    expected, actual = model.model_dump(), foreign.model.model_dump()
+    faults = [
+        f"model.{name} is {expected[name]!r}, the weights have {actual[name]!r}"
+        for name in actual
+        if name not in NOT_IN_WEIGHTS and actual[name] != expected[name]
+    ]
+    rows = foreign.embedding_rows
+    # Other libraries store the ids in use, ours rounds them up to whole vector lanes.
+    if rows != embedding_rows and -(-rows // LANES) * LANES != embedding_rows:
+        faults.append(
+            f"vocab.vocab_size and vocab.extra_ids make {embedding_rows} rows of the embedding, "
+            f"the weights have {rows}"
+        )
+    if faults:
+        raise CheckpointError(
+            f"{where} does not fit the settings: {'; '.join(faults)}; set them to what the "
+            "weights have"
+        )
+    weights = dict(foreign.weights)
+    for name, axis in (("embedding", 0), ("output_matrix", 1)):
+        if name in weights and rows < embedding_rows:
+            widths = [(0, 0), (0, 0)]
+            widths[axis] = (0, embedding_rows - rows)
+            weights[name] = np.pad(weights[name], widths)
+    return weights
+
+
+def _check_complete(foreign: ForeignWeights, folder: Path) -> None:
+    for name in weight_names(foreign.model):
+        if name.path not in foreign.weights:
+            raise CheckpointError(
+                f"{folder} lacks {name.path!r} (Hugging Face: {name.huggingface!r}, released: "
+                f"{name.released!r}); the download may be incomplete: download it again"
+            )
+
+
+# Folders of this project
+
+
+def _read_own(folder: Path) -> ForeignWeights:
+    weights = read_arrays(folder / WEIGHTS)
+    manifest = folder / "manifest.json"
+    record = read_json(manifest) if manifest.is_file() else {}
+    settings = record.get("settings", {}).get("model", {})
+    model = (
+        ModelSettings.model_validate(settings)
+        if settings
+        else shape_of(weights)  # a file alone: settings that no array shows are the baseline's
+    )
+    optimizer = read_arrays(folder / OPTIMIZER) if (folder / OPTIMIZER).is_file() else {}
+    return ForeignWeights("t5repro", model, weights, optimizer, _bytes(folder / VOCABULARY))
+
+
+def _bytes(path: Path) -> bytes | None:
+    return path.read_bytes() if path.is_file() else None
+
+
+# Hugging Face
+
+
+def _read_huggingface(folder: Path) -> ForeignWeights | None:
+    config = read_json(folder / FACE_CONFIG)
+    if "model_type" not in config:
+        return None  # a keras-hub preset has this file, too
+    if config["model_type"] not in ("t5", "mt5"):
+        raise CheckpointError(
+            f"{folder / FACE_CONFIG} is of a {config['model_type']!r} model; only T5 1.0, T5 1.1 "
+            "and mT5 (model_type 't5' or 'mt5') can be read"
+        )
+    arrays = _face_arrays(folder)
+    feed_forward = config.get("feed_forward_proj", "relu")
+    if feed_forward not in FEED_FORWARD.values():
+        raise CheckpointError(
+            f"{folder / FACE_CONFIG}: feed_forward_proj is {feed_forward!r}; allowed are "
+            f"{sorted(FEED_FORWARD.values())}"
+        )
+    model = ModelSettings(
+        d_model=config["d_model"],
+        d_ff=config["d_ff"],
+        d_kv=config["d_kv"],
+        num_heads=config["num_heads"],
+        num_encoder_layers=config["num_layers"],
+        num_decoder_layers=config.get("num_decoder_layers") or config["num_layers"],
+        feed_forward="gated_gelu" if feed_forward == "gated-gelu" else "relu",
+        tie_embeddings=config.get("tie_word_embeddings", True),
+        relative_position_buckets=config.get("relative_attention_num_buckets", 32),
+        relative_position_max_distance=config.get("relative_attention_max_distance", 128),
+        norm_epsilon=config.get("layer_norm_epsilon", 1e-6),
+    )
+    weights = {
+        name.path: float32_array(arrays[name.huggingface], transposed=name.transposed)
+        for name in weight_names(model)
+        if name.huggingface in arrays
+    }
+    vocabulary = _bytes(folder / FACE_VOCABULARY)
+    return ForeignWeights("huggingface", model, weights, vocabulary=vocabulary)
+
+
+def _face_arrays(folder: Path) -> Arrays:
+    index = folder / FACE_INDEX
+    if index.is_file():
+        names = sorted(set(read_json(index)["weight_map"].values()))
+    else:
+        names = [FACE_WEIGHTS]
+    arrays: Arrays = {}
+    for name in names:
+        if Path(name).name != name:
+            raise CheckpointError(f"{index} names {name!r}, which is outside the folder; refused")
+        arrays |= read_arrays(folder / name)
+    # Shared tensors are stored once, under any of their names.
+    for name in ("encoder.embed_tokens.weight", "decoder.embed_tokens.weight", "lm_head.weight"):
+        if "shared.weight" not in arrays and name in arrays:
+            arrays["shared.weight"] = arrays[name]
+    return arrays
+
+
+def float32_array(array: np.ndarray, *, transposed: bool) -> np.ndarray:
+    """Return a contiguous float32 array, transposed if it is a matrix and `transposed` is set."""
+    values = array.T if transposed and array.ndim == 2 else array
+    return np.ascontiguousarray(values, dtype=np.float32)
+
+
+# keras-hub
+
+
+def _read_keras_hub(folder: Path) -> ForeignWeights:
+    import keras_hub
+
+    with _preset_errors(folder):
+        backbone = keras_hub.models.T5Backbone.from_preset(str(folder))
+    if not backbone.key_value_dim:
+        key_value_dim = backbone.hidden_dim // backbone.num_heads
+    else:
+        key_value_dim = backbone.key_value_dim
+    model = ModelSettings(
+        d_model=backbone.hidden_dim,
+        d_ff=backbone.intermediate_dim,
+        d_kv=key_value_dim,
+        num_heads=backbone.num_heads,
+        num_encoder_layers=backbone.num_layers,
+        num_decoder_layers=backbone.num_layers,
+        feed_forward="gated_gelu" if backbone.use_gated_activation else "relu",
+        tie_embeddings=backbone.tie_embedding_weights,
+        norm_epsilon=backbone.layer_norm_epsilon,
+    )
+    weights = {}
+    for name in weight_names(model):
+        value = np.asarray(keras_hub_variable(backbone, name).numpy())
+        weights[name.path] = float32_array(value, transposed=name.transposed_in_keras_hub)
+    vocabulary = _bytes(folder / HUB_VOCABULARY)
+    return ForeignWeights("keras_hub", model, weights, vocabulary=vocabulary)
+
+
+@contextlib.contextmanager
+def _preset_errors(folder: Path) -> Iterator[None]:
+    try:
+        with quiet_keras_hub():
+            yield
+    except (OSError, ValueError, KeyError) as error:
+        raise ArtifactError(
+            f"{folder} is not a T5 preset of keras-hub ({error}); write it with save_to_preset"
+        ) from error
+
+
+@contextlib.contextmanager
+def quiet_keras_hub() -> Iterator[None]:
+    """Silence the warnings and the output of keras-hub about its own layers."""
+    with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
+        warnings.filterwarnings("ignore", ".*does not support masking", UserWarning)
+        yield
+
+
+def keras_hub_variable(backbone: Any, name: WeightName) -> Any:
+    """Return the variable of a keras-hub backbone."""
+    value = backbone
+    for attribute in name.keras_hub.split("."):
+        value = value[int(attribute)] if attribute.isdigit() else getattr(value, attribute)
+    return value
+
+
+# TensorFlow checkpoints of the T5 release
+
+
+def _read_released(folder: Path) -> ForeignWeights:
+    import tensorflow as tf
+
+    prefix = _newest_checkpoint(folder)
+    try:
+        reader = tf.train.load_checkpoint(str(prefix))
+        names = set(reader.get_variable_to_shape_map())
+        arrays = {
+            name: np.asarray(reader.get_tensor(name)) for name in names if "_slot_m" not in name
+        }
+    except (tf.errors.OpError, ValueError, RuntimeError) as error:
+        raise ArtifactError(
+            f"{prefix} is not a complete TensorFlow checkpoint ({error}); download it again"
+        ) from error
+    arrays = {_first_release_name(name): array for name, array in arrays.items()}
+    weights = {
+        path: float32_array(arrays[released], transposed=False)
+        for path, released in _released_names(arrays)
+    }
+    model = shape_of(weights)
+    slots = _slots(model, weights, arrays)
+    return ForeignWeights("released", model, weights, slots, _bytes(folder / VOCABULARY))
+
+
+def _newest_checkpoint(folder: Path) -> Path:
+    """Return the prefix of the checkpoint with the most steps."""
+
+    def steps(path: Path) -> int:
+        number = path.stem.rpartition("-")[2]
+        return int(number) if number.isdigit() else -1
+
+    newest = max(sorted(folder.glob("*.index")), key=steps)
+    return newest.with_suffix("")
+
+
+def _first_release_name(name: str) -> str:
+    """Return a name as in the first releases; later ones have other names for the norms."""
+    parts = name.split("/")
+    if parts[0] == "encoder" or parts[0] == "decoder":
+        last = "final_layer_norm" if len(parts) == 3 else "layer_norm"
+        parts = [last if part == "rms_norm" else part for part in parts]
+    return "/".join(parts)
+
+
+def _released_names(arrays: Mapping[str, np.ndarray]) -> Iterator[tuple[str, str]]:
+    """Yield our path and the released name of every weight that the checkpoint has."""
+    # The shape is not known yet: the names of all variants are tried, at the greatest depth.
+    deepest = 1 + max(
+        (int(part[6:]) for name in arrays for part in name.split("/") if part.startswith("block_")),
+        default=0,
+    )
+    for tied in (True, False):
+        for gated in ("relu", "gated_gelu"):
+            model = ModelSettings(
+                num_encoder_layers=deepest,
+                num_decoder_layers=deepest,
+                feed_forward=gated,
+                tie_embeddings=tied,
+            )
+            for name in weight_names(model):
+                if name.released in arrays:
+                    yield name.path, name.released
+
+
+def _slots(model: ModelSettings, weights: Arrays, arrays: Arrays) -> Arrays:
+    """Return the optimizer's moments and step by our names, or nothing if one is missing.
+
+    In the released code `vr` is the mean over the largest dimension and `vc` that over the second
+    largest, whichever of the two are the rows.
+
+    Source: mesh ``AdafactorOptimizer.apply_grad``.
+    """
+    if "global_step" not in arrays:
+        return {}
+    slots = {"iteration": np.asarray(arrays["global_step"], np.int64).reshape(())}
+    for name in weight_names(model):
+        slot = name.path.replace("/", ".")
+        if (moment := arrays.get(f"{name.released}_slot_v")) is not None:  # not factored
+            slots[f"{slot}.moment"] = np.asarray(moment, np.float32)
+            continue
+        over_largest = arrays.get(f"{name.released}_slot_vr")
+        over_second = arrays.get(f"{name.released}_slot_vc")
+        if over_largest is None or over_second is None:
+            return {}
+        rows, columns = weights[name.path].shape
+        row, column = (over_largest, over_second) if columns > rows else (over_second, over_largest)
+        slots[f"{slot}.row_moment"] = np.asarray(row, np.float32)
+        slots[f"{slot}.column_moment"] = np.asarray(column, np.float32)
+    return slots
+
+
+# Library -> pattern of a file in its folders, and the reader. The order matters: a folder of ours
+# or a keras-hub preset may contain files of the later patterns.
+READERS: dict[str, tuple[str, Callable[[Path], ForeignWeights | None]]] = {
+    "t5repro": (WEIGHTS, _read_own),
+    "huggingface": (FACE_CONFIG, _read_huggingface),
+    "keras_hub": (HUB_WEIGHTS, _read_keras_hub),
+    "released": ("*.index", _read_released),
+}

@@ -1,0 +1,229 @@
+"""Writes the weights of a training for other libraries: Hugging Face and keras-hub.
+
+To support another library, add its names to `model/weight_names.py`, a function to `WRITERS` and a
+test in which the library reads the files.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from safetensors.numpy import save
+
+from t5repro.config.sections.model import ModelSettings
+from t5repro.config.sections.vocab import VocabSettings
+from t5repro.errors import ArtifactError, CheckpointError, SettingsError, VocabularyError
+from t5repro.files import read_json, write_bytes, write_json
+from t5repro.model.checkpoints import read_arrays
+from t5repro.model.foreign_weights import (
+    FACE_CONFIG,
+    FACE_VOCABULARY,
+    FACE_WEIGHTS,
+    FEED_FORWARD,
+    WEIGHTS,
+    float32_array,
+    keras_hub_variable,
+    quiet_keras_hub,
+)
+from t5repro.model.weight_names import weight_names
+from t5repro.vocab.special_ids import EOS_ID, PAD_ID, add_sentinels
+from t5repro.vocab.vocabulary import Vocabulary
+
+HUB_BUCKETS, HUB_DISTANCE = 32, 128  # fixed in keras-hub
+
+
+@dataclass(frozen=True)
+class VocabularyFiles:
+    """A vocabulary in the two variants that other libraries read.
+
+    Attributes:
+        with_sentinels: SentencePiece model of this project.
+        without_sentinels: the same without the sentinels at its end.
+        sentinels: number of sentinels.
+    """
+
+    with_sentinels: bytes
+    without_sentinels: bytes
+    sentinels: int
+
+
+def write_huggingface(
+    folder: Path,
+    model: ModelSettings,
+    weights: Mapping[str, np.ndarray],
+    vocabulary: VocabularyFiles,
+) -> list[Path]:
+    """Write a folder that ``T5ForConditionalGeneration.from_pretrained`` reads.
+
+    ``T5Tokenizer.from_pretrained`` reads its vocabulary; sentinels are its own extra ids.
+
+    Returns:
+        The files.
+    """
+    arrays = {
+        name.huggingface: float32_array(weights[name.path], transposed=name.transposed)
+        for name in weight_names(model)
+    }
+    files = [folder / name for name in (FACE_WEIGHTS, FACE_CONFIG, FACE_VOCABULARY)]
+    files.append(folder / "tokenizer_config.json")
+    # Without this entry of its metadata transformers refuses the file.
+    write_bytes(files[0], save(dict(sorted(arrays.items())), metadata={"format": "pt"}))
+    write_json(
+        files[1],
+        {
+            "architectures": ["T5ForConditionalGeneration"],
+            "model_type": "t5",
+            "vocab_size": int(weights["embedding"].shape[0]),
+            "d_model": model.d_model,
+            "d_ff": model.d_ff,
+            "d_kv": model.d_kv,
+            "num_heads": model.num_heads,
+            "num_layers": model.num_encoder_layers,
+            "num_decoder_layers": model.num_decoder_layers,
+            "feed_forward_proj": FEED_FORWARD[model.feed_forward],
+            "tie_word_embeddings": model.tie_embeddings,
+            "relative_attention_num_buckets": model.relative_position_buckets,
+            "relative_attention_max_distance": model.relative_position_max_distance,
+            "layer_norm_epsilon": model.norm_epsilon,
+            "dropout_rate": 0.1,
+            "is_encoder_decoder": True,
+            "pad_token_id": PAD_ID,
+            "eos_token_id": EOS_ID,
+            "decoder_start_token_id": PAD_ID,
+            "torch_dtype": "float32",
+        },
+    )
+    write_bytes(files[2], vocabulary.without_sentinels)
+    write_json(
+        files[3],
+        {
+            "tokenizer_class": "T5Tokenizer",
+            "extra_ids": vocabulary.sentinels,
+            "eos_token": "</s>",
+            "pad_token": "<pad>",
+            "unk_token": "<unk>",
+            "legacy": True,
+        },
+    )
+    return files
+
+
+def write_keras_hub(
+    folder: Path,
+    model: ModelSettings,
+    weights: Mapping[str, np.ndarray],
+    vocabulary: VocabularyFiles,
+) -> list[Path]:
+    """Write a preset that ``keras_hub.models.T5Seq2SeqLM.from_preset`` reads.
+
+    Its gated activation is the exact GELU, that of T5 1.1 the tanh approximation: logits of a gated
+    model differ by some thousandths.
+
+    Returns:
+        The files.
+
+    Raises:
+        CheckpointError: keras-hub's T5 cannot have this shape.
+    """
+    _check_hub_shape(model)
+    import keras_hub
+
+    with quiet_keras_hub():
+        backbone = keras_hub.models.T5Backbone(
+            vocabulary_size=int(weights["embedding"].shape[0]),
+            num_layers=model.num_encoder_layers,
+            num_heads=model.num_heads,
+            hidden_dim=model.d_model,
+            intermediate_dim=model.d_ff,
+            key_value_dim=model.d_kv,
+            activation="gelu" if model.feed_forward == "gated_gelu" else "relu",
+            use_gated_activation=model.feed_forward == "gated_gelu",
+            layer_norm_epsilon=model.norm_epsilon,
+            tie_embedding_weights=model.tie_embeddings,
+            dtype="float32",
+        )
+        for name in weight_names(model):
+            value = float32_array(weights[name.path], transposed=name.transposed_in_keras_hub)
+            keras_hub_variable(backbone, name).assign(value)
+        preprocessor = keras_hub.models.T5Seq2SeqLMPreprocessor(
+            keras_hub.models.T5Tokenizer(proto=vocabulary.with_sentinels)
+        )
+        folder.mkdir(parents=True, exist_ok=True)
+        keras_hub.models.T5Seq2SeqLM(backbone, preprocessor).save_to_preset(str(folder))
+    return sorted(path for path in folder.rglob("*") if path.is_file())
+
+
+def _check_hub_shape(model: ModelSettings) -> None:
+    faults = []
+    if model.num_encoder_layers != model.num_decoder_layers:
+        faults.append("model.num_encoder_layers and model.num_decoder_layers must be equal")
+    if model.relative_position_buckets != HUB_BUCKETS:
+        faults.append(f"model.relative_position_buckets must be {HUB_BUCKETS}")
+    if model.relative_position_max_distance != HUB_DISTANCE:
+        faults.append(f"model.relative_position_max_distance must be {HUB_DISTANCE}")
+    if faults:
+        raise CheckpointError(
+            f"keras-hub's T5 cannot have this shape: {'; '.join(faults)}; export for Hugging Face "
+            "instead"
+        )
+
+
+def export_weights(manifest: Path, *, vocabulary: Path, form: str, folder: Path) -> None:
+    """Write the weights of a training for another library.
+
+    Args:
+        manifest: manifest of `pretrain` or `finetune`; the weights are in its folder.
+        vocabulary: SentencePiece model of the run.
+        form: a key of `WRITERS`.
+        folder: receives the files.
+
+    Raises:
+        ArtifactError: the weights are missing, or the manifest is of another rule.
+        CheckpointError: the library does not support this shape.
+        SettingsError: the form is unknown.
+        VocabularyError: the weights were trained with another vocabulary.
+    """
+    if form not in WRITERS:
+        raise SettingsError(f"unknown form {form!r}; allowed are {sorted(WRITERS)}")
+    settings = read_json(manifest).get("settings", {})
+    if "model" not in settings or "vocab" not in settings:
+        raise ArtifactError(
+            f"{manifest} contains no model and vocab settings; give the manifest of pretrain or "
+            "finetune"
+        )
+    model = ModelSettings.model_validate(settings["model"])
+    WRITERS[form](
+        folder,
+        model,
+        read_arrays(manifest.parent / WEIGHTS),
+        vocabulary_files(vocabulary, VocabSettings.model_validate(settings["vocab"])),
+    )
+
+
+def vocabulary_files(path: Path, vocab: VocabSettings) -> VocabularyFiles:
+    """Return a vocabulary with and without its sentinels.
+
+    Raises:
+        VocabularyError: its size is not the one of the settings.
+    """
+    vocabulary = Vocabulary.load(path)
+    if vocabulary.total_ids != vocab.total_ids:
+        raise VocabularyError(
+            f"{path} has {vocabulary.total_ids} ids, the weights were trained with "
+            f"{vocab.total_ids}; give the vocabulary of the same run"
+        )
+    proto = path.read_bytes()
+    # A serialised message followed by another is their merge, so sentinels are a plain suffix.
+    sentinels = add_sentinels(b"", vocabulary.extra_ids)
+    return VocabularyFiles(
+        with_sentinels=proto,
+        without_sentinels=proto.removesuffix(sentinels),
+        sentinels=vocabulary.extra_ids,
+    )
+
+
+WRITERS: dict[str, Callable[..., list[Path]]] = {
+    "huggingface": write_huggingface,
+    "keras_hub": write_keras_hub,
+}

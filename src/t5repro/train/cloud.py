@@ -1,0 +1,91 @@
+"""A folder of Cloud Storage that receives copies of checkpoints."""
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import tensorflow as tf
+
+from t5repro.errors import StorageError
+from t5repro.files import HASH_BLOCK_BYTES, atomic_path
+
+
+class CloudCopy:
+    """A folder of Cloud Storage, or of any file system that TensorFlow reads, such as `file://`.
+
+    Names of files are relative to the folder and may contain subfolders.
+
+    Args:
+        address: the folder, with its scheme.
+
+    Raises:
+        StorageError: (each method) the folder cannot be read or written.
+    """
+
+    def __init__(self, address: str) -> None:
+        self._address = address
+
+    def names(self, subfolder: str = "") -> list[str]:
+        """Return the names of the files and folders in the folder, or in a subfolder."""
+        address = self._address_of(subfolder) if subfolder else self._address
+        with self._storage_errors():
+            # Listing hides why a folder cannot be read; creating it does not.
+            tf.io.gfile.makedirs(self._address)
+            if not tf.io.gfile.isdir(address):
+                return []
+            return [name.rstrip("/") for name in tf.io.gfile.listdir(address)]
+
+    def push(self, path: Path, name: str) -> None:
+        """Copy a local file to `name`; an object of Cloud Storage is whole or absent."""
+        with self._storage_errors():
+            tf.io.gfile.copy(str(path), self._address_of(name), overwrite=True)
+
+    def fetch(self, path: Path, name: str) -> None:
+        """Copy `name` to a local path, atomically."""
+        with atomic_path(path) as temporary, self._storage_errors():
+            tf.io.gfile.copy(self._address_of(name), str(temporary), overwrite=True)
+
+    def differ(self, name: str, other: str) -> bool:
+        """Return whether two files exist with different contents."""
+        first, second = self._address_of(name), self._address_of(other)
+        with self._storage_errors():
+            if not (tf.io.gfile.exists(first) and tf.io.gfile.exists(second)):
+                return False
+            if tf.io.gfile.stat(first).length != tf.io.gfile.stat(second).length:
+                return True
+            with tf.io.gfile.GFile(first, "rb") as one, tf.io.gfile.GFile(second, "rb") as two:
+                while block := one.read(HASH_BLOCK_BYTES):
+                    if block != two.read(HASH_BLOCK_BYTES):
+                        return True
+        return False
+
+    def move(self, name: str, target: str) -> None:
+        """Move a file if it exists; at every moment one of the two names is whole."""
+        with self._storage_errors():
+            if not tf.io.gfile.exists(self._address_of(name)):
+                return
+            tf.io.gfile.makedirs(self._address_of(target).rpartition("/")[0])
+            tf.io.gfile.rename(self._address_of(name), self._address_of(target), overwrite=True)
+
+    def remove(self, name: str) -> None:
+        """Remove a file if it exists."""
+        with self._storage_errors(), contextlib.suppress(tf.errors.NotFoundError):
+            tf.io.gfile.remove(self._address_of(name))
+
+    def _address_of(self, name: str) -> str:
+        return f"{self._address}/{name}"
+
+    @contextlib.contextmanager
+    def _storage_errors(self) -> Iterator[None]:
+        try:
+            yield
+        except tf.errors.OpError as error:
+            raise StorageError(
+                f"{self._address} cannot be read or written ({error.message}); check "
+                "devices.cloud_folder and the credentials of this machine"
+            ) from error
+
+
+def cloud_address(cloud_folder: str, path: Path) -> str:
+    """Return the address of a local folder's copy: ``gs://bucket/t5`` and ``work/demo`` joined."""
+    return f"{cloud_folder.rstrip('/')}/{path.as_posix().lstrip('/')}"

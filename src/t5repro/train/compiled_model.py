@@ -1,0 +1,91 @@
+"""The network of a stage with its training step and optimizer."""
+
+from typing import Any, Protocol
+
+from t5repro.config.sections.devices import DevicesSettings
+from t5repro.config.sections.model import ModelSettings
+from t5repro.config.sections.training import TrainingSettings
+from t5repro.config.sections.vocab import VocabSettings
+from t5repro.errors import SettingsError
+from t5repro.model.devices import Devices
+from t5repro.train.loss import PaddedMeanLoss
+from t5repro.train.optimizer import Adafactor, schedule
+from t5repro.train.step import TrainedT5
+from t5repro.train.trainable import adapter_width, freeze
+
+
+class StageSettings(Protocol):
+    """The settings of `pretrain` or `finetune`, without an import of either.
+
+    Both stages import this module: with their classes, a new setting of fine-tuning would rerun
+    pre-training.
+    """
+
+    @property
+    def vocab(self) -> VocabSettings:
+        """The vocabulary, for the rows of the embedding."""
+
+    @property
+    def model(self) -> ModelSettings:
+        """Shape of the network."""
+
+    @property
+    def devices(self) -> DevicesSettings:
+        """The devices that it runs on."""
+
+    def model_dump(self, *, mode: str) -> dict[str, Any]:
+        """Return all settings as the manifest records them."""
+
+
+def training_of(settings: StageSettings) -> TrainingSettings:
+    """Return the section of the stage itself: steps, batch, learning rate."""
+    # Fine-tuning has a section `pretrain` too, for the corpus in its mixture.
+    section = "finetune" if hasattr(settings, "finetune") else "pretrain"
+    training: TrainingSettings = getattr(settings, section)
+    return training
+
+
+def compiled_model(settings: StageSettings, *, seed: int) -> Any:
+    """Return a freshly initialised network with its training step and optimizer.
+
+    Args:
+        settings: of the stage.
+        seed: of the initial weights and the dropout noise.
+    """
+    training = training_of(settings)
+    model = TrainedT5(
+        settings.model,
+        embedding_rows=settings.vocab.embedding_rows,
+        dropout_rate=training.dropout_rate,
+        seed=seed,
+        dtype=settings.devices.precision,
+        adapter_width=adapter_width(training),
+        z_loss=training.z_loss,
+        normaliser=training.loss_normaliser,
+        micro_batches=training.micro_batches,
+    )
+    freeze(model, training)
+    optimizer = Adafactor(schedule(training.learning_rate))
+    optimizer.build(model.trainable_variables)
+    model.compile(
+        optimizer=optimizer,
+        loss=PaddedMeanLoss(training.z_loss),
+        jit_compile=False,
+        steps_per_execution=settings.devices.steps_per_execution,
+    )
+    return model
+
+
+def check_rows(training: TrainingSettings, devices: Devices) -> None:
+    """Refuse a batch that replicas and micro-batches cannot share evenly.
+
+    Raises:
+        SettingsError: they cannot; the message names the divisor.
+    """
+    parts = devices.replicas * training.micro_batches
+    if training.batch_rows % parts:
+        raise SettingsError(
+            f"batch_rows {training.batch_rows} is no multiple of {parts}: {devices.replicas} "
+            f"devices times micro_batches {training.micro_batches}; static shapes need parts of "
+            "one size"
+        )

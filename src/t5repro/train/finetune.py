@@ -1,0 +1,109 @@
+"""The rule `finetune`: training on a mixture of tasks (paper sections 2.4 and 3.5)."""
+
+import functools
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from t5repro.config.sections.finetune import FinetuneSettings, FinetuneStage
+from t5repro.model.devices import prepare
+from t5repro.randomness import repeat_seed, single_seed
+from t5repro.vocab.token_files import split_files
+
+if TYPE_CHECKING:
+    from t5repro.inputs.corpus_mixture import MixedInputs
+    from t5repro.inputs.finetuning import TaskInputs
+
+WEIGHTS = "weights.safetensors"
+OPTIMIZER = "optimizer.safetensors"
+
+
+def finetune(
+    settings: FinetuneStage,
+    *,
+    weights: Path,
+    examples: dict[str, Path],
+    vocabulary: Path,
+    folder: Path,
+    work: Path,
+    manifest: Path,
+    monitor: Path | None = None,
+    tokens: Path | None = None,
+    resume_changed: bool = False,
+) -> None:
+    """Fine-tune the weights of an earlier training on a mixture of tasks.
+
+    Args:
+        settings: settings of the stage.
+        weights: manifest of the earlier training; weights and optimizer are in its folder.
+        examples: task -> its training examples, JSON lines.
+        vocabulary: SentencePiece model.
+        folder: receives weights, optimizer and history.
+        work: receives the checkpoints of an unfinished training.
+        manifest: manifest to write.
+        monitor: folder of the speeds and the TensorBoard files; if absent, none are written.
+        tokens: manifest of the token files, if the mixture draws the corpus too.
+        resume_changed: resume from the newest checkpoint although settings, inputs, code or
+            libraries differ; the manifest records it.
+    """
+    devices = prepare(settings.devices)
+    # TensorFlow reads its environment when it is imported: after `prepare`.
+    from t5repro.inputs.corpus_mixture import load_finetuning_inputs
+    from t5repro.train.loop import TrainingJob, run
+
+    seed = repeat_seed(settings.seed, settings.finetune.repeat)
+
+    @functools.cache  # batches and counters share the tokenised examples
+    def load() -> "TaskInputs | MixedInputs":
+        return load_finetuning_inputs(
+            settings, examples=examples, vocabulary=vocabulary, seed=seed, tokens=tokens
+        )
+
+    start = weights.parent
+    arrays = [start / WEIGHTS]
+    if settings.finetune.optimizer_state == "continue":
+        arrays.append(start / OPTIMIZER)
+    texts = [vocabulary, *(examples[task] for task in sorted(examples))]
+    corpus = split_files(tokens.parent, "train") if tokens else ()
+    manifests = [tokens] if tokens else []
+    run(
+        TrainingJob(
+            rule="finetune",
+            settings=settings,
+            seed=single_seed(seed, "finetune"),
+            initialize=functools.partial(load_trained, start, settings.finetune),
+            inputs=(*arrays, *texts, *manifests, *corpus),
+            identity=(weights, *texts, *manifests),
+            batches=lambda first_step, steps: load().batches(first_step=first_step, steps=steps),
+            counters=lambda steps: load().counters(first_step=0, steps=steps),
+            folder=folder,
+            work=work,
+            manifest=manifest,
+            monitor=monitor,
+            resume_changed=resume_changed,
+        ),
+        devices,
+    )
+
+
+def load_trained(folder: Path, training: FinetuneSettings, model: Any) -> str:
+    """Set a model, and optionally its optimizer, to the result of an earlier training.
+
+    Args:
+        folder: results of the earlier training.
+        training: whether the optimizer continues, and which weights are new or frozen.
+        model: the network with its optimizer.
+
+    Returns:
+        The source of the weights, for the log.
+    """
+    from t5repro.model.adapters import ADAPTER
+    from t5repro.model.checkpoints import load_optimizer, load_weights, weight_variables
+    from t5repro.train.trainable import is_trainable
+
+    paths = weight_variables(model)
+    adapters = [path for path in paths if ADAPTER in path]  # the earlier training had none
+    frozen = [path for path in paths if not is_trainable(path, training)]
+    load_weights(folder / WEIGHTS, model, fresh=adapters)
+    if training.optimizer_state == "continue":
+        load_optimizer(folder / OPTIMIZER, model.optimizer, fresh=adapters, frozen=frozen)
+    return f"starting from the weights of {folder}"

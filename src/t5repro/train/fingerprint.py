@@ -1,0 +1,89 @@
+"""The fingerprint of a training: one digest for each part that decides its result.
+
+A checkpoint records it. A training resumes by itself from checkpoints of its own fingerprint only;
+for every other checkpoint the digests show which parts differ.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from t5repro.files import describe_file
+from t5repro.lineage.sources import closure
+from t5repro.model.checkpoints import Arrays
+
+PARTS = ("settings", "inputs", "code", "libraries")
+UNKNOWN = "unknown"  # in place of the parts, for a checkpoint that records a single digest or none
+FORMAT = 2  # of the loop's arrays in a checkpoint; format 1 has one array `fingerprint`
+
+
+@dataclass(frozen=True)
+class Fingerprint:
+    """SHA-256 of each part, in hexadecimal.
+
+    Attributes:
+        digests: a digest for each of `PARTS`, or one for `UNKNOWN`.
+    """
+
+    digests: Mapping[str, str]
+
+    @property
+    def value(self) -> str:
+        """One SHA-256 for all parts."""
+        if UNKNOWN in self.digests:
+            return self.digests[UNKNOWN]
+        return hashlib.sha256("".join(self.digests[part] for part in PARTS).encode()).hexdigest()
+
+    def differing_parts(self, other: "Fingerprint") -> tuple[str, ...]:
+        """Return the parts whose digests differ; ``("unknown",)`` if either has no parts."""
+        if UNKNOWN in self.digests or UNKNOWN in other.digests:
+            return (UNKNOWN,)
+        return tuple(part for part in PARTS if self.digests[part] != other.digests[part])
+
+    def as_arrays(self) -> Arrays:
+        """Return the arrays that a checkpoint records."""
+        digests = {
+            f"fingerprint/{part}": np.frombuffer(bytes.fromhex(digest), np.uint8)
+            for part, digest in self.digests.items()
+        }
+        return {"format": np.asarray(FORMAT), **digests}
+
+    @classmethod
+    def from_arrays(cls, arrays: Arrays) -> "Fingerprint":
+        """Return the fingerprint that a checkpoint's arrays record, of either format."""
+        if int(arrays.get("format", 1)) == FORMAT:
+            return cls({part: arrays[f"fingerprint/{part}"].tobytes().hex() for part in PARTS})
+        digest = arrays.get("fingerprint", np.zeros(32, np.uint8))
+        return cls({UNKNOWN: digest.tobytes().hex()})
+
+
+def fingerprint_of(rule: str, settings: Mapping[str, Any], identity: Sequence[Path]) -> Fingerprint:
+    """Return the fingerprint of a training as its settings, inputs, code and libraries are now.
+
+    Args:
+        rule: ``pretrain`` or ``finetune``; also the name of its entry module.
+        settings: all settings of the stage.
+        identity: small files that change whenever an input does.
+
+    Raises:
+        ArtifactError: a file of `identity` is missing.
+    """
+    parts = {
+        "settings": {"rule": rule, "settings": settings},
+        "inputs": [describe_file(path)["sha256"] for path in identity],
+        "code": closure(rule),
+        "libraries": {"keras": keras.__version__, "tensorflow": tf.__version__},
+    }
+    return Fingerprint(
+        {
+            part: hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
+            for part, value in parts.items()
+        }
+    )

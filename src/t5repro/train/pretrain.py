@@ -1,0 +1,83 @@
+"""The rule `pretrain`: training on the corpus, for any objective (paper section 3.3)."""
+
+import functools
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from t5repro.config.sections.pretrain import PretrainStage
+from t5repro.model.devices import prepare
+from t5repro.randomness import repeat_seed, single_seed
+from t5repro.vocab.token_files import split_files
+
+if TYPE_CHECKING:
+    from t5repro.inputs.pretraining import CorpusInputs
+
+
+def pretrain(
+    settings: PretrainStage,
+    *,
+    tokens: Path,
+    folder: Path,
+    work: Path,
+    manifest: Path,
+    monitor: Path | None = None,
+    start_from: Path | None = None,
+    resume_changed: bool = False,
+) -> None:
+    """Pre-train on the corpus.
+
+    Args:
+        settings: settings of the stage.
+        tokens: manifest of the token files, which are in its folder.
+        folder: receives weights, optimizer and history.
+        work: receives the checkpoints of an unfinished training.
+        manifest: manifest to write.
+        monitor: folder of the speeds and the TensorBoard files; if absent, none are written.
+        start_from: folder of a published checkpoint to start from; if absent, fresh weights.
+        resume_changed: resume from the newest checkpoint although settings, inputs, code or
+            libraries differ; the manifest records it.
+    """
+    devices = prepare(settings.devices)
+    # TensorFlow reads its environment when it is imported: after `prepare`.
+    from t5repro.inputs.pretraining import load_corpus_inputs
+    from t5repro.train.initialize import load_published
+    from t5repro.train.loop import TrainingJob, run
+
+    ids, offsets = split_files(tokens.parent, "train")
+    checkpoint = files_in(start_from) if start_from else ()
+    seed = repeat_seed(settings.seed, settings.pretrain.repeat)
+
+    @functools.cache  # batches and counters share the layout of the corpus
+    def load() -> "CorpusInputs":
+        return load_corpus_inputs(
+            settings.pretrain,
+            ids=ids,
+            offsets=offsets,
+            vocab=settings.vocab,
+            seed=seed,
+            decoder_only=settings.model.decoder_only,
+        )
+
+    run(
+        TrainingJob(
+            rule="pretrain",
+            settings=settings,
+            seed=single_seed(seed, "pretrain"),
+            initialize=functools.partial(load_published, start_from) if start_from else None,
+            inputs=(tokens, ids, offsets, *checkpoint),
+            identity=(tokens, *checkpoint),
+            batches=lambda first_step, steps: load().batches(first_step=first_step, steps=steps),
+            counters=lambda steps: load().counters(steps=steps),
+            folder=folder,
+            work=work,
+            manifest=manifest,
+            monitor=monitor,
+            resume_changed=resume_changed,
+        ),
+        devices,
+    )
+
+
+def files_in(folder: Path) -> tuple[Path, ...]:
+    """Return all files below a folder, sorted by name."""
+    return tuple(sorted(path for path in folder.rglob("*") if path.is_file()))
