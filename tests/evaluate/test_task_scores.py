@@ -7,7 +7,7 @@ import pytest
 from t5repro.config.task_layouts import TASK_FILES
 from t5repro.evaluate.score import score_baseline, score_rows
 from t5repro.metrics.registry import score_names
-from t5repro.tasks.registry import all_tasks, task_named
+from t5repro.tasks.registry import TASKS, task_named
 
 
 def scored(*pairs, **more):
@@ -177,7 +177,7 @@ def test_summaries_have_the_mean_and_the_bootstrap_of_each_rouge():
     assert baseline(task, rows, [])["metrics"]["rouge1"] == pytest.approx(50.0)
 
 
-@pytest.mark.parametrize("task", all_tasks(), ids=lambda task: task.name)
+@pytest.mark.parametrize("task", TASKS.values(), ids=lambda task: task.name)
 def test_predictions_that_are_all_empty_give_a_score_for_every_metric(task):
     row = {
         "super_glue_multirc": {"label": 1, "group": 3},
@@ -193,10 +193,10 @@ def test_predictions_that_are_all_empty_give_a_score_for_every_metric(task):
     assert set(baseline(task, rows, [])["metrics"]) == set(score_names(task.metrics))
 
 
-@pytest.mark.parametrize("task", all_tasks(), ids=lambda task: task.name)
+@pytest.mark.parametrize("task", TASKS.values(), ids=lambda task: task.name)
 def test_the_scores_of_a_task_have_different_names(task):
     assert len(set(score_names(task.metrics))) == len(score_names(task.metrics))
 
 
 def test_every_task_has_files_and_every_file_a_task():
-    assert {task.name for task in all_tasks()} == set(TASK_FILES)
+    assert {task.name for task in TASKS.values()} == set(TASK_FILES)

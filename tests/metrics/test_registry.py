@@ -19,7 +19,7 @@ from t5repro.metrics.registry import (
 )
 from t5repro.metrics.rouge import rouge_mean, rouge_rows
 from t5repro.stages import BY_NAME
-from t5repro.tasks.registry import all_tasks
+from t5repro.tasks.registry import TASKS
 
 
 def metric_files(rule):
@@ -47,7 +47,7 @@ def test_an_unknown_metric_is_refused_with_the_nearest_name():
         compute_scores(("###",), [1], [1], classes=2)
 
 
-@pytest.mark.parametrize("task", all_tasks(), ids=lambda task: task.name)
+@pytest.mark.parametrize("task", TASKS.values(), ids=lambda task: task.name)
 def test_every_metric_of_a_task_exists(task):
     assert set(task.metrics) <= set(METRICS)
 

@@ -9,7 +9,7 @@ from checkout import CASES
 
 from t5repro.evaluate.score import score_rows
 from t5repro.metrics.registry import score_names
-from t5repro.tasks.registry import all_tasks, task_named
+from t5repro.tasks.registry import TASKS, task_named
 
 CASES = json.loads((CASES / "tasks.json").read_text("utf-8"))
 SUFFIXES = {"squad": ".json"}
@@ -38,13 +38,13 @@ def test_rows_become_the_hand_written_text(case, tmp_path):
     assert examples_of(task_named(case["task"]), case["split"], paths) == case["expected"]
 
 
-@pytest.mark.parametrize("task", all_tasks(), ids=lambda task: task.name)
+@pytest.mark.parametrize("task", TASKS.values(), ids=lambda task: task.name)
 def test_every_task_has_at_least_three_written_rows(task):
     rows = [row for case in CASES if case["task"] == task.name for row in case["expected"]]
     assert len(rows) >= 3
 
 
-@pytest.mark.parametrize("task", all_tasks(), ids=lambda task: task.name)
+@pytest.mark.parametrize("task", TASKS.values(), ids=lambda task: task.name)
 def test_a_labelled_target_is_read_back_as_its_own_answer(task):
     """A perfect model scores 100."""
     rows = [

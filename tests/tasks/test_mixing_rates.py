@@ -15,13 +15,13 @@ from t5repro.tasks.mixing_rates import (
     mixing_rates,
     mixture_counts,
 )
-from t5repro.tasks.registry import all_tasks, task_named
+from t5repro.tasks.registry import TASKS, task_named
 
 COUNTS = {"a": 1000, "b": 100, "c": 10}
 
 
-def rates(counts=COUNTS, *, kind="proportional", limit=2**19, temperature=1.0, **more):
-    return mixing_rates(counts, kind=kind, limit=limit, temperature=temperature, **more)
+def rates(counts=COUNTS, *, kind="proportional", limit=2**19, temperature=1.0):
+    return mixing_rates(counts, kind=kind, limit=limit, temperature=temperature)
 
 
 def test_proportional_rates_follow_the_counts():
@@ -36,9 +36,9 @@ def test_equal_rates_look_at_no_count():
     assert rates(kind="equal") == pytest.approx(dict.fromkeys("abc", 1 / 3))
 
 
-def test_scale_comes_before_the_limit_and_the_limit_before_the_temperature():
-    shares = rates(limit=100, temperature=2.0, scale=0.5)
-    a, b, c = math.sqrt(100), math.sqrt(50), math.sqrt(5)
+def test_the_limit_comes_before_the_temperature():
+    shares = rates(limit=50, temperature=2.0)
+    a, b, c = math.sqrt(50), math.sqrt(50), math.sqrt(10)
     total = a + b + c
     assert shares == pytest.approx({"a": a / total, "b": b / total, "c": c / total})
 
@@ -73,7 +73,6 @@ def test_shares_add_up_to_one_and_keep_the_order_of_the_counts(counts, limit, te
         ({"limit": 0}, "the mixture's limit is 0; allowed: above 0"),
         ({"temperature": -1.0}, "the mixture's temperature is -1.0"),
         ({"temperature": math.nan}, "the mixture's temperature is nan"),
-        ({"scale": 0.0}, "the mixture's scale is 0.0"),
         ({"kind": "propotional"}, "finetune.mixture is 'propotional'; allowed: 'proportional'"),
     ],
 )
@@ -146,7 +145,7 @@ def test_every_task_of_a_mixture_exists_and_is_trained_on():
 
 
 def test_every_trained_task_of_the_two_benchmarks_has_a_released_count():
-    trained = {task.name for task in all_tasks() if not task.evaluation_only}
+    trained = {task.name for task in TASKS.values() if not task.evaluation_only}
     generation = {"squad", "cnn_dailymail", "wmt_en_de", "wmt_en_fr", "wmt_en_ro"}
     assert set(RELEASED_TRAIN_ROWS) == trained - generation
 

@@ -7,7 +7,7 @@ import pytest
 
 from t5repro.config.sections.tasks import TaskTexts, TextSettings
 from t5repro.errors import TaskDataError
-from t5repro.tasks.registry import all_tasks, task_named
+from t5repro.tasks.registry import TASKS, task_named
 from t5repro.tasks.wording import SWITCHES
 
 
@@ -157,6 +157,6 @@ def test_the_papers_squad_leaves_texts_alone():
 def test_every_setting_of_texts_is_a_switch_and_touches_only_its_tasks():
     assert {switch.setting for switch in SWITCHES} == set(TextSettings.model_fields)
     for switch in SWITCHES:
-        for task in all_tasks():
+        for task in TASKS.values():
             changed = worded(task.name, **{switch.setting: switch.value}) != task
             assert changed == (task.name in switch.tasks)

@@ -39,30 +39,28 @@ def mixing_rates(
     kind: Literal["proportional", "equal"],
     limit: float,
     temperature: float,
-    scale: float = 1.0,
 ) -> dict[str, float]:
     """Return the share of each task in a mixture; shares add up to 1.
 
-    A task's rate is ``min(examples * scale, limit) ** (1 / temperature)``, in this order.
+    A task's rate is ``min(examples, limit) ** (1 / temperature)``.
 
     Args:
         counts: examples of each task.
         kind: ``proportional`` as above; ``equal`` gives all tasks one rate.
         limit: K of the paper; the largest number of examples that counts.
         temperature: T of the paper; 1 leaves the rates unchanged, infinity makes them equal.
-        scale: factor of every count.
 
     Raises:
-        SettingsError: there is no task; a count, the limit, the temperature or the scale is not
-            above zero; or `kind` is unknown.
+        SettingsError: there is no task; a count, the limit or the temperature is not above zero;
+            or `kind` is unknown.
 
     Source: paper section 3.5.2; released code, `seqio.utils.mixing_rate_num_examples`.
     """
-    _check_mixture(counts, kind, {"limit": limit, "temperature": temperature, "scale": scale})
+    _check_mixture(counts, kind, {"limit": limit, "temperature": temperature})
     if kind == "equal":
         return dict.fromkeys(counts, 1.0 / len(counts))
     # Dividing by the largest first keeps the power from overflowing; shares do not change.
-    sizes = {name: min(count * scale, limit) for name, count in counts.items()}
+    sizes = {name: min(count, limit) for name, count in counts.items()}
     largest = max(sizes.values())
     rates = {name: (size / largest) ** (1.0 / temperature) for name, size in sizes.items()}
     total = sum(rates.values())

@@ -38,11 +38,6 @@ TASKS = index_by_name((*GLUE, *SUPER_GLUE, *WINOGRAD, *GENERATION))
 DEFAULT_TEXTS = TaskTexts()
 
 
-def all_tasks() -> tuple[Task, ...]:
-    """Return every task of the paper."""
-    return tuple(TASKS.values())
-
-
 def task_named(name: str, texts: TaskTexts = DEFAULT_TEXTS) -> Task:
     """Return a task.
 
