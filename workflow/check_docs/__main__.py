@@ -26,6 +26,8 @@ ALLOWED = {
     "workflow/profiles/": "pitfalls.md says why profiles are not there",
     ".dvc/config.local": "DVC's file for settings of one machine, which git ignores",
     "dvc/stage/cache.py": "module of DVC",
+    "end_mark": "former value of model.target_marker, in the changelog",
+    "for_each": "key of a run file, expanded when it is loaded",
     "--local": "option of `dvc remote`",
     "--no-deps": "option of pip",
 }
