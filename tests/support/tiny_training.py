@@ -69,6 +69,7 @@ def make_job(
     **training: Any,
 ) -> Any:
     """Return a training job with results in `folder`/results and checkpoints in `folder`/work."""
+    from t5repro.lineage import sources
     from t5repro.randomness import single_seed
     from t5repro.train.finetune import load_trained
     from t5repro.train.initialize import load_published
@@ -101,6 +102,7 @@ def make_job(
         folder=folder / "results",
         work=folder / "work",
         manifest=folder / "results" / "manifest.json",
+        code=sources.closure(rule),
         monitor=folder / "logs" if monitor else None,
         resume_changed=resume_changed,
     )

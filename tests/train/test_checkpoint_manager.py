@@ -12,9 +12,10 @@ import pytest
 keras = pytest.importorskip("keras")
 from t5repro.config.sections.devices import DevicesSettings  # noqa: E402
 from t5repro.errors import CheckpointError, StorageError  # noqa: E402
+from t5repro.lineage import sources  # noqa: E402
 from t5repro.model.checkpoints import read_arrays, write_arrays  # noqa: E402
 from t5repro.model.devices import Devices  # noqa: E402
-from t5repro.train import callback, fingerprint, loop, set_aside  # noqa: E402
+from t5repro.train import callback, loop, set_aside  # noqa: E402
 from t5repro.train.cloud import CloudCopy, cloud_address  # noqa: E402
 
 pytestmark = pytest.mark.keras
@@ -172,11 +173,11 @@ def test_kept_weights_can_be_read_as_any_others(train):
 @pytest.fixture
 def edit(monkeypatch):
     """Pretend that a source file of the package was edited."""
-    closure = fingerprint.closure
+    closure = sources.closure
 
     def pretend(name):
         monkeypatch.setattr(
-            fingerprint,
+            sources,
             "closure",
             lambda rule: {
                 path: "edited" if path.endswith(name) else digest
@@ -255,7 +256,7 @@ def test_the_event_outlives_another_interruption(train, edit):
 def test_an_undone_edit_resumes_without_a_request(train, edit, monkeypatch, capfd):
     with monkeypatch.context() as patch:
         train("run", cut=9)
-        patch.setattr(fingerprint, "closure", lambda rule: {})
+        patch.setattr(sources, "closure", lambda rule: {})
         train("run", cut=5)
     capfd.readouterr()
     job = train("run")

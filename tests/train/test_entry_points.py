@@ -89,7 +89,7 @@ def pretrain(tmp_path, tokens, **training):
     folder = tmp_path / "pretrain"
     manifest = folder / "manifest.json"
     pretrain_module.pretrain(
-        settings, tokens=tokens, folder=folder, work=tmp_path / "work", manifest=manifest
+        settings, tokens=tokens, folder=folder, work=tmp_path / "work", manifest=manifest, code={}
     )
     return manifest
 
@@ -108,6 +108,7 @@ def finetune(tmp_path, weights, examples, vocabulary, **change):
         folder=folder,
         work=tmp_path / "work",
         manifest=manifest,
+        code={},
     )
     return manifest
 

@@ -97,7 +97,7 @@ def test_the_files_of_the_checkpoint_decide_whether_a_state_is_still_good(tmp_pa
     for change in (b"", b"x"):
         with (folder / "history.csv").open("ab") as handle:
             handle.write(change)
-        fingerprints.append(fingerprint_of("pretrain", job.recorded_settings, files_in(folder)))
+        fingerprints.append(fingerprint_of("pretrain", job.recorded_settings, files_in(folder), {}))
     assert fingerprints[0].differing_parts(fingerprints[1]) == ("inputs",)
 
 

@@ -105,7 +105,7 @@ class Tree:
     @cached_property
     def parser(self) -> argparse.ArgumentParser:
         """The command line of `t5repro`."""
-        return main.parser() if hasattr(main, "parser") else main._parser()
+        return main.parser()
 
     @cached_property
     def snakemake_options(self) -> frozenset[str]:

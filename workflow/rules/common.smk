@@ -53,6 +53,9 @@ if workflow.is_main_process:
 
 SETTINGS = load_run()
 RUN = SETTINGS.run.name
+# A resource and not a parameter: it decides from which checkpoint an interrupted training resumes,
+# so another value reruns nothing.
+RESUME = "--resume-changed" if SETTINGS.run.resume_changed else ""
 EXPERIMENTS = [experiment.name for experiment in SETTINGS.experiments]
 
 

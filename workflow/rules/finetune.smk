@@ -49,6 +49,7 @@ rule finetune:
     threads: workflow.cores
     resources:
         tpu_slices=1,
+        resume=RESUME,
     params:
         settings=settings_of("finetune"),
         tokens=lambda wildcards, input: (
@@ -66,4 +67,5 @@ rule finetune:
         " --work work/{wildcards.run}/finetune/{wildcards.node}"
         " --monitor logs/{wildcards.run}/finetune/{wildcards.node}"
         " --manifest {output.manifest:q}"
+        " {resources.resume}"
         " --log {log:q}"

@@ -43,6 +43,7 @@ rule pretrain:
     threads: workflow.cores
     resources:
         tpu_slices=1,
+        resume=RESUME,
     params:
         settings=settings_of("pretrain"),
         start=start_option,
@@ -56,4 +57,5 @@ rule pretrain:
         " --work work/{wildcards.run}/pretrain/{wildcards.node}"
         " --monitor logs/{wildcards.run}/pretrain/{wildcards.node}"
         " --manifest {output.manifest:q}"
+        " {resources.resume}"
         " --log {log:q}"

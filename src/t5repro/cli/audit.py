@@ -7,14 +7,13 @@ question cannot be answered.
 import argparse
 import json
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol
 
+from t5repro.cli.arguments import Commands, Handler, add_command
 from t5repro.lineage.graph import Graph, load_graph
 from t5repro.lineage.store import Revision, Store, open_store
 
-Handler = Callable[[argparse.Namespace], int]
 OK, FINDINGS = 0, 1
 
 
@@ -28,7 +27,7 @@ class Answer(Protocol):
         """Return the answer as human-readable text."""
 
 
-def add_audit(commands: Any) -> None:
+def add_audit(commands: Commands) -> None:
     """Add the subcommands to the parser."""
     trace = _add_question(commands, "trace", _trace, "follow an artifact back to the raw files")
     trace.add_argument("artifact", help="file, scores.json#task, prefix of a SHA-256, or a URL")
@@ -85,10 +84,9 @@ def add_audit(commands: Any) -> None:
 
 
 def _add_question(
-    commands: Any, name: str, handler: Handler, meaning: str
+    commands: Commands, name: str, handler: Handler, meaning: str
 ) -> argparse.ArgumentParser:
-    parser: argparse.ArgumentParser = commands.add_parser(name, help=meaning, description=meaning)
-    parser.set_defaults(handler=handler)
+    parser = add_command(commands, name, handler, meaning)
     parser.add_argument("--json", action="store_true", help="print the answer as JSON")
     return parser
 

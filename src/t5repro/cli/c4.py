@@ -1,14 +1,34 @@
-"""The command line of C4: turns arguments into the job of a rule, and chooses the engine."""
+"""Subcommands of the corpus: the job of a rule, run here or on Apache Spark."""
 
 import argparse
 import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from t5repro.cli.arguments import Argument, named_paths, optional_path, paths
+
+CRAWL = (
+    Argument("wet", "WET files", {"type": Path, "nargs": "*", "default": []}),
+    optional_path("paths", "list of WET paths, instead of --wet"),
+    optional_path("withdrawn", "list of withdrawn URLs and domains"),
+)
+LISTS = (
+    named_paths(
+        "punkt", "folder of Punkt parameters (punkt_tab layout)", "LANGUAGE", required=False
+    ),
+    named_paths("bad_words", "list of bad words", "LANGUAGE", required=False),
+)
+CLEANED = paths("cleaned", "outputs of c4_clean")
+ENGINE = Argument(
+    "engine",
+    "`c4.engine` and `c4.spark` as JSON, or a run file that contains them",
+    {"default": ""},
+)
+
 
 @contextlib.contextmanager
-def on_spark(arguments: argparse.Namespace) -> Iterator[tuple[Any, int]]:
+def spark_session(arguments: argparse.Namespace) -> Iterator[tuple[Any, int]]:
     """Yield a Spark session and its number of partitions; None and 0 for the local engine."""
     from t5repro.config.load import load_run_file
     from t5repro.config.sections.c4 import Engine
@@ -29,41 +49,27 @@ def on_spark(arguments: argparse.Namespace) -> Iterator[tuple[Any, int]]:
         yield spark, engine.spark.partitions
 
 
-def train_punkt(arguments: argparse.Namespace, settings: Any) -> None:
-    """Run the rule `c4_punkt`."""
+def train_punkt(settings: Any, arguments: argparse.Namespace, values: dict[str, Any]) -> None:
+    """Run the rule `c4_punkt`, which has one machine's work."""
     from t5repro.c4 import punkt
 
-    punkt.train_punkt(
-        punkt.PunktJob(
-            settings,
-            arguments.folder,
-            arguments.manifest,
-            wet=arguments.wet,
-            path_list=arguments.paths,
-            withdrawn=arguments.withdrawn,
-        )
-    )
+    path_list = values.pop("paths")
+    punkt.train_punkt(punkt.PunktJob(settings, path_list=path_list, **values))
 
 
-def clean_shard(
-    arguments: argparse.Namespace, settings: Any, lists: Mapping[str, Mapping[str, Path]]
-) -> None:
+def clean_shard(settings: Any, arguments: argparse.Namespace, values: dict[str, Any]) -> None:
     """Run the rule `c4_clean`."""
     from t5repro.c4 import clean
 
-    select = {"domains": arguments.domains, "urls": arguments.urls}
+    del values["engine"]
+    select = {name: values.pop(name) for name in ("domains", "urls")}
     job = clean.CleanJob(
         settings,
-        arguments.output,
-        arguments.manifest,
-        wet=arguments.wet,
-        path_list=arguments.paths,
-        shard=arguments.shard,
+        path_list=values.pop("paths"),
         select={name: path for name, path in select.items() if path is not None},
-        withdrawn=arguments.withdrawn,
-        **lists,
+        **values,
     )
-    with on_spark(arguments) as (spark, _):
+    with spark_session(arguments) as (spark, _):
         if spark is None:
             clean.clean_shard(job)
         else:
@@ -72,12 +78,13 @@ def clean_shard(
             steps.clean_shard(spark, job)
 
 
-def deduplicate(arguments: argparse.Namespace, settings: Any) -> None:
+def deduplicate(settings: Any, arguments: argparse.Namespace, values: dict[str, Any]) -> None:
     """Run the rule `c4_dedup`."""
     from t5repro.c4 import deduplicate as rule
 
-    job = rule.DedupJob(settings, arguments.cleaned, arguments.output, arguments.manifest)
-    with on_spark(arguments) as (spark, partitions):
+    del values["engine"]
+    job = rule.DedupJob(settings, **values)
+    with spark_session(arguments) as (spark, partitions):
         if spark is None:
             rule.deduplicate(job)
         else:
@@ -86,21 +93,13 @@ def deduplicate(arguments: argparse.Namespace, settings: Any) -> None:
             steps.deduplicate(spark, job, partitions=partitions)
 
 
-def write_corpus(
-    arguments: argparse.Namespace, settings: Any, lists: Mapping[str, Mapping[str, Path]]
-) -> None:
+def write_corpus(settings: Any, arguments: argparse.Namespace, values: dict[str, Any]) -> None:
     """Run the rule `c4`."""
     from t5repro.c4 import write
 
-    job = write.CorpusJob(
-        settings,
-        arguments.cleaned,
-        arguments.decisions,
-        arguments.folder,
-        arguments.manifest,
-        **lists,
-    )
-    with on_spark(arguments) as (spark, partitions):
+    del values["engine"]
+    job = write.CorpusJob(settings, **values)
+    with spark_session(arguments) as (spark, partitions):
         if spark is None:
             write.write_corpus(job)
         else:

@@ -2,18 +2,21 @@
 
 import argparse
 from pathlib import Path
-from typing import Any
 
+from t5repro.cli.arguments import Commands, add_command
 from t5repro.errors import LineageError
 
-MEANING = "write a run as a document of a standard, or check signed statements"
 FORMATS = ("ro-crate", "prov", "in-toto", "openlineage", "croissant", "cyclonedx")
 
 
-def add_export(commands: Any) -> None:
+def add_export(commands: Commands) -> None:
     """Add the subcommand."""
-    parser = commands.add_parser("export", help=MEANING, description=MEANING)
-    parser.set_defaults(handler=_export)
+    parser = add_command(
+        commands,
+        "export",
+        _export,
+        "write a run as a document of a standard, or check signed statements",
+    )
     parser.add_argument(
         "artifact", nargs="?", help="only what this was made from; named as for trace"
     )

@@ -1,49 +1,35 @@
-"""The commands that import and export weights, and export a model to serve."""
+"""Subcommands that exchange models: import and export of weights, a model to serve."""
 
 import argparse
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+
+from t5repro.cli.arguments import Commands, add_command, add_settings, parsed_settings
 
 FORMS = ("huggingface", "keras_hub")
 
 
-def add_exchange(commands: Any, settings_of: Callable[[argparse.Namespace, str], Any]) -> None:
-    """Add the subcommands that import and export weights and models.
-
-    Args:
-        commands: the subcommands of the parser.
-        settings_of: reads the settings of a rule from the option `--settings`.
-    """
-    importer = _command(
-        commands, "import_weights", "write published weights in this project's form"
+def add_publish(commands: Commands) -> None:
+    """Add the subcommands."""
+    importer = add_command(
+        commands, "import_weights", _import, "write published weights in this project's format"
     )
     importer.add_argument(
         "source", type=Path, help="folder of Hugging Face, keras-hub, TensorFlow or own weights"
     )
-    importer.add_argument("--folder", type=Path, required=True, help="folder to write")
-    importer.set_defaults(handler=_import)
-
-    exporter = _command(commands, "export_weights", "write weights for another library")
-    exporter.add_argument("--weights", type=Path, required=True, help="manifest of the training")
-    exporter.add_argument("--vocabulary", type=Path, required=True, help="SentencePiece model")
+    exporter = add_command(commands, "export_weights", _export, "write weights for another library")
     exporter.add_argument("--form", choices=FORMS, required=True, help="library to write for")
-    exporter.add_argument("--folder", type=Path, required=True, help="folder to write")
-    exporter.set_defaults(handler=_export)
-
-    server = _command(commands, "export_server", "write a SavedModel from strings to strings")
-    server.add_argument(
-        "--settings", required=True, help="the run file, or settings of evaluate_predict as JSON"
+    server = add_command(
+        commands, "export_server", _serve, "write a SavedModel from strings to strings"
     )
-    server.add_argument("--weights", type=Path, required=True, help="manifest of fine-tuning")
-    server.add_argument("--vocabulary", type=Path, required=True, help="SentencePiece model")
-    server.add_argument("--folder", type=Path, required=True, help="folder to write; a new one")
-    server.set_defaults(handler=lambda arguments: _serve(arguments, settings_of))
-
-
-def _command(commands: Any, name: str, meaning: str) -> argparse.ArgumentParser:
-    parser: argparse.ArgumentParser = commands.add_parser(name, help=meaning, description=meaning)
-    return parser
+    add_settings(server)
+    for parser, weights in (
+        (exporter, "manifest of the training"),
+        (server, "manifest of fine-tuning"),
+    ):
+        parser.add_argument("--weights", type=Path, required=True, help=weights)
+        parser.add_argument("--vocabulary", type=Path, required=True, help="SentencePiece model")
+    for parser in (importer, exporter, server):
+        parser.add_argument("--folder", type=Path, required=True, help="folder to write")
 
 
 def _import(arguments: argparse.Namespace) -> None:
@@ -73,13 +59,11 @@ def _export(arguments: argparse.Namespace) -> None:
     print(f"wrote {arguments.folder}")
 
 
-def _serve(
-    arguments: argparse.Namespace, settings_of: Callable[[argparse.Namespace, str], Any]
-) -> None:
+def _serve(arguments: argparse.Namespace) -> None:
     from t5repro.model.devices import prepare
 
-    settings = settings_of(arguments, "evaluate_predict")
-    prepare(settings.devices)
+    settings = parsed_settings(arguments, "evaluate_predict")
+    prepare(settings.devices)  # before TensorFlow is imported
     from t5repro.publish.saved_model import export_server
 
     export_server(

@@ -2,29 +2,28 @@
 
 import argparse
 from pathlib import Path
-from typing import Any
+
+from t5repro.cli.arguments import Commands, add_command
 
 
-def add_task_commands(commands: Any) -> None:
+def add_tasks(commands: Commands) -> None:
     """Add the subcommands `submit`, `list_tasks`, `list_sources` and `list_mixtures`."""
-    submit = commands.add_parser("submit", help="write the zip of a leaderboard submission")
+    submit = add_command(commands, "submit", _submit, "write the zip of a leaderboard submission")
     submit.add_argument("leaderboard", choices=["glue", "super_glue"])
     submit.add_argument(
         "--predictions", type=Path, required=True, help="folder of evaluate_predict"
     )
     submit.add_argument("--output", type=Path, required=True, help="zip to write")
     submit.add_argument("--run-file", type=Path, help="run file, required if it changes tasks.text")
-    submit.set_defaults(handler=_submit)
-    tasks = commands.add_parser("list_tasks", help="print the names of all tasks")
+    tasks = add_command(commands, "list_tasks", _list_tasks, "print the names of all tasks")
     tasks.add_argument("run_file", type=Path, nargs="?", help="include the tasks of this run file")
-    tasks.set_defaults(handler=_list_tasks)
-    sources = commands.add_parser("list_sources", help="print the origins of the files of tasks")
-    sources.add_argument("tasks", nargs="+", metavar="TASK", help="name of a task")
-    sources.set_defaults(handler=_list_sources)
-    mixtures = commands.add_parser(
-        "list_mixtures", help="print the named mixtures with their tasks"
+    sources = add_command(
+        commands, "list_sources", _list_sources, "print the origins of the files of tasks"
     )
-    mixtures.set_defaults(handler=_list_mixtures)
+    sources.add_argument("tasks", nargs="+", metavar="TASK", help="name of a task")
+    add_command(
+        commands, "list_mixtures", _list_mixtures, "print the named mixtures with their tasks"
+    )
 
 
 def _submit(arguments: argparse.Namespace) -> None:

@@ -1,43 +1,57 @@
-"""The command line of versioning: dvc.yaml, seal, rehydrate."""
+"""Subcommands of versions: DVC's pipeline and lock, Snakemake's metadata, the certificate."""
 
 import argparse
-from collections.abc import Callable
+import dataclasses
+import json
 from pathlib import Path
-from typing import Any
 
+from t5repro.cli.arguments import Commands, Handler, add_command
 from t5repro.errors import ArtifactError, SettingsError
 
-Handler = Callable[[argparse.Namespace], None]
 RUN_FILE = Path("configs/demo.yaml")
 
 
-def add_lineage(commands: Any) -> None:
-    """Add the subcommands that keep DVC and Snakemake of one mind."""
-    dvc = _lineage_command(
+def add_versions(commands: Commands) -> None:
+    """Add the subcommands that keep DVC and Snakemake in agreement."""
+    dvc = _add_version_command(
         commands, "dvc", _dvc, "generate or check dvc.yaml; write the resolved settings"
     )
     dvc.add_argument("action", choices=["generate", "check", "settings"])
-    seal = _lineage_command(
-        commands, "seal", _seal, "write into dvc.lock what jobs of this checkout built"
+    seal = _add_version_command(
+        commands, "seal", _seal, "write to dvc.lock what the jobs of this checkout built"
     )
     seal.add_argument("--only", metavar="STAGE", help="one stage")
-
-    certificate = _lineage_command(
-        commands, "certificate", _certificate, "say which stages this machine reproduced"
+    certificate = _add_version_command(
+        commands,
+        "certificate",
+        _certificate,
+        "print which committed stages this machine reproduced",
     )
     certificate.add_argument("--rev", default="HEAD", help="revision to compare with")
     certificate.add_argument("--json", action="store_true", help="print JSON")
-    _lineage_command(commands, "rehydrate", _rehydrate, "tell Snakemake what is as dvc.lock says")
+    _add_version_command(
+        commands,
+        "rehydrate",
+        _rehydrate,
+        "mark the stages that equal dvc.lock as done in Snakemake",
+    )
+    frozen = add_command(commands, "frozen", _frozen, "compare the raw inputs with data.dvc")
+    frozen.add_argument("record", type=Path, nargs="?", default=Path("data.dvc"))
 
 
-def _lineage_command(
-    commands: Any, name: str, handler: Handler, meaning: str
+def _add_version_command(
+    commands: Commands, name: str, handler: Handler, meaning: str
 ) -> argparse.ArgumentParser:
-    parser: argparse.ArgumentParser = commands.add_parser(name, help=meaning, description=meaning)
-    parser.set_defaults(handler=handler)
+    parser = add_command(commands, name, handler, meaning)
     parser.add_argument("--run-file", type=Path, default=RUN_FILE, help="whose graph is versioned")
     parser.add_argument("--profile", default="local", help="Snakemake profile of the stages")
     return parser
+
+
+def _frozen(arguments: argparse.Namespace) -> None:
+    from t5repro.versions.raw_data_check import check_raw_data
+
+    print(f"the raw inputs are those of {arguments.record}: {check_raw_data(arguments.record)}")
 
 
 def _dvc(arguments: argparse.Namespace) -> None:
@@ -59,13 +73,13 @@ def _dvc(arguments: argparse.Namespace) -> None:
 def _seal(arguments: argparse.Namespace) -> None:
     from t5repro.versions.seal import seal
 
-    done = seal(arguments.run_file, arguments.profile, arguments.only)
-    for path in done.pruned:
+    sealing = seal(arguments.run_file, arguments.profile, arguments.only)
+    for path in sealing.pruned:
         print(f"removed {path}: the graph does not declare it")
-    for stage, reason in done.skipped.items():
+    for stage, reason in sealing.skipped.items():
         print(f"left as it was: {stage}, {reason}")
-    if done.sealed:
-        print(f"sealed: {' '.join(done.sealed)}")
+    if sealing.sealed:
+        print(f"sealed: {' '.join(sealing.sealed)}")
 
 
 def _rehydrate(arguments: argparse.Namespace) -> None:
@@ -76,15 +90,12 @@ def _rehydrate(arguments: argparse.Namespace) -> None:
 
 
 def _certificate(arguments: argparse.Namespace) -> None:
-    import dataclasses
-    import json
-
     from t5repro.versions.certificate import certify
 
-    found = certify(arguments.run_file, arguments.rev)
+    certificate = certify(arguments.run_file, arguments.rev)
     if arguments.json:
-        print(json.dumps(dataclasses.asdict(found), indent=2))
+        print(json.dumps(dataclasses.asdict(certificate), indent=2))
     else:
-        print(found.to_text())
-    if not found.holds:
+        print(certificate.to_text())
+    if not certificate.holds:
         raise ArtifactError("a stage came out differently than committed")

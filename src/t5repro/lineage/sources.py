@@ -76,14 +76,21 @@ def closure_texts() -> dict[Path, str]:
     }
 
 
+def stale_closures() -> dict[Path, str]:
+    """Return path -> text of the files of `closure_texts` that are out of date."""
+    return {
+        path: text
+        for path, text in closure_texts().items()
+        if not path.is_file() or path.read_text(encoding="utf-8") != text
+    }
+
+
 def write_closures() -> list[Path]:
     """Bring the files of `closure_texts` up to date; return those that changed."""
-    changed = []
-    for path, text in closure_texts().items():
-        if not path.is_file() or path.read_text(encoding="utf-8") != text:
-            write_text(path, text)
-            changed.append(path)
-    return changed
+    stale = stale_closures()
+    for path, text in stale.items():
+        write_text(path, text)
+    return list(stale)
 
 
 @cache

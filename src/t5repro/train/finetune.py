@@ -1,6 +1,7 @@
 """The rule `finetune`: training on a mixture of tasks (paper sections 2.4 and 3.5)."""
 
 import functools
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +27,7 @@ def finetune(
     folder: Path,
     work: Path,
     manifest: Path,
+    code: Mapping[str, str],
     monitor: Path | None = None,
     tokens: Path | None = None,
     resume_changed: bool = False,
@@ -40,6 +42,8 @@ def finetune(
         folder: receives weights, optimizer and history.
         work: receives the checkpoints of an unfinished training.
         manifest: manifest to write.
+        code: source file -> hash, for every file that the stage runs (`lineage.sources.closure`);
+            checkpoints of other code are set aside.
         monitor: folder of the speeds and the TensorBoard files; if absent, none are written.
         tokens: manifest of the token files, if the mixture draws the corpus too.
         resume_changed: resume from the newest checkpoint although settings, inputs, code or
@@ -78,6 +82,7 @@ def finetune(
             folder=folder,
             work=work,
             manifest=manifest,
+            code=code,
             monitor=monitor,
             resume_changed=resume_changed,
         ),

@@ -16,7 +16,6 @@ import numpy as np
 import tensorflow as tf
 
 from t5repro.files import describe_file
-from t5repro.lineage.sources import closure
 from t5repro.model.checkpoints import Arrays
 
 PARTS = ("settings", "inputs", "code", "libraries")
@@ -64,13 +63,16 @@ class Fingerprint:
         return cls({UNKNOWN: digest.tobytes().hex()})
 
 
-def fingerprint_of(rule: str, settings: Mapping[str, Any], identity: Sequence[Path]) -> Fingerprint:
+def fingerprint_of(
+    rule: str, settings: Mapping[str, Any], identity: Sequence[Path], code: Mapping[str, str]
+) -> Fingerprint:
     """Return the fingerprint of a training as its settings, inputs, code and libraries are now.
 
     Args:
         rule: ``pretrain`` or ``finetune``; also the name of its entry module.
         settings: all settings of the stage.
         identity: small files that change whenever an input does.
+        code: source file -> hash, for every file that the training runs.
 
     Raises:
         ArtifactError: a file of `identity` is missing.
@@ -78,7 +80,7 @@ def fingerprint_of(rule: str, settings: Mapping[str, Any], identity: Sequence[Pa
     parts = {
         "settings": {"rule": rule, "settings": settings},
         "inputs": [describe_file(path)["sha256"] for path in identity],
-        "code": closure(rule),
+        "code": dict(code),
         "libraries": {"keras": keras.__version__, "tensorflow": tf.__version__},
     }
     return Fingerprint(

@@ -62,6 +62,7 @@ class TrainingJob:
         folder: receives the results.
         work: receives the checkpoints.
         manifest: manifest to write.
+        code: source file -> hash, for every file that the training runs; part of the fingerprint.
         monitor: folder of the speeds and the TensorBoard files; if absent, none are written.
         resume_changed: resume from checkpoints of another fingerprint too.
     """
@@ -77,6 +78,7 @@ class TrainingJob:
     folder: Path
     work: Path
     manifest: Path
+    code: Mapping[str, str]
     monitor: Path | None = None
     resume_changed: bool = False
 
@@ -108,7 +110,7 @@ def run(job: TrainingJob, devices: Devices) -> None:
     cloud = job.settings.devices.cloud_folder
     checkpoint_manager = CheckpointManager(
         job.work,
-        fingerprint_of(job.rule, job.recorded_settings, job.identity),
+        fingerprint_of(job.rule, job.recorded_settings, job.identity, job.code),
         log=job.log,
         kept_steps=job.training.kept_steps,
         cloud=CloudCopy(cloud_address(cloud, job.work)) if cloud else None,

@@ -1,6 +1,7 @@
 """The rule `pretrain`: training on the corpus, for any objective (paper section 3.3)."""
 
 import functools
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,7 @@ def pretrain(
     folder: Path,
     work: Path,
     manifest: Path,
+    code: Mapping[str, str],
     monitor: Path | None = None,
     start_from: Path | None = None,
     resume_changed: bool = False,
@@ -32,6 +34,8 @@ def pretrain(
         folder: receives weights, optimizer and history.
         work: receives the checkpoints of an unfinished training.
         manifest: manifest to write.
+        code: source file -> hash, for every file that the stage runs (`lineage.sources.closure`);
+            checkpoints of other code are set aside.
         monitor: folder of the speeds and the TensorBoard files; if absent, none are written.
         start_from: folder of a published checkpoint to start from; if absent, fresh weights.
         resume_changed: resume from the newest checkpoint although settings, inputs, code or
@@ -71,6 +75,7 @@ def pretrain(
             folder=folder,
             work=work,
             manifest=manifest,
+            code=code,
             monitor=monitor,
             resume_changed=resume_changed,
         ),

@@ -1,0 +1,39 @@
+"""The subcommand `config`: settings of a run file, and the files generated from the schema."""
+
+import argparse
+from pathlib import Path
+
+from t5repro.cli.arguments import Commands, add_command
+from t5repro.errors import SettingsError
+
+CURE = "run `make generate` and commit the result"
+
+
+def add_config(commands: Commands) -> None:
+    """Add the subcommand."""
+    config = add_command(commands, "config", _config, "print, generate or check settings")
+    config.add_argument("action", choices=["show", "generate", "check"])
+    config.add_argument("run_file", type=Path, nargs="?", default=Path("configs/base.yaml"))
+
+
+def _config(arguments: argparse.Namespace) -> None:
+    from t5repro.config import generate
+    from t5repro.config.load import load_run_file
+    from t5repro.files import write_text
+    from t5repro.lineage.sources import stale_closures, write_closures
+    from t5repro.versions import dvc_pipeline
+
+    if arguments.action == "show":
+        print(load_run_file(arguments.run_file).model_dump_json(indent=2))
+    elif arguments.action == "check":
+        # First: Snakemake brings these files up to date when it plans the graph of dvc.yaml.
+        stale = [f"{path} is out of sync with the code; {CURE}" for path in stale_closures()]
+        if faults := stale + generate.drifted() + dvc_pipeline.drifted():
+            raise SettingsError("\n".join(faults))
+        print("generated files are in sync")
+    else:
+        for changed in write_closures():
+            print(f"wrote {changed}")
+        for path, text in {**generate.generated_files(), **dvc_pipeline.generated()}.items():
+            write_text(path, text)
+            print(f"wrote {path}")

@@ -1,0 +1,288 @@
+"""Subcommands of the rules: one row per stage.
+
+A row names the function that does the work and the arguments that become its keywords. Its settings
+come first; a stage that needs more than that has a handler in `cli/c4.py` or below.
+"""
+
+import argparse
+import importlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from t5repro.cli import c4
+from t5repro.cli.arguments import (
+    KEPT_STEPS,
+    MANIFEST,
+    Argument,
+    Commands,
+    add_command,
+    add_log,
+    add_settings,
+    by_folder,
+    by_stem,
+    named_paths,
+    optional_path,
+    pair_lists,
+    parsed_settings,
+    path,
+    paths,
+)
+from t5repro.errors import SettingsError
+
+
+@dataclass(frozen=True)
+class StageCommand:
+    """The subcommand of a stage.
+
+    Attributes:
+        stage: name of the stage and of the subcommand.
+        help: what it does.
+        function: ``module:function`` below `t5repro`, or a handler that takes the settings, the
+            parsed arguments and the keywords.
+        arguments: its options.
+    """
+
+    stage: str
+    help: str
+    function: str | Callable[[Any, argparse.Namespace, dict[str, Any]], None]
+    arguments: tuple[Argument, ...]
+
+
+def _adopt_or_train(settings: Any, arguments: argparse.Namespace, values: dict[str, Any]) -> None:
+    from t5repro.vocab.train import adopt_vocabulary, train_vocabulary
+
+    sample, model_file = values.pop("sample"), values.pop("model_file")
+    if (sample is None) == (model_file is None):
+        raise SettingsError("vocab needs either --sample or --model-file, and not both")
+    if model_file is None:
+        train_vocabulary(settings, sample=sample, **values)
+    else:
+        adopt_vocabulary(settings, source=model_file, **values)
+
+
+def _predict(settings: Any, arguments: argparse.Namespace, values: dict[str, Any]) -> None:
+    from t5repro.model.devices import prepare
+
+    devices = prepare(settings.devices)  # before TensorFlow is imported
+    from t5repro.evaluate.predict import predict
+
+    predict(settings, devices=devices, **values)
+
+
+def _train(settings: Any, arguments: argparse.Namespace, values: dict[str, Any]) -> None:
+    from t5repro.lineage.sources import closure
+
+    train = _function(f"train.{arguments.command}:{arguments.command}")
+    train(settings, code=closure(arguments.command), **values)
+
+
+def _report(settings: Any, arguments: argparse.Namespace, values: dict[str, Any]) -> None:
+    from t5repro.report.page import write_report
+
+    pretrain, finetune = values.pop("pretrain_history"), values.pop("finetune_history")
+    histories = {
+        name: {"pretrain": pretrain[name], "finetune": finetune[name]} for name in pretrain
+    }
+    write_report(settings, histories=histories, **values)
+
+
+TRAINING = (
+    path("folder", "folder of weights to write"),
+    path("work", "folder of the checkpoints of an unfinished training"),
+    optional_path("monitor", "folder of training speeds and TensorBoard files"),
+    Argument(
+        "resume_changed",
+        "resume from the newest checkpoint although settings, inputs, code or libraries differ; "
+        "the manifest records it",
+        {"action": "store_true"},
+    ),
+    MANIFEST,
+)
+STAGE_COMMANDS = (
+    StageCommand(
+        "data_fetch",
+        "copy or download the raw inputs",
+        "data.fetch:fetch",
+        (path("downloads", "folder that keeps archives between runs"),),
+    ),
+    StageCommand(
+        "data", "check the raw inputs against the run file", "data.check:check", (MANIFEST,)
+    ),
+    StageCommand(
+        "c4_punkt",
+        "train Punkt parameters on a part of the crawl",
+        c4.train_punkt,
+        (*c4.CRAWL, path("folder", "folder of parameters to write"), MANIFEST),
+    ),
+    StageCommand(
+        "c4_clean",
+        "clean the pages of one shard of the crawl",
+        c4.clean_shard,
+        (
+            *c4.CRAWL,
+            *c4.LISTS,
+            optional_path("domains", "list of the domains to read"),
+            optional_path("urls", "list of the addresses to read"),
+            Argument("shard", "number of this job, from 0", {"type": int, "default": 0}),
+            c4.ENGINE,
+            path("output", "Parquet file of pages to write"),
+            MANIFEST,
+        ),
+    ),
+    StageCommand(
+        "c4_dedup",
+        "decide which pages and spans to remove",
+        c4.deduplicate,
+        (c4.CLEANED, c4.ENGINE, path("output", "decisions to write"), MANIFEST),
+    ),
+    StageCommand(
+        "c4",
+        "write the corpus by language and split",
+        c4.write_corpus,
+        (
+            c4.CLEANED,
+            path("decisions", "output of c4_dedup"),
+            *c4.LISTS,
+            c4.ENGINE,
+            path("folder", "folder of the corpus to write"),
+            MANIFEST,
+        ),
+    ),
+    StageCommand(
+        "vocab_sample",
+        "draw the text that the vocabulary is trained on",
+        "vocab.sample:sample_corpus",
+        (path("corpus", "manifest of the corpus"), path("output", "text to write"), MANIFEST),
+    ),
+    StageCommand(
+        "vocab",
+        "train the SentencePiece vocabulary",
+        _adopt_or_train,
+        (
+            optional_path("sample", "output of vocab_sample"),
+            optional_path("model_file", "SentencePiece model to use instead of training one"),
+            path("model", "model to write"),
+            path("pieces", "list of pieces to write"),
+            MANIFEST,
+        ),
+    ),
+    StageCommand(
+        "tokens",
+        "write the corpus as ids",
+        "vocab.encode:encode_corpus",
+        (
+            path("corpus", "manifest of the corpus"),
+            path("vocabulary", "SentencePiece model"),
+            path("folder", "folder of ids to write"),
+            MANIFEST,
+        ),
+    ),
+    StageCommand(
+        "pretrain",
+        "pre-train on the corpus",
+        _train,
+        (
+            path("tokens", "manifest of the ids"),
+            optional_path("start_from", "folder of a published checkpoint"),
+            *TRAINING,
+        ),
+    ),
+    StageCommand(
+        "tasks",
+        "write the examples of one task as text",
+        "tasks.build:write_examples",
+        (
+            Argument("task", "name of the task", {"required": True}),
+            Argument(
+                "files",
+                "original files, split by split",
+                {"nargs": "+", "required": True, "metavar": "SPLIT=FILE"},
+                pair_lists,
+            ),
+            path("folder", "folder of examples to write"),
+            MANIFEST,
+        ),
+    ),
+    StageCommand(
+        "finetune",
+        "fine-tune on the mixture of tasks",
+        _train,
+        (
+            path("weights", "manifest of the training to start from"),
+            paths("examples", "training examples; the folder names the task", by_folder),
+            path("vocabulary", "SentencePiece model"),
+            optional_path("tokens", "manifest of the ids, if the mixture contains the corpus"),
+            *TRAINING,
+        ),
+    ),
+    StageCommand(
+        "evaluate_predict",
+        "predict the targets of every task",
+        _predict,
+        (
+            paths("weights", "manifest of the fine-tuned weights; of an ensemble, of each member"),
+            KEPT_STEPS,
+            paths("examples", "examples to predict; the folder names the task", by_folder),
+            path("vocabulary", "SentencePiece model"),
+            path("folder", "folder of predictions to write"),
+            MANIFEST,
+        ),
+    ),
+    StageCommand(
+        "evaluate_score",
+        "score the predictions",
+        "evaluate.score:score",
+        (
+            paths("predictions", "predictions; the file is named after the task", by_stem),
+            paths("train", "training examples, for the majority class", by_folder),
+            KEPT_STEPS,
+            path("output", "scores to write"),
+            MANIFEST,
+        ),
+    ),
+    StageCommand(
+        "report",
+        "write the report of a run",
+        _report,
+        (
+            named_paths("scores", "scores of each experiment", "EXPERIMENT"),
+            named_paths("pretrain_history", "history of its pre-training", "EXPERIMENT"),
+            named_paths("finetune_history", "history of its fine-tuning", "EXPERIMENT"),
+            named_paths("corpus", "manifest of its corpus", "EXPERIMENT"),
+            path("html", "page to write"),
+            path("trace", "lineage page to write"),
+            path("csv", "table to write"),
+            MANIFEST,
+        ),
+    ),
+)
+
+
+def add_stages(commands: Commands) -> None:
+    """Add the subcommand of every stage."""
+    for row in STAGE_COMMANDS:
+        parser = add_command(commands, row.stage, partial(_run, row), row.help)
+        add_settings(parser)
+        add_log(parser)
+        for argument in row.arguments:
+            argument.add_to(parser)
+
+
+def _run(row: StageCommand, arguments: argparse.Namespace) -> None:
+    values = {argument.name: argument.value(arguments) for argument in row.arguments}
+    settings = parsed_settings(arguments, row.stage)
+    if not isinstance(row.function, str):
+        row.function(settings, arguments, values)
+        return
+    _function(row.function)(settings, **values)
+
+
+def _function(name: str) -> Callable[..., None]:
+    """Import ``module:function`` below `t5repro`."""
+    module, _, function = name.partition(":")
+    entry_point: Callable[..., None] = getattr(
+        importlib.import_module(f"t5repro.{module}"), function
+    )
+    return entry_point

@@ -1,0 +1,78 @@
+"""What the code of each rule may contain: its closure decides what an edit reruns."""
+
+from pathlib import PurePosixPath
+
+import pytest
+
+from t5repro.lineage.sources import source_files
+from t5repro.stages import STAGES
+
+FOUNDATION = {"", "errors", "files", "progress", "config"}
+ALLOWED = {  # rule -> parts of the package that its closure may contain
+    "data_fetch": {"data"},
+    "data": {"data"},
+    "c4_punkt": {"data", "c4"},
+    "c4_clean": {"data", "c4"},
+    "c4_dedup": {"c4"},
+    "c4": {"c4"},
+    "vocab_sample": {"vocab", "randomness"},
+    "vocab": {"vocab"},
+    "tokens": {"vocab"},
+    "pretrain": {"inputs", "model", "objectives", "randomness", "train", "vocab"},
+    "preflight": {"model", "randomness", "train", "vocab"},
+    "tasks": {"tasks"},
+    "finetune": {"inputs", "model", "objectives", "randomness", "tasks", "train", "vocab"},
+    "evaluate_predict": {"evaluate", "model", "randomness", "vocab"},
+    "evaluate_score": {"evaluate", "metrics", "randomness", "tasks"},
+    "report": {"evaluate", "lineage", "report", "stages", "tasks"},
+}
+FORBIDDEN = {  # rule -> modules of its own packages that it must not contain
+    "c4_punkt": {"c4/write.py", "c4/deduplicate.py", "c4/clean.py"},
+    "c4_clean": {"c4/write.py", "c4/page_filter.py", "c4/deduplicate.py", "c4/dedup/duplicates.py"},
+    "c4_dedup": {"c4/write.py", "c4/page_filter.py", "c4/wet/pages.py", "c4/text/bad_words.py"},
+    "tokens": {"vocab/train.py", "vocab/sample.py"},
+    "pretrain": {
+        "config/sections/finetune.py",
+        "config/sections/tasks.py",
+        "inputs/corpus_mixture.py",
+        "inputs/finetuning.py",
+        "train/finetune.py",
+        "vocab/train.py",
+    },
+    "finetune": {"train/pretrain.py", "vocab/train.py"},
+    "preflight": {"train/loop.py", "train/pretrain.py"},
+    "evaluate_predict": {"evaluate/score.py", "vocab/train.py"},
+}
+
+
+def modules_of(rule: str) -> list[PurePosixPath]:
+    module = next(stage.module for stage in STAGES if stage.name == rule)
+    return [PurePosixPath(path).relative_to("src/t5repro") for path in source_files(module)]
+
+
+def part_of(module: PurePosixPath) -> str:
+    return module.parts[0].removesuffix(".py").removesuffix("__init__")
+
+
+def test_every_rule_is_listed() -> None:
+    assert ALLOWED.keys() == {stage.name for stage in STAGES}
+
+
+@pytest.mark.parametrize("rule", ALLOWED)
+def test_a_closure_contains_no_other_part_of_the_package(rule: str) -> None:
+    parts = {part_of(module) for module in modules_of(rule)}
+    assert parts - FOUNDATION == ALLOWED[rule]
+
+
+@pytest.mark.parametrize("rule", FORBIDDEN)
+def test_a_closure_contains_no_module_of_another_rule(rule: str) -> None:
+    names = {module.as_posix() for module in modules_of(rule)}
+    assert names & FORBIDDEN[rule] == set()
+
+
+@pytest.mark.parametrize("rule", [rule for rule in ALLOWED if rule != "report"])
+def test_a_closure_contains_the_sections_of_settings_that_it_receives_and_not_all(
+    rule: str,
+) -> None:
+    names = {module.as_posix() for module in modules_of(rule)}
+    assert not names & {"config/schema.py", "config/load.py", "config/stage_settings.py"}

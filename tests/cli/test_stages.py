@@ -1,0 +1,56 @@
+"""The subcommands of the rules agree with the table of stages, the rules and the functions."""
+
+import importlib
+import inspect
+import re
+
+import pytest
+from checkout import ROOT
+
+from t5repro.cli.main import main, parser
+from t5repro.cli.stages import STAGE_COMMANDS
+from t5repro.stages import STAGES
+
+CALLED = re.compile(r'^\s*"t5repro (\w+)"((?:\n\s*"[^\n]*")+)', flags=re.MULTILINE)
+
+
+def test_every_stage_has_a_subcommand() -> None:
+    names = [row.stage for row in STAGE_COMMANDS]
+    assert sorted([*names, "preflight"]) == sorted(stage.name for stage in STAGES)
+
+
+@pytest.mark.parametrize("row", STAGE_COMMANDS, ids=lambda row: row.stage)
+def test_arguments_are_keywords_of_the_function(row) -> None:
+    if not isinstance(row.function, str):
+        pytest.skip("a handler passes the arguments on")
+    module, _, name = row.function.partition(":")
+    function = getattr(importlib.import_module(f"t5repro.{module}"), name)
+    keywords = set(list(inspect.signature(function).parameters)[1:])
+    assert keywords == {argument.name for argument in row.arguments}
+
+
+def test_rules_use_the_options_that_exist() -> None:
+    commands = parser()._subparsers._group_actions[0].choices
+    calls = 0
+    for path in (ROOT / "workflow" / "rules").glob("*.smk"):
+        for name, words in CALLED.findall(path.read_text()):
+            known = set(commands[name]._option_string_actions)
+            used = set(re.findall(r'" (--[a-z-]+)', words))
+            assert used <= known, f"{path.name}: {sorted(used - known)}"
+            calls += 1
+    assert calls == len(STAGES)
+
+
+def test_a_misspelt_command_names_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stop:
+        main(["trce", "results/demo"])
+    assert stop.value.code == 2
+    assert "there is no command 'trce'; did you mean 'trace'?" in capsys.readouterr().err
+
+
+def test_help_lists_commands_by_group(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    text = capsys.readouterr().out
+    assert text.index("a run and its results:") < text.index("audit:") < text.index("stages;")
+    assert re.search(r"^  trace +follow an artifact back", text, flags=re.MULTILINE)

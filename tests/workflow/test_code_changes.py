@@ -1,0 +1,96 @@
+"""Which rules run again after an edit of the code, by Snakemake's own plan."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+from clones import SMALL, snakemake
+
+pytestmark = pytest.mark.workflow
+PACKAGE = "src/t5repro"
+SCORES = {"evaluate_score", "report"}
+
+
+@pytest.fixture
+def checkout(finished: Path, tmp_path: Path) -> Path:
+    """A copy of the finished clone that a test may edit."""
+    return Path(shutil.copytree(finished, tmp_path / "clone", symlinks=True))
+
+
+def planned(checkout: Path) -> set[str]:
+    ran = snakemake(checkout, "-n", "--quiet", "rules", config=SMALL)
+    assert ran.returncode == 0, ran.stdout
+    words = (line.split() for line in ran.stdout.splitlines())
+    rules = {row[0] for row in words if len(row) == 2 and row[1].isdigit()}
+    return rules - {"total", "all"}
+
+
+def edit(checkout: Path, module: str, old: str, new: str) -> None:
+    path = checkout / PACKAGE / module
+    text = path.read_text(encoding="utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new), encoding="utf-8")
+
+
+def append(checkout: Path, module: str) -> None:
+    path = checkout / PACKAGE / module
+    path.write_text(path.read_text(encoding="utf-8") + "\n\nEDITED = True\n", encoding="utf-8")
+
+
+def test_rewording_a_help_text_a_docstring_or_a_comment_reruns_nothing(checkout: Path) -> None:
+    assert planned(checkout) == set()
+    edit(checkout, "config/sections/c4.py", '"""Longer pages', '"""In other words: longer pages')
+    edit(checkout, "config/sections/finetune.py", '"""', '"""Reworded: ')
+    edit(checkout, "c4/clean.py", '"""', '"""Reworded: ')
+    edit(checkout, "files.py", "\n\n\n", "\n\n\n# A comment.\n")
+    assert planned(checkout) == set()
+
+
+def test_an_edit_of_a_metric_reruns_scores_and_report_only(checkout: Path) -> None:
+    append(checkout, "metrics/text.py")
+    append(checkout, "metrics/__init__.py")
+    assert planned(checkout) == SCORES
+
+
+def test_an_edit_of_the_corpus_writer_does_not_rerun_cleaning(checkout: Path) -> None:
+    append(checkout, "c4/write.py")
+    rules = planned(checkout)
+    assert "c4" in rules
+    assert not rules & {"c4_punkt", "c4_clean", "c4_dedup"}
+
+
+def test_an_edit_of_the_vocabulary_trainer_reruns_tokens_only_if_the_vocabulary_changes(
+    checkout: Path,
+) -> None:
+    append(checkout, "vocab/train.py")
+    assert "vocab" in planned(checkout)
+    ran = snakemake(checkout, "stage_vocab", config=SMALL)
+    assert ran.returncode == 0, ran.stdout[-4000:]
+    assert planned(checkout) == set()  # the same vocabulary: nothing that reads it runs again
+
+
+def test_an_edit_of_the_division_of_the_crawl_reruns_both_stages_that_divide_it(
+    checkout: Path,
+) -> None:
+    append(checkout, "data/crawl_lists.py")
+    assert planned(checkout) >= {"c4_punkt", "c4_clean"}
+    ran = snakemake(checkout, "stage_c4_punkt", config=SMALL)
+    assert ran.returncode == 0, ran.stdout[-4000:]
+    record = (checkout / "records/demo/c4_punkt/baseline.json").read_text()
+    assert f"{PACKAGE}/data/crawl_lists.py" in record
+    for path in (checkout / "records/demo/c4_clean/baseline").glob("*.json"):
+        assert f"{PACKAGE}/data/crawl_lists.py" in path.read_text()
+
+
+def test_an_edit_of_one_tasks_definition_leaves_the_corpus_alone(checkout: Path) -> None:
+    append(checkout, "tasks/glue.py")
+    assert not planned(checkout) & {
+        "c4_punkt",
+        "c4_clean",
+        "c4_dedup",
+        "c4",
+        "vocab_sample",
+        "vocab",
+        "tokens",
+        "pretrain",
+    }
