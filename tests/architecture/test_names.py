@@ -16,8 +16,8 @@ import t5repro
 PACKAGE = Path(t5repro.__file__).parent
 MODULES = {path: ast.parse(path.read_text("utf-8")) for path in sorted(PACKAGE.rglob("*.py"))}
 
-MAX_VAGUE_NAMES = 100  # of 1,000 bindings
-MAX_CLAUSES = 90  # of 10,000 words of docstrings
+MAX_VAGUE_NAMES = 15  # of 1,000 bindings
+MAX_CLAUSES = 10  # of 10,000 words of docstrings
 MOST_SHOWN = 20
 
 PARTICIPLES = """
