@@ -128,7 +128,7 @@ def _corrupted(
 
     source = load_corpus_inputs(
         PretrainSettings(
-            batch_rows=rows,
+            batch_size=rows,
             inputs_length=inputs,
             targets_length=targets,
             concatenate_documents=concatenate,

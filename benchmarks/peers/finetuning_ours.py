@@ -28,7 +28,7 @@ def main(name: str, steps: int, folder: Path, instruction_set: str) -> None:
 
     vocab = VocabSettings(vocab_size=shared.PIECES, extra_ids=shared.EXTRA_IDS)
     training = FinetuneSettings(
-        batch_rows=ROWS,
+        batch_size=ROWS,
         inputs_length=shared.MAX_LENGTHS[0],
         targets_length=shared.MAX_LENGTHS[1],
         dropout_rate=shapes.DROPOUT,

@@ -29,7 +29,7 @@ def main(name: str, steps: int, instruction_set: str) -> None:
         model=shared.settings(shape, ModelSettings),
         devices=devices,
         pretrain=PretrainSettings(
-            batch_rows=shape.rows,
+            batch_size=shape.rows,
             inputs_length=shape.inputs,
             targets_length=shape.targets,
             dropout_rate=shared.DROPOUT,

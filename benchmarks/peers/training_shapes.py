@@ -54,7 +54,7 @@ def flops(shape: Shape) -> int:
     return step_flops(
         settings(shape, ModelSettings),
         TrainingSettings(
-            batch_rows=shape.rows, inputs_length=shape.inputs, targets_length=shape.targets
+            batch_size=shape.rows, inputs_length=shape.inputs, targets_length=shape.targets
         ),
         embedding_rows=shape.ids,
     )

@@ -44,7 +44,7 @@ def test_each_size_is_trained_on_the_mixture_and_then_on_one_task_at_a_time(
     for size, examples in CORPUS.items():
         mixed = experiments[f"t5_{size}"].finetune
         assert (mixed.corpus_examples, mixed.corpus_rate) == (examples, "stated")
-        assert (mixed.steps, mixed.batch_rows) == (1_000_000, 2**11)
+        assert (mixed.steps, mixed.batch_size) == (1_000_000, 2**11)
         later = [
             experiment
             for experiment in experiments.values()
@@ -53,7 +53,7 @@ def test_each_size_is_trained_on_the_mixture_and_then_on_one_task_at_a_time(
         assert len(later) == 21
         assert {experiment.model.published for experiment in later} == {size}
         assert not any(experiment.finetune.corpus_examples for experiment in later)
-        rows = {experiment.tasks.names[0]: experiment.finetune.batch_rows for experiment in later}
+        rows = {experiment.tasks.names[0]: experiment.finetune.batch_size for experiment in later}
         assert all(rows[name] == (8 if "glue" in name else 128) for name in rows)
 
 

@@ -32,7 +32,7 @@ REFUSED = [
     ),
     (
         "an impossible value",
-        "pretrain:\n  batch_rows: 4\n  steps: -1\n",
+        "pretrain:\n  batch_size: 4\n  steps: -1\n",
         3,
         "setting 'pretrain.steps' is -1; Input should be greater than or equal to 0",
     ),

@@ -111,7 +111,7 @@ class TestWithAModel:
                 d_model=16, d_ff=32, d_kv=8, num_heads=2, num_encoder_layers=1, num_decoder_layers=1
             ),
             evaluate=EvaluateSettings(
-                **{"batch_rows": 4, "inputs_length": 64, "max_decode_length": 6} | change
+                **{"batch_size": 4, "inputs_length": 64, "max_decode_length": 6} | change
             ),
         )
         values = stage_settings(tree, "evaluate_predict")
@@ -145,8 +145,8 @@ class TestWithAModel:
     def test_predictions_do_not_depend_on_neighbours_or_batch(
         self, inputs: dict[str, Path], tmp_path: Path
     ) -> None:
-        self.run(self.settings(batch_rows=4), inputs, tmp_path / "four")
-        self.run(self.settings(batch_rows=7), inputs, tmp_path / "seven")
+        self.run(self.settings(batch_size=4), inputs, tmp_path / "four")
+        self.run(self.settings(batch_size=7), inputs, tmp_path / "seven")
         for name in ("one.jsonl", "two.jsonl"):
             assert (tmp_path / "four" / name).read_bytes() == (
                 tmp_path / "seven" / name
@@ -158,7 +158,7 @@ class TestWithAModel:
     def test_devices_that_share_each_batch_write_the_bytes_of_one(
         self, inputs: dict[str, Path], tmp_path: Path, replicas: int, rows: int
     ) -> None:
-        values = self.settings(batch_rows=5).model_dump(mode="json")
+        values = self.settings(batch_size=5).model_dump(mode="json")
         values["evaluate"]["beam_tasks"] = ["two"]
         settings = PredictStage.model_validate(values)
         examples = {"one": inputs["one"], "two": inputs["two"]}

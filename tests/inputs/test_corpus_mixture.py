@@ -35,7 +35,7 @@ def mixed(tmp_path, write_tokens, vocabulary):
             pretrain=PretrainSettings(noise_mask="random_spans"),
             finetune=FinetuneSettings(
                 **{
-                    "batch_rows": ROWS,
+                    "batch_size": ROWS,
                     "inputs_length": 32,
                     "targets_length": 24,
                     "corpus_examples": 24,

@@ -35,7 +35,7 @@ def operations(dataset: tf.data.Dataset) -> set[str]:
 def corpus(write_tokens, vocab) -> CorpusInputs:
     ids, offsets = write_tokens([100, 50, 200])
     settings = PretrainSettings(
-        inputs_length=32, targets_length=24, batch_rows=4, noise_mask="random_spans"
+        inputs_length=32, targets_length=24, batch_size=4, noise_mask="random_spans"
     )
     return load_corpus_inputs(settings, ids=ids, offsets=offsets, vocab=vocab, seed=0)
 
@@ -43,7 +43,7 @@ def corpus(write_tokens, vocab) -> CorpusInputs:
 @pytest.fixture
 def tasks(three_tasks, write_examples, vocabulary: Path, task_vocab) -> TaskInputs:
     return load_task_inputs(
-        FinetuneSettings(inputs_length=48, targets_length=16, batch_rows=4),
+        FinetuneSettings(inputs_length=48, targets_length=16, batch_size=4),
         examples=write_examples(three_tasks),
         vocabulary=vocabulary,
         vocab=task_vocab,

@@ -35,7 +35,7 @@ MULTILINGUAL = [
 
 
 def settings_of(**more: Any) -> FinetuneSettings:
-    return FinetuneSettings(**{"inputs_length": 48, "targets_length": 16, "batch_rows": 4, **more})
+    return FinetuneSettings(**{"inputs_length": 48, "targets_length": 16, "batch_size": 4, **more})
 
 
 def load(settings, examples, vocabulary, vocab, seed=0) -> TaskInputs:

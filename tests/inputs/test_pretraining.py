@@ -32,7 +32,7 @@ def settings_of(noise_mask: str = "random_spans", concatenate: bool = True, **mo
             "concatenate_documents": concatenate,
             "inputs_length": 32,
             "targets_length": 24,
-            "batch_rows": 4,
+            "batch_size": 4,
             **more,
         }
     )
@@ -271,7 +271,7 @@ def test_packed_rows_restore_segments_of_single_documents(write_tokens, vocab):
 
 
 def test_an_epoch_of_the_stream_takes_every_segment_once(write_tokens, vocab):
-    inputs = load(settings_of(batch_rows=1), write_tokens([700]), vocab)
+    inputs = load(settings_of(batch_size=1), write_tokens([700]), vocab)
     for epoch in (0, 3):
         texts = [
             restored(batch)[0]
@@ -286,7 +286,7 @@ def test_an_epoch_of_the_stream_takes_every_segment_once(write_tokens, vocab):
 
 
 def test_epochs_cut_the_stream_at_different_places(write_tokens, vocab):
-    inputs = load(settings_of(batch_rows=1), write_tokens([700]), vocab)
+    inputs = load(settings_of(batch_size=1), write_tokens([700]), vocab)
     rows = inputs.rows_per_epoch
     batches = arrays(inputs.batches(first_step=0, steps=8 * rows))
     phases = {(restored(batch)[0][0] - 3) % 34 for batch in batches[::rows]}
@@ -294,7 +294,7 @@ def test_epochs_cut_the_stream_at_different_places(write_tokens, vocab):
 
 
 def test_more_rows_than_an_epoch_make_a_batch_of_several_epochs(write_tokens, vocab):
-    inputs = load(settings_of(batch_rows=16), write_tokens([120]), vocab)
+    inputs = load(settings_of(batch_size=16), write_tokens([120]), vocab)
     assert inputs.rows_per_epoch < 16
     (batch,) = arrays(inputs.batches(first_step=0, steps=1))
     assert (batch["encoder_segments"] == 1).all()

@@ -41,7 +41,7 @@ def stage(vocab, change) -> PretrainStage:
         noise_mask="random_spans",
         inputs_length=32,
         targets_length=24,
-        batch_rows=4,
+        batch_size=4,
         steps=STEPS,
         **change,
     )

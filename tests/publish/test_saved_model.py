@@ -50,7 +50,7 @@ def stage(beam_tasks: tuple[str, ...] = (), **change: Any) -> PredictStage:
             d_model=16, d_ff=32, d_kv=8, num_heads=2, num_encoder_layers=2, num_decoder_layers=2
         ),
         evaluate=EvaluateSettings(
-            **{"batch_rows": 8, "inputs_length": LONGEST, "max_decode_length": 12} | change
+            **{"batch_size": 8, "inputs_length": LONGEST, "max_decode_length": 12} | change
         ),
     )
     values = stage_settings(tree, "evaluate_predict")

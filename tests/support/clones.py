@@ -14,8 +14,8 @@ ARTIFACTS = ("data", "results")
 
 # Small enough for a test, large enough that every stage does its work.
 SMALL = (
-    "pretrain={steps: 6, batch_rows: 4, log_every_steps: 2}",
-    "finetune={steps: 8, batch_rows: 4, log_every_steps: 2}",
+    "pretrain={steps: 6, batch_size: 4, log_every_steps: 2}",
+    "finetune={steps: 8, batch_size: 4, log_every_steps: 2}",
     "model={d_model: 32, d_ff: 64, d_kv: 16, num_heads: 2}",
     "vocab={vocab_size: 1200}",
     "evaluate={max_examples: 6, max_decode_length: 8}",

@@ -114,7 +114,7 @@ def stage_settings(
     """Return the settings of a stage with the tiny network and batch."""
     section = {
         "steps": 10,
-        "batch_rows": ROWS,
+        "batch_size": ROWS,
         "inputs_length": INPUTS,
         "targets_length": TARGETS,
         "checkpoint_every_steps": 4,

@@ -34,7 +34,7 @@ COMMON = {
 }
 TRAINING = {
     "steps": 4,
-    "batch_rows": 4,
+    "batch_size": 4,
     "inputs_length": 32,
     "targets_length": 24,
     "log_every_steps": 2,

@@ -77,7 +77,7 @@ def test_an_architecture_learns_answers_by_heart_from_packed_rows_and_decodes_th
         devices={},
         training={
             "steps": STEPS,
-            "batch_rows": rows,
+            "batch_size": rows,
             "dropout_rate": 0.0,
             "loss_normaliser": "target_tokens",
             "learning_rate": {"schedule": "constant", "factor": 0.03},

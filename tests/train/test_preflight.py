@@ -48,7 +48,7 @@ TINY = {
         "num_decoder_layers": 1,
     },
     "vocab": {"vocab_size": 100, "extra_ids": 28},
-    "pretrain": {"batch_rows": 32, "inputs_length": 16, "targets_length": 8},
+    "pretrain": {"batch_size": 32, "inputs_length": 16, "targets_length": 8},
     "devices": {"kind": "tpu", "precision": "bfloat16"},
 }
 
@@ -100,9 +100,9 @@ def test_a_slice_must_be_named():
 
 
 def test_rows_are_split_among_cores_and_parts():
-    assert rows_per_core(TrainingSettings(batch_rows=128), 16) == 8
-    with pytest.raises(PreflightError, match="batch_rows 128 is no multiple of 24: 24 cores"):
-        rows_per_core(TrainingSettings(batch_rows=128), 24)
+    assert rows_per_core(TrainingSettings(batch_size=128), 16) == 8
+    with pytest.raises(PreflightError, match="batch_size 128 is no multiple of 24: 24 cores"):
+        rows_per_core(TrainingSettings(batch_size=128), 24)
 
 
 def test_the_verdict_compares_what_is_needed_with_the_memory_of_a_core():

@@ -10,9 +10,9 @@ from t5repro.config.schema import Settings
 
 # Former name -> present name. A run file with a former name is refused with the present one.
 RENAMED: dict[str, str] = {
-    # "pretrain.batch_rows": "pretrain.batch_size",
-    # "finetune.batch_rows": "finetune.batch_size",
-    # "evaluate.batch_rows": "evaluate.batch_size",
+    "pretrain.batch_rows": "pretrain.batch_size",
+    "finetune.batch_rows": "finetune.batch_size",
+    "evaluate.batch_rows": "evaluate.batch_size",
 }
 
 # (setting, former value) -> present value.

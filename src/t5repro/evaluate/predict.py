@@ -231,7 +231,7 @@ def _decode_all(
     from t5repro.model.distribution import shared_rows
 
     ids: PredictedIds = {}
-    batch_size = settings.evaluate.batch_rows
+    batch_size = settings.evaluate.batch_size
     beam_tasks = set(settings.evaluate.beam_tasks)
     for beam in (False, True):
         decode = _decoder(settings, models, beam=beam)

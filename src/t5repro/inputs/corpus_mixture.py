@@ -56,14 +56,14 @@ class MixedInputs:
     Attributes:
         tasks: the tasks, with one row a batch.
         corpus: the corpus, with one row a batch.
-        batch_rows: rows of a batch of both.
+        batch_size: rows of a batch of both.
         examples_share: share of the corpus in all examples, from 0 to 1.
         parts: rows of the corpus in `PARTS` rows.
     """
 
     tasks: TaskInputs
     corpus: CorpusInputs
-    batch_rows: int
+    batch_size: int
     examples_share: float
     parts: int
 
@@ -72,7 +72,7 @@ class MixedInputs:
         return rows * self.parts // PARTS
 
     def _row_range(self, first_step: int, steps: int) -> _RowRange:
-        first, rows = first_step * self.batch_rows, steps * self.batch_rows
+        first, rows = first_step * self.batch_size, steps * self.batch_size
         corpus_first = self.corpus_rows(first)
         return _RowRange(first, rows, corpus_first, self.corpus_rows(first + rows) - corpus_first)
 
@@ -95,7 +95,7 @@ class MixedInputs:
 
         order = tf.data.Dataset.range(rows.first, rows.first + rows.rows).map(source_index)
         mixed = tf.data.Dataset.choose_from_datasets(sources, order, stop_on_empty_dataset=False)
-        return mixed.batch(self.batch_rows, drop_remainder=True).prefetch(tf.data.AUTOTUNE)
+        return mixed.batch(self.batch_size, drop_remainder=True).prefetch(tf.data.AUTOTUNE)
 
     def counters(self, *, first_step: int, steps: int) -> dict[str, Any]:
         """Count the examples of some steps: those of `TaskInputs.counters`, and the corpus."""
@@ -185,7 +185,7 @@ def load_finetuning_inputs(
     }
     if tokens is None:
         return load_task_inputs(training, **task_arguments)
-    single_row = {"batch_rows": 1}
+    single_row = {"batch_size": 1}
     tasks = load_task_inputs(training.model_copy(update=single_row), **task_arguments)
     lengths = {"inputs_length": training.inputs_length, "targets_length": training.targets_length}
     ids, offsets = split_files(tokens.parent, "train")
@@ -200,4 +200,4 @@ def load_finetuning_inputs(
     counts = dict(zip(tasks.mixture.tasks, tasks.mixture.counts.tolist(), strict=True))
     share = corpus_share(training, counts)
     parts = corpus_parts(tasks.mixture, (training.inputs_length, training.targets_length), share)
-    return MixedInputs(tasks, corpus, training.batch_rows, share, parts)
+    return MixedInputs(tasks, corpus, training.batch_size, share, parts)

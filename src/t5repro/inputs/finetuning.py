@@ -131,15 +131,15 @@ class TaskInputs:
         return draw_rows(
             self.mixture,
             max_lengths=(self.settings.inputs_length, self.settings.targets_length),
-            first_row=first_step * self.settings.batch_rows,
-            rows=steps * self.settings.batch_rows,
+            first_row=first_step * self.settings.batch_size,
+            rows=steps * self.settings.batch_size,
             seed=self.seed,
         )
 
     def batches(self, *, first_step: int, steps: int) -> tf.data.Dataset:
         """Return the batches of steps `first_step` to `first_step + steps - 1`; see `batches`."""
         rows = self.rows(first_step=first_step, steps=steps)
-        batch_rows = self.settings.batch_rows
+        batch_size = self.settings.batch_size
         assemble = decoder_only_batch if self.decoder_only else encoder_decoder_batch
         with tf.device("CPU:0"):
             examples, splits = tf.constant(rows.examples), tf.constant(rows.splits)
@@ -149,10 +149,10 @@ class TaskInputs:
             ]
 
         def make(number: tf.Tensor) -> tuple[Features, tf.Tensor]:
-            bounds = splits[number * batch_rows : (number + 1) * batch_rows + 1]
+            bounds = splits[number * batch_size : (number + 1) * batch_size + 1]
             batch_examples = examples[bounds[0] : bounds[-1]]
             inputs, targets = (_segments(batch_examples, *side) for side in sides)
-            counts = tf.ensure_shape(tf.cast(bounds[1:] - bounds[:-1], tf.int32), [batch_rows])
+            counts = tf.ensure_shape(tf.cast(bounds[1:] - bounds[:-1], tf.int32), [batch_size])
             return assemble(
                 inputs,
                 targets,
@@ -179,7 +179,7 @@ class TaskInputs:
         tasks = len(self.mixture.tasks)
         draws = np.bincount(task_indices[examples], minlength=tasks)
         settings = self.settings
-        size = steps * settings.batch_rows * (settings.inputs_length + settings.targets_length)
+        size = steps * settings.batch_size * (settings.inputs_length + settings.targets_length)
         filled = int(self.mixture.lengths[examples].sum())
 
         def by_task(values: npt.NDArray[Any]) -> dict[str, Any]:

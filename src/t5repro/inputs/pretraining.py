@@ -113,14 +113,14 @@ class CorpusInputs:
         for step in probed:
             for name, value in make(tf.constant(step))[2].items():
                 totals[name] += int(value)
-        rows = self.settings.batch_rows * len(probed)
+        rows = self.settings.batch_size * len(probed)
         size = rows * (self.settings.packed_inputs_length + self.settings.targets_length)
         filled = totals["input_tokens"] + totals["target_tokens"]
         return {
             "probed_steps": len(probed),
             "segment_tokens": self.segment_tokens,
             "rows_per_epoch": self.rows_per_epoch,
-            "epochs": round(steps * self.settings.batch_rows / self.rows_per_epoch, 4),
+            "epochs": round(steps * self.settings.batch_size / self.rows_per_epoch, 4),
             "padding_share": round(1 - filled / size, 6),
             **totals,
         }
@@ -145,8 +145,8 @@ class CorpusInputs:
     def _reader(self) -> Reader:
         if isinstance(self.layout, Stream):
             max_lengths = (self.settings.inputs_length, self.settings.targets_length)
-            return stream_reader(self.layout, self.settings.batch_rows, max_lengths, self.seed)
-        return packed_reader(self.layout, self.settings.batch_rows, self.seed)
+            return stream_reader(self.layout, self.settings.batch_size, max_lengths, self.seed)
+        return packed_reader(self.layout, self.settings.batch_size, self.seed)
 
     def _batch_maker(self) -> Maker:
         """Return the function from a step to features, targets and statistics."""

@@ -75,27 +75,27 @@ def phases(epoch: tf.Tensor, phase_range: int, seed: int) -> tf.Tensor:
     return shuffle(epoch % count, seed_pair(seed, "pretrain", "phase"), epoch // count, count)
 
 
-def _row_numbers(step: tf.Tensor, batch_rows: int) -> tf.Tensor:
-    return step * batch_rows + tf.range(batch_rows, dtype=tf.int64)
+def _row_numbers(step: tf.Tensor, batch_size: int) -> tf.Tensor:
+    return step * batch_size + tf.range(batch_size, dtype=tf.int64)
 
 
 def stream_reader(
-    layout: Stream, batch_rows: int, max_lengths: tuple[int, int], seed: int
+    layout: Stream, batch_size: int, max_lengths: tuple[int, int], seed: int
 ) -> Reader:
     """Return the function from a step to the pieces of documents in its segments.
 
     Args:
         layout: the stream.
-        batch_rows: rows of a batch; each is one segment.
+        batch_size: rows of a batch; each is one segment.
         max_lengths: tokens of a row of inputs and of targets.
         seed: the run's seed.
     """
     starts, ends = tf.constant(layout.starts), tf.constant(layout.ends)
     tokens = layout.segment_tokens
-    limits = tf.constant([max_lengths] * batch_rows, tf.int32)
+    limits = tf.constant([max_lengths] * batch_size, tf.int32)
 
     def read(step: tf.Tensor) -> StepPieces:
-        row, epoch = shuffled_rows(_row_numbers(step, batch_rows), layout.segments, seed)
+        row, epoch = shuffled_rows(_row_numbers(step, batch_size), layout.segments, seed)
         first = row * tokens + phases(epoch, layout.phase_range, seed)
         # A segment runs over all documents between the one with its first token and the one with
         # its last. `ends` are exclusive, hence side="right".
@@ -110,21 +110,21 @@ def stream_reader(
         return StepPieces(
             starts=tf.gather(starts, document) + low - begin,
             lengths=high - low,
-            segment_lengths=tf.fill([batch_rows], tokens),
+            segment_lengths=tf.fill([batch_size], tokens),
             limits=limits,
-            segments_per_row=tf.ones([batch_rows], tf.int32),
+            segments_per_row=tf.ones([batch_size], tf.int32),
         )
 
     return read
 
 
-def packed_reader(layout: PackedRows, batch_rows: int, seed: int) -> Reader:
+def packed_reader(layout: PackedRows, batch_size: int, seed: int) -> Reader:
     """Return the function from a step to the segments of its rows; a segment is one piece."""
     starts, lengths = tf.constant(layout.starts), tf.constant(layout.lengths)
     limits, splits = tf.constant(layout.limits), tf.constant(layout.splits)
 
     def read(step: tf.Tensor) -> StepPieces:
-        row, _ = shuffled_rows(_row_numbers(step, batch_rows), layout.rows, seed)
+        row, _ = shuffled_rows(_row_numbers(step, batch_size), layout.rows, seed)
         segments_by_row = tf.ragged.range(tf.gather(splits, row), tf.gather(splits, row + 1))
         segment = segments_by_row.flat_values
         tokens = tf.gather(lengths, segment)
@@ -134,7 +134,7 @@ def packed_reader(layout: PackedRows, batch_rows: int, seed: int) -> Reader:
             lengths=tokens,
             segment_lengths=tokens,
             limits=tf.gather(limits, segment),
-            segments_per_row=tf.ensure_shape(counts, [batch_rows]),
+            segments_per_row=tf.ensure_shape(counts, [batch_size]),
         )
 
     return read

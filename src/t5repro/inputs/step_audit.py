@@ -120,14 +120,14 @@ def steps_of_documents(
     for document in documents:
         if not 0 <= document < count:
             raise ArtifactError(f"there is no document {document}; they go from 0 to {count - 1}")
-    batch_rows = inputs.settings.batch_rows
+    batch_size = inputs.settings.batch_size
     positions = {document: _position(inputs, document) for document in documents}
     step_parts: dict[int, list[Integers]] = {document: [] for document in documents}
-    for numbers, row, epoch in _all_rows(inputs, steps * batch_rows):
+    for numbers, row, epoch in _all_rows(inputs, steps * batch_size):
         phase = _phase(inputs, epoch)
         for document, position in positions.items():
             matches = numbers[position.overlaps(row, phase)]
-            step_parts[document].append(np.unique(matches // batch_rows))
+            step_parts[document].append(np.unique(matches // batch_size))
     return {
         document: np.unique(np.concatenate([*parts, np.zeros(0, np.int64)])).tolist()
         for document, parts in step_parts.items()

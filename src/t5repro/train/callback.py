@@ -134,7 +134,7 @@ class TrainingCallback(keras.callbacks.Callback):
         else:
             self._tokens += tokens
             seconds = max(time.monotonic() - self._started, 1e-9)
-            rows = (self._step - self._first_step) * self._training.batch_rows
+            rows = (self._step - self._first_step) * self._training.batch_size
             facts["rows_per_second"] = f"{rows / seconds:.1f}"
             facts["target_tokens_per_second"] = f"{self._tokens / seconds:.0f}"
         self._progress.advance(steps, **facts)

@@ -83,9 +83,9 @@ def check_rows(training: TrainingSettings, devices: Devices) -> None:
         SettingsError: they cannot; the message names the divisor.
     """
     parts = devices.replicas * training.micro_batches
-    if training.batch_rows % parts:
+    if training.batch_size % parts:
         raise SettingsError(
-            f"batch_rows {training.batch_rows} is no multiple of {parts}: {devices.replicas} "
+            f"batch_size {training.batch_size} is no multiple of {parts}: {devices.replicas} "
             f"devices times micro_batches {training.micro_batches}; static shapes need parts of "
             "one size"
         )

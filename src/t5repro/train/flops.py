@@ -24,7 +24,7 @@ def step_flops(model: ModelSettings, training: TrainingSettings, *, embedding_ro
         targets_length=training.targets_length,
         embedding_rows=embedding_rows,
     )
-    return PASSES * MULTIPLY_ADD * row * training.batch_rows
+    return PASSES * MULTIPLY_ADD * row * training.batch_size
 
 
 def forward_multiplications(

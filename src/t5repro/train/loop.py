@@ -215,14 +215,14 @@ def fit(
     seconds = time.monotonic() - started
     job.log(
         f"{steps} steps in {seconds:.1f} s with compilation: {steps / seconds:.2f} steps/s, "
-        f"{steps * training.batch_rows / seconds:.1f} rows/s, "
+        f"{steps * training.batch_size / seconds:.1f} rows/s, "
         f"{steps * positions_per_step(training) / seconds:.0f} positions/s"
     )
 
 
 def positions_per_step(training: TrainingSettings) -> int:
     """Return the positions of inputs and targets in a batch, padding included."""
-    return training.batch_rows * (training.packed_inputs_length + training.targets_length)
+    return training.batch_size * (training.packed_inputs_length + training.targets_length)
 
 
 def make_monitor(job: TrainingJob, *, first_step: int) -> Monitor:
@@ -261,7 +261,7 @@ def write_results(
 def counters_of(job: TrainingJob, model: Any, state: LoopState) -> dict[str, Any]:
     """Return the counters of the manifest."""
     training, history = job.training, state.history
-    positions = training.steps * training.batch_rows * training.targets_length
+    positions = training.steps * training.batch_size * training.targets_length
     return {
         "steps": training.steps,
         "optimizer_step": steps_of(model),

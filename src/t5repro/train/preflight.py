@@ -138,7 +138,7 @@ def refusal(answer: dict[str, Any], python: str, slice_name: str) -> DeviceError
     if answer["fault"] == "memory":
         return DoesNotFitError(
             f"the TPU compiler ran out of a core's memory on {slice_name}: {answer['text']}; "
-            "raise micro_batches, lower batch_rows or take a larger slice"
+            "raise micro_batches, lower batch_size or take a larger slice"
         )
     if answer["fault"] == "slice":
         return PreflightError(
@@ -159,12 +159,12 @@ def rows_per_core(training: TrainingSettings, cores: int) -> int:
         PreflightError: they cannot be split evenly.
     """
     parts = cores * training.micro_batches
-    if training.batch_rows % parts:
+    if training.batch_size % parts:
         raise PreflightError(
-            f"batch_rows {training.batch_rows} is no multiple of {parts}: {cores} cores times "
+            f"batch_size {training.batch_size} is no multiple of {parts}: {cores} cores times "
             f"micro_batches {training.micro_batches}"
         )
-    return training.batch_rows // cores
+    return training.batch_size // cores
 
 
 def lowered_step(

@@ -23,7 +23,7 @@ class TrainingSettings(Section):
 
     steps: int = Field(524_288, ge=0)
     """Optimizer steps. If 0, the stage writes its initial weights."""
-    batch_rows: int = Field(128, ge=1)
+    batch_size: int = Field(128, ge=1)
     """Batch size; packed rows."""
     inputs_length: int = Field(512, ge=4)
     """Length of the inputs of a row; tokens."""
@@ -71,9 +71,9 @@ class TrainingSettings(Section):
 
     @model_validator(mode="after")
     def _rows_divide(self) -> "TrainingSettings":
-        if self.batch_rows % self.micro_batches:
+        if self.batch_size % self.micro_batches:
             raise ValueError(
-                f"batch_rows {self.batch_rows} is not a multiple of micro_batches "
+                f"batch_size {self.batch_size} is not a multiple of micro_batches "
                 f"{self.micro_batches}; the parts of a batch must have equal sizes"
             )
         return self
