@@ -78,7 +78,7 @@ def texts_of(folder, language="en"):
 
 def rules_of(folder):
     counters = json.loads((folder / "manifest.json").read_text())["counters"]
-    return {item["rule"]: item for item in counters["rules"]}
+    return {entry["rule"]: entry for entry in counters["rules"]}
 
 
 def samples_of(folder):
@@ -137,7 +137,7 @@ def test_pages_come_out_by_language_with_their_fields(tmp_path, crawl):
 @pytest.mark.parametrize("unit", ["line", "three_sentence_span", "off"])
 def test_bytes_do_not_depend_on_jobs_or_on_the_order_of_files(tmp_path, crawl, unit):
     settings = settings_of(dedup={"unit": unit, "min_sentences": 1}, output_shards=2)
-    made = []
+    results = []
     for shards, order, files in (
         (1, 1, crawl),
         (1, -1, crawl),
@@ -145,11 +145,13 @@ def test_bytes_do_not_depend_on_jobs_or_on_the_order_of_files(tmp_path, crawl, u
         (3, 1, crawl[::-1]),
         (6, 1, crawl[3:] + crawl[:3]),
     ):
-        folder = run(tmp_path / str(len(made)), files, settings, shards=shards, order=order)
+        folder = run(tmp_path / str(len(results)), files, settings, shards=shards, order=order)
         counters = json.loads((folder / "manifest.json").read_text())["counters"]
-        made.append(({path.name: path.read_bytes() for path in folder.glob("*.parquet")}, counters))
-    assert all(item == made[0] for item in made[1:])
-    assert len(made[0][0]) == 8
+        results.append(
+            ({path.name: path.read_bytes() for path in folder.glob("*.parquet")}, counters)
+        )
+    assert all(entry == results[0] for entry in results[1:])
+    assert len(results[0][0]) == 8
 
 
 def test_bytes_do_not_depend_on_how_much_fits_in_memory(tmp_path, crawl, monkeypatch):
@@ -167,7 +169,8 @@ def test_bytes_do_not_depend_on_how_much_fits_in_memory(tmp_path, crawl, monkeyp
     for path in expected.glob("*.parquet"):
         assert (folder / path.name).read_bytes() == path.read_bytes()
     counters = [
-        json.loads((made / "manifest.json").read_text())["counters"] for made in (expected, folder)
+        json.loads((corpus / "manifest.json").read_text())["counters"]
+        for corpus in (expected, folder)
     ]
     assert counters[0] == counters[1]
 
@@ -198,7 +201,7 @@ def test_a_split_without_a_page_has_a_file(tmp_path, crawl):
     folder = run(tmp_path, crawl, settings_of(validation_modulus=10**9))
     assert pq.read_table(folder / "en-validation-00000-of-00001.parquet").num_rows == 0
     outputs = json.loads((folder / "manifest.json").read_text())["outputs"]
-    assert [item["path"].rpartition("/")[2] for item in outputs] == [
+    assert [entry["path"].rpartition("/")[2] for entry in outputs] == [
         f"{language}-{split}-00000-of-00001.parquet"
         for language in ("en", "de")
         for split in ("train", "validation")
@@ -223,9 +226,9 @@ def test_the_newest_page_is_chosen_before_cleaning(tmp_path, one_page):
         ("http://b/x?utm_x=1", text, "2019-02"),
     )
     folder = run(tmp_path, wet, settings_of(dedup={"unit": "off"}))
-    found = texts_of(folder)
-    assert "http://a/x" not in found
-    assert found["http://b/x?utm_x=1"] == text
+    texts = texts_of(folder)
+    assert "http://a/x" not in texts
+    assert texts["http://b/x?utm_x=1"] == text
     assert rules_of(folder)["newest_of_url"]["dropped"] == {"duplicate_url": 2}
     assert rules_of(folder)["clean_pages"]["dropped"]["lorem_ipsum"] == 0
 
@@ -270,22 +273,22 @@ def test_the_same_line_stays_in_one_page_only(tmp_path, one_page):
     assert holders == [min((url for url, _ in pages), key=md5)]
     rule = rules_of(folder)["dedup_text"]
     assert (rule["unit"], rule["in"] - rule["kept"]) == ("lines", rule["dropped"]["repeated_text"])
-    assert line in [item["text"] for item in samples_of(folder)["repeated_text"]] or (
+    assert line in [entry["text"] for entry in samples_of(folder)["repeated_text"]] or (
         len(samples_of(folder)["repeated_text"]) == 3
     )
 
 
 @pytest.mark.parametrize("unit", ["line", "three_sentence_span"])
 def test_a_page_of_repeats_alone_is_dropped_and_short_ones_too(tmp_path, one_page, unit):
-    owner, other, third = sorted((f"http://{name}" for name in "abc"), key=md5)
+    keeper, other, third = sorted((f"http://{name}" for name in "abc"), key=md5)
     text = english("same")
-    wet = one_page((owner, text), (other, text), (third, text + "\nThis line is its own one."))
+    wet = one_page((keeper, text), (other, text), (third, text + "\nThis line is its own one."))
     strict = settings_of(dedup={"unit": unit, "min_sentences": 2})
     folder = run(tmp_path, wet, strict)
-    found = texts_of(folder)
-    assert owner in found
-    assert other not in found
-    assert third not in found
+    texts = texts_of(folder)
+    assert keeper in texts
+    assert other not in texts
+    assert third not in texts
     dropped = rules_of(folder)["dedup_pages"]["dropped"]
     assert dropped["nothing_left"] == 1
     assert dropped["few_sentences_left"] >= 1
@@ -293,14 +296,14 @@ def test_a_page_of_repeats_alone_is_dropped_and_short_ones_too(tmp_path, one_pag
 
 def test_lines_of_a_page_that_is_dropped_later_are_lost(tmp_path, one_page, wet_record):
     line = "This one line stands in both of the pages here."
-    owner, other = sorted(("http://a", "http://b"), key=md5)
+    keeper, other = sorted(("http://a", "http://b"), key=md5)
     polish = (
         "Stary dom na końcu ulicy został w zeszłym tygodniu sprzedany młodej rodzinie.\n"
         "Nikt we wsi nie spodziewał się, że ktokolwiek zechce tam jeszcze zamieszkać.\n"
         "Pomalowali kuchnię i otworzyli szeroko wszystkie okna w pokoju ogrodowym.\n"
     )
-    folder = run(tmp_path, one_page((owner, polish + line), (other, english("x") + "\n" + line)))
-    assert owner not in texts_of(folder)
+    folder = run(tmp_path, one_page((keeper, polish + line), (other, english("x") + "\n" + line)))
+    assert keeper not in texts_of(folder)
     assert line not in texts_of(folder)[other]
 
 
@@ -358,15 +361,15 @@ def test_listed_words_drop_pages_of_their_language(tmp_path, one_page, lists, mo
     }
     settings = settings_of(dedup={"unit": "off"}, clean={"bad_words": mode})
     folder = run(tmp_path, one_page(*pages.items()), settings, bad_words=lists)
-    found = {*texts_of(folder), *texts_of(folder, "de")}
-    assert set(pages) - found == lost
+    urls = {*texts_of(folder), *texts_of(folder, "de")}
+    assert set(pages) - urls == lost
     rules = rules_of(folder)
     in_lines = rules["clean_pages"]["dropped"]["bad_word_in_line"]
     assert in_lines + rules["bad_words"]["dropped"]["bad_word"] == len(lost)
     assert in_lines == (mode == "line_2019")
-    listed = json.loads((folder / "manifest.json").read_text())["inputs"]
+    inputs = json.loads((folder / "manifest.json").read_text())["inputs"]
     assert (
-        sum("list." in item["path"] for item in listed)
+        sum("list." in entry["path"] for entry in inputs)
         == {"page": 2, "line_2019": 1, "off": 0}[mode]
     )
 
@@ -382,8 +385,8 @@ def test_without_cleaning_only_length_and_language_are_left(tmp_path, one_page, 
 
 def test_the_counts_of_one_rule_are_what_the_one_before_kept(tmp_path, crawl):
     counters = json.loads((run(tmp_path, crawl) / "manifest.json").read_text())["counters"]
-    pages = [item for item in counters["rules"] if item["unit"] == "pages"]
-    assert [item["rule"] for item in counters["rules"]] == [
+    pages = [entry for entry in counters["rules"] if entry["unit"] == "pages"]
+    assert [entry["rule"] for entry in counters["rules"]] == [
         "read",
         "newest_of_url",
         "clean_lines",
@@ -397,7 +400,7 @@ def test_the_counts_of_one_rule_are_what_the_one_before_kept(tmp_path, crawl):
         assert before["kept"] == after["in"] == before["in"] - sum(before["dropped"].values())
     languages = counters["languages"].values()
     assert pages[-1]["kept"] == sum(
-        item["train_pages"] + item["validation_pages"] for item in languages
+        entry["train_pages"] + entry["validation_pages"] for entry in languages
     )
 
 
@@ -422,11 +425,11 @@ def test_every_reason_has_its_examples(tmp_path, one_page):
     ]
     assert samples["curly_bracket"] == [{"url": "http://code", "text": "This is { some code."}]
     assert samples["javascript"] == [{"url": "http://short", "text": "Use javascript in this one."}]
-    assert {item["text"] for item in samples["no_terminal_punctuation"]} == {"menu"}
+    assert {entry["text"] for entry in samples["no_terminal_punctuation"]} == {"menu"}
     assert samples["invalid_utf8"] == [{"url": "http://bad", "text": "b?d"}]
     assert samples["no_url"] == [{"url": "", "text": "Text."}]
     assert samples["duplicate_url"][0]["url"] == "http://old"
-    assert all(len(item["text"]) <= 200 for kept in samples.values() for item in kept)
+    assert all(len(entry["text"]) <= 200 for kept in samples.values() for entry in kept)
     own = json.loads((tmp_path / "00000.json").read_text())["counters"]
     assert own["read"]["invalid_utf8"] == 1
     assert own["cleaned"]["lorem_ipsum"] == 1
@@ -437,13 +440,13 @@ def test_manifests_name_what_went_in_and_out(tmp_path, crawl):
     folder = run(tmp_path, crawl, shards=2)
     own = json.loads((tmp_path / "00001.json").read_text())
     assert own["rule"] == "c4_clean"
-    assert [item["path"] for item in own["inputs"]] == [path.as_posix() for path in crawl[1::2]]
+    assert [entry["path"] for entry in own["inputs"]] == [path.as_posix() for path in crawl[1::2]]
     assert own["settings"]["c4"]["clean"]["min_sentences"] == 3
     decided = json.loads((tmp_path / "decisions.json").read_text())
     assert decided["counters"]["duplicate_url"] == 4 + 3
     assert decided["counters"]["units"] > decided["counters"]["removed_units"] > 0
     final = json.loads((folder / "manifest.json").read_text())
-    assert [item["path"].rpartition("/")[2] for item in final["inputs"]] == [
+    assert [entry["path"].rpartition("/")[2] for entry in final["inputs"]] == [
         "00000.parquet",
         "00001.parquet",
         "decisions.parquet",
@@ -468,13 +471,14 @@ def test_an_empty_crawl_has_no_language_at_all(tmp_path, write_wet, wet_record):
 
 def test_a_language_that_is_held_out_whole_stops_the_run(tmp_path, write_wet, wet_record):
     texts = [(f"http://{number}", english(number)) for number in range(40)]
-    held = [
+    validation = [
         wet_record(url, text) for url, text in texts if is_validation(md5(normalize_url(url)), 3)
     ]
     with pytest.raises(
-        CorpusError, match=rf"all of its {len(held)} pages are in the validation split .* 3; raise"
+        CorpusError,
+        match=rf"all of its {len(validation)} pages are in the validation split .* 3; raise",
     ):
-        run(tmp_path, [write_wet(held)], settings_of(languages=["en"]))
+        run(tmp_path, [write_wet(validation)], settings_of(languages=["en"]))
 
 
 def test_a_damaged_crawl_file_leaves_nothing_behind(tmp_path, crawl):
@@ -491,7 +495,7 @@ def test_damage_is_counted_and_named_and_loses_no_other_page(tmp_path, crawl, ca
     folder = run(tmp_path / "run", crawl, settings_of(dedup={"unit": "off"}), shards=2)
     counters = json.loads((folder / "manifest.json").read_text())["counters"]
     assert counters["faults"]["counts"] == {"empty_file": 1, "gzip_cut": 1}
-    assert [item["file"] for item in counters["faults"]["named"]] == [
+    assert [entry["file"] for entry in counters["faults"]["named"]] == [
         "2.warc.wet.gz",
         "4.warc.wet.gz",
     ]
@@ -554,13 +558,13 @@ def test_a_full_disk_leaves_nothing_under_a_final_name(tmp_path, crawl, monkeypa
         raise OSError(errno.ENOSPC, "No space left on device")
 
     expected = run(tmp_path / "good", crawl)
-    for name, whole in (("write_table", []), ("write_batch", ["00000.json", "00000.parquet"])):
+    for name, complete in (("write_table", []), ("write_batch", ["00000.json", "00000.parquet"])):
         with monkeypatch.context() as patch:
             patch.setattr(pq.ParquetWriter, name, full)
             with pytest.raises(StorageError, match="the disk is full"):
                 run(tmp_path / "full", crawl)
-        left = [path.name for path in (tmp_path / "full").rglob("*") if path.is_file()]
-        assert sorted(left) == whole  # of the steps before the one that stopped
+        files = [path.name for path in (tmp_path / "full").rglob("*") if path.is_file()]
+        assert sorted(files) == complete  # of the steps before the one that stopped
     folder = run(tmp_path / "full", crawl)
     assert texts_of(folder) == texts_of(expected)
 
@@ -614,8 +618,10 @@ def test_a_language_that_splits_a_page_is_found_in_cleaning_and_not_looked_for_a
     folder = run(tmp_path / "early", crawl, settings, punkt=punkt)
     for path in expected.glob("*.parquet"):
         assert (folder / path.name).read_bytes() == path.read_bytes()
-    found = {row["language"] for row in cleaned_rows(tmp_path / "early") if row["reason"] is None}
-    assert found == {"en", "de"}
+    languages = {
+        row["language"] for row in cleaned_rows(tmp_path / "early") if row["reason"] is None
+    }
+    assert languages == {"en", "de"}
 
 
 def test_the_language_of_a_page_that_lost_text_is_looked_for_again(
@@ -699,10 +705,10 @@ def test_the_batch_kernel_is_a_function_of_its_pages(crawl, unit):
         cleaned = clean.clean_pages(pages, cleaner.rules)
         return clean.to_batch(cleaned, clean.languages_of(cleaned, cleaner.rules), cleaner)
 
-    whole = batch_of(pages)
+    batch = batch_of(pages)
     parts = [batch_of([page]) for page in pages]
     assert pa.Table.from_batches(parts).combine_chunks() == (
-        pa.Table.from_batches([whole]).combine_chunks()
+        pa.Table.from_batches([batch]).combine_chunks()
     )
 
 
@@ -730,9 +736,9 @@ def test_an_older_copy_of_a_page_keeps_no_line_from_others(tmp_path, one_page):
         (old, english("n"), "2019"),
         (other, english("p") + "\n" + line, "2018"),
     )
-    found = texts_of(run(tmp_path, wet))
-    assert line not in found[old]
-    assert line in found[other]
+    texts = texts_of(run(tmp_path, wet))
+    assert line not in texts[old]
+    assert line in texts[other]
 
 
 @pytest.mark.parametrize(("unit", "kept"), [("line", False), ("three_sentence_span", True)])
@@ -762,12 +768,12 @@ def test_only_pages_of_listed_domains_and_addresses_are_read(tmp_path, one_page)
         ("http://other.example/a", english("d")),
     )
     folder = run(tmp_path, wet, settings_of(dedup={"unit": "off"}), select=lists)
-    found = [url for url in texts_of(folder) if "stay" not in url]
-    assert found == ["http://news.example/a"]
+    urls = [url for url in texts_of(folder) if "stay" not in url]
+    assert urls == ["http://news.example/a"]
     dropped = rules_of(folder)["read"]["dropped"]
     assert (dropped["domain_not_listed"], dropped["url_not_listed"]) == (2, 1)
     inputs = json.loads((tmp_path / "00000.json").read_text())["inputs"]
-    assert {str(path) for path in lists.values()} <= {item["path"] for item in inputs}
+    assert {str(path) for path in lists.values()} <= {entry["path"] for entry in inputs}
 
 
 def test_pages_of_doubtful_language_go_to_und_if_it_is_asked_for(tmp_path, one_page):

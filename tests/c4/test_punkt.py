@@ -42,9 +42,9 @@ def crawl(write_wet, wet_record):
 
 
 def settings_of(**c4):
-    chosen = {"languages": ["en", "de"], **c4}
+    values = {"languages": ["en", "de"], **c4}
     settings = Settings(
-        c4=chosen, vocab={"language_parts": {"en": 1}}, tokens={"languages": ["en"]}
+        c4=values, vocab={"language_parts": {"en": 1}}, tokens={"languages": ["en"]}
     )
     return stage_model("c4_punkt")(**stage_settings(settings, "c4_punkt"))
 
@@ -86,14 +86,14 @@ def test_the_sample_is_the_pages_with_the_smallest_ranks_whatever_their_order():
     texts = [
         ((bytes([number]), "f", number), f"line {number} is long enough") for number in range(9)
     ]
-    made = []
+    results = []
     for order in (texts, texts[::-1], texts[4:] + texts[:4]):
         sample = punkt._Sample(60)
         for rank, text in order:
             sample.add(rank, text)
-        made.append((sample.text(), sample.pages))
-    assert made[0] == made[1] == made[2]
-    assert made[0] == ("\n\n".join(text for _, text in texts[:3]), 3)
+        results.append((sample.text(), sample.pages))
+    assert results[0] == results[1] == results[2]
+    assert results[0] == ("\n\n".join(text for _, text in texts[:3]), 3)
 
 
 def test_a_repeated_line_is_learned_from_once():
@@ -140,7 +140,7 @@ PAGES = [
 
 def test_a_page_is_split_with_the_parameters_of_its_language_or_none(trained):
     splitters = Splitters(trained)
-    assert [found.language for found in splitters.languages_of(PAGES)] == ["en", "de", "fr"]
+    assert [detected.language for detected in splitters.languages_of(PAGES)] == ["en", "de", "fr"]
     assert [len(splitters.for_text(text).split(text)) for text in PAGES] == [1, 1, 1]
     assert len(splitters.of("").split(PAGES[1])) == 3  # "Hrn." is no abbreviation without
 

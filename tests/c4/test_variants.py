@@ -104,24 +104,24 @@ def test_unfiltered_pages_keep_every_line_of_the_crawl(corpora):
 
 
 def test_news_come_from_listed_domains_alone(corpora):
-    listed = url_filter.read_domains(SELECT["domains"])
+    domains = url_filter.read_domains(SELECT["domains"])
     urls = corpora["realnewslike"]["en"]
     assert urls
-    assert all(url_filter.is_listed_domain(normalize_url(url), listed) for url in urls)
+    assert all(url_filter.is_listed_domain(normalize_url(url), domains) for url in urls)
     others = corpora["en"]["en"].keys() - urls.keys()
-    assert any(not url_filter.is_listed_domain(normalize_url(url), listed) for url in others)
+    assert any(not url_filter.is_listed_domain(normalize_url(url), domains) for url in others)
 
 
 def test_web_text_has_listed_addresses_alone(corpora):
     lines = SELECT["urls"].read_text(encoding="utf-8").split("\n")
-    listed = {normalize_url(line.strip()) for line in lines}
+    addresses = {normalize_url(line.strip()) for line in lines}
     urls = corpora["webtextlike"]["en"]
     assert urls
-    assert all(normalize_url(url) in listed for url in urls)
+    assert all(normalize_url(url) in addresses for url in urls)
 
 
 def test_the_multilingual_corpus_has_long_paragraphs_in_several_languages(corpora):
-    found = corpora["multilingual"]
-    assert {"en", "de", "fr", "ro"} <= found.keys()
-    texts = [text for pages in found.values() for text in pages.values()]
+    corpus = corpora["multilingual"]
+    assert {"en", "de", "fr", "ro"} <= corpus.keys()
+    texts = [text for pages in corpus.values() for text in pages.values()]
     assert max(map(len, texts)) > 3 * 200

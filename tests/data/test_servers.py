@@ -148,11 +148,11 @@ FILES = {
 
 
 def archive() -> bytes:
-    made = io.BytesIO()
-    with zipfile.ZipFile(made, "w") as opened:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as opened:
         for name, data in FILES.items():
             opened.writestr(name.removeprefix("glue/"), data)
-    return made.getvalue()
+    return buffer.getvalue()
 
 
 def test_an_archive_is_fetched_once_over_https_and_its_members_are_checked(
@@ -233,8 +233,8 @@ def object_path(name: str) -> str:
 
 
 def google_address(server: Server, name: str) -> str:
-    place = f"scheme=http&endpoint_override={HERE}:{server.server_port}"
-    return f"gs://anonymous@bucket/{name}?{place}"
+    options = f"scheme=http&endpoint_override={HERE}:{server.server_port}"
+    return f"gs://anonymous@bucket/{name}?{options}"
 
 
 def test_an_object_of_google_cloud_storage_arrives_whole(google: Server, tmp_path: Path) -> None:

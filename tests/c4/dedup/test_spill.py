@@ -30,9 +30,9 @@ def test_buckets_are_a_power_of_two_that_hold_their_part(total, buckets):
 @given(st.lists(st.integers(0, 2**64 - 1), min_size=1), st.sampled_from([1, 2, 4, 64, 256]))
 def test_buckets_are_ranges_in_the_order_of_the_keys(keys, buckets):
     high = np.array(sorted(keys), dtype=np.uint64)
-    found = bucket_of(high, buckets)
-    assert (np.diff(found) >= 0).all()
-    assert found.tolist() == [key * buckets >> 64 for key in sorted(keys)]
+    numbers = bucket_of(high, buckets)
+    assert (np.diff(numbers) >= 0).all()
+    assert numbers.tolist() == [key * buckets >> 64 for key in sorted(keys)]
 
 
 @pytest.fixture(params=[0, 30, 10**6], ids=["all on disk", "some on disk", "none on disk"])

@@ -27,10 +27,10 @@ def keyed(*keys, positions):
 
 def test_all_but_the_first_of_a_key_lose_also_across_batches():
     batches = [keyed(1, 2, 2, positions=[10, 11, 12]), keyed(2, 3, positions=[(7 << 32) | 13, 14])]
-    found = pa.Table.from_batches(list(later_of_key(iter(batches), UNIT)))
-    assert found.column("number").to_pylist() == [12, 13]
-    assert found.column("piece").to_pylist() == [0, 7]
-    assert set(found.column("kind").to_pylist()) == {UNIT}
+    copies = pa.Table.from_batches(list(later_of_key(iter(batches), UNIT)))
+    assert copies.column("number").to_pylist() == [12, 13]
+    assert copies.column("piece").to_pylist() == [0, 7]
+    assert set(copies.column("kind").to_pylist()) == {UNIT}
 
 
 def cleaned_file(path, write_wet, wet_record, pages, unit):
@@ -53,8 +53,8 @@ def test_of_a_line_on_a_thousand_pages_a_piece_sends_one_row(tmp_path, write_wet
     pieces = divide([path], ("line_keys",), 1)
     assert [piece.first_row for piece in pieces] == [0, 512]
     reader = PieceReader(pieces, "line", {"pages.warc.wet.gz": 0})
-    asked = numbers(piece=[0, 1], kind=[0, 0], number=[0, 0])
-    sent = pa.Table.from_batches(list(dedup.first_units(iter([asked]), reader)))
+    requests = numbers(piece=[0, 1], kind=[0, 0], number=[0, 0])
+    sent = pa.Table.from_batches(list(dedup.first_units(iter([requests]), reader)))
     assert len(sent) == (512 + 2) + (488 + 2)  # each page's own line, and the two they share
     assert (
         sum(1 for _ in duplicates.first_units(reader.unit_rows(pieces[0], np.zeros(0, int)))) == 514
@@ -73,27 +73,30 @@ def test_a_corpus_decided_piece_by_piece_loses_what_it_loses_as_a_whole(unit):
     rows["start"] = random.integers(0, 5, 900)
     rows["count"] = 0 if unit == "line" else 3
     rows = rows[np.lexsort((rows["start"], rows["line"], rows["row"]))]
-    whole = duplicates.duplicate_spans(rows)
-    found = []
+    removals = duplicates.duplicate_spans(rows)
+    parts_removals = []
     parts = [rows[rows["row"] < 25], rows[rows["row"] >= 25]]
     firsts = [part[duplicates.first_units(part)] for part in parts]
-    beaten_keys = {}
+    first_ranks = {}
     for first in firsts:
         for row in first:
-            owner = (row["url_md5_high"], row["row"])
+            page_rank = (row["url_md5_high"], row["row"])
             key = int(row["high"])
-            beaten_keys[key] = min(beaten_keys.get(key, owner), owner)
+            first_ranks[key] = min(first_ranks.get(key, page_rank), page_rank)
     for part in parts:
         numbers = duplicates.first_units(part)
-        lost = np.zeros(len(part), dtype=bool)
+        earlier_exists = np.zeros(len(part), dtype=bool)
         for number in numbers:
             row = part[number]
-            lost[number] = beaten_keys[int(row["high"])] != (row["url_md5_high"], row["row"])
-        found.append(duplicates.duplicate_spans(part, earlier_exists=lost))
-    together = np.concatenate(found)
+            earlier_exists[number] = first_ranks[int(row["high"])] != (
+                row["url_md5_high"],
+                row["row"],
+            )
+        parts_removals.append(duplicates.duplicate_spans(part, earlier_exists=earlier_exists))
+    together = np.concatenate(parts_removals)
     order = ["row", "line", "start", "count"]
-    assert np.sort(together, order=order).tolist() == np.sort(whole, order=order).tolist()
-    assert 0 < len(whole) < 900
+    assert np.sort(together, order=order).tolist() == np.sort(removals, order=order).tolist()
+    assert 0 < len(removals) < 900
 
 
 def test_pieces_are_whole_row_groups_and_cover_a_file(tmp_path, write_wet, wet_record):

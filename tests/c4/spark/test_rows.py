@@ -47,8 +47,8 @@ def test_notes_come_before_the_rows_they_stand_with():
 
 def test_runs_of_a_sorted_column_are_found():
     batch = numbers(piece=[1, 1, 4, 9, 9], kind=[0] * 5, number=[1, 2, 3, 4, 5])
-    found = [(value, rows.column("number").to_pylist()) for value, rows in runs_of(batch, "piece")]
-    assert found == [(1, [1, 2]), (4, [3]), (9, [4, 5])]
+    runs = [(value, rows.column("number").to_pylist()) for value, rows in runs_of(batch, "piece")]
+    assert runs == [(1, [1, 2]), (4, [3]), (9, [4, 5])]
     assert list(runs_of(batch.slice(0, 0), "piece")) == []
 
 
@@ -57,9 +57,11 @@ def test_an_error_of_a_kernel_becomes_a_note():
         yield numbers(piece=[1], kind=[0], number=[0])
         raise CrawlError("a.wet.gz: damaged")
 
-    found = list(guarded(kernel, COPIES, driver_context())(iter([])))
-    assert found[0].column("note").to_pylist() == [None]
-    assert found[1].column("note").to_pylist() == ['{"error": ["CrawlError", "a.wet.gz: damaged"]}']
+    outputs = list(guarded(kernel, COPIES, driver_context())(iter([])))
+    assert outputs[0].column("note").to_pylist() == [None]
+    assert outputs[1].column("note").to_pylist() == [
+        '{"error": ["CrawlError", "a.wet.gz: damaged"]}'
+    ]
 
 
 @pytest.mark.parametrize(

@@ -164,9 +164,9 @@ def files_below(folder):
     }
 
 
-def assert_same(found, expected):
-    assert sorted(found) == sorted(expected)
-    assert [name for name in expected if found[name] != expected[name]] == []
+def assert_same(actual, expected):
+    assert sorted(actual) == sorted(expected)
+    assert [name for name in expected if actual[name] != expected[name]] == []
 
 
 @pytest.mark.parametrize(
@@ -185,7 +185,7 @@ def test_the_cluster_makes_the_bytes_of_one_machine(tmp_path, monkeypatch, spark
     expected = build_corpus(
         tmp_path / "here", monkeypatch, settings, wet, shards=shards, punkt=punkt
     )
-    found = build_corpus(
+    actual = build_corpus(
         tmp_path / "spark",
         monkeypatch,
         settings,
@@ -194,8 +194,8 @@ def test_the_cluster_makes_the_bytes_of_one_machine(tmp_path, monkeypatch, spark
         shards=shards,
         punkt=punkt,
     )
-    assert_same(found, expected)
-    counters = json.loads(found["c4/manifest.json"])["counters"]
+    assert_same(actual, expected)
+    counters = json.loads(actual["c4/manifest.json"])["counters"]
     assert all(rule["in"] > 0 for rule in counters["rules"])
 
 
@@ -225,9 +225,9 @@ def test_text_that_thousands_of_pages_share_stays_once(
     monkeypatch.setattr(engine, "PIECE_KEY_BYTES", 100_000)  # several pieces a file
     settings = settings_of(recipe)
     expected = build_corpus(tmp_path / "here", monkeypatch, settings, wet)
-    found = build_corpus(tmp_path / "spark", monkeypatch, settings, wet, session=spark)
-    assert_same(found, expected)
-    counters = json.loads(found["decisions.json"])["counters"]
+    actual = build_corpus(tmp_path / "spark", monkeypatch, settings, wet, session=spark)
+    assert_same(actual, expected)
+    counters = json.loads(actual["decisions.json"])["counters"]
     assert counters["removed_units"] >= 2999
 
 
@@ -255,7 +255,7 @@ def test_a_worker_killed_in_the_middle_changes_nothing(tmp_path, monkeypatch, cl
     thread = threading.Thread(target=kill_when_half_done)
     thread.start()
     try:
-        found = build_corpus(tmp_path / "spark", monkeypatch, settings, CRAWL, session=spark)
+        actual = build_corpus(tmp_path / "spark", monkeypatch, settings, CRAWL, session=spark)
         finished = time.monotonic()
     finally:
         thread.join()
@@ -263,7 +263,7 @@ def test_a_worker_killed_in_the_middle_changes_nothing(tmp_path, monkeypatch, cl
             cluster.start_worker("worker-1")
     assert killed, "the cleaning of eight files was over before a worker could be killed"
     assert killed[0] < finished
-    assert_same(found, expected)
+    assert_same(actual, expected)
 
 
 @pytest.mark.slow
@@ -271,7 +271,7 @@ def test_a_driver_killed_in_the_middle_changes_nothing_when_it_is_run_again(
     tmp_path, monkeypatch, cluster
 ):
     settings = json.dumps(stage_settings(settings_of(), "c4_clean"))
-    asked = {"engine": "spark", "spark": spark_settings(cluster).model_dump(mode="json")}
+    spark_engine = {"engine": "spark", "spark": spark_settings(cluster).model_dump(mode="json")}
     command = [
         sys.executable,
         "-m",
@@ -294,7 +294,7 @@ def test_a_driver_killed_in_the_middle_changes_nothing_when_it_is_run_again(
     there.mkdir()
     subprocess.run(command, cwd=here, env=environment, check=True, capture_output=True)
 
-    command += ["--engine", json.dumps(asked)]
+    command += ["--engine", json.dumps(spark_engine)]
     driver = subprocess.Popen(
         command,
         cwd=there,

@@ -49,21 +49,21 @@ PIECES = st.sampled_from(
 
 @given(st.lists(PIECES, max_size=12).map("".join))
 def test_any_page_is_judged_as_the_released_expression_judges_it(text):
-    found = reference(WORDS, "en").search(text.lower()) is not None
-    assert bad_words.page_matcher(WORDS, "en")(text) == found
+    expected = reference(WORDS, "en").search(text.lower()) is not None
+    assert bad_words.page_matcher(WORDS, "en")(text) == expected
 
 
 @given(st.lists(PIECES, max_size=6).map("".join))
 def test_where_words_are_not_set_apart_they_match_anywhere(text):
-    found = reference(WORDS, "ja").search(text.lower()) is not None
-    assert bad_words.page_matcher(WORDS, "ja")(text) == found
+    expected = reference(WORDS, "ja").search(text.lower()) is not None
+    assert bad_words.page_matcher(WORDS, "ja")(text) == expected
 
 
 @given(st.lists(PIECES, max_size=12).map("".join))
 def test_any_line_is_judged_as_the_code_of_2019_judges_it(line):
     pattern = re.compile("[^a-z]({})[^a-z]".format("|".join(WORDS_OF_2019)))
-    found = pattern.search(line.lower()) is not None
-    assert bad_words.line_matcher(WORDS_OF_2019)(line.lower()) == found
+    expected = pattern.search(line.lower()) is not None
+    assert bad_words.line_matcher(WORDS_OF_2019)(line.lower()) == expected
 
 
 @pytest.mark.parametrize(

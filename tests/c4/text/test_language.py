@@ -25,7 +25,7 @@ def test_probabilities_are_those_of_langdetect_to_the_last_bit(real_texts):
         expected.append(Detected(best.lang, best.prob))
     assert language.detect_languages(real_texts) == expected
     assert len(expected) > 30
-    assert {"de", "en", "fr", "ro"} <= {found.language for found in expected}
+    assert {"de", "en", "fr", "ro"} <= {detected.language for detected in expected}
 
 
 def test_an_answer_does_not_depend_on_the_texts_beside_it(real_texts):
@@ -43,7 +43,7 @@ def test_a_text_without_letters_has_no_language():
 
 
 def test_plain_sentences_are_recognised():
-    found = language.detect_languages(
+    detected = language.detect_languages(
         [
             "The house at the end of the street was sold last week to a young family.",
             "Das Haus am Ende der Straße wurde letzte Woche an eine junge Familie verkauft.",
@@ -51,8 +51,8 @@ def test_plain_sentences_are_recognised():
             "Casa de la capătul străzii a fost vândută săptămâna trecută unei familii tinere.",
         ]
     )
-    assert [item.language for item in found] == ["en", "de", "fr", "ro"]
-    assert all(item.probability > 0.99 for item in found)
+    assert [result.language for result in detected] == ["en", "de", "fr", "ro"]
+    assert all(result.probability > 0.99 for result in detected)
 
 
 @pytest.mark.parametrize(

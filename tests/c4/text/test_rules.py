@@ -22,8 +22,8 @@ def rules(has_bad_word=None, **settings):
 
 
 def counts(cleaned):
-    found = zip(LINE_REASONS, cleaned.dropped_lines, strict=True)
-    return {reason: count for reason, count in found if count}
+    by_reason = zip(LINE_REASONS, cleaned.dropped_lines, strict=True)
+    return {reason: count for reason, count in by_reason if count}
 
 
 @pytest.mark.parametrize("case", CASES, ids=[case["name"] for case in CASES])
@@ -73,11 +73,11 @@ def test_a_page_of_too_few_sentences_counts_its_lines():
 
 
 def test_a_bad_word_in_a_line_that_stays_drops_the_page():
-    chosen = rules(lambda line: "bad" in line)
-    assert page_rules.clean_page(f"This is a BAD line here.\n{GOOD}", chosen).reason == (
+    bad_word_rules = rules(lambda line: "bad" in line)
+    assert page_rules.clean_page(f"This is a BAD line here.\n{GOOD}", bad_word_rules).reason == (
         "bad_word_in_line"
     )
-    assert page_rules.clean_page(f"a bad menu\n{GOOD}", chosen).text == GOOD
+    assert page_rules.clean_page(f"a bad menu\n{GOOD}", bad_word_rules).text == GOOD
 
 
 def test_the_first_line_of_each_reason_is_the_example():
@@ -132,5 +132,5 @@ def by_definition(text, settings):
 def test_a_page_is_cleaned_by_the_definition(text):
     settings = CleanSettings(max_word_chars=25, min_words_per_line=3, min_sentences=2)
     cleaned = page_rules.clean_page(text, page_rules.CleanRules(settings, SPLITTER))
-    found = dict(zip(LINE_REASONS, cleaned.dropped_lines, strict=True))
-    assert (cleaned.reason, cleaned.text, found) == by_definition(text, settings)
+    dropped = dict(zip(LINE_REASONS, cleaned.dropped_lines, strict=True))
+    assert (cleaned.reason, cleaned.text, dropped) == by_definition(text, settings)
