@@ -18,15 +18,19 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from t5repro.config.load import load_run_file
+from t5repro.config.schema import Settings
 from t5repro.errors import ArtifactError
 from t5repro.files import read_json, write_json
 from t5repro.lineage.dvc_lock import LOCK_FILE, Lock, LockedStage, read_lock
 from t5repro.lineage.hashes import Hasher
 from t5repro.versions import dvc_pipeline
+from t5repro.versions.proof import same_values
 from t5repro.versions.snakemake_graph import (
     PLANNING,
     RUN_FILE,
     UNVERSIONED_RULES,
+    PlannedStage,
     planned,
     stage_name,
     stages_of,
@@ -43,9 +47,14 @@ def rehydrate(run_file: Path = RUN_FILE) -> list[str]:
         ArtifactError: this version of Snakemake has another format of metadata.
     """
     lock, clean = read_lock(), clean_stages()
+    settings = load_run_file(run_file)
     with planned(run_file) as workflow:
         _check_format()
-        names = {stage.name for stage in stages_of(workflow)} & clean
+        names = {
+            stage.name
+            for stage in stages_of(workflow)
+            if stage.name in clean and _has_locked_settings(settings, stage, lock)
+        }
         hasher = Hasher(deep=True)
         for job in workflow.dag.jobs:
             if job.rule.name not in UNVERSIONED_RULES and stage_name(job) in names:
@@ -61,6 +70,17 @@ def clean_stages() -> set[str]:
     with Repo() as repo:
         changed = repo.status()
         return {stage.name for stage in repo.index.stages if hasattr(stage, "name")} - set(changed)
+
+
+def _has_locked_settings(settings: Settings, stage: PlannedStage, lock: Lock) -> bool:
+    """Return whether a stage's settings are as locked.
+
+    DVC compares `configs/resolved`, which an edit of the run file changes only with the next
+    `dvc repro` or seal. Metadata for the edited settings would hide the edit from Snakemake.
+    """
+    leaves = dvc_pipeline.leaves_of(settings, stage)
+    params = {f"{stage.name}.{name}": value for name, value in leaves.items()}
+    return same_values(lock.stages[stage.name].params, params)
 
 
 def _check_format() -> None:
@@ -137,6 +157,8 @@ def needed(lock: Lock) -> bool:
     """Return whether a stage changed since the last snapshot."""
     snapshot = read_json(SNAPSHOT) if SNAPSHOT.is_file() else {}
     for name, locked in lock.stages.items():
+        if name == dvc_pipeline.SETTINGS_STAGE:
+            continue  # not a rule; Snakemake compares settings and code by itself
         if not any(Path(folder).is_dir() for folder in locked.outs):
             continue
         stage = snapshot.get(name, {})

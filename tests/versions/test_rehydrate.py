@@ -1,0 +1,60 @@
+"""When Snakemake's metadata is written again, and for which stages it must not be."""
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from checkout import ROOT
+from made_graphs import write
+
+from t5repro.config.load import load_run_file
+from t5repro.lineage.dvc_lock import Lock, LockedStage
+from t5repro.versions.dvc_pipeline import SETTINGS_STAGE, leaves_of
+from t5repro.versions.rehydrate import _has_locked_settings, needed, save_snapshot
+from t5repro.versions.snakemake_graph import PlannedStage
+
+OUTPUT, RUN_FILE = "results/r/vocab/a", "configs/demo.yaml"
+LOCK = Lock(
+    stages={
+        SETTINGS_STAGE: LockedStage(deps={RUN_FILE: "0"}, outs={"configs/resolved/code": "1.dir"}),
+        "vocab-a": LockedStage(outs={OUTPUT: "2.dir"}),
+    }
+)
+
+
+@pytest.fixture
+def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for name in (RUN_FILE, "configs/resolved/code/vocab.json", f"{OUTPUT}/x"):
+        write(tmp_path, name, "before")
+    monkeypatch.chdir(tmp_path)
+    save_snapshot(LOCK, ["vocab-a"])
+    return tmp_path
+
+
+def test_an_edited_run_file_or_source_file_is_left_to_snakemake(checkout: Path) -> None:
+    assert not needed(LOCK)
+    write(checkout, RUN_FILE, "edited run file")
+    write(checkout, "configs/resolved/code/vocab.json", "edited code")
+    assert not needed(LOCK)
+
+
+def test_a_restored_file_or_another_lock_is_noticed(checkout: Path) -> None:
+    os.utime(checkout / OUTPUT / "x", ns=(1, 1))
+    assert needed(LOCK)
+    save_snapshot(LOCK, ["vocab-a"])
+    assert not needed(LOCK)
+    changed = replace(LOCK.stages["vocab-a"], outs={OUTPUT: "3.dir"})
+    assert needed(Lock(stages={**LOCK.stages, "vocab-a": changed}))
+
+
+def test_a_stage_with_edited_settings_gets_no_metadata(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    settings = load_run_file(Path(RUN_FILE))
+    stage = PlannedStage("vocab-baseline", "vocab", "baseline", "results/demo/vocab/baseline", ())
+    params = {f"{stage.name}.{name}": value for name, value in leaves_of(settings, stage).items()}
+    locked = {stage.name: LockedStage(params=params)}
+    assert _has_locked_settings(settings, stage, Lock(stages=locked))
+    vocab = settings.vocab.model_copy(update={"vocab_size": settings.vocab.vocab_size + 1})
+    edited = settings.model_copy(update={"vocab": vocab})
+    assert not _has_locked_settings(edited, stage, Lock(stages=locked))
