@@ -73,7 +73,7 @@ def test_packed_rows_give_the_loss_and_the_gradients_of_separate_rows(
         assert np.abs(other - one).max() < 1e-5 * np.abs(one).max()
 
 
-def test_shared_stacks_have_one_set_of_weights_and_cross_attention_beside_it(make_model):
+def test_shared_stacks_have_one_set_of_weights_and_separate_cross_attention(make_model):
     model = make_model(**SHARED)
     names = set(weight_variables(model))
     assert {name for name in names if name.startswith("decoder")} == {

@@ -98,7 +98,7 @@ except DeviceError as error:
 """
     )
     assert "already runs with 2 threads" in found.stdout
-    assert "devices.intra_op_threads asks for 1" in found.stdout
+    assert "devices.intra_op_threads is 1" in found.stdout
 
 
 def test_bfloat16_on_top_of_onednn_is_refused(monkeypatch):
@@ -121,4 +121,4 @@ def test_a_device_that_is_not_here_is_refused_with_what_is(kind, message):
     if tf.config.list_physical_devices("GPU"):
         pytest.skip("this machine has a GPU")
     with pytest.raises(DeviceError, match=message):
-        devices._FOUND_BY[kind](tf, DevicesSettings(kind=kind, tpu="nowhere"))
+        devices._BY_KIND[kind](tf, DevicesSettings(kind=kind, tpu="nowhere"))

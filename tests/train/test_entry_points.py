@@ -6,7 +6,7 @@ import pytest
 keras = pytest.importorskip("keras")
 from t5repro.config.sections.finetune import FinetuneStage  # noqa: E402
 from t5repro.config.sections.pretrain import PretrainStage  # noqa: E402
-from t5repro.config.sections.vocab import VocabSettings, VocabStage  # noqa: E402
+from t5repro.config.sections.vocab import VocabStage  # noqa: E402
 from t5repro.errors import ArtifactError, VocabularyError  # noqa: E402
 from t5repro.train import finetune as finetune_module  # noqa: E402
 from t5repro.train import pretrain as pretrain_module  # noqa: E402
@@ -47,10 +47,8 @@ def vocabulary(tmp_path_factory):
     folder = tmp_path_factory.mktemp("vocabulary")
     sample = folder / "sample.txt"
     sample.write_text("\n".join(LINES * 20) + "\n")
-    everything = VocabSettings(**COMMON["vocab"], character_coverage=1.0).model_dump()
-    vocab = {name: everything[name] for name in VocabStage.Vocab.model_fields}
     train_vocabulary(
-        VocabStage.model_validate({"vocab": vocab}),
+        VocabStage.model_validate({"vocab": {**COMMON["vocab"], "character_coverage": 1.0}}),
         sample=sample,
         model=folder / "sentencepiece.model",
         pieces=folder / "sentencepiece.vocab",

@@ -114,7 +114,7 @@ def test_the_verdict_compares_what_is_needed_with_the_memory_of_a_core():
     larger = facts_of("v5e:4x4", V5E, 8, {**COSTS, "output_bytes": GIB})
     assert not larger["fits"]
     assert "does not fit" in table(larger)
-    with pytest.raises(PreflightError, match="memory of 'TPU x' is not known; known:"):
+    with pytest.raises(PreflightError, match="memory of 'TPU x' is unknown; known chips:"):
         facts_of("x", {"cores": 1, "kind": "TPU x"}, 1, COSTS)
 
 

@@ -64,7 +64,7 @@ def test_adapters_train_themselves_and_the_norms_asked_for_and_no_other_weight(
     assert changed(before, after) == adapters | (scales if norms == "all" else set())
     slots = read_arrays(last.folder / "optimizer.safetensors")
     trained = adapters | (scales if norms == "all" else set())
-    # These small weights are not factored: one slot each, beside the step and the learning rate.
+    # These small weights are not factored: one slot each, plus step and learning rate.
     assert {name.removesuffix(".moment") for name in slots if name.endswith("moment")} == {
         name.replace("/", ".") for name in trained
     }
