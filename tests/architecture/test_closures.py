@@ -27,9 +27,6 @@ ALLOWED = {  # rule -> parts of the package that its closure may contain
     "report": {"evaluate", "lineage", "report", "stages", "tasks"},
 }
 FORBIDDEN = {  # rule -> modules of its own packages that it must not contain
-    "c4_punkt": {"c4/write.py", "c4/deduplicate.py", "c4/clean.py"},
-    "c4_clean": {"c4/write.py", "c4/page_filter.py", "c4/deduplicate.py", "c4/dedup/duplicates.py"},
-    "c4_dedup": {"c4/write.py", "c4/page_filter.py", "c4/wet/pages.py", "c4/text/bad_words.py"},
     "tokens": {"vocab/train.py", "vocab/sample.py"},
     "pretrain": {
         "config/sections/finetune.py",
@@ -76,3 +73,34 @@ def test_a_closure_contains_the_sections_of_settings_that_it_receives_and_not_al
 ) -> None:
     names = {module.as_posix() for module in modules_of(rule)}
     assert not names & {"config/schema.py", "config/load.py", "config/stage_settings.py"}
+
+
+READING = {"c4/wet/pages.py", "c4/wet/reader.py", "c4/wet/url_filter.py", "data/crawl_lists.py"}
+DECIDING = {"c4/deduplicate.py", "c4/dedup/duplicates.py", "c4/dedup/key_rows.py"}
+WRITING = {"c4/write.py", "c4/page_filter.py", "c4/page_counts.py", "c4/dedup/shorten.py"}
+REMOVALS = {"c4/dedup/removals.py"}
+BAD_WORDS = {"c4/text/bad_words.py"}
+SENTENCES = {"c4/text/sentences.py"}
+
+
+@pytest.mark.parametrize(
+    ("rule", "required", "forbidden"),
+    [
+        ("data", {"data/check.py"}, {"data/fetch.py", *READING}),
+        ("c4_punkt", READING, {"c4/clean.py", "c4/tables.py", *DECIDING, *REMOVALS, *WRITING}),
+        ("c4_clean", {"c4/dedup/spans.py", *READING}, {*DECIDING, *REMOVALS, *WRITING}),
+        (
+            "c4_dedup",
+            {*DECIDING, *REMOVALS},
+            {"c4/clean.py", *READING, *BAD_WORDS, *SENTENCES, *WRITING},
+        ),
+        ("c4", {*REMOVALS, *WRITING, *BAD_WORDS}, {"c4/clean.py", *READING, *DECIDING}),
+    ],
+)
+def test_a_rule_of_the_corpus_runs_its_own_code_only(
+    rule: str, required: set[str], forbidden: set[str]
+) -> None:
+    files = {module.as_posix() for module in modules_of(rule)}
+    assert required <= files
+    assert forbidden & files == set()
+    assert not any(name.startswith("c4/spark/") for name in files)

@@ -16,11 +16,12 @@ from t5repro.c4.deduplicate import deduplicate
 from t5repro.c4.keys import is_validation, md5, normalize_url
 from t5repro.c4.text import language
 from t5repro.c4.text.rules import CleanRules
-from t5repro.c4.text.sentences import PARAMETER_FILES, SentenceSplitter
+from t5repro.c4.text.sentences import SentenceSplitter
 from t5repro.c4.wet import reader
 from t5repro.c4.wet.pages import read_pages
 from t5repro.c4.write import write_corpus
 from t5repro.config.schema import Settings
+from t5repro.config.sections.c4 import PUNKT_FILES
 from t5repro.data import download
 from t5repro.errors import ArtifactError, CorpusError, CrawlError, RawDataError, StorageError
 
@@ -594,7 +595,7 @@ def punkt(tmp_path):
     """Empty parameters for two languages: each page's language is looked for in cleaning."""
     folder = tmp_path / "punkt"
     folder.mkdir()
-    for name in PARAMETER_FILES:
+    for name in PUNKT_FILES:
         (folder / name).write_text("")
     return {"en": folder, "de": folder}
 

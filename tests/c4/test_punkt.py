@@ -5,9 +5,9 @@ import json
 import pytest
 
 from t5repro.c4 import punkt
-from t5repro.c4.text.sentences import PARAMETER_FILES, SentenceSplitter, Splitters
+from t5repro.c4.text.sentences import SentenceSplitter, Splitters
 from t5repro.config.schema import Settings
-from t5repro.config.sections.c4 import languages_to_train
+from t5repro.config.sections.c4 import PUNKT_FILES, languages_to_train
 from t5repro.config.stage_settings import stage_model, stage_settings
 from t5repro.errors import RawDataError
 
@@ -106,7 +106,7 @@ def test_a_repeated_line_is_learned_from_once():
 def test_a_language_without_pages_gets_empty_parameters(tmp_path, crawl):
     manifest = train(tmp_path / "p", crawl[:1], languages=["en", "ro"])
     assert manifest["counters"]["languages"]["ro"]["characters"] == 0
-    assert sorted(path.name for path in (tmp_path / "p" / "ro").iterdir()) == list(PARAMETER_FILES)
+    assert sorted(path.name for path in (tmp_path / "p" / "ro").iterdir()) == list(PUNKT_FILES)
     assert len(SentenceSplitter(tmp_path / "p" / "ro").split("Dr. Miller came. He sat.")) == 3
 
 

@@ -308,12 +308,15 @@ def test_a_checkpoint_beyond_the_last_step_is_skipped(train, capfd):
     assert event_of(job)["step"] == 4
 
 
-def test_a_move_that_was_killed_is_completed_by_the_next_start(train, edit, monkeypatch):
+def test_a_move_that_was_killed_is_completed_by_the_next_start(
+    train, edit, tiny, tmp_path, monkeypatch
+):
     job = train("run", cut=9, keep_checkpoints="all")
     expected = files_below(job.work)
     assert len(expected) == 4
     replace = os.replace
     edit("model/transformer.py")
+    job = tiny.make_job(tmp_path / "run", keep_checkpoints="all")
     for moves in range(3):
         with monkeypatch.context() as patch:
             remaining = iter(range(moves))

@@ -20,18 +20,12 @@ CODE      src/t5repro/c4/punkt.py                        c4_punkt
 import json
 from fnmatch import fnmatch
 
-from t5repro.config.sections.c4 import languages_to_train
+from t5repro.config.sections.c4 import PUNKT_FILES, languages_to_train
 from t5repro.config.stage_settings import engine_settings
 
 # A resource and not a parameter: another engine makes the same bytes and reruns nothing. For the
 # same reason its code is no input of the rules; the kernels' code is.
 ENGINE = json.dumps(engine_settings(SETTINGS), sort_keys=True)
-PARAMETER_FILES = (
-    "abbrev_types.txt",
-    "collocations.tab",
-    "ortho_context.tab",
-    "sent_starters.txt",
-)
 
 
 def listed_path(name, key):
@@ -134,7 +128,7 @@ def punkt_files(wildcards):
     provided = [
         listed_path(f"{folder}/{name}", f"c4.punkt_parameters.{language}")
         for language, folder in sorted(c4.punkt_parameters.items())
-        for name in PARAMETER_FILES
+        for name in PUNKT_FILES
     ]
     trained = languages_to_train(c4)
     return provided + (

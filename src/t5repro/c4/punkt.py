@@ -23,10 +23,10 @@ from t5repro.c4.keys import md5
 from t5repro.c4.text import language
 from t5repro.c4.text.fast_rules import clean_body
 from t5repro.c4.text.rules import CleanRules
-from t5repro.c4.text.sentences import PARAMETER_FILES, SentenceSplitter
+from t5repro.c4.text.sentences import SentenceSplitter
 from t5repro.c4.wet.gzip_members import Limits
 from t5repro.c4.wet.reader import CleanTally, Reader, groups, megabytes
-from t5repro.config.sections.c4 import CleanSettings, PunktStage, languages_to_train
+from t5repro.config.sections.c4 import PUNKT_FILES, CleanSettings, PunktStage, languages_to_train
 from t5repro.config.withdrawn import read_pages as read_withdrawn
 from t5repro.data.crawl_lists import CrawlFiles, local_copies, sample_of_crawl
 from t5repro.files import describe_file, write_manifest, write_text
@@ -132,7 +132,7 @@ def train(text: str) -> dict[str, list[str]]:
         "ortho_context.tab": sorted(f"{word}\t{int(flags)}" for word, flags in context),
         "sent_starters.txt": sorted(learned.sent_starters),
     }
-    return {name: rows[name] for name in PARAMETER_FILES}
+    return {name: rows[name] for name in PUNKT_FILES}
 
 
 def _pages_by_language(

@@ -77,7 +77,7 @@ def _seal(arguments: argparse.Namespace) -> None:
     for path in sealing.pruned:
         print(f"removed {path}: the graph does not declare it")
     for stage, reason in sealing.skipped.items():
-        print(f"left as it was: {stage}, {reason}")
+        print(f"unchanged in dvc.lock: {stage}, {reason}")
     if sealing.sealed:
         print(f"sealed: {' '.join(sealing.sealed)}")
 
@@ -86,7 +86,7 @@ def _rehydrate(arguments: argparse.Namespace) -> None:
     from t5repro.versions.rehydrate import rehydrate
 
     names = rehydrate(arguments.run_file)
-    print(f"as dvc.lock says: {' '.join(names) or 'nothing'}")
+    print(f"equal to dvc.lock: {' '.join(names) or 'nothing'}")
 
 
 def _certificate(arguments: argparse.Namespace) -> None:
@@ -98,4 +98,4 @@ def _certificate(arguments: argparse.Namespace) -> None:
     else:
         print(certificate.to_text())
     if not certificate.holds:
-        raise ArtifactError("a stage came out differently than committed")
+        raise ArtifactError("a stage gave other results than those committed")

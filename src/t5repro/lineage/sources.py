@@ -190,8 +190,8 @@ def _forget() -> None:
         function.cache_clear()
 
 
-def differing_files(ours: Mapping[str, str], theirs: Mapping[str, str]) -> list[str]:
+def differing_files(first: Mapping[str, str], second: Mapping[str, str]) -> list[str]:
     """Return the source files in which two closures differ, sorted."""
     return sorted(
-        name for name in ours.keys() | theirs.keys() if ours.get(name) != theirs.get(name)
+        name for name in first.keys() | second.keys() if first.get(name) != second.get(name)
     )

@@ -7,8 +7,9 @@ from hypothesis import strategies as st
 from nltk.data import FileSystemPathPointer
 from nltk.tokenize.punkt import PunktSentenceTokenizer, load_punkt_params
 
-from t5repro.c4.text.sentences import PARAMETER_FILES, SentenceSplitter
+from t5repro.c4.text.sentences import SentenceSplitter
 from t5repro.c4.wet import pages as wet_pages
+from t5repro.config.sections.c4 import PUNKT_FILES
 from t5repro.errors import RawDataError
 
 PARAMETERS = {
@@ -20,7 +21,7 @@ PARAMETERS = {
 
 
 def write_parameters(folder, **changed):
-    for name in PARAMETER_FILES:
+    for name in PUNKT_FILES:
         text = changed.get(name.partition(".")[0], PARAMETERS[name])
         (folder / name).write_text(text, encoding="utf-8")
     return folder
@@ -196,6 +197,6 @@ def test_parameters_that_are_no_text_are_refused(tmp_path):
 
 
 def test_empty_parameters_are_parameters(tmp_path):
-    for name in PARAMETER_FILES:
+    for name in PUNKT_FILES:
         (tmp_path / name).touch()
     assert SentenceSplitter(tmp_path).split("A dr. Here. No") == ["A dr.", "Here.", "No"]

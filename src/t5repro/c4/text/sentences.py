@@ -19,9 +19,8 @@ from typing import Any, Self
 from nltk.tokenize.punkt import PunktLanguageVars, PunktParameters, PunktSentenceTokenizer
 
 from t5repro.c4.text.language import Detected, detect_languages
+from t5repro.config.sections.c4 import PUNKT_FILES
 from t5repro.errors import RawDataError
-
-PARAMETER_FILES = ("abbrev_types.txt", "collocations.tab", "ortho_context.tab", "sent_starters.txt")
 
 CACHED_CONTEXTS = 1 << 15
 MAX_CACHED_CHARS = 64  # longer contexts hardly recur
@@ -227,12 +226,12 @@ class Splitters:
 
 def parameter_files(folders: Mapping[str, Path]) -> list[Path]:
     """Return the files of Punkt parameters, by language; for a manifest."""
-    return [folder / name for _, folder in sorted(folders.items()) for name in PARAMETER_FILES]
+    return [folder / name for _, folder in sorted(folders.items()) for name in PUNKT_FILES]
 
 
 def _stamps(folder: Path | None) -> tuple[tuple[int, int] | None, ...]:
     """Return size and modification time of each file of a folder; None for a missing file."""
-    paths = [folder / name for name in PARAMETER_FILES] if folder is not None else []
+    paths = [folder / name for name in PUNKT_FILES] if folder is not None else []
     stats = [path.stat() if path.is_file() else None for path in paths]
     return tuple((stat.st_size, stat.st_mtime_ns) if stat else None for stat in stats)
 

@@ -7,6 +7,12 @@ from pydantic import Field, StringConstraints
 from t5repro.config.field import Language, Section
 
 VariantName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9._-]*$")]
+PUNKT_FILES = (  # of one language, in NLTK's `punkt_tab` layout
+    "abbrev_types.txt",
+    "collocations.tab",
+    "ortho_context.tab",
+    "sent_starters.txt",
+)
 UNDETERMINED = "und"  # in `c4.languages`: pages without a certain language
 
 
