@@ -23,8 +23,8 @@ from fnmatch import fnmatch
 from t5repro.config.sections.c4 import PUNKT_FILES, languages_to_train
 from t5repro.config.stage_settings import engine_settings
 
-# A resource and not a parameter: another engine makes the same bytes and reruns nothing. For the
-# same reason its code is no input of the rules; the kernels' code is.
+# A resource and not a parameter: another engine writes the same bytes and reruns nothing. For the
+# same reason no module of c4/spark/ is in the closure of a rule.
 ENGINE = json.dumps(engine_settings(SETTINGS), sort_keys=True)
 
 

@@ -118,7 +118,7 @@ def _trace(arguments: argparse.Namespace) -> int:
 def _trace_artifact(graph: Graph, store: Store, arguments: argparse.Namespace) -> int:
     from t5repro.files import write_text
     from t5repro.lineage.trace import to_json, to_text, trace
-    from t5repro.report.render import to_html, to_svg
+    from t5repro.report.render_lineage import to_html, to_svg
 
     answer = trace(graph, store, arguments.artifact)
     if arguments.svg:

@@ -1,7 +1,8 @@
 """Every metric by name; tasks and run files (`tasks.own.<task>.metrics`) use these names.
 
 To add a metric, write its function in this package and add an entry to `METRICS`. To offer it to
-the tasks of run files, add its name to `config.sections.tasks.OwnMetric`, too.
+the tasks of run files, add its name to `OwnMetric` in `config.sections.tasks` and to the list there
+of the answers that it fits.
 
 Tasks hold names and not functions: only `evaluate.score` imports this package, so an edited metric
 reruns the rules `evaluate_score` and `report` and no other.

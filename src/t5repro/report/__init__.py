@@ -12,7 +12,7 @@
 | `loss_curves`, `charts` | training losses as inline SVG |
 | `corpus` | drop reasons and languages of C4 |
 | `decisions` | settings, and choices where paper and code disagree |
-| `links`, `lineage_page`, `render` | files behind a score, and the page that traces them back |
+| `links`, `lineage_page`, `render_lineage` | files behind a score; the page that traces them |
 
 To add a part: a module that returns values for the template, and a section in `report.html.j2`.
 """

@@ -12,7 +12,7 @@ from t5repro.files import write_text
 from t5repro.lineage.graph import Graph, Job, read_jobs
 from t5repro.lineage.store import RECORDS, Folder
 from t5repro.lineage.trace import trace
-from t5repro.report.render import to_html
+from t5repro.report.render_lineage import to_html
 
 
 def write_lineage_page(

@@ -11,7 +11,7 @@ from t5repro.errors import ArtifactError
 from t5repro.files import read_json, sha256_of
 from t5repro.lineage.graph import job_name
 from t5repro.report.experiments import Experiment
-from t5repro.report.render import anchor
+from t5repro.report.render_lineage import anchor
 from t5repro.report.rows import BEST, ScoreRow
 from t5repro.report.titles import format_score
 

@@ -10,7 +10,7 @@ from made_graphs import SCORES, small_run, write
 from t5repro.lineage.graph import Graph, load_graph
 from t5repro.lineage.store import Folder
 from t5repro.lineage.trace import Trace, trace
-from t5repro.report.render import to_html, to_svg
+from t5repro.report.render_lineage import to_html, to_svg
 
 
 @pytest.fixture
