@@ -17,8 +17,8 @@ class DevicesSettings(Section):
     intra_op_threads: int = Field(2, ge=1)
     """Threads per operation on a CPU. The number affects the last bits of the results."""
     instruction_set: Literal["avx2", "native"] = "avx2"
-    """Instruction set of matrix products on a CPU: `avx2`, with the same bytes on every x86-64
-    server, or `native`, the widest of the processor, up to twice as fast with AVX-512.
+    """Instruction set of matrix products on a CPU: `avx2`, with the same bytes on CPUs of one
+    maker (D-043), or `native`, the widest of the processor, up to twice as fast with AVX-512.
     """
     precision: Literal["float32", "bfloat16"] = "float32"
     """Floating-point type of the activations. Weights and optimizer state are always float32."""
