@@ -102,6 +102,26 @@ def test_a_job_whose_code_changed_while_it_ran_is_not_sealable(tmp_path: Path) -
     assert not record.sealable
 
 
+def test_an_edit_saved_halfway_when_a_job_ends_is_named_and_ends_the_record(tmp_path: Path) -> None:
+    shutil.copytree(ROOT / "src", tmp_path / "src")
+    script = (
+        "from pathlib import Path\n"
+        "from t5repro.files import write_manifest\n"
+        "from t5repro.lineage.record import recording\n"
+        "with recording('vocab', log=Path('logs/demo/vocab/baseline.log'), settings={},\n"
+        "               manifest=Path('manifest.json')):\n"
+        "    Path('src/t5repro/vocab/train.py').write_text('def half(:')\n"
+        "    write_manifest(Path('manifest.json'), rule='vocab', settings={}, inputs=[],\n"
+        "                   outputs=[], counters={})\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path / "src")}
+    subprocess.run([sys.executable, "-c", script], cwd=tmp_path, env=environment, check=True)
+    record = read_record(RECORD)
+    assert record.end is not None
+    assert record.end.code_changed[0].endswith("src/t5repro/vocab/train.py")
+    assert not record.sealable
+
+
 def test_nothing_secret_or_personal_is_in_a_record(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

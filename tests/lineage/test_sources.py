@@ -107,3 +107,32 @@ def test_pretraining_inputs_need_neither_tasks_nor_metrics() -> None:
     packages = {name.split("/")[2] for name in source_files("inputs.pretraining")}
     assert not packages & {"tasks", "metrics", "evaluate"}
     assert "src/t5repro/inputs/finetuning.py" not in source_files("inputs.pretraining")
+
+
+def test_a_file_that_stands_for_no_rule_is_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert len(sources.write_closures()) == len(STAGES)
+    extra = sources.CLOSURES / "former_rule.json"
+    extra.write_text("{}")
+    assert sources.leftover_closures() == [extra]
+    assert sources.write_closures() == [extra]
+    assert not extra.exists()
+    assert sources.write_closures() == []
+
+
+def test_a_job_brings_the_file_of_its_rule_up_to_date(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    sources.write_closures()
+    closure_path("vocab").write_text("{}\n")
+    sources.write_closure("vocab", closure("vocab"))
+    assert sources.stale_closures() == {}
+
+
+def test_source_that_is_not_text_has_no_syntax_tree(tmp_path: Path) -> None:
+    path = tmp_path / "module.py"
+    path.write_bytes(b"NAME = '\xff'\n")
+    assert not sources.has_syntax_hash(path, "0" * 64)

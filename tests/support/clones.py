@@ -84,7 +84,7 @@ def environment(folder: Path) -> dict[str, str]:
     kept = {
         name: value
         for name, value in os.environ.items()
-        if not name.startswith(("XDG_", "SNAKEMAKE_", "DVC_", "t5repro"))
+        if not name.startswith(("XDG_", "SNAKEMAKE_", "DVC_", "T5REPRO_"))
     }
     return {
         **kept,

@@ -31,7 +31,7 @@ def pipeline() -> dict[str, dict[str, object]]:
 @pytest.fixture(autouse=True)
 def at_the_root(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
-    monkeypatch.setenv("t5reproPLANNING", "1")
+    monkeypatch.setenv("T5REPRO_PLANNING", "1")
 
 
 def stage(name: str = "vocab-baseline", *jobs: PlannedJob) -> PlannedStage:

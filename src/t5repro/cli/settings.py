@@ -20,14 +20,15 @@ def _config(arguments: argparse.Namespace) -> None:
     from t5repro.config import generate
     from t5repro.config.load import load_run_file
     from t5repro.files import write_text
-    from t5repro.lineage.sources import stale_closures, write_closures
+    from t5repro.lineage.sources import leftover_closures, stale_closures, write_closures
     from t5repro.versions import dvc_pipeline
 
     if arguments.action == "show":
         print(load_run_file(arguments.run_file).model_dump_json(indent=2))
     elif arguments.action == "check":
         # First: Snakemake brings these files up to date when it plans the graph of dvc.yaml.
-        stale = [f"{path} is out of sync with the code; {CURE}" for path in stale_closures()]
+        files = [*stale_closures(), *leftover_closures()]
+        stale = [f"{path} is out of sync with the code; {CURE}" for path in files]
         if faults := stale + generate.drifted() + dvc_pipeline.drifted():
             raise SettingsError("\n".join(faults))
         print("generated files are in sync")

@@ -101,7 +101,8 @@ def read_path_list(path: Path) -> list[str]:
     opener = gzip.open if path.suffix == ".gz" else open
     try:
         with opener(path, "rt", encoding="utf-8") as handle:
-            names = [line.strip() for line in handle if line.strip()]
+            # A path that is listed twice is one file of the crawl.
+            names = list(dict.fromkeys(line.strip() for line in handle if line.strip()))
     except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
         raise RawDataError(f"{path} cannot be read as a list of WET paths: {error}") from error
     if not names:

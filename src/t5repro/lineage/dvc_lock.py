@@ -17,6 +17,7 @@ from t5repro.errors import LineageError
 
 PIPELINE_FILE = "dvc.yaml"
 LOCK_FILE = "dvc.lock"
+GENERATED_FOLDER = "configs/resolved/"  # outputs of the stage `settings`, with `cache: false`
 RAW_DATA_FILE = "data.dvc"
 FOLDER_SUFFIX = ".dir"  # ends the hash of a folder, which is the hash of its sorted file list
 YAML_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # with libyaml ten times as fast
@@ -78,6 +79,16 @@ class Lock:
 
     outputs: tuple[TrackedPath, ...] = ()
     stages: Mapping[str, LockedStage] = field(default_factory=dict)
+
+    @property
+    def cached_outputs(self) -> tuple[TrackedPath, ...]:
+        """The outputs that DVC caches; git tracks the others, which are generated."""
+        return tuple(output for output in self.outputs if not is_in_git(output.path))
+
+
+def is_in_git(path: str) -> bool:
+    """Return whether an output of a stage is tracked by git and not cached by DVC."""
+    return path.startswith(GENERATED_FOLDER)
 
 
 def read_lock(root: Path = Path()) -> Lock:

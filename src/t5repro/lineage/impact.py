@@ -129,7 +129,7 @@ def objects_of(root: Path, paths: Iterable[str]) -> list[tuple[str, str]]:
 
 
 def _available_files(root: Path, store: Store) -> Iterator[tuple[str, str]]:
-    for output in store.lock().outputs:
+    for output in store.lock().cached_outputs:
         try:
             yield from tracked_files(root, [output])
         except ArtifactError:

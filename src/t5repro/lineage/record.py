@@ -24,7 +24,7 @@ from t5repro.files import describe_file, read_json, write_json
 from t5repro.lineage import environment
 from t5repro.lineage.redaction import redact, redact_path
 from t5repro.lineage.run_lock import job_lock
-from t5repro.lineage.sources import closure, differing_files, hashes_of_rule
+from t5repro.lineage.sources import closure, differing_files, hashes_of_rule, write_closure
 
 RECORDS = Path("records")
 LOGS = Path("logs")
@@ -188,6 +188,9 @@ def _record_to(
     start = _start(rule, settings, attempt=_attempt(path))
     record = Record(run=run, rule=rule, node="/".join(names[1:]), start=start)
     write_json(path, asdict(record))
+    # The code may have changed since the graph was planned. Snakemake hashes inputs when the job
+    # ends; they must be those of the code that it runs.
+    write_closure(rule, start.closure)
     try:
         yield
     except BaseException as error:  # SIGTERM and Ctrl-C end a job as well
@@ -201,10 +204,18 @@ def _record_to(
         ok=True,
         inputs=inputs,
         outputs=outputs,
-        code_changed=differing_files(start.closure, closure(rule)),
+        code_changed=_changed_code(rule, start.closure),
         numbers=_numbers_of(manifest),
     )
     write_json(path, asdict(replace(record, end=end)))
+
+
+def _changed_code(rule: str, before: Mapping[str, str]) -> list[str]:
+    """Return the source files that changed while the job ran."""
+    try:
+        return differing_files(before, closure(rule))
+    except (SyntaxError, ValueError, OSError) as error:  # an edit that is saved halfway
+        return [str(getattr(error, "filename", None) or f"code of {rule}: {error}")]
 
 
 def _start(rule: str, settings: Mapping[str, Any], attempt: int) -> Start:

@@ -63,6 +63,10 @@ def closure(rule: str) -> dict[str, str]:
     return _closure(BY_NAME[rule].module)
 
 
+def _closure_text(hashes: Mapping[str, str]) -> str:
+    return json.dumps(hashes, indent=1) + "\n"
+
+
 def _closure(module: str) -> dict[str, str]:
     return {name: _syntax_hash(CHECKOUT / name) for name in source_files(module)}
 
@@ -70,10 +74,7 @@ def _closure(module: str) -> dict[str, str]:
 def closure_texts() -> dict[Path, str]:
     """Return path -> text of the file that stands for the code of each rule."""
     _forget()
-    return {
-        closure_path(stage.name): json.dumps(_closure(stage.module), indent=1) + "\n"
-        for stage in STAGES
-    }
+    return {closure_path(stage.name): _closure_text(_closure(stage.module)) for stage in STAGES}
 
 
 def stale_closures() -> dict[Path, str]:
@@ -85,12 +86,27 @@ def stale_closures() -> dict[Path, str]:
     }
 
 
+def leftover_closures() -> list[Path]:
+    """Return the files that stand for no rule; DVC hashes the whole folder."""
+    rules = {closure_path(stage.name) for stage in STAGES}
+    return sorted(path for path in CLOSURES.glob("*") if path not in rules)
+
+
 def write_closures() -> list[Path]:
-    """Bring the files of `closure_texts` up to date; return those that changed."""
-    stale = stale_closures()
+    """Bring the folder of closures up to date; return the files that changed."""
+    stale, leftovers = stale_closures(), leftover_closures()
     for path, text in stale.items():
         write_text(path, text)
-    return list(stale)
+    for path in leftovers:
+        path.unlink()
+    return [*stale, *leftovers]
+
+
+def write_closure(rule: str, hashes: Mapping[str, str]) -> None:
+    """Write the file that stands for a rule's code, if it is out of date."""
+    path, text = closure_path(rule), _closure_text(hashes)
+    if path.is_file() and path.read_text(encoding="utf-8") != text:
+        write_text(path, text)
 
 
 @cache
@@ -111,7 +127,7 @@ def has_syntax_hash(path: Path, digest: str | None) -> bool:
     _forget()
     try:
         return _syntax_hash(path) == digest
-    except SyntaxError:
+    except (SyntaxError, ValueError):  # an edit that is not Python, or not UTF-8
         return False
 
 

@@ -112,7 +112,7 @@ class Revision:
         Raises:
             ArtifactError: the file list of a folder is not in the cache.
         """
-        return dict(tracked_files(self.root, self.lock().outputs))
+        return dict(tracked_files(self.root, self.lock().cached_outputs))
 
     @cached_property
     def _record_names(self) -> tuple[str, ...]:

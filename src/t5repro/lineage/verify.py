@@ -132,7 +132,7 @@ def _check_lock(
 ) -> Iterator[Finding]:
     """Check every tracked file and folder against `dvc.lock` and `data.dvc`."""
     writers = {artifact.path: name for name, job in graph.jobs.items() for artifact in job.outputs}
-    for tracked in lock.outputs:
+    for tracked in lock.cached_outputs:
         if tracked.is_folder:
             yield from _check_folder(root, tracked, hasher, reported_paths, writers)
             continue

@@ -43,7 +43,7 @@ def _tracked_files(revision: Revision, lock: Lock) -> tuple[dict[str, str], list
     """Return path -> MD5 of all tracked files, and a finding for each unknown folder."""
     files: dict[str, str] = {}
     findings: list[Finding] = []
-    for tracked in lock.outputs:
+    for tracked in lock.cached_outputs:
         if not tracked.is_folder:
             files[tracked.path] = tracked.md5
             continue

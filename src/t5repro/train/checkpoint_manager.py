@@ -88,7 +88,9 @@ class CheckpointManager:
         arrays = {**self._fingerprint.as_arrays(), **loop_arrays}
         save_state(path, model, model.optimizer, arrays)
         self._push(path)
-        for name in self._checkpoint_names()[NEWEST_KEPT:]:
+        # Files of later steps are damaged or lack kept weights; training will replace them.
+        reached = [name for name in self._checkpoint_names() if step_of(name) <= step]
+        for name in reached[NEWEST_KEPT:]:
             self._remove(name)
 
     def kept_weights(self, step: int) -> Path:
@@ -134,9 +136,12 @@ class CheckpointManager:
             checkpoint.path.name: checkpoint for checkpoint in self._set_aside_others()
         }
         digits = "" if changed else self._fingerprint.value[:HEX_DIGITS]
+        own_weights = self._own_weights()
         for names in (set(self._names()), *self._set_aside.groups(digits)):
             lacking = self._kept_steps - {
-                step_of(name) for name in names if WEIGHTS_NAME.match(Path(name).name)
+                step_of(name)
+                for name in (*names, *own_weights)
+                if WEIGHTS_NAME.match(Path(name).name)
             }
             first_lacking = min(lacking, default=None)
             for name in names:
@@ -163,16 +168,28 @@ class CheckpointManager:
         The checkpoint itself stays where it is; the kept weights up to its step are copied.
         """
         source = checkpoint.path.parent
-        if source == self._folder:
-            return
-        if names := self._names():  # of a shorter attempt
+        own_weights = {Path(name).name: name for name in self._own_weights()}
+        if source != self._folder and (names := self._names()):  # of a shorter attempt
             self._set_aside.move(names, f"superseded-{self._fingerprint.value[:HEX_DIGITS]}")
         for step in sorted(step for step in self._kept_steps if step <= checkpoint.step):
             target = self.kept_weights(step)
+            if target.exists():
+                continue
             name = (source / target.name).relative_to(self._folder).as_posix()
+            if not self._set_aside.contains(name):
+                name = own_weights[target.name]
             with atomic_path(target) as temporary:
                 shutil.copyfile(self._set_aside.fetch(name), temporary)
             self._push(target)
+
+    def _own_weights(self) -> list[str]:
+        """Return the kept weights of this fingerprint that are set aside.
+
+        A move that was killed, and whose cause was undone, leaves them there and the checkpoints
+        in the work folder.
+        """
+        groups = self._set_aside.groups(self._fingerprint.value[:HEX_DIGITS])
+        return [name for names in groups for name in names if WEIGHTS_NAME.match(Path(name).name)]
 
     def _set_aside_others(self) -> list[Checkpoint]:
         """Move the checkpoints of other fingerprints; return those of this one."""

@@ -62,6 +62,13 @@ class SetAside:
                 names |= set(self._cloud.names(f"{FOLDER}/{group}"))
             yield {f"{FOLDER}/{group}/{name}" for name in names}
 
+    def contains(self, name: str) -> bool:
+        """Return whether a file of the work folder exists on this disk or in the cloud."""
+        if (self._work / name).exists():
+            return True
+        folder, _, file = name.rpartition("/")
+        return self._cloud is not None and file in self._cloud.names(folder)
+
     def fetch(self, name: str) -> Path:
         """Return the local path of a file, after copying it from the cloud if necessary."""
         path = self._work / name

@@ -24,7 +24,7 @@ SNAKEFILE = Path("Snakefile")
 # artifacts.
 UNVERSIONED_RULES = {"all", *(stage.name for stage in STAGES if not stage.versioned)}
 LARGEST_CHECKSUM_BYTES = 10_000_000_000  # as in local/profile.yaml
-PLANNING = "t5reproPLANNING"  # environment variable, set while a command plans the graph
+PLANNING = "T5REPRO_PLANNING"  # environment variable, set while a command plans the graph
 
 
 @dataclass(frozen=True)
