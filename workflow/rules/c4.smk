@@ -139,7 +139,9 @@ def punkt_files(wildcards):
 def punkt_pairs(wildcards):
     """Return LANGUAGE=FOLDER of the Punkt parameters, provided and trained."""
     c4 = settings_at(wildcards.node).c4
-    provided = {language: raw_path(path) for language, path in c4.punkt_parameters.items()}
+    provided = {
+        language: raw_path(path) for language, path in c4.punkt_parameters.items()
+    }
     trained = {
         language: f"{punkt_folder(wildcards.node)}/{language}"
         for language in languages_to_train(c4)
