@@ -13,7 +13,7 @@ from checkout import ROOT
 
 from t5repro.errors import ArtifactError
 from t5repro.files import sha256_of, write_manifest
-from t5repro.lineage.record import find_records, read_record, record_path, recording
+from t5repro.lineage.record import Record, find_records, read_record, record_path, recording
 from t5repro.lineage.redaction import redact, redact_path
 from t5repro.lineage.sources import hashes_of_rule
 
@@ -81,42 +81,35 @@ def test_a_failed_job_says_so_and_the_next_attempt_counts(tmp_path: Path) -> Non
     assert read_record(RECORD).start.attempt == 1
 
 
-def test_a_job_whose_code_changed_while_it_ran_is_not_sealable(tmp_path: Path) -> None:
-    shutil.copytree(ROOT / "src", tmp_path / "src")
+def record_of_a_job_that_edits(folder: Path, edit: str) -> Record:
+    """Run a job on a copy of the package; `edit` is a line that changes its code meanwhile."""
+    shutil.copytree(ROOT / "src", folder / "src")
     script = (
         "from pathlib import Path\n"
         "from t5repro.files import write_manifest\n"
         "from t5repro.lineage.record import recording\n"
+        "code = Path('src/t5repro/vocab/train.py')\n"
         "with recording('vocab', log=Path('logs/demo/vocab/baseline.log'), settings={},\n"
         "               manifest=Path('manifest.json')):\n"
-        "    with open('src/t5repro/vocab/train.py', 'a') as handle:\n"
-        "        handle.write('EDITED = True\\n')\n"
+        f"    {edit}\n"
         "    write_manifest(Path('manifest.json'), rule='vocab', settings={}, inputs=[],\n"
         "                   outputs=[], counters={})\n"
     )
-    environment = {**os.environ, "PYTHONPATH": str(tmp_path / "src")}
-    subprocess.run([sys.executable, "-c", script], cwd=tmp_path, env=environment, check=True)
-    record = read_record(RECORD)
+    environment = {**os.environ, "PYTHONPATH": str(folder / "src")}
+    subprocess.run([sys.executable, "-c", script], cwd=folder, env=environment, check=True)
+    return read_record(RECORD)
+
+
+def test_a_job_whose_code_changed_while_it_ran_is_not_sealable(tmp_path: Path) -> None:
+    edit = "code.write_text(code.read_text() + 'EDITED = True')"
+    record = record_of_a_job_that_edits(tmp_path, edit)
     assert record.end is not None
     assert record.end.code_changed == ["src/t5repro/vocab/train.py"]
     assert not record.sealable
 
 
 def test_an_edit_saved_halfway_when_a_job_ends_is_named_and_ends_the_record(tmp_path: Path) -> None:
-    shutil.copytree(ROOT / "src", tmp_path / "src")
-    script = (
-        "from pathlib import Path\n"
-        "from t5repro.files import write_manifest\n"
-        "from t5repro.lineage.record import recording\n"
-        "with recording('vocab', log=Path('logs/demo/vocab/baseline.log'), settings={},\n"
-        "               manifest=Path('manifest.json')):\n"
-        "    Path('src/t5repro/vocab/train.py').write_text('def half(:')\n"
-        "    write_manifest(Path('manifest.json'), rule='vocab', settings={}, inputs=[],\n"
-        "                   outputs=[], counters={})\n"
-    )
-    environment = {**os.environ, "PYTHONPATH": str(tmp_path / "src")}
-    subprocess.run([sys.executable, "-c", script], cwd=tmp_path, env=environment, check=True)
-    record = read_record(RECORD)
+    record = record_of_a_job_that_edits(tmp_path, "code.write_text('def half(:')")
     assert record.end is not None
     assert record.end.code_changed[0].endswith("src/t5repro/vocab/train.py")
     assert not record.sealable

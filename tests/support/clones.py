@@ -101,15 +101,7 @@ def snakemake(
     command = ["snakemake", "--profile", profile, "--cores", str(cores), *words]
     if config:
         command += ["--config", *config]
-    return subprocess.run(
-        command,
-        cwd=folder,
-        env=environment(folder),
-        check=False,
-        text=True,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-    )
+    return run_in(folder, *command)
 
 
 def artifact_hashes(folder: Path) -> dict[str, str]:
