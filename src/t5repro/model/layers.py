@@ -125,6 +125,17 @@ def matmul(x: Tensor, weight: Tensor) -> Tensor:
     return ops.reshape(flat, (*shape[:-1], weight.shape[-1]))
 
 
+def inverse_root(x: Tensor) -> Tensor:
+    """Return 1 / sqrt(x) for x > 0, with the same bits on every x86-64 CPU.
+
+    IEEE 754 fixes the bits of roots and quotients. TensorFlow computes `rsqrt` and `reciprocal`
+    from the instructions RSQRTPS and RCPPS instead, which each maker of CPUs approximates in its
+    own way.
+    """
+    # Grappler turns 1 / sqrt(x), x**-0.5 and 1 / x into those operations, but not this quotient.
+    return ops.sqrt(x) / x
+
+
 class RMSNorm(SeededLayer):
     """Scale each position to mean square 1, then each feature by a weight.
 
@@ -147,7 +158,7 @@ class RMSNorm(SeededLayer):
         # In bfloat16 the mean square of hundreds of features would lose its last digits.
         x = ops.cast(x_BLD, "float32")
         mean_square = ops.mean(ops.square(x), axis=-1, keepdims=True)
-        normal = x * ops.rsqrt(mean_square + self.epsilon)
+        normal = x * inverse_root(mean_square + self.epsilon)
         return ops.cast(normal * self.scale, self.compute_dtype)
 
 

@@ -14,7 +14,7 @@ import keras
 from keras import ops
 
 from t5repro.config.sections.training import LearningRate
-from t5repro.model.layers import Tensor
+from t5repro.model.layers import Tensor, inverse_root
 
 FACTORED_FROM = 128  # a weight is factored when its two largest dimensions reach this
 DECAY_EXPONENT = 0.8
@@ -33,7 +33,7 @@ class InverseSquareRoot(keras.optimizers.schedules.LearningRateSchedule):
     def __call__(self, step: Tensor) -> Tensor:
         """Return the rate of the update after `step` updates."""
         longest = ops.maximum(ops.cast(step, "float32"), float(self.warmup_steps))
-        return self.factor * ops.rsqrt(longest)
+        return self.factor * inverse_root(longest)
 
     def get_config(self) -> dict[str, Any]:
         """Return the arguments."""
@@ -114,17 +114,15 @@ class Adafactor(keras.optimizers.Optimizer):
         axes = factored_axes(tuple(variable.shape))
         if axes is None:
             (moment,) = self._update_slots(slots, (square + SQUARE_FLOOR,), decay, awake)
-            factors = [ops.rsqrt(moment)]
+            factors = [inverse_root(moment)]
             mean_square = ops.mean(square / moment)
         else:
             means = tuple(ops.mean(square, axis=axis) + SQUARE_FLOOR for axis in reversed(axes))
             row, column = self._update_slots(slots, means, decay, awake)
             row = row / ops.mean(row, axis=axes[0], keepdims=True)
-            factors = [
-                ops.expand_dims(ops.rsqrt(row), axes[1]),
-                ops.expand_dims(ops.rsqrt(column), axes[0]),
-            ]
-            mean_square = mean_of_product(square, 1.0 / row, 1.0 / column, axes)
+            by_row, by_column = inverse_root(row), inverse_root(column)
+            factors = [ops.expand_dims(by_row, axes[1]), ops.expand_dims(by_column, axes[0])]
+            mean_square = mean_of_product(square, ops.square(by_row), ops.square(by_column), axes)
         clipped = ops.maximum(1.0, ops.sqrt(mean_square) / CLIP)
         scale = ops.maximum(root_mean_square(ops.convert_to_tensor(variable)), SCALE_FLOOR)
         # Numbers join the smaller array first: a pass over the weight's size costs as much as its
