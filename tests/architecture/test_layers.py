@@ -15,7 +15,7 @@ from t5repro.lineage.sources import imported_names
 PACKAGE = Path(t5repro.__file__).parent
 
 ORDER = (  # from the lowest layer to the highest
-    ("errors", "stages"),
+    ("cpu_dispatch", "errors", "stages"),
     ("files", "randomness", "progress"),
     ("config",),
     ("metrics", "vocab", "lineage", "data"),

@@ -7,34 +7,50 @@ import pytest
 from safetensors.numpy import save_file
 
 from t5repro.lineage.graph import Job
-from t5repro.lineage.tolerance import (
-    EXACT,
-    TOLERANT,
-    files_agree,
-    numbers_agree,
-    reproducibility_of,
-)
+from t5repro.lineage.tolerance import files_agree, numbers_agree, reproducibility_of
 
 
-def job(rule: str, kind: str) -> Job:
-    return Job("r/x", rule, "", {"devices": {"kind": kind}}, (), (), {})
+def job(rule: str, **settings: dict[str, object]) -> Job:
+    return Job("r/x", rule, "", settings, (), (), {})
 
 
 @pytest.mark.parametrize(
-    ("rule", "kind", "promise"),
+    ("rule", "devices", "promise"),
     [
-        ("pretrain", "cpu", EXACT),
-        ("pretrain", "gpu", TOLERANT),
-        ("finetune", "tpu", TOLERANT),
-        ("evaluate_predict", "gpu", TOLERANT),
-        ("evaluate_score", "gpu", EXACT),
-        ("c4", "tpu", EXACT),
+        ("pretrain", {"kind": "cpu"}, "exact"),
+        ("pretrain", {"kind": "cpu", "intra_op_threads": 1, "unknown": 3}, "exact"),
+        ("pretrain", {"kind": "gpu"}, "tolerance"),
+        ("finetune", {"kind": "tpu"}, "tolerance"),
+        ("evaluate_predict", {"kind": "gpu"}, "tolerance"),
+        ("finetune", {"instruction_set": "native"}, "exact on one kind of CPU"),
+        ("pretrain", {"precision": "bfloat16"}, "exact on one kind of CPU"),
+        ("evaluate_predict", {"intra_op_threads": 4}, "exact on one kind of CPU"),
+        ("evaluate_score", {"kind": "gpu"}, "exact"),
+        ("c4", {"kind": "tpu"}, "exact"),
     ],
 )
-def test_only_training_and_decoding_on_devices_have_a_tolerance(
-    rule: str, kind: str, promise: str
+def test_training_and_decoding_promise_bytes_where_these_were_proven(
+    rule: str, devices: dict[str, object], promise: str
 ) -> None:
-    assert reproducibility_of(job(rule, kind)) == promise
+    assert reproducibility_of(job(rule, devices=devices)) == promise
+
+
+@pytest.mark.parametrize(
+    "narrow",
+    [
+        {"model": {"d_model": 64}},
+        {"model": {"num_heads": 2, "d_kv": 32}},
+        {"model": {"d_ff": 48}},
+        {"finetune": {"method": "adapters", "adapter_width": 32}},
+    ],
+)
+def test_a_network_with_narrow_products_is_exact_on_one_thread_only(
+    narrow: dict[str, dict[str, object]],
+) -> None:
+    two, one = ({"intra_op_threads": threads} for threads in (2, 1))
+    assert reproducibility_of(job("finetune", devices=two)) == "exact"
+    assert reproducibility_of(job("finetune", devices=two, **narrow)) == "exact on one kind of CPU"
+    assert reproducibility_of(job("finetune", devices=one, **narrow)) == "exact"
 
 
 @pytest.mark.parametrize(("factor", "agree"), [(1.0, True), (1.01, True), (1.2, False)])

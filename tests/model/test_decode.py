@@ -52,6 +52,14 @@ def test_greedy_decoding_with_a_cache_equals_that_without(model, inputs):
     assert len(np.unique(found)) > 10  # the network does not say one word only
 
 
+def test_a_single_row_has_the_answer_that_it_has_beside_a_copy(model, inputs):
+    # A product with one row is divided by the size of the CPU's cache, so there must be none.
+    beside_a_copy = greedy(model, np.repeat(inputs[:1], 2, axis=0), max_decode_length=STEPS)
+    np.testing.assert_array_equal(
+        greedy(model, inputs[:1], max_decode_length=STEPS), beside_a_copy[:1]
+    )
+
+
 def test_rows_that_ended_stay_padded(model, inputs):
     embedding = model.embedding.numpy().copy()
     moved = embedding.copy()

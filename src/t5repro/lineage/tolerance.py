@@ -1,8 +1,8 @@
 """The tolerances of this project: which stages are exact, and how close the others must agree.
 
-On a CPU every stage gives the same bytes (docs/decisions/D-043). On GPUs and TPUs training and
-decoding agree to a tolerance. Later stages are exact functions of predictions, so they differ only
-as far as the predictions do.
+On a CPU every stage gives the same bytes (docs/decisions/D-043). On GPUs and TPUs, and under the
+settings that D-043 names, training and decoding agree to a tolerance. Later stages are exact
+functions of predictions, so they differ only as far as the predictions do.
 """
 
 import csv
@@ -11,11 +11,9 @@ import math
 from collections.abc import Callable
 from pathlib import Path
 
+from t5repro.config.reproducibility import EXACT, Reproducibility, training_reproducibility
 from t5repro.lineage.graph import Job
 from t5repro.stages import BY_NAME
-
-EXACT, TOLERANT = "exact", "tolerance"
-EXACT_DEVICE = "cpu"
 
 # These bound the effect of reordered float32 sums over a run. They were chosen, not measured: no
 # accelerator was available.
@@ -25,18 +23,11 @@ MAX_SCORE_POINTS = 3.0  # of scores, which range from 0 to 100
 SCORE_PREFIX = "tasks."  # of the names of scores among the numbers of a record
 
 
-def reproducibility_of(job: Job) -> str:
-    """Return whether a job with equal inputs gives equal bytes: `EXACT` or `TOLERANT`."""
-    return reproducibility(job.rule, job.settings.get("devices", {}).get("kind", EXACT_DEVICE))
-
-
-def reproducibility(rule: str, device_kind: str) -> str:
-    """Return whether a rule with equal inputs gives equal bytes on a kind of device."""
-    return (
-        TOLERANT
-        if rule in BY_NAME and BY_NAME[rule].on_device and device_kind != EXACT_DEVICE
-        else EXACT
-    )
+def reproducibility_of(job: Job) -> Reproducibility:
+    """Return how closely a job with equal inputs is repeated."""
+    if job.rule in BY_NAME and BY_NAME[job.rule].on_device:
+        return training_reproducibility(job.settings)
+    return EXACT
 
 
 def numbers_agree(name: str, expected: float, actual: float) -> bool:

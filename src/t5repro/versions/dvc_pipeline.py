@@ -16,6 +16,7 @@ import yaml
 from t5repro.config import experiments
 from t5repro.config.field import Section
 from t5repro.config.origins import read_yaml
+from t5repro.config.reproducibility import EXACT, Reproducibility, training_reproducibility
 from t5repro.config.run_file import included_files
 from t5repro.config.schema import Settings
 from t5repro.config.stage_settings import stage_model, stage_settings
@@ -23,7 +24,6 @@ from t5repro.config.tree import RECIPES
 from t5repro.errors import SettingsError
 from t5repro.files import write_text
 from t5repro.lineage.sources import CLOSURES, write_closures
-from t5repro.lineage.tolerance import EXACT, EXACT_DEVICE, TOLERANT
 from t5repro.stages import depends_on_device
 from t5repro.versions.snakemake_graph import PROFILE, RUN_FILE, PlannedStage, resolve
 
@@ -232,10 +232,10 @@ def _dependencies(stage: PlannedStage, folders: set[str]) -> list[str]:
     ]
 
 
-def reproducibility(settings: Settings, stage: PlannedStage) -> str:
-    """Return how closely another machine repeats a stage from raw files: `EXACT` or `TOLERANT`."""
-    if depends_on_device(stage.table_name) and settings.devices.kind != EXACT_DEVICE:
-        return TOLERANT
+def reproducibility(settings: Settings, stage: PlannedStage) -> Reproducibility:
+    """Return how closely another machine repeats a stage from raw files."""
+    if depends_on_device(stage.table_name):
+        return training_reproducibility(settings.model_dump(mode="json"))
     return EXACT
 
 

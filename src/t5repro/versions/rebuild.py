@@ -3,7 +3,7 @@
 The clone has the committed code and nothing else. The inputs of the selected jobs are copied into
 it, checked against their manifests, and Snakemake may run the selected rules only. Every file is
 compared with the one in the checkout and with `dvc.lock`: byte for byte if its stage is exact,
-within `lineage.tolerance` if it trained or decoded on a GPU or TPU.
+else within `lineage.tolerance`, as after training on a GPU or TPU.
 """
 
 import os
@@ -16,13 +16,14 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from t5repro.config.reproducibility import EXACT
 from t5repro.errors import LineageError
 from t5repro.lineage.dvc_lock import LOCK_FILE, TrackedPath, folder_md5, read_lock
 from t5repro.lineage.git import git
 from t5repro.lineage.graph import DATA, Graph, Job, load_graph, topological_order
 from t5repro.lineage.hashes import Hasher, hash_file
 from t5repro.lineage.store import Folder
-from t5repro.lineage.tolerance import EXACT, TOLERANT, files_agree, reproducibility_of
+from t5repro.lineage.tolerance import files_agree, reproducibility_of
 from t5repro.lineage.verify import folder_hashes
 from t5repro.randomness import stream
 
@@ -53,7 +54,7 @@ class FileOutcome:
     Attributes:
         path: the file.
         job: the job that writes it.
-        promise: ``exact`` or ``tolerance``.
+        promise: how closely the job is repeated, as `reproducibility_of` says.
         result: one of the constants above.
         detail: hashes or distance.
     """
@@ -292,7 +293,7 @@ def _compare(root: Path, clone: Path, job: Job) -> Iterator[FileOutcome]:
         sha256 = hash_file(rebuilt).sha256
         if sha256 == artifact.sha256:
             yield FileOutcome(path, job.name, promise, SAME, sha256[:12])
-        elif promise == TOLERANT and (root / path).is_file():
+        elif promise != EXACT and (root / path).is_file():
             agrees, distance = files_agree(root / path, rebuilt)
             yield FileOutcome(path, job.name, promise, WITHIN if agrees else DIFFERENT, distance)
         else:

@@ -15,13 +15,17 @@ class DevicesSettings(Section):
     tpu: str = "local"
     """Name or address of the TPU for `TPUClusterResolver`."""
     intra_op_threads: int = Field(2, ge=1)
-    """Threads per operation on a CPU. The number affects the last bits of the results."""
+    """Threads per operation on a CPU. The number affects the last bits of the results; with more
+    than two, the size of the CPU's L2 cache does so too (D-043).
+    """
     instruction_set: Literal["avx2", "native"] = "avx2"
-    """Instruction set of matrix products on a CPU: `avx2`, with the same bytes on CPUs of one
-    maker (D-043), or `native`, the widest of the processor, up to twice as fast with AVX-512.
+    """Instruction set of matrix products on a CPU: `avx2`, with the same bytes on every x86-64 CPU
+    that has AVX2 and FMA (D-043), or `native`, the widest of the processor.
     """
     precision: Literal["float32", "bfloat16"] = "float32"
-    """Floating-point type of the activations. Weights and optimizer state are always float32."""
+    """Floating-point type of the activations. Weights and optimizer state are always float32. On a
+    CPU the bytes of a `bfloat16` result are those of one kind of CPU (D-043).
+    """
     steps_per_execution: int = Field(1, ge=1)
     """Training steps per call from the host; steps."""
     cloud_folder: Annotated[str, StringConstraints(pattern=r"^([a-z][a-z0-9+.-]*://.+)?$")] = ""
