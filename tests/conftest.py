@@ -1,6 +1,25 @@
-"""How tests are divided between workers of pytest-xdist (`make test` starts two)."""
+"""How tests are divided between workers of pytest-xdist, and what guards against hanging tests.
 
+No test judges by the clock: `make test` starts two workers, and other work may run beside them.
+"""
+
+import hang_guard
+import hypothesis
 import pytest
+from pytest_timeout import Settings
+
+hypothesis.settings.register_profile(
+    "no_clock",
+    deadline=None,  # of one example; the first often imports a library
+    suppress_health_check=[hypothesis.HealthCheck.too_slow],  # counts seconds as well
+)
+hypothesis.settings.load_profile("no_clock")
+
+
+def pytest_timeout_set_timer(item: pytest.Item, settings: Settings) -> bool:
+    """Replace the timer of pytest-timeout by one that allows for a busy machine."""
+    hang_guard.start(item, settings)
+    return True
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -5,7 +5,7 @@ import os
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from t5repro import files
@@ -41,7 +41,6 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
         files.write_text(tmp_path / "file/a.txt", "x")
 
 
-@settings(deadline=None)  # each example is flushed to the disk
 @given(st.lists(st.dictionaries(st.text(max_size=5), st.text(max_size=20), max_size=3)))
 def test_json_lines_read_back_what_was_written(rows: list[dict[str, str]]) -> None:
     path = Path(os.environ.get("TMPDIR", "/tmp")) / f"t5repro-test-{os.getpid()}.jsonl"  # noqa: S108

@@ -2,7 +2,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from t5repro.errors import CorpusError
@@ -52,7 +52,6 @@ def twin(lengths: np.ndarray, room: tuple[int, int], block_items: int) -> list[i
 items = st.lists(st.tuples(st.integers(1, 16), st.integers(1, 6)), min_size=1, max_size=120)
 
 
-@settings(deadline=None)
 @given(items, st.integers(1, 50))
 def test_rows_are_those_of_first_fit_one_item_at_a_time(lengths, block_items):
     lengths = np.array(lengths, np.int32)
@@ -60,7 +59,6 @@ def test_rows_are_those_of_first_fit_one_item_at_a_time(lengths, block_items):
     assert rows.tolist() == twin(lengths, MAX_LENGTHS, block_items)
 
 
-@settings(deadline=None)
 @given(items, st.integers(1, 50))
 def test_no_row_is_over_full_and_none_is_empty(lengths, block_items):
     lengths = np.array(lengths, np.int32)
@@ -81,7 +79,6 @@ def test_short_examples_fill_rows_of_512_nearly_whole():
     assert fill > 0.985
 
 
-@settings(deadline=None)
 @given(st.lists(st.integers(1, 60), min_size=1, max_size=20), st.integers(2, 25))
 def test_cut_segments_hold_every_token_once_and_none_crosses_documents(lengths, segment_tokens):
     offsets = offsets_of(lengths)

@@ -28,9 +28,9 @@ def test_a_second_run_is_refused_with_the_first_ones_process(tmp_path: Path) -> 
 def test_a_killed_run_frees_the_lock(tmp_path: Path) -> None:
     lock, ready = tmp_path / "lock", tmp_path / "ready"
     script = (
-        "import sys, time; from pathlib import Path\n"
+        "import signal, sys; from pathlib import Path\n"
         "from t5repro.lineage.run_lock import acquire\n"
-        "kept = acquire(Path(sys.argv[1])); Path(sys.argv[2]).touch(); time.sleep(60)\n"
+        "kept = acquire(Path(sys.argv[1])); Path(sys.argv[2]).touch(); signal.pause()\n"
     )
     process = subprocess.Popen([sys.executable, "-c", script, str(lock), str(ready)])
     while not ready.exists():
@@ -50,24 +50,22 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
         pytest.fail("no lock can be there")
 
 
-def test_a_run_waits_for_the_jobs_that_a_killed_run_left_behind(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    lock, ready, done = tmp_path / "lock", tmp_path / "ready", tmp_path / "done"
+def test_a_run_waits_for_the_jobs_that_a_killed_run_left_behind(tmp_path: Path) -> None:
+    lock = tmp_path / "lock"
     script = (
-        "import sys, time; from pathlib import Path\n"
-        "from t5repro.lineage.run_lock import job_lock\n"
-        "with job_lock(Path(sys.argv[1])):\n"
-        "    Path(sys.argv[2]).touch(); time.sleep(1); Path(sys.argv[3]).touch()\n"
+        "import sys; from pathlib import Path\n"
+        "from t5repro.lineage.run_lock import run_lock\n"
+        "with run_lock(Path(sys.argv[1])):\n"
+        "    print('at work', file=sys.stderr)\n"
     )
-    process = subprocess.Popen([sys.executable, "-c", script, *map(str, (lock, ready, done))])
-    while not ready.exists():
-        assert process.poll() is None
-        time.sleep(0.02)
     with job_lock(lock):
-        pass  # jobs do not wait for each other
-    assert not done.exists()
-    with run_lock(lock):
-        assert done.exists()
-    assert "waiting for its end" in capsys.readouterr().err
-    assert process.wait() == 0
+        with job_lock(lock):
+            pass  # jobs do not wait for each other
+        run = subprocess.Popen(
+            [sys.executable, "-c", script, str(lock)], stderr=subprocess.PIPE, text=True
+        )
+        assert run.stderr is not None
+        assert "waiting for its end" in run.stderr.readline()
+        assert run.poll() is None
+    assert run.communicate()[1] == "at work\n"
+    assert run.returncode == 0

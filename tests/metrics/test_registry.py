@@ -4,7 +4,7 @@ from typing import get_args
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from t5repro.config.sections.tasks import OwnMetric
@@ -90,7 +90,6 @@ def test_signatures_say_how_text_was_scored():
     assert signature_of(("accuracy", "squad")) is None
 
 
-@settings(deadline=None)  # the first example imports the libraries
 @given(st.lists(st.tuples(st.text(), st.text()), min_size=1, max_size=4))
 def test_any_text_gives_scores_from_0_to_100(pairs):
     answers, predictions = map(list, zip(*pairs, strict=True))

@@ -79,13 +79,13 @@ def test_targets_start_without_a_sentinel_when_the_first_token_is_noise():
     assert pair([[True, False, False, True]]) == [([999, 11, 12, 998, 1], [10, 999, 13, 1])]
 
 
-@settings(deadline=None, max_examples=80)
+@settings(max_examples=80)
 @given(st.lists(st.lists(st.booleans(), min_size=1, max_size=40), min_size=1, max_size=5))
 def test_both_sides_are_those_of_the_twin(masks: list[list[bool]]):
     assert pair(masks) == [(twin(mask), twin([not noise for noise in mask])) for mask in masks]
 
 
-@settings(deadline=None, max_examples=80)
+@settings(max_examples=80)
 @given(st.lists(st.booleans(), min_size=1, max_size=60))
 def test_inputs_and_targets_together_restore_the_text(mask: list[bool]):
     mask = [False, *mask, True]  # as random spans begin and end
@@ -164,7 +164,7 @@ def test_dropped_tokens_leave_no_trace():
         assert flat.ids.numpy().tolist() == expected
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(
     st.lists(st.lists(st.booleans(), min_size=1, max_size=30), min_size=1, max_size=4),
     st.integers(0, 2**31 - 1),

@@ -60,7 +60,7 @@ def runs(mask: np.ndarray) -> int:
     return int(np.sum(np.diff(np.concatenate([[0], mask.astype(int)])) == 1))
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(
     lengths=st.lists(st.integers(1, 70), min_size=1, max_size=6),
     density=st.sampled_from([0.1, 0.15, 0.25, 0.5, 0.9]),

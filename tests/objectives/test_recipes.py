@@ -94,7 +94,7 @@ MASKS = st.sampled_from(
         ),
     ]
 )
-examples = settings(deadline=None, max_examples=25)
+examples = settings(max_examples=25)
 
 
 @examples

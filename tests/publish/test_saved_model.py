@@ -146,7 +146,6 @@ def test_a_server_without_this_project_answers_as_the_predictions_do(
         input=json.dumps(texts),
         capture_output=True,
         text=True,
-        timeout=300,
         check=False,
         env=environment,
         cwd=tmp_path,

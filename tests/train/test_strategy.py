@@ -42,7 +42,6 @@ def one_device(tiny, tmp_path_factory, in_a_new_process):
     return {name: losses_of(tiny.make_job(folder / name)) for name in runs}
 
 
-@pytest.mark.timeout(1800)
 @pytest.mark.parametrize(
     ("replicas", "more"), [(2, {"parts": PARTS}), (8, {})], ids=["2, also in parts", "8"]
 )
@@ -60,7 +59,6 @@ def test_the_loss_over_a_hundred_steps_does_not_depend_on_the_number_of_devices(
     assert one_device["whole"][-1] < one_device["whole"][0]
 
 
-@pytest.mark.timeout(1800)
 def test_a_training_killed_at_ten_random_steps_ends_in_the_bytes_of_one_that_was_not(
     tiny, tmp_path, in_a_new_process
 ):

@@ -23,8 +23,7 @@ with lock:
         os.kill(os.getpid(), signal.SIGTERM)
         time.sleep(0.05)
     assert not heard and marks == [True] * 3
-deadline = time.monotonic() + 20
-while len(heard) < 3 and time.monotonic() < deadline:
+while len(heard) < 3:
     time.sleep(0.01)
 print(heard)
 """
@@ -32,7 +31,7 @@ print(heard)
 
 def test_a_handler_that_wants_a_held_lock_is_called_when_it_is_free() -> None:
     ran = subprocess.run(
-        [sys.executable, "-c", SCRIPT], capture_output=True, text=True, check=False, timeout=60
+        [sys.executable, "-c", SCRIPT], capture_output=True, text=True, check=False
     )
     assert ran.stdout == f"{[int(signal.SIGTERM)] * 3}\n", ran.stderr
 

@@ -10,7 +10,7 @@ from clones import ROOT, environment
 
 from t5repro.files import read_json, sha256_of
 
-pytestmark = [pytest.mark.workflow, pytest.mark.slow, pytest.mark.timeout(1200)]
+pytestmark = [pytest.mark.workflow, pytest.mark.slow]
 
 BLOCK = re.compile(
     r"(?:^`(?P<path>[^`\n]+)`:\n\n)?^```(?P<kind>\w+)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL

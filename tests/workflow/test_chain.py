@@ -141,14 +141,12 @@ def test_ctrl_c_in_a_stage_loses_nothing_and_a_rerun_gives_the_same_bytes(
         stderr=subprocess.DEVNULL,
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # as on a terminal
     )
-    deadline = time.monotonic() + 120
     while not (started := [log for log in logs if log.exists() and log.stat().st_size]):
         assert job.poll() is None, "snakemake ended before the stage began"
-        assert time.monotonic() < deadline
         time.sleep(0.05)
     assert started
     os.killpg(job.pid, signal.SIGINT)
-    assert job.wait(timeout=120) != 0
+    assert job.wait() != 0
     half = list((folder / "results").rglob(".writing-*"))
     assert half == []
     ran = snakemake(folder, *targets)

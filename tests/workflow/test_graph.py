@@ -1,7 +1,6 @@
 """The graph before anything runs: profiles, plans, refusals."""
 
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
@@ -12,9 +11,7 @@ pytestmark = pytest.mark.workflow
 
 
 def test_the_tpu_profile_plans_the_papers_baseline_from_a_fresh_clone(fresh: Path) -> None:
-    started = time.monotonic()
     ran = snakemake(fresh, "-n", "--quiet", "rules", profile="tpu")
-    print(f"planned in {time.monotonic() - started:.1f} s")
     assert ran.returncode == 0, ran.stdout
     jobs = dict(line.split()[:2] for line in ran.stdout.splitlines() if len(line.split()) == 2)
     assert jobs["c4_clean"] == "1024"

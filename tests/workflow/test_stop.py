@@ -37,7 +37,7 @@ rule bigger:
     output:
         "smaller.txt",
     shell:
-        "sleep 1; touch {output}"
+        "sleep 3600; touch {output}"
 """
 
 
@@ -58,7 +58,7 @@ def test_sigterm_while_snakemake_hashes_an_input_ends_the_run(fresh: Path) -> No
         for _ in range(3):  # hundreds of signals would end it by the depth of their recursion
             os.killpg(job.pid, signal.SIGTERM)
             time.sleep(0.1)
-        assert job.wait(timeout=120) != 0
+        assert job.wait() != 0
     finally:
         if job.poll() is None:
             os.killpg(job.pid, signal.SIGKILL)
@@ -70,10 +70,8 @@ def test_sigterm_while_snakemake_hashes_an_input_ends_the_run(fresh: Path) -> No
 
 def wait_until_the_job_ended(output: Path, run: subprocess.Popen[bytes]) -> None:
     """Wait until an output is there and its job, a child of Snakemake, is not."""
-    deadline = time.monotonic() + 300
     while not output.exists() or psutil.Process(run.pid).children(recursive=True):
         assert run.poll() is None, "snakemake ended before its job"
-        assert time.monotonic() < deadline
         time.sleep(0.02)
 
 
@@ -115,7 +113,7 @@ def test_a_run_after_a_snakemake_killed_alone_waits_for_the_job_it_left(
         wait_until_it_waits(again, log)
         for job in jobs:
             job.resume()
-        assert again.wait(timeout=500) == 0, log.read_text()[-3000:]
+        assert again.wait() == 0, log.read_text()[-3000:]
     finally:
         if run.poll() is None:
             os.killpg(run.pid, signal.SIGKILL)
@@ -125,16 +123,12 @@ def test_a_run_after_a_snakemake_killed_alone_waits_for_the_job_it_left(
 
 
 def wait_until_it_waits(run: subprocess.Popen[bytes], log: Path) -> None:
-    deadline = time.monotonic() + 300
     while "a job of an earlier run, which was killed, is at work" not in log.read_text():
         assert run.poll() is None, log.read_text()[-3000:]
-        assert time.monotonic() < deadline
         time.sleep(0.1)
 
 
 def wait_until_the_job_began(record: Path, run: subprocess.Popen[bytes]) -> None:
-    deadline = time.monotonic() + 300
     while not record.exists():
         assert run.poll() is None, "snakemake ended before its job began"
-        assert time.monotonic() < deadline
         time.sleep(0.02)

@@ -124,7 +124,6 @@ def artifacts(folder: Path) -> list[str]:
     return sorted(path for path in artifact_hashes(folder) if (folder / path).stat().st_size)
 
 
-@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("check", ["verify", "seal"])
 @pytest.mark.parametrize(
     "part", [pytest.param(5, id="some"), pytest.param(None, id="all", marks=pytest.mark.slow)]
@@ -403,7 +402,6 @@ def test_every_leaf_of_the_run_file_is_changed_by_a_test_and_to_an_allowed_value
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(1800)
 def test_both_tools_rerun_a_changed_leaf_alike_and_older_revisions_come_back(
     finished: Path, tmp_path: Path
 ) -> None:
@@ -467,7 +465,6 @@ KILLS = 20
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(3600)
 @pytest.mark.parametrize("tool", ["snakemake", "dvc"])
 def test_a_killed_chain_goes_on_to_the_same_bytes(
     finished: Path, tmp_path: Path, tool: str
@@ -491,12 +488,9 @@ def test_a_killed_chain_goes_on_to_the_same_bytes(
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
-        try:
-            job.wait(timeout=draw.uniform(2, 40))
-        except subprocess.TimeoutExpired:
-            os.killpg(job.pid, signal.SIGKILL)
-            job.wait()
-        time.sleep(0.5)
+        time.sleep(draw.uniform(2, 40))
+        os.killpg(job.pid, signal.SIGKILL)
+        job.wait()
         for path, sha256 in artifact_hashes(folder).items():
             if ".writing-" not in path:
                 assert expected[path] == sha256, path

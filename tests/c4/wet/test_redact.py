@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from checkout import ROOT
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from t5repro.c4.reasons import WITHDRAWN
@@ -68,7 +68,6 @@ def test_two_redactions_give_the_same_bytes(tmp_path: Path) -> None:
     assert paths[0].read_bytes() == paths[1].read_bytes()
 
 
-@settings(deadline=None)
 @given(st.lists(st.binary(max_size=40), min_size=1, max_size=4), st.integers(0, 3))
 def test_other_pages_keep_their_bytes_whatever_they_are(
     tmp_path_factory: pytest.TempPathFactory, texts: list[bytes], gone: int

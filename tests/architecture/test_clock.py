@@ -1,0 +1,94 @@
+"""No test judges by the clock: a busy machine is not a fault.
+
+A test waits for an event, not for a number of seconds; `tests/support/hang_guard.py` ends one that
+waits in vain. Work is counted in operations, and speed is measured in `benchmarks/`.
+"""
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from checkout import ROOT, SUPPORT
+
+CLOCKS = {
+    f"{name}{unit}"
+    for name in (
+        "time",
+        "monotonic",
+        "perf_counter",
+        "process_time",
+        "thread_time",
+        "clock_gettime",
+    )
+    for unit in ("", "_ns")
+}
+LIMITS = {"timeout", "deadline"}  # arguments of `wait`, `run` and of Hypothesis
+
+
+def uses_of_the_clock(tree: ast.Module) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            if node.value.id == "time" and node.attr in CLOCKS:
+                yield f"{node.lineno}: time.{node.attr} reads the clock"
+        elif isinstance(node, ast.ImportFrom) and node.module in ("time", "timeit"):
+            yield f"{node.lineno}: from {node.module} import"
+        elif isinstance(node, ast.keyword) and node.arg in LIMITS:
+            yield f"{node.value.lineno}: {node.arg}= is a limit in seconds"
+
+
+@pytest.mark.parametrize(
+    "path", sorted((ROOT / "tests").rglob("*.py")), ids=lambda path: str(path.relative_to(ROOT))
+)
+def test_no_test_reads_the_clock_or_has_a_limit_of_its_own(path: Path) -> None:
+    uses = list(uses_of_the_clock(ast.parse(path.read_text("utf-8"))))
+    if path == ROOT / "tests/conftest.py":  # switches off the limits of Hypothesis
+        uses = [use for use in uses if "deadline=" not in use]
+    assert uses == [], (
+        "wait for an event instead; tests/support/hang_guard.py ends a test that hangs"
+    )
+
+
+def test_comparisons_of_elapsed_time_are_detected() -> None:
+    text = (
+        "import time\n"
+        "from time import perf_counter\n"
+        "began = time.monotonic()\n"
+        "assert time.perf_counter_ns() - began < 5\n"
+        "job.wait(timeout=3)\n"
+        "time.sleep(1)\n"
+    )
+    lines = {use.split(":")[0] for use in uses_of_the_clock(ast.parse(text))}
+    assert lines == {"2", "3", "4", "5"}
+
+
+def test_a_hanging_test_ends_and_one_on_a_busy_machine_has_more_time(tmp_path: Path) -> None:
+    (tmp_path / "conftest.py").write_text(
+        "import os\n"
+        "import hang_guard\n"
+        "loads = iter([3.0, 3.0, 3.0])\n"
+        "hang_guard.load_per_processor = lambda: next(loads)\n"
+        "def pytest_timeout_set_timer(item, settings):\n"
+        "    hang_guard.start(item, settings)\n"
+        "    return True\n"
+    )
+    (tmp_path / "test_hanging.py").write_text(
+        "import signal\n"
+        "def test_hanging():\n"
+        "    while True:\n"
+        "        signal.pause()\n"
+        "        print('a limit passed')\n"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "--timeout=1", "-p", "no:cacheprovider", "."],
+        cwd=tmp_path,
+        env={"PYTHONPATH": str(SUPPORT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 1
+    assert ran.stdout.count("a limit passed\n") == 1, ran.stdout
+    assert "Timeout (>1.0s) from pytest-timeout" in ran.stdout
