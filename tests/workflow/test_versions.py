@@ -107,6 +107,28 @@ def test_a_clone_that_pulls_has_nothing_to_do_in_either_tool(
     assert artifact_hashes(clone) == artifact_hashes(origin)
 
 
+def test_results_that_came_out_as_committed_can_be_pushed_and_pulled(
+    finished: Path, tmp_path: Path
+) -> None:
+    origin = copy(finished, tmp_path / "reproduced")
+    commit(origin, "results")
+    lock = lock_of(origin)
+    shutil.rmtree(origin / ".dvc" / "cache")  # as if the lock had come with a clone
+    assert run_in(origin, "t5repro", "seal").returncode == 0
+    assert lock_of(origin) == lock
+    status = run_in(origin, "dvc", "status")
+    assert "up to date" in status.stdout, status.stdout
+    store = str(tmp_path / "store")
+    run_in(origin, "dvc", "remote", "add", "--local", "-d", "folder", store)
+    assert run_in(origin, "dvc", "push").returncode == 0
+    clone = clone_of(origin, tmp_path / "clone")
+    assert run_in(clone, "dvc", "pull").returncode == 0
+    assert artifact_hashes(clone) == artifact_hashes(origin)
+    assert NOTHING in snakemake(clone, "-n").stdout
+    compared = run_in(clone, "t5repro", "diff", "HEAD", "HEAD")
+    assert compared.returncode == 0, compared.stdout
+
+
 @pytest.mark.slow
 def test_without_a_lock_the_run_cache_knows_everything(finished: Path, tmp_path: Path) -> None:
     origin = with_remote(finished, tmp_path)

@@ -17,6 +17,7 @@ from t5repro.config.load import load_run_file
 from t5repro.config.schema import Settings
 from t5repro.errors import ArtifactError
 from t5repro.files import TEMPORARY_PREFIX, write_text
+from t5repro.lineage.dvc_cache import object_path
 from t5repro.lineage.dvc_lock import LOCK_FILE, RAW_DATA_FILE, LockedStage, read_lock
 from t5repro.lineage.run_lock import run_lock
 from t5repro.versions import dvc_pipeline
@@ -151,12 +152,20 @@ def seal_stages(settings: Settings, stages: list[PlannedStage], names: Iterable[
         raise _refusal(refused)
     for name in (*result.sealed, *result.unchanged):
         result.pruned += _prune(files[name])
-    _commit(result.sealed, folders, {stage.name: stage for stage in stages})
+    # A stage that came out as committed must be in the cache too: `dvc push` sends nothing else.
+    uncached = [name for name in result.unchanged if not _is_cached(files[name], lock.stages[name])]
+    _commit([*result.sealed, *uncached], folders, {stage.name: stage for stage in stages})
     raw_data = Path(RAW_DATA_FILE)
     if raw_data.is_file() and settings.data.folder == raw_data.stem:
         check_raw_data(raw_data)
     save_snapshot(read_lock(), [*result.sealed, *result.unchanged])
     return result
+
+
+def _is_cached(files: StageFiles, locked: LockedStage) -> bool:
+    """Return whether DVC's cache has every output of a stage that agrees with the lock."""
+    hashes = {*locked.outs.values(), *(file.md5 for file in files.files.values())}
+    return all(object_path(Path(), md5).is_file() for md5 in hashes)
 
 
 def _refusal(faults: list[str]) -> ArtifactError:
