@@ -109,3 +109,9 @@ def test_a_stopped_job_leaves_no_half_file_and_says_so_by_its_code(
     assert job.wait() == code
     job.stdout.close()
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_usage_of_a_command_names_that_command_once(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["trace", "--help"])
+    assert capsys.readouterr().out.startswith("usage: t5repro trace [-h]")

@@ -133,6 +133,7 @@ def parser() -> argparse.ArgumentParser:
     )
     root.add_argument("--version", action="version", version=f"t5repro {__version__}")
     commands = root.add_subparsers(
+        prog=root.prog,  # otherwise the usage of a subcommand starts with the whole usage of this
         dest="command",
         required=True,
         metavar="COMMAND",
