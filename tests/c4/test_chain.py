@@ -508,6 +508,17 @@ def test_damage_is_counted_and_named_and_loses_no_other_page(tmp_path, crawl, ca
     )
 
 
+@pytest.mark.parametrize("name", ["a\0b.wet.gz", f"{'x' * 300}.wet.gz"])
+def test_a_listed_name_that_no_file_can_have_is_a_missing_file(tmp_path, crawl, name):
+    settings = settings_of(crawl_prefix=f"{tmp_path}/", languages=["en"])
+    path_list = tmp_path / "wet.paths"
+    names = [path.relative_to(tmp_path).as_posix() for path in crawl]
+    path_list.write_text("\n".join([*names, name]))
+    clean_shard(clean_job(tmp_path, settings, path_list=path_list))
+    manifest = json.loads((tmp_path / "00000.json").read_text())
+    assert manifest["counters"]["faults"]["counts"] == {"missing_file": 1}
+
+
 def test_a_listed_path_that_leaves_the_folder_or_is_absent_is_named(tmp_path, crawl):
     options = {"crawl_prefix": f"{tmp_path}/", "languages": ["en"]}
     settings = settings_of(**options)

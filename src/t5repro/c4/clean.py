@@ -6,6 +6,7 @@ drops has a row too: if it is the newest of its URL, no older copy replaces it.
 Source: released code, ``c4.C4._get_pages_pcollection``.
 """
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
@@ -135,7 +136,7 @@ def clean_shard(job: CleanJob) -> None:
         inputs = [
             {**describe_file(file), "path": path.as_posix()}
             for file, path in copies.items()
-            if file.is_file()
+            if os.path.isfile(file)  # a listed name may be none that a file can have
         ]
     write_clean_manifest(job, inputs, tally)
 

@@ -13,6 +13,7 @@ cleaning counts sentences. The training text consists of
 The parameters therefore depend on the crawl and the settings, and not on any order.
 """
 
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -87,7 +88,7 @@ def train_punkt(job: PunktJob) -> None:
         inputs: list[Any] = [
             {**describe_file(file), "path": path.as_posix()}
             for file, path in copies.items()
-            if file.is_file()
+            if os.path.isfile(file)  # a listed name may be none that a file can have
         ]
     outputs: list[Path] = []
     counters: dict[str, Any] = {}

@@ -16,6 +16,7 @@ the page that contains it (`faults`), and reading continues at the next gzip mem
 Memory is bounded by `gzip_members.Limits` for any size of records, members and files.
 """
 
+import errno
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -173,6 +174,10 @@ def _pieces(
 ) -> Iterator[bytes | Gap]:
     """Yield the decompressed bytes and the gaps of a file; report the gaps as faults."""
     name = path.as_posix()
+    if why := _cannot_exist(path):
+        on_fault(Fault(name, "", faults.MISSING_FILE, f"cannot be read ({why}); check the path"))
+        yield NO_CONTENT_GAP
+        return
     try:
         with path.open("rb") as handle:
             first = handle.read(SEARCH_BYTES)
@@ -188,14 +193,22 @@ def _pieces(
                         byte_range = f"bytes {piece.begin} to {piece.end}"
                         on_fault(Fault(name, byte_range, piece.reason, piece.detail))
                     yield piece
-    except FileNotFoundError as error:
-        detail = f"cannot be read ({error.strerror}); check the path"
-        on_fault(Fault(name, "", faults.MISSING_FILE, detail))
-        yield NO_CONTENT_GAP
     except OSError as error:
         raise CrawlError(
             f"{path}: cannot be read ({error.strerror or error}); check the path in the run file"
         ) from error
+
+
+def _cannot_exist(path: Path) -> str:
+    """Return why there is no such file, or ''; a list of paths may name what no file can be."""
+    try:
+        path.stat()
+    except ValueError as error:  # a NUL byte in the name
+        return str(error)
+    except OSError as error:
+        if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG):
+            return error.strerror
+    return ""
 
 
 def _page(record: Record, number: int) -> Page:

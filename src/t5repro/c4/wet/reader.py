@@ -1,5 +1,6 @@
 """Read the WET files of a job: count pages, drop unusable ones, divide the rest into groups."""
 
+import os
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -144,7 +145,7 @@ def _printable(text: str) -> str:
 
 def megabytes(files: Iterable[Path]) -> int:
     """Return the size of the existing files on disk."""
-    return sum(path.stat().st_size for path in files if path.is_file()) // MEGABYTE
+    return sum(path.stat().st_size for path in files if os.path.isfile(path)) // MEGABYTE
 
 
 def groups(pages: Iterable[FilePage]) -> Iterator[list[FilePage]]:
