@@ -207,7 +207,7 @@ def _cannot_exist(path: Path) -> str:
         return str(error)
     except OSError as error:
         if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG):
-            return error.strerror
+            return str(error.strerror)
     return ""
 
 
