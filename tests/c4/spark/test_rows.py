@@ -1,5 +1,9 @@
 """Rows, notes and errors between Spark and the kernels, without a cluster."""
 
+import subprocess
+import sys
+import zipfile
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -79,3 +83,19 @@ def test_a_worker_that_differs_from_the_driver_refuses_to_work(change, message):
     (batch,) = kernel(iter([note_batch(NOTES, {})]))
     assert message in batch.column("note").to_pylist()[0]
     assert '"error": ["ClusterError", "worker ' in batch.column("note").to_pylist()[0]
+
+
+def test_a_worker_finds_the_archive_that_was_sent_after_it_entered_the_run_folder(tmp_path):
+    sent, run_folder = tmp_path / "sent", tmp_path / "run"
+    sent.mkdir()
+    run_folder.mkdir()
+    with zipfile.ZipFile(sent / "archive.zip", "w") as archive:
+        archive.writestr("module_of_the_archive.py", "")
+    program = (
+        "import sys\n"
+        "from t5repro.c4.spark.rows import Context, _check_worker, installed_versions\n"
+        "sys.path.insert(0, './archive.zip')\n"
+        "_check_worker(Context(sys.argv[1], installed_versions()))\n"
+        "import module_of_the_archive\n"
+    )
+    subprocess.run([sys.executable, "-c", program, str(run_folder)], cwd=sent, check=True)

@@ -10,6 +10,7 @@ Null is sorted first, so a step with sorted input receives the notes before the 
 import json
 import os
 import platform
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, NamedTuple
@@ -155,6 +156,8 @@ def _check_worker(context: Context) -> None:
                 f"worker {host} has {name} {versions[name]}, the driver {expected}; install the "
                 "same locked requirements on both, and name the interpreter in c4.spark.python"
             )
+    # Spark puts the archive of the package on the path as ./t5repro.zip, in the folder left here.
+    sys.path[:] = [os.path.abspath(path) for path in sys.path]
     try:
         os.chdir(context.folder)
     except OSError as error:
