@@ -39,7 +39,7 @@ class TrainingSettings(Section):
     """
     micro_batches: int = Field(1, ge=1)
     """Number of equal parts into which a batch is split to save memory. Their gradients are
-    accumulated, so the update is the same.
+    accumulated, so the update is the same up to rounding.
     """
     learning_rate: LearningRate = LearningRate()
     """Learning rate."""
