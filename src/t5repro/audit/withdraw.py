@@ -19,6 +19,7 @@ import yaml
 
 from t5repro.audit.find import RawSource, find_raw_source
 from t5repro.c4.wet.redact import redact
+from t5repro.config.credentials import check_no_credentials
 from t5repro.config.withdrawn import FILES, PAGES, in_domain, read_files, read_pages
 from t5repro.errors import LineageError
 from t5repro.files import sha256_of, write_text
@@ -115,9 +116,11 @@ def withdraw(
 
     Raises:
         LineageError: there is no such source, or no reason.
+        SettingsError: the reason contains a credential.
     """
     if not reason.strip():
         raise LineageError("--reason is empty; say why the source is withdrawn, such as a ticket")
+    check_no_credentials({"reason": reason})  # git keeps it
     graph = load_graph(Folder(root))
     raw = find_raw_source(graph, root, name)
     touched = forward.impact(graph, raw.starts, state="the working tree")

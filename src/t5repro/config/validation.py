@@ -1,11 +1,14 @@
 """Validation of settings, with errors that state the setting, its value and the cure."""
 
+import contextlib
+import json
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
+from t5repro.config.credentials import check_no_credentials
 from t5repro.config.field import Section
 from t5repro.config.sections.c4 import Engine
 from t5repro.config.sections.tasks import OwnTask
@@ -34,8 +37,14 @@ def validate(
         entries: path of a list entry in `values` -> its path in the run file, where they differ.
 
     Raises:
-        SettingsError: a setting is unknown, missing or has an invalid value.
+        SettingsError: a setting is unknown, missing, contains a credential or has an invalid value.
     """
+    try:
+        # First: other messages print the value.
+        check_no_credentials(values, keys=keys)
+    except SettingsError as error:
+        path = _path_in_run_file(error.keys, entries or {})
+        raise SettingsError(f"{label}{error}", keys=path) from None
     try:
         return model.model_validate(values)
     except ValidationError as error:
@@ -49,6 +58,7 @@ def parse_stage(rule: str, text: str) -> Any:
     Raises:
         SettingsError: the text is not JSON, or not settings of that stage.
     """
+    _check_json(text)
     try:
         return stage_model(rule).model_validate_json(text)
     except ValidationError as error:
@@ -61,10 +71,17 @@ def parse_engine(text: str) -> Engine:
     Raises:
         SettingsError: the text is not JSON, or not settings of an engine.
     """
+    _check_json(text)
     try:
         return Engine.model_validate_json(text)
     except ValidationError as error:
         raise SettingsError(f"--engine: {_first_fault(error)[0]}") from error
+
+
+def _check_json(text: str) -> None:
+    """Refuse a credential in JSON; text that is not JSON is refused by pydantic."""
+    with contextlib.suppress(ValueError):
+        check_no_credentials(json.loads(text))
 
 
 def _first_fault(
@@ -74,13 +91,16 @@ def _first_fault(
     faults = error.errors()
     # An unknown name explains the other faults: a misspelt key is also a missing one.
     fault = next((entry for entry in faults if entry["type"] == "extra_forbidden"), faults[0])
-    path = (*prefix, *fault["loc"])
-    for expanded, original in (entries or {}).items():
-        if path[: len(expanded)] == expanded:
-            path = (*original, *path[len(expanded) :])
-            break
+    path = _path_in_run_file((*prefix, *fault["loc"]), entries or {})
     count = f" ({len(faults) - 1} more faults follow)" if len(faults) > 1 else ""
     return f"{_message(fault, path)}{count}", path
+
+
+def _path_in_run_file(path: Keys, entries: Mapping[Keys, Keys]) -> Keys:
+    for expanded, original in entries.items():
+        if path[: len(expanded)] == expanded:
+            return (*original, *path[len(expanded) :])
+    return path
 
 
 def _message(fault: ErrorDetails, path: Keys) -> str:

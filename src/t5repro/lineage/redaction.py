@@ -1,6 +1,8 @@
 """Redaction of records: folders of the machine, user names and credentials.
 
-A redacted value is replaced by a hash, so that equal values still compare equal.
+A redacted value is replaced by a hash, so that equal values still compare equal. Settings with
+credentials are refused when they are loaded (`config.credentials`); records of other code and
+what is recorded in addition to settings pass through here.
 """
 
 import getpass
@@ -8,10 +10,13 @@ import hashlib
 import re
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit, urlunsplit
+
+from t5repro.config.credentials import find_credential
 
 HIDDEN_PREFIX = "hidden:"  # precedes the hash of a redacted value
 HASH_CHARS = 16
+# Anywhere in a text, such as "by hand: https://…"; an address ends at white space or a quote.
+ADDRESS = re.compile(r"""(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://(?P<rest>[^\s"'<>]*)""")
 
 
 def redact(value: Any) -> Any:
@@ -33,18 +38,20 @@ def redact_path(path: Path) -> str:
 
 
 def _redact_text(text: str) -> str:
-    if re.match(r"[a-z][a-z0-9+.-]*://", text):
-        return _without_credentials(text)
-    return _hidden(text) if text.startswith(("/", "~")) or _is_personal(text) else text
+    text = ADDRESS.sub(_without_credentials, text)
+    if find_credential(text) or text.startswith(("/", "~")) or _is_personal(text):
+        return _hidden(text)
+    return text
 
 
-def _without_credentials(address: str) -> str:
-    """Return an address without user, password and query, which may contain tokens."""
-    parts = urlsplit(address)
-    if parts.scheme == "file":
-        return _hidden(address)
-    host = parts.netloc.rpartition("@")[2]
-    return urlunsplit((parts.scheme, host, parts.path, "", ""))
+def _without_credentials(address: re.Match[str]) -> str:
+    """Return an address without user, password, query and fragment, which may contain tokens."""
+    scheme, rest = address["scheme"], address["rest"]
+    if scheme.lower() == "file":
+        return _hidden(address[0])
+    location, _, path = re.split("[?#]", rest, maxsplit=1)[0].partition("/")
+    host = location.rpartition("@")[2]
+    return f"{scheme}://{host}/{path}" if "/" in rest else f"{scheme}://{host}"
 
 
 def _is_personal(text: str) -> bool:
