@@ -39,7 +39,7 @@ def log_to(path: Path) -> Iterator[None]:
     sys.stderr.flush()
     # File descriptors and not `sys.stdout`: libraries in C++ write to them directly.
     saved_out, saved_err = os.dup(1), os.dup(2)
-    with log, os.fdopen(os.dup(2), "w") as _terminal:
+    with log, os.fdopen(os.dup(2), "w", errors="backslashreplace") as _terminal:
         os.dup2(log.fileno(), 1)
         os.dup2(log.fileno(), 2)
         try:

@@ -6,6 +6,7 @@ question cannot be answered.
 
 import argparse
 import json
+import re
 import sys
 from pathlib import Path
 from typing import Any, Protocol
@@ -15,6 +16,10 @@ from t5repro.lineage.graph import Graph, load_graph
 from t5repro.lineage.store import Revision, Store, open_store
 
 OK, FINDINGS = 0, 1
+# All but tab and newline, and the marks that turn the reading direction.
+CONTROL_CHARACTERS = re.compile(
+    "[\\x00-\\x08\\x0b-\\x1f\\x7f-\\x9f\\u061c\\u200e\\u200f\\u2028-\\u202e\\u2066-\\u2069]"
+)
 
 
 class Answer(Protocol):
@@ -93,10 +98,19 @@ def _add_question(
 
 def _print(answer: Answer, arguments: argparse.Namespace) -> None:
     if arguments.json:
-        text = json.dumps(answer.to_json(), sort_keys=True, ensure_ascii=False) + "\n"
+        _print_json(answer.to_json())
     else:
-        text = answer.to_text()
-    sys.stdout.write(text)
+        _print_text(answer.to_text())
+
+
+def _print_json(values: dict[str, Any]) -> None:
+    # ASCII: valid JSON whatever the encoding of the terminal.
+    sys.stdout.write(json.dumps(values, sort_keys=True) + "\n")
+
+
+def _print_text(text: str) -> None:
+    """Print text that may contain URLs of the crawl, whose control characters could act."""
+    sys.stdout.write(CONTROL_CHARACTERS.sub(lambda match: ascii(match[0])[1:-1], text))
 
 
 def _trace(arguments: argparse.Namespace) -> int:
@@ -128,9 +142,9 @@ def _trace_artifact(graph: Graph, store: Store, arguments: argparse.Namespace) -
         title = f"Lineage of {arguments.artifact}"
         write_text(arguments.html, to_html(Graph(answer.jobs), title, start=start))
     if arguments.json:
-        sys.stdout.write(json.dumps(to_json(answer), sort_keys=True, ensure_ascii=False) + "\n")
+        _print_json(to_json(answer))
     else:
-        sys.stdout.write(to_text(answer, graph))
+        _print_text(to_text(answer, graph))
     return FINDINGS if answer.broken else OK
 
 

@@ -8,6 +8,7 @@ module of its group for anything else.
 import argparse
 import contextlib
 import difflib
+import io
 import signal
 import sys
 from collections.abc import Iterator, Sequence
@@ -32,6 +33,7 @@ from t5repro.errors import T5ReproError
 from t5repro.progress import announce, log_to
 from t5repro.stages import BY_NAME
 
+NO_UTF8 = 2
 INTERRUPTED = 130  # what a shell reports after Ctrl-C
 TERMINATED = 143  # what a shell reports after SIGTERM
 GROUPS = (
@@ -45,6 +47,7 @@ GROUPS = (
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one subcommand; return the exit code."""
+    _print_any_character()
     arguments = parser().parse_args(argv)
     signal.signal(signal.SIGTERM, _terminate)
     log = getattr(arguments, "log", None)
@@ -56,9 +59,24 @@ def main(argv: Sequence[str] | None = None) -> int:
         except T5ReproError as error:
             announce(f"t5repro {arguments.command}: {error}")
             return error.exit_code
+        except UnicodeEncodeError as error:
+            if sys.getfilesystemencoding() == "utf-8":
+                raise
+            announce(
+                f"t5repro {arguments.command}: this locale has no file name {error.object!r}; "
+                "set PYTHONUTF8=1, or a UTF-8 locale"
+            )
+            return NO_UTF8
         except KeyboardInterrupt:
             announce(f"t5repro {arguments.command}: stopped; the same command resumes it")
             return INTERRUPTED
+
+
+def _print_any_character() -> None:
+    """Escape what the terminal's encoding lacks: paths and URLs may contain any character."""
+    for screen in (sys.stdout, sys.stderr):
+        if isinstance(screen, io.TextIOWrapper):
+            screen.reconfigure(errors="backslashreplace")
 
 
 def _recorded(arguments: argparse.Namespace) -> contextlib.AbstractContextManager[None]:

@@ -11,6 +11,7 @@ seconds.
 import difflib
 import hashlib
 import json
+import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -21,6 +22,7 @@ from t5repro.lineage.store import RECORDS, RESULTS, Store
 
 MANIFEST = "manifest.json"
 DATA = "data"  # the rule whose outputs are the raw files
+SHA256 = re.compile("[0-9a-f]{64}")
 MIN_HASH_CHARS = 6  # shorter starts of a hash are taken for names alone
 MAX_NAMES_COMPARED = 5000  # by difflib, which is slow
 MAX_NAMES_SHOWN = 5
@@ -270,6 +272,10 @@ def parse_manifest(path: str, data: bytes, records: Mapping[str, Mapping[str, An
         inputs = tuple(_artifact(entry) for entry in values["inputs"])
         outputs = (*(_artifact(entry) for entry in values["outputs"]), manifest)
         settings, counters = values["settings"], values["counters"]
+        if not (
+            isinstance(rule, str) and isinstance(settings, dict) and isinstance(counters, dict)
+        ):
+            raise ValueError("rule must be text; settings and counters must be mappings")
     except (ValueError, KeyError, TypeError) as error:
         raise ArtifactError(
             f"{path} is not a manifest ({type(error).__name__}: {error}); rerun the stage that "
@@ -279,7 +285,12 @@ def parse_manifest(path: str, data: bytes, records: Mapping[str, Mapping[str, An
 
 
 def _artifact(entry: Mapping[str, Any]) -> Artifact:
-    return Artifact(entry["path"], entry["sha256"], entry["bytes"])
+    path, sha256, length = entry["path"], entry["sha256"], entry["bytes"]
+    if not isinstance(path, str) or not isinstance(length, int):
+        raise ValueError(f"path {path!r} must be text and its bytes {length!r} a number")
+    if not isinstance(sha256, str) or not SHA256.fullmatch(sha256):
+        raise ValueError(f"{path}: {sha256!r} is not a SHA-256")
+    return Artifact(path, sha256, length)
 
 
 def job_name(manifest: str) -> str:

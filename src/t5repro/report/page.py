@@ -18,6 +18,7 @@ from t5repro.config.experiments import settings_of_experiment
 from t5repro.config.schema import ReportStage, Settings
 from t5repro.files import write_manifest, write_text
 from t5repro.report.best_checkpoints import checkpoint_tables
+from t5repro.report.content_security import content_security_policy
 from t5repro.report.corpus import corpora
 from t5repro.report.decisions import all_settings, changed_choices, choices_in_force
 from t5repro.report.experiments import (
@@ -190,4 +191,5 @@ def render(view: Mapping[str, Any]) -> str:
         folder.joinpath("report.html.j2").read_text(encoding="utf-8")
     )
     css = Markup(folder.joinpath("report.css").read_text(encoding="utf-8"))  # noqa: S704
-    return template.render(css=css, **view)
+    policy = content_security_policy(css, style_attributes=True)
+    return template.render(css=css, policy=policy, **view)

@@ -14,6 +14,7 @@ from pathlib import PurePosixPath
 
 from t5repro.lineage.graph import DATA, Artifact, Graph, Job
 from t5repro.lineage.trace import Trace, leaves_of, record_facts
+from t5repro.report.content_security import content_security_policy
 
 MAX_BOXES = 4
 BOX_WIDTH, BOX_HEIGHT, COLUMN_WIDTH, ROW_HEIGHT, MARGIN = 190, 48, 240, 66, 20
@@ -165,6 +166,8 @@ def to_html(graph: Graph, title: str, *, start: str = "", records: str = "") -> 
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width">'
+        '<meta http-equiv="Content-Security-Policy" '
+        f'content="{escape(content_security_policy(STYLE), quote=True)}">'
         f"<title>{escape(title)}</title><style>{STYLE}</style></head><body>"
         f"<h1>{escape(title)}</h1><p>Each input of a job links to the job that wrote it, down to "
         "the raw files; each output links to the jobs that read it. "
@@ -227,7 +230,7 @@ def _output_row(artifact: Artifact, graph: Graph) -> str:
 def _file_row(name: str, artifact: Artifact, note: str = "", anchor_id: str = "") -> str:
     attribute = f' id="{anchor_id}"' if anchor_id else ""
     return (
-        f'<tr{attribute}><td>{name}</td><td class="h">{artifact.sha256}</td>'
+        f'<tr{attribute}><td>{name}</td><td class="h">{escape(artifact.sha256)}</td>'
         f"<td>{artifact.length:,} bytes</td><td>{note}</td></tr>"
     )
 

@@ -1,0 +1,230 @@
+"""Attacks on a reader's browser: markup in whatever the two pages show."""
+
+import base64
+import hashlib
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from made_graphs import RESULT, SCORES, small_run
+
+from t5repro.errors import ArtifactError
+from t5repro.lineage.graph import Artifact, Graph, Job, load_graph, parse_manifest
+from t5repro.lineage.store import Folder
+from t5repro.lineage.trace import trace
+from t5repro.report.content_security import content_security_policy
+from t5repro.report.page import render
+from t5repro.report.render_lineage import to_html, to_svg
+
+SCRIPT = "<script>alert(1)</script>"
+ATTACKS = (
+    SCRIPT,
+    '"><img src=x onerror=alert(1)>',
+    "' onmouseover='alert(1)",
+    "</title></style><svg/onload=alert(1)>",
+    "javascript:alert(1)",
+    "--><base href=//evil.example>",
+    "<meta http-equiv=refresh content=0;url=//evil.example>",
+    "]]><iframe srcdoc=x>",
+    "&lt;script&gt;",
+    "</details></section><form action=//evil.example>",
+)
+FORBIDDEN = {"script", "img", "iframe", "object", "embed", "link", "base", "form", "input"}
+
+
+class Elements(HTMLParser):
+    """All elements of a page, as a browser's parser finds them."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.attributes: list[tuple[str, str, str]] = []
+        self.texts: list[str] = []
+        self.feed(page)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.attributes += [(tag, name, value or "") for name, value in attrs]
+
+    def handle_data(self, data: str) -> None:
+        self.texts.append(data)
+
+
+def check_harmless(page: str) -> Elements:
+    """Check that a page has no element or attribute that runs or loads anything."""
+    found = Elements(page)
+    assert not FORBIDDEN & set(found.tags)
+    for tag, name, value in found.attributes:
+        assert not name.startswith("on"), (tag, name)
+        assert name not in {"src", "srcdoc", "srcset", "action", "formaction", "ping"}, (tag, name)
+        if name in {"href", "xlink:href"}:
+            assert re.match(r"#|(\.\./)*[\w./%-]+$", value), value
+        assert (tag, name, value.lower()) != ("meta", "http-equiv", "refresh")
+    return found
+
+
+def policy_of(page: str) -> dict[str, list[str]]:
+    """Return the directives of a page's Content-Security-Policy."""
+    elements = Elements(page)
+    (policy,) = (
+        value
+        for (_, name, value), (_, before, kind) in zip(
+            elements.attributes[1:], elements.attributes, strict=False
+        )
+        if (name, before, kind) == ("content", "http-equiv", "Content-Security-Policy")
+    )
+    return {words[0]: words[1:] for words in map(str.split, policy.split(";"))}
+
+
+def style_hash(page: str) -> str:
+    (style,) = re.findall(r"<style>(.*?)</style>", page, flags=re.DOTALL)
+    return f"'sha256-{base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()}'"
+
+
+@pytest.fixture(scope="module")
+def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return small_run(tmp_path_factory.mktemp("html") / "checkout")
+
+
+def lineage_page(graph: Graph) -> str:
+    return to_html(graph, "Lineage", records="../../../records")
+
+
+def test_the_lineage_page_allows_its_own_style_and_nothing_else(checkout: Path) -> None:
+    page = lineage_page(load_graph(Folder(checkout)))
+    policy = policy_of(page)
+    assert policy["default-src"] == ["'none'"]
+    assert policy["style-src"] == [style_hash(page)]
+    assert policy["base-uri"] == policy["form-action"] == ["'none'"]
+    check_harmless(page)
+
+
+def test_the_report_allows_its_own_style_and_nothing_else() -> None:
+    style = "p{color:red}"
+    policy = content_security_policy(style, style_attributes=True)
+    assert policy.startswith("default-src 'none';")
+    assert f"style-src-elem {style_hash(f'<style>{style}</style>')};" in policy
+    assert "script" not in policy
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_markup_in_a_hash_is_not_a_manifest(checkout: Path, attack: str) -> None:
+    path = f"{RESULT}/c4/a/manifest.json"
+    values = json.loads((checkout / path).read_bytes())
+    values["outputs"][0]["sha256"] = attack
+    with pytest.raises(ArtifactError, match="is not a SHA-256"):
+        parse_manifest(path, json.dumps(values).encode(), {})
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"rule": ["x"]},
+        {"settings": "x"},
+        {"counters": [1]},
+        {"inputs": [{"path": 5, "sha256": "a" * 64, "bytes": 1}]},
+        {"inputs": [{"path": "x", "sha256": "a" * 64, "bytes": "<b>"}]},
+        {"inputs": [{"path": "x", "sha256": None, "bytes": 1}]},
+        {"inputs": ["x"]},
+        {"inputs": 5},
+    ],
+)
+def test_a_manifest_of_other_types_is_named_as_damaged(
+    checkout: Path, change: dict[str, Any]
+) -> None:
+    path = f"{RESULT}/c4/a/manifest.json"
+    values = json.loads((checkout / path).read_bytes()) | change
+    with pytest.raises(ArtifactError, match="is not a manifest"):
+        parse_manifest(path, json.dumps(values).encode(), {})
+
+
+def job_of(text: str) -> Job:
+    """Return a job that has a text wherever a page shows one."""
+    raw = Artifact(f"data/{text}", text, 1)
+    facts = {"code": {text: text}, "commit": text, "machine": {"system": text, "processor": text}}
+    return Job(
+        name=f"r/{text}",
+        rule=text,
+        manifest=f"results/{text}/manifest.json",
+        settings={text: {text: [text]}},
+        inputs=(raw,),
+        outputs=(Artifact(f"results/{text}", text, 2), Artifact(f"results/{text}/m", text, 3)),
+        counters={text: text},
+        record={"start": {**facts, "at": text}, "end": {"seconds": text}},
+    )
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_markup_anywhere_in_a_job_is_only_text_of_the_lineage_page(attack: str) -> None:
+    found = check_harmless(lineage_page(Graph([job_of(attack)])))
+    assert attack in "".join(found.texts)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.text(alphabet=st.sampled_from("<>\"'&/=;#ab:\\ \t\n"), min_size=1, max_size=30))
+def test_no_text_adds_an_element_to_the_lineage_page(text: str) -> None:
+    expected = Elements(lineage_page(Graph([job_of("x")])))
+    assert check_harmless(lineage_page(Graph([job_of(text)]))).tags == expected.tags
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_markup_in_a_path_is_only_text_of_the_drawing(tmp_path: Path, attack: str) -> None:
+    root = small_run(tmp_path / "checkout")
+    graph = load_graph(Folder(root))
+    answer = trace(graph, Folder(root), SCORES)
+    hostile = type(answer)(**{**vars(answer), "part": attack})
+    svg = to_svg(hostile, graph)
+    assert "<script" not in svg
+    assert "<img" not in svg
+    check_harmless(svg)
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_markup_in_any_text_of_the_report_is_only_text(attack: str) -> None:
+    empty: dict[str, Any] = {
+        "experiments": (),
+        "tallies": (),
+        "groups": (),
+        "checkpoint_tables": (),
+        "paper_tables": (),
+        "settings": (),
+        "differing": (),
+        "choices": (),
+        "curves": (),
+        "corpora": (),
+    }
+    texts = ["run", "split", "limit", "paper_model", "our_model", "paper_source", "csv_name"]
+    view = {
+        **empty,
+        **dict.fromkeys(texts, attack),
+        "introduction": attack,
+        "has_seeds": False,
+        "effect": None,
+        "difference_title": attack,
+        "has_paper_columns": False,
+        "columns": 5,
+        "reasons": [attack],
+        "raw": [{"origin": attack, "licence": attack, "files": {attack: attack}}],
+        "sources": [
+            {
+                "experiment": attack,
+                "content": attack,
+                "href": "#x",
+                "path": attack,
+                "digest": attack,
+            }
+        ],
+        "lineage_name": "trace.html",
+    }
+    page = render(view)
+    check_harmless(page)
+    policy = policy_of(page)
+    assert policy["style-src-elem"] == [style_hash(page)]
+    assert policy["default-src"] == ["'none'"]
+    assert "script-src" not in policy
