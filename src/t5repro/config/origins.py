@@ -12,6 +12,7 @@ from typing import Any
 
 import yaml
 
+from t5repro.config.bounded_yaml import construct, read_node
 from t5repro.errors import Keys, SettingsError
 
 # Mappings whose keys the user chooses:
@@ -50,14 +51,19 @@ def read_with_lines(path: Path) -> tuple[dict[str, Any], dict[Keys, int]]:
         SettingsError: the file is missing, not YAML, not a mapping, or sets a key twice.
     """
     try:
-        loader = yaml.SafeLoader(path.read_text(encoding="utf-8"))
-        root = loader.get_single_node()
-        lines = dict(_lines(root, str(path))) if root is not None else {}
-        values = loader.construct_document(root) if root is not None else {}
+        text = path.read_text(encoding="utf-8")
     except FileNotFoundError as error:
         raise SettingsError(f"{path} is missing; run files are in configs/") from error
-    except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
+    except UnicodeDecodeError as error:
         raise SettingsError(f"{path} is not YAML: {error}") from error
+    root = read_node(text, str(path))
+    if root is None:
+        return {}, {}
+    try:
+        lines = dict(_lines(root, str(path)))
+    except RecursionError as error:
+        raise SettingsError(f"{path} is nested too deeply") from error
+    values = construct(root, str(path))
     if values is None:
         return {}, {}
     if not isinstance(values, dict):

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-import yaml
 from pydantic import Field
 
+from t5repro.config.bounded_yaml import parse_yaml
 from t5repro.config.field import Name, Section
 from t5repro.config.origins import FREE_KEYS
 from t5repro.config.schema import Experiment
@@ -126,10 +126,10 @@ def read_sources(path: Path) -> list[dict[str, Any]]:
         SettingsError: the file cannot be read, or is not a list of entries of `data.sources`.
     """
     try:
-        sources = yaml.safe_load(path.read_text(encoding="utf-8"))
+        sources = parse_yaml(path.read_text(encoding="utf-8"), str(path))
     except OSError as error:
         raise SettingsError(f"{path} cannot be read ({error.strerror})") from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+    except UnicodeDecodeError as error:
         raise SettingsError(f"{path} is not YAML: {error}") from error
     if not isinstance(sources, list):
         raise SettingsError(

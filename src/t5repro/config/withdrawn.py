@@ -12,9 +12,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import yaml
 from pydantic import Field, ValidationError
 
+from t5repro.config.bounded_yaml import parse_yaml
 from t5repro.config.field import Section
 from t5repro.errors import SettingsError
 
@@ -79,9 +79,9 @@ def _read(path: Path, model: type[Section]) -> Mapping[str, Any]:
     except FileNotFoundError:
         return {}
     try:
-        values = yaml.safe_load(text) or {}
+        values = parse_yaml(text, str(path)) or {}
         model.model_validate(values)
-    except (yaml.YAMLError, ValidationError) as error:
+    except (SettingsError, ValidationError) as error:
         raise SettingsError(
             f"{path} is not a list of withdrawn sources ({error}); restore it with git checkout, "
             "t5repro withdraw writes it"

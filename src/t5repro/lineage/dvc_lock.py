@@ -123,7 +123,7 @@ def parse_lock(lock: bytes | None, raw_data: bytes | None = None) -> Lock:
             for name, entry in ((parse_yaml(lock) or {}).get("stages") or {}).items():
                 stages[name] = _locked_stage(entry)
                 outputs += [_tracked(output, name) for output in entry.get("outs", [])]
-    except (yaml.YAMLError, KeyError, TypeError, AttributeError, UnicodeDecodeError) as error:
+    except (yaml.YAMLError, LookupError, TypeError, AttributeError, ValueError) as error:
         raise LineageError(
             f"{LOCK_FILE} or {RAW_DATA_FILE} is not in DVC's format ({error}); restore it with "
             "git checkout"
@@ -148,7 +148,16 @@ def _locked_stage(entry: Mapping[str, Any]) -> LockedStage:
 
 
 def parse_yaml(data: bytes) -> Any:
-    """Return the values of a YAML text."""
+    """Return the values of a YAML text that DVC wrote.
+
+    Raises:
+        yaml.YAMLError: it is not YAML, or has aliases, which DVC never writes and whose expansion
+            has no limit.
+    """
+    if b"&" in data and any(
+        isinstance(event, yaml.AliasEvent) for event in yaml.parse(data, Loader=YAML_LOADER)
+    ):
+        raise yaml.YAMLError("it has an alias (*name)")
     return yaml.load(data, Loader=YAML_LOADER)  # noqa: S506 a safe loader
 
 
