@@ -1,4 +1,4 @@
-"""Download files over https or from a cloud store, and extract archive members.
+"""Download files over https or from a cloud store.
 
 A file is written atomically: it is complete or absent.
 """
@@ -6,18 +6,13 @@ A file is written atomically: it is complete or absent.
 import hashlib
 import http.client
 import shutil
-import tarfile
 import urllib.request
-import zipfile
-import zlib
 from collections.abc import Iterator
-from pathlib import Path, PurePosixPath
-from typing import IO
+from pathlib import Path
 
 from t5repro.errors import RawDataError
 from t5repro.files import HASH_BLOCK_BYTES, atomic_path
 
-ARCHIVES = (".zip", ".tar.gz", ".tgz", ".tar")
 TIMEOUT_SECONDS = 60
 STORES = ("s3://", "gs://")
 ADDRESSES = ("https://", *STORES)  # prefixes that `fetch_address` supports
@@ -113,51 +108,3 @@ def blocks_of(response: http.client.HTTPResponse, address: str) -> Iterator[byte
         raise RawDataError(
             f"{address} broke off after {received} of {content_length} bytes; run again"
         )
-
-
-def extract(archive: Path, name: str, path: Path) -> None:
-    """Extract the one archive member whose path ends with the last two parts of `name`.
-
-    Args:
-        archive: zip or tar file.
-        name: path relative to `data.folder`.
-        path: file to write.
-
-    Raises:
-        RawDataError: not exactly one member matches, or the archive is damaged. A damaged archive
-            is deleted, so that the next run downloads it again.
-    """
-    tail = "/".join(PurePosixPath(name).parts[-2:])
-    try:
-        with atomic_path(path) as temporary, temporary.open("wb") as target:
-            if archive.suffix == ".zip":
-                _from_zip(archive, tail, target)
-            else:
-                _from_tar(archive, tail, target)
-    except (zipfile.BadZipFile, tarfile.TarError, EOFError, zlib.error) as error:
-        archive.unlink()
-        raise RawDataError(f"{archive} is damaged ({error}); it was deleted, run again") from error
-
-
-def _from_zip(archive: Path, tail: str, target: IO[bytes]) -> None:
-    with zipfile.ZipFile(archive) as opened:
-        name = _only(opened.namelist(), tail, archive)
-        with opened.open(name) as member:
-            shutil.copyfileobj(member, target)
-
-
-def _from_tar(archive: Path, tail: str, target: IO[bytes]) -> None:
-    with tarfile.open(archive) as opened:
-        files = {entry.name: entry for entry in opened.getmembers() if entry.isfile()}
-        member = opened.extractfile(files[_only(list(files), tail, archive)])
-        if member is not None:  # always true for a regular file
-            shutil.copyfileobj(member, target)
-
-
-def _only(members: list[str], tail: str, archive: Path) -> str:
-    matches = [member for member in members if f"/{member}".endswith(f"/{tail}")]
-    if len(matches) != 1:
-        raise RawDataError(
-            f"{archive} contains {len(matches)} files that end in {tail!r}; expected one"
-        )
-    return matches[0]

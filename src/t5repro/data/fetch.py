@@ -8,8 +8,9 @@ import shutil
 from pathlib import Path
 
 from t5repro.config.sections.data import DataSettings, DataStage
+from t5repro.data.archives import ARCHIVES, extract
 from t5repro.data.check import RawFile, check_hash, raw_files
-from t5repro.data.download import ARCHIVES, download_once, extract
+from t5repro.data.download import download_once
 from t5repro.errors import RawDataError
 from t5repro.files import atomic_path, sha256_of
 from t5repro.progress import Progress
