@@ -10,7 +10,8 @@ import pytest
 from made_graphs import WEIGHTS, lock, record, small_run, write
 
 from t5repro.cli.main import main
-from t5repro.lineage.diff import Difference, compare, load_side
+from t5repro.files import write_json
+from t5repro.lineage.diff import END_FACTS, MACHINE_FACTS, Difference, compare, load_side
 from t5repro.lineage.hashes import hash_file
 
 MACHINE = {"python": "CPython 3.11.7", "processor": "EPYC", "libraries": {"keras": "3.15.1"}}
@@ -33,6 +34,29 @@ def records(pair: tuple[Path, Path], **changed: Any) -> None:
     """Record the training on both sides; `changed` is what the second has otherwise."""
     for folder, more in zip(pair, ({}, changed), strict=True):
         record(folder, "r/finetune/a", **{"code": CODE, "machine": MACHINE, **more})
+
+
+def full_records(pair: tuple[Path, Path], *, without: str = "", other: str = "") -> None:
+    """Record everything about the training on both sides.
+
+    `without` is a fact that the second side lacks, `other` one that it has otherwise.
+    """
+    for folder, second in zip(pair, (False, True), strict=True):
+        facts = {
+            name: {"x.py": "2" if second and name == other else "1"}
+            for name in (*MACHINE_FACTS, *END_FACTS, "workflow", "imported")
+            if not (second and name == without)
+        }
+        start = {
+            "code": CODE,
+            "machine": {name: facts[name] for name in MACHINE_FACTS if name in facts},
+            **{name: facts[name] for name in ("workflow",) if name in facts},
+        }
+        end = {name: facts[name] for name in (*END_FACTS, "imported") if name in facts}
+        write_json(
+            folder / "records/r/finetune/a.json",
+            {"start": start, "end": {"ok": True, "outputs": [], **end}},
+        )
 
 
 def test_equal_runs_agree(pair: tuple[Path, Path]) -> None:
@@ -93,17 +117,46 @@ def test_another_machine_is_the_cause(pair: tuple[Path, Path]) -> None:
 def test_if_nothing_differs_but_the_output_the_stage_is_not_deterministic(
     pair: tuple[Path, Path],
 ) -> None:
-    records(pair)
+    full_records(pair)
     small_run(pair[1], weights="otherwise")
     (divergence,) = difference(pair).divergences
     assert divergence.kinds == ["nondeterminism"]
+
+
+@pytest.mark.parametrize("fact", [*MACHINE_FACTS, *END_FACTS, "workflow", "imported"])
+def test_a_fact_that_one_side_did_not_record_is_named_and_chance_is_not_blamed(
+    pair: tuple[Path, Path], fact: str
+) -> None:
+    full_records(pair, without=fact)
+    small_run(pair[1], weights="otherwise")
+    (divergence,) = difference(pair).divergences
+    assert divergence.kinds == ["unknown"]
+    name = {"workflow": "rule files", "imported": "imported files"}.get(fact, fact)
+    assert divergence.causes[0].what.endswith(
+        f"not recorded on both sides: {name.replace('_', ' ')}"
+    )
+
+
+@pytest.mark.parametrize("fact", [*MACHINE_FACTS, *END_FACTS, "workflow", "imported"])
+def test_every_recorded_fact_that_differs_is_the_cause(pair: tuple[Path, Path], fact: str) -> None:
+    full_records(pair, other=fact)
+    small_run(pair[1], weights="otherwise")
+    (divergence,) = difference(pair).divergences
+    (cause,) = divergence.causes
+    assert cause.kind == ("code" if fact in ("workflow", "imported") else "environment")
+    assert (cause.what, cause.a, cause.b) == (
+        ("x.py", '"1"', '"2"') if cause.kind == "code" else (f"{fact}.x.py", '"1"', '"2"')
+    )
 
 
 def test_without_records_chance_is_not_blamed(pair: tuple[Path, Path]) -> None:
     small_run(pair[1], weights="otherwise")
     (divergence,) = difference(pair).divergences
     assert divergence.kinds == ["unknown"]
-    assert "code and environment were not recorded on both sides" in divergence.causes[0].what
+    assert divergence.causes[0].what == (
+        "all that was recorded agrees; not recorded on both sides: code, rule files, imported "
+        "files, environment"
+    )
 
 
 def test_a_difference_without_effect_is_said_apart(pair: tuple[Path, Path]) -> None:

@@ -6,6 +6,7 @@ settings of the rule and of all earlier rules are equal; the node has the name o
 """
 
 import json
+import os
 import sys
 from functools import cache
 from pathlib import Path
@@ -16,7 +17,7 @@ from t5repro.config import experiments, load, origins, task_files as inventory
 from t5repro.config.stage_settings import stage_settings
 from t5repro.data import crawl_lists, fetch, paths as raw_paths
 from t5repro.errors import T5ReproError
-from t5repro.lineage import run_lock
+from t5repro.lineage import run_lock, workflow_files
 from t5repro.versions import rehydrate
 from t5repro.versions import seal
 from t5repro.versions import sigterm
@@ -31,6 +32,10 @@ def load_run():
             "no run file: use --profile local, --profile tpu or --configfile configs/NAME.yaml"
         )
     source = workflow.config_settings
+    # Jobs record the run files; the settings that they receive do not name them.
+    os.environ[workflow_files.VARIABLE] = workflow_files.describe_run(
+        source.configfiles, source.config
+    )
     try:
         with origins.Origins(source.configfiles, source.config).located_errors():
             settings = load.load_settings(config)

@@ -50,6 +50,11 @@ def add_audit(commands: Commands) -> None:
     )
     verify.add_argument("rev", nargs="?", help="git revision: check its objects in DVC's cache")
     verify.add_argument("--deep", action="store_true", help="read every byte again")
+    verify.add_argument(
+        "--environment",
+        action="store_true",
+        help="check the installed packages instead: every file, versions, start files, byte code",
+    )
     impact = _add_question(
         commands, "impact", _impact, "list the artifacts that depend on a raw source"
     )
@@ -152,11 +157,27 @@ def _verify(arguments: argparse.Namespace) -> int:
     from t5repro.lineage.verify import verify_tree
     from t5repro.lineage.verify_revision import verify_revision
 
+    if arguments.environment:
+        return _verify_environment(arguments)
     store = open_store(Path(), arguments.rev)
     if isinstance(store, Revision):
         verdict = verify_revision(store, deep=arguments.deep)
     else:
         verdict = verify_tree(store.root, deep=arguments.deep)
+    _print(verdict, arguments)
+    return FINDINGS if verdict.findings else OK
+
+
+def _verify_environment(arguments: argparse.Namespace) -> int:
+    from t5repro.errors import SettingsError
+    from t5repro.lineage.verify_environment import verify_environment
+
+    if arguments.rev:
+        raise SettingsError(
+            f"verify --environment checks this machine and no revision ({arguments.rev}); leave "
+            "one of them out"
+        )
+    verdict = verify_environment(Path())
     _print(verdict, arguments)
     return FINDINGS if verdict.findings else OK
 

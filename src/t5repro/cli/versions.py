@@ -65,7 +65,10 @@ def _dvc(arguments: argparse.Namespace) -> None:
         return
     if arguments.action == "settings":
         dvc_pipeline.write_resolved(arguments.run_file)
-    if faults := dvc_pipeline.drifted(arguments.run_file, arguments.profile):
+    faults = dvc_pipeline.drifted(arguments.run_file, arguments.profile)
+    if arguments.action == "check":
+        faults += dvc_pipeline.unsealed_rule_files()
+    if faults:
         raise SettingsError("\n".join(faults))
     print("dvc.yaml is in sync with the graph")
 

@@ -2,9 +2,9 @@
 
 Jobs of equal name are compared in the order of the chain. A job diverges if its outputs differ and
 something that it received differs as well: that is the cause. If only outputs of earlier jobs
-differ, the job follows them and is listed as a follower. If nothing recorded differs, the stage is
-not deterministic. Code and environment are known from records, code also from `dvc.lock`; if they
-are unknown, the answer says so and does not guess.
+differ, the job follows them and is listed as a follower. Code and environment are known from
+records, code also from `dvc.lock`. The stage is called not deterministic only if all facts are
+recorded on both sides and agree; otherwise the answer names those that are not known.
 """
 
 from collections.abc import Iterable, Mapping
@@ -20,7 +20,23 @@ from t5repro.lineage.trace import leaves_of
 
 INPUT, SETTING, CODE, ENVIRONMENT = "input", "setting", "code", "environment"
 NONDETERMINISM, UNKNOWN, ABSENT = "nondeterminism", "unknown", "only on one side"
-MACHINE_FACTS = ("python", "processor", "system", "libraries", "locks")
+# Facts of a record, by their place in it. All of them must agree before chance is the cause.
+MACHINE_FACTS = (
+    "python",
+    "interpreter",
+    "system",
+    "processor",
+    "processors",
+    "instruction_sets",
+    "libraries",
+    "locks",
+    "packages",
+    "altered",
+    "variables",
+    "search_path",
+    "start_files",
+)
+END_FACTS = ("foreign", "shared_libraries", "forged_byte_code")
 MAX_CAUSES_SHOWN = 12
 MAX_FOLLOWERS_SHOWN = 8
 MAX_VALUE_CHARS = 80
@@ -91,12 +107,36 @@ class Execution:
         return {}
 
     @property
-    def machine(self) -> dict[str, str]:
-        """Facts about the machine that ran the job; empty without a record."""
-        machine = (self.job.record.get("start") or {}).get("machine") or {}
-        facts = {name: machine[name] for name in MACHINE_FACTS if machine.get(name)}
-        devices = (self.job.record.get("end") or {}).get("devices")
-        return dict(leaves_of({**facts, **({"devices": devices} if devices else {})}))
+    def environment(self) -> dict[str, Any]:
+        """Fact -> value of the environment that ran the job, of all facts that are recorded."""
+        machine, end = self._start.get("machine") or {}, self.job.record.get("end") or {}
+        facts = {name: machine.get(name) for name in (*MACHINE_FACTS, "installed")}
+        facts |= {name: end.get(name) for name in (*END_FACTS, "devices")}
+        return {name: value for name, value in facts.items() if value is not None}
+
+    @property
+    def code_besides(self) -> dict[str, Any]:
+        """Rule files and imported files outside of the closure, of those that are recorded."""
+        end = self.job.record.get("end") or {}
+        facts = {"rule files": self._start.get("workflow"), "imported files": end.get("imported")}
+        return {name: value for name, value in facts.items() if value is not None}
+
+    @property
+    def unknown(self) -> list[str]:
+        """What the record does not contain, of all that must agree before chance is the cause."""
+        closure = [] if any(self.codes) else ["code"]
+        besides = [
+            name for name in ("rule files", "imported files") if name not in self.code_besides
+        ]
+        environment = self.environment
+        facts = [name for name in (*MACHINE_FACTS, *END_FACTS) if name not in environment]
+        if len(facts) == len(MACHINE_FACTS) + len(END_FACTS):
+            facts = ["environment"]
+        return closure + besides + [name.replace("_", " ") for name in facts]
+
+    @property
+    def _start(self) -> dict[str, Any]:
+        return self.job.record.get("start") or {}
 
 
 @dataclass(frozen=True)
@@ -284,22 +324,29 @@ def _causes(first: Execution, second: Execution) -> list[Cause]:
     codes = next((pair for pair in zip(first.codes, second.codes, strict=True) if all(pair)), None)
     if codes is not None:
         causes += _unequal(CODE, *codes)
-    if first.machine and second.machine:
-        causes += _unequal(ENVIRONMENT, first.machine, second.machine)
-    return causes
+    # A fact that only one side recorded is no difference.
+    for name in sorted(first.code_besides.keys() & second.code_besides.keys()):
+        files = (first.code_besides[name], second.code_besides[name])
+        causes += _unequal(CODE, *(dict(leaves_of(side)) for side in files))
+    common = first.environment.keys() & second.environment.keys()
+    environments = (
+        dict(leaves_of({name: side.environment[name] for name in common}))
+        for side in (first, second)
+    )
+    return causes + _unequal(ENVIRONMENT, *environments)
 
 
 def _unexplained(first: Execution, second: Execution) -> Cause:
     """Return the cause of different outputs if no recorded fact differs."""
-    unknown = []
-    if not all(any(run.codes) for run in (first, second)):
-        unknown.append("code")
-    if not all(run.machine for run in (first, second)):
-        unknown.append("environment")
+    unknown = list(dict.fromkeys([*first.unknown, *second.unknown]))
     if unknown:
-        text = f"inputs and settings agree; {' and '.join(unknown)} were not recorded on both sides"
+        text = f"all that was recorded agrees; not recorded on both sides: {', '.join(unknown)}"
         return Cause(UNKNOWN, text, None, None)
-    return Cause(NONDETERMINISM, "inputs, settings, code and environment agree", None, None)
+    text = (
+        "inputs, settings, code, packages, interpreter, variables, loaded libraries and "
+        "processor agree"
+    )
+    return Cause(NONDETERMINISM, text, None, None)
 
 
 def _unequal(kind: str, first: Mapping[str, str], second: Mapping[str, str]) -> list[Cause]:

@@ -1,7 +1,8 @@
 """The environment of a job: revision, interpreter, libraries, processor, devices.
 
-Nothing personal is read: no environment variable, user, host or folder of the machine. Unknown
-facts are left out.
+Nothing personal is read: no user, host or folder of the machine. Unknown facts are left out. What
+Python reads besides, such as environment variables, is in `lineage.startup`, the bytes of packages
+are in `lineage.packages`.
 """
 
 import hashlib
@@ -100,6 +101,18 @@ def processor() -> str | None:
         return platform.processor() or None
     match = re.search(r"^model name\s*:\s*(.+)$", text, flags=re.MULTILINE)
     return match[1] if match else platform.processor() or None
+
+
+def instruction_sets() -> str | None:
+    """Return a hash of the features of the CPU, such as ``avx2``; None if they are not reported."""
+    try:
+        text = CPU_INFO.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return None
+    match = re.search(r"^(?:flags|Features)\s*:\s*(.+)$", text, flags=re.MULTILINE)
+    if match is None:
+        return None
+    return hashlib.sha256(" ".join(sorted(match[1].split())).encode()).hexdigest()
 
 
 def processors() -> int | None:

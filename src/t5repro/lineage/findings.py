@@ -14,8 +14,11 @@ EXTRA = "extra"
 LINK = "broken link"
 CODE = "code changed"
 DRIFTED = "drifted"
+FOREIGN = "foreign code"
+SETTINGS = "settings"
+SINCE = "since changed"
 UNSEALED = "not sealed"
-WARNINGS = {UNSEALED}  # reported, but no failure
+WARNINGS = {SINCE, UNSEALED}  # reported, but no failure
 
 
 @dataclass(frozen=True)

@@ -21,10 +21,12 @@ from pydantic import TypeAdapter, ValidationError
 
 from t5repro.errors import ArtifactError
 from t5repro.files import describe_file, read_json, write_json
-from t5repro.lineage import environment
+from t5repro.lineage import environment, startup
+from t5repro.lineage.packages import Installed, installed, interpreter_hash
 from t5repro.lineage.redaction import redact, redact_path
 from t5repro.lineage.run_lock import job_lock
 from t5repro.lineage.sources import closure, differing_files, hashes_of_rule, write_closure
+from t5repro.lineage.workflow_files import RunFile, rule_file_hashes, run_file
 
 RECORDS = Path("records")
 LOGS = Path("logs")
@@ -42,7 +44,20 @@ class RecordedFile:
 
 @dataclass(frozen=True)
 class Machine:
-    """The machine and the libraries that a job ran on; see `environment`."""
+    """The machine and the libraries that a job ran on; see `environment`.
+
+    Facts that older records lack are None: not known.
+
+    Attributes:
+        installed: hash of the names and versions of every package.
+        packages: package -> hash of the bytes of its files.
+        altered: files of packages that differ from what was installed.
+        interpreter: hash of the interpreter and the standard library.
+        variables: environment variables that can decide a number or which code runs.
+        search_path: the folders that modules are imported from.
+        start_files: file -> SHA-256 of what Python runs at its start.
+        instruction_sets: hash of the features of the CPU.
+    """
 
     system: str
     processor: str | None
@@ -51,11 +66,25 @@ class Machine:
     libraries: dict[str, str]
     locks: dict[str, str] = field(default_factory=dict)
     installed: str = ""
+    packages: dict[str, str] | None = None
+    altered: list[str] | None = None
+    interpreter: str | None = None
+    variables: dict[str, str] | None = None
+    search_path: list[str] | None = None
+    start_files: dict[str, str] | None = None
+    instruction_sets: str | None = None
 
 
 @dataclass(frozen=True)
 class Start:
-    """The first half of a record, written before the stage's code is imported."""
+    """The first half of a record, written before the stage's code is imported.
+
+    Attributes:
+        code: source file of the closure -> SHA-256 of its bytes.
+        closure: source file of the closure -> hash of its syntax tree.
+        workflow: rule file -> hash; see `workflow_files`. None in older records.
+        run_file: the run file; None if not known.
+    """
 
     at: str
     attempt: int
@@ -66,11 +95,20 @@ class Start:
     seeds: dict[str, int]
     machine: Machine
     closure: dict[str, str] = field(default_factory=dict)
+    workflow: dict[str, str] | None = None
+    run_file: RunFile | None = None
 
 
 @dataclass(frozen=True)
 class End:
-    """The second half of a record, written when the job ends."""
+    """The second half of a record, written when the job ends.
+
+    Attributes:
+        imported: imported file of this package outside of the closure -> SHA-256.
+        foreign: imported file of neither a package nor the interpreter -> SHA-256.
+        shared_libraries: loaded library of the system -> SHA-256.
+        forged_byte_code: imported files of this package whose byte code is not that of the source.
+    """
 
     at: str
     seconds: float
@@ -81,6 +119,10 @@ class End:
     code_changed: list[str] = field(default_factory=list)
     devices: dict[str, int] | None = None
     numbers: dict[str, float] = field(default_factory=dict)
+    imported: dict[str, str] | None = None
+    foreign: dict[str, str] | None = None
+    shared_libraries: dict[str, str] | None = None
+    forged_byte_code: list[str] | None = None
 
 
 @dataclass(frozen=True)
@@ -185,7 +227,8 @@ def _record_to(
     # Logs are logs/<run>/<rule>/<node>.log; data_fetch has one file per run, without a node.
     run, *names = path.with_suffix("").parts[1:]
     # The attempt comes from the previous record, so it is read before that is replaced.
-    start = _start(rule, settings, attempt=_attempt(path))
+    packages = installed()
+    start = _start(rule, settings, packages, attempt=_attempt(path))
     record = Record(run=run, rule=rule, node="/".join(names[1:]), start=start)
     write_json(path, asdict(record))
     # The code may have changed since the graph was planned. Snakemake hashes inputs when the job
@@ -194,13 +237,15 @@ def _record_to(
     try:
         yield
     except BaseException as error:  # SIGTERM and Ctrl-C end a job as well
-        end = _end(clock_start, ok=False, error=type(error).__name__)
+        end = _end(clock_start, start, packages, ok=False, error=type(error).__name__)
         write_json(path, asdict(replace(record, end=end)))
         raise
     # Outside of the try block: a failure to read the manifest is not a failure of the job.
     inputs, outputs = _inputs_and_outputs(rule, files, manifest)
     end = _end(
         clock_start,
+        start,
+        packages,
         ok=True,
         inputs=inputs,
         outputs=outputs,
@@ -218,7 +263,7 @@ def _changed_code(rule: str, before: Mapping[str, str]) -> list[str]:
         return [str(getattr(error, "filename", None) or f"code of {rule}: {error}")]
 
 
-def _start(rule: str, settings: Mapping[str, Any], attempt: int) -> Start:
+def _start(rule: str, settings: Mapping[str, Any], packages: Installed, attempt: int) -> Start:
     return Start(
         at=_current_time(),
         attempt=attempt,
@@ -227,22 +272,44 @@ def _start(rule: str, settings: Mapping[str, Any], attempt: int) -> Start:
         code=hashes_of_rule(rule),
         settings=redact(dict(settings)),
         seeds=dict(_seeds(settings)),
-        machine=Machine(
-            system=environment.system(),
-            processor=environment.processor(),
-            processors=environment.processors(),
-            python=environment.python_version(),
-            libraries=environment.library_versions(),
-            locks=environment.requirement_hashes(),
-            installed=environment.installed_hash(),
-        ),
+        machine=_machine(packages),
         closure=closure(rule),
+        workflow=rule_file_hashes(rule),
+        run_file=run_file(),
     )
 
 
-def _end(clock_start: float, *, ok: bool, **facts: Any) -> End:
-    seconds = round(time.monotonic() - clock_start, 3)
-    return End(at=_current_time(), seconds=seconds, ok=ok, devices=environment.devices(), **facts)
+def _machine(packages: Installed) -> Machine:
+    return Machine(
+        system=environment.system(),
+        processor=environment.processor(),
+        processors=environment.processors(),
+        python=environment.python_version(),
+        libraries=environment.library_versions(),
+        locks=environment.requirement_hashes(),
+        installed=environment.installed_hash(),
+        packages=packages.digests,
+        altered=packages.altered,
+        interpreter=interpreter_hash(),
+        variables=startup.variables(),
+        search_path=startup.search_path(),
+        start_files=startup.start_files(packages),
+        instruction_sets=environment.instruction_sets(),
+    )
+
+
+def _end(clock_start: float, start: Start, packages: Installed, *, ok: bool, **facts: Any) -> End:
+    return End(
+        at=_current_time(),
+        seconds=round(time.monotonic() - clock_start, 3),
+        ok=ok,
+        devices=environment.devices(),
+        imported=startup.own_modules(start.code),
+        foreign=startup.foreign_modules(packages),
+        shared_libraries=startup.shared_libraries(packages),
+        forged_byte_code=startup.forged_byte_code(),
+        **facts,
+    )
 
 
 def _current_time() -> str:

@@ -34,13 +34,13 @@ def redact_path(path: Path) -> str:
     try:
         return absolute.relative_to(Path.cwd()).as_posix()
     except ValueError:
-        return f"{_hidden(absolute.as_posix())}/{path.name}"
+        return f"{hidden(absolute.as_posix())}/{path.name}"
 
 
 def _redact_text(text: str) -> str:
     text = ADDRESS.sub(_without_credentials, text)
     if find_credential(text) or text.startswith(("/", "~")) or _is_personal(text):
-        return _hidden(text)
+        return hidden(text)
     return text
 
 
@@ -48,7 +48,7 @@ def _without_credentials(address: re.Match[str]) -> str:
     """Return an address without user, password, query and fragment, which may contain tokens."""
     scheme, rest = address["scheme"], address["rest"]
     if scheme.lower() == "file":
-        return _hidden(address[0])
+        return hidden(address[0])
     location, _, path = re.split("[?#]", rest, maxsplit=1)[0].partition("/")
     host = location.rpartition("@")[2]
     return f"{scheme}://{host}/{path}" if "/" in rest else f"{scheme}://{host}"
@@ -67,5 +67,6 @@ def _is_personal(text: str) -> bool:
     return is_path_or_mail and bool(re.search(rf"\b{re.escape(user)}\b", text))
 
 
-def _hidden(text: str) -> str:
+def hidden(text: str) -> str:
+    """Return the hash that replaces a redacted text."""
     return f"{HIDDEN_PREFIX}{hashlib.sha256(text.encode()).hexdigest()[:HASH_CHARS]}"

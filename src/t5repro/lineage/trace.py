@@ -18,6 +18,16 @@ from t5repro.lineage.store import Store
 
 RULES_BY_TASK = ("evaluate_predict", "evaluate_score")  # they treat each task separately
 SHOWN_LIBRARIES = ("tensorflow", "keras", "sentencepiece", "pyarrow")
+# The variables that change which code runs.
+CODE_VARIABLES = (
+    "LD_AUDIT",
+    "LD_LIBRARY_PATH",
+    "LD_PRELOAD",
+    "PYTHONHOME",
+    "PYTHONPATH",
+    "PYTHONSTARTUP",
+    "PYTHONUSERBASE",
+)
 MAX_FILES_SHOWN = 4
 MAX_SETTINGS_CHARS = 150
 
@@ -223,10 +233,36 @@ def leaves_of(values: Any, prefix: str = "") -> list[tuple[str, str]]:
 def record_facts(record: Mapping[str, Any]) -> dict[str, str]:
     """Return code, machine and time of a record, human-readable; "not recorded" if unknown."""
     start, end = record.get("start") or {}, record.get("end") or {}
-    facts = {"code": _code_summary(start), "machine": _machine_summary(start.get("machine") or {})}
+    machine = start.get("machine") or {}
+    facts = {"code": _code_summary(start), "machine": _machine_summary(machine)}
+    if foreign := _foreign_code(machine, end):
+        facts["also ran"] = ", ".join(foreign)
+    if unknown := _unrecorded(machine, end):
+        facts["unknown"] = f"not recorded: {', '.join(unknown)}"
     if end:
         facts["ran"] = f"{start.get('at')}, {end.get('seconds')} s, attempt {start.get('attempt')}"
     return facts
+
+
+def _foreign_code(machine: Mapping[str, Any], end: Mapping[str, Any]) -> list[str]:
+    """Return what ran besides this package and the installed ones, or changed them."""
+    files = {**(machine.get("start_files") or {}), **(end.get("foreign") or {})}
+    variables = machine.get("variables") or {}
+    return [
+        *(f"{name} {sha256[:12]}" for name, sha256 in files.items()),
+        *(f"altered {name}" for name in machine.get("altered") or ()),
+        *(f"other byte code of {name}" for name in end.get("forged_byte_code") or ()),
+        *(f"{name}={variables[name]}" for name in CODE_VARIABLES if name in variables),
+    ]
+
+
+def _unrecorded(machine: Mapping[str, Any], end: Mapping[str, Any]) -> list[str]:
+    """Return the facts about other code that the record, if there is one, does not contain."""
+    if not machine:
+        return []
+    names = ("packages", "variables", "search_path", "start_files")
+    unknown = [name.replace("_", " ") for name in names if machine.get(name) is None]
+    return unknown + (["foreign modules"] if end and end.get("foreign") is None else [])
 
 
 def _machine_summary(machine: Mapping[str, Any]) -> str:

@@ -40,6 +40,7 @@ from t5repro.lineage.graph import DATA, Artifact, Graph, read_jobs, read_records
 from t5repro.lineage.hashes import Hasher
 from t5repro.lineage.job_code import is_reworded, locked_code, recorded_bytes
 from t5repro.lineage.store import RECORDS, RESULTS, Folder, files_below
+from t5repro.lineage.verify_other_code import check_other_code
 
 
 def verify_tree(root: Path, *, deep: bool = False) -> Verdict:
@@ -66,6 +67,7 @@ def verify_tree(root: Path, *, deep: bool = False) -> Verdict:
     findings += _check_records(root)
     findings += _check_record_hashes(graph, hasher)
     findings += _check_recorded_code(root, graph, hasher)
+    findings += check_other_code(root, graph)
     findings += _check_locked_code(lock, hasher)
     findings += _check_pipeline(root, lock)
     if not lock.stages:

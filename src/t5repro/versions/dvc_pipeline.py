@@ -23,14 +23,19 @@ from t5repro.config.stage_settings import stage_model, stage_settings
 from t5repro.config.tree import RECIPES
 from t5repro.errors import SettingsError
 from t5repro.files import write_text
+from t5repro.lineage.dvc_lock import LOCK_FILE, LockedStage, folder_md5, read_lock
+from t5repro.lineage.hashes import Hasher
 from t5repro.lineage.sources import CLOSURES, write_closures
+from t5repro.lineage.verify import folder_hashes
+from t5repro.lineage.workflow_files import RULE_FILES
 from t5repro.stages import depends_on_device
-from t5repro.versions.snakemake_graph import PROFILE, RUN_FILE, PlannedStage, resolve
+from t5repro.versions.snakemake_graph import PROFILE, RUN_FILE, SNAKEFILE, PlannedStage, resolve
 
 PIPELINE = Path("dvc.yaml")
 RESOLVED = Path("configs/resolved")
 SETTINGS_STAGE = "settings"
 SOURCES = "src/t5repro"
+RULE_SOURCES = (SNAKEFILE.as_posix(), RULE_FILES.as_posix())
 # DVC's run cache drops these keys at any depth of a stage: with another value it would restore the
 # outputs of the old one (dvc/stage/cache.py, `_get_cache_hash`).
 KEYS_THE_RUN_CACHE_DROPS = {"size", "nfiles"}
@@ -67,6 +72,27 @@ def drifted(run_file: Path = RUN_FILE, profile: str = PROFILE) -> list[str]:
         for path, text in generated(run_file, profile).items()
         if not path.is_file() or path.read_text(encoding="utf-8") != text
     ]
+
+
+def unsealed_rule_files() -> list[str]:
+    """Return one line for each rule file or folder that is not the one in `dvc.lock`.
+
+    A lock of an older version does not have them; nothing is known then.
+    """
+    locked = read_lock().stages.get(SETTINGS_STAGE, LockedStage()).deps
+    hasher = Hasher()
+    lines = []
+    for path in RULE_SOURCES:
+        if path not in locked:
+            continue
+        is_folder = Path(path).is_dir()
+        md5 = folder_md5(folder_hashes(Path(), path, hasher)) if is_folder else hasher.md5(path)
+        if md5 != locked[path]:
+            lines.append(
+                f"{path} is not the one that {LOCK_FILE} was sealed with; run snakemake, which "
+                "seals, or restore it with git checkout"
+            )
+    return lines
 
 
 def read_pipeline() -> dict[str, Any]:
@@ -177,7 +203,7 @@ def _settings_stage(settings: Settings, run_file: Path, profile: str) -> dict[st
     return {
         "cmd": f"t5repro dvc settings --run-file {run_file.as_posix()} --profile {profile}",
         "desc": "the settings of every stage and the code of every rule",
-        "deps": [run_file.as_posix(), *included, *recipes, SOURCES],
+        "deps": [run_file.as_posix(), *included, *recipes, SOURCES, *RULE_SOURCES],
         "outs": [
             {resolved_path(settings).as_posix(): {"cache": False}},
             {CLOSURES.as_posix(): {"cache": False}},

@@ -6,7 +6,7 @@ its hash.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,8 @@ from t5repro.lineage.hashes import Hasher, Hashes
 from t5repro.lineage.record import End, Record, read_record
 from t5repro.lineage.redaction import redact
 from t5repro.lineage.sources import closure, differing_files
+from t5repro.lineage.verify_other_code import foreign_code
+from t5repro.lineage.workflow_files import rule_file_hashes
 from t5repro.versions import dvc_pipeline
 from t5repro.versions.snakemake_graph import PlannedJob, PlannedStage
 
@@ -33,10 +35,14 @@ class Checkout:
         hasher: deep, because `dvc.lock` must not take over a hash from a cache: mtime and size,
             which DVC itself relies on, can be kept by an edit.
         closure: rule -> hashes of its code; computed once, as it parses every source file.
+        rule_files: rule -> hashes of the rule files that decide its command.
     """
 
     hasher: Hasher = field(default_factory=lambda: Hasher(deep=True))
     closure: Callable[[str], dict[str, str]] = field(default_factory=lambda: cache(closure))
+    rule_files: Callable[[str], dict[str, str]] = field(
+        default_factory=lambda: cache(rule_file_hashes)
+    )
 
 
 @dataclass(frozen=True)
@@ -138,6 +144,15 @@ def _job_faults(job: PlannedJob, record: Record, settings: Any, checkout: Checko
     faults += [
         f"{path}: not the code that {output} was built with"
         for path in differing_files(record.start.closure, checkout.closure(record.rule))
+    ]
+    if record.start.workflow is not None:
+        now = checkout.rule_files(record.rule)
+        faults += [
+            f"{path}: not the rule file that {output} was built with"
+            for path in differing_files(record.start.workflow, now)
+        ]
+    faults += [
+        f"{finding.path}: {finding.message}" for finding in foreign_code(output, asdict(record))
     ]
     # A record lists every file on the command line; only the inputs of the graph must agree.
     faults += [

@@ -1,0 +1,198 @@
+"""Checks of what a job ran besides its closure, by its record.
+
+These are the rule files, the command line and the other imported files of this package, the run
+file, modules that no package has, and altered files of packages. An edit of a rule file or of the
+command line usually changes no number, and nothing reruns. So a file that is the one of the job's
+commit is reported as changed since then, without failing; a file that is in no commit is a finding.
+"""
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from t5repro.errors import SettingsError
+from t5repro.lineage.findings import CODE, FOREIGN, SETTINGS, SINCE, Finding, chain_of
+from t5repro.lineage.git import try_git
+from t5repro.lineage.graph import Graph, Job
+from t5repro.lineage.redaction import redact
+from t5repro.lineage.workflow_files import rule_text_hash
+from t5repro.stages import BY_NAME
+
+if TYPE_CHECKING:  # the settings take longer to import than a whole check without them
+    from t5repro.config.schema import Settings
+
+# Files of this package that a job imports outside of its closure: they parse, check and record,
+# the settings that they pass on are in the record, and Spark changes no byte. Any other is named.
+EXPLAINED = ("__main__.py", "c4/spark/", "cli/", "config/", "lineage/", "stages.py")
+SOURCES = "src/t5repro/"
+MAX_LEAVES_SHOWN = 3
+
+
+def check_other_code(root: Path, graph: Graph) -> Iterator[Finding]:
+    """Check what each job of a working tree ran besides its closure.
+
+    Args:
+        root: the checkout.
+        graph: its jobs.
+    """
+    jobs = [job for job in chain_of(graph) if job.record]
+    committed = _reader_of_commits(root)
+    for job in jobs:
+        start, end = job.record.get("start") or {}, job.record.get("end") or {}
+        commit = str(start.get("commit") or "")
+        for name, expected in (start.get("workflow") or {}).items():
+            yield from _check_file(root, job, name, expected, commit, committed, _rule_hash)
+        for name, expected in (end.get("imported") or {}).items():
+            yield from _check_file(root, job, name, expected, commit, committed, _byte_hash)
+        yield from foreign_code(job.name, job.record)
+    yield from _check_run_files(root, jobs)
+
+
+def _rule_hash(data: bytes) -> str:
+    return rule_text_hash(data.decode(errors="surrogateescape"))
+
+
+def _byte_hash(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def _reader_of_commits(root: Path) -> Callable[[str, str], bytes | None]:
+    """Return a function that returns a file at a commit; None if git does not have it."""
+
+    @cache
+    def committed(commit: str, name: str) -> bytes | None:
+        if not commit.isalnum():  # a record is data: its commit must not be an option of git
+            return None
+        return try_git(root, "show", f"{commit}:{name}")
+
+    return committed
+
+
+def _check_file(
+    root: Path,
+    job: Job,
+    name: str,
+    expected: str,
+    commit: str,
+    committed: Callable[[str, str], bytes | None],
+    hash_of: Callable[[bytes], str],
+) -> Iterator[Finding]:
+    """Compare a file that a job ran with the checkout, and if it differs with the job's commit."""
+    path = root / name
+    if path.is_file() and hash_of(path.read_bytes()) == expected:
+        return
+    data = committed(commit, name)
+    if data is not None and hash_of(data) == expected:
+        message = (
+            f"{job.name} ran the one of commit {commit[:12]}; git diff {commit[:12]} -- {name} "
+            "shows what has changed"
+        )
+        yield Finding(SINCE, name, job.name, message)
+    else:
+        message = (
+            f"{job.name} ran {expected[:12]}, which is neither the file as it is now nor the one "
+            f"of commit {commit[:12] or 'unknown'}; rerun the job"
+        )
+        yield Finding(CODE, name, job.name, message)
+
+
+def foreign_code(job: str, record: Mapping[str, Any]) -> Iterator[Finding]:
+    """Report code of a job that is neither its closure, nor a package as installed, nor explained.
+
+    Args:
+        job: its name.
+        record: its record as plain JSON values.
+    """
+    machine = (record.get("start") or {}).get("machine") or {}
+    end = record.get("end") or {}
+    for name in end.get("imported") or ():
+        if not name.removeprefix(SOURCES).startswith(EXPLAINED):
+            message = f"{job} imported it, but it is not in the closure of its rule; rerun the job"
+            yield Finding(FOREIGN, name, job, message)
+    modules = {**(machine.get("start_files") or {}), **(end.get("foreign") or {})}
+    for name, sha256 in modules.items():
+        message = (
+            f"{job} ran it ({sha256[:12]}), but neither this package nor an installed one has it; "
+            "remove it and rerun the job"
+        )
+        yield Finding(FOREIGN, name, job, message)
+    for name in end.get("forged_byte_code") or ():
+        message = (
+            f"{job} ran byte code that is not that of the source; delete the folder __pycache__ "
+            "beside it and rerun the job"
+        )
+        yield Finding(CODE, name, job, message)
+    for name in machine.get("altered") or ():
+        message = (
+            f"differed from its package when {job} ran; install the packages again (make setup in "
+            "a new environment) and rerun the job"
+        )
+        yield Finding(FOREIGN, name, job, message)
+
+
+def _check_run_files(root: Path, jobs: list[Job]) -> Iterator[Finding]:
+    """Compare the settings of jobs with their run file, if that has changed since."""
+    settings: dict[str, Settings | SettingsError] = {}
+    for job in jobs:
+        run = (job.record.get("start") or {}).get("run_file")
+        if not run or len(run["names"]) != 1 or not (root / run["names"][0]).is_file():
+            continue
+        changed = (
+            name
+            for name, sha256 in run["hashes"].items()
+            if not (root / name).is_file() or _byte_hash((root / name).read_bytes()) != sha256
+        )
+        if next(changed, None) is None:
+            continue
+        name, overrides = run["names"][0], run["overrides"]
+        key = json.dumps([name, overrides], sort_keys=True)
+        if key not in settings:
+            from t5repro.config.load import load_run_file
+
+            try:
+                settings[key] = load_run_file(root / name, overrides)
+            except SettingsError as error:
+                settings[key] = error
+        yield from _check_settings(job, name, settings[key])
+
+
+def _check_settings(
+    job: Job, run_file: str, settings: "Settings | SettingsError"
+) -> Iterator[Finding]:
+    from t5repro.config.experiments import settings_of_experiment
+    from t5repro.config.stage_settings import stage_settings
+
+    if isinstance(settings, SettingsError):
+        yield Finding(SETTINGS, run_file, job.name, str(settings))
+        return
+    node = str(job.record.get("node") or "").partition("/")[0]
+    names = [experiment.name for experiment in settings.experiments]
+    if BY_NAME[job.rule].per_experiment and node not in names:
+        yield Finding(
+            SETTINGS, run_file, job.name, f"it has no experiment {node!r}; {job.name} had"
+        )
+        return
+    experiment = node if BY_NAME[job.rule].per_experiment else names[0]
+    expected = redact(stage_settings(settings_of_experiment(settings, experiment), job.rule))
+    differing = _differing_leaves(job.record["start"].get("settings") or {}, expected)
+    if differing:
+        shown = "; ".join(differing[:MAX_LEAVES_SHOWN])
+        more = len(differing) - MAX_LEAVES_SHOWN
+        message = f"{job.name}: {shown}{f' and {more} more' if more > 0 else ''}; rerun it"
+        yield Finding(SETTINGS, run_file, job.name, message)
+
+
+def _differing_leaves(ran: Any, now: Any, prefix: str = "") -> list[str]:
+    """Return one text for each setting that differs."""
+    if isinstance(ran, Mapping) and isinstance(now, Mapping):
+        return [
+            text
+            for name in sorted(ran.keys() | now.keys())
+            for text in _differing_leaves(
+                ran.get(name), now.get(name), f"{prefix}.{name}" if prefix else name
+            )
+        ]
+    return [] if ran == now else [f"{prefix} was {ran!r}, it is {now!r} now"]
