@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 keras = pytest.importorskip("keras")
+tf = pytest.importorskip("tensorflow")
 from t5repro.config.sections.training import LearningRate  # noqa: E402
 from t5repro.train.optimizer import Adafactor, factored_axes, schedule  # noqa: E402
 
@@ -97,6 +98,26 @@ def test_fifty_steps_equal_the_definition(shape, first_step):
         optimizer.apply([gradient], [weight])
         reference.update(gradient)
     np.testing.assert_allclose(np.asarray(weight), reference.weight, rtol=2e-4, atol=2e-5)
+
+
+@pytest.mark.parametrize("width", [20, 130])
+def test_a_sparse_gradient_updates_as_the_dense_array_of_its_summed_rows(width):
+    # The input embedding of T5 1.1 is only read: TensorFlow returns the gradient of the read rows.
+    rows = np.array([3, 5, 3])
+    values = np.random.default_rng(2).normal(size=(3, width)).astype(np.float32)
+    dense = np.zeros((140, width), np.float32)
+    np.add.at(dense, rows, values)
+    sparse = tf.IndexedSlices(*map(tf.constant, (values, rows, dense.shape)))
+
+    def updated(gradient):
+        weight = keras.Variable(np.ones((140, width), np.float32), name="embedding")
+        optimizer = Adafactor(schedule(LearningRate()))
+        optimizer.build([weight])
+        tf.function(lambda: optimizer.apply([gradient], [weight]), autograph=False)()
+        return [np.asarray(variable) for variable in (weight, *optimizer.variables)]
+
+    for actual, expected in zip(updated(sparse), updated(tf.constant(dense)), strict=True):
+        np.testing.assert_allclose(actual, expected, rtol=1e-6, atol=1e-12)
 
 
 def test_a_weight_of_zeros_moves_by_the_least_scale():

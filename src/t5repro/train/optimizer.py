@@ -103,7 +103,7 @@ class Adafactor(keras.optimizers.Optimizer):
 
     def update_step(self, gradient: Tensor, variable: Any, learning_rate: Tensor) -> None:
         """Update one weight and its slots."""
-        gradient = ops.cast(ops.convert_to_tensor(gradient), "float32")
+        gradient = ops.cast(dense(gradient), "float32")
         step = ops.cast(self.iterations + 1, "float32")
         decay = 1.0 - ops.power(step, -DECAY_EXPONENT)
         index = self._get_variable_index(variable)
@@ -148,6 +148,19 @@ class Adafactor(keras.optimizers.Optimizer):
             self.assign(slot, moment if awake is None else ops.where(awake, moment, slot))
             moments.append(moment)
         return moments
+
+
+def dense(gradient: Any) -> Tensor:
+    """Return a gradient as an array of the weight's shape.
+
+    TensorFlow's gradient of an embedding that is only read, as in T5 1.1, is a list of rows. Keras
+    would square each occurrence of a row instead of their sum.
+    """
+    if keras.backend.backend() == "tensorflow":
+        import tensorflow as tf
+
+        return tf.convert_to_tensor(gradient)
+    return ops.convert_to_tensor(gradient)
 
 
 def path_of(variable: Any) -> str:
