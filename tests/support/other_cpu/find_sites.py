@@ -34,8 +34,10 @@ NOP = b"\x90"
 MNEMONIC = re.compile(r"\b(cpuid|v?r(?:sqrt|cp)[ps]s|vr(?:sqrt|cp)(?:14|28)[ps][sd])\b")
 LINE = re.compile(r"^\s*([0-9a-f]+):\t((?:[0-9a-f]{2} )+)\s*\t?(.*)$")
 SYMBOL = np.dtype(
-    [("name", "<u4"), ("info", "u1"), ("other", "u1"), ("section", "<u2")]
-    + [("address", "<u8"), ("length", "<u8")]
+    {
+        "names": ["name", "info", "other", "section", "address", "length"],
+        "formats": ["<u4", "u1", "u1", "<u2", "<u8", "<u8"],
+    }
 )
 
 
