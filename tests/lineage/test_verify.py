@@ -6,10 +6,10 @@ import shutil
 from pathlib import Path
 
 import pytest
-from made_graphs import RESULT, SCORES, WEIGHTS, lock, record, write
+from made_graphs import RESULT, SCORES, WEIGHTS, lock, write
+from made_records import CODE, write_records
 
 from t5repro.cli.main import main
-from t5repro.lineage import sources
 from t5repro.lineage.hashes import SETTLED_NANOSECONDS, Hasher, hash_file
 from t5repro.lineage.store import files_below
 from t5repro.lineage.verify import Verdict, verify_tree
@@ -131,33 +131,30 @@ def test_without_the_list_of_a_folder_the_folder_is_named(run: Path) -> None:
 
 
 def test_changed_code_is_named_with_the_job_that_ran_it(run: Path) -> None:
-    path = write(run, "src/x.py", "print()")
-    record(run, "r/c4/a", code={"src/x.py": hash_file(path).sha256})
+    path = write(run, "src/t5repro/one.py", "print()")
+    write_records(run, None)
     assert verify_tree(run).findings == ()
     path.write_text("print(1)")
     (finding,) = verify_tree(run).findings
-    assert (finding.kind, finding.path, finding.job) == ("code changed", "src/x.py", "r/c4/a")
+    assert (finding.kind, finding.path, finding.job) == ("code changed", CODE[0], "r/data")
     path.unlink()
     assert "it is absent now" in verify_tree(run).findings[0].message
 
 
 def test_a_reworded_comment_is_no_change_of_code(run: Path) -> None:
-    path = write(run, "src/x.py", "print()")
-    syntax_hash = sources._syntax_hash(path)
-    record(
-        run, "r/c4/a", code={"src/x.py": hash_file(path).sha256}, closure={"src/x.py": syntax_hash}
-    )
+    path = write(run, CODE[0], "print()")
+    write_records(run, None)
     path.write_text("print()  # reworded")
     assert verify_tree(run).findings == ()
     for text in ("print(1)", "print("):
         path.write_text(text)
-        assert kinds(verify_tree(run)) == {"src/x.py": "code changed"}
+        assert kinds(verify_tree(run)) == {CODE[0]: "code changed"}
 
 
 def test_a_record_attests_a_manifest(run: Path) -> None:
     last = f"{RESULT}/evaluate_score/a/manifest.json"
-    outputs = [{"path": last, "bytes": 0, "sha256": hash_file(run / last).sha256}]
-    write(run, "records/r/evaluate_score/a.json", json.dumps({"end": {"outputs": outputs}}))
+    write(run, CODE[0], "print()")
+    write_records(run, None)
     assert verify_tree(run).findings == ()
     (run / last).write_text((run / last).read_text() + " ")
     assert kinds(verify_tree(run)) == {last: "altered"}
@@ -170,7 +167,7 @@ def test_drifted_stages_are_named(run: Path) -> None:
     (finding,) = verify_tree(run).findings
     assert (finding.kind, finding.path) == ("drifted", "dvc.yaml")
     write(run, "dvc.yaml", "stages: {}\n")
-    assert "has a stage all that it lacks" in verify_tree(run).findings[0].message
+    assert "has a stage all that dvc.yaml lacks" in verify_tree(run).findings[0].message
     (run / "dvc.yaml").unlink()
     assert kinds(verify_tree(run)) == {"dvc.yaml": "missing"}
 

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from t5repro.files import describe_file, write_json
 from t5repro.lineage.dvc_lock import folder_md5
 from t5repro.lineage.hashes import hash_file
@@ -129,9 +131,14 @@ def record(root: Path, job: str, **start: Any) -> None:
     write_json(root / f"records/{job}.json", {"start": start, "end": {"ok": True, "outputs": []}})
 
 
-def lock(run: Path, *, folders: tuple[str, ...] = ("results/r/finetune", "data")) -> None:
-    """Write a `dvc.lock` that tracks some folders, and the objects that DVC's cache holds."""
-    entries = []
+def lock(
+    run: Path, *, folders: tuple[str, ...] = ("results/r/finetune", "data"), code: str = ""
+) -> None:
+    """Write a `dvc.lock` that tracks some folders, and the objects that DVC's cache holds.
+
+    With `code`, the text that stands for the code of every rule, each folder is a stage.
+    """
+    stages: dict[str, dict[str, Any]] = {}
     for folder in folders:
         listed = {}
         for path in files_below(run / folder):
@@ -142,13 +149,36 @@ def lock(run: Path, *, folders: tuple[str, ...] = ("results/r/finetune", "data")
         names = sorted(listed)
         text = json.dumps([{"md5": listed[name], "relpath": name} for name in names])
         keep(run, md5, text.encode())
-        entries.append((folder, md5))
-    outs = "".join(
-        f"\n    - path: {name}\n      hash: md5\n      md5: {md5}" for name, md5 in entries
-    )
-    write(run, "dvc.lock", f"schema: '2.0'\nstages:\n  all:\n    cmd: run\n    outs:{outs}\n")
-    named = "".join(f"\n    - {name}" for name, _ in entries)
-    write(run, "dvc.yaml", f"stages:\n  all:\n    cmd: run\n    outs:{named}\n")
+        rule, _, node = folder.removeprefix("results/r/").partition("/")
+        name = f"{rule}-{node}".strip("-") if code else "all"
+        stage = stages.setdefault(name, {"cmd": "run", "outs": []})
+        stage["outs"].append({"path": folder, "hash": "md5", "md5": md5})
+        if code:
+            path = f"configs/resolved/code/{rule}.json"
+            write(run, path, code)
+            stage["deps"] = [{"path": path, "hash": "md5", "md5": hash_file(run / path).md5}]
+            leaves = settings_leaves(run / folder / "manifest.json", name)
+            stage["params"] = {"configs/resolved/r.json": leaves}
+    write(run, "dvc.lock", yaml.safe_dump({"schema": "2.0", "stages": stages}, sort_keys=False))
+    pipeline = {
+        name: {
+            "cmd": "run",
+            "deps": [dep["path"] for dep in stage.get("deps", [])],
+            "outs": [out["path"] for out in stage["outs"]],
+        }
+        for name, stage in stages.items()
+    }
+    write(run, "dvc.yaml", yaml.safe_dump({"stages": pipeline}, sort_keys=False))
+
+
+def settings_leaves(path: Path, stage: str) -> dict[str, Any]:
+    """Return the settings in a manifest as `dvc.lock` has them."""
+    values = json.loads(path.read_text())["settings"] if path.is_file() else {}
+    return {
+        f"{stage}.{section}.{name}": value
+        for section, leaves in values.items()
+        for name, value in leaves.items()
+    }
 
 
 def keep(run: Path, md5: str, data: bytes) -> None:

@@ -83,6 +83,8 @@ def _seal(arguments: argparse.Namespace) -> None:
         print(f"unchanged in dvc.lock: {stage}, {reason}")
     if sealing.sealed:
         print(f"sealed: {' '.join(sealing.sealed)}")
+    if sealing.indexed:
+        print("records sealed")
 
 
 def _rehydrate(arguments: argparse.Namespace) -> None:

@@ -17,6 +17,7 @@ from t5repro.errors import LineageError
 
 PIPELINE_FILE = "dvc.yaml"
 LOCK_FILE = "dvc.lock"
+SCHEMA = "2.0"  # of dvc.lock
 GENERATED_FOLDER = "configs/resolved/"  # outputs of the stage `settings`, with `cache: false`
 RAW_DATA_FILE = "data.dvc"
 FOLDER_SUFFIX = ".dir"  # ends the hash of a folder, which is the hash of its sorted file list
@@ -120,7 +121,10 @@ def parse_lock(lock: bytes | None, raw_data: bytes | None = None) -> Lock:
         if raw_data is not None:
             outputs += [_tracked(entry, "") for entry in parse_yaml(raw_data)["outs"]]
         if lock is not None:
-            for name, entry in ((parse_yaml(lock) or {}).get("stages") or {}).items():
+            content = parse_yaml(lock) or {"schema": SCHEMA}
+            if content["schema"] != SCHEMA:
+                raise TypeError(f"schema {content['schema']!r}; expected {SCHEMA!r}")
+            for name, entry in (content.get("stages") or {}).items():
                 stages[name] = _locked_stage(entry)
                 outputs += [_tracked(output, name) for output in entry.get("outs", [])]
     except (yaml.YAMLError, LookupError, TypeError, AttributeError, ValueError) as error:

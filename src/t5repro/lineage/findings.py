@@ -17,8 +17,15 @@ DRIFTED = "drifted"
 FOREIGN = "foreign code"
 SETTINGS = "settings"
 SINCE = "since changed"
+CONTRADICTED = "contradicted"  # a statement that something else refutes
+SIGNATURE = "bad signature"
+UNCOMMITTED = "not committed"
+UNSIGNED = "not signed"
+UNLOCKED = "not locked"
 UNSEALED = "not sealed"
-WARNINGS = {SINCE, UNSEALED}  # reported, but no failure
+WARNINGS = {SINCE, UNSEALED, UNCOMMITTED, UNSIGNED, UNLOCKED}  # reported, but no failure
+SHOWN_DIGITS = 12  # of a hash
+LOOKALIKE_DIGITS = 8  # two hashes that differ in so few digits are one, with altered digits
 
 
 @dataclass(frozen=True)
@@ -119,3 +126,20 @@ def chain_of(graph: Graph) -> list[Job]:
         return graph.ordered()
     except LineageError:
         return list(graph.jobs.values())
+
+
+def differing(first: str, second: str) -> tuple[str, str]:
+    """Return two unequal hashes, each shortened, but so that the difference can be seen."""
+    equal = next(
+        (at for at, (a, b) in enumerate(zip(first, second, strict=False)) if a != b), len(second)
+    )
+    digits = max(SHOWN_DIGITS, equal + 1)
+    return first[:digits], second[:digits]
+
+
+def are_lookalikes(first: str, second: str) -> bool:
+    """Return whether two unequal hashes differ in so few digits that one is an altered other."""
+    if first == second:
+        return False
+    different = sum(a != b for a, b in zip(first, second, strict=False))
+    return different + abs(len(first) - len(second)) <= LOOKALIKE_DIGITS

@@ -1,6 +1,8 @@
 """Questions to git about a checkout."""
 
+import hashlib
 import subprocess
+from collections.abc import Iterable
 from pathlib import Path
 
 from t5repro.errors import LineageError
@@ -23,10 +25,14 @@ def try_git(root: Path, *arguments: str) -> bytes | None:
     return _run(root, arguments)[0]
 
 
-def _run(root: Path, arguments: tuple[str, ...]) -> tuple[bytes | None, str]:
+def _run(
+    root: Path, arguments: tuple[str, ...], text: bytes | None = None
+) -> tuple[bytes | None, str]:
     """Return the output and the error message; the output of a failed command is None."""
     try:
-        process = subprocess.run(["git", *arguments], cwd=root, capture_output=True, check=False)
+        process = subprocess.run(
+            ["git", *arguments], cwd=root, capture_output=True, check=False, input=text
+        )
     except OSError as error:
         return None, str(error)
     message = process.stderr.decode(errors="replace").strip()
@@ -57,3 +63,49 @@ def commit_of(root: Path, revision: str) -> str:
             "git log shows revisions"
         )
     return commit.decode().strip()
+
+
+def contents(root: Path, names: Iterable[str]) -> dict[str, bytes | None]:
+    """Return name -> content of objects, asked for in one process; None for unknown objects.
+
+    Args:
+        root: the checkout.
+        names: as git spells them, such as ``REVISION:path`` or ``REVISION^{commit}``.
+
+    Raises:
+        LineageError: git is not installed, or `root` is in no repository.
+    """
+    wanted = [name for name in dict.fromkeys(names) if "\n" not in name]
+    found: dict[str, bytes | None] = dict.fromkeys(names)
+    if not wanted:
+        return found
+    questions = "".join(f"{name}\n" for name in wanted).encode()
+    output, message = _run(root, ("cat-file", "--batch"), questions)
+    if output is None:
+        raise LineageError(f"git cat-file: {message}")
+    position = 0
+    for name in wanted:
+        end = output.index(b"\n", position)
+        header, position = output[position:end], end + 1
+        words = header.split(b" ")
+        # "<hash> <type> <bytes>" and the content, or "<name> missing"
+        if len(words) == 3 and words[2].isdigit() and words[1] in (b"blob", b"commit", b"tree"):
+            length = int(words[2])
+            found[name] = output[position : position + length]
+            position += length + 1
+    return found
+
+
+def blobs_below(root: Path, revision: str, *paths: str) -> dict[str, str]:
+    """Return path -> hash of the blob of each file below some paths at a revision."""
+    output = git(root, "ls-tree", "-r", "-z", revision, "--", *paths)
+    entries = (entry.split("\t", 1) for entry in filter(None, output.decode().split("\0")))
+    return {path: facts.split(" ")[2] for facts, path in entries}
+
+
+def blob_hash(data: bytes, like: str) -> str:
+    """Return git's hash of a file with this content, by the algorithm of another blob's hash."""
+    algorithm = "sha1" if len(like) == 40 else "sha256"
+    return hashlib.new(
+        algorithm, b"blob %d\0" % len(data) + data, usedforsecurity=False
+    ).hexdigest()

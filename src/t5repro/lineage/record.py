@@ -158,7 +158,7 @@ def read_record(path: Path) -> Record:
     Raises:
         ArtifactError: it is missing, or is not a record.
     """
-    return _validate(read_json(path), str(path))
+    return record_of(read_json(path), str(path))
 
 
 def parse_record(text: str, name: str) -> Record:
@@ -175,10 +175,19 @@ def parse_record(text: str, name: str) -> Record:
         values = json.loads(text)
     except json.JSONDecodeError as error:
         raise ArtifactError(f"a record of {name} is not JSON: {error}") from error
-    return _validate(values, name)
+    return record_of(values, name)
 
 
-def _validate(values: Any, name: str) -> Record:
+def record_of(values: Any, name: str) -> Record:
+    """Return a record from JSON values.
+
+    Args:
+        values: of the whole file.
+        name: of the file, for error messages.
+
+    Raises:
+        ArtifactError: they are not a record.
+    """
     try:
         return _RECORD.validate_python(values)
     except ValidationError as error:
@@ -271,7 +280,7 @@ def _start(rule: str, settings: Mapping[str, Any], packages: Installed, attempt:
         uncommitted=environment.uncommitted(),
         code=hashes_of_rule(rule),
         settings=redact(dict(settings)),
-        seeds=dict(_seeds(settings)),
+        seeds=dict(seeds_in(settings)),
         machine=_machine(packages),
         closure=closure(rule),
         workflow=rule_file_hashes(rule),
@@ -325,10 +334,11 @@ def _attempt(path: Path) -> int:
     return 1 if previous.end is not None and previous.end.ok else previous.start.attempt + 1
 
 
-def _seeds(settings: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, int]]:
+def seeds_in(settings: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, int]]:
+    """Yield dotted name and value of every seed in the settings of a job."""
     for name, value in settings.items():
         if isinstance(value, Mapping):
-            yield from _seeds(value, f"{prefix}{name}.")
+            yield from seeds_in(value, f"{prefix}{name}.")
         elif name.endswith("seed") and isinstance(value, int):
             yield f"{prefix}{name}", value
 
@@ -364,16 +374,17 @@ def _numbers_of(manifest: Path | None) -> dict[str, float]:
     """Return dotted name -> value of the counters and scores of a job."""
     if manifest is None:
         return {}
-    numbers = dict(_numbers(read_json(manifest)["counters"]))
+    numbers = dict(numbers_in(read_json(manifest)["counters"]))
     scores = manifest.parent / "scores.json"
     if scores.is_file():
-        numbers |= _numbers({"tasks": read_json(scores).get("tasks", {})})
+        numbers |= numbers_in({"tasks": read_json(scores).get("tasks", {})})
     return numbers
 
 
-def _numbers(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, float]]:
+def numbers_in(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, float]]:
+    """Yield dotted name and value of every number in the counters or scores of a job."""
     for name, value in values.items():
         if isinstance(value, Mapping):
-            yield from _numbers(value, f"{prefix}{name}.")
+            yield from numbers_in(value, f"{prefix}{name}.")
         elif isinstance(value, int | float) and not isinstance(value, bool):
             yield f"{prefix}{name}", value

@@ -70,3 +70,20 @@ def _is_personal(text: str) -> bool:
 def hidden(text: str) -> str:
     """Return the hash that replaces a redacted text."""
     return f"{HIDDEN_PREFIX}{hashlib.sha256(text.encode()).hexdigest()[:HASH_CHARS]}"
+
+
+def same_value(recorded: Any, value: Any) -> bool:
+    """Return whether a value of a record stands for a value, redacted on whatever machine it was.
+
+    Another machine has another home folder and another user, so it may redact other texts.
+    """
+    if isinstance(recorded, dict) and isinstance(value, dict):
+        return recorded.keys() == value.keys() and all(
+            same_value(recorded[name], value[name]) for name in recorded
+        )
+    if isinstance(recorded, list) and isinstance(value, list | tuple):
+        return len(recorded) == len(value) and all(map(same_value, recorded, value))
+    if isinstance(recorded, str) and isinstance(value, str):
+        return recorded in (value, _redact_text(value), hidden(value))
+    # True == 1, which a forger could use
+    return bool(recorded == value) and isinstance(recorded, bool) == isinstance(value, bool)

@@ -63,7 +63,8 @@ def closure(rule: str) -> dict[str, str]:
     return _closure(BY_NAME[rule].module)
 
 
-def _closure_text(hashes: Mapping[str, str]) -> str:
+def closure_text(hashes: Mapping[str, str]) -> str:
+    """Return the text of the file that stands for the code of a rule."""
     return json.dumps(hashes, indent=1) + "\n"
 
 
@@ -74,7 +75,7 @@ def _closure(module: str) -> dict[str, str]:
 def closure_texts() -> dict[Path, str]:
     """Return path -> text of the file that stands for the code of each rule."""
     _forget()
-    return {closure_path(stage.name): _closure_text(_closure(stage.module)) for stage in STAGES}
+    return {closure_path(stage.name): closure_text(_closure(stage.module)) for stage in STAGES}
 
 
 def stale_closures() -> dict[Path, str]:
@@ -104,7 +105,7 @@ def write_closures() -> list[Path]:
 
 def write_closure(rule: str, hashes: Mapping[str, str]) -> None:
     """Write the file that stands for a rule's code, if it is out of date."""
-    path, text = closure_path(rule), _closure_text(hashes)
+    path, text = closure_path(rule), closure_text(hashes)
     if path.is_file() and path.read_text(encoding="utf-8") != text:
         write_text(path, text)
 

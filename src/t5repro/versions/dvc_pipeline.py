@@ -26,7 +26,7 @@ from t5repro.files import write_text
 from t5repro.lineage.dvc_lock import LOCK_FILE, LockedStage, folder_md5, read_lock
 from t5repro.lineage.hashes import Hasher
 from t5repro.lineage.sources import CLOSURES, write_closures
-from t5repro.lineage.verify import folder_hashes
+from t5repro.lineage.verify_lock import folder_hashes
 from t5repro.lineage.workflow_files import RULE_FILES
 from t5repro.stages import depends_on_device
 from t5repro.versions.snakemake_graph import PROFILE, RUN_FILE, SNAKEFILE, PlannedStage, resolve

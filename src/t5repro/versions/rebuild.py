@@ -24,7 +24,7 @@ from t5repro.lineage.graph import DATA, Graph, Job, load_graph, topological_orde
 from t5repro.lineage.hashes import Hasher, hash_file
 from t5repro.lineage.store import Folder
 from t5repro.lineage.tolerance import files_agree, reproducibility_of
-from t5repro.lineage.verify import folder_hashes
+from t5repro.lineage.verify_lock import folder_hashes
 from t5repro.randomness import stream
 
 SAME, WITHIN, DIFFERENT, ABSENT = "same bytes", "within tolerance", "different", "not built"

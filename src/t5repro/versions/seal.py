@@ -34,6 +34,7 @@ from t5repro.versions.proof import (
 )
 from t5repro.versions.raw_data_check import check_raw_data
 from t5repro.versions.rehydrate import save_snapshot
+from t5repro.versions.seal_records import seal_records
 from t5repro.versions.snakemake_graph import PLANNING, PROFILE, RUN_FILE, PlannedStage, resolve
 
 INSIDE_DVC = "DVC_STAGE"  # environment variable that DVC sets for the commands of its stages
@@ -49,12 +50,14 @@ class SealResult:
         unchanged: stages that agreed with it.
         skipped: stage -> why it kept its entry, such as "not built".
         pruned: files that were deleted because the graph does not declare them.
+        indexed: whether the index of the run's records changed.
     """
 
     sealed: list[str] = field(default_factory=list)
     unchanged: list[str] = field(default_factory=list)
     skipped: dict[str, str] = field(default_factory=dict)
     pruned: list[str] = field(default_factory=list)
+    indexed: bool = False
 
 
 def seal(run_file: Path = RUN_FILE, profile: str = PROFILE, only: str | None = None) -> SealResult:
@@ -76,7 +79,7 @@ def seal(run_file: Path = RUN_FILE, profile: str = PROFILE, only: str | None = N
     if not names:
         raise ArtifactError(f"no stage {only!r} in the graph of {run_file}")
     if os.environ.get(INSIDE_DVC):
-        return _check(settings, [stage for stage in stages if stage.name in names])
+        return _check(settings, stages, names)
     with run_lock():
         for path, text in dvc_pipeline.texts(settings, stages, run_file, profile).items():
             if not path.is_file() or path.read_text(encoding="utf-8") != text:
@@ -111,14 +114,17 @@ def seal_run(settings: Settings) -> str:
     return process.stdout.strip() or "dvc.lock agrees already"
 
 
-def _check(settings: Settings, stages: list[PlannedStage]) -> SealResult:
-    """Refuse stages that their records do not prove; delete undeclared files."""
+def _check(settings: Settings, stages: list[PlannedStage], names: Iterable[str]) -> SealResult:
+    """Refuse stages that their records do not prove; delete undeclared files; seal the records."""
     checkout, result = Checkout(), SealResult()
-    for stage in stages:
+    proven = {}
+    for stage in (stage for stage in stages if stage.name in names):
         files = files_of_stage(stage, checkout.hasher)
         if faults := proof_faults(settings, stage, files, checkout):
             raise _refusal(faults)
         result.pruned += _prune(files)
+        proven[stage.name] = md5_of_folder(stage, files)
+    result.indexed = seal_records(settings.run.name, stages, proven, settings.data.folder)
     return result
 
 
@@ -155,6 +161,17 @@ def seal_stages(settings: Settings, stages: list[PlannedStage], names: Iterable[
     # A stage that came out as committed must be in the cache too: `dvc push` sends nothing else.
     uncached = [name for name in result.unchanged if not _is_cached(files[name], lock.stages[name])]
     _commit([*result.sealed, *uncached], folders, {stage.name: stage for stage in stages})
+    proven = {
+        stage.name: folders[stage.folder]
+        for stage in stages
+        # The files of an unchanged stage are as locked, but its records may have been altered.
+        if stage.name in result.sealed
+        or (
+            stage.name in result.unchanged
+            and not proof_faults(settings, stage, files[stage.name], checkout)
+        )
+    }
+    result.indexed = seal_records(settings.run.name, stages, proven, settings.data.folder)
     raw_data = Path(RAW_DATA_FILE)
     if raw_data.is_file() and settings.data.folder == raw_data.stem:
         check_raw_data(raw_data)

@@ -1,0 +1,138 @@
+"""What git knows about the commits that records name: whether they exist, and their files."""
+
+import hashlib
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from t5repro.lineage.git import contents, try_git
+from t5repro.lineage.record import Record
+
+COMMIT = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
+PIN = re.compile(rb"^([A-Za-z0-9][\w.-]*)==([^\s;\\]+)", re.MULTILINE)
+CLOCKS_APART_SECONDS = 86_400.0  # clocks of two machines, or a wrong time zone
+
+
+@dataclass(frozen=True)
+class Commits:
+    """The commits and files that the records of a state name.
+
+    Attributes:
+        times: commit -> time at which it was made; None for those that git does not have.
+        files: (commit, path) -> SHA-256; None for files that the commit does not have.
+        pins: (commit, path of a package lock) -> library -> its versions, by Python's version.
+        reachable: commits in the history of the state.
+        shallow: whether this clone has only a part of the history.
+    """
+
+    times: Mapping[str, datetime | None]
+    files: Mapping[tuple[str, str], str | None]
+    pins: Mapping[tuple[str, str], Mapping[str, set[str]]]
+    reachable: frozenset[str]
+    shallow: bool
+
+    def is_known(self, record: Record) -> bool:
+        """Return whether git has the commit of a record."""
+        return self.times.get(record.start.commit or "") is not None
+
+    def attests_code(self, record: Record) -> bool:
+        """Return whether the commit has every source file of a record, as the job ran it."""
+        commit = record.start.commit or ""
+        return bool(record.start.code) and all(
+            self.files.get((commit, path)) == sha256 for path, sha256 in record.start.code.items()
+        )
+
+    def faults(self, record: Record) -> Iterator[str]:
+        """Yield how a record contradicts git."""
+        commit = record.start.commit
+        if commit is None:
+            return  # the job ran outside a repository; a question of attestation
+        made = self.times.get(commit)
+        if made is None:
+            if not (self.shallow and COMMIT.fullmatch(commit)):
+                yield (
+                    f"commit {commit[:12]} is not in this repository: forged, or never pushed "
+                    "(git fetch --all)"
+                )
+            return
+        if (made - _start(record)).total_seconds() > CLOCKS_APART_SECONDS:
+            yield f"starts at {record.start.at}, before its commit {commit[:12]} was made ({made})"
+        if record.start.uncommitted is not None:
+            return
+        for path, sha256 in sorted((record.start.code | record.start.machine.locks).items()):
+            actual = self.files.get((commit, path))
+            if actual != sha256:
+                state = f"has {actual[:12]}" if actual else "lacks it"
+                yield (
+                    f"says that it ran {path} {sha256[:12]} of commit {commit[:12]} without "
+                    f"changes; the commit {state}"
+                )
+
+    def unlocked(self, record: Record) -> Iterator[tuple[str, str, str]]:
+        """Yield library, version and package lock, if no lock at the commit has the version."""
+        commit = record.start.commit or ""
+        locks = [self.pins.get((commit, path), {}) for path in record.start.machine.locks]
+        for name, version in record.start.machine.libraries.items():
+            versions = set().union(*(lock.get(_normal(name), set()) for lock in locks))
+            if versions and version not in versions:
+                yield name, version, ", ".join(sorted(versions))
+
+
+def _start(record: Record) -> datetime:
+    try:
+        start = datetime.fromisoformat(record.start.at)
+    except ValueError:
+        return datetime.max.replace(tzinfo=UTC)  # reported as no time
+    return start if start.tzinfo else start.replace(tzinfo=UTC)
+
+
+def _normal(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def read_commits(root: Path, records: Iterable[Record], revision: str = "HEAD") -> Commits | None:
+    """Ask git about everything that records name; None outside a repository.
+
+    All is asked in two processes, whatever the number of records.
+    """
+    records = list(records)
+    if try_git(root, "rev-parse", "--verify", "--quiet", revision) is None:
+        return None
+    named = {record.start.commit or "" for record in records}
+    valid = sorted(commit for commit in named if COMMIT.fullmatch(commit))
+    texts = contents(root, [f"{commit}^{{commit}}" for commit in valid])
+    times = {commit: _commit_time(texts[f"{commit}^{{commit}}"]) for commit in valid}
+    wanted, locks = set(), set()
+    for record in records:
+        commit = record.start.commit or ""
+        if times.get(commit) is not None:
+            wanted |= {(commit, path) for path in record.start.code}
+            locks |= {(commit, path) for path in record.start.machine.locks}
+    found = contents(root, [f"{commit}:{path}" for commit, path in sorted(wanted | locks)])
+    files: dict[tuple[str, str], str | None] = {}
+    pins: dict[tuple[str, str], dict[str, set[str]]] = {}
+    for commit, path in wanted | locks:
+        data = found[f"{commit}:{path}"]
+        files[commit, path] = None if data is None else hashlib.sha256(data).hexdigest()
+        if data is not None and (commit, path) in locks:
+            pins[commit, path] = {}
+            for name, version in PIN.findall(data):
+                pins[commit, path].setdefault(_normal(name.decode()), set()).add(version.decode())
+    shallow = (try_git(root, "rev-parse", "--is-shallow-repository") or b"").strip() == b"true"
+    return Commits(times, files, pins, _reachable(root, times, revision), shallow)
+
+
+def _commit_time(commit: bytes | None) -> datetime | None:
+    match = re.search(rb"^committer .*> (\d+) [+-]\d{4}$", commit or b"", re.MULTILINE)
+    return datetime.fromtimestamp(int(match[1]), UTC) if match else None
+
+
+def _reachable(root: Path, times: Mapping[str, datetime | None], revision: str) -> frozenset[str]:
+    return frozenset(
+        commit
+        for commit, time in times.items()
+        if time is not None
+        and try_git(root, "merge-base", "--is-ancestor", commit, revision) is not None
+    )

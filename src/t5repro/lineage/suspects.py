@@ -1,0 +1,112 @@
+"""Which of several contradicting files is to blame: a manifest, a record or an artifact.
+
+A manifest contains the hashes of all files of its job. If it was altered, every comparison with it
+would name an intact file, so it is found out first, by what attests it: `dvc.lock`, the record of
+its job, and the manifests of the jobs that read it.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from t5repro.lineage.findings import ALTERED, Finding, are_lookalikes, differing
+from t5repro.lineage.graph import MANIFEST, Graph, Job, job_name
+from t5repro.lineage.hashes import Hasher
+from t5repro.lineage.verify_records import RecordCheck
+
+
+@dataclass(frozen=True)
+class Suspects:
+    """The manifests that cannot be trusted.
+
+    Attributes:
+        manifests: paths of altered manifests.
+        jobs: their jobs.
+        folders: their folders.
+        recorded: paths of files that records or manifests of readers know.
+        named_by_lock: folders in which `dvc.lock` names every file that is not as locked.
+    """
+
+    manifests: frozenset[str] = frozenset()
+    jobs: frozenset[str] = frozenset()
+    folders: frozenset[str] = frozenset()
+    recorded: frozenset[str] = frozenset()
+    named_by_lock: frozenset[str] = frozenset()
+
+    def explain(self, path: str) -> bool:
+        """Return whether a file is in the folder of an altered manifest, and known otherwise."""
+        folder = path.rpartition("/")[0]
+        return folder in self.named_by_lock or (folder in self.folders and path in self.recorded)
+
+
+def find_suspects(
+    graph: Graph,
+    check: RecordCheck,
+    from_lock: Iterable[Finding],
+    intact_folders: Iterable[str],
+    unreadable: Iterable[str],
+    hasher: Hasher,
+) -> tuple[Suspects, list[Finding]]:
+    """Return the altered manifests, and findings about those that `dvc.lock` does not name.
+
+    Args:
+        graph: the jobs.
+        check: their records.
+        from_lock: the findings of `check_lock`.
+        intact_folders: folders that are as locked.
+        unreadable: paths of manifests that are none.
+        hasher: of the checkout.
+    """
+    intact = tuple(f"{folder}/" for folder in intact_folders)
+    named = {finding.path for finding in from_lock if finding.kind == ALTERED}
+    findings: list[Finding] = []
+    altered = {job.manifest for job in graph.jobs.values() if job.manifest in named}
+    for job in graph.jobs.values():
+        if job.manifest in altered or job.manifest.startswith(intact):
+            continue
+        if message := _fault_of_manifest(job, graph, check, hasher):
+            altered.add(job.manifest)
+            findings.append(Finding(ALTERED, job.manifest, job.name, message))
+    paths = {path for path in (*altered, *unreadable) if path.endswith(MANIFEST)}
+    known = {path for path, artifacts in graph.by_path.items() if artifacts}
+    known |= {
+        file.path for record in check.records.values() if record.end for file in record.end.outputs
+    }
+    suspects = Suspects(
+        frozenset(paths),
+        frozenset(map(job_name, paths)),
+        frozenset(path.rpartition("/")[0] for path in paths),
+        frozenset(known),
+        frozenset(path.rpartition("/")[0] for path in named & paths),
+    )
+    return suspects, findings
+
+
+def _fault_of_manifest(job: Job, graph: Graph, check: RecordCheck, hasher: Hasher) -> str:
+    """Return why a manifest cannot be the one that its job wrote; empty if it may be."""
+    manifest = job.outputs[-1]
+    if graph.consumers.get(manifest.key):
+        return ""  # a later job read it as it is
+    record = check.records.get(job.name)
+    if record is not None and record.end is not None and job.name not in check.altered:
+        for output in record.end.outputs:
+            if output.path == job.manifest and output.sha256 != manifest.sha256:
+                now, said = differing(manifest.sha256, output.sha256)
+                return (
+                    f"sha256 {now}, the record of {job.name} says {said}; "
+                    "dvc checkout or a rerun restores it"
+                )
+    return next(_altered_digits(job, graph, hasher), "")
+
+
+def _altered_digits(job: Job, graph: Graph, hasher: Hasher) -> Iterator[str]:
+    """Yield hashes in a manifest that are those of the files but for a few digits."""
+    for artifact in (*job.inputs, *job.outputs):
+        if artifact.path == job.manifest:
+            continue
+        actual = hasher.sha256(artifact.path)
+        if actual is not None and are_lookalikes(actual, artifact.sha256):
+            now, said = differing(actual, artifact.sha256)
+            yield (
+                f"says {said} of {artifact.path}, which is {now}: so few digits differ that the "
+                "manifest was altered; dvc checkout or a rerun restores it"
+            )

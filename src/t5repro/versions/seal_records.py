@@ -1,0 +1,59 @@
+"""Writes the index of a run's records; see `lineage.record_index`."""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from t5repro.errors import ArtifactError
+from t5repro.lineage.dvc_lock import read_lock
+from t5repro.lineage.record import RECORDS
+from t5repro.lineage.record_index import (
+    Index,
+    SealedStage,
+    index_path,
+    parse_index,
+    sealed_stage,
+    write_index,
+)
+from t5repro.versions.snakemake_graph import UNVERSIONED_RULES, PlannedStage
+
+
+def seal_records(
+    run: str, stages: Iterable[PlannedStage], proven: Mapping[str, str], data_folder: str
+) -> bool:
+    """Update the index of a run; return whether it changed.
+
+    Args:
+        run: name of the run.
+        stages: all stages of its graph; the index keeps its entries of those that are not proven.
+        proven: stage -> DVC's hash of its folder, for stages that their records prove.
+        data_folder: the folder of the raw files.
+    """
+    before = _current_index(Path(index_path(run)))
+    index: Index = {}
+    for stage in stages:
+        if stage.name in proven:
+            records = [job.record for job in stage.jobs]
+            index[stage.name] = sealed_stage(proven[stage.name], records)
+        elif stage.name in before:
+            index[stage.name] = before[stage.name]
+    return write_index(run, {**_unversioned(run, data_folder), **index})
+
+
+def _current_index(path: Path) -> Index:
+    """Return the index as it is; a missing or damaged one counts as empty."""
+    try:
+        return parse_index(path.read_bytes(), path.as_posix())
+    except (OSError, ArtifactError):
+        return {}
+
+
+def _unversioned(run: str, data_folder: str) -> dict[str, SealedStage]:
+    """Return the records of rules without a stage, which fetch raw files or only check."""
+    raw = {tracked.path: tracked.md5 for tracked in read_lock().outputs if not tracked.stage}
+    entries = {}
+    for rule in sorted(UNVERSIONED_RULES):
+        folder = RECORDS / run / rule
+        records = sorted([*folder.rglob("*.json"), *folder.parent.glob(f"{rule}.json")])
+        if records:
+            entries[rule] = sealed_stage(raw.get(data_folder, ""), records)
+    return entries
