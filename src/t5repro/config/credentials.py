@@ -7,6 +7,7 @@ refuses them when settings are validated, the one way into everything that is wr
 
 import re
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import Any
 from urllib.parse import unquote
 
@@ -49,6 +50,7 @@ _SECRET_NAME = re.compile(
 _MAX_DECODINGS = 3  # of percent signs: %2540 is %40 is @
 
 
+@lru_cache(maxsize=1 << 14)  # a plan of Snakemake validates the same settings many times
 def find_credential(text: str) -> str | None:
     """Return what kind of credential a text contains, without the credential; None if none."""
     for _ in range(_MAX_DECODINGS):
