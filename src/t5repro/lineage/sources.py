@@ -6,16 +6,13 @@ its code changes. Docstrings, comments and layout are not in the tree: rewording
 Records keep the SHA-256 of every byte as well.
 """
 
-import ast
-import hashlib
 import json
 from collections.abc import Iterator, Mapping
-from functools import cache
 from pathlib import Path
-from typing import Any
 
 import t5repro
 from t5repro.files import sha256_of, write_text
+from t5repro.lineage.syntax import SourceFacts, facts_of
 from t5repro.stages import BY_NAME, STAGES
 
 PACKAGE = Path(t5repro.__file__).parent
@@ -24,7 +21,6 @@ CLOSURES = Path("configs/resolved/code")
 RESOURCES = {".css", ".j2", ".json"}  # data files that modules read from their own folder
 
 
-@cache
 def source_files(module: str) -> tuple[str, ...]:
     """Return the closure of a module, sorted, relative to this checkout.
 
@@ -48,7 +44,6 @@ def source_files(module: str) -> tuple[str, ...]:
 
 def hashes_of_rule(rule: str) -> dict[str, str]:
     """Return the SHA-256 of each file of a rule's closure, as the files are now."""
-    _forget()
     return {name: sha256_of(CHECKOUT / name) for name in source_files(BY_NAME[rule].module)}
 
 
@@ -59,7 +54,6 @@ def closure_path(rule: str) -> Path:
 
 def closure(rule: str) -> dict[str, str]:
     """Return source file -> hash of its syntax tree, for a rule's closure as it is now."""
-    _forget()
     return _closure(BY_NAME[rule].module)
 
 
@@ -74,7 +68,6 @@ def _closure(module: str) -> dict[str, str]:
 
 def closure_texts() -> dict[Path, str]:
     """Return path -> text of the file that stands for the code of each rule."""
-    _forget()
     return {closure_path(stage.name): closure_text(_closure(stage.module)) for stage in STAGES}
 
 
@@ -110,56 +103,19 @@ def write_closure(rule: str, hashes: Mapping[str, str]) -> None:
         write_text(path, text)
 
 
-@cache
 def _syntax_hash(path: Path) -> str:
     """Return a hash of a module's syntax tree without docstrings; of a data file, its SHA-256."""
-    if path.suffix != ".py":
-        return sha256_of(path)
-    digest = hashlib.sha256()
-    for word in _words(_parsed(path)):
-        digest.update(word.encode("utf-8", "surrogatepass") + b"\0")
-    return digest.hexdigest()
+    return _facts(path).syntax_hash if path.suffix == ".py" else sha256_of(path)
 
 
 def has_syntax_hash(path: Path, digest: str | None) -> bool:
     """Return whether a source file has the syntax tree with this hash, as the file is now."""
     if digest is None or not path.is_file():
         return False
-    _forget()
     try:
         return _syntax_hash(path) == digest
     except (SyntaxError, ValueError):  # an edit that is not Python, or not UTF-8
         return False
-
-
-def _words(value: Any) -> Iterator[str]:
-    """Yield a syntax tree as words.
-
-    `ast.dump` would differ between Python 3.11 and 3.12, whose trees have other empty fields.
-    """
-    if isinstance(value, ast.AST):
-        yield type(value).__name__
-        for name, field in ast.iter_fields(value):
-            if field not in (None, []) and name != "kind":
-                yield name
-                yield from _words(field)
-        yield ")"
-    elif isinstance(value, list):
-        for item in value:
-            if not _is_docstring(item):
-                yield from _words(item)
-        yield "]"
-    else:
-        yield repr(value)
-
-
-def _is_docstring(node: Any) -> bool:
-    """Tell whether a statement is a string and nothing else: a docstring of whatever it follows."""
-    return (
-        isinstance(node, ast.Expr)
-        and isinstance(node.value, ast.Constant)
-        and isinstance(node.value.value, str)
-    )
 
 
 def _files_of(name: str) -> Iterator[Path]:
@@ -183,28 +139,14 @@ def _files_of(name: str) -> Iterator[Path]:
         yield folder / "__init__.py"
 
 
-@cache
-def imported_names(path: Path) -> list[str]:
+def imported_names(path: Path) -> tuple[str, ...]:
     """Return every dotted name that a file imports, inside functions too."""
-    names: list[str] = []
-    for node in ast.walk(_parsed(path)):
-        if isinstance(node, ast.Import):
-            names.extend(alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            names.append(node.module)
-            names.extend(f"{node.module}.{alias.name}" for alias in node.names)
-    return names
+    return _facts(path).imports
 
 
-@cache
-def _parsed(path: Path) -> ast.Module:
-    return ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
-
-
-def _forget() -> None:
-    """Read every file anew: one may have been edited since, and import others."""
-    for function in (source_files, imported_names, _parsed, _syntax_hash):
-        function.cache_clear()
+def _facts(path: Path) -> SourceFacts:
+    # Read anew each time: the file may have been edited. `facts_of` remembers texts.
+    return facts_of(path.read_text(encoding="utf-8"), str(path))
 
 
 def differing_files(first: Mapping[str, str], second: Mapping[str, str]) -> list[str]:
