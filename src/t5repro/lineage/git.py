@@ -41,10 +41,18 @@ def _run(
 
 def file_at(root: Path, revision: str, path: str) -> bytes | None:
     """Return the content of a file at a revision; None if the revision does not have it."""
-    # ls-tree is silent about a missing path, where `git show` fails as it does for other reasons.
-    if not try_git(root, "ls-tree", "-z", "--name-only", revision, "--", path):
-        return None
-    return git(root, "show", f"{revision}:{path}")
+    return files_at(root, revision, [path]).get(path)
+
+
+def files_at(root: Path, revision: str, paths: Iterable[str]) -> dict[str, bytes]:
+    """Return path -> content of the files, or of all files of folders, that a revision has.
+
+    Raises:
+        LineageError: git failed, or does not know the revision.
+    """
+    blobs = blobs_below(root, revision, *paths)
+    data = contents(root, blobs.values())
+    return {path: content for path, blob in blobs.items() if (content := data[blob]) is not None}
 
 
 def commit_of(root: Path, revision: str) -> str:

@@ -14,7 +14,7 @@ from typing import Protocol
 from t5repro.errors import ArtifactError
 from t5repro.lineage.dvc_cache import read_object, tracked_files
 from t5repro.lineage.dvc_lock import LOCK_FILE, RAW_DATA_FILE, Lock, parse_lock, read_lock
-from t5repro.lineage.git import commit_of, file_at, git
+from t5repro.lineage.git import commit_of, file_at, files_at
 
 RESULTS = "results"
 RECORDS = "records"
@@ -99,7 +99,8 @@ class Revision:
 
     def lock(self) -> Lock:
         """Return the content of `dvc.lock` and `data.dvc` at this revision."""
-        return parse_lock(self.committed(LOCK_FILE), self.committed(RAW_DATA_FILE))
+        files = files_at(self.root, self.name, [LOCK_FILE, RAW_DATA_FILE])
+        return parse_lock(files.get(LOCK_FILE), files.get(RAW_DATA_FILE))
 
     def committed(self, name: str) -> bytes | None:
         """Return a file that git tracks at this revision; None if git does not track it."""
@@ -115,14 +116,13 @@ class Revision:
         return dict(tracked_files(self.root, self.lock().cached_outputs))
 
     @cached_property
-    def _record_names(self) -> tuple[str, ...]:
-        output = git(self.root, "ls-tree", "-r", "-z", "--name-only", self.name, "--", RECORDS)
-        return tuple(sorted(filter(None, output.decode().split("\0"))))
+    def _records(self) -> dict[str, bytes]:
+        return files_at(self.root, self.name, [RECORDS])
 
     def names(self, folder: str, ending: str) -> Iterator[str]:
         """Yield the files below `folder` whose name ends with `ending`, sorted."""
         # Records are in git, everything else is in DVC's cache.
-        for name in self._record_names if folder == RECORDS else sorted(self.hashes):
+        for name in sorted(self._records if folder == RECORDS else self.hashes):
             if name.startswith(f"{folder}/") and name.endswith(ending):
                 yield name
 
@@ -133,10 +133,9 @@ class Revision:
             ArtifactError: the revision does not track it, or the cache does not have it.
         """
         if name.startswith(f"{RECORDS}/"):
-            data = self.committed(name)
-            if data is None:
+            if name not in self._records:
                 raise ArtifactError(f"{name} is not in revision {self.name}")
-            return data
+            return self._records[name]
         if name not in self.hashes:
             raise ArtifactError(f"{name} is not tracked at revision {self.name}")
         return read_object(self.root, self.hashes[name], name)

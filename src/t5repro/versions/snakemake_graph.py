@@ -11,11 +11,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pydantic import TypeAdapter
+
 from t5repro.config import load
 from t5repro.config.schema import Settings
 from t5repro.errors import ArtifactError, SettingsError
 from t5repro.lineage.record import record_path
+from t5repro.lineage.sources import write_closures
 from t5repro.stages import STAGES, stage_of_rule
+from t5repro.versions.remembered_graph import graph_key, recall_graph, remember_graph
 
 RUN_FILE = Path("configs/demo.yaml")
 PROFILE = "local"
@@ -79,6 +83,9 @@ class PlannedStage:
         return tuple(sorted({path for job in self.jobs for path in job.code}))
 
 
+_STAGES = TypeAdapter(list[PlannedStage])
+
+
 @contextmanager
 def planned(run_file: Path) -> Iterator[Any]:
     """Yield Snakemake's workflow with its graph built, as ``snakemake -n`` builds it.
@@ -120,10 +127,19 @@ def planned(run_file: Path) -> Iterator[Any]:
 
 
 def resolve(run_file: Path = RUN_FILE) -> tuple[Settings, list[PlannedStage]]:
-    """Return the settings and the stages of a run, each stage after those it reads from."""
+    """Return the settings and the stages of a run, each stage after those it reads from.
+
+    Snakemake plans only if something changed that decides the graph (`remembered_graph`).
+    """
     settings = load.load_run_file(run_file)
+    key = graph_key(settings, run_file)
+    if (text := recall_graph(key)) is not None:
+        write_closures()  # the Snakefile does this when it is planned
+        return settings, _STAGES.validate_json(text)
     with planned(run_file) as workflow:
-        return settings, stages_of(workflow)
+        stages = stages_of(workflow)
+    remember_graph(key, _STAGES.dump_json(stages).decode())
+    return settings, stages
 
 
 def stages_of(workflow: Any) -> list[PlannedStage]:
