@@ -22,7 +22,7 @@ from t5repro.c4.wet.pages import read_pages
 from t5repro.c4.write import write_corpus
 from t5repro.config.schema import Settings
 from t5repro.config.sections.c4 import PUNKT_FILES
-from t5repro.data import download
+from t5repro.data import transfer
 from t5repro.errors import ArtifactError, CorpusError, CrawlError, RawDataError, StorageError
 
 ENGLISH = (
@@ -546,7 +546,7 @@ def test_downloaded_files_have_the_names_of_the_list(tmp_path, crawl, monkeypatc
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(files[address].read_bytes())
 
-    monkeypatch.setattr(download, "download", copy)
+    monkeypatch.setattr(transfer, "_repeat", lambda address, path, attempt: copy(address, path))
     path_list = tmp_path / "wet.paths"
     path_list.write_text("\n".join(f"data/{path.name}" for path in crawl[::-1]))
     settings = settings_of(crawl_prefix="https://crawl.example/", clean_shards=2)

@@ -1,13 +1,13 @@
 """The division of a crawl into jobs is the same for every way to list its files."""
 
 import gzip
-import shutil
 from pathlib import Path
 
 import pytest
 
 from t5repro.data.crawl_lists import (
     CrawlFiles,
+    Fetch,
     evenly_spaced,
     files_of_shard,
     local_copies,
@@ -15,6 +15,7 @@ from t5repro.data.crawl_lists import (
     sample_of_crawl,
     shard_of_crawl,
 )
+from t5repro.data.transfer import AbsentError, TransferError
 from t5repro.errors import RawDataError
 from t5repro.lineage.sources import source_files
 
@@ -76,30 +77,64 @@ def test_files_without_a_list_are_ordered_by_name() -> None:
         assert crawl == CrawlFiles((Path("a/a"), Path("z/a"), Path("b")), {})
 
 
-def test_remote_files_are_downloaded_for_the_block_only(tmp_path: Path) -> None:
-    (tmp_path / "store/b").mkdir(parents=True)
-    for name in ("a", "b/c"):
-        (tmp_path / "store" / name).write_text(name)
+def remote_crawl(folder: Path, **files: str) -> tuple[CrawlFiles, Fetch, list[str]]:
+    """Return a crawl of remote files, a function that copies them, and the list of its calls."""
+    calls: list[str] = []
 
     def fetch(address: str, path: Path) -> None:
+        name = address.removeprefix("https://host/")
+        calls.append(name)
+        if name not in files:
+            raise AbsentError(f"{address} does not exist")
+        if files[name] == "broken":
+            raise TransferError(f"{address} broke off")
         path.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(address.replace("https://host", str(tmp_path / "store")), path)
+        path.write_text(files[name])
 
-    crawl = shard(write_list(tmp_path, "b/c", "a"), 0, 1, prefix="https://host/")
-    assert crawl.paths == (Path("a"), Path("b/c"))
+    return shard(write_list(folder, "b/c", "a", "d"), 0, 1, prefix="https://host/"), fetch, calls
+
+
+def test_remote_files_are_kept_until_the_block_succeeds(tmp_path: Path) -> None:
+    crawl, fetch, _ = remote_crawl(tmp_path, **{"a": "text of a", "b/c": "of c", "d": "of d"})
+    assert crawl.paths == (Path("a"), Path("b/c"), Path("d"))
     work = tmp_path / "work"
     with local_copies(crawl, work, fetch) as copies:
-        assert [path.read_text() for path in copies] == ["a", "b/c"]
-        assert tuple(copies.values()) == crawl.paths
-    assert list(work.iterdir()) == []
-    with local_copies(crawl.only(Path("a")), work, fetch) as copies:
-        assert list(copies.values()) == [Path("a")]
+        assert [path.read_text() for path in copies.as_they_arrive()] == [
+            "text of a",
+            "of c",
+            "of d",
+        ]
+        assert tuple(copies.paths.values()) == crawl.paths
+        assert [path.name for path in copies.paths] == ["a", "c", "d"]
+    assert not work.exists()
+
+
+def test_a_file_that_cannot_be_transferred_costs_no_other(tmp_path: Path) -> None:
+    crawl, fetch, calls = remote_crawl(tmp_path, **{"a": "of a", "b/c": "broken", "d": "of d"})
+    with (
+        pytest.raises(TransferError, match="b/c broke off"),
+        local_copies(crawl, tmp_path / "work", fetch) as copies,
+    ):
+        copies.join()  # all transfers were tried
+        for path in copies.as_they_arrive():
+            assert path.read_text() == "of a"
+    crawl, fetch, calls = remote_crawl(tmp_path, **{"b/c": "of c"})
+    with local_copies(crawl, tmp_path / "work", fetch) as copies:
+        assert [path.read_text() for path in copies.as_they_arrive()] == ["of a", "of c", "of d"]
+    assert calls == ["b/c"]
+
+
+def test_a_remote_file_that_does_not_exist_stays_absent(tmp_path: Path) -> None:
+    crawl, fetch, _ = remote_crawl(tmp_path, a="of a", d="of d")
+    with local_copies(crawl, tmp_path / "work", fetch) as copies:
+        assert [path.is_file() for path in copies.as_they_arrive()] == [True, False, True]
 
 
 def test_local_files_are_read_in_place(tmp_path: Path) -> None:
     crawl = shard(write_list(tmp_path, "a"), 0, 1)
     with local_copies(crawl.only(Path("crawl/a")), tmp_path) as copies:
-        assert copies == {Path("crawl/a"): Path("crawl/a")}
+        assert list(copies.as_they_arrive()) == [Path("crawl/a")]
+        assert copies.paths == {Path("crawl/a"): Path("crawl/a")}
 
 
 @pytest.mark.parametrize("module", ["c4.punkt", "c4.clean"])

@@ -172,12 +172,14 @@ rule c4_punkt:
         settings=settings_of("c4_punkt"),
         wet=wet_option,
         folder=subpath(output.manifest, parent=True),
+        work="work/{run}/c4_punkt/{node}",
     shell:
         "t5repro c4_punkt"
         " --settings {params.settings:q}"
         " {params.wet} {input.wet:q}"
         " --withdrawn {input.withdrawn:q}"
         " --folder {params.folder:q}"
+        " --work {params.work:q}"
         " --manifest {output.manifest:q}"
         " --log {log:q}"
 
@@ -205,6 +207,7 @@ rule c4_clean:
         bad_words=bad_word_pairs,
         punkt=punkt_pairs,
         select=select_options,
+        work="work/{run}/c4_clean/{node}/{shard}",
     shell:
         "t5repro c4_clean"
         " --settings {params.settings:q}"
@@ -215,6 +218,7 @@ rule c4_clean:
         " --punkt {params.punkt:q}"
         " {params.select:q}"
         " --withdrawn {input.withdrawn:q}"
+        " --work {params.work:q}"
         " --output {output.pages:q}"
         " --manifest {output.manifest:q}"
         " --log {log:q}"

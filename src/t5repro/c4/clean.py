@@ -34,7 +34,7 @@ from t5repro.c4.wet.reader import CleanTally, FilePage, Reader, groups, megabyte
 from t5repro.c4.wet.url_filter import UrlReason, url_filter
 from t5repro.config.sections.c4 import CleanStage
 from t5repro.config.withdrawn import read_pages as read_withdrawn
-from t5repro.data.crawl_lists import CrawlFiles, local_copies, shard_of_crawl
+from t5repro.data.crawl_lists import CrawlFiles, default_work, local_copies, shard_of_crawl
 from t5repro.files import describe_file, write_manifest
 from t5repro.progress import Progress, announce
 
@@ -58,6 +58,8 @@ class CleanJob(NamedTuple):
         bad_words: language -> list of bad words.
         select: name of a setting of `c4.select` -> its list.
         withdrawn: list of withdrawn URLs and domains, if there is one.
+        work: keeps downloaded WET files until the job is done; if absent, a folder beside the
+            manifest.
     """
 
     settings: CleanStage
@@ -70,6 +72,7 @@ class CleanJob(NamedTuple):
     bad_words: Mapping[str, Path] = {}
     select: Mapping[str, Path] = {}
     withdrawn: Path | None = None
+    work: Path | None = None
 
     def crawl(self) -> CrawlFiles:
         """Return the WET files of the job.
@@ -123,10 +126,10 @@ def clean_shard(job: CleanJob) -> None:
     cleaner = load_cleaner(job)
     crawl = job.crawl()
     tally = start_tally(job, crawl)
-    with local_copies(crawl, job.output.parent) as copies:
-        files = list(copies)
+    with local_copies(crawl, job.work or default_work(job.manifest)) as copies:
+        files = copies.as_they_arrive()
         with (
-            Progress("c4_clean", total=megabytes(files), unit="MB") as progress,
+            Progress("c4_clean", total=megabytes(copies), unit="MB") as progress,
             cleaned_writer(job.output, tally) as writer,
         ):
             batches = cleaned_batches(files, cleaner, tally, progress=progress)
@@ -135,7 +138,7 @@ def clean_shard(job: CleanJob) -> None:
         # A missing file is counted as a fault and is no input.
         inputs = [
             {**describe_file(file), "path": path.as_posix()}
-            for file, path in copies.items()
+            for file, path in copies.paths.items()
             if os.path.isfile(file)  # a listed name may be none that a file can have
         ]
     write_clean_manifest(job, inputs, tally)

@@ -29,7 +29,7 @@ from t5repro.c4.wet.gzip_members import Limits
 from t5repro.c4.wet.reader import CleanTally, Reader, groups, megabytes
 from t5repro.config.sections.c4 import PUNKT_FILES, CleanSettings, PunktStage, languages_to_train
 from t5repro.config.withdrawn import read_pages as read_withdrawn
-from t5repro.data.crawl_lists import CrawlFiles, local_copies, sample_of_crawl
+from t5repro.data.crawl_lists import CrawlFiles, default_work, local_copies, sample_of_crawl
 from t5repro.files import describe_file, write_manifest, write_text
 from t5repro.progress import Progress
 
@@ -48,6 +48,8 @@ class PunktJob(NamedTuple):
         wet: WET files to train on, if the job has no path list.
         path_list: list of the WET paths of the whole crawl, from which a sample is drawn.
         withdrawn: list of withdrawn URLs and domains, if there is one.
+        work: keeps downloaded WET files until the job is done; if absent, a folder beside the
+            manifest.
     """
 
     settings: PunktStage
@@ -56,6 +58,7 @@ class PunktJob(NamedTuple):
     wet: Sequence[Path] = ()
     path_list: Path | None = None
     withdrawn: Path | None = None
+    work: Path | None = None
 
     def crawl(self) -> CrawlFiles:
         """Return the WET files of the sample.
@@ -79,15 +82,15 @@ def train_punkt(job: PunktJob) -> None:
     """
     c4 = job.settings.c4
     samples = {name: _Sample(c4.punkt_sample_chars) for name in languages_to_train(c4)}
-    with local_copies(job.crawl(), job.manifest.parent) as copies:
-        files = list(copies)
-        with Progress("c4_punkt", total=megabytes(files), unit="MB") as progress:
+    with local_copies(job.crawl(), job.work or default_work(job.manifest)) as copies:
+        files = copies.as_they_arrive()
+        with Progress("c4_punkt", total=megabytes(copies), unit="MB") as progress:
             for rank, text, name in _pages_by_language(job, files, progress):
                 if name in samples:
                     samples[name].add(rank, text)
         inputs: list[Any] = [
             {**describe_file(file), "path": path.as_posix()}
-            for file, path in copies.items()
+            for file, path in copies.paths.items()
             if os.path.isfile(file)  # a listed name may be none that a file can have
         ]
     outputs: list[Path] = []

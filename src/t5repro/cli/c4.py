@@ -12,6 +12,7 @@ CRAWL = (
     Argument("wet", "WET files", {"type": Path, "nargs": "*", "default": []}),
     optional_path("paths", "list of WET paths, instead of --wet"),
     optional_path("withdrawn", "list of withdrawn URLs and domains"),
+    optional_path("work", "folder of the downloaded WET files of an unfinished job"),
 )
 LISTS = (
     named_paths(

@@ -7,21 +7,24 @@ and sampled by `evenly_spaced`, so this module decides which pages a job reads.
 
 import contextlib
 import gzip
+import hashlib
 import io
-import tempfile
+import queue
+import shutil
+import threading
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
-from t5repro.data.download import ADDRESSES, fetch_address
 from t5repro.data.paths import leaves_folder
+from t5repro.data.transfer import ADDRESSES, AbsentError, fetch_address
 from t5repro.errors import RawDataError
 from t5repro.files import by_name
 
 MAX_LIST_BYTES = 1 << 28  # the lists of Common Crawl have 10 MB for 72,000 files
 File = TypeVar("File")  # a path or its text
-Fetch = Callable[[str, Path], None]  # downloads an address to a file
+Fetch = Callable[[str, Path], Any]  # transfers an address to a file
 
 
 class CrawlFiles(NamedTuple):
@@ -129,26 +132,94 @@ def _with_prefix(names: Sequence[str], prefix: str) -> CrawlFiles:
     return CrawlFiles(tuple(by_name(list(addresses))), addresses, refused)
 
 
+class LocalCopies(threading.Thread):
+    """The files of a job on this machine; remote ones arrive one after another, in their order.
+
+    Attributes:
+        paths: local file -> path in the list. A file that its server does not have stays absent.
+
+    Args:
+        crawl: the files.
+        folder: keeps what arrived until the job is done, by the hash of its address.
+        fetch: transfers one file.
+    """
+
+    def __init__(self, crawl: CrawlFiles, folder: Path, fetch: Fetch) -> None:
+        super().__init__(daemon=True)  # a stopped job need not wait for a transfer
+        addresses = crawl.addresses
+        self.paths = {
+            _copy_of(addresses[path], folder) if addresses else path: path for path in crawl.paths
+        }
+        self._addresses = {_copy_of(address, folder): address for address in addresses.values()}
+        self._fetch = fetch
+        self._outcomes: queue.SimpleQueue[Exception | None] = queue.SimpleQueue()
+        self._ends_early = threading.Event()
+
+    @property
+    def are_remote(self) -> bool:
+        """Whether the files come from addresses."""
+        return bool(self._addresses)
+
+    def run(self) -> None:
+        """Transfer the remote files."""
+        for copy, address in ((copy, self._addresses[copy]) for copy in self.paths):
+            if self._ends_early.is_set():
+                return
+            try:
+                if not copy.is_file():
+                    self._fetch(address, copy)
+            except AbsentError:
+                pass  # counted as a fault of the crawl, as an absent local file
+            except Exception as error:  # raised again in the thread that reads the files
+                self._outcomes.put(error)
+                continue
+            self._outcomes.put(None)
+
+    def as_they_arrive(self) -> Iterator[Path]:
+        """Yield every local file once it is complete.
+
+        Raises:
+            RawDataError: a file cannot be transferred.
+        """
+        for path in self.paths:
+            if self._addresses and (error := self._outcomes.get()):
+                raise error
+            yield path
+
+    def stop(self) -> None:
+        """Begin no other transfer."""
+        self._ends_early.set()
+
+
+def default_work(manifest: Path) -> Path:
+    """Return the folder of downloaded files of a job that was given none."""
+    return manifest.with_name(f".fetching-{manifest.name}")
+
+
+def _copy_of(address: str, folder: Path) -> Path:
+    digest = hashlib.sha256(address.encode()).hexdigest()[:16]
+    return folder / digest / address.rpartition("/")[2]
+
+
 @contextlib.contextmanager
 def local_copies(
     crawl: CrawlFiles, folder: Path, fetch: Fetch = fetch_address
-) -> Iterator[dict[Path, Path]]:
-    """Yield a readable file for every path of a job: local file -> path in the list.
+) -> Iterator[LocalCopies]:
+    """Yield a readable file for every path of a job, while later ones are still transferred.
 
     Args:
-        crawl: the files; remote ones are downloaded and deleted when the block ends.
-        folder: parent of the temporary folder of the downloads.
-        fetch: downloads one file.
-
-    Raises:
-        RawDataError: a file cannot be downloaded.
+        crawl: the files.
+        folder: receives the remote ones. It is deleted when the block succeeds; otherwise the next
+            run takes what arrived.
+        fetch: transfers one file.
     """
+    copies = LocalCopies(crawl, folder, fetch)
     if not crawl.addresses:
-        yield {path: path for path in crawl.paths}
-        return
-    folder.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=".fetching-", dir=folder) as temporary:
-        copies = {Path(temporary) / path: path for path in crawl.paths}
-        for copy, path in copies.items():
-            fetch(crawl.addresses[path], copy)
         yield copies
+        return
+    copies.start()
+    try:
+        yield copies
+    finally:
+        copies.stop()
+    shutil.rmtree(folder, ignore_errors=True)

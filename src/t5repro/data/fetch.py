@@ -10,7 +10,7 @@ from pathlib import Path
 from t5repro.config.sections.data import DataSettings, DataStage
 from t5repro.data.archives import ARCHIVES, extract
 from t5repro.data.check import RawFile, check_hash, raw_files
-from t5repro.data.download import download_once
+from t5repro.data.transfer import fetch_once
 from t5repro.errors import RawDataError
 from t5repro.files import atomic_path, sha256_of
 from t5repro.progress import Progress
@@ -83,7 +83,7 @@ def _fetch_file(data: DataSettings, file: RawFile, downloads: Path) -> None:
     else:
         # Snakemake deletes the outputs of a failed job, so downloads have a folder of their own.
         try:
-            archive = download_once(origin, downloads)
+            archive = fetch_once(origin, downloads)
         except RawDataError as error:
             raise RawDataError(
                 f"{file.path} is missing and cannot be fetched: {error}; or get it from "

@@ -24,6 +24,7 @@ from t5repro.c4.spark.session import session as open_session
 from t5repro.config.load import load_settings
 from t5repro.config.sections.c4 import SparkSettings
 from t5repro.config.stage_settings import stage_settings
+from t5repro.data.transfer import TransferError
 from t5repro.errors import ArtifactError, ClusterError, CorpusError, CrawlError
 
 pyspark = pytest.importorskip("pyspark")
@@ -354,6 +355,33 @@ def test_listed_files_are_downloaded_by_the_workers_and_named_as_listed(tmp_path
     assert [entry["path"] for entry in downloaded["inputs"]] == names
     assert downloaded["counters"] == local["counters"]
     assert downloaded["outputs"][0]["sha256"] == local["outputs"][0]["sha256"]
+
+
+def broken_off_once(address, path):
+    """Copy a file in the second attempt; the first leaves a mark and breaks off."""
+    mark = Path(f"{address.removeprefix('https://here')}.tried")
+    if not mark.exists():
+        mark.touch()
+        raise TransferError(f"{address} broke off")
+    copy_from_disk(address, path)
+
+
+def always_broken_off(address, path):
+    raise TransferError(f"{address} broke off")
+
+
+def test_a_transfer_that_breaks_off_fails_its_task_which_spark_repeats(tmp_path, spark):
+    names = [shutil.copy(path, tmp_path / path.name).as_posix()[1:] for path in CRAWL[:2]]
+    path_list = tmp_path / "wet.paths"
+    path_list.write_text("\n".join(names))
+    c4 = {"crawl_prefix": "https://here/", "clean_shards": 1}
+    with pickled_by_value(copy_from_disk):
+        job = job_of(tmp_path / "spark", (), c4, path_list=path_list)
+        engine.clean_shard(spark, job, fetch=broken_off_once)
+        manifest = json.loads((tmp_path / "spark/00000.json").read_text())
+        assert [entry["path"] for entry in manifest["inputs"]] == names
+        with pytest.raises(ClusterError, match="broke off"):
+            engine.clean_shard(spark, job, fetch=always_broken_off)
 
 
 def damaged_crawl(folder):

@@ -5,6 +5,7 @@ workers with it.
 """
 
 import contextlib
+import os
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -62,14 +63,16 @@ def clean_files(batches: Batches, task: CleanTask) -> Batches:
     for number in task_numbers(batches):
         path = task.crawl.paths[number]
         tally = CleanTally(task.job.settings.c4.on_bad_record)
-        scratch = Path(tempfile.gettempdir())
-        with local_copies(task.crawl.only(path), scratch, task.fetch) as copies:
-            (file,) = copies
+        with (
+            tempfile.TemporaryDirectory(prefix="t5repro-wet-") as scratch,
+            local_copies(task.crawl.only(path), Path(scratch), task.fetch) as copies,
+        ):
+            (file,) = copies.as_they_arrive()
             for batch, sizes in clean.cleaned_batches([file], cleaner, tally):
                 columns = dict(zip(batch.schema.names, batch.columns, strict=True))
                 columns |= {"source": [number] * len(batch), "size": sizes}
                 yield with_columns(CLEANED, columns)
-            wet = describe_file(file) | {"path": path.as_posix()} if file.is_file() else None
+            wet = describe_file(file) | {"path": path.as_posix()} if os.path.isfile(file) else None
         yield note_batch(CLEANED, {"tally": tally.to_json(), "wet": wet})
 
 

@@ -19,6 +19,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from t5repro.data.transfer import TransferError
 from t5repro.errors import ClusterError, T5ReproError
 
 NOTE = "note"
@@ -138,6 +139,8 @@ def guarded(kernel: Kernel, schema: pa.Schema, context: Context) -> Kernel:
         try:
             _check_worker(context)
             yield from kernel(batches)
+        except TransferError:
+            raise  # another attempt of the task, on another worker, may succeed
         except T5ReproError as error:
             yield note_batch(schema, {"error": [type(error).__name__, str(error)]})
             for _ in batches:

@@ -38,7 +38,7 @@ from t5repro.c4.spark.rows import NOTES, Context, driver_context
 from t5repro.c4.spark.session import collect_notes
 from t5repro.c4.write import CorpusJob
 from t5repro.data.crawl_lists import Fetch
-from t5repro.data.download import fetch_address
+from t5repro.data.transfer import fetch_address
 from t5repro.files import TEMPORARY_PREFIX
 
 PIECE_KEY_BYTES = 16_000_000  # keys compared in one task: a million units

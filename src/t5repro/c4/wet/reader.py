@@ -14,6 +14,7 @@ from t5repro.c4.wet import faults
 from t5repro.c4.wet.gzip_members import Limits
 from t5repro.c4.wet.pages import Page, page_fault, read_pages
 from t5repro.c4.wet.url_filter import UrlReason
+from t5repro.data.crawl_lists import LocalCopies
 from t5repro.progress import Progress
 
 MAX_GROUP_PAGES = 128  # cleaned together; small groups reuse the same memory
@@ -143,9 +144,11 @@ def _printable(text: str) -> str:
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
-def megabytes(files: Iterable[Path]) -> int:
-    """Return the size of the existing files on disk."""
-    return sum(path.stat().st_size for path in files if os.path.isfile(path)) // MEGABYTE
+def megabytes(copies: LocalCopies) -> int | None:
+    """Return the size of the existing files on disk; None if they are still to arrive."""
+    if copies.are_remote:
+        return None
+    return sum(path.stat().st_size for path in copies.paths if os.path.isfile(path)) // MEGABYTE
 
 
 def groups(pages: Iterable[FilePage]) -> Iterator[list[FilePage]]:

@@ -1,0 +1,163 @@
+"""A transfer ends with the whole content, whatever the server does on the way, or with an error."""
+
+import datetime
+import email.utils
+import random
+from pathlib import Path
+
+import pytest
+from servers import BUSY, CUT, LIE, STALL, Server, origin
+
+from t5repro.data import transfer
+from t5repro.data.transfer import (
+    ATTEMPTS,
+    AbsentError,
+    TransferError,
+    fetch_address,
+    fetch_once,
+    partial_path,
+)
+from t5repro.errors import RawDataError
+
+CONTENT = random.Random(0).randbytes(3_000_000)
+
+
+def files_in(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+@pytest.mark.parametrize("fault", [BUSY, CUT, STALL, LIE])
+def test_a_fault_that_passes_costs_an_attempt_and_no_byte_twice(
+    https: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: str
+) -> None:
+    if fault == STALL:
+        monkeypatch.setattr(transfer, "TIMEOUT_SECONDS", 0.5)
+    https.files["/pages"] = CONTENT
+    https.fault = lambda path, number: fault if number == 1 else None
+    found = fetch_address(origin(https, "pages"), tmp_path / "pages")
+    assert (tmp_path / "pages").read_bytes() == CONTENT
+    assert files_in(tmp_path) == ["pages"]
+    assert found.attempts >= 2  # a busy machine may be late as well
+    if fault == CUT:
+        assert found.attempts == 2
+        assert found.resumed == len(CONTENT) // 2
+        assert found.received == https.sent == len(CONTENT)
+
+
+def test_a_thousand_files_arrive_through_a_server_that_fails_one_time_in_five(
+    https: Server, tmp_path: Path
+) -> None:
+    draw = random.Random(5)
+    https.files = {f"/{number}": draw.randbytes(2_000 + number) for number in range(1000)}
+    faulty = {
+        path: [draw.choice((BUSY, CUT)) for _ in range(draw.random() < 0.2)] for path in https.files
+    }
+    https.fault = lambda path, number: dict(enumerate(faulty[path], 1)).get(number)
+    taken = [
+        fetch_address(origin(https, path[1:]), tmp_path / path[1:]) for path in sorted(https.files)
+    ]
+    assert {
+        f"/{name}": (tmp_path / name).read_bytes() for name in files_in(tmp_path)
+    } == https.files
+    repeated = sum(map(len, faulty.values()))
+    assert 150 < repeated < 250
+    assert sum(https.asked.values()) == 1000 + repeated
+    total = sum(map(len, https.files.values()))
+    assert https.sent == sum(each.received for each in taken) == total  # none twice complete
+    cut = [path for path, faults in faulty.items() if faults == [CUT]]
+    assert sum(each.resumed for each in taken) == sum(len(https.files[path]) // 2 for path in cut)
+
+
+def test_a_server_that_never_sends_the_promised_length_is_given_up(
+    https: Server, tmp_path: Path
+) -> None:
+    https.files["/pages"] = b"text"
+    https.fault = lambda path, number: LIE
+    with pytest.raises(TransferError, match=rf"pages broke off .* in {ATTEMPTS} attempts"):
+        fetch_address(origin(https, "pages"), tmp_path / "pages")
+    assert not (tmp_path / "pages").exists()
+
+
+def test_another_version_of_the_content_is_not_joined_to_the_first_half(
+    https: Server, tmp_path: Path
+) -> None:
+    https.files["/pages"] = CONTENT
+    https.fault = lambda path, number: CUT if number == 1 else BUSY
+    with pytest.raises(TransferError):
+        fetch_address(origin(https, "pages"), tmp_path / "pages")
+    assert partial_path(tmp_path / "pages").stat().st_size == len(CONTENT) // 2
+    https.files["/pages"] = other = CONTENT[::-1][:-7]
+    https.fault = lambda path, number: None
+    assert fetch_address(origin(https, "pages"), tmp_path / "pages").resumed == 0
+    assert (tmp_path / "pages").read_bytes() == other
+
+
+def test_an_absent_file_is_named_at_once(https: Server, tmp_path: Path) -> None:
+    with pytest.raises(AbsentError, match=r"/none does not exist \(status 404\)"):
+        fetch_address(origin(https, "none"), tmp_path / "none")
+    assert https.asked == {"/none": 1}
+    assert files_in(tmp_path) == []
+
+
+def waits(server: Server, path: Path, monkeypatch: pytest.MonkeyPatch, header: str) -> list[float]:
+    """Return the pauses of a transfer whose first request is answered with `Retry-After`."""
+    found: list[float] = []
+    monkeypatch.setattr(transfer, "pause", found.append)
+    server.files["/pages"] = b"text"
+    server.busy_headers = {"Retry-After": header}
+    server.fault = lambda path, number: BUSY if number == 1 else None
+    fetch_address(origin(server, "pages"), path)
+    return found
+
+
+def test_a_busy_server_is_asked_again_when_it_says(
+    https: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert waits(https, tmp_path / "pages", monkeypatch, "7") == [7.0]
+    https.asked.clear()
+    in_a_minute = datetime.datetime.now(datetime.UTC) + datetime.timedelta(minutes=5)
+    date = email.utils.format_datetime(in_a_minute, usegmt=True)
+    (seconds,) = waits(https, tmp_path / "pages", monkeypatch, date)
+    assert 0 <= seconds <= 300
+    https.asked.clear()
+    with pytest.raises(TransferError, match="asks to come back in 86400 seconds .* run again then"):
+        waits(https, tmp_path / "pages", monkeypatch, "86400")
+
+
+def test_pauses_grow_and_are_random(
+    https: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found: list[float] = []
+    monkeypatch.setattr(transfer, "pause", found.append)
+    https.fault = lambda path, number: BUSY
+    with pytest.raises(TransferError, match="status 503"):
+        fetch_address(origin(https, "pages"), tmp_path / "pages")
+    assert len(found) == ATTEMPTS - 1
+    assert all(0 <= seconds <= 2**number for number, seconds in enumerate(found))
+    assert len(set(found)) == len(found)
+
+
+def test_only_https_and_stores_are_fetched(tmp_path: Path) -> None:
+    with pytest.raises(RawDataError, match="only https addresses can"):
+        fetch_address("http://example.org/a", tmp_path / "a")
+
+
+def test_a_port_that_nobody_listens_on_does_not_answer(tmp_path: Path) -> None:
+    with pytest.raises(TransferError, match=r"does not answer \(.*refused.*in 8 attempts"):
+        fetch_address("https://127.0.0.1:9/a", tmp_path / "a")
+    assert files_in(tmp_path) == []
+
+
+def test_what_was_fetched_before_is_not_fetched_again(tmp_path: Path) -> None:
+    address = "https://127.0.0.1:9/CoLA.zip"
+    with pytest.raises(RawDataError):
+        fetch_once(address, tmp_path)
+    kept = tmp_path / "b4461858da45-CoLA.zip"
+    kept.write_bytes(b"x")
+    assert fetch_once(address, tmp_path) == kept
+
+
+def test_an_object_that_cannot_be_had_is_named(tmp_path: Path) -> None:
+    with pytest.raises(RawDataError, match="s3:// cannot be fetched .*check the address"):
+        fetch_address("s3://", tmp_path / "pages.wet.gz")
+    assert files_in(tmp_path) == []
