@@ -95,7 +95,7 @@ def test_another_key_is_refused(signed: Path, capsys: pytest.CaptureFixture[str]
 def test_the_key_id_of_a_statement_is_not_believed(
     signed: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from t5repro.export.keys import read_public
+    from t5repro.lineage.keys import read_public
 
     forged = read_public(signed / "other.pub").keyid
 
@@ -169,7 +169,7 @@ def test_a_signed_text_that_is_no_statement_is_refused(signed: Path) -> None:
     from securesystemslib.dsse import Envelope
 
     from t5repro.export.in_toto import PAYLOAD_TYPE, open_envelope
-    from t5repro.export.keys import read_public, read_signer
+    from t5repro.lineage.keys import read_public, read_signer
 
     key = read_public(signed / "key.pub")
     for payload, kind, said in (
@@ -187,7 +187,7 @@ def test_a_statement_cannot_lead_out_of_the_checkout(
 ) -> None:
     from securesystemslib.dsse import Envelope
 
-    from t5repro.export.keys import read_signer
+    from t5repro.lineage.keys import read_signer
 
     write(signed, "outside", "x")
     path = signed / "run.intoto.jsonl"

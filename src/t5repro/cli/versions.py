@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from t5repro.cli.arguments import Commands, Handler, add_command
-from t5repro.errors import ArtifactError, SettingsError
+from t5repro.errors import ArtifactError, LineageError, SettingsError
 
 RUN_FILE = Path("configs/demo.yaml")
 
@@ -21,6 +21,14 @@ def add_versions(commands: Commands) -> None:
         commands, "seal", _seal, "write to dvc.lock what the jobs of this checkout built"
     )
     seal.add_argument("--only", metavar="STAGE", help="one stage")
+    sign = add_command(
+        commands, "sign", _sign, "sign the sealed records and dvc.lock with a local key"
+    )
+    sign.add_argument("--key", type=Path, help="private key; else the configured one")
+    sign.add_argument("--run", default="demo", help="name below records/")
+    sign.add_argument(
+        "--allow", metavar="NAME", help="add the key to configs/allowed_signers under this name"
+    )
     certificate = _add_version_command(
         commands,
         "certificate",
@@ -85,6 +93,24 @@ def _seal(arguments: argparse.Namespace) -> None:
         print(f"sealed: {' '.join(sealing.sealed)}")
     if sealing.indexed:
         print("records sealed")
+    if sealing.signed:
+        print(sealing.signed)
+
+
+def _sign(arguments: argparse.Namespace) -> None:
+    from t5repro.lineage import signatures
+    from t5repro.lineage.keys import allow_key
+
+    key = arguments.key or signatures.configured_key(Path())
+    if key is None:
+        raise LineageError(
+            f"no key: add --key FILE, or set {signatures.KEY_VARIABLE}; t5repro export --new-key "
+            "FILE makes one"
+        )
+    if arguments.allow and allow_key(key, arguments.allow, Path(signatures.SIGNERS_FILE)):
+        print(f"{signatures.SIGNERS_FILE}: added the key of {arguments.allow}; commit it")
+    attestation = signatures.sign(Path(), arguments.run, key)
+    print(f"{signatures.signature_path(arguments.run)}: {attestation.text}")
 
 
 def _rehydrate(arguments: argparse.Namespace) -> None:

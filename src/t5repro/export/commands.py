@@ -101,7 +101,7 @@ def _prov(run: Run, output: Path | None, key: Path | None, license_text: str | N
 
 def _in_toto(run: Run, output: Path | None, key: Path | None, license_text: str | None) -> str:
     from t5repro.export.in_toto import attest
-    from t5repro.export.keys import read_signer
+    from t5repro.lineage.keys import read_signer
 
     if key is None:
         raise LineageError("statements are signed: add --key FILE; --new-key FILE makes one")
@@ -142,7 +142,7 @@ def new_key(path: Path, *, root: Path = Path(), as_json: bool = False) -> int:
         LineageError: the file exists, or the path is inside the checkout.
     """
     with _extra():
-        from t5repro.export import keys
+        from t5repro.lineage import keys
 
         public = keys.new_key(path, root)
     text = f"{path}: private key, keep it\n{public}: public key, for those who verify"
@@ -160,7 +160,7 @@ def verify(
     """
     with _extra():
         from t5repro.export import in_toto
-        from t5repro.export.keys import read_public
+        from t5repro.lineage.keys import read_public
 
         key = read_public(public_key)
         try:

@@ -60,6 +60,7 @@ class Verdict:
         files: number of files checked.
         hashed: number of files whose bytes were read.
         sealed: whether there is a `dvc.lock` to check the results against.
+        attested: who signed what, a line each.
     """
 
     findings: tuple[Finding, ...]
@@ -67,6 +68,7 @@ class Verdict:
     files: int
     hashed: int
     sealed: bool
+    attested: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """Return the verdict as plain JSON values."""
@@ -78,11 +80,13 @@ class Verdict:
             "files": self.files,
             "hashed": self.hashed,
             "sealed": self.sealed,
+            "attested": list(self.attested),
         }
 
     def to_text(self) -> str:
         """Return the verdict as human-readable text."""
         lines = [finding.line for finding in (*self.findings, *self.warnings)]
+        lines += [f"attested: {text}" for text in self.attested]
         if self.findings:
             first = self.findings[0]
             lines.append(f"first broken link: {first.path} ({first.job or 'no job'}), {first.kind}")
@@ -93,7 +97,12 @@ class Verdict:
 
 
 def make_verdict(
-    findings: Iterable[Finding], graph: Graph, files: int, hashed: int, lock: Lock
+    findings: Iterable[Finding],
+    graph: Graph,
+    files: int,
+    hashed: int,
+    lock: Lock,
+    attested: Iterable[str] = (),
 ) -> Verdict:
     """Order findings as the chain runs, so that the first one is the first broken link.
 
@@ -103,6 +112,7 @@ def make_verdict(
         files: number of files checked.
         hashed: number of files whose bytes were read.
         lock: of the state.
+        attested: who signed what.
     """
     position = {job.name: number for number, job in enumerate(chain_of(graph))}
     unique = {(finding.kind, finding.path): finding for finding in reversed(list(findings))}
@@ -117,6 +127,7 @@ def make_verdict(
         files,
         hashed,
         bool(lock.stages),
+        tuple(attested),
     )
 
 

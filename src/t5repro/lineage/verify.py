@@ -27,7 +27,8 @@ from t5repro.lineage.findings import (
 from t5repro.lineage.graph import DATA, Artifact, Graph, read_jobs, read_records
 from t5repro.lineage.hashes import Hasher
 from t5repro.lineage.record_index import read_indexes
-from t5repro.lineage.store import RESULTS, Folder, files_below
+from t5repro.lineage.signatures import check_signatures, sealed_runs
+from t5repro.lineage.store import RECORDS, RESULTS, Folder, files_below
 from t5repro.lineage.suspects import Suspects, find_suspects
 from t5repro.lineage.verify_code import check_code
 from t5repro.lineage.verify_committed import check_committed, read_committed
@@ -78,11 +79,14 @@ def verify_tree(root: Path, *, deep: bool = False) -> Verdict:
     findings += check_other_code(root, graph)
     findings += check_pipeline(root, lock, committed)
     findings += check_committed(root, committed)
+    bad_signatures, attestations = check_signatures(root, sealed_runs(store.names(RECORDS, "")))
+    findings += bad_signatures
     if not lock.stages:
         message = "absent: manifests without a record cannot be checked; seal the results"
         findings.append(Finding(UNSEALED, LOCK_FILE, "", message))
     hasher.save()
-    return make_verdict(findings, graph, len(outputs), hasher.read_files, lock)
+    attested = [attestation.text for attestation in attestations]
+    return make_verdict(findings, graph, len(outputs), hasher.read_files, lock, attested)
 
 
 def recorded_outputs(graph: Graph) -> dict[str, tuple[Artifact, str]]:

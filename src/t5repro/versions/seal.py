@@ -34,7 +34,7 @@ from t5repro.versions.proof import (
 )
 from t5repro.versions.raw_data_check import check_raw_data
 from t5repro.versions.rehydrate import save_snapshot
-from t5repro.versions.seal_records import seal_records
+from t5repro.versions.seal_records import seal_records, sign_records
 from t5repro.versions.snakemake_graph import PLANNING, PROFILE, RUN_FILE, PlannedStage, resolve
 
 INSIDE_DVC = "DVC_STAGE"  # environment variable that DVC sets for the commands of its stages
@@ -51,6 +51,7 @@ class SealResult:
         skipped: stage -> why it kept its entry, such as "not built".
         pruned: files that were deleted because the graph does not declare them.
         indexed: whether the index of the run's records changed.
+        signed: who signed it, or why it is no longer signed; empty if nothing changed.
     """
 
     sealed: list[str] = field(default_factory=list)
@@ -58,6 +59,7 @@ class SealResult:
     skipped: dict[str, str] = field(default_factory=dict)
     pruned: list[str] = field(default_factory=list)
     indexed: bool = False
+    signed: str = ""
 
 
 def seal(run_file: Path = RUN_FILE, profile: str = PROFILE, only: str | None = None) -> SealResult:
@@ -172,6 +174,8 @@ def seal_stages(settings: Settings, stages: list[PlannedStage], names: Iterable[
         )
     }
     result.indexed = seal_records(settings.run.name, stages, proven, settings.data.folder)
+    if result.indexed:
+        result.signed = sign_records(settings.run.name)
     raw_data = Path(RAW_DATA_FILE)
     if raw_data.is_file() and settings.data.folder == raw_data.stem:
         check_raw_data(raw_data)

@@ -1,9 +1,9 @@
-"""Writes the index of a run's records; see `lineage.record_index`."""
+"""Writes and signs the index of a run's records; see `lineage.record_index`."""
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from t5repro.errors import ArtifactError
+from t5repro.errors import ArtifactError, LineageError
 from t5repro.lineage.dvc_lock import read_lock
 from t5repro.lineage.record import RECORDS
 from t5repro.lineage.record_index import (
@@ -14,6 +14,7 @@ from t5repro.lineage.record_index import (
     sealed_stage,
     write_index,
 )
+from t5repro.lineage.signatures import configured_key, drop_outdated, sign, signature_path
 from t5repro.versions.snakemake_graph import UNVERSIONED_RULES, PlannedStage
 
 
@@ -37,6 +38,23 @@ def seal_records(
         elif stage.name in before:
             index[stage.name] = before[stage.name]
     return write_index(run, {**_unversioned(run, data_folder), **index})
+
+
+def sign_records(run: str) -> str:
+    """Sign a new index if a key is configured; return a message for the user, or nothing.
+
+    A key that cannot be used does not undo the seal.
+    """
+    was_signed = drop_outdated(Path(), run)
+    key = configured_key(Path())
+    if key is None:
+        return "no longer signed: no key is configured; see t5repro sign" if was_signed else ""
+    try:
+        return f"{signature_path(run)}: {sign(Path(), run, key).text}"
+    except LineageError as error:
+        return f"not signed: {error}"
+    except ModuleNotFoundError as error:
+        return f"not signed: {error.name} is not installed; pip install 't5repro[export]'"
 
 
 def _current_index(path: Path) -> Index:

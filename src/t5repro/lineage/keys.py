@@ -1,10 +1,12 @@
-"""Local keys that sign statements: Ed25519, as PEM files.
+"""Local keys that sign statements: Ed25519, as files in PEM or in the format of OpenSSH.
 
 The private key is written once, readable only by its owner, and never inside the checkout, where
 git could add it. Ed25519 signatures are a function of key and text, so equal statements have equal
 signatures.
 """
 
+import base64
+import hashlib
 import os
 from pathlib import Path
 
@@ -15,12 +17,16 @@ from cryptography.hazmat.primitives.serialization import (
     PublicFormat,
     load_pem_private_key,
     load_pem_public_key,
+    load_ssh_private_key,
+    load_ssh_public_key,
 )
 from securesystemslib.signer import CryptoSigner, SSlibKey
 
 from t5repro.errors import LineageError, storage_error
+from t5repro.files import write_text
 
 PUBLIC_ENDING = ".pub"
+OPENSSH_HEAD = b"-----BEGIN OPENSSH PRIVATE KEY-----"
 OWNER_ONLY = 0o600
 READABLE = 0o644
 
@@ -69,14 +75,62 @@ def read_signer(path: Path) -> CryptoSigner:
     """Return the signer of a private key.
 
     Raises:
-        LineageError: the file is missing, or is not an unencrypted Ed25519 private key in PEM.
+        LineageError: the file is missing, or is not an unencrypted Ed25519 private key.
     """
     return CryptoSigner(_private(path))
 
 
-def _private(path: Path) -> Ed25519PrivateKey:
+def read_named_signer(path: Path, root: Path) -> CryptoSigner:
+    """Return the signer of a private key whose signatures name it by OpenSSH's fingerprint.
+
+    Raises:
+        LineageError: as `read_signer`, or the key is inside the checkout.
+    """
+    if path.resolve().is_relative_to(root.resolve()):
+        raise LineageError(
+            f"{path} is inside the checkout, where git or DVC could publish it; keep the private "
+            "key elsewhere, such as ~/.config/t5repro/key.pem"
+        )
+    key = _private(path)
+    return CryptoSigner(key, named_key(key.public_key()))
+
+
+def named_key(key: Ed25519PublicKey) -> SSlibKey:
+    """Return a public key that signatures name by OpenSSH's fingerprint."""
+    plain = SSlibKey.from_crypto(key)
+    return SSlibKey(fingerprint(key), plain.keytype, plain.scheme, plain.keyval)
+
+
+def ssh_text(key: Ed25519PublicKey) -> str:
+    """Return a public key as OpenSSH writes it: type and base64."""
+    return key.public_bytes(Encoding.OpenSSH, PublicFormat.OpenSSH).decode()
+
+
+def public_key_of(path: Path) -> Ed25519PublicKey:
+    """Return the public key of a private key; raises as `read_signer`."""
+    return _private(path).public_key()
+
+
+def read_ssh_text(text: str) -> Ed25519PublicKey | None:
+    """Return the key in a text of OpenSSH; None if it is no Ed25519 public key."""
     try:
-        key = load_pem_private_key(_read(path), None)
+        key = load_ssh_public_key(text.encode())
+    except (ValueError, UnsupportedAlgorithm):
+        return None
+    return key if isinstance(key, Ed25519PublicKey) else None
+
+
+def fingerprint(key: Ed25519PublicKey) -> str:
+    """Return the fingerprint that ``ssh-keygen -l`` prints, such as ``SHA256:…``."""
+    digest = hashlib.sha256(base64.b64decode(ssh_text(key).split()[1])).digest()
+    return f"SHA256:{base64.b64encode(digest).decode().rstrip('=')}"
+
+
+def _private(path: Path) -> Ed25519PrivateKey:
+    data = _read(path)
+    load = load_ssh_private_key if data.startswith(OPENSSH_HEAD) else load_pem_private_key
+    try:
+        key = load(data, None)
     except (ValueError, TypeError, UnsupportedAlgorithm) as error:
         raise LineageError(_no_key(path, "private", "--key")) from error
     if not isinstance(key, Ed25519PrivateKey):
@@ -114,3 +168,19 @@ def _read(path: Path) -> bytes:
         raise LineageError(
             f"{path}: {error.strerror}; t5repro export --new-key makes a key"
         ) from error
+
+
+def allow_key(path: Path, name: str, signers: Path) -> bool:
+    """Add the public key of a private key to a list of signers; return whether it was new.
+
+    Raises:
+        LineageError: the name is not one word, or the key cannot be read.
+    """
+    if not name or set(name) & set(" \t\n\"#,'\\"):
+        raise LineageError(f"--allow {name!r}: expected one word, such as a mail address")
+    line = f"{name} {ssh_text(public_key_of(path))}"
+    text = signers.read_text(encoding="utf-8") if signers.is_file() else ""
+    if line in text.splitlines():
+        return False
+    write_text(signers, text + ("" if not text or text.endswith("\n") else "\n") + line + "\n")
+    return True

@@ -1,0 +1,321 @@
+"""Signatures over what `seal` wrote: the index of a run's records, `dvc.lock` and `data.dvc`.
+
+``records/<run>.intoto.jsonl`` has one in-toto statement per signer, each in a DSSE envelope. Its
+subjects are the SHA-256 of these files, and so of every record and artifact. A key is named by its
+path, outside of the checkout, and never recorded; `signers` says whose signatures count.
+"""
+
+import base64
+import hashlib
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from t5repro.errors import LineageError
+from t5repro.files import write_text
+from t5repro.lineage.dvc_lock import LOCK_FILE, RAW_DATA_FILE
+from t5repro.lineage.findings import SIGNATURE, UNSIGNED, Finding, differing
+from t5repro.lineage.git import file_at, try_git
+from t5repro.lineage.record_index import ENDING as INDEX_ENDING
+from t5repro.lineage.record_index import index_path
+from t5repro.lineage.store import RECORDS
+
+ENDING = ".intoto.jsonl"
+PAYLOAD_TYPE = "application/vnd.in-toto+json"
+STATEMENT_TYPE = "https://in-toto.io/Statement/v1"
+PREDICATE_TYPE = "urn:t5repro:seal:1"
+SIGNERS_FILE = "configs/allowed_signers"
+KEY_VARIABLE = "T5REPRO_SIGNING_KEY"
+Reader = Callable[[str], bytes | None]
+
+
+@dataclass(frozen=True)
+class Attestation:
+    """A valid signature over the present state.
+
+    Attributes:
+        run: the run.
+        signer: whose key it is.
+        fingerprint: of the key.
+        at: when it was made, as the signer said.
+        files: the signed files.
+    """
+
+    run: str
+    signer: str
+    fingerprint: str
+    at: str
+    files: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        """The attestation as a line of text."""
+        return (
+            f"{self.signer} ({self.fingerprint}) signed {', '.join(self.files)} of run {self.run} "
+            f"at {self.at}"
+        )
+
+
+def signature_path(run: str) -> str:
+    """Return the path of the signatures of a run."""
+    return f"{RECORDS}/{run}{ENDING}"
+
+
+def configured_key(root: Path) -> Path | None:
+    """Return the path of the private key that the user configured; None without one.
+
+    That is the environment variable `KEY_VARIABLE`, else git's ``user.signingkey`` if git signs
+    with SSH.
+    """
+    if os.environ.get(KEY_VARIABLE):
+        return Path(os.environ[KEY_VARIABLE]).expanduser()
+    if _git_setting(root, "gpg.format", "--get") == "ssh" and (
+        name := _git_setting(root, "user.signingkey")
+    ):
+        return Path(name.removesuffix(".pub"))
+    return None
+
+
+def _git_setting(root: Path, name: str, how: str = "--type=path") -> str:
+    return (try_git(root, "config", how, name) or b"").decode().strip()
+
+
+def sign(root: Path, run: str, key: Path) -> Attestation:
+    """Sign the index of a run and the lock; former signatures of the same key are replaced.
+
+    Raises:
+        LineageError: the run is not sealed, or the key cannot be used.
+    """
+    from t5repro.lineage.keys import read_named_signer
+
+    subjects = _subjects(_reader(root), run)
+    if index_path(run) not in subjects:
+        raise LineageError(f"run {run} is not sealed: no {index_path(run)}; run t5repro seal")
+    signer = read_named_signer(key, root)
+    at = datetime.now(UTC).isoformat(timespec="seconds")
+    statement = {
+        "_type": STATEMENT_TYPE,
+        "subject": [
+            {"name": name, "digest": {"sha256": sha256}} for name, sha256 in subjects.items()
+        ],
+        "predicateType": PREDICATE_TYPE,
+        "predicate": {"run": run, "signedAt": at},
+    }
+    envelope = _envelope(json.dumps(statement, sort_keys=True).encode(), signer)
+    fingerprint = signer.public_key.keyid
+    kept = [line for line in _current_lines(root, run) if fingerprint not in _key_ids(line)]
+    write_text(root / signature_path(run), "\n".join(sorted([*kept, envelope])) + "\n")
+    return Attestation(run, "this key", fingerprint, at, tuple(subjects))
+
+
+def _envelope(payload: bytes, signer: Any) -> str:
+    from securesystemslib.dsse import Envelope
+
+    envelope = Envelope(payload, PAYLOAD_TYPE, {})
+    envelope.sign(signer)
+    return json.dumps(envelope.to_dict(), sort_keys=True)
+
+
+def drop_outdated(root: Path, run: str) -> bool:
+    """Remove signatures over a former state, which git keeps; return whether there were any."""
+    path = root / signature_path(run)
+    if not path.is_file():
+        return False
+    lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+    current = _current_lines(root, run)
+    if len(current) == len(lines):
+        return False
+    if current:
+        write_text(path, "\n".join(current) + "\n")
+    else:
+        path.unlink()
+    return True
+
+
+def _current_lines(root: Path, run: str) -> list[str]:
+    """Return the lines whose statements are over the present state."""
+    path = root / signature_path(run)
+    if not path.is_file():
+        return []
+    subjects = _subjects(_reader(root), run)
+    lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+    return [line for line in lines if _signed_subjects(line) == subjects]
+
+
+def _signed_subjects(line: str) -> dict[str, str]:
+    try:
+        return _subjects_of(_payload(line))
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return {}
+
+
+def _key_ids(line: str) -> set[str]:
+    try:
+        return {str(signature["keyid"]) for signature in json.loads(line)["signatures"]}
+    except (ValueError, KeyError, TypeError):
+        return set()
+
+
+def _payload(line: str) -> Mapping[str, Any]:
+    values = json.loads(base64.b64decode(json.loads(line)["payload"]))
+    if not isinstance(values, dict):
+        raise TypeError("not a statement")
+    return values
+
+
+def _subjects_of(statement: Mapping[str, Any]) -> dict[str, str]:
+    return {str(item["name"]): str(item["digest"]["sha256"]) for item in statement["subject"]}
+
+
+def _reader(root: Path) -> Reader:
+    return lambda name: (root / name).read_bytes() if (root / name).is_file() else None
+
+
+def _subjects(read: Reader, run: str) -> dict[str, str]:
+    """Return path -> SHA-256 of the files that a signature covers."""
+    names = (RAW_DATA_FILE, LOCK_FILE, index_path(run))
+    found = ((name, read(name)) for name in names)
+    return {
+        name: hashlib.sha256(data).hexdigest() for name, data in sorted(found) if data is not None
+    }
+
+
+def check_signatures(
+    root: Path, runs: list[str], read: Reader | None = None, revision: str = "HEAD"
+) -> tuple[list[Finding], list[Attestation]]:
+    """Check the signatures of runs; a run without one is a warning.
+
+    Args:
+        root: the checkout.
+        runs: sealed runs.
+        read: returns a file of the state; by default of the working tree.
+        revision: whose list of signers counts.
+    """
+    read = read or _reader(root)
+    findings: list[Finding] = []
+    attestations: list[Attestation] = []
+    for run in runs:
+        path = signature_path(run)
+        data = read(path)
+        if data is None:
+            message = "no signature: git and hashes alone attest the results; see t5repro sign"
+            findings.append(Finding(UNSIGNED, index_path(run), "", message))
+            continue
+        subjects = _subjects(read, run)
+        for number, line in enumerate(data.decode(errors="replace").splitlines(), start=1):
+            try:
+                attestations.append(_verified(root, run, line, subjects, revision))
+            except LineageError as error:
+                findings.append(Finding(SIGNATURE, path, "", f"line {number}: {error}"))
+            except ModuleNotFoundError as error:
+                message = f"cannot be checked without {error.name}: pip install 't5repro[export]'"
+                findings.append(Finding(SIGNATURE, path, "", message))
+        if not data.strip():
+            findings.append(Finding(SIGNATURE, path, "", "empty; delete it, or run t5repro sign"))
+    return findings, attestations
+
+
+def _verified(
+    root: Path, run: str, line: str, subjects: Mapping[str, str], revision: str
+) -> Attestation:
+    """Return who signed the present state with an envelope.
+
+    Raises:
+        LineageError: the envelope does not attest it; says why.
+    """
+    from securesystemslib.dsse import Envelope
+    from securesystemslib.exceptions import Error, VerificationError
+
+    from t5repro.lineage.keys import named_key
+    from t5repro.lineage.signers import parse_signers
+
+    try:
+        envelope = Envelope.from_dict(json.loads(line))
+        (fingerprint,) = envelope.signatures
+    except (Error, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise LineageError(f"not a signed envelope ({type(error).__name__}: {error})") from error
+    committed = _signers_text(root, revision)
+    signer = parse_signers(committed).get(fingerprint)
+    if signer is None:
+        raise LineageError(_unknown_signer(root, fingerprint, revision))
+    try:
+        envelope.verify([named_key(signer.key)], 1)
+    except VerificationError as error:
+        raise LineageError(
+            f"not signed by the key of {signer.name}, or altered since; run t5repro sign"
+        ) from error
+    try:
+        values = json.loads(envelope.payload)
+        signed, predicate = _subjects_of(values), values["predicate"]
+        at, signed_run = str(predicate["signedAt"]), predicate["run"]
+        time = datetime.fromisoformat(at)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise LineageError(f"signed by {signer.name}, but not a seal ({error})") from error
+    if values.get("predicateType") != PREDICATE_TYPE or envelope.payload_type != PAYLOAD_TYPE:
+        raise LineageError(
+            f"signed by {signer.name}, but not a seal: {values.get('predicateType')}"
+        )
+    if time.tzinfo is None:
+        raise LineageError(f"signed by {signer.name} at {at!r}, which has no time zone")
+    if fault := signer.fault_at(time):
+        raise LineageError(f"{fault}; the signature is of {at}")
+    for fault in _other_set(run, signed_run, signed, subjects):
+        raise LineageError(f"the signature of {signer.name} is over another set: {fault}")
+    return Attestation(run, signer.name, fingerprint, at, tuple(subjects))
+
+
+def _other_set(
+    run: str, signed_run: Any, signed: Mapping[str, str], subjects: Mapping[str, str]
+) -> Iterator[str]:
+    if signed_run != run:
+        yield f"of run {signed_run}"
+    for name in sorted(signed.keys() | subjects.keys()):
+        if name not in signed:
+            yield f"{name} was not signed; run t5repro sign"
+        elif name not in subjects:
+            yield f"{name} was signed and is absent; restore it with git checkout"
+        elif signed[name] != subjects[name]:
+            now, then = differing(subjects[name], signed[name])
+            yield f"{name} is {now}, signed was {then}; restore it with git checkout, or sign again"
+
+
+def _signers_text(root: Path, revision: str) -> str:
+    """Return the committed list of signers; without git that of the checkout."""
+    if try_git(root, "rev-parse", "--verify", "--quiet", revision) is None:
+        return (_reader(root)(SIGNERS_FILE) or b"").decode(errors="replace")
+    return (file_at(root, revision, SIGNERS_FILE) or b"").decode(errors="replace")
+
+
+def _unknown_signer(root: Path, fingerprint: str, revision: str) -> str:
+    """Return an error message about a key that the committed list does not have."""
+    from t5repro.lineage.signers import parse_signers
+
+    text = f"unknown signer {fingerprint}: the committed {SIGNERS_FILE} does not have the key"
+    commits = try_git(root, "log", "--format=%H", revision, "--", SIGNERS_FILE) or b""
+    for commit in commits.decode().split():
+        try:
+            signer = parse_signers(_signers_text(root, commit)).get(fingerprint)
+        except LineageError:
+            continue
+        if signer is not None:
+            return f"{text}; that of {signer.name} was removed after commit {commit[:12]}"
+    try:
+        present = parse_signers((_reader(root)(SIGNERS_FILE) or b"").decode(errors="replace"))
+    except LineageError:
+        present = {}
+    return f"{text}; commit the file" if fingerprint in present else text
+
+
+def sealed_runs(names: Iterator[str]) -> list[str]:
+    """Return the runs with an index or with signatures, from the names of files of `records`."""
+    runs = set()
+    for name in names:
+        for ending in (INDEX_ENDING, ENDING):
+            run = name.removeprefix(f"{RECORDS}/").removesuffix(ending)
+            if name.endswith(ending) and "/" not in run:
+                runs.add(run)
+    return sorted(runs)
