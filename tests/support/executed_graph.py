@@ -1,0 +1,115 @@
+"""The operations that TensorFlow executes for a function, with the source line of each."""
+
+import sysconfig
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import tensorflow as tf
+from tensorflow.python.eager import context
+
+LIBRARIES = tuple({sysconfig.get_paths()[name] for name in ("purelib", "stdlib", "platlib")})
+GRADIENT = "gradient_tape/"
+FOLDED_RECIPROCAL = "_recip"  # ends the constant 1 / c that replaces a division by the constant c
+
+
+@dataclass(frozen=True)
+class Executed:
+    """An operation of an optimised graph.
+
+    Attributes:
+        op: its type; ``Reciprocal`` also for an array of reciprocals that Grappler computed.
+        name: of the node.
+        types: of its arithmetic, such as ``float32``.
+        source: file and line that created it, or the operation that it replaces.
+        optimised: whether it is of the graph that ran; else of the graph as it was traced.
+    """
+
+    op: str
+    name: str
+    types: frozenset[str]
+    source: str
+    optimised: bool
+
+
+def executed_operations(function: Callable[..., Any], *arguments: Any) -> list[Executed]:
+    """Run a function as a graph and return the operations of the graph that was executed.
+
+    Grappler and the passes for oneDNN rewrite the graph before it runs. The operations of the
+    graph as it was traced are added, since those with constant inputs run while it is optimised.
+    """
+    concrete = tf.function(function, autograph=False).get_concrete_function(*arguments)
+    traced = dict(traced_operations(concrete.graph))
+    context.context().enable_run_metadata()
+    try:
+        concrete(*arguments)
+        metadata = context.context().export_run_metadata()
+    finally:
+        context.context().disable_run_metadata()
+    nodes = [node for graph in metadata.partition_graphs for node in graph.node]
+    assert nodes, "TensorFlow returned no graph"
+    sources = {name: source_of(operation) for name, operation in traced.items()}
+    names = sorted(sources, key=len, reverse=True)
+    traced_nodes = [operation.node_def for operation in traced.values()]
+    return [
+        Executed(
+            _op_of(node),
+            node.name,
+            _types_of(node),
+            _source_of_node(node.name, names, sources),
+            optimised=optimised,
+        )
+        for optimised, group in ((True, nodes), (False, traced_nodes))
+        for node in group
+    ]
+
+
+def traced_operations(graph: Any) -> Iterator[tuple[str, Any]]:
+    """Yield name and operation, also of the functions that a graph calls: the bodies of loops."""
+    for operation in graph.get_operations():
+        yield operation.name, operation
+        for attribute in operation.node_def.attr.values():
+            functions = (attribute.func, *attribute.list.func)
+            for name in filter(None, (function.name for function in functions)):
+                inner = graph._get_function(name).graph
+                if inner is not None:
+                    yield from traced_operations(inner)
+
+
+def source_of(operation: Any) -> str:
+    """Return the innermost line outside of libraries that created an operation."""
+    for frame in reversed(list(operation.traceback or ())):
+        if not frame.filename.startswith(LIBRARIES):
+            return f"{frame.filename}:{frame.lineno} in {frame.name}"
+    return "no line"
+
+
+def _source_of_node(name: str, names: list[str], sources: dict[str, str]) -> str:
+    """Return the line of the longest traced name within a rewritten name.
+
+    A gradient is created where `tape.gradient` is called: the line of the operation that it is the
+    gradient of says more.
+    """
+    if GRADIENT not in name and name in sources:
+        return sources[name]
+    forward = name.replace(GRADIENT, "")
+    found = next((other for other in names if GRADIENT not in other and other in forward), None)
+    if found is None or len(found) < len("Mul"):
+        found = next((other for other in names if other in name), None)
+    return "no line" if found is None else sources[found]
+
+
+def _op_of(node: Any) -> str:
+    if node.op == "Const" and node.name.endswith(FOLDED_RECIPROCAL):
+        shape = node.attr["value"].tensor.tensor_shape
+        if any(dimension.size > 1 for dimension in shape.dim):
+            return "Reciprocal"
+    return str(node.op)
+
+
+def _types_of(node: Any) -> frozenset[str]:
+    return frozenset(
+        tf.dtypes.as_dtype(node.attr[name].type).name
+        for name in ("T", "SrcT", "DstT", "dtype", "Tidx")
+        if name in node.attr and node.attr[name].type
+    )

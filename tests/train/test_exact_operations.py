@@ -1,0 +1,271 @@
+"""What TensorFlow executes in training and decoding has the same bits on every x86-64 CPU (D-043).
+
+Each operation of the graph that runs, after Grappler and oneDNN's rewriting, must be listed below
+with the reason for its bits being fixed. A new operation fails until somebody gives one: measure
+it on other CPUs (`t5repro/model/operations`, `tests/support/other_cpu`) before listing it.
+"""
+
+import dataclasses
+import functools
+import inspect
+from typing import Literal, get_args, get_origin
+
+import numpy as np
+import pytest
+
+keras = pytest.importorskip("keras")
+tf = pytest.importorskip("tensorflow")
+from executed_graph import executed_operations  # noqa: E402
+from keras import ops  # noqa: E402
+
+from t5repro.config.sections.model import AddedLayers, ModelSettings  # noqa: E402
+from t5repro.config.sections.training import LearningRate, TrainingSettings  # noqa: E402
+from t5repro.model import beam, decode, layers  # noqa: E402
+from t5repro.model.operations import hashes  # noqa: E402
+from t5repro.train import loop, optimizer  # noqa: E402
+
+pytestmark = pytest.mark.keras
+
+WITHOUT_ROUNDING = "moves, compares or counts values"
+IEEE_754 = "sums, products, quotients and roots of single values, fixed by IEEE 754"
+FIXED_ORDER = "a sum in an order that shapes and threads fix; hashed as {}"
+NO_APPROXIMATION = "a kernel without RSQRTPS, RCPPS and AVX-512; hashed as {}"
+ONE_DNN = "oneDNN's AVX2 kernel; hashed as {}"
+REPLACED = "as traced; oneDNN's kernel is executed"
+FOLDED = "a shape or an index, known when the graph is optimised"
+
+REASONS = {
+    WITHOUT_ROUNDING: """
+        _Arg _Retval Const Enter Exit Identity LoopCond Merge NextIteration NoOp Switch
+        AssignVariableOp ReadVariableOp VarHandleOp
+        All Any ArgMax Equal Greater GreaterEqual Less LessEqual LogicalAnd LogicalNot LogicalOr
+        Max Maximum Min Minimum Neg NotEqual Relu ReluGrad SelectV2 TopKV2
+        BroadcastTo ConcatV2 EnsureShape ExpandDims GatherV2 Pack Pad PadV2 Reshape Slice Squeeze
+        StridedSlice TensorScatterUpdate Tile Transpose Unpack _MklTranspose
+        Bitcast BitwiseAnd FloorDiv FloorMod StatelessRandomGetKeyCounter
+    """,
+    IEEE_754: """
+        AddV2 AssignSubVariableOp Cast DivNoNan Mul RealDiv Sqrt SqrtGrad Square Sub TanhGrad
+    """,
+}
+HASHED = {
+    "AddN": (FIXED_ORDER, "gelu/gradient/64x512"),
+    "Mean": (FIXED_ORDER, "reduce/mean_last/64x512"),
+    "Sum": (FIXED_ORDER, "reduce/sum_first/64x512"),
+    "UnsortedSegmentSum": (FIXED_ORDER, "gather/segment_sum/2176"),
+    "Exp": (NO_APPROXIMATION, "elementwise/exp"),
+    "Log": (NO_APPROXIMATION, "elementwise/log"),
+    "Pow": (NO_APPROXIMATION, "elementwise/pow_minus_0.8"),
+    "StatelessRandomUniformV2": (NO_APPROXIMATION, "random/uniform/3"),
+    "Tanh": (NO_APPROXIMATION, "elementwise/tanh"),
+    "_MklBatchMatMulV2": (ONE_DNN, "attention/demo_enc/read"),
+    "_MklMatMul": (ONE_DNN, "matmul/demo_qkv/forward"),
+    "_MklSoftmax": (ONE_DNN, "softmax/64x512"),
+}
+EXECUTED = {
+    **{op: reason for reason, names in REASONS.items() for op in names.split()},
+    **{op: reason.format(name) for op, (reason, name) in HASHED.items()},
+}
+TRACED = {
+    **EXECUTED,
+    **dict.fromkeys(("BatchMatMulV2", "MatMul", "Softmax"), REPLACED),
+    **dict.fromkeys(("ConcatOffset", "Fill", "InvertPermutation", "Prod", "Range"), FOLDED),
+    **dict.fromkeys(("IdentityN", "Placeholder", "While"), WITHOUT_ROUNDING),
+}
+TYPES = {"bool", "float32", "int32", "int64", "resource"}
+
+WIDE = {  # weights with factored moments, too
+    "d_model": 128,
+    "d_ff": 128,
+    "d_kv": 16,
+    "num_heads": 2,
+    "num_encoder_layers": 1,
+    "num_decoder_layers": 1,
+}
+TRAININGS = {  # name -> settings of model, stage and learning rate
+    "encoder_decoder": ({}, {"keep_checkpoints": "all"}),
+    "shared_gated_untied": (
+        {
+            "architecture": "shared_encoder_decoder",
+            "feed_forward": "gated_gelu",
+            "tie_embeddings": False,
+        },
+        {
+            "learning_rate": {"schedule": "inverse_square_root"},
+            "loss_normaliser": "target_tokens",
+            "z_loss": 0.0,
+        },
+    ),
+    "language_model": (
+        {"architecture": "language_model", "target_marker": "target_word"},
+        {"dropout_rate": 0.0},
+    ),
+    "prefix_language_model_in_parts": (
+        {"architecture": "prefix_language_model", "feed_forward": "gated_gelu"},
+        {"micro_batches": 2},
+    ),
+    "adapters": ({}, {"method": "adapters", "adapter_width": 64}),
+    "gradual_unfreezing": ({"num_decoder_layers": 2}, {"method": "gradual_unfreezing"}),
+}
+
+
+@pytest.fixture(scope="module")
+def job_of(tiny, tmp_path_factory):
+    """Return a training job of one of the trainings."""
+    job = tiny.make_job(tmp_path_factory.mktemp("exact"))
+
+    def make(name):
+        model, training = TRAININGS[name]
+        rule = "finetune" if "method" in training else "pretrain"
+        settings = tiny.stage_settings(
+            rule, 0, model=ModelSettings(**{**WIDE, **model}), devices={}, training=training
+        )
+        return dataclasses.replace(job, rule=rule, settings=settings)
+
+    return make
+
+
+@pytest.fixture(scope="module")
+def executed_in_training(job_of, tiny):
+    """Return the operations of a training step."""
+
+    def executed(name):
+        job = job_of(name)
+        model = loop.make_model(job)
+        loop.schedule_unfreezing(job, model, offset=0)
+        features, targets = batch_of(tiny, job.settings.model)
+        return executed_operations(
+            lambda features, targets: model.train_step((features, targets)), features, targets
+        )
+
+    return executed
+
+
+def batch_of(tiny, model):
+    features, targets = tiny.batch(3)
+    if model.decoder_only:
+        targets, segments = features["encoder_ids"], features["encoder_segments"]
+        features = {
+            "decoder_ids": np.pad(targets, ((0, 0), (1, 0)))[:, :-1],
+            "decoder_segments": segments,
+            "decoder_prefix": (np.arange(targets.shape[1]) < 5) * segments,
+        }
+    return tf.nest.map_structure(tf.constant, (features, targets))
+
+
+def refused(operations):
+    """Return a line for each operation that is not listed, or has a type that was not measured."""
+    lines = []
+    for operation in operations:
+        allowed = EXECUTED if operation.optimised else TRACED
+        if operation.op not in allowed:
+            lines.append(f"{operation.op} at {operation.source}, node {operation.name}")
+        elif operation.types - TYPES:
+            types = ", ".join(sorted(operation.types - TYPES))
+            lines.append(f"{operation.op} of {types} at {operation.source}")
+    return lines
+
+
+@pytest.mark.parametrize("name", TRAININGS)
+def test_a_training_step_executes_listed_operations_only(name, executed_in_training):
+    operations = executed_in_training(name)
+    assert refused(operations) == []
+    executed = {operation.op for operation in operations if operation.optimised}
+    assert {"_MklMatMul", "_MklSoftmax", "Sqrt", "RealDiv", "AssignSubVariableOp"} <= executed
+
+
+def test_decoding_executes_listed_operations_only(job_of, tiny):
+    networks = {
+        name: loop.make_model(job_of(name))
+        for name in ("encoder_decoder", "shared_gated_untied", "prefix_language_model_in_parts")
+    }
+    features, _ = tiny.batch(3)
+    inputs = [tf.constant(features[f"encoder_{name}"]) for name in ("ids", "segments")]
+    for name, network in networks.items():
+        others = (networks["shared_gated_untied"],) if name == "encoder_decoder" else ()
+        for search in (
+            functools.partial(decode.greedy_graph, network, max_decode_length=4, others=others),
+            functools.partial(
+                beam.beam_graph, network, max_decode_length=4, width=2, length_penalty=0.6
+            ),
+        ):
+            operations = executed_operations(search, *inputs)
+            assert refused(operations) == [], f"{name}, {search.func.__name__}"
+            executed = {operation.op for operation in operations if operation.optimised}
+            assert {"NextIteration", "_MklMatMul", "_MklSoftmax"} <= executed
+
+
+def test_every_option_that_changes_arithmetic_is_traced(job_of):
+    stages = {name: job_of(name) for name in TRAININGS}
+    sections = [
+        (kind, [section(job) for job in stages.values()])
+        for kind, section in (
+            (ModelSettings, lambda job: job.settings.model),
+            (TrainingSettings, lambda job: job.training),
+            (LearningRate, lambda job: job.training.learning_rate),
+        )
+    ]
+    methods = [job.training for job in stages.values() if job.rule == "finetune"]
+    sections.append((AddedLayers, [*methods, AddedLayers(method="all")]))
+    for kind, settings in sections:
+        for field, information in kind.model_fields.items():
+            if information.annotation is bool:
+                options = {False, True}
+            elif get_origin(information.annotation) is Literal:
+                options = set(get_args(information.annotation))
+            else:
+                continue
+            traced = {getattr(section, field) for section in settings}
+            assert traced == options, f"{kind.__name__}.{field}"
+    trainings = [job.training for job in stages.values()]
+    for name in ("dropout_rate", "z_loss"):
+        assert {getattr(training, name) > 0 for training in trainings} == {False, True}
+    assert {training.micro_batches > 1 for training in trainings} == {False, True}
+
+
+def test_every_listed_kernel_has_equal_hashes_on_an_intel_and_an_amd_cpu():
+    amd, intel = hashes.references()
+    for op, (_, name) in HASHED.items():
+        assert amd.hashes[name] == intel.hashes[name], op
+
+
+def test_rsqrt_in_the_norm_is_refused_with_its_line(executed_in_training, monkeypatch):
+    monkeypatch.setattr(layers, "inverse_root", ops.rsqrt)
+    lines = refused(executed_in_training("encoder_decoder"))
+    source, first = inspect.getsourcelines(layers.RMSNorm.call)
+    (offset,) = (number for number, line in enumerate(source) if "inverse_root(" in line)
+    place = f"{layers.__file__}:{first + offset} in call"
+    assert any(line.startswith(f"Rsqrt at {place}, node") for line in lines), lines
+    # The gradient is told by the line of the operation that it is the gradient of.
+    assert any(line.startswith(f"RsqrtGrad at {place}, node") for line in lines), lines
+    assert all(place in line for line in lines), lines
+
+
+def test_an_rsqrt_that_grappler_makes_in_the_optimizer_is_refused(
+    executed_in_training, monkeypatch
+):
+    def inverse_root(x):
+        return 1.0 / ops.sqrt(x)
+
+    monkeypatch.setattr(optimizer, "inverse_root", inverse_root)
+    lines = refused(executed_in_training("encoder_decoder"))
+    line = inspect.getsourcelines(inverse_root)[1] + 1
+    assert lines
+    for text in lines:
+        assert text.startswith(("Rsqrt at", "Reciprocal at", "_UnaryOpsComposition at")), text
+        assert f"{__file__}:{line} in inverse_root" in text
+
+
+@pytest.mark.parametrize(
+    ("function", "op"),
+    [
+        (lambda x: keras.ops.gelu(x, approximate=False), "Erf"),
+        (lambda x: x**-0.5, "Rsqrt"),
+        (lambda x: x / np.array([3.0, 5.0], np.float32), "Reciprocal"),
+        (lambda x: ops.cast(ops.cast(x, "bfloat16") * 2, "float32"), "Mul of bfloat16"),
+    ],
+)
+def test_a_trap_for_the_next_author_is_refused(function, op):
+    lines = refused(executed_operations(function, tf.ones((8, 2))))
+    assert any(line.startswith(op) for line in lines), lines
+    assert all(__file__ in line for line in lines)
