@@ -9,6 +9,7 @@ import argparse
 import contextlib
 import difflib
 import io
+import os
 import signal
 import sys
 from collections.abc import Iterator, Sequence
@@ -33,7 +34,8 @@ from t5repro.errors import T5ReproError
 from t5repro.progress import announce, log_to
 from t5repro.stages import BY_NAME
 
-NO_UTF8 = 2
+NO_UTF8 = UNREADABLE = 2
+CLOSED_PIPE = 141  # what a shell reports after SIGPIPE
 INTERRUPTED = 130  # what a shell reports after Ctrl-C
 TERMINATED = 143  # what a shell reports after SIGTERM
 GROUPS = (
@@ -55,10 +57,20 @@ def main(argv: Sequence[str] | None = None) -> int:
         try:
             with _recorded(arguments):
                 code: int | None = arguments.handler(arguments)
+            sys.stdout.flush()  # here, where a closed pipe is expected
             return code or 0
         except T5ReproError as error:
             announce(f"t5repro {arguments.command}: {error}")
             return error.exit_code
+        except PermissionError as error:
+            announce(
+                f"t5repro {arguments.command}: {error.filename}: {error.strerror}; run it as the "
+                "owner of the checkout, or have them allow reading: chmod -R a+rX"
+            )
+            return UNREADABLE
+        except BrokenPipeError:  # as in `t5repro verify | head`
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for the last flush
+            return CLOSED_PIPE
         except UnicodeEncodeError as error:
             if sys.getfilesystemencoding() == "utf-8":
                 raise

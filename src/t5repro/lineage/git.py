@@ -61,12 +61,13 @@ def commit_of(root: Path, revision: str) -> str:
     """Return the full hash of a revision.
 
     Raises:
-        LineageError: git does not know the revision.
+        LineageError: git does not know the revision, or does not trust the owner of the folder.
     """
     # --end-of-options: a revision that starts with a dash must not be read as an option.
-    commit = try_git(
-        root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}"
-    )
+    question = ("rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
+    commit, message = _run(root, question)
+    if commit is None and message:  # no repository, or one of another user
+        raise LineageError(f"git cannot read {revision!r}: {message}")
     if commit is None:
         raise LineageError(
             f"{revision!r} is neither a revision of this repository nor a folder with results; "

@@ -58,6 +58,8 @@ class Folder:
         """
         try:
             return (self.root / name).read_bytes()
+        except PermissionError:
+            raise  # another run of the stage would not help; the command line names the file
         except OSError as error:
             raise ArtifactError(
                 f"{name}: {error.strerror}; run the stage that writes it"
