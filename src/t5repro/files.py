@@ -86,7 +86,7 @@ def read_json(path: Path) -> Any:
         return json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
         raise ArtifactError(f"{path} is missing; run the stage that writes it") from error
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+    except (ValueError, RecursionError) as error:  # also a number of too many digits
         raise ArtifactError(
             f"{path} is not JSON ({error}); delete it and rerun its stage"
         ) from error

@@ -146,9 +146,10 @@ def read_arrays(path: Path, *, part: str = "") -> Arrays:
         with safe_open(path, framework="numpy") as opened:
             names = [name for name in opened.keys() if name.startswith(prefix)]  # noqa: SIM118
             return {name.removeprefix(prefix): opened.get_tensor(name) for name in names}
-    except SafetensorError as error:
+    except (SafetensorError, AttributeError) as error:  # the latter for types that numpy lacks
         raise ArtifactError(
-            f"{path} is not a safetensors file ({error}); delete it and rerun its stage"
+            f"{path} is not a safetensors file that numpy can read ({error}); delete it and rerun "
+            "its stage, or save it again as float32"
         ) from error
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from pydantic import ValidationError
 
 from t5repro.config.sections.model import ModelSettings
 from t5repro.config.sections.vocab import LANES
@@ -129,6 +130,12 @@ def fit(
 
 
 def _check_complete(foreign: ForeignWeights, folder: Path) -> None:
+    for path, array in foreign.weights.items():
+        if not np.isfinite(array).all():
+            raise CheckpointError(
+                f"{folder}: {path!r} contains NaN or infinity; the training diverged, "
+                "or the download is damaged"
+            )
     for name in weight_names(foreign.model):
         if name.path not in foreign.weights:
             raise CheckpointError(
@@ -162,34 +169,21 @@ def _bytes(path: Path) -> bytes | None:
 
 
 def _read_huggingface(folder: Path) -> ForeignWeights | None:
-    config = read_json(folder / FACE_CONFIG)
+    path = folder / FACE_CONFIG
+    config = read_json(path)
+    if not isinstance(config, dict):
+        raise ArtifactError(f"{path} contains a {type(config).__name__}; it must be a mapping")
     if "model_type" not in config:
         return None  # a keras-hub preset has this file, too
     if config["model_type"] not in ("t5", "mt5"):
         raise CheckpointError(
-            f"{folder / FACE_CONFIG} is of a {config['model_type']!r} model; only T5 1.0, T5 1.1 "
+            f"{path} is of a {config['model_type']!r} model; only T5 1.0, T5 1.1 "
             "and mT5 (model_type 't5' or 'mt5') can be read"
         )
+    model = _face_model(path, config)
     arrays = _face_arrays(folder)
-    feed_forward = config.get("feed_forward_proj", "relu")
-    if feed_forward not in FEED_FORWARD.values():
-        raise CheckpointError(
-            f"{folder / FACE_CONFIG}: feed_forward_proj is {feed_forward!r}; allowed are "
-            f"{sorted(FEED_FORWARD.values())}"
-        )
-    model = ModelSettings(
-        d_model=config["d_model"],
-        d_ff=config["d_ff"],
-        d_kv=config["d_kv"],
-        num_heads=config["num_heads"],
-        num_encoder_layers=config["num_layers"],
-        num_decoder_layers=config.get("num_decoder_layers") or config["num_layers"],
-        feed_forward="gated_gelu" if feed_forward == "gated-gelu" else "relu",
-        tie_embeddings=config.get("tie_word_embeddings", True),
-        relative_position_buckets=config.get("relative_attention_num_buckets", 32),
-        relative_position_max_distance=config.get("relative_attention_max_distance", 128),
-        norm_epsilon=config.get("layer_norm_epsilon", 1e-6),
-    )
+    if (layers := model.num_encoder_layers + model.num_decoder_layers) > len(arrays):
+        raise CheckpointError(f"{path} has {layers} layers, the weights have {len(arrays)} arrays")
     weights = {
         name.path: float32_array(arrays[name.huggingface], transposed=name.transposed)
         for name in weight_names(model)
@@ -199,10 +193,49 @@ def _read_huggingface(folder: Path) -> ForeignWeights | None:
     return ForeignWeights("huggingface", model, weights, vocabulary=vocabulary)
 
 
+def _face_model(path: Path, config: Mapping[str, Any]) -> ModelSettings:
+    """Return the shape in a configuration of Hugging Face.
+
+    Raises:
+        CheckpointError: a value is missing, or is none that a T5 can have.
+    """
+    feed_forward = config.get("feed_forward_proj", "relu")
+    if feed_forward not in FEED_FORWARD.values():
+        raise CheckpointError(
+            f"{path}: feed_forward_proj is {feed_forward!r}; allowed are "
+            f"{sorted(FEED_FORWARD.values())}"
+        )
+    try:
+        return ModelSettings(
+            d_model=config["d_model"],
+            d_ff=config["d_ff"],
+            d_kv=config["d_kv"],
+            num_heads=config["num_heads"],
+            num_encoder_layers=config["num_layers"],
+            num_decoder_layers=config.get("num_decoder_layers") or config["num_layers"],
+            feed_forward="gated_gelu" if feed_forward == "gated-gelu" else "relu",
+            tie_embeddings=config.get("tie_word_embeddings", True),
+            relative_position_buckets=config.get("relative_attention_num_buckets", 32),
+            relative_position_max_distance=config.get("relative_attention_max_distance", 128),
+            norm_epsilon=config.get("layer_norm_epsilon", 1e-6),
+        )
+    except KeyError as error:
+        raise CheckpointError(f"{path} has no {error}; the download may be incomplete") from error
+    except ValidationError as error:
+        fault = error.errors()[0]
+        name = ".".join(map(str, fault["loc"]))
+        raise CheckpointError(
+            f"{path}: model.{name} is {fault['input']!r}; {fault['msg']}"
+        ) from error
+
+
 def _face_arrays(folder: Path) -> Arrays:
     index = folder / FACE_INDEX
     if index.is_file():
-        names = sorted(set(read_json(index)["weight_map"].values()))
+        try:
+            names = sorted({str(name) for name in read_json(index)["weight_map"].values()})
+        except (LookupError, TypeError, AttributeError) as error:
+            raise CheckpointError(f"{index} has no weight_map from names to files") from error
     else:
         names = [FACE_WEIGHTS]
     arrays: Arrays = {}

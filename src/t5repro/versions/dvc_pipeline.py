@@ -23,7 +23,7 @@ from t5repro.config.stage_settings import stage_model, stage_settings
 from t5repro.config.tree import RECIPES
 from t5repro.errors import SettingsError
 from t5repro.files import write_text
-from t5repro.lineage.dvc_lock import LOCK_FILE, LockedStage, folder_md5, read_lock
+from t5repro.lineage.dvc_lock import LOCK_FILE, Lock, LockedStage, folder_md5, read_lock
 from t5repro.lineage.hashes import Hasher
 from t5repro.lineage.sources import CLOSURES, write_closures
 from t5repro.lineage.verify_lock import folder_hashes
@@ -34,6 +34,7 @@ from t5repro.versions.snakemake_graph import PROFILE, RUN_FILE, SNAKEFILE, Plann
 PIPELINE = Path("dvc.yaml")
 RESOLVED = Path("configs/resolved")
 SETTINGS_STAGE = "settings"
+IGNORED = {"__pycache__"}  # in .dvcignore
 SOURCES = "src/t5repro"
 RULE_SOURCES = (SNAKEFILE.as_posix(), RULE_FILES.as_posix())
 # DVC's run cache drops these keys at any depth of a stage: with another value it would restore the
@@ -85,14 +86,41 @@ def unsealed_rule_files() -> list[str]:
     for path in RULE_SOURCES:
         if path not in locked:
             continue
-        is_folder = Path(path).is_dir()
-        md5 = folder_md5(folder_hashes(Path(), path, hasher)) if is_folder else hasher.md5(path)
-        if md5 != locked[path]:
+        if _md5_of(path, hasher) != locked[path]:
             lines.append(
                 f"{path} is not the one that {LOCK_FILE} was sealed with; run snakemake, which "
                 "seals, or restore it with git checkout"
             )
     return lines
+
+
+def lock_is_current(lock: Lock, pipeline: Mapping[str, Any], hasher: Hasher) -> bool:
+    """Return whether the lock has the stages of `dvc.yaml` in its order, and the present settings.
+
+    Args:
+        lock: the lock.
+        pipeline: the stages of `dvc.yaml`.
+        hasher: hashes the files of the checkout.
+    """
+    if list(lock.stages) != [name for name in pipeline if name in lock.stages]:
+        return False
+    entry, locked = pipeline[SETTINGS_STAGE], lock.stages.get(SETTINGS_STAGE, LockedStage())
+    outputs = [path for output in entry["outs"] for path in output]
+    return (
+        locked.cmd == entry["cmd"]
+        and locked.deps == {path: _md5_of(path, hasher) for path in entry["deps"]}
+        and locked.outs == {path: _md5_of(path, hasher) for path in outputs}
+    )
+
+
+def _md5_of(path: str, hasher: Hasher) -> str | None:
+    """Return the MD5 that DVC records for a file or a folder; None if there is none."""
+    if not Path(path).is_dir():
+        return hasher.md5(path)
+    hashes = folder_hashes(Path(), path, hasher)
+    return folder_md5(
+        {name: md5 for name, md5 in hashes.items() if not IGNORED & {*name.split("/")}}
+    )
 
 
 def read_pipeline() -> dict[str, Any]:

@@ -162,7 +162,10 @@ def seal_stages(settings: Settings, stages: list[PlannedStage], names: Iterable[
         result.pruned += _prune(files[name])
     # A stage that came out as committed must be in the cache too: `dvc push` sends nothing else.
     uncached = [name for name in result.unchanged if not _is_cached(files[name], lock.stages[name])]
-    _commit([*result.sealed, *uncached], folders, {stage.name: stage for stage in stages})
+    changed = [*result.sealed, *uncached]
+    # DVC takes longer to start than everything else here.
+    if changed or not dvc_pipeline.lock_is_current(lock, pipeline, checkout.hasher):
+        _commit(changed, folders, {stage.name: stage for stage in stages})
     proven = {
         stage.name: folders[stage.folder]
         for stage in stages
