@@ -14,6 +14,8 @@ from t5repro.report.rows import BOOTSTRAP
 from t5repro.report.scores_csv import read_csv
 from t5repro.report.titles import format_score
 
+Make = Callable[[float], dict[str, Any]]
+
 VOID = {"meta", "link", "br", "img", "hr", "input", "wbr"}
 LOADING = {"src", "srcset", "data", "action", "poster", "background", "xlink:href", "formaction"}
 
@@ -159,6 +161,23 @@ def test_a_difference_in_several_settings_is_titled_by_names(run: Any) -> None:
     text = Page(run.write().page).text
     assert "baseline − no_pretraining" in text
     assert "gain from pre-training" not in text
+
+
+def test_a_difference_of_seeds_has_its_spread(run: Any, make_scores: Make) -> None:
+    arms = {"baseline": 0.0, "baseline_seed_1": 0.0}
+    arms |= {"no_pretraining": 11.0, "no_pretraining_seed_1": 22.0}
+    experiments = [
+        entry.model_copy(update={"name": arm, "change": {**entry.change, "seed": seed}})
+        for entry in run.settings.experiments
+        for seed, arm in enumerate((entry.name, f"{entry.name}_seed_1"))
+    ]
+    run.settings = run.settings.model_copy(update={"experiments": experiments})
+    run.histories |= {f"{name}_seed_1": paths for name, paths in run.histories.items()}
+    run.scores = {arm: make_scores(shift) for arm, shift in arms.items()}
+    text = Page(run.write().page).text
+    assert "+12.00 ±5.66 on average" in text
+    assert "± standard deviation over seeds: 9 better, 1 worse, 1 equal" in text
+    assert "+16.50 ±7.78" in text  # of 11 and 22
 
 
 def test_one_experiment_has_no_difference(run: Any) -> None:

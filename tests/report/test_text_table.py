@@ -9,7 +9,8 @@ import pytest
 from t5repro.errors import ArtifactError
 from t5repro.report.experiments import Experiment
 from t5repro.report.rows import ScoreRow, score_rows
-from t5repro.report.text_table import plain_table, scores_text
+from t5repro.report.scores_csv import csv_text
+from t5repro.report.text_table import difference_lines, plain_table, scores_text
 
 Make = Callable[[float], dict[str, Any]]
 MakeSeeds = Callable[..., tuple[list[Experiment], dict[str, Any]]]
@@ -27,10 +28,12 @@ def test_the_terminal_table_lines_up_and_shows_all_experiments(
         "trivial",
         "baseline",
         "no_pretraining",
+        "difference",
         "examples",
     ]
     sst2 = next(line for line in lines if line.startswith("glue_sst2"))
-    assert sst2.split() == ["glue_sst2", "accuracy", "50.83", "majority", "91.67", "87.54", "120"]
+    scores = ["91.67", "87.54", "+4.12"]
+    assert sst2.split() == ["glue_sst2", "accuracy", "50.83", "majority", *scores, "120"]
     assert lines[-1].split() == ["super_glue", "average", "–", "–"]
     ends = {line.rstrip().rfind("majority") for line in lines if "majority" in line}
     assert len(ends) == 1
@@ -53,6 +56,26 @@ def test_seeds_are_one_column_of_the_terminal(make_seeds: MakeSeeds) -> None:
         "±2.65",
         "80",
     ]
+
+
+def test_the_mean_difference_has_its_spread_over_seeds(make_scores: Make, tmp_path: Path) -> None:
+    experiments = [
+        Experiment(name, (name, f"{name}_seed_1"), (0, 1)) for name in ("baseline", "other")
+    ]
+    shifts = {"baseline": 0.0, "baseline_seed_1": 0.0, "other": 11.0, "other_seed_1": 22.0}
+    rows = score_rows(experiments, {arm: make_scores(shift) for arm, shift in shifts.items()})
+    (tmp_path / "report").mkdir()
+    (tmp_path / "report/scores.csv").write_text(csv_text(rows), encoding="utf-8")
+    assert (
+        "\nbaseline − other: +12.00 ±5.66 on average over the first metric of 11 tasks, "
+        "± standard deviation over 2 seeds\n" in scores_text(tmp_path)
+    )
+
+
+def test_one_experiment_has_no_difference(make_scores: Make, make_rows: MakeRows) -> None:
+    rows = make_rows({"baseline": make_scores(0.0)})
+    assert "difference" not in plain_table(rows)
+    assert difference_lines(rows) == []
 
 
 def test_the_text_has_the_table_and_the_path_of_the_report(report: Any) -> None:

@@ -21,6 +21,7 @@ from t5repro.report.best_checkpoints import checkpoint_tables
 from t5repro.report.content_security import content_security_policy
 from t5repro.report.corpus import corpora
 from t5repro.report.decisions import all_settings, changed_choices, choices_in_force
+from t5repro.report.differences import mean_difference
 from t5repro.report.experiments import (
     Experiment,
     difference_title,
@@ -34,7 +35,7 @@ from t5repro.report.loss_curves import LossCurve, loss_curve
 from t5repro.report.paper_tables import paper_tables
 from t5repro.report.published_scores import TASK_BY_TASK, paper_source
 from t5repro.report.rows import ScoreRow, score_rows
-from t5repro.report.score_table import effect, score_groups, tallies
+from t5repro.report.score_table import score_groups, tallies
 from t5repro.report.scores_csv import csv_text
 
 PHASES = {"pretrain": "Pre-training", "finetune": "Fine-tuning"}
@@ -118,6 +119,7 @@ def _scores_view(
     """Return the template's variables for the header and the tables of scores."""
     groups = score_groups(rows, contents, experiments, links)
     difference = difference_title(settings, experiments)
+    first_two = [experiment.name for experiment in experiments[:2]]
     limit = settings.evaluate.max_examples
     split = settings.evaluate.split
     tables = paper_tables(rows, contents, experiments, links, split=split)
@@ -130,7 +132,7 @@ def _scores_view(
         "experiments": experiments,
         "has_seeds": any(experiment.has_seeds for experiment in experiments),
         "tallies": tallies(rows, experiments),
-        "effect": effect(rows, experiments),
+        "effect": mean_difference(rows, *first_two) if len(first_two) > 1 else None,
         "difference_title": difference,
         "groups": groups,
         "checkpoint_tables": checkpoint_tables(contents),

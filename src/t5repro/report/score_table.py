@@ -1,10 +1,10 @@
 """The table of scores: tasks and metrics down, experiments across, and the plot below it."""
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from t5repro.report.differences import Difference, differences
 from t5repro.report.experiments import Experiment
 from t5repro.report.links import ResultLinks, RunLinks
 from t5repro.report.published_scores import NO_PRETRAINING, published_value
@@ -66,7 +66,7 @@ class Line:
         baseline: score of the trivial baseline.
         baseline_kind: ``majority`` or ``copy``.
         cells: one score per experiment.
-        difference: first experiment minus second.
+        difference: first experiment minus second, with its spread over seeds.
         sign: ``up``, ``down`` or empty.
         examples: number of scored examples.
         invalid: answers outside the allowed ones, by experiment.
@@ -107,13 +107,21 @@ def score_groups(
         links: links to the files behind a score.
     """
     by_experiment = {(row.task, row.metric, row.experiment): row for row in experiment_rows(rows)}
+    first_two = [experiment.name for experiment in experiments[:2]]
+    difference_of = differences(rows, *first_two) if len(first_two) > 1 else {}
     groups: dict[str, list[Line]] = {}
     previous_task = ""
     for shared in table_rows(rows):
         task, metric = shared.task, shared.metric
         entries = [by_experiment.get((task, metric, experiment.name)) for experiment in experiments]
         runs = [links.runs_of(experiment, task, metric) for experiment in experiments]
-        line = _line(shared, entries, runs, is_first=task != previous_task)
+        line = _line(
+            shared,
+            entries,
+            runs,
+            difference=difference_of.get((task, metric)),
+            is_first=task != previous_task,
+        )
         if all(entry is None or entry.value is None for entry in entries):
             line = replace(line, reason=_undefined_reason(shared, scores))
         heading = AVERAGES_GROUP if metric == AVERAGE else task_group(task)
@@ -127,6 +135,7 @@ def _line(
     entries: Sequence[ScoreRow | None],
     runs: Sequence[tuple[RunLinks, ...]],
     *,
+    difference: Difference | None,
     is_first: bool,
 ) -> Line:
     """Return a line.
@@ -135,17 +144,13 @@ def _line(
         shared: a row with the columns that all experiments share.
         entries: the row of each experiment.
         runs: the runs of each experiment.
+        difference: first experiment minus second.
         is_first: whether it is the first metric of its task.
     """
     values = [None if entry is None else entry.value for entry in entries]
     defined = [value for value in values if value is not None]
     # Equal scores have no winner.
     best = max(defined) if len(defined) > 1 and max(defined) > min(defined) else None
-    difference = (
-        values[0] - values[1]
-        if len(values) > 1 and values[0] is not None and values[1] is not None
-        else None
-    )
     paper_without = published_value(shared.task, shared.metric, row=NO_PRETRAINING)
     return Line(
         name=shared.task,
@@ -166,8 +171,8 @@ def _line(
             )
             for value, entry, links in zip(values, entries, runs, strict=True)
         ),
-        difference="" if difference is None else format_difference(difference),
-        sign=_sign(difference),
+        difference="" if difference is None else str(difference),
+        sign="" if difference is None else _sign(difference.value),
         examples="" if shared.examples is None else f"{shared.examples:,}",
         invalid=_invalid(entries),
         paper="" if shared.paper_baseline is None else format_score(shared.paper_baseline),
@@ -177,8 +182,8 @@ def _line(
     )
 
 
-def _sign(difference: float | None) -> str:
-    if difference is None or format_difference(difference) == format_difference(0.0):
+def _sign(difference: float) -> str:
+    if format_difference(difference) == format_difference(0.0):
         return ""
     return "up" if difference > 0 else "down"
 
@@ -249,34 +254,3 @@ def primary_rows(rows: Sequence[ScoreRow], experiment: str) -> list[ScoreRow]:
         if row.experiment == experiment and row.metric != AVERAGE:
             by_task.setdefault(row.task, row)
     return list(by_task.values())
-
-
-@dataclass(frozen=True)
-class Effect:
-    """First experiment against the second, over the first metric of each task."""
-
-    better: int
-    worse: int
-    equal: int
-    mean: str
-
-
-def effect(rows: Sequence[ScoreRow], experiments: Sequence[Experiment]) -> Effect | None:
-    """Compare the first two experiments; None without two experiments or a common score."""
-    if len(experiments) < 2:
-        return None
-    # Only scores that both have: an experiment can lack a task or an undefined score.
-    second = {(row.task, row.metric): row.value for row in primary_rows(rows, experiments[1].name)}
-    differences = []
-    for row in primary_rows(rows, experiments[0].name):
-        baseline = second.get((row.task, row.metric))
-        if row.value is not None and baseline is not None:
-            differences.append(row.value - baseline)
-    if not differences:
-        return None
-    return Effect(
-        better=sum(value > 0 for value in differences),
-        worse=sum(value < 0 for value in differences),
-        equal=sum(value == 0 for value in differences),
-        mean=format_difference(math.fsum(differences) / len(differences)),
-    )

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from t5repro.errors import ArtifactError
-from t5repro.report.rows import ScoreRow, experiment_rows, table_rows
+from t5repro.report.differences import differences, mean_difference
+from t5repro.report.rows import BEST, ScoreRow, experiment_rows, table_rows
 from t5repro.report.scores_csv import read_csv
 from t5repro.report.titles import UNDEFINED, format_score, format_sd
 
@@ -26,9 +27,32 @@ def scores_text(run: Path) -> str:
     texts = []
     for path in paths:
         rows = read_csv(path)
-        texts += [plain_table(rows), "\n", *(f"{line}\n" for line in choice_lines(rows))]
+        texts += [plain_table(rows), "\n"]
+        texts += [f"{line}\n" for line in (*difference_lines(rows), *choice_lines(rows))]
         texts.append(f"report: {path.with_name('report.html').as_posix()}\n")
     return "".join(texts)
+
+
+def difference_lines(rows: Sequence[ScoreRow]) -> list[str]:
+    """Return the mean difference of the first two experiments; nothing without two."""
+    pair = compared_experiments(rows)
+    effect = mean_difference(rows, *pair) if pair else None
+    if not pair or not effect:
+        return []
+    seeds = {row.seed for row in rows if row.experiment == pair[0] and row.seed is not None}
+    spread = f", ± standard deviation over {len(seeds)} seeds" if effect.mean.sd is not None else ""
+    tasks = effect.better + effect.worse + effect.equal
+    return [
+        f"{pair[0]} − {pair[1]}: {effect.mean} on average over the first metric of {tasks} tasks"
+        f"{spread}"
+    ]
+
+
+def compared_experiments(rows: Sequence[ScoreRow]) -> tuple[str, str] | None:
+    """Return the first two experiments, at their last step; None if there is one."""
+    names = dict.fromkeys(row.experiment for row in rows if not row.experiment.endswith(BEST))
+    first, second, *_ = [*names, "", ""]
+    return (first, second) if second else None
 
 
 def choice_lines(rows: Sequence[ScoreRow]) -> list[str]:
@@ -43,21 +67,29 @@ def choice_lines(rows: Sequence[ScoreRow]) -> list[str]:
 
 
 def plain_table(rows: Sequence[ScoreRow]) -> str:
-    """Return the rows as a text table, one line per task and metric, a column per experiment."""
+    """Return the rows as a text table, one line per task and metric, a column per experiment.
+
+    With several experiments, a column has the difference of the first two.
+    """
     by_experiment = experiment_rows(rows)
     experiments = list(dict.fromkeys(row.experiment for row in by_experiment))
     cells = {
         (row.task, row.metric, row.experiment): format_score(row.value) + format_sd(row.sd)
         for row in by_experiment
     }
-    lines = [["task", "metric", "trivial", *experiments, "examples"]]
+    pair = compared_experiments(rows)
+    difference_of = differences(rows, *pair) if pair else {}
+    lines = [
+        ["task", "metric", "trivial", *experiments, *(["difference"] if pair else []), "examples"]
+    ]
     for row in table_rows(by_experiment):
         trivial = f"{format_score(row.baseline)} {row.baseline_kind}" if row.baseline_kind else ""
         scores = [
             cells.get((row.task, row.metric, experiment), UNDEFINED) for experiment in experiments
         ]
         examples = "" if row.examples is None else str(row.examples)
-        lines.append([row.task, row.metric, trivial, *scores, examples])
+        difference = [str(difference_of.get((row.task, row.metric), ""))] if pair else []
+        lines.append([row.task, row.metric, trivial, *scores, *difference, examples])
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     texts = [
         "  ".join(
