@@ -1,6 +1,7 @@
 import csv
 import json
 import signal
+from unittest.mock import ANY
 
 import numpy as np
 import pytest
@@ -224,10 +225,27 @@ def test_the_record_says_what_ran(tiny, whole):
         "parameters": model.count_params(),
         "trained_parameters": model.count_params(),
         "final_loss": pytest.approx(rows_of(job)[-1]["loss"]),
+        "loss_of_step": {"1": pytest.approx(4.4, abs=1), "5": ANY, "10": ANY},
         "target_tokens": tokens,
         "target_padding_share": 1 - tokens / sum(ids.size for ids in counted),
         "synthetic": True,
     }
+
+
+def early_losses(job):
+    return json.loads(job.manifest.read_text())["counters"]["loss_of_step"]
+
+
+def test_the_manifest_has_the_losses_of_early_steps_interrupted_or_not(train, whole, interrupt):
+    fine = {row["step"]: row["loss"] for row in rows_of(train("fine", log_every_steps=1))}
+    losses = early_losses(whole)
+    assert losses == {str(step): pytest.approx(fine[step], rel=1e-8) for step in (1, 5, 10)}
+    interrupt(7, cut_power)
+    with pytest.raises(PowerCutError):
+        train("cut", checkpoint_every_steps=6)
+    assert early_losses(train("cut", checkpoint_every_steps=6)) == losses
+    # A call from the host that makes several steps has the mean of their losses only.
+    assert early_losses(train("several", steps_per_execution=2)) == {}
 
 
 def test_no_steps_hand_on_fresh_weights_and_an_empty_history(train):
@@ -241,6 +259,7 @@ def test_no_steps_hand_on_fresh_weights_and_an_empty_history(train):
     np.testing.assert_array_equal(weights["embedding"], fresh.embedding.numpy())
     counters = json.loads(job.manifest.read_text())["counters"]
     assert counters["final_loss"] is None
+    assert counters["loss_of_step"] == {}
     assert "synthetic" not in counters
 
 

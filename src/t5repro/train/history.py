@@ -10,6 +10,9 @@ import numpy as np
 from t5repro.model.checkpoints import Arrays
 
 CHANGED = "resumed_from_changed"  # key of the arrays, and of the manifest's counters
+# Their losses go into the manifest. Rounding has hardly grown by then, so they tell another
+# calculation from another CPU (`lineage/tolerance.py`).
+EARLY_STEPS = (1, 5, 10, 20)
 
 
 class History:
@@ -21,6 +24,7 @@ class History:
         loss_sum: sum of the losses of the steps since the last row.
         steps: steps since the last row.
         tokens: target ids since the last row.
+        early_losses: step -> loss, for the steps in `EARLY_STEPS` that the host called one by one.
     """
 
     HEADER = "step,loss,learning_rate,tokens"
@@ -30,12 +34,16 @@ class History:
         self.loss_sum = 0.0
         self.steps = 0
         self.tokens = 0
+        self.early_losses: dict[int, float] = {}
 
     def add(self, loss: float, steps: int, tokens: int) -> None:
         """Count `steps` steps with the mean loss `loss`."""
         self.loss_sum += loss * steps
         self.steps += steps
         self.tokens += tokens
+        last_step = self.steps + (self.rows[-1][0] if self.rows else 0)
+        if steps == 1 and last_step in EARLY_STEPS:
+            self.early_losses[last_step] = loss
 
     def finish_row(self, step: int, learning_rate: float) -> None:
         """Append the row of the steps since the previous one."""
@@ -47,6 +55,7 @@ class History:
         return {
             "history": np.asarray(self.rows, np.float64).reshape(-1, 4),
             "unfinished": np.asarray([self.loss_sum, self.steps, self.tokens], np.float64),
+            "early_losses": np.asarray(list(self.early_losses.items()), np.float64).reshape(-1, 2),
         }
 
     @classmethod
@@ -57,6 +66,7 @@ class History:
             history.rows.append((int(step), float(loss), float(rate), int(tokens)))
         loss_sum, steps, tokens = arrays["unfinished"]
         history.loss_sum, history.steps, history.tokens = float(loss_sum), int(steps), int(tokens)
+        history.early_losses = {int(step): float(loss) for step, loss in arrays["early_losses"]}
         return history
 
     def as_csv(self) -> str:

@@ -268,6 +268,7 @@ def counters_of(job: TrainingJob, model: Any, state: LoopState) -> dict[str, Any
         "parameters": _numbers_in(model.weights),
         "trained_parameters": _numbers_in(model.trainable_variables),
         "final_loss": history.rows[-1][1] if history.rows else None,
+        "loss_of_step": {str(step): loss for step, loss in history.early_losses.items()},
         "target_tokens": history.all_tokens,
         "target_padding_share": 1 - history.all_tokens / positions if positions else None,
         **(job.counters(training.steps) if training.steps else {}),
