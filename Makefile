@@ -7,7 +7,7 @@ WORKERS ?= 2
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 export PYTHONHASHSEED ?= 0
 
-.PHONY: help demo setup parity preflight test test-all check format generate lock compare clean
+.PHONY: help demo setup parity preflight test test-all check format generate lock compare spread clean
 
 demo: setup ## run the whole chain on the bundled mini crawl
 	snakemake --profile local --cores $(CORES)
@@ -65,6 +65,9 @@ generate: setup ## write the files generated from the settings
 
 lock: ## lock files with hashes; needs uv and the network
 	requirements/lock.sh
+
+spread: setup ## measure how far losses and scores of the finished demo move by rounding
+	python benchmarks/spread.py --run-file configs/demo.yaml
 
 compare: setup ## compare the bytes of two fresh clones, on one core and on two
 	python tests/workflow/compare_clones.py

@@ -1,5 +1,6 @@
 """How near two results must be, where a stage does not promise bytes."""
 
+import math
 from pathlib import Path
 
 import numpy as np
@@ -7,7 +8,14 @@ import pytest
 from safetensors.numpy import save_file
 
 from t5repro.lineage.graph import Job
-from t5repro.lineage.tolerance import files_agree, numbers_agree, reproducibility_of
+from t5repro.lineage.tolerance import (
+    JobKind,
+    binomial_error,
+    compare_numbers,
+    files_agree,
+    reproducibility_of,
+    rounding_of,
+)
 
 
 def job(rule: str, **settings: dict[str, object]) -> Job:
@@ -88,11 +96,101 @@ def test_other_files_must_be_equal(tmp_path: Path) -> None:
     assert files_agree(tmp_path / "a.json", tmp_path / "a.json")[0] is False
 
 
-def test_counters_and_losses_agree_relatively_and_scores_by_points() -> None:
-    assert numbers_agree("final_loss", 2.0, 2.08)
-    assert not numbers_agree("final_loss", 2.0, 2.2)
-    assert numbers_agree("tasks.glue_cola.metrics.matthews_correlation", 10.0, 12.9)
-    assert not numbers_agree("tasks.glue_cola.metrics.matthews_correlation", 10.0, 13.1)
+DEVIATIONS = {
+    "final_loss": 0.01,
+    "loss_of_step.10": 1e-3,
+    "tasks.glue_rte.metrics.accuracy": 0.5,
+    "tasks.glue_rte.invalid": 0.0,
+}
+LOSSES = {"steps": 300.0, "final_loss": 2.0, "loss_of_step.10": 4.0, "loss_of_step.5": 5.0}
+SCORES = {
+    "tasks.glue_rte.examples": 200.0,
+    "tasks.glue_rte.invalid": 0.0,
+    "tasks.glue_rte.metrics.accuracy": 100.0,
+    "tasks.glue_rte.baseline.metrics.accuracy": 50.0,
+}
+
+
+def fault(
+    expected: dict[str, float],
+    name: str,
+    value: float | None,
+    *,
+    same_inputs: bool = True,
+    on_device: bool = True,
+    deviations: dict[str, float] = DEVIATIONS,
+) -> str:
+    """Return the first number that disagrees if one of them has another value here."""
+    actual = {
+        key: number for key, number in {**expected, name: value}.items() if number is not None
+    }
+    kind = JobKind(same_inputs, on_device, rounding_of({}), deviations)
+    numbers = compare_numbers(expected, actual, kind)
+    return next((str(number) for number in numbers if not number.agrees), "")
+
+
+def test_an_early_loss_decides_by_rounding_if_the_inputs_are_the_committed_ones() -> None:
+    assert fault(LOSSES, "loss_of_step.10", 4.0 * (1 + 0.9e-5)) == ""
+    assert fault(LOSSES, "loss_of_step.10", 4.0 * (1 + 1.1e-5)) == (
+        "loss_of_step.10 is 4.000044, committed is 4, allowed difference 4e-05"
+    )
+    # Weights that rounding has moved already: 3 * sqrt(2) deviations.
+    assert fault(LOSSES, "loss_of_step.10", 4.0042, same_inputs=False) == ""
+    assert fault(LOSSES, "loss_of_step.10", 4.0043, same_inputs=False) != ""
+
+
+def test_the_earliest_step_that_differs_is_named_first() -> None:
+    here = {**LOSSES, "steps": 299.0, "loss_of_step.10": 9.0, "loss_of_step.5": 9.0}
+    numbers = compare_numbers(LOSSES, here, JobKind(True, True, 1e-5, {}))
+    names = [number.name for number in numbers if not number.agrees]
+    assert names == ["loss_of_step.5", "loss_of_step.10", "steps"]
+
+
+def test_a_final_loss_is_judged_by_the_measured_deviation() -> None:
+    assert fault(LOSSES, "final_loss", 2.0424) == ""
+    assert "allowed difference 0.042" in fault(LOSSES, "final_loss", 2.0425)
+    assert "no spread was measured for it" in fault(LOSSES, "final_loss", 2.01, deviations={})
+    assert fault(LOSSES, "final_loss", 2.0, deviations={}) == ""
+    # Twins of a short training may have one loss: rounding is allowed in any case.
+    assert fault(LOSSES, "final_loss", 2.00001, deviations={"final_loss": 0.0}) == ""
+
+
+def test_counts_of_the_data_must_be_equal() -> None:
+    assert fault(LOSSES, "steps", 301.0) == "steps is 301, committed is 300, must be equal"
+    trivial = "tasks.glue_rte.baseline.metrics.accuracy"
+    assert "must be equal" in fault(SCORES, trivial, 50.5, same_inputs=False)
+
+
+def test_a_number_on_one_side_only_is_a_fault() -> None:
+    assert fault(LOSSES, "final_loss", None) == "final_loss is missing, committed is 2"
+    assert fault(LOSSES, "more", 1.0) == "more is 1, committed is missing"
+
+
+def test_a_score_may_move_by_deviations_or_by_the_error_of_so_few_examples() -> None:
+    accuracy, invalid = "tasks.glue_rte.metrics.accuracy", "tasks.glue_rte.invalid"
+    error = binomial_error(100, 200, is_count=False)
+    assert error == pytest.approx(100 * math.sqrt(201 / 202 * (1 / 202) / 200))
+    assert binomial_error(50, 200, is_count=False) == pytest.approx(100 * math.sqrt(0.25 / 200))
+    assert binomial_error(0, 200, is_count=True) == pytest.approx(2 * error)
+    assert binomial_error(50, 0, is_count=False) == 0
+    allowed = 3 * math.sqrt(2) * 0.5
+    assert allowed > 2 * math.sqrt(2) * error
+    assert fault(SCORES, accuracy, 100 - allowed + 0.01, same_inputs=False) == ""
+    assert fault(SCORES, accuracy, 100 - allowed - 0.01, same_inputs=False) != ""
+    assert fault(SCORES, invalid, 2.0, same_inputs=False) == ""
+    assert fault(SCORES, invalid, 3.0, same_inputs=False) != ""
+
+
+def test_scores_of_equal_predictions_differ_by_rounding_only() -> None:
+    accuracy = "tasks.glue_rte.metrics.accuracy"
+    assert fault(SCORES, accuracy, 99.9999, on_device=False) == ""
+    assert fault(SCORES, accuracy, 99.5, on_device=False) != ""
+
+
+def test_rounding_is_that_of_float32_on_a_cpu_and_a_chosen_one_elsewhere() -> None:
+    assert rounding_of({"devices": {"kind": "cpu"}}) == 1e-5
+    assert rounding_of({"devices": {"kind": "tpu"}}) == 0.05
+    assert rounding_of({"devices": {"precision": "bfloat16"}}) == 0.05
 
 
 def test_equal_numbers_that_are_written_differently_have_no_distance(tmp_path: Path) -> None:

@@ -6,9 +6,10 @@ import json
 from pathlib import Path
 
 from t5repro.cli.arguments import Commands, Handler, add_command
-from t5repro.errors import ArtifactError, LineageError, SettingsError
+from t5repro.errors import LineageError, SettingsError
 
 RUN_FILE = Path("configs/demo.yaml")
+OK, FAULT = 0, 2
 
 
 def add_versions(commands: Commands) -> None:
@@ -37,6 +38,14 @@ def add_versions(commands: Commands) -> None:
     )
     certificate.add_argument("--rev", default="HEAD", help="revision to compare with")
     certificate.add_argument("--json", action="store_true", help="print JSON")
+    certificate.add_argument(
+        "--strict", action="store_true", help="require equal bytes of every stage"
+    )
+    certificate.add_argument(
+        "--machine",
+        action="store_true",
+        help="before any training: compare operations of this CPU with those of other makers",
+    )
     _add_version_command(
         commands,
         "rehydrate",
@@ -120,13 +129,27 @@ def _rehydrate(arguments: argparse.Namespace) -> None:
     print(f"equal to dvc.lock: {' '.join(names) or 'nothing'}")
 
 
-def _certificate(arguments: argparse.Namespace) -> None:
+def _certificate(arguments: argparse.Namespace) -> int:
+    if arguments.machine:
+        return _machine()
     from t5repro.versions.certificate import certify
 
-    certificate = certify(arguments.run_file, arguments.rev)
+    certificate = certify(arguments.run_file, arguments.rev, strict=arguments.strict)
     if arguments.json:
         print(json.dumps(dataclasses.asdict(certificate), indent=2))
     else:
         print(certificate.to_text())
-    if not certificate.holds:
-        raise ArtifactError("a stage gave other results than those committed")
+    return OK if certificate.holds else FAULT
+
+
+def _machine() -> int:
+    from t5repro.config.sections.devices import DevicesSettings
+    from t5repro.model.devices import set_environment
+
+    set_environment(DevicesSettings())  # before TensorFlow is imported
+    from t5repro.model.operations.hashes import check_machine
+
+    comparisons = check_machine()
+    for comparison in comparisons:
+        print(comparison)
+    return FAULT if any(comparison.differing for comparison in comparisons) else OK

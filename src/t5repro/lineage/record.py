@@ -259,7 +259,7 @@ def _record_to(
         inputs=inputs,
         outputs=outputs,
         code_changed=_changed_code(rule, start.closure),
-        numbers=_numbers_of(manifest),
+        numbers=numbers_of(manifest) if manifest else {},
     )
     write_json(path, asdict(replace(record, end=end)))
 
@@ -370,10 +370,8 @@ def _recorded_file(entry: Mapping[str, Any]) -> RecordedFile:
     return RecordedFile(redact_path(Path(entry["path"])), entry["bytes"], entry["sha256"])
 
 
-def _numbers_of(manifest: Path | None) -> dict[str, float]:
-    """Return dotted name -> value of the counters and scores of a job."""
-    if manifest is None:
-        return {}
+def numbers_of(manifest: Path) -> dict[str, float]:
+    """Return dotted name -> value of the counters and scores of a job, as its record has them."""
     numbers = dict(numbers_in(read_json(manifest)["counters"]))
     scores = manifest.parent / "scores.json"
     if scores.is_file():

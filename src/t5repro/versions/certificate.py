@@ -1,30 +1,32 @@
 """The reproduction certificate: which stages of a committed lock this machine has reproduced.
 
 The results in the working tree are compared with `dvc.lock` as committed at a revision, not as a
-run here has sealed it. Equal bytes are an exact reproduction. If a stage depends on float32 sums
-and has other bytes, the numbers in its committed records decide whether it is within tolerance.
+run here has sealed it. Equal bytes are an exact reproduction. If training or a later stage has
+other bytes although code, settings and raw files are the committed ones, its numbers tell another
+CPU from another calculation (`lineage/tolerance.py`): early losses, which rounding has hardly
+changed, and then losses and scores by the measured spread of the run (`lineage/spread.py`).
 """
 
-import json
-from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
 from t5repro.config.schema import Settings
-from t5repro.lineage.dvc_lock import LOCK_FILE, Lock, LockedStage, parse_lock
+from t5repro.errors import ArtifactError
+from t5repro.lineage.dvc_lock import LOCK_FILE, parse_lock
 from t5repro.lineage.git import file_at
-from t5repro.lineage.record import Record, parse_record, read_record
-from t5repro.lineage.sources import differing_files
-from t5repro.lineage.tolerance import numbers_agree
-from t5repro.stages import depends_on_device
+from t5repro.lineage.spread import Spread, parse_spread, spread_path
+from t5repro.lineage.tolerance import JobKind, compare_numbers, rounding_of
+from t5repro.stages import BY_NAME, depends_on_device
 from t5repro.versions import dvc_pipeline
-from t5repro.versions.proof import Checkout, StageFiles, files_of_stage, md5_of_folder, same_values
+from t5repro.versions.committed import CommittedRun, numbers_here
+from t5repro.versions.proof import Checkout, StageFiles, files_of_stage, md5_of_folder
 from t5repro.versions.snakemake_graph import RUN_FILE, PlannedStage, resolve
 
-SCORED_BY = {"evaluate_predict": "evaluate_score"}  # texts have no distance; their scores do
+REPORT = "report"
+SCORED_BY = {"evaluate_predict": "evaluate_score"}  # predictions have no distance; scores have
 
-Outcome = Literal["exactly", "within tolerance", "differently", "not built", "not committed"]
+Outcome = Literal["exactly", "within the spread", "differently", "not built", "not committed"]
 
 
 @dataclass(frozen=True)
@@ -43,15 +45,14 @@ class Certificate:
     revision: str
     verdicts: tuple[StageVerdict, ...]
 
-    @property
-    def first_difference(self) -> StageVerdict | None:
-        """The first stage that came out differently."""
-        return next((v for v in self.verdicts if v.outcome == "differently"), None)
+    def first(self, outcome: Outcome) -> StageVerdict | None:
+        """Return the first stage with an outcome."""
+        return next((verdict for verdict in self.verdicts if verdict.outcome == outcome), None)
 
     @property
     def holds(self) -> bool:
         """Whether no committed stage came out differently."""
-        return self.first_difference is None
+        return self.first("differently") is None
 
     def to_text(self) -> str:
         """Return the certificate as human-readable text."""
@@ -64,136 +65,158 @@ class Certificate:
         for verdict in self.verdicts:
             why = f": {verdict.why}" if verdict.why else ""
             lines.append(f"  {verdict.stage:32} {verdict.outcome}{why}")
-        first = self.first_difference
-        if first:
-            lines.append(f"first difference: {first.stage}, {first.why}")
+        if fault := self.first("differently"):
+            lines.append(f"first difference: {fault.stage}, {fault.why}")
         else:
             lines.append("no stage came out differently")
+            if within := self.first("within the spread"):
+                lines.append(
+                    f"rounding on this machine differs from {within.stage} on; "
+                    "every loss and score is within the measured spread"
+                )
         return "\n".join(lines)
 
 
 @dataclass(frozen=True)
 class _Comparison:
-    """The two sides of a certificate: a committed lock with its records, and the checkout."""
+    """The committed run and the checkout.
 
-    revision: str
-    lock: Lock
+    Attributes:
+        committed: the lock and the records of the revision.
+        settings: of the run.
+        spread: the measured spread of the run; None if its numbers cannot be judged.
+        bytes_required: why they cannot.
+        checkout: hashes of the files.
+        verdicts: stage -> its verdict, once it is known.
+    """
+
+    committed: CommittedRun
     settings: Settings
-    checkout: Checkout
+    spread: Spread | None
+    bytes_required: str
+    checkout: Checkout = field(default_factory=Checkout)
+    verdicts: dict[str, StageVerdict] = field(default_factory=dict)
 
-    def verdict(
-        self, stage: PlannedStage, files: StageFiles, score: StageVerdict | None
-    ) -> StageVerdict:
-        """Return the verdict about a stage.
+    def compare(self, stage: PlannedStage) -> None:
+        """Add the verdict about a stage; those that decide it have theirs."""
+        self.verdicts[stage.name] = StageVerdict(stage.name, *self._outcome(stage))
 
-        Args:
-            stage: the stage.
-            files: the files in its folder.
-            score: the verdict about the stage that scores its outputs, if there is one.
-        """
-        locked = self.lock.stages.get(stage.name)
+    def _outcome(self, stage: PlannedStage) -> tuple[Outcome, str]:
+        """Return the outcome of a stage and its reason."""
+        locked = self.committed.lock.stages.get(stage.name)
         if locked is None:
-            why = f"no stage of this name in {LOCK_FILE}"
-            return StageVerdict(stage.name, "not committed", why)
+            return "not committed", f"no stage of this name in {LOCK_FILE}"
+        files = files_of_stage(stage, self.checkout.hasher)
         if files.missing:
-            return StageVerdict(stage.name, "not built", f"{files.missing[0]} is missing")
+            return "not built", f"{files.missing[0]} is missing"
         if locked.outs.get(stage.folder) == md5_of_folder(stage, files):
-            return StageVerdict(stage.name, "exactly")
-        file = self._first_differing_file(stage, files)
-        # Another setting or code is another experiment, whose numbers no tolerance applies to.
-        if cause := self._changed_question(stage, locked):
-            return StageVerdict(stage.name, "differently", f"{file}; {cause}")
-        if depends_on_device(stage.table_name):
-            if score is not None and score.outcome in ("exactly", "within tolerance"):
-                return StageVerdict(stage.name, "within tolerance", f"{file}; its scores agree")
-            if (difference := self._first_differing_number(stage)) is not None:
-                outcome: Outcome = "differently" if difference else "within tolerance"
-                why = f"{file}; {difference or 'its numbers agree'}"
-                return StageVerdict(stage.name, outcome, why)
-        return StageVerdict(stage.name, "differently", f"{file}; {self._origin(stage)}")
+            return "exactly", ""
+        outcome, reason = self._outcome_of_other_bytes(stage, files)
+        return outcome, f"{self.committed.first_differing_file(stage, files)}; {reason}"
 
-    def _first_differing_file(self, stage: PlannedStage, files: StageFiles) -> str:
-        """Return the first file that differs from the records; the folder if none is known."""
-        recorded = {
-            output.path: output.sha256
-            for record in self._committed_records(stage)
-            if record.end
-            for output in record.end.outputs
-        }
-        # Manifests last: they only repeat the hashes of the others.
-        for path in sorted(files.files, key=lambda path: (path.endswith("manifest.json"), path)):
-            if path in recorded and recorded[path] != files.files[path].sha256:
-                return path
-        return f"{stage.folder}/"
+    def _outcome_of_other_bytes(
+        self, stage: PlannedStage, files: StageFiles
+    ) -> tuple[Outcome, str]:
+        # Another setting or code is another experiment, whose numbers no spread applies to.
+        changed = self.committed.changed_question(self.settings, stage, self.checkout)
+        if changed or not depends_on_device(stage.table_name):
+            return "differently", changed or self._origin(stage)
+        try:
+            expected = self.committed.numbers(stage)
+            actual = numbers_here(stage, files)
+        except ArtifactError as error:
+            return "differently", str(error)
+        comparisons = list(compare_numbers(expected, actual, self._kind(stage)))
+        fault = next((number for number in comparisons if not number.agrees), None)
+        # Early losses need no spread, and name a fault more precisely than other bytes do.
+        if self.spread is None and (fault is None or fault.allowed is None):
+            return "differently", self.bytes_required
+        if fault:
+            return "differently", f"{fault}; {self._origin(stage)}"
+        if reason := self._fault_of_others(stage):
+            return "differently", reason
+        farthest = max(comparisons, key=lambda number: number.share, default=None)
+        if farthest and farthest.share:
+            return "within the spread", str(farthest)
+        return "within the spread", "its losses, scores and counts are the committed ones"
 
-    def _changed_question(self, stage: PlannedStage, locked: LockedStage) -> str | None:
-        """Return the setting, code or raw file that differs from the committed one."""
-        leaves = dvc_pipeline.leaves_of(self.settings, stage)
-        params = {f"{stage.name}.{name}": value for name, value in leaves.items()}
-        for name in sorted(params.keys() | locked.params.keys()):
-            is_common = name in params and name in locked.params
-            if not is_common or not same_values({name: locked.params[name]}, {name: params[name]}):
-                setting = name.removeprefix(f"{stage.name}.")
-                return f"setting {setting} differs from the committed one"
-        raw_files = (path for path in stage.inputs if path.startswith("data/"))
-        for path in (*stage.code, *raw_files):
-            if locked.deps.get(path) != self.checkout.hasher.md5(path):
-                source = self._changed_source(stage, path) if path in stage.code else path
-                return f"{source} is not the committed one"
+    def _fault_of_others(self, stage: PlannedStage) -> str | None:
+        """Return the fault of another stage that decides about a stage without losses or scores."""
+        if stage.rule in SCORED_BY:
+            deciding = {f"{SCORED_BY[stage.rule]}-{stage.node}"}
+        elif stage.rule == REPORT:
+            deciding = set(self.verdicts)
+        else:
+            return None
+        for name, verdict in self.verdicts.items():
+            if name in deciding and verdict.outcome == "differently":
+                return f"{name} came out differently"
+        if stage.rule == REPORT and not self._first_differing_input(stage):
+            return self._origin(stage)
         return None
 
-    def _changed_source(self, stage: PlannedStage, code_file: str) -> str:
-        """Return the first source file that differs; the code file itself if none is known."""
-        data = file_at(Path(), self.revision, code_file)
-        if data is None:
-            return code_file
-        sources = differing_files(json.loads(data), self.checkout.closure(stage.table_name))
-        return sources[0] if sources else code_file
-
-    def _first_differing_number(self, stage: PlannedStage) -> str | None:
-        """Return the first number outside of its tolerance, or ''; None if no numbers are known."""
-        expected = _numbers(self._committed_records(stage))
-        actual = _numbers([read_record(j.record) for j in stage.jobs if j.record.is_file()])
-        if not expected or not actual:
-            return None
-        for name, value in sorted(expected.items()):
-            if name not in actual or not numbers_agree(name, value, actual[name]):
-                return f"{name} is {actual.get(name)}, committed is {value}"
-        return ""
+    def _kind(self, stage: PlannedStage) -> JobKind:
+        return JobKind(
+            same_inputs=self._first_differing_input(stage) is None,
+            on_device=BY_NAME[stage.table_name].on_device,
+            rounding=rounding_of(dvc_pipeline.settings_of_stage(self.settings, stage)),
+            deviations=self.spread.deviations.get(stage.rule, {}) if self.spread else {},
+        )
 
     def _origin(self, stage: PlannedStage) -> str:
         """Return whether the difference came with an input, or arose on this machine."""
-        for record in self._committed_records(stage):
-            for file in record.end.inputs if record.end else ():
-                sha256 = self.checkout.hasher.sha256(file.path)
-                if sha256 and sha256 != file.sha256:
-                    return f"its input {file.path} differs already"
+        if path := self._first_differing_input(stage):
+            return f"its input {path} differs already"
         return "same code, settings and inputs: this machine computes different bytes"
 
-    def _committed_records(self, stage: PlannedStage) -> list[Record]:
-        contents = (file_at(Path(), self.revision, job.record.as_posix()) for job in stage.jobs)
-        return [parse_record(data.decode(), self.revision) for data in contents if data is not None]
+    def _first_differing_input(self, stage: PlannedStage) -> str | None:
+        return self.committed.first_differing_input(stage, self.checkout)
 
 
-def _numbers(records: list[Record]) -> Mapping[str, float]:
-    return {
-        name: value
-        for record in records
-        if record.end
-        for name, value in record.end.numbers.items()
-    }
+def certify(
+    run_file: Path = RUN_FILE, revision: str = "HEAD", *, strict: bool = False
+) -> Certificate:
+    """Compare the results in the working tree with `dvc.lock` and the records of a revision.
 
+    Args:
+        run_file: of the run.
+        revision: the git revision to compare with.
+        strict: require equal bytes of every stage.
 
-def certify(run_file: Path = RUN_FILE, revision: str = "HEAD") -> Certificate:
-    """Compare the results in the working tree with `dvc.lock` and the records of a revision."""
+    Raises:
+        ArtifactError: a committed record or spread is damaged.
+    """
     lock = file_at(Path(), revision, LOCK_FILE)
     if lock is None:
         return Certificate(revision, ())
     settings, stages = resolve(run_file)
-    comparison = _Comparison(revision, parse_lock(lock), settings, Checkout())
-    verdicts: dict[str, StageVerdict] = {}
-    for stage in reversed(stages):  # the verdict about predictions needs that about their scores
-        files = files_of_stage(stage, comparison.checkout.hasher)
-        score = verdicts.get(f"{SCORED_BY.get(stage.rule)}-{stage.node}")
-        verdicts[stage.name] = comparison.verdict(stage, files, score)
-    return Certificate(revision, tuple(verdicts[stage.name] for stage in stages))
+    spread, bytes_required = _spread_of(settings, stages, revision)
+    if strict:
+        spread, bytes_required = None, "--strict requires equal bytes"
+    committed = CommittedRun(revision, parse_lock(lock), settings.run.name)
+    comparison = _Comparison(committed, settings, spread, bytes_required)
+    # The verdict about predictions needs that about their scores.
+    for stage in sorted(stages, key=lambda stage: stage.rule in SCORED_BY):
+        comparison.compare(stage)
+    return Certificate(revision, tuple(comparison.verdicts[stage.name] for stage in stages))
+
+
+def _spread_of(
+    settings: Settings, stages: list[PlannedStage], revision: str
+) -> tuple[Spread | None, str]:
+    """Return the committed spread of a run, or why its numbers cannot be judged without one."""
+    path = spread_path(settings.run.name).as_posix()
+    text = file_at(Path(), revision, path)
+    if text is None:
+        return None, (
+            f"losses and scores cannot be judged without a measured spread ({path} is not in "
+            f"{revision}), so bytes must be equal"
+        )
+    spread = parse_spread(text, f"{path} at {revision}")
+    leaves = {stage.name: dvc_pipeline.leaves_of(settings, stage) for stage in stages}
+    if setting := spread.other_setting(leaves):
+        return None, (
+            f"losses and scores cannot be judged: {path} was measured with another {setting}, so "
+            "bytes must be equal; measure it again with python benchmarks/spread.py"
+        )
+    return spread, ""

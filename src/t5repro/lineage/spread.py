@@ -1,0 +1,80 @@
+"""The measured spread of a run: how far its numbers move if rounding alone changes.
+
+Training amplifies a difference in the last bit of one weight until scores differ. The spread is
+measured once per run by twins: trainings whose initial weights differ from the committed ones in
+one weight by one unit in the last place (`benchmarks/spread.py`). Its file is committed.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from t5repro.errors import ArtifactError
+
+FOLDER = Path("configs/spread")
+
+
+@dataclass(frozen=True)
+class Spread:
+    """The standard deviation of every number that the twins of an experiment gave.
+
+    Attributes:
+        run: name of the run.
+        experiment: the experiment that was repeated; its spread serves for the others of the run.
+        twins: number of trainings.
+        machine: CPU and versions of the machine that measured, for the reader.
+        code: rule -> SHA-256 of its code, for the reader.
+        settings: stage -> dotted name -> value of the settings of the measured jobs.
+        deviations: rule -> name of a number -> sample standard deviation.
+    """
+
+    run: str
+    experiment: str
+    twins: int
+    machine: dict[str, str]
+    code: dict[str, str]
+    settings: dict[str, dict[str, Any]]
+    deviations: dict[str, dict[str, float]]
+
+    def other_setting(self, settings: Mapping[str, Mapping[str, Any]]) -> str | None:
+        """Return the first setting of a run that this was not measured with, None if there is none.
+
+        Args:
+            settings: stage -> dotted name -> value, of all stages of the run.
+        """
+        for stage, measured in sorted(self.settings.items()):
+            current = settings.get(stage, {})
+            for name in sorted(measured.keys() | current.keys()):
+                if measured.get(name) != current.get(name):
+                    return f"{stage}.{name}"
+        return None
+
+
+_SPREAD = TypeAdapter(Spread)
+
+
+def spread_path(run: str) -> Path:
+    """Return the path of the spread of a run in the checkout."""
+    return FOLDER / f"{run}.json"
+
+
+def parse_spread(text: bytes, name: str) -> Spread:
+    """Return a spread from its JSON text.
+
+    Args:
+        text: JSON.
+        name: of the file, for error messages.
+
+    Raises:
+        ArtifactError: it is not a spread.
+    """
+    try:
+        return _SPREAD.validate_json(text)
+    except ValidationError as error:
+        raise ArtifactError(
+            f"{name} is not a spread ({error.errors()[0]['msg']}); restore it with git checkout, "
+            "or measure it with python benchmarks/spread.py"
+        ) from error

@@ -1,0 +1,154 @@
+"""The committed run that a certificate compares with: `dvc.lock` and the records of a revision."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+from t5repro.config.schema import Settings
+from t5repro.errors import ArtifactError
+from t5repro.files import read_json
+from t5repro.lineage.dvc_lock import LOCK_FILE, Lock
+from t5repro.lineage.git import file_at
+from t5repro.lineage.record import Record, numbers_of, parse_record
+from t5repro.lineage.record_index import Index, index_path, parse_index
+from t5repro.lineage.sources import differing_files
+from t5repro.versions import dvc_pipeline
+from t5repro.versions.proof import Checkout, StageFiles, same_values
+from t5repro.versions.snakemake_graph import PlannedStage
+
+
+@dataclass(frozen=True)
+class CommittedRun:
+    """The lock and the records of a revision.
+
+    Attributes:
+        revision: a git revision.
+        lock: its `dvc.lock`.
+        run: name of the run.
+    """
+
+    revision: str
+    lock: Lock
+    run: str
+    _records: dict[str, list[Record]] = field(default_factory=dict)
+
+    def records(self, stage: PlannedStage) -> list[Record]:
+        """Return the committed records of the jobs of a stage."""
+        if stage.name not in self._records:
+            texts = (file_at(Path(), self.revision, job.record.as_posix()) for job in stage.jobs)
+            self._records[stage.name] = [
+                parse_record(text.decode(), self.revision) for text in texts if text is not None
+            ]
+        return self._records[stage.name]
+
+    def numbers(self, stage: PlannedStage) -> Mapping[str, float]:
+        """Return the numbers in the committed records of a stage.
+
+        Raises:
+            ArtifactError: the records are not those of the committed lock.
+        """
+        if fault := self._record_fault(stage):
+            raise ArtifactError(f"{fault}; its numbers cannot be judged, so bytes must be equal")
+        return {
+            name: value
+            for record in self.records(stage)
+            if record.end
+            for name, value in record.end.numbers.items()
+        }
+
+    def _record_fault(self, stage: PlannedStage) -> str | None:
+        """Return why the committed records of a stage are not those of the committed lock."""
+        sealed = self._index.get(stage.name)
+        if sealed is None:
+            return f"{self._index_path} at {self.revision} has no stage {stage.name}"
+        if sealed.md5 != self.lock.stages[stage.name].outs.get(stage.folder):
+            return f"{self._index_path} at {self.revision} is of another {LOCK_FILE}"
+        for job in stage.jobs:
+            path = job.record.as_posix()
+            data = file_at(Path(), self.revision, path)
+            if data is None or hashlib.sha256(data).hexdigest() != sealed.records.get(path):
+                return f"{path} at {self.revision} is not the record of {self._index_path}"
+        return None
+
+    @property
+    def _index_path(self) -> str:
+        return index_path(self.run)
+
+    @cached_property
+    def _index(self) -> Index:
+        data = file_at(Path(), self.revision, self._index_path)
+        return {} if data is None else parse_index(data, f"{self._index_path} at {self.revision}")
+
+    def first_differing_file(self, stage: PlannedStage, files: StageFiles) -> str:
+        """Return the first file that differs from the records; the folder if none is known."""
+        recorded = {
+            output.path: output.sha256
+            for record in self.records(stage)
+            if record.end
+            for output in record.end.outputs
+        }
+        # Manifests last: they only repeat the hashes of the others.
+        for path in sorted(files.files, key=lambda path: (path.endswith("manifest.json"), path)):
+            if path in recorded and recorded[path] != files.files[path].sha256:
+                return path
+        return f"{stage.folder}/"
+
+    def first_differing_input(self, stage: PlannedStage, checkout: Checkout) -> str | None:
+        """Return the first input that exists and has other bytes than the committed job read."""
+        for record in self.records(stage):
+            for file in record.end.inputs if record.end else ():
+                sha256 = checkout.hasher.sha256(file.path)
+                if sha256 and sha256 != file.sha256:
+                    return file.path
+        return None
+
+    def changed_question(
+        self, settings: Settings, stage: PlannedStage, checkout: Checkout
+    ) -> str | None:
+        """Return the setting, code or raw file that differs from the committed one."""
+        locked = self.lock.stages[stage.name]
+        leaves = dvc_pipeline.leaves_of(settings, stage)
+        params = {f"{stage.name}.{name}": value for name, value in leaves.items()}
+        for name in sorted(params.keys() | locked.params.keys()):
+            is_common = name in params and name in locked.params
+            if not is_common or not same_values({name: locked.params[name]}, {name: params[name]}):
+                setting = name.removeprefix(f"{stage.name}.")
+                return f"setting {setting} differs from the committed one"
+        raw_files = (path for path in stage.inputs if path.startswith("data/"))
+        for path in (*stage.code, *raw_files):
+            if locked.deps.get(path) != checkout.hasher.md5(path):
+                source = path
+                if path in stage.code:
+                    source = self._changed_source(path, checkout.closure(stage.table_name))
+                return f"{source} is not the committed one"
+        return None
+
+    def _changed_source(self, code_file: str, closure: dict[str, str]) -> str:
+        """Return the first source file that differs; the code file itself if none is known."""
+        data = file_at(Path(), self.revision, code_file)
+        if data is None:
+            return code_file
+        sources = differing_files(json.loads(data), closure)
+        return sources[0] if sources else code_file
+
+
+def numbers_here(stage: PlannedStage, files: StageFiles) -> Mapping[str, float]:
+    """Return the numbers of a stage in the checkout, from its manifests and scores.
+
+    Raises:
+        ArtifactError: a file is not the one that its job wrote.
+    """
+    numbers: dict[str, float] = {}
+    for job in stage.jobs:
+        for manifest in (path for path in job.outputs if path.endswith("manifest.json")):
+            for output in read_json(Path(manifest))["outputs"]:
+                hashes = files.files.get(output["path"])
+                if hashes and hashes.sha256 != output["sha256"]:
+                    raise ArtifactError(
+                        f"{output['path']} is not the file that its job wrote; rerun {stage.name}"
+                    )
+            numbers |= numbers_of(Path(manifest))
+    return numbers
