@@ -56,7 +56,6 @@ def sealed_run(root: Path) -> Path:
 
 
 def syntax(root: Path) -> dict[str, str]:
-    _syntax_hash.cache_clear()
     return {name: _syntax_hash(root / name) for name in CODE if (root / name).is_file()}
 
 

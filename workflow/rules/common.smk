@@ -17,7 +17,7 @@ from t5repro.config import experiments, load, origins, task_files as inventory
 from t5repro.config.stage_settings import stage_settings
 from t5repro.data import crawl_lists, fetch, paths as raw_paths
 from t5repro.errors import T5ReproError
-from t5repro.lineage import run_lock, workflow_files
+from t5repro.lineage import packages, run_lock, workflow_files
 from t5repro.versions import rehydrate
 from t5repro.versions import seal
 from t5repro.versions import sigterm
@@ -150,6 +150,7 @@ def begin_run():
     except T5ReproError as error:
         raise WorkflowError(str(error)) from None
     sigterm.handle_sigterm_in_thread(on_signal=begin_no_more_jobs)
+    packages.installed()  # reads changed packages once, and not in every job at the same time
 
 
 def begin_no_more_jobs():

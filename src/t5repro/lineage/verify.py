@@ -21,6 +21,7 @@ from t5repro.lineage.findings import (
     UNSEALED,
     Finding,
     Verdict,
+    chain_of,
     differing,
     make_verdict,
 )
@@ -58,6 +59,7 @@ def verify_tree(root: Path, *, deep: bool = False) -> Verdict:
     unreadable = [path for path, _ in faults]
     indexes = read_indexes(store, faults)
     committed = read_committed(root)
+    jobs = chain_of(graph)
     check = read_checked(store, graph, indexes, committed)
     for name in check.altered & graph.jobs.keys():  # an altered record attests nothing
         graph.jobs[name] = replace(graph.jobs[name], record={})
@@ -76,7 +78,7 @@ def verify_tree(root: Path, *, deep: bool = False) -> Verdict:
     unlike_lock = {folder.tracked.path for folder in folders if not folder.as_locked}
     findings += check_fields(store, graph, lock, check, suspects.manifests, unlike_lock, hasher)
     findings += check_code(root, graph, lock, check, hasher)
-    findings += check_other_code(root, graph)
+    findings += check_other_code(root, jobs)  # of a job that is not sealed, too
     findings += check_pipeline(root, lock, committed)
     findings += check_committed(root, committed)
     bad_signatures, attestations = check_signatures(root, sealed_runs(store.names(RECORDS, "")))

@@ -176,9 +176,9 @@ def _unlike_records(root: Path, packages: Installed) -> list[Finding]:
             recorded = read_record(Path(path))
         except ArtifactError:  # another file, or a damaged record, which `verify` reports
             continue
-        name = f"{recorded.run}/{recorded.rule}/{recorded.node}"
+        name = "/".join(filter(None, (recorded.run, recorded.rule, recorded.node)))
         for package, digest in (recorded.start.machine.packages or {}).items():
-            if digests.get(package) != digest:
+            if digests.get(package, digest) != digest:
                 message = f"{name} ran with other files of this package"
                 findings.setdefault(package, Finding(SINCE, package, name, message))
     return list(findings.values())

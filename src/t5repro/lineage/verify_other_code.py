@@ -8,15 +8,14 @@ commit is reported as changed since then, without failing; a file that is in no 
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping
-from functools import cache
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from t5repro.errors import SettingsError
-from t5repro.lineage.findings import CODE, FOREIGN, SETTINGS, SINCE, Finding, chain_of
+from t5repro.lineage.findings import CODE, FOREIGN, SETTINGS, SINCE, Finding
 from t5repro.lineage.git import try_git
-from t5repro.lineage.graph import Graph, Job
+from t5repro.lineage.graph import Job
 from t5repro.lineage.redaction import redact
 from t5repro.lineage.workflow_files import rule_text_hash
 from t5repro.stages import BY_NAME
@@ -31,61 +30,68 @@ SOURCES = "src/t5repro/"
 MAX_LEAVES_SHOWN = 3
 
 
-def check_other_code(root: Path, graph: Graph) -> Iterator[Finding]:
+def check_other_code(root: Path, jobs: Iterable[Job]) -> Iterator[Finding]:
     """Check what each job of a working tree ran besides its closure.
 
     Args:
         root: the checkout.
-        graph: its jobs.
+        jobs: its jobs, with their records, in the order of the chain.
     """
-    jobs = [job for job in chain_of(graph) if job.record]
-    committed = _reader_of_commits(root)
+    jobs = [job for job in jobs if job.record]
+    files = _Files(root)
     for job in jobs:
         start, end = job.record.get("start") or {}, job.record.get("end") or {}
         commit = str(start.get("commit") or "")
-        for name, expected in (start.get("workflow") or {}).items():
-            yield from _check_file(root, job, name, expected, commit, committed, _rule_hash)
-        for name, expected in (end.get("imported") or {}).items():
-            yield from _check_file(root, job, name, expected, commit, committed, _byte_hash)
+        for names, hash_of in ((start.get("workflow"), _rule_hash), (end.get("imported"), _hash)):
+            for name, expected in (names or {}).items():
+                yield from _check_file(job, name, expected, commit, files, hash_of)
         yield from foreign_code(job.name, job.record)
-    yield from _check_run_files(root, jobs)
+    yield from _check_run_files(root, jobs, files)
 
 
 def _rule_hash(data: bytes) -> str:
     return rule_text_hash(data.decode(errors="surrogateescape"))
 
 
-def _byte_hash(data: bytes) -> str:
+def _hash(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def _reader_of_commits(root: Path) -> Callable[[str, str], bytes | None]:
-    """Return a function that returns a file at a commit; None if git does not have it."""
+HashOf = Callable[[bytes], str]
 
-    @cache
-    def committed(commit: str, name: str) -> bytes | None:
-        if not commit.isalnum():  # a record is data: its commit must not be an option of git
-            return None
-        return try_git(root, "show", f"{commit}:{name}")
 
-    return committed
+class _Files:
+    """Hashes of files of a checkout, now and at a commit; most jobs ask for the same ones."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._hashes: dict[tuple[str, str, HashOf], str | None] = {}
+
+    def hash_now(self, name: str, hash_of: HashOf) -> str | None:
+        """Return the hash of a file; None if there is none."""
+        key = ("", name, hash_of)
+        if key not in self._hashes:
+            path = self._root / name
+            self._hashes[key] = hash_of(path.read_bytes()) if path.is_file() else None
+        return self._hashes[key]
+
+    def hash_at(self, commit: str, name: str, hash_of: HashOf) -> str | None:
+        """Return the hash of a file at a commit; None if git does not have it."""
+        key = (commit, name, hash_of)
+        if key not in self._hashes:
+            # A record is data: its commit must not be an option of git.
+            data = try_git(self._root, "show", f"{commit}:{name}") if commit.isalnum() else None
+            self._hashes[key] = None if data is None else hash_of(data)
+        return self._hashes[key]
 
 
 def _check_file(
-    root: Path,
-    job: Job,
-    name: str,
-    expected: str,
-    commit: str,
-    committed: Callable[[str, str], bytes | None],
-    hash_of: Callable[[bytes], str],
+    job: Job, name: str, expected: str, commit: str, files: _Files, hash_of: HashOf
 ) -> Iterator[Finding]:
     """Compare a file that a job ran with the checkout, and if it differs with the job's commit."""
-    path = root / name
-    if path.is_file() and hash_of(path.read_bytes()) == expected:
+    if files.hash_now(name, hash_of) == expected:
         return
-    data = committed(commit, name)
-    if data is not None and hash_of(data) == expected:
+    if files.hash_at(commit, name, hash_of) == expected:
         message = (
             f"{job.name} ran the one of commit {commit[:12]}; git diff {commit[:12]} -- {name} "
             "shows what has changed"
@@ -133,7 +139,7 @@ def foreign_code(job: str, record: Mapping[str, Any]) -> Iterator[Finding]:
         yield Finding(FOREIGN, name, job, message)
 
 
-def _check_run_files(root: Path, jobs: list[Job]) -> Iterator[Finding]:
+def _check_run_files(root: Path, jobs: list[Job], files: _Files) -> Iterator[Finding]:
     """Compare the settings of jobs with their run file, if that has changed since."""
     settings: dict[str, Settings | SettingsError] = {}
     for job in jobs:
@@ -141,9 +147,7 @@ def _check_run_files(root: Path, jobs: list[Job]) -> Iterator[Finding]:
         if not run or len(run["names"]) != 1 or not (root / run["names"][0]).is_file():
             continue
         changed = (
-            name
-            for name, sha256 in run["hashes"].items()
-            if not (root / name).is_file() or _byte_hash((root / name).read_bytes()) != sha256
+            name for name, sha256 in run["hashes"].items() if files.hash_now(name, _hash) != sha256
         )
         if next(changed, None) is None:
             continue
