@@ -82,6 +82,16 @@ def add_audit(commands: Commands) -> None:
     rebuild.add_argument("stage", nargs="?", help="rule, or rule/node, or run/rule/node")
     rebuild.add_argument("--sample", type=int, metavar="N", help="rebuild N jobs drawn at random")
     rebuild.add_argument("--seed", type=int, help="seed of the draw; printed if not given")
+    rebuild.add_argument(
+        "--clean",
+        action="store_true",
+        help="run all jobs from the raw data on, in a new environment with the committed lock of "
+        "packages; needs the package index",
+    )
+    rebuild.add_argument("--python", help="interpreter of the new environment")
+    rebuild.add_argument(
+        "--requirements", type=Path, help="lock of the new environment; requirements/cpu-gpu.txt"
+    )
     rebuild.add_argument("--profile", default="local", help="Snakemake profile")
     rebuild.add_argument("--configfile", type=Path, help="run file, if not the profile's")
     rebuild.add_argument(
@@ -212,14 +222,24 @@ def _diff(arguments: argparse.Namespace) -> int:
 
 
 def _rebuild(arguments: argparse.Namespace) -> int:
+    from t5repro.errors import SettingsError
+    from t5repro.versions.clean_environment import CleanEnvironment
     from t5repro.versions.rebuild import Invocation, rebuild
 
+    options = {
+        name: value
+        for name in ("python", "requirements")
+        if (value := getattr(arguments, name)) is not None
+    }
+    if options and not arguments.clean:
+        raise SettingsError(f"--{next(iter(options))} belongs to --clean; add it")
     verdict = rebuild(
         Path(),
         arguments.stage,
         sample=arguments.sample,
         seed=arguments.seed,
         run=Invocation(arguments.profile, arguments.configfile, tuple(arguments.config)),
+        clean=CleanEnvironment(**options) if arguments.clean else None,
     )
     _print(verdict, arguments)
     return OK if verdict.holds else FINDINGS

@@ -11,7 +11,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -22,10 +22,12 @@ from t5repro.lineage.dvc_lock import LOCK_FILE, TrackedPath, folder_md5, read_lo
 from t5repro.lineage.git import git
 from t5repro.lineage.graph import DATA, Graph, Job, load_graph, topological_order
 from t5repro.lineage.hashes import Hasher, hash_file
+from t5repro.lineage.record import read_record
 from t5repro.lineage.store import Folder
 from t5repro.lineage.tolerance import files_agree, reproducibility_of
 from t5repro.lineage.verify_lock import folder_hashes
 from t5repro.randomness import stream
+from t5repro.versions.clean_environment import CleanEnvironment, scrubbed_variables
 
 SAME, WITHIN, DIFFERENT, ABSENT = "same bytes", "within tolerance", "different", "not built"
 LOG_LINES = 15
@@ -128,6 +130,7 @@ def rebuild(
     sample: int | None = None,
     seed: int | None = None,
     run: Invocation | None = None,
+    clean: CleanEnvironment | None = None,
 ) -> Rebuild:
     """Rebuild jobs in a clean clone and compare.
 
@@ -137,9 +140,10 @@ def rebuild(
         sample: number of jobs to select at random.
         seed: of the sample; if absent, an unpredictable one is used.
         run: the Snakemake options of the run.
+        clean: the environment to make for a clean rebuild; the one in use if absent.
 
     Raises:
-        LineageError: no such stage, or Snakemake failed.
+        LineageError: no such stage, packages cannot be installed, or Snakemake failed.
     """
     root = root.resolve()
     graph = load_graph(Folder(root))
@@ -150,8 +154,17 @@ def rebuild(
         # --no-hardlinks: the clone must not share files with the checkout that it checks.
         git(root, "clone", "--quiet", "--no-hardlinks", str(root), str(clone))
         commit = git(clone, "rev-parse", "HEAD").decode().strip()
-        notes += _copy_inputs(root, clone, graph, jobs)
-        _run_snakemake(clone, jobs, run or Invocation())
+        if clean is None:
+            notes += _copy_inputs(root, clone, graph, jobs)
+            _run_snakemake(clone, jobs, run or Invocation())
+        else:
+            _link_raw_data(root, clone, graph)
+            python = clean.make(clone, Path(folder) / "environment")
+            home = Path(folder) / "home"
+            home.mkdir()
+            _run_snakemake_clean(clone, jobs, run or Invocation(), python, home)
+            jobs = [*_earlier_jobs(graph, jobs), *jobs]
+            notes += _unlike_packages(root, clone, jobs)
         outcomes = [outcome for job in jobs for outcome in _compare(root, clone, job)]
         outcomes += _compare_with_lock(root, clone, jobs)
     return Rebuild(commit, seed, tuple(outcomes), tuple(notes))
@@ -198,14 +211,17 @@ def _copy_inputs(root: Path, clone: Path, graph: Graph, jobs: Sequence[Job]) -> 
     Snakemake's own metadata is not copied. Without it Snakemake decides by time, and the copies are
     all newer than the missing outputs.
     """
-    selection = {job.name for job in jobs}
-    earlier_jobs = [job for job in _dependencies(graph, jobs) if job.name not in selection]
     notes: list[str] = []
-    for job in topological_order(graph, earlier_jobs):
+    for job in _earlier_jobs(graph, jobs, with_data=True):
         for artifact in job.outputs:
             if job.rule == DATA and artifact.path != job.manifest:
                 continue  # the folder of raw files is linked as a whole
             notes += _copy(root / artifact.path, clone / artifact.path, artifact.sha256)
+    _link_raw_data(root, clone, graph)
+    return notes
+
+
+def _link_raw_data(root: Path, clone: Path, graph: Graph) -> None:
     for job in graph.jobs.values():
         if job.rule == DATA:
             folder = Path(job.settings["data"]["folder"])
@@ -214,7 +230,17 @@ def _copy_inputs(root: Path, clone: Path, graph: Graph, jobs: Sequence[Job]) -> 
                 if not target.exists():
                     # A link, because a crawl may be too large to copy; jobs only read it.
                     target.symlink_to(root / folder, target_is_directory=True)
-    return notes
+
+
+def _earlier_jobs(graph: Graph, jobs: Sequence[Job], *, with_data: bool = False) -> list[Job]:
+    """Return the jobs that some jobs depend on, without these, in the order of the chain."""
+    selection = {job.name for job in jobs}
+    earlier_jobs = [
+        job
+        for job in _dependencies(graph, jobs)
+        if job.name not in selection and (with_data or job.rule != DATA)
+    ]
+    return topological_order(graph, earlier_jobs)
 
 
 def _dependencies(graph: Graph, jobs: Iterable[Job]) -> list[Job]:
@@ -241,31 +267,43 @@ def _copy(source: Path, target: Path, sha256: str) -> list[str]:
 
 def _run_snakemake(clone: Path, jobs: Sequence[Job], run: Invocation) -> None:
     """Run the selected jobs, and no other rule, in the clone."""
-    command = [
-        sys.executable,
-        "-m",
-        "snakemake",
-        *run.arguments(),
-        "--nolock",
-        "--quiet",
-        "--allowed-rules",
-        *sorted({_rule_in_snakefile(job) for job in jobs}),
-        "--force",
-        *(job.manifest for job in jobs),
-    ]
-    if run.config:
-        command += ["--config", *run.config]
-    environment = {
+    options = ["--allowed-rules", *sorted({_rule_in_snakefile(job) for job in jobs}), "--force"]
+    variables = {
         **os.environ,
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}",
         "PYTHONPATH": str(clone / "src"),
-        "PYTHONHASHSEED": "0",  # as in the Makefile
-        "DVC_STAGE": "rebuild",  # the Snakefile then neither rehydrates nor seals
     }
+    _snakemake(clone, jobs, run, Path(sys.executable), options, variables)
+
+
+def _run_snakemake_clean(
+    clone: Path, jobs: Sequence[Job], run: Invocation, python: Path, home: Path
+) -> None:
+    """Run the selected jobs, and all that they depend on, in the clone."""
+    _snakemake(clone, jobs, run, python, [], scrubbed_variables(python, home))
+
+
+def _snakemake(
+    clone: Path,
+    jobs: Sequence[Job],
+    run: Invocation,
+    python: Path,
+    options: Sequence[str],
+    variables: Mapping[str, str],
+) -> None:
+    # Targets come first: --quiet and --config take all words that follow.
+    command = [str(python), "-m", "snakemake", *(job.manifest for job in jobs)]
+    command += [*run.arguments(), "--nolock", *options, "--quiet"]
+    if run.config:
+        command += ["--config", *run.config]
     process = subprocess.run(
         command,
         cwd=clone,
-        env=environment,
+        env={
+            **variables,
+            "PYTHONHASHSEED": "0",  # as in the Makefile
+            "DVC_STAGE": "rebuild",  # the Snakefile then neither rehydrates nor seals
+        },
         text=True,
         check=False,
         stdout=subprocess.PIPE,
@@ -279,6 +317,22 @@ def _run_snakemake(clone: Path, jobs: Sequence[Job], run: Invocation) -> None:
 def _rule_in_snakefile(job: Job) -> str:
     """Return the name of the job's rule in the Snakefile, which has one rule for each task."""
     return f"tasks_{job.name.rsplit('/', 1)[-1]}" if job.rule == "tasks" else job.rule
+
+
+def _unlike_packages(root: Path, clone: Path, jobs: Iterable[Job]) -> list[str]:
+    """Return a note for each package that a job of the checkout ran with other files."""
+    notes: dict[str, str] = {}
+    for job in jobs:
+        rebuilt = Path("records", f"{job.name}.json")
+        if not (clone / rebuilt).is_file():
+            continue
+        here = ((job.record.get("start") or {}).get("machine") or {}).get("packages") or {}
+        clean = read_record(clone / rebuilt).start.machine.packages or {}
+        for name in here.keys() & clean.keys():
+            if here[name] != clean[name]:
+                text = f"{job.name} ran with other files of {name} than the lock installs"
+                notes.setdefault(name, text)
+    return [notes[name] for name in sorted(notes)]
 
 
 def _compare(root: Path, clone: Path, job: Job) -> Iterator[FileOutcome]:
