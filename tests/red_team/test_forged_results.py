@@ -31,14 +31,21 @@ def flip(path: Path, at: int) -> None:
 def files_of(run: Path) -> list[str]:
     paths = [path for part in ("data", "results", "records") for path in files_below(run / part)]
     names = [Path(path).relative_to(run).as_posix() for path in paths]
-    return [*names, "dvc.lock", "dvc.yaml", "configs/resolved/code/c4.json", "src/t5repro/one.py"]
+    return [
+        *names,
+        "data.dvc",
+        "dvc.lock",
+        "dvc.yaml",
+        "configs/resolved/code/c4.json",
+        "src/t5repro/one.py",
+    ]
 
 
 def blamed(run: Path) -> set[str]:
     try:
         verdict = verify_tree(run)
     except LineageError as error:  # a lock that is not YAML
-        return set(re.findall(r"^dvc.lock(?= or data.dvc is not in DVC's format)", str(error)))
+        return set(re.findall(r"^(dvc.lock|data.dvc)(?= is not in DVC's format)", str(error)))
     for finding in verdict.findings:
         hashes = HASH.findall(finding.message)
         assert len(hashes) == len(set(hashes)), finding.line  # no two equal hashes are shown
@@ -47,7 +54,7 @@ def blamed(run: Path) -> set[str]:
 
 def test_a_flipped_bit_in_any_file_blames_this_file_alone(sealed: Path) -> None:
     names = files_of(sealed)
-    assert len(names) == 18 + 4 + 10 + 4
+    assert len(names) == 18 + 4 + 10 + 5
     for name in names:
         for at in (0, (sealed / name).stat().st_size // 2, -2):
             flip(sealed / name, at)

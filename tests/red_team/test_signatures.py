@@ -63,7 +63,9 @@ def test_a_valid_signature_says_who_attests_what(signed: Path, key: Path) -> Non
     verdict = verify_tree(signed)
     assert (verdict.findings, verdict.warnings) == ((), ())
     (text,) = verdict.attested
-    assert text.startswith(f"{NAME} ({fingerprint(public_key_of(key))}) signed dvc.lock, records/r")
+    assert text.startswith(
+        f"{NAME} ({fingerprint(public_key_of(key))}) signed data.dvc, dvc.lock, "
+    )
     assert f"attested: {text}" in verdict.to_text()
     assert verdict.to_json()["attested"] == [text]
 
@@ -87,7 +89,8 @@ def test_the_signature_verifies_without_the_library_that_made_it(signed: Path, k
     public.verify(base64.b64decode(envelope["signatures"][0]["sig"]), text)
     statement = json.loads(payload)
     assert statement["_type"] == "https://in-toto.io/Statement/v1"
-    assert [item["name"] for item in statement["subject"]] == ["dvc.lock", "records/r.index.json"]
+    names = [item["name"] for item in statement["subject"]]
+    assert names == ["data.dvc", "dvc.lock", "records/r.index.json"]
     assert str(key) not in (signed / SIGNATURES).read_text() + payload.decode()
 
 
@@ -104,13 +107,13 @@ def test_a_forged_lock_does_not_have_the_signature(signed: Path) -> None:
     assert f"the signature of {NAME} is over another set: dvc.lock is" in fault(signed)
 
 
-def test_a_file_that_was_not_signed_is_named(signed: Path) -> None:
-    write(signed, "data.dvc", "outs: []\n")
-    assert "data.dvc was not signed" in fault(signed)
+def test_a_file_that_was_not_signed_is_named(signed: Path, key: Path) -> None:
+    raw = (signed / "data.dvc").read_text()
     (signed / "data.dvc").unlink()
-    (signed / "dvc.lock").unlink()
-    messages = {finding.message for finding in verify_tree(signed).findings}
-    assert any("dvc.lock was signed and is absent" in message for message in messages)
+    assert "data.dvc was signed and is absent" in fault(signed)
+    sign(signed, "r", key)
+    write(signed, "data.dvc", raw)
+    assert "data.dvc was not signed" in fault(signed)
 
 
 def altered(run: Path, change: Callable[[dict[str, Any]], object]) -> None:
@@ -278,3 +281,49 @@ def test_the_command_signs_allows_and_refuses(
     assert main(["sign", "--run", "r", "--key", "key.pem"]) == 2
     assert "is inside the checkout" in capsys.readouterr().err
     assert (sealed / WEIGHTS).is_file()
+
+
+def traced(run: Path, capsys: pytest.CaptureFixture[str], code: int = 0) -> str:
+    """Return the lines of the job that wrote the weights."""
+    capsys.readouterr()
+    assert main(["trace", WEIGHTS]) == code
+    return capsys.readouterr().out.partition("└─ r/finetune/a")[2].partition("└─")[0]
+
+
+def test_a_trace_says_what_attests_each_job_and_what_is_only_stated(
+    signed: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(signed)
+    head = commit(signed, "head")[:12]
+    code = json.loads((signed / RECORD).read_text())["start"]["commit"][:12]
+    kept = f"records/r.index.json, dvc.lock, commit {head}; code by commit {code}\n"
+    text = traced(signed, capsys)
+    assert f"attested  record by signature of {NAME}, {kept}" in text
+    assert "stated" not in text
+    (signed / SIGNATURES).unlink()
+    text = traced(signed, capsys)
+    assert f"attested  record by {kept}" in text
+    assert "stated    processor, devices, environment and times: an unsigned record" in text
+    (signed / "records/r.index.json").unlink()
+    assert f"attested  record by commit {head}; code by commit {code}\n" in traced(signed, capsys)
+    (signed / RECORD).unlink()
+    assert "attested  by its manifest alone" in traced(signed, capsys)
+
+
+def test_a_trace_names_a_forged_commit(
+    signed: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(signed)
+    values = json.loads((signed / RECORD).read_text())
+    values["start"]["commit"] = "deadbeef" * 5
+    write_json(signed / RECORD, values)
+    text = traced(signed, capsys, code=1)
+    assert "refuted   sha256 " in text
+    assert "refuted   commit deadbeefdead is not in this repository: forged, or never" in text
+    assert "attested  by its manifest alone" in text
+    assert main(["trace", WEIGHTS, "--json"]) == 1
+    evidence = json.loads(capsys.readouterr().out)["evidence"]["r/finetune/a"]
+    assert (len(evidence["refuted"]), evidence["attested"]) == (2, [])
+    commit(signed, "forged")
+    assert main(["trace", WEIGHTS, "--rev", "HEAD"]) == 1
+    assert "refuted   commit deadbeefdead" in capsys.readouterr().out

@@ -140,15 +140,7 @@ def lock(
     """
     stages: dict[str, dict[str, Any]] = {}
     for folder in folders:
-        listed = {}
-        for path in files_below(run / folder):
-            md5 = hash_file(Path(path)).md5
-            listed[Path(path).relative_to(run / folder).as_posix()] = md5
-            keep(run, md5, Path(path).read_bytes())
-        md5 = folder_md5(listed)
-        names = sorted(listed)
-        text = json.dumps([{"md5": listed[name], "relpath": name} for name in names])
-        keep(run, md5, text.encode())
+        md5 = keep_folder(run, folder)
         rule, _, node = folder.removeprefix("results/r/").partition("/")
         name = f"{rule}-{node}".strip("-") if code else "all"
         stage = stages.setdefault(name, {"cmd": "run", "outs": []})
@@ -179,6 +171,19 @@ def settings_leaves(path: Path, stage: str) -> dict[str, Any]:
         for section, leaves in values.items()
         for name, value in leaves.items()
     }
+
+
+def keep_folder(run: Path, folder: str) -> str:
+    """Put the files of a folder and their list into DVC's cache; return its hash."""
+    listed = {}
+    for path in files_below(run / folder):
+        md5 = hash_file(Path(path)).md5
+        listed[Path(path).relative_to(run / folder).as_posix()] = md5
+        keep(run, md5, Path(path).read_bytes())
+    text = json.dumps([{"md5": listed[name], "relpath": name} for name in sorted(listed)])
+    md5 = folder_md5(listed)
+    keep(run, md5, text.encode())
+    return md5
 
 
 def keep(run: Path, md5: str, data: bytes) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from made_graphs import lock, small_run, write
+from made_graphs import keep_folder, lock, small_run, write
 
 from t5repro.files import sha256_of, write_json
 from t5repro.lineage.dvc_lock import read_lock
@@ -50,6 +50,8 @@ def sealed_run(root: Path) -> Path:
     small_run(root)
     write_records(root, revision)
     lock(root, folders=FOLDERS, code=closure_text(syntax(root)))
+    raw = f"outs:\n- path: data\n  hash: md5\n  md5: {keep_folder(root, 'data')}\n"
+    write(root, "data.dvc", raw)
     write_index(root)
     commit(root, "results")
     return root

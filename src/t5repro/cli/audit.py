@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from t5repro.cli.arguments import Commands, Handler, add_command
 from t5repro.lineage.graph import Graph, load_graph
-from t5repro.lineage.store import Revision, Store, open_store
+from t5repro.lineage.store import Folder, Revision, open_store
 
 OK, FINDINGS = 0, 1
 # All but tab and newline, and the marks that turn the reading direction.
@@ -144,8 +144,9 @@ def _trace(arguments: argparse.Namespace) -> int:
     return OK
 
 
-def _trace_artifact(graph: Graph, store: Store, arguments: argparse.Namespace) -> int:
+def _trace_artifact(graph: Graph, store: Folder | Revision, arguments: argparse.Namespace) -> int:
     from t5repro.files import write_text
+    from t5repro.lineage.evidence import evidence_of
     from t5repro.lineage.trace import to_json, to_text, trace
     from t5repro.report.render_lineage import to_html, to_svg
 
@@ -156,11 +157,15 @@ def _trace_artifact(graph: Graph, store: Store, arguments: argparse.Namespace) -
         start = answer.jobs[-1].name if answer.jobs else ""
         title = f"Lineage of {arguments.artifact}"
         write_text(arguments.html, to_html(Graph(answer.jobs), title, start=start))
+    evidence = evidence_of(store, answer.jobs)
     if arguments.json:
-        _print_json(to_json(answer))
+        values = {name: found.to_json() for name, found in evidence.items()}
+        _print_json({**to_json(answer), "evidence": values})
     else:
-        _print_text(to_text(answer, graph))
-    return FINDINGS if answer.broken else OK
+        lines = {name: found.lines() for name, found in evidence.items()}
+        _print_text(to_text(answer, graph, lines))
+    refuted = any(found.refuted for found in evidence.values())
+    return FINDINGS if answer.broken or refuted else OK
 
 
 def _verify(arguments: argparse.Namespace) -> int:

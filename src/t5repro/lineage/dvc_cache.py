@@ -8,6 +8,7 @@ import json
 from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from t5repro.errors import ArtifactError, LineageError
 from t5repro.lineage.dvc_lock import TrackedPath, folder_md5
@@ -27,17 +28,34 @@ def objects_folder(root: Path) -> Path:
 
 
 @cache
-def _configured_folder(dvc_folder: Path) -> Path:
-    if not dvc_folder.is_dir():  # no repository of DVC, such as a copy of the results
-        return dvc_folder / "cache" / OBJECTS
+def _configuration(dvc_folder: Path) -> Any:
+    """Return DVC's configuration, all levels merged."""
     from dvc.config import Config, ConfigError
 
     try:
         # `Config` merges all levels and resolves relative folders. `Repo` would do so as well, but
         # takes seconds to import and needs a git repository.
-        settings = Config(dvc_dir=str(dvc_folder))
+        return Config(dvc_dir=str(dvc_folder))
     except ConfigError as error:
         raise LineageError(f"DVC cannot read its configuration: {error}") from error
+
+
+def cure_of_absence(root: Path) -> str:
+    """Return how an object that DVC's cache does not have can be got."""
+    dvc_folder = root.absolute() / DVC_FOLDER
+    if dvc_folder.is_dir() and _configuration(dvc_folder)["core"].get("remote"):
+        return "get it with dvc fetch --all-commits"
+    return (
+        "no remote of DVC is configured to fetch it from: add one (dvc remote add -d), or check "
+        "out the revision and build it again with snakemake --profile local"
+    )
+
+
+@cache
+def _configured_folder(dvc_folder: Path) -> Path:
+    if not dvc_folder.is_dir():  # no repository of DVC, such as a copy of the results
+        return dvc_folder / "cache" / OBJECTS
+    settings = _configuration(dvc_folder)
     remote = settings["cache"].get("local")  # the cache may be a remote of the local disk
     location = settings["remote"][remote]["url"] if remote else settings["cache"].get("dir")
     return Path(location or dvc_folder / "cache") / OBJECTS
@@ -63,7 +81,7 @@ def read_object(root: Path, md5: str, name: str) -> bytes:
         return object_path(root, md5).read_bytes()
     except OSError as error:
         raise ArtifactError(
-            f"{name} (md5 {md5}) is not in DVC's cache; get it with `dvc fetch --all-commits`"
+            f"{name} (md5 {md5}) is not in DVC's cache; {cure_of_absence(root)}"
         ) from error
 
 

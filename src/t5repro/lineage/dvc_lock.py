@@ -117,20 +117,21 @@ def parse_lock(lock: bytes | None, raw_data: bytes | None = None) -> Lock:
     """
     outputs: list[TrackedPath] = []
     stages: dict[str, LockedStage] = {}
+    name = RAW_DATA_FILE
     try:
         if raw_data is not None:
             outputs += [_tracked(entry, "") for entry in parse_yaml(raw_data)["outs"]]
+        name = LOCK_FILE
         if lock is not None:
             content = parse_yaml(lock) or {"schema": SCHEMA}
             if content["schema"] != SCHEMA:
                 raise TypeError(f"schema {content['schema']!r}; expected {SCHEMA!r}")
-            for name, entry in (content.get("stages") or {}).items():
-                stages[name] = _locked_stage(entry)
-                outputs += [_tracked(output, name) for output in entry.get("outs", [])]
-    except (yaml.YAMLError, LookupError, TypeError, AttributeError, ValueError) as error:
+            for stage, entry in (content.get("stages") or {}).items():
+                stages[stage] = _locked_stage(entry)
+                outputs += [_tracked(output, stage) for output in entry.get("outs", [])]
+    except (yaml.YAMLError, KeyError, TypeError, AttributeError, UnicodeDecodeError) as error:
         raise LineageError(
-            f"{LOCK_FILE} or {RAW_DATA_FILE} is not in DVC's format ({error}); restore it with "
-            "git checkout"
+            f"{name} is not in DVC's format ({error}); restore it with git checkout"
         ) from error
     return Lock(tuple(outputs), stages)
 

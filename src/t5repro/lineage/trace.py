@@ -28,6 +28,7 @@ CODE_VARIABLES = (
     "PYTHONSTARTUP",
     "PYTHONUSERBASE",
 )
+NO_LINES: Mapping[str, Sequence[str]] = {}
 MAX_FILES_SHOWN = 4
 MAX_SETTINGS_CHARS = 150
 
@@ -154,8 +155,14 @@ def artifact_json(artifact: Artifact) -> dict[str, Any]:
     return {"path": artifact.path, "sha256": artifact.sha256, "bytes": artifact.length}
 
 
-def to_text(trace: Trace, graph: Graph) -> str:
-    """Return a trace as a tree; a job that several others depend on is printed in full once."""
+def to_text(trace: Trace, graph: Graph, evidence: Mapping[str, Sequence[str]] = NO_LINES) -> str:
+    """Return a trace as a tree; a job that several others depend on is printed in full once.
+
+    Args:
+        trace: the trace.
+        graph: of the state.
+        evidence: job -> further lines about it.
+    """
     artifact = trace.artifact
     suffix = f"#{trace.part}" if trace.part else ""
     lines = [f"{artifact.path}{suffix}  {artifact.sha256[:12]}"]
@@ -163,7 +170,7 @@ def to_text(trace: Trace, graph: Graph) -> str:
         lines.append(f"  score {json.dumps(_metrics_of(trace.value))}")
     last_job = graph.job_of(artifact)
     if last_job is not None and last_job.name in trace.inputs:
-        _add_job(last_job, trace, graph, "", set(), lines)
+        _add_job(last_job, trace, graph, evidence, "", set(), lines)
     lines.append(f"raw files: {len(trace.raw)}")
     lines += [f"  {file.path}  {file.sha256[:12]}  {file.length:,} bytes" for file in trace.raw]
     for name, file in trace.broken:
@@ -178,7 +185,13 @@ def _metrics_of(value: Any) -> Any:
 
 
 def _add_job(
-    job: Job, trace: Trace, graph: Graph, indent: str, printed_jobs: set[str], lines: list[str]
+    job: Job,
+    trace: Trace,
+    graph: Graph,
+    evidence: Mapping[str, Sequence[str]],
+    indent: str,
+    printed_jobs: set[str],
+    lines: list[str],
 ) -> None:
     """Append the lines of a job and of the jobs that it depends on."""
     is_printed = job.name in printed_jobs
@@ -186,14 +199,15 @@ def _add_job(
     if is_printed:
         return
     printed_jobs.add(job.name)
-    lines += [f"{indent}     {line}" for line in job_lines(job, trace)]
+    further = evidence.get(job.name, ())
+    lines += [f"{indent}     {line}" for line in (*job_lines(job, trace), *further)]
     earlier_jobs = {}
     for file in trace.inputs[job.name]:
         earlier = graph.job_of(file)
         if earlier is not None and earlier.name != job.name:
             earlier_jobs[earlier.name] = earlier
     for earlier in earlier_jobs.values():
-        _add_job(earlier, trace, graph, indent + "   ", printed_jobs, lines)
+        _add_job(earlier, trace, graph, evidence, indent + "   ", printed_jobs, lines)
 
 
 def job_lines(job: Job, trace: Trace) -> list[str]:

@@ -25,6 +25,7 @@ from t5repro.lineage.findings import (
     EXTRA,
     MISSING,
     Finding,
+    are_lookalikes,
     differing,
 )
 from t5repro.lineage.graph import Graph
@@ -32,6 +33,8 @@ from t5repro.lineage.hashes import Hasher
 from t5repro.lineage.record_index import Index, index_path
 from t5repro.lineage.store import files_below
 from t5repro.lineage.verify_committed import Committed
+
+FETCH = "data_fetch"  # the rule that writes the raw files, which have no stage
 
 
 @dataclass(frozen=True)
@@ -80,17 +83,22 @@ def check_lock(
         for stage, entry in index.items()
     }
     for folder in folders:
-        md5, index = sealed.get(folder.tracked.stage, ("", ""))
+        md5, index = sealed.get(folder.tracked.stage or FETCH, ("", ""))
         if md5 and md5 != folder.tracked.md5:
             yield _unlike_index(folder, md5, index)
-        if not folder.as_locked and folder.md5 != md5:
+        if are_lookalikes(folder.md5, folder.tracked.md5):
+            yield _altered_digits(folder)
+        elif not folder.as_locked and folder.md5 != md5:
             yield from _check_folder(root, folder, writers)
     for tracked in lock.cached_outputs:
         if tracked.is_folder:
             continue
         actual = hasher.md5(tracked.path)
         job = writers.get(tracked.path, tracked.stage)
-        if actual is None:
+        if (root / tracked.path).is_dir():
+            message = f"its hash of {tracked.path} is of a file, not of a folder; restore it"
+            yield Finding(ALTERED, tracked.source, tracked.stage, f"{message} with git checkout")
+        elif actual is None:
             message = f"{tracked.source} tracks it; run dvc checkout"
             yield Finding(MISSING, tracked.path, job, message)
         elif actual != tracked.md5:
@@ -121,6 +129,14 @@ def _unlike_index(folder: TrackedFolder, md5: str, index: str) -> Finding:
         tracked.stage,
         message + f"restore {tracked.source} with git checkout, or run t5repro seal",
     )
+
+
+def _altered_digits(folder: TrackedFolder) -> Finding:
+    """Return a finding about a lock whose hash is that of the folder but for a few digits."""
+    tracked = folder.tracked
+    locked, now = differing(tracked.md5, folder.md5)
+    message = f"says md5 {locked} of {tracked.path}, which is {now}; restore it with git checkout"
+    return Finding(ALTERED, tracked.source, tracked.stage, message)
 
 
 def _check_folder(

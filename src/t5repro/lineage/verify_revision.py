@@ -1,15 +1,29 @@
-"""Checks that DVC's cache contains every tracked file of a git revision, unaltered."""
+"""Checks that DVC's cache and git contain every tracked file of a git revision, unaltered."""
 
+import hashlib
 from collections.abc import Iterator
 
 from t5repro.errors import ArtifactError
-from t5repro.lineage.dvc_cache import folder_files, object_path
-from t5repro.lineage.dvc_lock import LOCK_FILE, Lock
-from t5repro.lineage.findings import ALTERED, MISSING, Finding, Verdict, make_verdict
+from t5repro.lineage.commits import read_commits
+from t5repro.lineage.dvc_cache import cure_of_absence, folder_files, object_path
+from t5repro.lineage.dvc_lock import LOCK_FILE, Lock, folder_md5, is_in_git
+from t5repro.lineage.findings import (
+    ALTERED,
+    MISSING,
+    SINCE,
+    WARNINGS,
+    Finding,
+    Verdict,
+    make_verdict,
+)
+from t5repro.lineage.git import files_at
 from t5repro.lineage.graph import MANIFEST, Graph, read_jobs, read_records
 from t5repro.lineage.hashes import hash_file
-from t5repro.lineage.store import Revision
+from t5repro.lineage.record_index import read_indexes
+from t5repro.lineage.signatures import check_signatures, sealed_runs
+from t5repro.lineage.store import RECORDS, Revision
 from t5repro.lineage.verify import check_links, recorded_outputs
+from t5repro.lineage.verify_records import check_fields, read_checked
 
 
 def verify_revision(revision: Revision, *, deep: bool = False) -> Verdict:
@@ -21,22 +35,57 @@ def verify_revision(revision: Revision, *, deep: bool = False) -> Verdict:
     """
     lock = revision.lock()
     files, findings = _tracked_files(revision, lock)
+    findings += _check_generated(revision, lock)
+    absent = any(finding.kind not in WARNINGS for finding in findings)
     hashed = 0
     for name, md5 in files.items():
         path = object_path(revision.root, md5)
         if not path.is_file():
-            message = f"md5 {md5[:12]} is not in DVC's cache; run dvc fetch --all-commits"
+            message = f"md5 {md5[:12]} is not in DVC's cache; {cure_of_absence(revision.root)}"
             findings.append(Finding(MISSING, name, "", message))
+            absent = True
         elif deep or name.endswith(MANIFEST):
             hashed += 1
             if hash_file(path).md5 != md5:
                 message = f"its object in the cache is not {md5[:12]}; delete it and run dvc fetch"
                 findings.append(Finding(ALTERED, name, "", message))
     graph = Graph(())
-    if not findings:  # else a manifest may be missing, and every link to it would be reported
-        graph, manifest_findings = _check_manifests(revision)
+    if not absent:  # else a manifest may be missing, and every link to it would be reported
+        graph, manifest_findings = _check_manifests(revision, lock)
         findings += manifest_findings
-    return make_verdict(findings, graph, len(files), hashed, lock)
+    runs = sealed_runs(revision.names(RECORDS, ""))
+    bad_signatures, attestations = check_signatures(
+        revision.root, runs, revision.committed, revision.name
+    )
+    findings += bad_signatures
+    attested = [attestation.text for attestation in attestations]
+    return make_verdict(findings, graph, len(files), hashed, lock, attested)
+
+
+def _check_generated(revision: Revision, lock: Lock) -> Iterator[Finding]:
+    """Check the generated files that git keeps and DVC only hashes (`cache: false`)."""
+    for tracked in lock.outputs:
+        if not is_in_git(tracked.path):
+            continue
+        files = files_at(revision.root, revision.name, [tracked.path])
+        hashes = {name: _md5(data) for name, data in files.items()}
+        if not files:
+            message = f"{LOCK_FILE} has it, the commit does not; run t5repro config generate"
+            yield Finding(MISSING, tracked.path, tracked.stage, message)
+            continue
+        folder = f"{tracked.path}/"
+        md5 = (
+            folder_md5({name.removeprefix(folder): md5 for name, md5 in hashes.items()})
+            if tracked.is_folder
+            else hashes[tracked.path]
+        )
+        if md5 != tracked.md5:
+            message = f"not as in {LOCK_FILE}: settings or code changed after the results"
+            yield Finding(SINCE, tracked.path, tracked.stage, message)
+
+
+def _md5(data: bytes) -> str:
+    return hashlib.md5(data, usedforsecurity=False).hexdigest()
 
 
 def _tracked_files(revision: Revision, lock: Lock) -> tuple[dict[str, str], list[Finding]]:
@@ -58,12 +107,17 @@ def _tracked_files(revision: Revision, lock: Lock) -> tuple[dict[str, str], list
     return files, findings
 
 
-def _check_manifests(revision: Revision) -> tuple[Graph, list[Finding]]:
-    """Return the graph of the revision, and contradictions among its manifests."""
+def _check_manifests(revision: Revision, lock: Lock) -> tuple[Graph, list[Finding]]:
+    """Return the graph of the revision, and contradictions among manifests and records."""
     faults: list[tuple[str, str]] = []
     graph = Graph(read_jobs(revision, read_records(revision), faults))
+    indexes = read_indexes(revision, faults)
+    check = read_checked(revision, graph, indexes)
+    check.commits = read_commits(revision.root, check.records.values(), revision.name)
     findings = [Finding(ALTERED, path, "", message) for path, message in faults]
-    return graph, [*findings, *check_links(graph), *_check_sizes(revision, graph)]
+    findings += [*check.findings, *check_links(graph), *_check_sizes(revision, graph)]
+    findings += check_fields(revision, graph, lock, check, (), ())
+    return graph, findings
 
 
 def _check_sizes(revision: Revision, graph: Graph) -> Iterator[Finding]:
