@@ -1,6 +1,5 @@
 """Runs a program as on another x86-64 CPU; `other_cpu.c` says how."""
 
-import importlib.metadata
 import json
 import os
 import platform
@@ -11,7 +10,8 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+
+from other_cpu import find_sites
 
 FOLDER = Path(__file__).parent
 MODELS = ("rome", "genoa", "haswell", "skylake")
@@ -46,17 +46,12 @@ def obstacle() -> str:
     """Return why no CPU can be imitated on this machine; empty if one can."""
     if sys.platform != "linux" or platform.machine() != "x86_64":
         return f"needs Linux on x86-64; this is {sys.platform} on {platform.machine()}"
-    if shutil.which("gcc") is None:
-        return "needs gcc"
+    missing = [program for program in ("gcc", "objdump") if shutil.which(program) is None]
+    if missing:
+        return f"needs {' and '.join(missing)}"
     if platform.libc_ver()[0] != "glibc":
         return "needs glibc, whose dynamic linker loads audit libraries"
     return ""
-
-
-def libraries_without_list() -> list[str]:
-    """Return the libraries of `sites.json` that are installed in another release, or not at all."""
-    sites = _sites()
-    return sorted(sites[key]["file"] for key in sites.keys() - _installed(sites).keys())
 
 
 def build(folder: Path) -> Path:
@@ -107,26 +102,17 @@ def run(
     return Run(process.returncode, process.stdout, process.stderr, patched, cpuids, approximations)
 
 
-def _sites() -> dict[str, dict[str, Any]]:
-    return json.loads((FOLDER / "sites.json").read_text(encoding="utf-8"))
-
-
-def _installed(sites: Mapping[str, Mapping[str, Any]]) -> dict[str, Path]:
-    """Return key of `sites.json` -> installed library with that hash."""
-    found: dict[str, Path] = {}
-    for package in {entry["package"] for entry in sites.values()}:
-        for file in importlib.metadata.files(package) or ():
-            if file.hash is not None and (key := f"sha256={file.hash.value}") in sites:
-                found[key] = Path(str(file.locate()))
-    return found
-
-
 def _site_lines() -> str:
-    sites = _sites()
+    listed = json.loads(find_sites.SITES.read_text(encoding="utf-8"))
     lines: list[str] = []
-    for key, path in sorted(_installed(sites).items()):
-        status = path.stat()
-        lines.append(f"library {status.st_dev} {status.st_ino}")
-        for kind, letter in KINDS.items():
-            lines += [f"{letter} {at} {raw}" for at, raw in sites[key].get(kind, {}).items()]
+    for package in find_sites.PACKAGES:
+        sites = listed.get(package, {})
+        if sites.get("release") != find_sites.release_of(package):
+            sites = find_sites.sites_of_package(package)
+        files = find_sites.libraries_of(package)
+        for name, kinds in sites["libraries"].items():
+            status = Path(str(files[name].locate())).stat()
+            lines.append(f"library {status.st_dev} {status.st_ino}")
+            for kind, letter in KINDS.items():
+                lines += [f"{letter} {at} {raw}" for at, raw in kinds.get(kind, {}).items()]
     return "".join(f"{line}\n" for line in lines)

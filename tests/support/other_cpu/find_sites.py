@@ -1,8 +1,8 @@
 """Find the instructions whose result depends on the maker or the model of the CPU (D-043).
 
-python tests/support/other_cpu/find_sites.py tensorflow numpy scipy
+python tests/support/other_cpu/find_sites.py
 
-writes sites.json next to this file: for each shared library of these packages the addresses of
+writes sites.json next to this file: for the libraries of TensorFlow, NumPy and SciPy the places of
 
 - CPUID, by which code is chosen,
 - RSQRTPS, RCPPS and their scalar forms, whose result IEEE 754 does not fix,
@@ -10,10 +10,12 @@ writes sites.json next to this file: for each shared library of these packages t
 
 The bytes of such an instruction also occur inside of others. So each occurrence is confirmed by a
 disassembly (objdump) that starts where its function does, by the table of `.eh_frame_hdr` or by a
-symbol. Takes half a minute; sites.json belongs to the locked versions.
+symbol. It takes half a minute, so sites.json keeps the result for the locked wheels; tests search
+other wheels (of another Python, say) again.
 """
 
 import bisect
+import hashlib
 import importlib.metadata
 import json
 import re
@@ -23,11 +25,12 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 SITES = Path(__file__).parent / "sites.json"
+PACKAGES = ("tensorflow", "numpy", "scipy")
 CHUNK = 1 << 24  # bytes that are searched at a time
 LONGEST_INSTRUCTION = 15
 NOP = b"\x90"
@@ -157,21 +160,36 @@ def kind_of(mnemonic: str) -> str:
     return "avx512" if mnemonic[-4:-2].isdigit() else "approximate"
 
 
+def libraries_of(package: str) -> dict[str, importlib.metadata.PackagePath]:
+    """Return name -> file of the shared libraries of an installed package."""
+    files = importlib.metadata.files(package) or ()
+    return {file.as_posix(): file for file in files if ".so" in file.name and file.hash}
+
+
+def release_of(package: str) -> str:
+    """Return a hash of the hashes of a package's libraries, which its wheel lists."""
+    lines = sorted(f"{name} {file.hash.value}" for name, file in libraries_of(package).items())
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()
+
+
+def sites_of_package(package: str) -> dict[str, Any]:
+    """Return the release of a package and its libraries -> sites, without those that have none."""
+    libraries = {
+        name: sites
+        for name, file in sorted(libraries_of(package).items())
+        if (sites := sites_of(Path(str(file.locate()))))
+    }
+    return {"release": release_of(package), "libraries": libraries}
+
+
 def main(packages: list[str]) -> None:
     """Write the sites of the packages' libraries."""
-    found: dict[str, dict[str, object]] = {}
-    for package in packages:
-        for file in importlib.metadata.files(package) or ():
-            if ".so" not in file.name or file.hash is None:
-                continue
-            sites = sites_of(Path(str(file.locate())))
-            if sites:
-                counts = {kind: len(addresses) for kind, addresses in sites.items()}
-                print(file, counts, flush=True)
-                key = f"sha256={file.hash.value}"
-                found[key] = {"package": package, "file": file.as_posix(), **sites}
-    SITES.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    sites = {package: sites_of_package(package) for package in packages}
+    SITES.write_text(json.dumps(sites, indent=1) + "\n", encoding="utf-8")
+    for package in sites.values():
+        for name, kinds in package["libraries"].items():
+            print(name, {kind: len(addresses) for kind, addresses in kinds.items()})
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main(sys.argv[1:] or list(PACKAGES))
