@@ -13,30 +13,39 @@ from pathlib import Path
 import pytest
 from checkout import ROOT, SUPPORT
 
-CLOCKS = {
+STOPWATCHES = {
     f"{name}{unit}"
-    for name in (
-        "time",
-        "monotonic",
-        "perf_counter",
-        "process_time",
-        "thread_time",
-        "clock_gettime",
-    )
+    for name in ("monotonic", "perf_counter", "process_time", "thread_time", "clock_gettime")
     for unit in ("", "_ns")
 }
+CALENDARS = {"time", "time_ns"}  # also used to date a file
 LIMITS = {"timeout", "deadline"}  # arguments of `wait`, `run` and of Hypothesis
 
 
 def uses_of_the_clock(tree: ast.Module) -> Iterator[str]:
     for node in ast.walk(tree):
-        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
-            if node.value.id == "time" and node.attr in CLOCKS:
-                yield f"{node.lineno}: time.{node.attr} reads the clock"
+        if clock_of(node) in STOPWATCHES:
+            yield f"{node.lineno}: a stopwatch"
+        elif is_judgement(node) and clock_of(*ast.walk(node)) in CALENDARS:
+            yield f"{node.lineno}: elapsed time"
         elif isinstance(node, ast.ImportFrom) and node.module in ("time", "timeit"):
             yield f"{node.lineno}: from {node.module} import"
         elif isinstance(node, ast.keyword) and node.arg in LIMITS and not is_none(node.value):
             yield f"{node.value.lineno}: {node.arg}= is a limit in seconds"
+
+
+def clock_of(*nodes: ast.AST) -> str:
+    """Return the first attribute of the module `time` among nodes that is a clock."""
+    for node in nodes:
+        is_attribute = isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)
+        if is_attribute and node.value.id == "time" and node.attr in STOPWATCHES | CALENDARS:
+            return node.attr
+    return ""
+
+
+def is_judgement(node: ast.AST) -> bool:
+    is_difference = isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub)
+    return is_difference or isinstance(node, ast.Compare)
 
 
 def is_none(value: ast.expr) -> bool:
@@ -59,12 +68,14 @@ def test_comparisons_of_elapsed_time_are_detected() -> None:
         "from time import perf_counter\n"
         "began = time.monotonic()\n"
         "assert time.perf_counter_ns() - began < 5\n"
+        "assert time.time() - began < 5\n"
         "job.wait(timeout=3)\n"
         "time.sleep(1)\n"
         "job.wait(timeout=None)\n"
+        "os.utime(path, (time.time() + 60, 0))\n"
     )
     lines = {use.split(":")[0] for use in uses_of_the_clock(ast.parse(text))}
-    assert lines == {"2", "3", "4", "5"}
+    assert lines == {"2", "3", "4", "5", "6"}
 
 
 def test_a_hanging_test_ends_and_one_on_a_busy_machine_has_more_time(tmp_path: Path) -> None:
