@@ -8,10 +8,12 @@ import argparse
 import json
 import re
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Protocol
 
 from t5repro.cli.arguments import Commands, Handler, add_command
+from t5repro.lineage.findings import Finding
 from t5repro.lineage.graph import Graph, load_graph
 from t5repro.lineage.store import Folder, Revision, open_store
 
@@ -178,9 +180,16 @@ def _verify(arguments: argparse.Namespace) -> int:
     if isinstance(store, Revision):
         verdict = verify_revision(store, deep=arguments.deep)
     else:
-        verdict = verify_tree(store.root, deep=arguments.deep)
+        verdict = verify_tree(store.root, deep=arguments.deep, check_contents=_check_reports)
     _print(verdict, arguments)
     return FINDINGS if verdict.findings else OK
+
+
+def _check_reports(root: Path, graph: Graph) -> Iterator[Finding]:
+    if any(job.rule == "report" for job in graph.jobs.values()):
+        from t5repro.report.check import check_reports  # imports all settings and the report
+
+        yield from check_reports(root, graph)
 
 
 def _verify_environment(arguments: argparse.Namespace) -> int:

@@ -21,10 +21,10 @@ from t5repro.lineage.record_index import (
     stage_of_path,
     stages_by_folder,
 )
+from t5repro.lineage.sealed_records import read_checked
 from t5repro.lineage.signatures import check_signatures
 from t5repro.lineage.store import RECORDS, Folder, Revision
 from t5repro.lineage.verify_committed import Committed, read_committed
-from t5repro.lineage.verify_records import read_checked
 
 UNATTESTED = "processor, devices, environment and times"
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from t5repro.lineage.findings import ALTERED, Finding, are_lookalikes, differing
 from t5repro.lineage.graph import MANIFEST, Graph, Job, job_name
 from t5repro.lineage.hashes import Hasher
-from t5repro.lineage.verify_records import RecordCheck
+from t5repro.lineage.sealed_records import RecordCheck
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ wrote it, the manifests of the jobs that read it, and `dvc.lock` or `data.dvc`. 
 `verify_lock`, `verify_records` and `verify_code`; `suspects` decides who is blamed.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from t5repro.lineage.findings import (
     LINK,
     MISSING,
     UNSEALED,
+    WARNINGS,
     Finding,
     Verdict,
     chain_of,
@@ -28,6 +29,7 @@ from t5repro.lineage.findings import (
 from t5repro.lineage.graph import DATA, Artifact, Graph, read_jobs, read_records
 from t5repro.lineage.hashes import Hasher
 from t5repro.lineage.record_index import read_indexes
+from t5repro.lineage.sealed_records import RecordCheck, read_checked
 from t5repro.lineage.signatures import check_signatures, sealed_runs
 from t5repro.lineage.store import RECORDS, RESULTS, Folder, files_below
 from t5repro.lineage.suspects import Suspects, find_suspects
@@ -35,17 +37,23 @@ from t5repro.lineage.verify_code import check_code
 from t5repro.lineage.verify_committed import check_committed, read_committed
 from t5repro.lineage.verify_lock import check_lock, check_pipeline, tracked_folders
 from t5repro.lineage.verify_other_code import check_other_code
-from t5repro.lineage.verify_records import RecordCheck, check_fields, read_checked
+from t5repro.lineage.verify_records import check_fields
 
 NONE_SUSPECTED = Suspects()
 
 
-def verify_tree(root: Path, *, deep: bool = False) -> Verdict:
+def verify_tree(
+    root: Path,
+    *,
+    deep: bool = False,
+    check_contents: Callable[[Path, Graph], Iterable[Finding]] | None = None,
+) -> Verdict:
     """Check the working tree.
 
     Args:
         root: the checkout.
         deep: read every byte, without cached hashes.
+        check_contents: a further check, made if all hashes agree.
 
     Raises:
         LineageError: `dvc.lock` is not in DVC's format.
@@ -87,6 +95,8 @@ def verify_tree(root: Path, *, deep: bool = False) -> Verdict:
         message = "absent: manifests without a record cannot be checked; seal the results"
         findings.append(Finding(UNSEALED, LOCK_FILE, "", message))
     hasher.save()
+    if check_contents and all(finding.kind in WARNINGS for finding in findings):
+        findings += check_contents(root, graph)
     attested = [attestation.text for attestation in attestations]
     return make_verdict(findings, graph, len(outputs), hasher.read_files, lock, attested)
 

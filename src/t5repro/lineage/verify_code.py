@@ -9,8 +9,8 @@ from t5repro.lineage.findings import ALTERED, CODE, Finding, are_lookalikes, cha
 from t5repro.lineage.graph import Graph
 from t5repro.lineage.hashes import Hasher
 from t5repro.lineage.job_code import is_reworded, locked_code, recorded_bytes
+from t5repro.lineage.sealed_records import RecordCheck
 from t5repro.lineage.sources import closure_path, has_syntax_hash
-from t5repro.lineage.verify_records import RecordCheck
 
 
 def check_code(

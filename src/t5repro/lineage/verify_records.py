@@ -17,137 +17,25 @@ Processor, devices and the exact times are attested by a signature only (`signat
 import hashlib
 import json
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
 from t5repro.errors import ArtifactError
-from t5repro.lineage.commits import Commits
 from t5repro.lineage.dvc_lock import LOCK_FILE, Lock, LockedStage
-from t5repro.lineage.findings import (
-    ALTERED,
-    CONTRADICTED,
-    EXTRA,
-    MISSING,
-    UNLOCKED,
-    UNSEALED,
-    Finding,
-    are_lookalikes,
-    differing,
-)
+from t5repro.lineage.findings import CONTRADICTED, UNLOCKED, Finding, differing
 from t5repro.lineage.graph import DATA, Graph, Job
 from t5repro.lineage.hashes import Hasher
-from t5repro.lineage.record import Record, RecordedFile, numbers_in, record_of, seeds_in
-from t5repro.lineage.record_index import (
-    Index,
-    index_path,
-    records_in,
-    run_of_record,
-    stage_of_path,
-    stages_by_folder,
-)
+from t5repro.lineage.record import Record, RecordedFile, numbers_in, seeds_in
+from t5repro.lineage.record_index import stage_of_path, stages_by_folder
 from t5repro.lineage.redaction import HIDDEN_PREFIX, same_value
+from t5repro.lineage.sealed_records import RESEAL, RecordCheck
 from t5repro.lineage.sources import closure_path, closure_text
 from t5repro.lineage.store import RECORDS, Store
-from t5repro.lineage.verify_committed import Committed
 
 SCORES = "scores.json"
 MAX_FAULTS_SHOWN = 3
 CLOCK_SECONDS = 60.0  # by which a clock may be corrected while a job runs
-NO_COMMIT = Committed()
-RESTORE = "restore it with git checkout"
-RESEAL = "restore it with git checkout, or run t5repro seal"
 CURE = "restore it with git checkout, or rerun the job"
-
-
-@dataclass
-class RecordCheck:
-    """What is known about the records of a state.
-
-    Attributes:
-        findings: what is wrong with them.
-        altered: jobs whose record is not the sealed one, or is no record; it attests nothing.
-        records: job -> its record, if it is one.
-        commits: what git knows about the commits and files that records name.
-    """
-
-    findings: list[Finding] = field(default_factory=list)
-    altered: set[str] = field(default_factory=set)
-    records: dict[str, Record] = field(default_factory=dict)
-    commits: Commits | None = None
-
-
-def read_checked(
-    store: Store, graph: Graph, indexes: Mapping[str, Index], committed: Committed = NO_COMMIT
-) -> RecordCheck:
-    """Compare the records of a state with the indexes, and parse them."""
-    check = RecordCheck()
-    sealed = {
-        path: sha256 for index in indexes.values() for path, sha256 in records_in(index).items()
-    }
-    seen = set()
-    for path in store.names(RECORDS, ".json"):
-        run = run_of_record(path)
-        if not run:
-            continue
-        seen.add(path)
-        data = store.read(path)
-        if run in indexes:
-            finding = _unlike_index(path, data, sealed.get(path), committed)
-            if finding is not None:
-                check.findings.append(finding)
-                if finding.path == path and finding.kind == ALTERED:
-                    check.altered.add(job_of_record(path))
-        _parse(path, data, graph, check)
-    for path in sorted(sealed.keys() - seen):
-        index = index_path(run_of_record(path))
-        finding = Finding(MISSING, path, job_of_record(path), f"{index} has it; {RESTORE}")
-        if committed.attests(path, index):
-            finding = Finding(ALTERED, index, "", f"has {path}, which does not exist; {RESTORE}")
-        check.findings.append(finding)
-    runs = {name.split("/", 1)[0] for name, job in graph.jobs.items() if job.record}
-    for run in sorted(runs - indexes.keys()):
-        message = "absent: a changed record cannot be noticed; run t5repro seal"
-        check.findings.append(Finding(UNSEALED, index_path(run), "", message))
-    return check
-
-
-def job_of_record(path: str) -> str:
-    """Return the job of a record."""
-    return path.removeprefix(f"{RECORDS}/").removesuffix(".json")
-
-
-def _unlike_index(
-    path: str, data: bytes, sealed: str | None, committed: Committed
-) -> Finding | None:
-    """Return a finding about the record or, if git or the digits tell, about the index."""
-    index, job = index_path(run_of_record(path)), job_of_record(path)
-    actual = hashlib.sha256(data).hexdigest()
-    if actual == sealed:
-        return None
-    if sealed is None:
-        if committed.attests(path, index):
-            return Finding(ALTERED, index, "", f"lacks {path}, which is as committed; {RESEAL}")
-        message = f"{index} does not have it: its job was not sealed; run t5repro seal"
-        return Finding(EXTRA, path, job, message)
-    now, then = differing(actual, sealed)
-    if committed.attests(path, index) or are_lookalikes(actual, sealed):
-        return Finding(ALTERED, index, "", f"says {then} of {path}, which is {now}; {RESEAL}")
-    return Finding(ALTERED, path, job, f"sha256 {now}, {index} says {then}; {RESTORE}")
-
-
-def _parse(path: str, data: bytes, graph: Graph, check: RecordCheck) -> None:
-    job = job_of_record(path)
-    try:
-        check.records[job] = record_of(json.loads(data), path)
-    except ValueError as error:
-        message = f"not JSON ({error}); restore it with git checkout"
-    except ArtifactError as error:
-        message = str(error).removeprefix(f"{path} is ")
-    else:
-        return
-    check.altered.add(job)
-    check.findings.append(Finding(ALTERED, path, job if job in graph.jobs else "", message))
 
 
 def check_fields(

@@ -20,10 +20,11 @@ from t5repro.lineage.git import files_at
 from t5repro.lineage.graph import MANIFEST, Graph, read_jobs, read_records
 from t5repro.lineage.hashes import hash_file
 from t5repro.lineage.record_index import read_indexes
+from t5repro.lineage.sealed_records import read_checked
 from t5repro.lineage.signatures import check_signatures, sealed_runs
 from t5repro.lineage.store import RECORDS, Revision
 from t5repro.lineage.verify import check_links, recorded_outputs
-from t5repro.lineage.verify_records import check_fields, read_checked
+from t5repro.lineage.verify_records import check_fields
 
 
 def verify_revision(revision: Revision, *, deep: bool = False) -> Verdict:

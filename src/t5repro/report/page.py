@@ -8,6 +8,7 @@ It receives the settings of the whole run, because it lists every setting that c
 
 import importlib.resources
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +44,56 @@ PAPER_MODEL = "its baseline of 220 million parameters, pre-trained on 34 billion
 FIXED_COLUMNS = 5  # of the table of scores: task, metric, trivial baseline, examples, invalid
 
 
+@dataclass(frozen=True)
+class ReportTexts:
+    """The page and the CSV of a report, and the number of its rows."""
+
+    html: str
+    csv: str
+    rows: int
+
+
+def report_texts(
+    settings: ReportStage,
+    *,
+    scores: Mapping[str, Path],
+    histories: Mapping[str, Mapping[str, Path]],
+    corpus: Mapping[str, Path],
+    html: Path,
+    csv: Path,
+    trace: Path | None = None,
+) -> ReportTexts:
+    """Return what `write_report` writes; the paths of the outputs decide the links between them.
+
+    Raises:
+        ArtifactError: an input is missing or malformed.
+    """
+    run = settings.settings
+    experiments = group_arms(run, list(scores))
+    contents = {arm: read_scores(path, run.tasks.names) for arm, path in scores.items()}
+    rows = score_rows(
+        experiments,
+        contents,
+        split=run.evaluate.split,
+        switches={
+            experiment.name: changed_choices(settings_of_experiment(run, experiment.name))
+            for experiment in experiments
+        },
+    )
+    links = ResultLinks(scores, contents, rows, folder=html.parent, lineage_page=trace)
+    view = {
+        **_scores_view(run, contents, rows, experiments, links),
+        **_settings_view(run, experiments),
+        "curves": _curves(run, experiments, histories),
+        "corpora": corpora(corpus),
+        "sources": source_files(scores, histories, corpus, html.parent),
+        "csv_name": csv.name,
+        "lineage_name": trace.name if trace else "",
+        "paper_source": paper_source(),
+    }
+    return ReportTexts(render(view), csv_text(rows), len(rows))
+
+
 def write_report(
     settings: ReportStage,
     *,
@@ -71,33 +122,14 @@ def write_report(
         ArtifactError: an input is missing or malformed.
         LineageError: no manifest names the scores or a history.
     """
-    run = settings.settings
-    experiments = group_arms(run, list(scores))
-    contents = {arm: read_scores(path, run.tasks.names) for arm, path in scores.items()}
-    rows = score_rows(
-        experiments,
-        contents,
-        split=run.evaluate.split,
-        switches={
-            experiment.name: changed_choices(settings_of_experiment(run, experiment.name))
-            for experiment in experiments
-        },
+    texts = report_texts(
+        settings, scores=scores, histories=histories, corpus=corpus, html=html, csv=csv, trace=trace
     )
-    write_text(csv, csv_text(rows))
-    links = ResultLinks(scores, contents, rows, folder=html.parent, lineage_page=trace)
-    view = {
-        **_scores_view(run, contents, rows, experiments, links),
-        **_settings_view(run, experiments),
-        "curves": _curves(run, experiments, histories),
-        "corpora": corpora(corpus),
-        "sources": source_files(scores, histories, corpus, html.parent),
-        "csv_name": csv.name,
-        "lineage_name": trace.name if trace else "",
-        "paper_source": paper_source(),
-    }
-    write_text(html, render(view))
+    write_text(csv, texts.csv)
+    write_text(html, texts.html)
     traced = [*scores.values(), *(path for paths in histories.values() for path in paths.values())]
-    manifests = write_lineage_page(trace, run.run.name, traced) if trace else []
+    run = settings.settings.run.name
+    manifests = write_lineage_page(trace, run, traced) if trace else []
     inputs = [*traced, *map(manifest_of, scores.values()), *corpus.values(), *manifests]
     write_manifest(
         manifest,
@@ -105,7 +137,7 @@ def write_report(
         settings=settings.model_dump(mode="json"),
         inputs=list(dict.fromkeys(inputs)),  # arms can share a corpus or a history
         outputs=[html, csv, *([trace] if trace else [])],
-        counters={"rows": len(rows)},
+        counters={"rows": texts.rows},
     )
 
 

@@ -1,0 +1,85 @@
+"""Checks that reports show the numbers of their scores: they are written again, and compared.
+
+Hashes cannot tell this: whoever forges scores, manifests, records and lock together leaves no
+contradiction between hashes, but the report shows other numbers, unless it was forged as well.
+"""
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from t5repro.config.experiments import nodes_by_experiment
+from t5repro.config.schema import ReportStage
+from t5repro.errors import T5ReproError
+from t5repro.lineage.findings import CONTRADICTED, Finding
+from t5repro.lineage.graph import Graph, Job
+from t5repro.report.page import report_texts
+
+PAGE, TABLE, LINEAGE_PAGE = "report.html", "scores.csv", "trace.html"
+MAX_LINE_CHARS = 100
+
+
+def check_reports(root: Path, graph: Graph) -> Iterator[Finding]:
+    """Report pages and tables that are not those of the scores, histories and corpora.
+
+    Args:
+        root: the checkout, whose files agree with their manifests.
+        graph: its jobs.
+    """
+    for job in graph.jobs.values():
+        if job.rule == "report":
+            with contextlib.chdir(root):  # its links are relative to the checkout
+                yield from _check(job)
+
+
+def _check(job: Job) -> Iterator[Finding]:
+    folder = Path(job.manifest).parent
+    try:
+        settings = ReportStage.model_validate(job.settings)
+        expected = _written_again(settings, folder, {output.path for output in job.outputs})
+    except (ValidationError, T5ReproError) as error:
+        message = f"its report cannot be written again: {str(error).splitlines()[0]}"
+        yield Finding(CONTRADICTED, job.manifest, job.name, message)
+        return
+    for name, text in expected.items():
+        path = folder / name
+        if path.is_file() and (actual := path.read_text(encoding="utf-8")) != text:
+            message = f"{_first_difference(actual, text)}; rerun report, or the scores were altered"
+            yield Finding(CONTRADICTED, path.as_posix(), job.name, message)
+
+
+def _written_again(settings: ReportStage, folder: Path, outputs: set[str]) -> dict[str, str]:
+    """Return file -> its text, from the inputs as they are now."""
+    run = settings.settings
+    results = Path("results") / run.run.name
+
+    def files(rule: str, name: str) -> dict[str, Path]:
+        nodes = nodes_by_experiment(run, rule)
+        return {arm: results / rule / node / name for arm, node in nodes.items()}
+
+    pretrain, finetune = files("pretrain", "history.csv"), files("finetune", "history.csv")
+    trace = folder / LINEAGE_PAGE
+    texts = report_texts(
+        settings,
+        scores=files("evaluate_score", "scores.json"),
+        histories={arm: {"pretrain": pretrain[arm], "finetune": finetune[arm]} for arm in pretrain},
+        corpus=files("c4", "manifest.json"),
+        html=folder / PAGE,
+        csv=folder / TABLE,
+        trace=trace if trace.as_posix() in outputs else None,
+    )
+    return {TABLE: texts.csv, PAGE: texts.html}
+
+
+def _first_difference(actual: str, expected: str) -> str:
+    """Return the first line that differs, for an error message."""
+    lines = zip(actual.splitlines(), expected.splitlines(), strict=False)
+    for number, (line, right) in enumerate(lines, start=1):
+        if line != right:
+            at = next((i for i, (a, b) in enumerate(zip(line, right, strict=False)) if a != b), 0)
+            start = max(0, at - MAX_LINE_CHARS // 2)
+            shown, other = line[start:][:MAX_LINE_CHARS], right[start:][:MAX_LINE_CHARS]
+            return f"line {number} has {shown!r}, the scores give {other!r}"
+    return "it has other lines than the scores give"
