@@ -214,7 +214,13 @@ def test_an_added_record_is_named(sealed: Path) -> None:
 
 @pytest.mark.parametrize(
     ("text", "fault"),
-    [("[]", "not a record"), ("{", "not JSON"), ('{"run": 3}', "not a record"), ("\ud800", "JSON")],
+    [
+        ("[]", "not a record"),
+        ("{", "not JSON"),
+        ('{"run": 3}', "not a record"),
+        ('{"start": 3}', "not a record"),
+        ("\ud800", "JSON"),
+    ],
 )
 def test_a_file_that_is_no_record_is_named(sealed: Path, text: str, fault: str) -> None:
     (sealed / RECORD).write_bytes(text.encode("utf-8", "surrogatepass"))

@@ -12,7 +12,7 @@ from t5repro.lineage.commits import Commits, read_commits
 from t5repro.lineage.dvc_lock import LOCK_FILE, Lock
 from t5repro.lineage.findings import WARNINGS
 from t5repro.lineage.git import commit_of
-from t5repro.lineage.graph import Graph, Job
+from t5repro.lineage.graph import Job
 from t5repro.lineage.record import Record
 from t5repro.lineage.record_index import (
     Index,
@@ -66,7 +66,7 @@ def evidence_of(state: Folder | Revision, jobs: Iterable[Job]) -> dict[str, Evid
     revision = state.name if isinstance(state, Revision) else "HEAD"
     committed = Committed() if isinstance(state, Revision) else read_committed(state.root)
     indexes, lock = read_indexes(state, []), state.lock()
-    check = read_checked(state, Graph(selection.values()), indexes, committed)
+    check = read_checked(state, selection, indexes, committed)
     records = {name: check.records[name] for name in selection.keys() & check.records.keys()}
     commits = read_commits(state.root, records.values(), revision)
     read = state.committed if isinstance(state, Revision) else None

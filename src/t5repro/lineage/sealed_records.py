@@ -20,7 +20,7 @@ from t5repro.lineage.findings import (
     are_lookalikes,
     differing,
 )
-from t5repro.lineage.graph import Graph
+from t5repro.lineage.graph import Job
 from t5repro.lineage.record import Record, record_of
 from t5repro.lineage.record_index import Index, index_path, records_in, run_of_record
 from t5repro.lineage.store import RECORDS, Store
@@ -49,7 +49,10 @@ class RecordCheck:
 
 
 def read_checked(
-    store: Store, graph: Graph, indexes: Mapping[str, Index], committed: Committed = NO_COMMIT
+    store: Store,
+    jobs: Mapping[str, Job],
+    indexes: Mapping[str, Index],
+    committed: Committed = NO_COMMIT,
 ) -> RecordCheck:
     """Compare the records of a state with the indexes, and parse them."""
     check = RecordCheck()
@@ -69,14 +72,14 @@ def read_checked(
                 check.findings.append(finding)
                 if finding.path == path and finding.kind == ALTERED:
                     check.altered.add(job_of_record(path))
-        _parse(path, data, graph, check)
+        _parse(path, data, jobs, check)
     for path in sorted(sealed.keys() - seen):
         index = index_path(run_of_record(path))
         finding = Finding(MISSING, path, job_of_record(path), f"{index} has it; {RESTORE}")
         if committed.attests(path, index):
             finding = Finding(ALTERED, index, "", f"has {path}, which does not exist; {RESTORE}")
         check.findings.append(finding)
-    runs = {name.split("/", 1)[0] for name, job in graph.jobs.items() if job.record}
+    runs = {name.split("/", 1)[0] for name, job in jobs.items() if job.record}
     for run in sorted(runs - indexes.keys()):
         message = "absent: a changed record cannot be noticed; run t5repro seal"
         check.findings.append(Finding(UNSEALED, index_path(run), "", message))
@@ -107,7 +110,7 @@ def _unlike_index(
     return Finding(ALTERED, path, job, f"sha256 {now}, {index} says {then}; {RESTORE}")
 
 
-def _parse(path: str, data: bytes, graph: Graph, check: RecordCheck) -> None:
+def _parse(path: str, data: bytes, jobs: Mapping[str, Job], check: RecordCheck) -> None:
     job = job_of_record(path)
     try:
         check.records[job] = record_of(json.loads(data), path)
@@ -118,4 +121,4 @@ def _parse(path: str, data: bytes, graph: Graph, check: RecordCheck) -> None:
     else:
         return
     check.altered.add(job)
-    check.findings.append(Finding(ALTERED, path, job if job in graph.jobs else "", message))
+    check.findings.append(Finding(ALTERED, path, job if job in jobs else "", message))

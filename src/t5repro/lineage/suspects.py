@@ -5,11 +5,11 @@ would name an intact file, so it is found out first, by what attests it: `dvc.lo
 its job, and the manifests of the jobs that read it.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from t5repro.lineage.findings import ALTERED, Finding, are_lookalikes, differing
-from t5repro.lineage.graph import MANIFEST, Graph, Job, job_name
+from t5repro.lineage.graph import MANIFEST, Artifact, Graph, Job, job_name
 from t5repro.lineage.hashes import Hasher
 from t5repro.lineage.sealed_records import RecordCheck
 
@@ -44,6 +44,7 @@ def find_suspects(
     from_lock: Iterable[Finding],
     intact_folders: Iterable[str],
     unreadable: Iterable[str],
+    hashes: Mapping[str, str | None],
     hasher: Hasher,
 ) -> tuple[Suspects, list[Finding]]:
     """Return the altered manifests, and findings about those that `dvc.lock` does not name.
@@ -54,8 +55,10 @@ def find_suspects(
         from_lock: the findings of `check_lock`.
         intact_folders: folders that are as locked.
         unreadable: paths of manifests that are none.
+        hashes: path -> SHA-256 of the files in the manifests, as they are now.
         hasher: of the checkout.
     """
+    disagreeing = _disagreements(graph, hashes, hasher)
     intact = tuple(f"{folder}/" for folder in intact_folders)
     named = {finding.path for finding in from_lock if finding.kind == ALTERED}
     findings: list[Finding] = []
@@ -63,10 +66,12 @@ def find_suspects(
     for job in graph.jobs.values():
         if job.manifest in altered or job.manifest.startswith(intact):
             continue
-        if message := _fault_of_manifest(job, graph, check, hasher):
+        if message := _fault_of_manifest(job, graph, check, disagreeing.get(job.name, ())):
             altered.add(job.manifest)
             findings.append(Finding(ALTERED, job.manifest, job.name, message))
     paths = {path for path in (*altered, *unreadable) if path.endswith(MANIFEST)}
+    if not paths:
+        return Suspects(), findings
     known = {path for path, artifacts in graph.by_path.items() if artifacts}
     known |= {
         file.path for record in check.records.values() if record.end for file in record.end.outputs
@@ -81,7 +86,22 @@ def find_suspects(
     return suspects, findings
 
 
-def _fault_of_manifest(job: Job, graph: Graph, check: RecordCheck, hasher: Hasher) -> str:
+def _disagreements(
+    graph: Graph, hashes: Mapping[str, str | None], hasher: Hasher
+) -> dict[str, list[tuple[Artifact, str]]]:
+    """Return job -> the files of which its manifest has another hash than they have now."""
+    found: dict[str, list[tuple[Artifact, str]]] = {}
+    outputs = ((job.name, artifact) for job in graph.jobs.values() for artifact in job.outputs)
+    for name, artifact in (*graph.broken, *outputs):
+        actual = hashes.get(artifact.path) or hasher.sha256(artifact.path)
+        if actual is not None and actual != artifact.sha256:
+            found.setdefault(name, []).append((artifact, actual))
+    return found
+
+
+def _fault_of_manifest(
+    job: Job, graph: Graph, check: RecordCheck, disagreeing: Iterable[tuple[Artifact, str]]
+) -> str:
     """Return why a manifest cannot be the one that its job wrote; empty if it may be."""
     manifest = job.outputs[-1]
     if graph.consumers.get(manifest.key):
@@ -95,18 +115,11 @@ def _fault_of_manifest(job: Job, graph: Graph, check: RecordCheck, hasher: Hashe
                     f"sha256 {now}, the record of {job.name} says {said}; "
                     "dvc checkout or a rerun restores it"
                 )
-    return next(_altered_digits(job, graph, hasher), "")
-
-
-def _altered_digits(job: Job, graph: Graph, hasher: Hasher) -> Iterator[str]:
-    """Yield hashes in a manifest that are those of the files but for a few digits."""
-    for artifact in (*job.inputs, *job.outputs):
-        if artifact.path == job.manifest:
-            continue
-        actual = hasher.sha256(artifact.path)
-        if actual is not None and are_lookalikes(actual, artifact.sha256):
+    for artifact, actual in disagreeing:
+        if are_lookalikes(actual, artifact.sha256):
             now, said = differing(actual, artifact.sha256)
-            yield (
+            return (
                 f"says {said} of {artifact.path}, which is {now}: so few digits differ that the "
                 "manifest was altered; dvc checkout or a rerun restores it"
             )
+    return ""

@@ -68,17 +68,18 @@ def verify_tree(
     indexes = read_indexes(store, faults)
     committed = read_committed(root)
     jobs = chain_of(graph)
-    check = read_checked(store, graph, indexes, committed)
+    check = read_checked(store, graph.jobs, indexes, committed)
     for name in check.altered & graph.jobs.keys():  # an altered record attests nothing
         graph.jobs[name] = replace(graph.jobs[name], record={})
     check.commits = read_commits(root, check.records.values())
     folders = tracked_folders(root, lock, hasher)
     from_lock = list(check_lock(root, lock, folders, hasher, graph, indexes))
     intact = {folder.tracked.path for folder in folders if folder.as_locked}
-    suspects, findings = find_suspects(graph, check, from_lock, intact, unreadable, hasher)
+    hashes = {path: hasher.sha256(path) for path in outputs}
+    suspects, findings = find_suspects(graph, check, from_lock, intact, unreadable, hashes, hasher)
     findings += [Finding(ALTERED, path, "", message) for path, message in faults]
     findings += check.findings
-    findings += _check_files(graph, outputs, hasher, suspects)
+    findings += _check_files(graph, outputs, hashes, suspects)
     findings += check_links(graph, suspects)
     findings += _check_record_hashes(graph, check, hasher, suspects)
     findings += _unless_named(from_lock, {finding.path for finding in findings})
@@ -86,7 +87,8 @@ def verify_tree(
     unlike_lock = {folder.tracked.path for folder in folders if not folder.as_locked}
     findings += check_fields(store, graph, lock, check, suspects.manifests, unlike_lock, hasher)
     findings += check_code(root, graph, lock, check, hasher)
-    findings += check_other_code(root, jobs)  # of a job that is not sealed, too
+    recorded = [job for job in jobs if job.name in check.records]  # not sealed ones, too
+    findings += check_other_code(root, recorded)
     findings += check_pipeline(root, lock, committed)
     findings += check_committed(root, committed)
     bad_signatures, attestations = check_signatures(root, sealed_runs(store.names(RECORDS, "")))
@@ -115,13 +117,16 @@ def recorded_outputs(graph: Graph) -> dict[str, tuple[Artifact, str]]:
 
 
 def _check_files(
-    graph: Graph, outputs: Mapping[str, tuple[Artifact, str]], hasher: Hasher, suspects: Suspects
+    graph: Graph,
+    outputs: Mapping[str, tuple[Artifact, str]],
+    hashes: Mapping[str, str | None],
+    suspects: Suspects,
 ) -> Iterator[Finding]:
     """Check every output against the manifest of its job."""
     for path, (artifact, job) in outputs.items():
         if path == graph.jobs[job].manifest or job in suspects.jobs:
             continue  # it cannot contain its own hash; readers, records and the lock have it
-        sha256 = hasher.sha256(path)
+        sha256 = hashes[path]
         cure = "dvc checkout or a rerun restores it"
         if sha256 is None:
             yield Finding(MISSING, path, job, f"{job} wrote it; {cure}")

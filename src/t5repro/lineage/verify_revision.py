@@ -113,7 +113,7 @@ def _check_manifests(revision: Revision, lock: Lock) -> tuple[Graph, list[Findin
     faults: list[tuple[str, str]] = []
     graph = Graph(read_jobs(revision, read_records(revision), faults))
     indexes = read_indexes(revision, faults)
-    check = read_checked(revision, graph, indexes)
+    check = read_checked(revision, graph.jobs, indexes)
     check.commits = read_commits(revision.root, check.records.values(), revision.name)
     findings = [Finding(ALTERED, path, "", message) for path, message in faults]
     findings += [*check.findings, *check_links(graph), *_check_sizes(revision, graph)]
