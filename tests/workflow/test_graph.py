@@ -1,5 +1,6 @@
 """The graph before anything runs: profiles, plans, refusals."""
 
+import re
 import subprocess
 from pathlib import Path
 
@@ -24,6 +25,20 @@ def test_each_profile_names_its_run_file_and_no_default_profile_overrides_it() -
         assert profile["configfile"] == run_file
     assert not (ROOT / "profiles").exists()
     assert not (ROOT / "default").exists()
+
+
+@pytest.mark.parametrize(
+    ("devices", "threads"), [("intra_op_threads: 3", {"3"}), ("kind: gpu", {"8"})]
+)
+def test_a_training_takes_its_threads_on_a_cpu_and_all_cores_on_another_device(
+    fresh: Path, devices: str, threads: set[str]
+) -> None:
+    ran = snakemake(fresh, "-n", "-p", config=(f"devices={{{devices}}}",), cores=8)
+    assert ran.returncode == 0, ran.stdout
+    rules = r"rule (?:pretrain|finetune|evaluate_predict):\n(?:    .*\n)*?    threads: (\d+)"
+    found = re.findall(rules, ran.stdout)
+    assert len(found) == 3 * 6
+    assert set(found) == threads
 
 
 def test_without_a_run_file_snakemake_says_which_there_are(fresh: Path) -> None:

@@ -142,6 +142,15 @@ def examples_of(split_of):
     return paths
 
 
+def training_threads(wildcards):
+    """Return the cores of a job that computes with the model: all of them, except on a CPU.
+
+    There a job uses `devices.intra_op_threads`, so several jobs share the cores.
+    """
+    devices = settings_at(wildcards.node).devices
+    return devices.intra_op_threads if devices.kind == "cpu" else workflow.cores
+
+
 def begin_run():
     """Lock the checkout, so that no other run starts until this process ends."""
     global project

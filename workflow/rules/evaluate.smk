@@ -58,7 +58,7 @@ rule evaluate_predict:
         manifest="results/{run}/evaluate_predict/{node}/manifest.json",
     log:
         "logs/{run}/evaluate_predict/{node}.log",
-    threads: workflow.cores
+    threads: training_threads
     resources:
         tpu_slices=1,
     params:

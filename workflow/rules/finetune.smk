@@ -46,7 +46,7 @@ rule finetune:
         manifest="results/{run}/finetune/{node}/manifest.json",
     log:
         "logs/{run}/finetune/{node}.log",
-    threads: workflow.cores
+    threads: training_threads
     resources:
         tpu_slices=1,
         resume=RESUME,

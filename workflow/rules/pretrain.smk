@@ -40,7 +40,7 @@ rule pretrain:
         manifest="results/{run}/pretrain/{node}/manifest.json",
     log:
         "logs/{run}/pretrain/{node}.log",
-    threads: workflow.cores
+    threads: training_threads
     resources:
         tpu_slices=1,
         resume=RESUME,
