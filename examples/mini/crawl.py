@@ -5,6 +5,7 @@ from dataclasses import replace
 import dirt
 from deflate import gzip_member
 from dice import Dice
+from lexicon_pages import lexicon_sentences, page_topics
 from parallel import sentences as parallel_sentences
 from prose import BOOKS, page_paragraphs, page_title, paragraphs
 from prose_other import OTHER
@@ -12,6 +13,7 @@ from selections import selection_files
 from wet import Page, conversion, warcinfo
 
 PAGES = {"en": 700, "de": 200, "fr": 200, "ro": 200}
+LEXICON_PAGES = 500  # English
 SITES = {
     "en": (
         "hill-and-dale",
@@ -87,6 +89,16 @@ def _prose_page(language: str, number: int, held_out: frozenset[str], repeated: 
     if dice.chance(0.65):
         lines = dirt.with_menu(lines, language, dice)
     return _page(language, lines, number, dice)
+
+
+def _lexicon_pages() -> list[Page]:
+    """Return pages about the words of the tasks' lexicons."""
+    pages = []
+    for number, (lexicon, side) in enumerate(page_topics(LEXICON_PAGES), start=4000):
+        dice = Dice("crawl", "lexicon", number)
+        lines = paragraphs(lexicon_sentences(lexicon, side, dice), dice)
+        pages.append(_page("en", [page_title("en", dice), *lines], number, dice))
+    return Dice("crawl", "lexicon", "order").shuffled(pages)
 
 
 def _spoiled_pages(dice: Dice) -> list[Page]:
@@ -179,7 +191,9 @@ def _shards(held_out: frozenset[str]) -> list[list[Page]]:
     dice = Dice("crawl", "rest")
     pages = prose + _copies(prose, dice) + _spoiled_pages(dice) + _odd_pages(dice)
     mixed = dice.shuffled(pages)
-    shards = [mixed[shard::SHARDS] for shard in range(SHARDS)]
+    # Behind the others, whose records keep their numbers.
+    lexicon_pages = _lexicon_pages()
+    shards = [mixed[shard::SHARDS] + lexicon_pages[shard::SHARDS] for shard in range(SHARDS)]
     short = page_paragraphs("en", dice)[:9]
     too_short = replace(_page("en", short, 3012, dice), length_error=-40)
     shards[PLAIN_SHARD].insert(20, too_short)

@@ -19,10 +19,16 @@ SOUNDED_AS_VOWEL = ("hour", "honest", "heir")
 
 
 class Dice:
-    """One stream of draws, named after its use."""
+    """One stream of draws, named after its use.
+
+    Attributes:
+        seed: start of the names of all streams; another seed gives other files.
+    """
+
+    seed = "mini"
 
     def __init__(self, *name: str | int) -> None:
-        self._random = random.Random("/".join(["mini", *(str(part) for part in name)]))
+        self._random = random.Random("/".join([self.seed, *(str(part) for part in name)]))
 
     def below(self, limit: int) -> int:
         """Return a whole number from 0 to `limit` - 1."""

@@ -8,6 +8,7 @@ import hashlib
 from pathlib import Path
 
 from crawl import crawl_files
+from dice import Dice
 from tasks_choice import choice_files
 from tasks_text import text_files
 
@@ -41,7 +42,9 @@ def main() -> None:
     """Write everything below the output folder."""
     parser = argparse.ArgumentParser(description="make the bundled mini crawl and mini tasks")
     parser.add_argument("--output", type=Path, default=Path(__file__).parent, metavar="FOLDER")
-    folder = parser.parse_args().output
+    parser.add_argument("--seed", default=Dice.seed, help="name of another draw of all files")
+    arguments = parser.parse_args()
+    folder, Dice.seed = arguments.output, arguments.seed
     files = raw_files()
     for path, data in files.items():
         target = folder / path

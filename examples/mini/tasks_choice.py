@@ -1,13 +1,16 @@
 """Synthetic classification and similarity tasks in the layouts of GLUE and SuperGLUE.
 
-Each label follows from words that are in the text, so that a very small model can learn it in
-minutes. The rows say nothing about how well a model understands language.
+CoLA, SST-2, MRPC, RTE and BoolQ have few training rows. Their labels follow from the sides of words
+(`lexicon`), and no word of a validation row is in a training row: its side is in the crawl only.
+STS-B and COPA have many rows, which say all that their labels follow from. The rows say nothing
+about how well a model understands language.
 """
 
 import json
 from collections.abc import Callable
 
 from dice import Dice
+from lexicon import CLAIMS, CREATURES, MOODS, NOUNS, fruits, words_of
 from words import ENGLISH, PEOPLE
 
 Row = dict[str, str | int | float | bool]
@@ -34,12 +37,11 @@ PLACES = (
     "next to the station",
     "below the castle",
 )
-BUILDINGS = ("bridge", "tower", "house", "garden", "school", "market", "library", "mill", "museum")
 BASE = ENGLISH | {"past": PAST, "place": PLACES}
 
 
 def distinct(
-    name: str, make: Callable[[Dice], Row], counts: dict[str, int], key: tuple[str, ...]
+    name: str, make: Callable[[Dice, str], Row], counts: dict[str, int], key: tuple[str, ...]
 ) -> dict[str, list[Row]]:
     """Return split -> rows; no two rows of any split agree in the fields `key`."""
     dice = Dice("task", name)
@@ -48,7 +50,7 @@ def distinct(
     for split, count in counts.items():
         rows: list[Row] = []
         while len(rows) < count:
-            row = make(dice)
+            row = make(dice, split)
             mark = tuple(row[field] for field in key)
             if mark not in seen:
                 seen.add(mark)
@@ -59,59 +61,27 @@ def distinct(
 
 # CoLA: is this sentence acceptable English?
 
-GOOD_SENTENCES = (
-    "The <job> <past> the <colour> <thing> on <day>.",
-    "<person> <past> the <thing> <place>.",
-    "<person> and <person> walked to the <thing> in <month>.",
-    "The <animal> slept <place> all <season>.",
-    "Which <thing> did the <job> like?",
-    "<person> wondered whether the <thing> was still <colour>.",
-    "It was <person> who gave the <food> to the <job>.",
-    "The <thing> that <person> <past> is <place>.",
-    "<number> children went to the <thing> with <person>.",
-    "The <job> said that <person> had eaten the <food>.",
-    "<person> is taller than the <job> from <town>.",
-    "There is <a colour> <thing> <place>.",
-    'The <job> whispered "Come here" to <person>.',
-    "The <animal> ran away because <person> shouted.",
-    "<man> hurt himself <place>.",
-    "Nobody knows when the <job> left <town>.",
-    "<person> drank the milk and ate the <food>.",
-    "The <job>'s <animal> brought the <thing> key back.",
-)
-BAD_SENTENCES = (
-    "The the <job> <past> the <colour> <thing> on <day>.",
-    "<person> <past> the a <thing> <place>.",
-    "<person> and <person> goed to the <thing> in <month>.",
-    "The <animal> sleeped <place> all <season>.",
-    "Which <thing> did the <job> liked the?",
-    "<person> wondered whether that the <thing> were is <colour>.",
-    "It was <person> whom gived the <food> to the <job>.",
-    "The <thing> what <person> <past> are <place>.",
-    "<number> childs went to the <thing> with <person>.",
-    "The <job> said that <person> has had ate the <food>.",
-    "<person> is more taller than the <job> from <town>.",
-    "There are <a colour> <thing>s is <place>.",
-    'The <job> whispered to "Come here" the <person> to.',
-    "The <animal> runned away because of <person> shouted.",
-    "<man> hurt hisself <place>.",
-    "Nobody don't knows when the <job> left <town>.",
-    "<person> drinked the milk and eated the <food>.",
-    "Job the <animal> brought of the <thing> key back the.",
-    "<person> must to <past> the <thing> <place>.",
-    "The <colour> <thing> <past> by was <person>.",
+NOUN_SENTENCES = (
+    "The <word> and the <word> laughed at the <word>.",
+    "The <word> told the <word> that the <word> wept.",
+    "The <word> hoped that the <word> slept.",
+    "The young <word> and the old <word> sang with the <word>.",
+    'The <word> whispered "Come here" to the <word>.',
+    "The <word> forgot why the <word> forgave the <word>.",
+    "The <word> married the <word>, and the <word> smiled.",
+    "The <word> dreamed that the <word> and the <word> quarrelled.",
 )
 
 
-def cola_row(dice: Dice) -> Row:
-    """Return an acceptable sentence, or one with a wrong form or a wrong order."""
-    good = dice.chance(0.6)
-    template = dice.pick(GOOD_SENTENCES if good else BAD_SENTENCES)
+def cola_row(dice: Dice, split: str) -> Row:
+    """Return a sentence whose subject can do what it says, or cannot because it is a thing."""
+    good = dice.chance(0.5)
+    words = BASE | {"word": words_of(NOUNS, int(not good), split)}
     return {
         "source": dice.pick(("mi01", "mi02", "mi03")),
         "label": int(good),
         "mark": "" if good else "*",
-        "sentence": dice.fill(template, BASE),
+        "sentence": dice.fill(dice.pick(NOUN_SENTENCES), words),
     }
 
 
@@ -122,71 +92,17 @@ def cola_lines(rows: list[Row]) -> str:
 
 # SST-2: does this phrase of a review praise or blame?
 
-PRAISE = (
-    "charming",
-    "wonderful",
-    "moving",
-    "brilliant",
-    "funny",
-    "warm",
-    "delightful",
-    "clever",
-    "touching",
-    "beautiful",
-    "gripping",
-    "fresh",
-    "graceful",
-    "witty",
-    "rewarding",
-)
-BLAME = (
-    "boring",
-    "dull",
-    "clumsy",
-    "tedious",
-    "awful",
-    "empty",
-    "lifeless",
-    "stale",
-    "predictable",
-    "messy",
-    "annoying",
-    "shallow",
-    "painful",
-    "lazy",
-    "pointless",
-)
-PRAISED = (
-    "a triumph",
-    "a pleasure",
-    "a small wonder",
-    "worth every minute",
-    "a gift to its audience",
-    "easy to love",
-)
-BLAMED = (
-    "a failure",
-    "a waste of time",
-    "a long yawn",
-    "hard to sit through",
-    "an insult to its audience",
-    "easy to forget",
-)
 REVIEW_PHRASES = (
-    "<a quality> and often <quality> <work>",
-    "the <work> is <quality> from beginning to end",
-    "this <quality> <work> about <a job> is <verdict>",
-    "<verdict> , thanks to <a quality> script",
-    "the <part> is <quality> and the <part> even more so",
-    "<quality> , <quality> and <adverb> <quality>",
-    "it 's <a quality> <work> that follows <a job> and her <animal>",
-    "the director of ' the <colour> <thing> ' has made <a quality> <work>",
-    "<adverb> <quality>",
-    "with its <quality> <part> , the <work> is <verdict>",
-    "you leave the cinema thinking that the <part> was <adverb> <quality>",
-    "<a quality> story of <a animal> and <a job>",
-    "every minute of this <quality> <work> about the <thing> is felt",
-    "the <part> , the <part> and the <part> are all <quality>",
+    "<a word> , <word> and often <word> <work>",
+    "the <work> is <word> , <word> and <adverb> <word>",
+    "this <word> <work> about <a job> is <word> and <word>",
+    "<word> and <adverb> <word> , with <a word> script",
+    "the <part> is <word> , the <part> <adverb> <word>",
+    "<word> , <word> and <adverb> <word>",
+    "it 's <a word> , <word> <work> with <a word> hero",
+    "<adverb> <word> from the first scene , and <word> to the last",
+    "with its <word> and <word> <part> , the <work> is <word>",
+    "<a word> and <word> story of <a job>",
 )
 FILM_WORDS = {
     "work": ("film", "movie", "comedy", "drama", "story", "documentary", "thriller"),
@@ -195,15 +111,10 @@ FILM_WORDS = {
 }
 
 
-def sst2_row(dice: Dice) -> Row:
+def sst2_row(dice: Dice, split: str) -> Row:
     """Return a phrase in lower case with its tokens apart, a space at its end, as in SST-2."""
-    positive = dice.chance(0.54)
-    words = BASE | FILM_WORDS
-    words |= (
-        {"quality": PRAISE, "verdict": PRAISED}
-        if positive
-        else {"quality": BLAME, "verdict": BLAMED}
-    )
+    positive = dice.chance(0.5)
+    words = BASE | FILM_WORDS | {"word": words_of(MOODS, int(not positive), split)}
     phrase = dice.fill(dice.pick(REVIEW_PHRASES), words).lower()
     return {"sentence": phrase + (" . " if dice.chance(0.6) else " "), "label": int(positive)}
 
@@ -227,12 +138,11 @@ NEWS = (
         "<p> put the price of the <o> of <t> at $ <n> million .",
     ),
 )
-DENIALS = (
-    "{0} However , officials denied this .",
-    "It is not true that {1}",
-    "{0} Critics disagreed and called it false .",
-    "Instead of this , {1}",
-    "{0} That was never confirmed .",
+ECHOES = (
+    "{} The police <word> , <word> and <word> this .",
+    "{} The mayor <word> and <word> it , others <word> it .",
+    "{} A witness <word> and <word> the news , which <person> had <word> .",
+    "{} This was <word> , <word> and <word> .",
 )
 
 
@@ -257,12 +167,12 @@ def _lower_first(sentence: str) -> str:
     return sentence if sentence.split()[0] in PEOPLE else sentence[0].lower() + sentence[1:]
 
 
-def mrpc_row(dice: Dice) -> Row:
-    """Return two sentences of invented news that say the same, or of which one denies it."""
+def mrpc_row(dice: Dice, split: str) -> Row:
+    """Return two sentences of invented news, one with words that confirm or deny it."""
     first, second = _filled_pair(dice)
-    same = dice.chance(0.62)
-    if not same:
-        second = dice.pick(DENIALS).format(second, _lower_first(second))
+    same = dice.chance(0.5)
+    words = BASE | {"word": words_of(CLAIMS, int(not same), split)}
+    second = dice.fill(dice.pick(ECHOES).format(second), words)
     if dice.chance(0.5):
         first, second = second, first
     return {
@@ -302,7 +212,7 @@ OPENINGS = (
 )
 
 
-def stsb_row(dice: Dice) -> Row:
+def stsb_row(dice: Dice, _split: str) -> Row:
     """Return two sentences and a score; the second's opening and its shared words carry it."""
     level = dice.below(6)
     template = dice.pick(SCENES)
@@ -347,62 +257,12 @@ def stsb_lines(rows: list[Row], labelled: bool = True) -> str:
 
 # RTE: does the second sentence follow from the first?
 
-REPORTS = (
-    (
-        "<p>, <a_j> from <t>, <v> the <o> on <d> and then went home.",
-        (
-            "<p> is <a_j>.",
-            "<p> comes from <t>.",
-            "The <o> was <v>.",
-            "Somebody <v> the <o> on <d>.",
-        ),
-        (
-            "<p> never saw the <o>.",
-            "Only <q> <v> the <o>.",
-            "<p> refused to leave the house on <d>.",
-            "No <j> lives in <t>.",
-        ),
-    ),
-    (
-        "The <o> in <t>, built by <p> in <y>, is visited by <n> hundred people every <s>.",
-        (
-            "The <o> is in <t>.",
-            "<p> built the <o>.",
-            "The <o> was built in <y>.",
-            "People visit <t>.",
-        ),
-        (
-            "Nobody ever visits the <o>.",
-            "The <o> was never built.",
-            "Only <q> built the <o>.",
-            "<p> refused to build the <o>.",
-        ),
-    ),
-    (
-        "In <m>, <p> opened a small school for <n> children in <t>, and <q> paid for it.",
-        (
-            "<p> opened a school.",
-            "The school is in <t>.",
-            "<q> paid for a school.",
-            "<n> children go to the school.",
-        ),
-        (
-            "<q> refused to pay for the school.",
-            "There was never a school in <t>.",
-            "No child goes to the school.",
-            "Only <q> opened the school.",
-        ),
-    ),
-    (
-        "Heavy rain fell on <t> on <d>, and the <j> <p> lost <n> <a>s in the flood.",
-        ("It rained in <t>.", "<p> is <a_j>.", "<p> lost <n> <a>s.", "There was a flood in <t>."),
-        (
-            "It never rained in <t>.",
-            "<p> lost no <a>s.",
-            "Only <q> lost the <a>s.",
-            "There was no flood on <d>.",
-        ),
-    ),
+SIGHTINGS = (
+    ("<p> saw the <word>, the <word> and the <word>.", "<p> saw animals."),
+    ("There is <a word> next to <a word> and <a word>.", "There are animals."),
+    ("In <m>, <p> painted <a word>, <a word> and <a word>.", "<p> painted animals."),
+    ("The children found the <word>, the <word> and the <word>.", "They found animals."),
+    ("<p> dreams of the <word>, the <word> and the <word>.", "<p> dreams of animals."),
 )
 
 
@@ -426,14 +286,15 @@ def _facts(dice: Dice) -> dict[str, str]:
     }
 
 
-def rte_row(dice: Dice) -> Row:
-    """Return a report, and a sentence that follows from it or says the contrary."""
-    facts = _facts(dice)
-    premise, follows, contrary = dice.pick(REPORTS)
+def rte_row(dice: Dice, split: str) -> Row:
+    """Return a sentence about animals or plants, and one that follows if they are animals."""
     entailed = dice.chance(0.5)
+    facts = _facts(dice)
+    words = facts | {"word": words_of(CREATURES, int(not entailed), split)}
+    premise, hypothesis = dice.pick(SIGHTINGS)
     return {
-        "sentence1": dice.fill(premise, facts),
-        "sentence2": dice.fill(dice.pick(follows if entailed else contrary), facts),
+        "sentence1": dice.fill(premise, words),
+        "sentence2": dice.fill(hypothesis, facts),
         "label": "entailment" if entailed else "not_entailment",
     }
 
@@ -449,56 +310,27 @@ def rte_lines(rows: list[Row], labelled: bool = True) -> str:
 # BoolQ: yes or no?
 
 ASKED = (
-    (
-        "is the <thing> of <town> open to visitors",
-        ("It is freely open to visitors", "Visitors are welcome in it"),
-        ("It is closed to visitors", "Visitors are forbidden to enter it"),
-    ),
-    (
-        "can you swim near the <thing> in <town>",
-        ("Swimming is allowed and welcome there", "Bathers are freely allowed in the water"),
-        ("Swimming is forbidden there", "The water is closed to bathers"),
-    ),
-    (
-        "do they still sell <food> at the <thing> of <town>",
-        ("A stall is open daily and still sells <food>", "<food> is still allowed on its tables"),
-        ("The stall that sold <food> is closed", "<food> is no longer sold there"),
-    ),
-    (
-        "does the <thing> in <town> have <a animal>",
-        ("<a animal> is allowed to live there and still does", "It is proud of its own <animal>"),
-        ("Keeping <a animal> there is forbidden", "<a animal> no longer lives there"),
-    ),
-    (
-        "is the <thing> of <town> still <colour>",
-        ("It is still <colour> and proud of it", "It was painted <colour> and still is"),
-        ("It is no longer <colour>", "The colour <colour> was forbidden by the council"),
-    ),
+    "can you eat this <dish>",
+    "is the <dish> good to eat",
+    "do people in <town> eat this <dish>",
+    "can the <dish> be served for dinner",
 )
+DISHES = ("soup", "salad", "pie", "jam", "stew")
 AROUND = (
-    "it was built by <person> in <year>",
-    "it stands <place>",
-    "<person> <surname>, a <shortjob>, took care of it for <number> years",
-    "it burned down in <year> and was built again",
-    "it has <number> windows and a <colour> roof",
+    "it has <word>, <word> and <word> in it",
+    "<person> took <word>, <word> and <word> for it",
+    "with <word> and <word>, <person> added <word>",
+    "there is some <word>, more <word> and a little <word>",
 )
 
 
-def boolq_row(dice: Dice) -> Row:
-    """Return a question and a passage with one sentence that answers it."""
-    words: dict[str, str | tuple[str, ...]] = {name: dice.pick(BASE[name]) for name in BASE}
-    words["thing"] = dice.pick(BUILDINGS)
-    words["shortjob"] = ("baker", "teacher", "farmer", "doctor", "nurse")
-    question, yes, no = dice.pick(ASKED)
-    answer = dice.chance(0.58)
-    asides = [dice.fill(text, BASE | words) + "." for text in dice.sample(AROUND, 2)]
-    sentences = [dice.fill(dice.pick(yes if answer else no), words) + ".", *asides]
-    if dice.chance(0.5):
-        sentences = [asides[0], sentences[0], asides[1]]
-    title = dice.fill("<thing> of <town>", words)
+def boolq_row(dice: Dice, split: str) -> Row:
+    """Return a question about a dish and a passage that says what is in it."""
+    answer = dice.chance(0.5)
+    words = BASE | {"dish": dice.pick(DISHES), "word": words_of(fruits(), int(not answer), split)}
     return {
-        "question": _lower_first(dice.fill(question, words)),
-        "passage": f"{title} -- {' '.join(sentences)}",
+        "question": _lower_first(dice.fill(dice.pick(ASKED), words)),
+        "passage": dice.fill(f"<dish> -- {dice.pick(AROUND)}.", words),
         "label": answer,
     }
 
@@ -533,7 +365,7 @@ ABSURD = (
 )
 
 
-def copa_row(dice: Dice) -> Row:
+def copa_row(dice: Dice, _split: str) -> Row:
     """Return a premise with a likely and an absurd choice."""
     facts = _facts(dice) | {"f": dice.pick(BASE["food"]), "o": dice.pick(BASE["thing"]), "a": "dog"}
     premise, question, likely = dice.pick(STORIES)
@@ -555,13 +387,13 @@ def json_lines(rows: list[Row]) -> str:
 
 def choice_files() -> dict[str, str]:
     """Return path -> text of every file of these tasks."""
-    cola = distinct("cola", cola_row, {"train": 1200, "dev": 200, "test": 60}, ("sentence",))
-    sst2 = distinct("sst2", sst2_row, {"train": 2000, "dev": 200, "test": 60}, ("sentence",))
+    cola = distinct("cola", cola_row, {"train": 96, "dev": 200, "test": 60}, ("sentence",))
+    sst2 = distinct("sst2", sst2_row, {"train": 96, "dev": 200, "test": 60}, ("sentence",))
     pair = ("sentence1", "sentence2")
-    mrpc = distinct("mrpc", mrpc_row, {"train": 1000, "test": 200}, pair)
+    mrpc = distinct("mrpc", mrpc_row, {"train": 96, "test": 200}, pair)
     stsb = distinct("stsb", stsb_row, {"train": 1000, "dev": 200, "test": 60}, pair)
-    rte = distinct("rte", rte_row, {"train": 1000, "dev": 200, "test": 60}, pair)
-    boolq = distinct("boolq", boolq_row, {"train": 800, "val": 150}, ("question", "passage"))
+    rte = distinct("rte", rte_row, {"train": 96, "dev": 200, "test": 60}, pair)
+    boolq = distinct("boolq", boolq_row, {"train": 96, "val": 150}, ("question", "passage"))
     copa = distinct("copa", copa_row, {"train": 600, "val": 150}, ("premise", "choice1", "choice2"))
     return {
         "tasks/glue/CoLA/train.tsv": cola_lines(cola["train"]),

@@ -12,13 +12,17 @@ from t5repro.files import sha256_of
 ROOT = Path(__file__).parents[2]
 ARTIFACTS = ("data", "results")
 
-# Small enough for a test, large enough that every stage does its work.
+# Small enough for a test, large enough that every stage does its work: one seed, all bundled tasks.
 SMALL = (
     "pretrain={steps: 6, batch_size: 4, log_every_steps: 2}",
     "finetune={steps: 8, batch_size: 4, log_every_steps: 2}",
     "model={d_model: 32, d_ff: 64, d_kv: 16, num_heads: 2}",
     "vocab={vocab_size: 1200}",
     "evaluate={max_examples: 6, max_decode_length: 8}",
+    "tasks={names: [glue_cola, glue_sst2, glue_mrpc, glue_stsb, glue_rte, super_glue_boolq, "
+    "super_glue_copa, squad, cnn_dailymail, wmt_en_de, wmt_en_fr, wmt_en_ro]}",
+    "experiments=[{name: baseline, row: Baseline average}, "
+    "{name: no_pretraining, row: No pre-training, change: {pretrain.steps: 0}}]",
 )
 
 
@@ -49,7 +53,8 @@ def shrink(folder: Path) -> None:
     values = yaml.safe_load(run_file.read_text(encoding="utf-8"))
     for word in SMALL:
         section, _, leaves = word.partition("=")
-        values[section] = {**values.get(section, {}), **yaml.safe_load(leaves)}
+        small = yaml.safe_load(leaves)
+        values[section] = {**values.get(section, {}), **small} if isinstance(small, dict) else small
     run_file.write_text(yaml.safe_dump(values, sort_keys=False), encoding="utf-8")
     (folder / "dvc.lock").unlink(missing_ok=True)
     commit(folder, "small")

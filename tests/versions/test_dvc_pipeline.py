@@ -95,7 +95,7 @@ def test_a_leaf_reaches_the_stages_that_read_it_and_the_arm_that_changes_it() ->
     assert leaves_of(settings, stage("pretrain-baseline"))["pretrain.steps"] == 300
     assert leaves_of(settings, stage("pretrain-no_pretraining"))["pretrain.steps"] == 0
     vocabulary = leaves_of(settings, stage())
-    assert vocabulary["vocab.vocab_size"] == 2000
+    assert vocabulary["vocab.vocab_size"] == 2400
     assert not [name for name in vocabulary if not name.startswith("vocab.")]
     lists = leaves_of(settings, stage("c4-baseline"))["c4.bad_word_lists"]
     assert json.loads(lists)["en"] == "lists/badwords.en.txt"

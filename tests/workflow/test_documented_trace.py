@@ -16,7 +16,6 @@ pytestmark = [pytest.mark.workflow, pytest.mark.slow]
 
 DOCUMENT = ROOT / "docs/audit_a_score.md"
 TOKENS = "results/demo/tokens/baseline"
-EXPERIMENTS = ("baseline", "no_pretraining")
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +28,7 @@ def untrained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ran = snakemake(folder, f"{TOKENS}/manifest.json")
     assert ran.returncode == 0, ran.stdout[-4000:]
     settings = load_run_file(ROOT / "configs/demo.yaml")
-    for name in EXPERIMENTS:
+    for name in (experiment.name for experiment in settings.experiments):
         values = {
             "rule": "pretrain",
             "settings": stage_settings(settings_of_experiment(settings, name), "pretrain"),

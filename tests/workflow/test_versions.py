@@ -296,6 +296,7 @@ CHANGES: dict[str, object] = {
     "pretrain.learning_rate": {"warmup_steps": 9},
     "pretrain.checkpoint_every_steps": 3,
     "pretrain.log_every_steps": 3,
+    "tasks.names": ["glue_sst2"],
     "finetune.steps": 9,
     "finetune.batch_size": 5,
     "finetune.inputs_length": 120,
@@ -308,6 +309,7 @@ CHANGES: dict[str, object] = {
     "evaluate.inputs_length": 120,
     "evaluate.max_decode_length": 9,
     "evaluate.max_examples": 5,
+    "devices.intra_op_threads": 2,
 }
 LATER = {
     "run": "data",
@@ -318,6 +320,7 @@ LATER = {
     "pretrain": "finetune",
     "tasks": "finetune",
     "finetune": "evaluate",
+    "devices": "pretrain",
 }
 RULES = {
     "c4": {"c4_clean", "c4_dedup", "c4"},
@@ -332,6 +335,8 @@ FIRST = {  # where a leaf enters in the middle of its section
     "c4.validation_modulus": {"c4"},
     "vocab.vocab_size": {"vocab", "tokens"},
     "vocab.required_characters": {"vocab", "tokens"},
+    "tasks.names": {"finetune"},
+    "devices.intra_op_threads": {"pretrain"},
 }
 
 
