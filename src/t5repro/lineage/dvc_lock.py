@@ -129,7 +129,7 @@ def parse_lock(lock: bytes | None, raw_data: bytes | None = None) -> Lock:
             for stage, entry in (content.get("stages") or {}).items():
                 stages[stage] = _locked_stage(entry)
                 outputs += [_tracked(output, stage) for output in entry.get("outs", [])]
-    except (yaml.YAMLError, KeyError, TypeError, AttributeError, UnicodeDecodeError) as error:
+    except (yaml.YAMLError, LookupError, TypeError, AttributeError, ValueError) as error:
         raise LineageError(
             f"{name} is not in DVC's format ({error}); restore it with git checkout"
         ) from error
