@@ -92,7 +92,7 @@ def test_code_and_inputs_are_dependencies_and_a_manifest_stands_for_its_folder(
 
 def test_a_leaf_reaches_the_stages_that_read_it_and_the_arm_that_changes_it() -> None:
     settings = load_run_file(RUN_FILE)
-    assert leaves_of(settings, stage("pretrain-baseline"))["pretrain.steps"] == 300
+    assert leaves_of(settings, stage("pretrain-baseline"))["pretrain.steps"] == 400
     assert leaves_of(settings, stage("pretrain-no_pretraining"))["pretrain.steps"] == 0
     vocabulary = leaves_of(settings, stage())
     assert vocabulary["vocab.vocab_size"] == 2400
