@@ -10,11 +10,12 @@ import tensorflow as tf
 from t5repro.config.sections.pretrain import PretrainSettings
 from t5repro.config.sections.vocab import VocabSettings
 from t5repro.errors import ArtifactError, CorpusError, SettingsError
-from t5repro.inputs.pretraining import CorpusInputs, first_tokens, load_corpus_inputs
+from t5repro.inputs.corpus_layout import first_tokens
+from t5repro.inputs.pretraining import CorpusInputs, load_corpus_inputs
 from t5repro.inputs.row_index import shuffle
 from t5repro.inputs.step_audit import spans_in_step
 from t5repro.objectives import recipes
-from t5repro.objectives.recipes import corruption_limits, segment_length
+from t5repro.objectives.row_lengths import corruption_limits, segment_length
 
 pytestmark = pytest.mark.keras
 

@@ -12,12 +12,8 @@ from t5repro.config.sections.pretrain import PretrainSettings, PretrainStage
 from t5repro.config.stage_settings import stage_settings
 from t5repro.errors import ArtifactError
 from t5repro.files import write_manifest
-from t5repro.inputs.step_audit import (
-    open_inputs,
-    open_recorded_inputs,
-    spans_in_step,
-    steps_of_documents,
-)
+from t5repro.inputs.document_steps import steps_of_documents
+from t5repro.inputs.step_audit import open_inputs, open_recorded_inputs, spans_in_step
 
 pytestmark = pytest.mark.keras
 

@@ -6,7 +6,7 @@ from checkout import ROOT
 
 from t5repro.config.experiments import settings_of_experiment
 from t5repro.config.load import load_settings
-from t5repro.objectives.recipes import segment_length
+from t5repro.objectives.row_lengths import segment_length
 
 pytestmark = pytest.mark.keras
 

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.workflow
 
 TASK = "tasks/glue_sst2"
 POLL_SECONDS = 0.01
-MAX_POLLS = 300  # after the event
+MAX_POLLS = 100  # after the event
 PIPELINE = ("dvc.lock", "data.dvc", "dvc.yaml")
 
 
@@ -199,12 +199,14 @@ def test_a_stage_that_is_killed_three_times_gives_equal_bytes(
     job = stage if stage == "report" else f"{stage}/baseline"
     folder = copy_without(whole_chain, tmp_path / "clone", job)
     record = folder / "records/demo" / f"{job}.json"
+    # Snakemake does not rebuild a missing file whose readers are up to date, unless asked for it.
+    target = f"results/demo/{job}/manifest.json"
     expected = artifact_hashes(whole_chain)
     for _ in range(3):
         record.unlink(missing_ok=True)
-        run = begin(folder, "snakemake", "--profile", "local", "-c2")
-        kill_after(run, record.exists, polls=draw.randrange(1, MAX_POLLS))
+        run = begin(folder, "snakemake", "--profile", "local", "-c2", target)
+        assert kill_after(run, record.exists, polls=draw.randrange(1, MAX_POLLS))
         check_files(folder, expected)
-    ran = snakemake(folder)
+    ran = snakemake(folder, target)
     assert ran.returncode == 0, ran.stdout[-3000:]
     check_equal(folder, whole_chain)

@@ -54,7 +54,7 @@ def trace_url(graph: Graph, store: Store, url: str, *, with_steps: bool) -> Page
         graph: lineage of the working tree.
         store: the working tree.
         url: address of the page, compared exactly.
-        with_steps: whether to look for training steps, which imports TensorFlow.
+        with_steps: whether to look for training steps.
 
     Raises:
         LineageError: the crawl has no page of this URL, or the store is a revision.

@@ -1,7 +1,7 @@
 """Pre-training steps that saw a document.
 
 The rows of a batch are a function of ids, seed and step alone. The answer therefore needs no model
-and no log: it is computed from the layout that training itself reads. Imports TensorFlow.
+and no log: it is computed from the layout that training itself reads.
 """
 
 from collections.abc import Iterable
@@ -41,11 +41,11 @@ def steps_that_saw(graph: Graph, root: Path, documents: Iterable[TokenDocument])
 
 def _steps(root: Path, job: Job, ids: str, document: int) -> list[int]:
     from t5repro.config.sections.pretrain import PretrainStage
-    from t5repro.inputs.step_audit import open_inputs, steps_of_documents
+    from t5repro.inputs.corpus_layout import open_layout
+    from t5repro.inputs.document_steps import steps_of_documents
 
     settings = PretrainStage.model_validate(job.settings)
     if not settings.pretrain.steps:
         return []
-    path = root / ids
-    inputs = open_inputs(settings, ids=path, offsets=path.with_suffix(".offsets"))
-    return steps_of_documents(inputs, [document], steps=settings.pretrain.steps)[document]
+    layout = open_layout(settings, (root / ids).with_suffix(".offsets"))
+    return steps_of_documents(layout, [document], steps=settings.pretrain.steps)[document]

@@ -32,7 +32,8 @@ def _show(arguments: argparse.Namespace) -> None:
 
 
 def _batches(arguments: argparse.Namespace) -> None:
-    from t5repro.inputs.step_audit import open_recorded_inputs, spans_in_step, steps_of_documents
+    from t5repro.inputs.document_steps import steps_of_documents
+    from t5repro.inputs.step_audit import open_recorded_inputs, spans_in_step
 
     inputs, steps = open_recorded_inputs(arguments.manifest)
     if arguments.step is None:

@@ -3,7 +3,9 @@
 Loaders: `pretraining` (the corpus under an objective), `finetuning` (a mixture of tasks),
 `corpus_mixture` (tasks and corpus). Parts: `packing` cuts documents into segments and places them
 in rows, `row_index` finds the rows of a step, `task_mixture` draws the examples of a row,
-`batches` builds arrays of fixed shape. `step_audit` answers which documents a step read.
+`batches` builds arrays of fixed shape. `step_audit` answers which documents a step read,
+`document_steps` which steps read a document; the latter, `corpus_layout` and `row_order` do not
+import TensorFlow.
 
 The batch of step n is a function of the data, the settings, the seed and n. Pre-training imports
 neither tasks nor metrics: an edit of them must not rerun it.

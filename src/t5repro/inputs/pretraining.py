@@ -16,7 +16,7 @@ import tensorflow as tf
 
 from t5repro.config.sections.pretrain import PretrainSettings
 from t5repro.config.sections.vocab import VocabSettings
-from t5repro.errors import ArtifactError, CorpusError
+from t5repro.errors import ArtifactError
 from t5repro.inputs.batches import (
     Features,
     FlatSegments,
@@ -25,24 +25,12 @@ from t5repro.inputs.batches import (
     gather_pieces,
     pad_segments,
 )
-from t5repro.inputs.packing import (
-    Integers,
-    PackedRows,
-    Stream,
-    chunk_documents,
-    document_stream,
-    pack_documents,
-)
+from t5repro.inputs.corpus_layout import CorpusLayout, lay_out
+from t5repro.inputs.packing import Integers, Stream
 from t5repro.inputs.row_index import Reader, packed_reader, stream_reader
 from t5repro.objectives.corruption import Corrupted, Segments, flatten, sentinel_overflow
 from t5repro.objectives.masks import PHILOX
-from t5repro.objectives.recipes import (
-    OBJECTIVES,
-    Segment,
-    corrupt,
-    corruption_limits,
-    segment_length,
-)
+from t5repro.objectives.recipes import OBJECTIVES, Segment, corrupt
 from t5repro.randomness import seed_pair
 from t5repro.vocab.token_files import id_dtype, read_ids, read_offsets
 
@@ -66,28 +54,18 @@ class Pieces(NamedTuple):
     rows: Integers
 
 
-@dataclass(frozen=True)
-class CorpusInputs:
+@dataclass(frozen=True, kw_only=True)
+class CorpusInputs(CorpusLayout):
     """The corpus, laid out for an objective.
 
     Attributes:
-        settings: of pre-training.
         vocab: of the vocabulary.
-        seed: the run's seed.
         ids: the mapped file of ids.
-        offsets: start of each document in it, and end of the last one.
-        layout: tokens of each row.
-        segment_tokens: tokens of the longest segment.
         decoder_only: inputs and targets share one row, for a decoder alone.
     """
 
-    settings: PretrainSettings
     vocab: VocabSettings
-    seed: int
     ids: tf.Tensor
-    offsets: Integers
-    layout: Stream | PackedRows
-    segment_tokens: int
     decoder_only: bool = False
 
     def batches(self, *, first_step: int, steps: int) -> tf.data.Dataset:
@@ -124,11 +102,6 @@ class CorpusInputs:
             "padding_share": round(1 - filled / size, 6),
             **totals,
         }
-
-    @property
-    def rows_per_epoch(self) -> int:
-        """Rows until every segment was taken once."""
-        return self.layout.segments if isinstance(self.layout, Stream) else self.layout.rows
 
     def pieces(self, step: int) -> Pieces:
         """Return the pieces of the file of ids in the batch of a step."""
@@ -243,48 +216,19 @@ def load_corpus_inputs(
         CorpusError: the corpus does not fill a row, or has fewer than `unique_tokens`.
         SettingsError: the targets of a segment do not fit `targets_length`.
     """
-    segment_tokens = segment_length(settings)
     bounds = read_offsets(offsets)
     mapped_ids = _open_ids(ids, vocab.total_ids, int(bounds[-1]))
-    bounds = first_tokens(bounds, settings.unique_tokens)
-    documents = chunk_documents(bounds, chunk_tokens=settings.chunk_tokens, seed=seed)
-    layout: Stream | PackedRows
-    if settings.concatenate_documents:
-        layout = document_stream(documents, segment_tokens=segment_tokens, seed=seed)
-    else:
-        layout = pack_documents(
-            documents,
-            segment_tokens=segment_tokens,
-            limits_by_tokens=corruption_limits(settings, segment_tokens),
-            inputs_length=settings.inputs_length,
-            targets_length=settings.targets_length,
-            seed=seed,
-        )
+    corpus = lay_out(settings, bounds, seed=seed)
     return CorpusInputs(
-        settings, vocab, seed, mapped_ids, bounds, layout, segment_tokens, decoder_only
+        settings=settings,
+        seed=seed,
+        offsets=corpus.offsets,
+        layout=corpus.layout,
+        segment_tokens=corpus.segment_tokens,
+        vocab=vocab,
+        ids=mapped_ids,
+        decoder_only=decoder_only,
     )
-
-
-def first_tokens(offsets: Integers, count: int) -> Integers:
-    """Return the offsets of the first `count` tokens, the last document cut; 0 means all tokens.
-
-    The corpus is ordered by a hash of each page's address, so its beginning is a random sample,
-    and a smaller subset is part of every larger one.
-
-    Raises:
-        CorpusError: there are fewer.
-
-    Source: paper section 3.4.2.
-    """
-    if not count:
-        return offsets
-    if count > offsets[-1]:
-        raise CorpusError(
-            f"pretrain.unique_tokens is {count}, the corpus has {int(offsets[-1])} tokens; lower "
-            f"it, or give it more text"
-        )
-    documents = int(np.searchsorted(offsets, count))
-    return np.append(offsets[:documents], count).astype(np.int64)
 
 
 def _open_ids(path: Path, total_ids: int, expected: int) -> tf.Tensor:

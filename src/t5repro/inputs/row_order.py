@@ -1,0 +1,98 @@
+"""The order of rows in an epoch, computed without TensorFlow.
+
+Training draws the order with `tf.raw_ops.RandomIndexShuffle` (`row_index`). An auditor's question
+about one document should not wait for TensorFlow, so this is the same permutation in NumPy.
+
+Source: TensorFlow, ``core/kernels/random_index_shuffle.cc``: the Simon cipher on the numbers of an
+even number of bits, at least 16, repeated until the result is in the range.
+"""
+
+import numpy as np
+import numpy.typing as npt
+
+from t5repro.randomness import seed_pair
+
+Integers = npt.NDArray[np.int64]
+Words = npt.NDArray[np.uint64]
+
+SHUFFLE_ROUNDS = 8  # as in `row_index`
+MIN_BLOCK_BITS = 16
+KEY_SEQUENCE = 0x7369F885192C0EF5
+KEY_CONSTANT = 0xFFFFFFFC
+KEY_MASK = 0xFFFFFFFF  # of each of the three numbers of a seed
+
+
+def shuffled_rows(number: Integers, rows: int, seed: int) -> tuple[Integers, Integers]:
+    """Return the row of the layout for each row of the run, and its epoch.
+
+    Args:
+        number: rows counted from the start of the run.
+        rows: rows of an epoch.
+        seed: the run's seed.
+    """
+    epoch = number // rows
+    return _by_epoch(number % rows, epoch, rows, seed_pair(seed, "pretrain", "rows")), epoch
+
+
+def phases(epoch: Integers, phase_range: int, seed: int) -> Integers:
+    """Return the token of the stream at which each epoch begins, 0 to `phase_range`."""
+    count = phase_range + 1
+    seeds = seed_pair(seed, "pretrain", "phase")
+    return _by_epoch(epoch % count, epoch // count, count, seeds)
+
+
+def _by_epoch(index: Integers, epoch: Integers, count: int, seeds: tuple[int, int]) -> Integers:
+    positions = np.empty_like(index)
+    for number in np.unique(epoch):
+        chosen = epoch == number
+        positions[chosen] = permuted(index[chosen], (*seeds, int(number)), count)
+    return positions
+
+
+def permuted(index: Integers, key: tuple[int, int, int], count: int) -> Integers:
+    """Return the position of each index in the permutation of ``0 .. count - 1`` with a key."""
+    bits = int(np.ceil(np.log2(count - 1))) if count > 1 else 0
+    width = max(bits + bits % 2, MIN_BLOCK_BITS) // 2
+    keys = _round_keys(key, width)
+    values = index.astype(np.uint64)
+    outside = np.ones(len(values), np.bool_)
+    while outside.any():
+        values[outside] = _encrypt(values[outside], keys, width)
+        outside = values >= count
+    return values.astype(np.int64)
+
+
+def _round_keys(key: tuple[int, int, int], width: int) -> list[np.uint64]:
+    mask = (1 << width) - 1
+    sequence, constant = KEY_SEQUENCE & mask, KEY_CONSTANT & mask
+    keys = [part & KEY_MASK & mask for part in key]
+    for number in range(3, SHUFFLE_ROUNDS):
+        last = keys[number - 1]
+        rotated = _rotated(last, width - 3, width) ^ _rotated(last, width - 4, width)
+        keys.append(constant ^ (sequence & 1) ^ keys[number - 3] ^ rotated)
+        sequence >>= 1
+    return [np.uint64(part) for part in keys]
+
+
+def _rotated(value: int, left: int, width: int) -> int:
+    return (value << left | value >> (width - left)) & ((1 << width) - 1)
+
+
+def _encrypt(values: Words, keys: list[np.uint64], width: int) -> Words:
+    shift, mask = np.uint64(width), np.uint64((1 << width) - 1)
+    left, right = values >> shift, values & mask
+    for first, second in zip(keys[::2], keys[1::2], strict=True):
+        left ^= _mixed(right, width) ^ first
+        right ^= _mixed(left, width) ^ second
+    return left << shift | right
+
+
+def _mixed(half: Words, width: int) -> Words:
+    """Return the nonlinear function of the cipher."""
+    mask = np.uint64((1 << width) - 1)
+
+    def rotated(places: int) -> Words:
+        left, right = np.uint64(places % width), np.uint64((width - places) % width)
+        return (half << left | half >> right) & mask if left else half
+
+    return rotated(1) & rotated(8) ^ rotated(2)
