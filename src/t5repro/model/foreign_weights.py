@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from pydantic import ValidationError
 
 from t5repro.config.sections.model import ModelSettings
 from t5repro.config.sections.vocab import LANES
 from t5repro.errors import ArtifactError, CheckpointError
 from t5repro.files import read_json
 from t5repro.model.checkpoints import read_arrays
+from t5repro.model.huggingface_config import huggingface_shape
 from t5repro.model.weight_names import Arrays, WeightName, shape_of, weight_names
 
 WEIGHTS = "weights.safetensors"
@@ -32,7 +32,6 @@ FACE_INDEX, FACE_PICKLE = "model.safetensors.index.json", "pytorch_model.bin"
 FACE_VOCABULARY = "spiece.model"
 HUB_WEIGHTS = "model.weights.h5"
 HUB_VOCABULARY = "assets/tokenizer/vocabulary.spm"
-FEED_FORWARD = {"relu": "relu", "gated_gelu": "gated-gelu"}  # our setting -> Hugging Face's
 NOT_IN_WEIGHTS = ("published", "target_marker")  # settings of `model` that change no weight
 
 
@@ -180,7 +179,7 @@ def _read_huggingface(folder: Path) -> ForeignWeights | None:
             f"{path} is of a {config['model_type']!r} model; only T5 1.0, T5 1.1 "
             "and mT5 (model_type 't5' or 'mt5') can be read"
         )
-    model = _face_model(path, config)
+    model = huggingface_shape(path, config)
     arrays = _face_arrays(folder)
     if (layers := model.num_encoder_layers + model.num_decoder_layers) > len(arrays):
         raise CheckpointError(f"{path} has {layers} layers, the weights have {len(arrays)} arrays")
@@ -191,42 +190,6 @@ def _read_huggingface(folder: Path) -> ForeignWeights | None:
     }
     vocabulary = _bytes(folder / FACE_VOCABULARY)
     return ForeignWeights("huggingface", model, weights, vocabulary=vocabulary)
-
-
-def _face_model(path: Path, config: Mapping[str, Any]) -> ModelSettings:
-    """Return the shape in a configuration of Hugging Face.
-
-    Raises:
-        CheckpointError: a value is missing, or is none that a T5 can have.
-    """
-    feed_forward = config.get("feed_forward_proj", "relu")
-    if feed_forward not in FEED_FORWARD.values():
-        raise CheckpointError(
-            f"{path}: feed_forward_proj is {feed_forward!r}; allowed are "
-            f"{sorted(FEED_FORWARD.values())}"
-        )
-    try:
-        return ModelSettings(
-            d_model=config["d_model"],
-            d_ff=config["d_ff"],
-            d_kv=config["d_kv"],
-            num_heads=config["num_heads"],
-            num_encoder_layers=config["num_layers"],
-            num_decoder_layers=config.get("num_decoder_layers") or config["num_layers"],
-            feed_forward="gated_gelu" if feed_forward == "gated-gelu" else "relu",
-            tie_embeddings=config.get("tie_word_embeddings", True),
-            relative_position_buckets=config.get("relative_attention_num_buckets", 32),
-            relative_position_max_distance=config.get("relative_attention_max_distance", 128),
-            norm_epsilon=config.get("layer_norm_epsilon", 1e-6),
-        )
-    except KeyError as error:
-        raise CheckpointError(f"{path} has no {error}; the download may be incomplete") from error
-    except ValidationError as error:
-        fault = error.errors()[0]
-        name = ".".join(map(str, fault["loc"]))
-        raise CheckpointError(
-            f"{path}: model.{name} is {fault['input']!r}; {fault['msg']}"
-        ) from error
 
 
 def _face_arrays(folder: Path) -> Arrays:

@@ -20,12 +20,12 @@ from t5repro.model.foreign_weights import (
     FACE_CONFIG,
     FACE_VOCABULARY,
     FACE_WEIGHTS,
-    FEED_FORWARD,
     WEIGHTS,
     float32_array,
     keras_hub_variable,
     quiet_keras_hub,
 )
+from t5repro.model.huggingface_config import FEED_FORWARD
 from t5repro.model.weight_names import weight_names
 from t5repro.vocab.special_ids import EOS_ID, PAD_ID, add_sentinels
 from t5repro.vocab.vocabulary import Vocabulary
