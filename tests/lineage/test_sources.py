@@ -36,8 +36,9 @@ def test_data_files_next_to_a_module_belong_to_its_closure() -> None:
     assert any(path.endswith(".css") for path in files)
 
 
-def test_a_name_that_is_no_module_has_the_root_package_alone() -> None:
-    assert source_files("no_such_module") == ("src/t5repro/__init__.py",)
+def test_a_name_that_is_no_module_has_the_root_package_and_its_imports_alone() -> None:
+    found = source_files("no_such_module")
+    assert found == ("src/t5repro/__init__.py", "src/t5repro/cpu_dispatch.py")
 
 
 @pytest.fixture
