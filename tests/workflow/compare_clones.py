@@ -12,7 +12,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
 
-from clones import SMALL, artifact_hashes, clone, environment
+from clones import artifact_hashes, clone, environment, shrink
 
 
 def main() -> int:
@@ -25,17 +25,17 @@ def main() -> int:
         base = arguments.keep or Path(temporary)
         folders = [clone(base / "one"), clone(base / "elsewhere/two")]
         for cores, folder in enumerate(folders, start=1):
-            run(folder, cores, SMALL if arguments.small else ())
+            if arguments.small:
+                shrink(folder)
+            run(folder, cores)
         first, second = (artifact_hashes(folder) for folder in folders)
     return report(first, second)
 
 
-def run(folder: Path, cores: int, config: tuple[str, ...]) -> None:
+def run(folder: Path, cores: int) -> None:
     """Run the chain in a clone, its output on this terminal."""
     print(f"--- {folder} on {cores} core(s)", flush=True)
     command = ["snakemake", "--profile", "local", "--cores", str(cores), "--quiet", "rules"]
-    if config:
-        command += ["--config", *config]
     subprocess.run(command, cwd=folder, env=environment(folder), check=True)
 
 

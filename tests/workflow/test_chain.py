@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
-from clones import SMALL, artifact_hashes, clone, environment, snakemake
+from clones import SMALL, artifact_hashes, clone, environment, shrink, snakemake
 
 pytestmark = pytest.mark.workflow
 
@@ -99,6 +99,7 @@ def test_another_clone_on_one_core_writes_the_same_bytes_and_another_seed_others
     finished: Path, tmp_path: Path
 ) -> None:
     other = clone(tmp_path / "deep/er/clone")
+    shrink(other)
     assert snakemake(other, config=SMALL, cores=1).returncode == 0
     assert artifact_hashes(other) == artifact_hashes(finished)
     assert snakemake(other, config=(*SMALL, "seed=1")).returncode == 0
