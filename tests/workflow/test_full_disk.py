@@ -30,8 +30,8 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 def test_a_full_disk_is_said_and_no_half_file_has_its_final_name(
     small_disk: Path, tmp_path: Path
 ) -> None:
-    source = ROOT / "examples/mini/tasks/glue/SST-2/train.tsv"
-    examples = small_disk / "tasks/glue_sst2"
+    source = ROOT / "examples/mini/tasks/glue/STS-B/train.tsv"
+    examples = small_disk / "tasks/glue_stsb"
     ran = subprocess.run(
         [
             "t5repro",
@@ -39,7 +39,7 @@ def test_a_full_disk_is_said_and_no_half_file_has_its_final_name(
             "--settings",
             "{}",
             "--task",
-            "glue_sst2",
+            "glue_stsb",
             "--files",
             f"train={source}",
             "--folder",
