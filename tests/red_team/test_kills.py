@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from clones import SMALL, artifact_hashes, clone, commit, environment, run_in, shrink, snakemake
+from clones import artifact_hashes, commit, environment, run_in, small_run, snakemake
 
 from t5repro.files import TEMPORARY_PREFIX
 from t5repro.lineage.run_lock import run_lock
@@ -31,10 +31,7 @@ PIPELINE = ("dvc.lock", "data.dvc", "dvc.yaml")
 @pytest.fixture(scope="module")
 def task_chain(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A clone with the smallest chain, the raw files and one task. Tests must not change it."""
-    folder = clone(tmp_path_factory.mktemp("kills") / "clone")
-    shrink(folder)
-    ran = snakemake(folder, "stage_tasks_glue_sst2", config=SMALL)
-    assert ran.returncode == 0, ran.stdout[-4000:]
+    folder = small_run(tmp_path_factory.mktemp("kills") / "clone", "stage_tasks_glue_sst2")
     commit(folder, "results")
     return folder
 
@@ -42,11 +39,7 @@ def task_chain(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def whole_chain(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A clone with every stage. Tests must not change it."""
-    folder = clone(tmp_path_factory.mktemp("whole") / "clone")
-    shrink(folder)
-    ran = snakemake(folder, config=SMALL)
-    assert ran.returncode == 0, ran.stdout[-4000:]
-    return folder
+    return small_run(tmp_path_factory.mktemp("whole") / "clone")
 
 
 def begin(folder: Path, *words: str) -> subprocess.Popen[bytes]:

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from clones import SMALL, clone, commit, environment, shrink, snakemake
+from clones import commit, environment, small_run
 
 TASK = "glue_sst2"
 STAGE = f"tasks_{TASK}"
@@ -30,10 +30,7 @@ _build.write_json_lines = _forged
 
 def task_chain(folder: Path) -> Path:
     """Build the examples of one task in a clone, sealed and committed."""
-    clone(folder)
-    shrink(folder)
-    ran = snakemake(folder, f"stage_{STAGE}", config=SMALL)
-    assert ran.returncode == 0, ran.stdout[-4000:]
+    small_run(folder, f"stage_{STAGE}")
     commit(folder, "results")
     return folder
 

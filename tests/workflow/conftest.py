@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from clones import SMALL, clone, shrink, snakemake
+from clones import clone, small_run
 
 
 @pytest.fixture
@@ -15,8 +15,4 @@ def fresh(tmp_path: Path) -> Path:
 @pytest.fixture(scope="session")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A clone in which the whole chain has run in small. Tests must not change it."""
-    folder = clone(tmp_path_factory.mktemp("finished") / "clone")
-    shrink(folder)
-    ran = snakemake(folder, config=SMALL)
-    assert ran.returncode == 0, ran.stdout[-4000:]
-    return folder
+    return small_run(tmp_path_factory.mktemp("finished") / "clone")
