@@ -46,7 +46,7 @@ def odd_shape(**change: Any) -> ModelSettings:
 
 def hugging_face(shape: ModelSettings, seed: int = 0, noise: float = 0.2) -> Any:
     """Return Hugging Face's model with random weights; noise on top varies what it writes."""
-    from t5repro.model.foreign_weights import FEED_FORWARD
+    from t5repro.model.huggingface_config import FEED_FORWARD
 
     torch.manual_seed(seed)
     config = transformers.T5Config(
