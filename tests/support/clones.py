@@ -84,12 +84,12 @@ def commit(folder: Path, message: str) -> None:
     )
 
 
-def run_in(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    """Run a command in a clone; everything it printed is in `stdout`."""
+def run_in(folder: Path, *words: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    """Run a command in a clone with these variables; everything it printed is in `stdout`."""
     return subprocess.run(
         words,
         cwd=folder,
-        env=environment(folder),
+        env={**environment(folder), **variables},
         check=False,
         text=True,
         stdout=subprocess.PIPE,

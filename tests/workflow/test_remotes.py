@@ -1,0 +1,125 @@
+"""Results move between checkouts: a folder, an S3-protocol server, or a shared cache."""
+
+import json
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import boto3
+import pytest
+from clones import artifact_hashes, commit, run_in, snakemake
+from moto.server import ThreadedMotoServer
+
+pytestmark = pytest.mark.workflow
+NOTHING = "Nothing to be done"
+BUCKET = "t5repro"
+SST2 = "data/tasks/glue/SST-2/train.tsv"
+
+
+@pytest.fixture
+def s3_address(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """The address of an S3-protocol server with an empty bucket."""
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "test")
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server.start()
+    _, port = server.get_host_and_port()
+    address = f"http://127.0.0.1:{port}"
+    store = boto3.client("s3", endpoint_url=address)
+    store.create_bucket(Bucket=BUCKET)
+    store.close()
+    yield address
+    server.stop()
+
+
+def ran_well(folder: Path, *words: str, **variables: str) -> str:
+    """Run a command in a clone and return what it printed."""
+    ran = run_in(folder, *words, **variables)
+    assert ran.returncode == 0, f"{words}: {ran.stdout[-3000:]}"
+    return ran.stdout
+
+
+def copy_committed(finished: Path, folder: Path) -> Path:
+    """Return a copy of a finished clone whose results are committed."""
+    shutil.copytree(finished, folder, symlinks=True)
+    commit(folder, "results")
+    return folder
+
+
+def clone_of(origin: Path, folder: Path) -> Path:
+    subprocess.run(["git", "clone", "--quiet", origin, folder], check=True)
+    return folder
+
+
+def expect_nothing_to_do(clone: Path, origin: Path) -> None:
+    """Fail unless the clone has the results and both tools, diff, verify and metrics answer."""
+    assert NOTHING in snakemake(clone, "-n").stdout
+    assert "up to date" in ran_well(clone, "dvc", "status")
+    for words in (["repro", "--dry"], ["repro"]):
+        printed = ran_well(clone, "dvc", *words)
+        assert "Running stage" not in printed
+        assert "up to date" in printed
+    assert artifact_hashes(clone) == artifact_hashes(origin)
+    ran_well(clone, "t5repro", "diff", "HEAD", "HEAD")
+    ran_well(clone, "t5repro", "verify", "HEAD")
+    assert json.loads(ran_well(clone, "dvc", "metrics", "diff", "--all", "--json", "HEAD"))
+    status = subprocess.run(
+        ["git", "status", "--porcelain"], cwd=clone, check=True, stdout=subprocess.PIPE
+    )
+    assert status.stdout == b""
+
+
+def use_folder(folder: Path, store: Path) -> None:
+    ran_well(folder, "dvc", "remote", "add", "--local", "-d", "store", str(store))
+
+
+def test_results_pushed_to_a_folder_are_pulled_by_a_clone(finished: Path, tmp_path: Path) -> None:
+    pushed_and_pulled(finished, tmp_path, lambda folder: use_folder(folder, tmp_path / "store"))
+
+
+def test_results_pushed_to_an_s3_server_are_pulled_by_a_clone(
+    finished: Path, tmp_path: Path, s3_address: str
+) -> None:
+    def use_server(folder: Path) -> None:
+        url = f"s3://{BUCKET}/results"
+        ran_well(folder, "dvc", "remote", "add", "--local", "-d", "store", url)
+        ran_well(folder, "dvc", "remote", "modify", "--local", "store", "endpointurl", s3_address)
+
+    pushed_and_pulled(finished, tmp_path, use_server)
+
+
+def pushed_and_pulled(finished: Path, tmp_path: Path, use: Callable[[Path], None]) -> None:
+    origin = copy_committed(finished, tmp_path / "origin")
+    use(origin)
+    assert "pushed" in ran_well(origin, "dvc", "push")
+    clone = clone_of(origin, tmp_path / "clone")
+    use(clone)
+    ran_well(clone, "dvc", "pull")
+    expect_nothing_to_do(clone, origin)
+
+
+@pytest.mark.parametrize("level", ["global", pytest.param("system", marks=pytest.mark.slow)])
+def test_a_cache_that_checkouts_share_serves_a_clone_without_a_remote(
+    finished: Path, tmp_path: Path, level: str
+) -> None:
+    folders = {
+        f"DVC_{name.upper()}_CONFIG_DIR": str(tmp_path / name) for name in ("global", "system")
+    }
+    shared = tmp_path / "shared"
+    origin = copy_committed(finished, tmp_path / "origin")
+    shutil.rmtree(origin / ".dvc/cache")
+    (tmp_path / level).mkdir()
+    ran_well(origin, "dvc", "config", f"--{level}", "cache.dir", str(shared), **folders)
+    ran_well(origin, "t5repro", "seal", **folders)
+    assert not (origin / ".dvc/cache").exists()
+    clone = clone_of(origin, tmp_path / "clone")
+    ran_well(clone, "dvc", "checkout", **folders)
+    assert artifact_hashes(clone) == artifact_hashes(origin)
+    assert "up to date" in ran_well(clone, "dvc", "status", **folders)
+    ran_well(clone, "t5repro", "verify", "HEAD", **folders)
+    withdrawal = ["t5repro", "withdraw", SST2, "--reason", "ticket 7", "--dry-run", "--json"]
+    objects = json.loads(ran_well(clone, *withdrawal, **folders))["cache"]
+    assert len(objects) > 20
+    assert all(Path(path).is_relative_to(shared) for path in objects)
