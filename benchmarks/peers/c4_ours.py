@@ -71,13 +71,13 @@ def run_clean(arguments: argparse.Namespace, folder: Path, wet: list[Path]) -> P
 
 def run_dedup(arguments: argparse.Namespace, folder: Path, cleaned: list[Path]) -> None:
     """Run `c4_dedup`."""
-    output, settings = folder / "decisions.parquet", stages(arguments.recipe)["c4_dedup"]
-    deduplicate(DedupJob(settings, cleaned, output, output.with_suffix(".json")))
+    output, settings = folder / "decisions", stages(arguments.recipe)["c4_dedup"]
+    deduplicate(DedupJob(settings, cleaned, output, output / "manifest.json"))
 
 
 def run_corpus(arguments: argparse.Namespace, folder: Path, cleaned: list[Path]) -> Path:
     """Run `c4`; return the manifest of the corpus."""
-    manifest, decisions = folder / "c4" / "manifest.json", folder / "decisions.parquet"
+    manifest, decisions = folder / "c4" / "manifest.json", folder / "decisions"
     settings, lists = stages(arguments.recipe)["c4"], lists_of(arguments)
     write_corpus(CorpusJob(settings, cleaned, decisions, manifest.parent, manifest, **lists))
     return manifest

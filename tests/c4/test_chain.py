@@ -443,14 +443,15 @@ def test_manifests_name_what_went_in_and_out(tmp_path, crawl):
     assert own["rule"] == "c4_clean"
     assert [entry["path"] for entry in own["inputs"]] == [path.as_posix() for path in crawl[1::2]]
     assert own["settings"]["c4"]["clean"]["min_sentences"] == 3
-    decided = json.loads((tmp_path / "decisions.json").read_text())
+    decided = json.loads((tmp_path / "decisions/manifest.json").read_text())
     assert decided["counters"]["duplicate_url"] == 4 + 3
     assert decided["counters"]["units"] > decided["counters"]["removed_units"] > 0
     final = json.loads((folder / "manifest.json").read_text())
     assert [entry["path"].rpartition("/")[2] for entry in final["inputs"]] == [
         "00000.parquet",
         "00001.parquet",
-        "decisions.parquet",
+        "00000.parquet",
+        "00001.parquet",
     ]
 
 
@@ -566,13 +567,20 @@ def test_missing_parameters_of_punkt_are_named(tmp_path, crawl):
 
 
 def test_a_full_disk_leaves_nothing_under_a_final_name(tmp_path, crawl, monkeypatch):
-    def full(*_, **__):
-        raise OSError(errno.ENOSPC, "No space left on device")
-
+    write_table = pq.ParquetWriter.write_table
     expected = run(tmp_path / "good", crawl)
-    for name, complete in (("write_table", []), ("write_batch", ["00000.json", "00000.parquet"])):
+    for schema, complete in (
+        (tables.CLEANED, []),
+        (tables.DECISIONS, ["00000.json", "00000.parquet"]),
+    ):
+
+        def full(writer, table, *args, schema=schema, **options):
+            if table.schema.equals(schema):
+                raise OSError(errno.ENOSPC, "No space left on device")
+            return write_table(writer, table, *args, **options)
+
         with monkeypatch.context() as patch:
-            patch.setattr(pq.ParquetWriter, name, full)
+            patch.setattr(pq.ParquetWriter, "write_table", full)
             with pytest.raises(StorageError, match="the disk is full"):
                 run(tmp_path / "full", crawl)
         files = [path.name for path in (tmp_path / "full").rglob("*") if path.is_file()]
@@ -671,7 +679,7 @@ def test_only_the_unit_that_is_asked_for_is_hashed(tmp_path, crawl):
 
 def test_decisions_about_other_files_are_refused(tmp_path, crawl):
     run(tmp_path, crawl, shards=2)
-    with pytest.raises(ArtifactError, match=r"was made for the cleaned files .* rerun c4_dedup"):
+    with pytest.raises(ArtifactError, match=r"00001.parquet with 27 pages, but .* rerun c4_dedup"):
         write_corpus(corpus_job(tmp_path, settings_of(), [tmp_path / "00000.parquet"]))
 
 
@@ -727,7 +735,8 @@ def test_the_batch_kernel_is_a_function_of_its_pages(crawl, unit):
 def test_what_a_job_writes_does_not_depend_on_the_order_of_its_files(tmp_path, crawl):
     run(tmp_path / "one", crawl, shards=2)
     run(tmp_path / "two", crawl, shards=2, order=-1)
-    for name in ("00000.parquet", "00001.parquet", "decisions.parquet"):
+    cleaned = ("00000.parquet", "00001.parquet")
+    for name in (*cleaned, *(f"decisions/{name}" for name in cleaned)):
         assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
 
 

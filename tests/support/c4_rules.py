@@ -20,14 +20,14 @@ def clean_job(folder, settings, number=0, **fields):
 
 def dedup_job(folder, settings, cleaned):
     """Return the job of `c4_dedup` that writes below a folder."""
-    output = folder / "decisions.parquet"
-    return DedupJob(stage("c4_dedup", settings), cleaned, output, output.with_suffix(".json"))
+    output = folder / "decisions"
+    return DedupJob(stage("c4_dedup", settings), cleaned, output, output / "manifest.json")
 
 
 def corpus_job(folder, settings, cleaned, **lists):
     """Return the job of `c4` that writes below a folder."""
     corpus = folder / "c4"
-    decisions = folder / "decisions.parquet"
+    decisions = folder / "decisions"
     manifest = corpus / "manifest.json"
     return CorpusJob(stage("c4", settings), cleaned, decisions, corpus, manifest, **lists)
 

@@ -75,27 +75,25 @@ def crawl_run(root: Path, *, empty_documents: int = 0) -> Path:
         outputs=crawl,
         settings={"data": {"folder": "data", "source": ""}},
     )
-    removals = write_parquet(
-        root,
-        f"{RESULT}/c4_dedup/a/decisions.parquet",
-        [
-            {"shard": 0, "row": 0, "duplicate_url": False},
-            {"shard": 1, "row": 0, "duplicate_url": True},
-        ],
-    )
+    removals = [
+        write_parquet(
+            root, f"{RESULT}/c4_dedup/a/{shard}.parquet", [{"row": 0, "duplicate_url": older}]
+        )
+        for shard, older in enumerate((False, True))
+    ]
     manifest(
         root,
         f"{RESULT}/c4_dedup/a/manifest.json",
         rule="c4_dedup",
         inputs=cleaned,
-        outputs=[removals],
+        outputs=removals,
     )
     write_parquet(root, CORPUS, [{"url": ONE, "timestamp": EARLY}, {"url": OLD, "timestamp": LATE}])
     manifest(
         root,
         f"{RESULT}/c4/a/manifest.json",
         rule="c4",
-        inputs=[*cleaned, removals],
+        inputs=[*cleaned, *removals],
         outputs=[CORPUS],
     )
     write(root, IDS, "ids")

@@ -8,7 +8,7 @@ READS     {data.folder}/crawl/...                        WET files, or a list of
                                                          Punkt parameters
 WRITES    results/{run}/c4_punkt/{node}/{language}/...   Punkt parameters
           results/{run}/c4_clean/{node}/{shard}.parquet  cleaned pages and hash rows
-          results/{run}/c4_dedup/{node}/decisions.parquet
+          results/{run}/c4_dedup/{node}/{shard}.parquet  removals of a cleaned file
           results/{run}/c4/{node}/{language}-{split}-{i}-of-{n}.parquet
 SETTINGS  c4.*
 CODE      src/t5repro/c4/punkt.py                        c4_punkt
@@ -230,7 +230,6 @@ rule c4_dedup:
         cleaned=cleaned_shards,
         code=code_of("c4_dedup"),
     output:
-        decisions="results/{run}/c4_dedup/{node}/decisions.parquet",
         manifest="results/{run}/c4_dedup/{node}/manifest.json",
     log:
         "logs/{run}/c4_dedup/{node}.log",
@@ -238,12 +237,13 @@ rule c4_dedup:
         engine=ENGINE,
     params:
         settings=settings_of("c4_dedup"),
+        folder=subpath(output.manifest, parent=True),
     shell:
         "t5repro c4_dedup"
         " --settings {params.settings:q}"
         " --engine {resources.engine:q}"
         " --cleaned {input.cleaned:q}"
-        " --output {output.decisions:q}"
+        " --folder {params.folder:q}"
         " --manifest {output.manifest:q}"
         " --log {log:q}"
 
@@ -252,7 +252,7 @@ rule c4:
     """Remove duplicates, detect languages, drop pages with bad words, write the corpus."""
     input:
         cleaned=cleaned_shards,
-        decisions=of("c4_dedup", "decisions.parquet"),
+        decisions=of("c4_dedup", "manifest.json"),
         bad_words=bad_word_files,
         punkt=punkt_files,
         code=code_of("c4"),
@@ -266,13 +266,14 @@ rule c4:
         settings=settings_of("c4"),
         bad_words=bad_word_pairs,
         punkt=punkt_pairs,
+        decisions=subpath(input.decisions, parent=True),
         folder=subpath(output.manifest, parent=True),
     shell:
         "t5repro c4"
         " --settings {params.settings:q}"
         " --engine {resources.engine:q}"
         " --cleaned {input.cleaned:q}"
-        " --decisions {input.decisions:q}"
+        " --decisions {params.decisions:q}"
         " --bad-words {params.bad_words:q}"
         " --punkt {params.punkt:q}"
         " --folder {params.folder:q}"

@@ -18,7 +18,7 @@ CLEANED = "c4_clean"
 CORPUS = "c4"
 TOKENS = "tokens"
 COLUMNS = ["file", "record", "url", "timestamp", "reason"]
-REMOVALS = "decisions.parquet"  # written by c4_dedup
+REMOVALS = "c4_dedup"
 
 
 @dataclass(frozen=True)
@@ -191,21 +191,21 @@ def locate_url(graph: Graph, root: Path, url: str) -> list[CorpusLocation]:
 def _crawl_records(graph: Graph, root: Path, job: Job) -> dict[tuple[str, str], CrawlRecord]:
     """Return (URL, time) -> crawl record of the pages that cleaning and deduplication kept."""
     inputs = {file.path: file for file in job.inputs if file.path.endswith(".parquet")}
-    removals = [path for path in inputs if _name(path) == REMOVALS]
-    # Removals number the shards in this order, the order in which c4_dedup reads them.
-    shards = sorted(inputs.keys() - set(removals), key=lambda path: (_name(path), path))
+    producers = {path: graph.job_of(file) for path, file in inputs.items()}
+    removals = [path for path, made in producers.items() if made and made.rule == REMOVALS]
+    # The decisions about a cleaned file have its name.
     superseded = {
-        (row["shard"], row["row"])
+        (_name(path), row["row"])
         for path in removals
-        for row in pq.read_table(root / path, columns=["shard", "row", "duplicate_url"]).to_pylist()
+        for row in pq.read_table(root / path, columns=["row", "duplicate_url"]).to_pylist()
         if row["duplicate_url"]
     }
     records: dict[tuple[str, str], CrawlRecord] = {}
-    for shard_index, path in enumerate(shards):
-        producer = graph.job_of(inputs[path])
+    for path in sorted(inputs.keys() - set(removals), key=lambda path: (_name(path), path)):
+        producer = producers[path]
         raw_files = {_name(file.path): file for file in (producer.inputs if producer else ())}
         for row, page in enumerate(_read_pages(root / path)):
-            if page.reason is None and (shard_index, row) not in superseded:
+            if page.reason is None and (_name(path), row) not in superseded:
                 raw = raw_files.get(page.file)
                 records[page.url, page.timestamp] = CrawlRecord(
                     file=raw.path if raw else page.file,

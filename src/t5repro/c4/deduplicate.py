@@ -1,8 +1,12 @@
 """The rule `c4_dedup`: decide from hashes which pages and which text are duplicates."""
 
+import os
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from t5repro.c4 import tables
 from t5repro.c4.dedup import removals
@@ -11,6 +15,7 @@ from t5repro.c4.dedup.key_rows import add_removals, spill_units, spill_urls
 from t5repro.c4.dedup.spill import RowSpill, spill_folder
 from t5repro.c4.malloc import return_freed_memory
 from t5repro.config.sections.c4 import DedupStage
+from t5repro.errors import ArtifactError
 from t5repro.files import by_name, write_manifest
 from t5repro.progress import Progress
 
@@ -21,18 +26,30 @@ class DedupJob(NamedTuple):
     Attributes:
         settings: settings of the rule.
         cleaned: outputs of `c4_clean`, in any order.
-        output: Parquet file to write, columns `tables.DECISIONS`.
+        folder: folder of the decisions; it gets a file, columns `tables.DECISIONS`, with the name
+            of each cleaned file.
         manifest: manifest to write.
     """
 
     settings: DedupStage
     cleaned: Sequence[Path]
-    output: Path
+    folder: Path
     manifest: Path
 
     def shards(self) -> list[Path]:
-        """Return the cleaned files in the order of their numbers."""
-        return by_name(self.cleaned)
+        """Return the cleaned files in the order of their numbers.
+
+        Raises:
+            ArtifactError: two of them have one name.
+        """
+        shards = by_name(self.cleaned)
+        name, count = Counter(path.name for path in shards).most_common(1)[0]
+        if count > 1:
+            raise ArtifactError(
+                f"{count} cleaned files are called {name}, the name of the decisions about each; "
+                "rename all but one"
+            )
+        return shards
 
 
 def deduplicate(job: DedupJob) -> None:
@@ -43,8 +60,9 @@ def deduplicate(job: DedupJob) -> None:
     """
     return_freed_memory()
     shards = job.shards()
+    compared = np.zeros(len(shards), dtype=np.int64)
     counts = removals.zero_counts()
-    with spill_folder(job.output) as folder:
+    with spill_folder(job.manifest) as folder:
         with Progress("c4_dedup", total=2 * len(shards), unit="shards") as progress:
             older_pages = RowSpill(folder / "older_pages", REMOVAL_ROW, len(shards))
             for rows in spill_urls(shards, folder, progress).drain():
@@ -52,14 +70,33 @@ def deduplicate(job: DedupJob) -> None:
             units = RowSpill(folder / "removed_units", REMOVAL_ROW, len(shards))
             unit = job.settings.c4.dedup.unit
             for rows in spill_units(shards, unit, older_pages, folder, progress).drain():
-                counts["units"] += len(rows)
+                compared += np.bincount(rows["shard"], minlength=len(shards))
                 add_removals(units, duplicate_spans(rows))
-        with removals.decisions_writer(job.output, counts, tables.shard_list(shards)) as writer:
-            for shard in range(len(shards)):
-                batch = removals.decisions_of(shard, older_pages.read(shard), units.read(shard))
-                counts.update(removals.counts_of(batch))
-                writer.write_batch(batch)
+        for shard, path in enumerate(shards):
+            counts += removals.write_decisions(
+                folder / path.name,
+                tables.name_and_pages(path),
+                {"units": int(compared[shard])},
+                removals.decisions_of(older_pages.read(shard), units.read(shard)),
+            )
+        publish_decisions(job, folder)
     write_dedup_manifest(job, shards, counts)
+
+
+def publish_decisions(job: DedupJob, folder: Path) -> None:
+    """Move the complete decisions to the folder of the job, and delete those of an earlier run.
+
+    Args:
+        job: the job.
+        folder: contains the decisions about each cleaned file, on the same file system.
+    """
+    names = [path.name for path in job.shards()]
+    job.folder.mkdir(parents=True, exist_ok=True)
+    for name in names:
+        os.replace(folder / name, job.folder / name)
+    for path in job.folder.glob("*.parquet"):
+        if path.name not in names:
+            path.unlink()
 
 
 def write_dedup_manifest(
@@ -77,6 +114,6 @@ def write_dedup_manifest(
         rule="c4_dedup",
         settings=job.settings.model_dump(mode="json"),
         inputs=shards,
-        outputs=[job.output],
+        outputs=[job.folder / path.name for path in job.shards()],
         counters=counts,
     )

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from t5repro.c4 import tables
-from t5repro.c4.dedup.removals import Removals, check_shards
+from t5repro.c4.dedup.removals import Removals, read_counts
 from t5repro.c4.dedup.shorten import (
     Positions,
     has_enough_sentences,
@@ -112,29 +112,28 @@ class PageFilter:
 
         Args:
             shards: cleaned files, ordered.
-            decisions: output of `c4_dedup` for them.
+            decisions: folder of the output of `c4_dedup` for them.
             progress: shows pages.
 
         Raises:
             ArtifactError: a file is missing or damaged, or the decisions are for other shards.
         """
-        check_shards(decisions, shards)
-        removals = Removals(decisions)
-        self.counts.units.update(removals.counts)
-        candidates = self._candidates_of_shards(shards, removals, progress)
+        self.counts.units.update(read_counts(decisions, shards))
+        candidates = self._candidates_of_shards(shards, decisions, progress)
         # Languages are detected in a thread while duplicates are removed from the next pages.
         for pages, languages in overlapped(_detect_missing, candidates):
             yield self._filter_languages(pages, languages)
 
     def _candidates_of_shards(
-        self, shards: Sequence[Path], removals: Removals, progress: Progress
+        self, shards: Sequence[Path], decisions: Path, progress: Progress
     ) -> Iterator[list[_Candidate]]:
-        for shard, path in enumerate(shards):
+        for path in shards:
             parquet = tables.open_parquet(path, tables.CLEANED)
             self.add_shard(parquet, path)
+            removals = Removals(decisions / path.name)
             first_row = 0
             for batch in tables.read_batches(parquet, path, READ_COLUMNS):
-                yield self._candidates(shard, first_row, batch, removals)
+                yield self._candidates(first_row, batch, removals)
                 first_row += len(batch)
                 progress.advance(len(batch))
 
@@ -148,28 +147,25 @@ class PageFilter:
         self.counts.samples.merge(tables.metadata_of(parquet, tables.SAMPLES_KEY, path))
         self.counts.faults.merge(tables.metadata_of(parquet, tables.FAULTS_KEY, path))
 
-    def apply(
-        self, shard: int, first_row: int, batch: pa.RecordBatch, removals: Removals
-    ) -> pa.RecordBatch:
+    def apply(self, first_row: int, batch: pa.RecordBatch, removals: Removals) -> pa.RecordBatch:
         """Return the selected pages of a batch, columns `SELECTED`.
 
         Args:
-            shard: number of the cleaned file.
             first_row: number of the first row of `batch`.
-            batch: rows of the file, columns `READ_COLUMNS`.
-            removals: decisions of deduplication.
+            batch: rows of a cleaned file, columns `READ_COLUMNS`.
+            removals: decisions of deduplication about this file.
         """
-        pages = self._candidates(shard, first_row, batch, removals)
+        pages = self._candidates(first_row, batch, removals)
         return self._filter_languages(pages, _detect_missing(pages))
 
     def _candidates(
-        self, shard: int, first_row: int, batch: pa.RecordBatch, removals: Removals
+        self, first_row: int, batch: pa.RecordBatch, removals: Removals
     ) -> list[_Candidate]:
         """Return the pages that are the newest of their URL, clean, and still long enough."""
         candidates: list[_Candidate] = []
         newest = np.ones(len(batch), dtype=bool)
         for index, page in enumerate(batch.to_pylist()):
-            removal = removals.of(shard, first_row + index)
+            removal = removals.of(first_row + index)
             is_older_copy, positions = removal or (False, None)
             rank = (page["owner"].hex(), page["file"], page["record"])
             if is_older_copy:

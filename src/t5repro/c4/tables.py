@@ -46,15 +46,10 @@ CLEANED = pa.schema(
 )
 LINE_COUNTS = ("kept_lines", *(f"lines_{reason}" for reason in LINE_REASONS))
 
-# One row per page that loses something, ordered by `shard` and `row`: the number of its cleaned
-# file, by name, and its row there. `places` are the positions of the removed text.
+# Decisions about one cleaned file: a row per page that loses something, ordered by `row`, its row
+# there. `places` are the positions of the removed text.
 DECISIONS = pa.schema(
-    [
-        ("shard", pa.uint32()),
-        ("row", pa.uint32()),
-        ("duplicate_url", pa.bool_()),
-        ("places", pa.binary()),
-    ]
+    [("row", pa.uint32()), ("duplicate_url", pa.bool_()), ("places", pa.binary())]
 )
 
 CORPUS = pa.schema([(name, pa.string()) for name in ("url", "text", "timestamp", "language")])
@@ -72,7 +67,7 @@ DICTIONARY_COLUMNS = {"file", "reason", "language"}.union(LINE_COUNTS[1:])
 COUNTS_KEY = b"t5repro.counts"  # pages read, units compared
 SAMPLES_KEY = b"t5repro.samples"  # examples of dropped pages and lines
 FAULTS_KEY = b"t5repro.faults"  # faults of the WET files
-SHARDS_KEY = b"t5repro.shards"  # name and number of pages of each compared file
+SHARD_KEY = b"t5repro.shard"  # name and number of pages of the cleaned file of the decisions
 
 
 def open_writer(path: Path, schema: pa.Schema) -> pq.ParquetWriter:
@@ -183,9 +178,9 @@ def page_count(path: Path) -> int:
     return rows
 
 
-def shard_list(paths: Sequence[Path]) -> list[list[Any]]:
-    """Return name and number of pages of each cleaned file."""
-    return [[path.name, page_count(path)] for path in paths]
+def name_and_pages(path: Path) -> list[Any]:
+    """Return name and number of pages of a cleaned file."""
+    return [path.name, page_count(path)]
 
 
 def column_bytes(path: Path, name: str) -> int:

@@ -37,7 +37,7 @@ class CorpusJob(NamedTuple):
     Attributes:
         settings: settings of the rule.
         cleaned: outputs of `c4_clean`, in any order.
-        decisions: output of `c4_dedup` for them.
+        decisions: folder of the output of `c4_dedup` for them.
         folder: folder of the corpus; it gets ``{language}-{split}-{i}-of-{n}.parquet``.
         manifest: manifest to write.
         punkt: language -> folder of its Punkt parameters.
@@ -55,6 +55,11 @@ class CorpusJob(NamedTuple):
     def shards(self) -> list[Path]:
         """Return the cleaned files in the order of their numbers."""
         return by_name(self.cleaned)
+
+    def inputs(self) -> list[Path]:
+        """Return the cleaned files and the decisions about each, ordered."""
+        shards = self.shards()
+        return [*shards, *(self.decisions / path.name for path in shards)]
 
     def page_filter(self) -> PageFilter:
         """Return a new filter with all counts at zero.
@@ -85,7 +90,7 @@ def write_corpus(job: CorpusJob) -> None:
                 spill.add(batch, bucket_of(batch.column("high").to_numpy(), buckets))
         page_filter.check_languages()
         outputs = write_files(job.settings, spill, job.folder)
-    write_corpus_manifest(job, [*shards, job.decisions], outputs, page_filter)
+    write_corpus_manifest(job, job.inputs(), outputs, page_filter)
 
 
 def write_corpus_manifest(

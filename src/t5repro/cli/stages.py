@@ -135,7 +135,7 @@ STAGE_COMMANDS = (
         "c4_dedup",
         "decide which pages and spans to remove",
         c4.deduplicate,
-        (c4.CLEANED, c4.ENGINE, path("output", "decisions to write"), MANIFEST),
+        (c4.CLEANED, c4.ENGINE, path("folder", "folder of decisions to write"), MANIFEST),
     ),
     StageCommand(
         "c4",
@@ -143,7 +143,7 @@ STAGE_COMMANDS = (
         c4.write_corpus,
         (
             c4.CLEANED,
-            path("decisions", "output of c4_dedup"),
+            path("decisions", "folder of the output of c4_dedup"),
             *c4.LISTS,
             c4.ENGINE,
             path("folder", "folder of the corpus to write"),

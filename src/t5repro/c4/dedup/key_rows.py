@@ -85,7 +85,7 @@ def spill_units(
     buckets = bucket_count(key_bytes, BUCKET_KEY_BYTES)
     spill = RowSpill(folder / "units", UNIT_ROW, buckets)
     for shard, path in enumerate(shards):
-        older_rows = older_pages.read(shard)["row"]
+        older_rows = np.sort(older_pages.read(shard)["row"])
         for first_row, batch in _batches(path, unit_columns(unit)):
             rows = unit_rows(batch, unit, older_rows, shard, first_row, path)
             spill.add(rows, bucket_of(rows["high"], buckets))
@@ -111,7 +111,7 @@ def unit_rows(
     Args:
         batch: rows of a cleaned file, columns `unit_columns`.
         unit: unit of text, a key of `KEY_COLUMNS`.
-        older_rows: numbers of the rows that are not the newest of their URL.
+        older_rows: numbers of the rows that are not the newest of their URL, ascending.
         shard: number of the cleaned file.
         first_row: number of the first row of `batch`.
         path: of the cleaned file, for the error.
@@ -126,7 +126,9 @@ def unit_rows(
         raise ArtifactError(
             f"{path} has no keys of c4.dedup.unit {unit!r}; delete it and rerun c4_clean"
         )
-    compared = clean & ~np.isin(numbers, older_rows)
+    # The share of the batch is a slice: a search of all rows would cost the square of the shard.
+    begin, end = np.searchsorted(older_rows, (first_row, first_row + len(batch)))
+    compared = clean & ~np.isin(numbers, older_rows[begin:end])
     return _rows_of_units(batch.filter(pa.array(compared)), keys, shard, numbers[compared])
 
 

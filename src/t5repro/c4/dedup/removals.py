@@ -1,8 +1,11 @@
-"""The decisions of deduplication: removed pages and text, in the order of the pages."""
+"""The decisions of deduplication: removed pages and text, in the order of the pages.
+
+The decisions about a cleaned file are a file of the same name, so tasks write and read them
+independently of each other, and a task that filters some pages reads the row groups of these only.
+"""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import dropwhile
 from pathlib import Path
 from typing import Any
@@ -17,31 +20,31 @@ from t5repro.c4.reasons import DUPLICATE_URL
 from t5repro.errors import ArtifactError
 
 
-def decisions_of(shard: int, older_pages: NDArray[Any], units: NDArray[Any]) -> pa.RecordBatch:
-    """Return the rows of `tables.DECISIONS` of one shard.
+def decisions_of(older_pages: NDArray[Any], units: NDArray[Any]) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of `tables.DECISIONS` about one cleaned file, or a part of it.
 
     Args:
-        shard: number of the cleaned file.
         older_pages: pages that are not the newest of their URL, dtype `duplicates.REMOVAL_ROW`.
         units: removed units of text, same dtype.
     """
     ordered = units[np.lexsort((units["start"], units["line"], units["row"]))]
-    numbers, starts = np.unique(ordered["row"], return_index=True)
-    parts = np.split(_positions(ordered), starts[1:]) if len(starts) else ()
-    positions = {
-        number: part.tobytes() for number, part in zip(numbers.tolist(), parts, strict=True)
-    }
-    duplicates = set(older_pages["row"].tolist())
-    rows = sorted(duplicates | positions.keys())
-    return pa.record_batch(
-        [
-            pa.array([shard] * len(rows), pa.uint32()),
-            pa.array(rows, pa.uint32()),
-            pa.array([row in duplicates for row in rows], pa.bool_()),
-            pa.array([positions.get(row, b"") for row in rows], pa.binary()),
-        ],
-        schema=tables.DECISIONS,
-    )
+    rows = np.union1d(older_pages["row"], ordered["row"])
+    # The positions of row i are those from bounds[i] to bounds[i + 1].
+    bounds = np.append(np.searchsorted(ordered["row"], rows), len(ordered))
+    positions = _positions(ordered)
+    is_older = np.isin(rows, older_pages["row"])
+    # A column of all positions could exceed the 2 GB that Arrow can address in one array.
+    for begin in range(0, len(rows), tables.BATCH_PAGES):
+        end = min(begin + tables.BATCH_PAGES, len(rows))
+        places = [positions[bounds[i] : bounds[i + 1]].tobytes() for i in range(begin, end)]
+        yield pa.record_batch(
+            [
+                pa.array(rows[begin:end], pa.uint32()),
+                pa.array(is_older[begin:end], pa.bool_()),
+                pa.array(places, pa.binary()),
+            ],
+            schema=tables.DECISIONS,
+        )
 
 
 def _positions(rows: NDArray[Any]) -> NDArray[Any]:
@@ -68,69 +71,87 @@ def counts_of(decisions: pa.RecordBatch) -> dict[str, int]:
     }
 
 
-def decisions_writer(
-    output: Path, counts: Mapping[str, int], shards: Sequence[Sequence[Any]]
-) -> AbstractContextManager[Any]:
-    """Return a writer of rows of `tables.DECISIONS`, one row group per shard.
+def write_decisions(
+    output: Path, shard: Sequence[Any], counts: Mapping[str, int], batches: Iterable[pa.RecordBatch]
+) -> Counter[str]:
+    """Write the decisions about one cleaned file; return all counters of it.
 
     Args:
         output: file to write.
-        counts: counters for the file's metadata, read when the writer closes.
-        shards: name and number of pages of each cleaned file, ordered.
+        shard: name and number of pages of the cleaned file.
+        counts: compared units of the file.
+        batches: rows of `tables.DECISIONS`, ordered, in batches of any size.
     """
-    return tables.atomic_writer(
-        output, tables.DECISIONS, lambda: {tables.COUNTS_KEY: counts, tables.SHARDS_KEY: shards}
-    )
+    total = zero_counts()
+    total.update(counts)
+
+    def counted() -> Iterator[tuple[pa.RecordBatch, list[int]]]:
+        for batch in batches:
+            total.update(counts_of(batch))
+            yield batch, pc.binary_length(batch.column("places")).to_pylist()
+
+    with tables.atomic_writer(
+        output, tables.DECISIONS, lambda: {tables.COUNTS_KEY: total, tables.SHARD_KEY: shard}
+    ) as writer:
+        for group in tables.row_groups(counted()):
+            writer.write_table(group)
+    return total
 
 
 class Removals:
-    """Reads the decisions in the order of the pages.
+    """Reads the decisions about a cleaned file in the order of its pages.
 
     Args:
         path: the decisions.
-        begin: shard and row of the first page to be queried.
+        first_row: row of the first page to be queried.
 
     Raises:
         ArtifactError: the decisions are missing or damaged.
     """
 
-    def __init__(self, path: Path, begin: tuple[int, int] = (0, 0)) -> None:
+    def __init__(self, path: Path, first_row: int = 0) -> None:
         parquet = tables.open_parquet(path, tables.DECISIONS)
-        self.counts: dict[str, int] = tables.metadata_of(parquet, tables.COUNTS_KEY, path)
-        groups = tables.groups_from(parquet, "shard", begin[0])
+        groups = tables.groups_from(parquet, "row", first_row)
         rows = self._read(tables.read_batches(parquet, path, groups=groups))
-        self._rows = dropwhile(lambda row: row[0] < begin, rows)
+        self._rows = dropwhile(lambda row: row[0] < first_row, rows)
         self._next = next(self._rows, None)
 
-    def of(self, shard: int, row: int) -> tuple[bool, NDArray[Any]] | None:
+    def of(self, row: int) -> tuple[bool, NDArray[Any]] | None:
         """Return whether a page is an older copy and the positions of its duplicate text.
 
         Pages must be queried in order. A page without removals gives None.
         """
-        if self._next is None or self._next[0] != (shard, row):
+        if self._next is None or self._next[0] != row:
             return None
         _, duplicate, positions = self._next
         self._next = next(self._rows, None)
         return duplicate, np.frombuffer(positions, dtype=tables.POSITION)
 
     @staticmethod
-    def _read(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[tuple[int, int], bool, bytes]]:
+    def _read(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[int, bool, bytes]]:
         for batch in batches:
-            for shard, row, duplicate, positions in zip(*batch.to_pydict().values(), strict=True):
-                yield (shard, row), duplicate, positions
+            yield from zip(*batch.to_pydict().values(), strict=True)
 
 
-def check_shards(path: Path, shards: Sequence[Path]) -> None:
-    """Check that decisions were made for the cleaned files `shards`, which are ordered.
+def read_counts(folder: Path, shards: Sequence[Path]) -> Counter[str]:
+    """Return the counters of deduplication, if it compared the cleaned files `shards`.
 
     Raises:
-        ArtifactError: they were made for other files, or are missing or damaged.
+        ArtifactError: it compared other files, or its decisions are missing or damaged.
     """
-    decisions = tables.open_parquet(path, tables.DECISIONS)
-    expected = tables.metadata_of(decisions, tables.SHARDS_KEY, path)
-    actual = tables.shard_list(shards)
-    if expected != actual:
+    counts = zero_counts()
+    compared = {}
+    for path in sorted(folder.glob("*.parquet")):
+        decisions = tables.open_parquet(path, tables.DECISIONS)
+        counts.update(tables.metadata_of(decisions, tables.COUNTS_KEY, path))
+        name, pages = tables.metadata_of(decisions, tables.SHARD_KEY, path)
+        compared[name] = pages
+    actual = dict(map(tables.name_and_pages, shards))
+    if compared != actual:
+        names = sorted(compared.keys() | actual.keys())
+        name = next(name for name in names if compared.get(name) != actual.get(name))
         raise ArtifactError(
-            f"{path} was made for the cleaned files and pages {expected}, not {actual}; "
-            "rerun c4_dedup"
+            f"{folder} was made for the cleaned file {name} with {compared.get(name, 'no')} pages, "
+            f"but it has {actual.get(name, 'none')} here; rerun c4_dedup"
         )
+    return counts

@@ -5,7 +5,8 @@ first row of every key, so a line that occurs ten million times sends at most on
 through the shuffle. The rows, 40 bytes for a unit of text, are partitioned and sorted by key. All
 but the first row of a key are later copies, whose piece and number return to the piece. There the
 kernel of one machine decides, given which first rows of the piece have an earlier copy elsewhere.
-No task ever has all rows of a key in memory.
+No task ever has all rows of a key in memory. The decisions about each cleaned file are written by a
+task of their own.
 
 Rows are ordered by their content down to their position in the crawl, so the decisions depend
 neither on pieces nor on partitions or workers.
@@ -13,7 +14,7 @@ neither on pieces nor on partitions or workers.
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -24,13 +25,13 @@ from t5repro.c4 import tables
 from t5repro.c4.dedup import duplicates, key_rows, removals
 from t5repro.c4.dedup.duplicates import REMOVAL_ROW, UNIT_ROW, URL_ROW, Rows
 from t5repro.c4.spark.rows import (
+    NO_VALUE,
     NOTE,
     NOTES,
     Batches,
     cast_to,
     column,
-    concatenate,
-    error_of,
+    groups_of,
     note_batch,
     notes_first,
     runs_of,
@@ -54,7 +55,7 @@ UNITS = _integers("key", "key_low", "url_md5", "url_md5_low", "position")
 # Later copies, returned to their piece; `kind` is one of the constants below.
 COPIES = _integers("piece", "kind", "number")
 PIECE, URL, UNIT = range(3)  # `number` counts nothing, pages, or units of text of the piece
-DECISIONS = spark_schema(tables.DECISIONS)
+DECISIONS = spark_schema(tables.DECISIONS, ("shard", pa.int64()))
 
 
 class Piece(NamedTuple):
@@ -223,7 +224,7 @@ def later_of_key(batches: Batches, kind: int) -> Batches:
 
 
 def decide(batches: Batches, reader: PieceReader) -> Batches:
-    """Yield the removals of each page of a piece, columns `DECISIONS`, and note the counts."""
+    """Yield the removals of each page of a piece, columns `DECISIONS`, and note its units."""
     notes, rows = notes_first(batches)
     yield from (note_batch(DECISIONS, note) for note in notes)
     for number, copies in _copies_by_piece(rows):
@@ -235,10 +236,10 @@ def decide(batches: Batches, reader: PieceReader) -> Batches:
         older_pages = np.zeros(len(older_rows), dtype=REMOVAL_ROW)
         older_pages["row"] = older_rows
         removed = duplicates.duplicate_spans(units, earlier_exists=earlier_exists)
-        batch = removals.decisions_of(piece.shard, older_pages, removed)
-        counts = removals.counts_of(batch) | {"units": len(units)}
-        yield note_batch(DECISIONS, {"counts": counts})
-        yield with_columns(DECISIONS, dict(zip(batch.schema.names, batch.columns, strict=True)))
+        yield note_batch(DECISIONS, {"units": len(units)}, shard=piece.shard)
+        for batch in removals.decisions_of(older_pages, removed):
+            columns = dict(zip(batch.schema.names, batch.columns, strict=True))
+            yield with_columns(DECISIONS, {"shard": [piece.shard] * len(batch), **columns})
 
 
 def _copies_by_piece(batches: Batches) -> Iterator[tuple[int, dict[int, NDArray[np.int64]]]]:
@@ -263,51 +264,23 @@ def _concatenated(copies: Mapping[int, list[NDArray[np.int64]]]) -> dict[int, ND
     return {kind: np.concatenate(parts) for kind, parts in copies.items()}
 
 
-def write_decisions(batches: Batches, output: Path, shards: Sequence[Sequence[object]]) -> Batches:
-    """Write all decisions into one file and note the counts.
+def write_decisions(batches: Batches, shards: Sequence[Sequence[Any]], folder: Path) -> Batches:
+    """Write the decisions about each cleaned file that arrives; note its counts.
 
     Args:
-        batches: rows `DECISIONS`, sorted by shard and row, after the notes.
-        output: file to write.
+        batches: rows `DECISIONS`, sorted by shard and row, the notes of a shard before its rows.
         shards: name and number of pages of each cleaned file, ordered.
+        folder: receives the files.
     """
-    notes, rows = notes_first(batches)
-    if error := error_of(notes):
-        yield note_batch(NOTES, error)
-        return
-    counts = removals.zero_counts()
-    for note in notes:
-        counts.update(note["counts"])
-    with removals.decisions_writer(output, counts, shards) as writer:
-        next_shard = 0
-        for shard, batch in _by_shard(rows):
-            _write_empty_shards(writer, next_shard, shard)
-            writer.write_batch(batch)
-            next_shard = shard + 1
-        _write_empty_shards(writer, next_shard, len(shards))
-    yield note_batch(NOTES, {"counts": counts})
-
-
-def _write_empty_shards(writer: pq.ParquetWriter, begin: int, end: int) -> None:
-    """Write an empty row group for each shard without removals, as on one machine."""
-    empty = np.zeros(0, dtype=REMOVAL_ROW)
-    for shard in range(begin, end):
-        writer.write_batch(removals.decisions_of(shard, empty, empty))
-
-
-def _by_shard(batches: Batches) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """Yield the decisions of each shard that has any as one batch."""
-    number = -1
-    parts: list[pa.RecordBatch] = []
-    for batch in batches:
-        for shard, rows in runs_of(batch, "shard"):
-            if shard != number and parts:
-                yield number, cast_to(concatenate(parts), tables.DECISIONS)
-                parts = []
-            number = shard
-            parts.append(rows)
-    if parts:
-        yield number, cast_to(concatenate(parts), tables.DECISIONS)
+    for shard, notes, rows in groups_of(batches, "shard"):
+        if shard == NO_VALUE:
+            yield from (note_batch(NOTES, note) for note in notes)
+            continue
+        counts = {"units": sum(note["units"] for note in notes)}
+        decisions = (cast_to(batch, tables.DECISIONS) for batch in rows)
+        name = str(shards[shard][0])
+        total = removals.write_decisions(folder / name, shards[shard], counts, decisions)
+        yield note_batch(NOTES, {"shard": shard, "counts": total})
 
 
 def _positions(piece: int, numbers: NDArray[np.int64]) -> NDArray[np.int64]:

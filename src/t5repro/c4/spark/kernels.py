@@ -4,7 +4,6 @@ A kernel turns Arrow batches into Arrow batches (`rows`). Its keyword arguments 
 workers with it.
 """
 
-import contextlib
 import os
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -20,14 +19,14 @@ from t5repro.c4.page_counts import SPLITS
 from t5repro.c4.page_filter import READ_COLUMNS
 from t5repro.c4.spark.dedup import Piece
 from t5repro.c4.spark.rows import (
+    NO_VALUE,
     NOTES,
     Batches,
     cast_to,
     column,
-    error_of,
+    groups_of,
     note_batch,
     notes_first,
-    runs_of,
     signed,
     spark_schema,
     task_numbers,
@@ -85,8 +84,8 @@ def write_cleaned(batches: Batches, output: Path, initial_counts: Mapping[str, A
         initial_counts: `CleanTally.to_json` before the first file.
     """
     notes, rows = notes_first(batches)
-    if error := error_of(notes):
-        yield note_batch(NOTES, error)
+    if errors := [note for note in notes if "error" in note]:
+        yield note_batch(NOTES, errors[0])
         return
     tally = CleanTally()
     tally.merge(initial_counts)
@@ -107,10 +106,10 @@ def filter_pages(batches: Batches, job: CorpusJob, pieces: Sequence[Piece]) -> B
         parquet = tables.open_parquet(piece.path, tables.CLEANED)
         if piece.first_row == 0:
             page_filter.add_shard(parquet, piece.path)
-        removals = Removals(job.decisions, (piece.shard, piece.first_row))
+        removals = Removals(job.decisions / piece.path.name, piece.first_row)
         row = piece.first_row
         for batch in tables.read_batches(parquet, piece.path, READ_COLUMNS, groups=piece.groups):
-            selected = page_filter.apply(piece.shard, row, batch, removals)
+            selected = page_filter.apply(row, batch, removals)
             yield _with_file(selected, job.settings)
             row += len(batch)
     yield note_batch(PAGES, {"counts": page_filter.counts.to_json()})
@@ -139,20 +138,16 @@ def _with_file(batch: pa.RecordBatch, settings: C4Stage) -> pa.RecordBatch:
 
 def write_files(batches: Batches, names: Sequence[str], folder: Path) -> Batches:
     """Write pages, ordered by file and key, into their files; note a description of each file."""
-    notes, rows = notes_first(batches)
-    yield from (note_batch(NOTES, note) for note in notes)
-    runs = (run for batch in rows for run in runs_of(batch, "file"))
-    number, batch = next(runs, (-1, None))
-    # The pages of one file may arrive in several batches.
-    while batch is not None:
-        with contextlib.ExitStack() as stack:
-            path = folder / names[number]
-            writer = SplitWriter([stack.enter_context(atomic_path(path))])
-            current = number
-            while batch is not None and number == current:
+    for number, notes, rows in groups_of(batches, "file"):
+        yield from (note_batch(NOTES, note) for note in notes)
+        if number == NO_VALUE:
+            continue
+        path = folder / names[number]
+        with atomic_path(path) as temporary:
+            writer = SplitWriter([temporary])
+            for batch in rows:
                 table = pa.Table.from_batches([cast_to(batch, tables.CORPUS)])
                 writer.append(table, np.zeros(len(table), dtype=np.int64))
-                number, batch = next(runs, (-1, None))
             writer.close()
         yield note_batch(NOTES, {"file": path.name, "description": describe_file(path)})
 

@@ -7,11 +7,13 @@ the data, so each arrives exactly once even if tasks are repeated; accumulators 
 Null is sorted first, so a step with sorted input receives the notes before the data.
 """
 
+import itertools
 import json
+import operator
 import os
 import platform
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, NamedTuple
 
@@ -37,6 +39,7 @@ _SPARK_TYPES = {
     "binary": "binary",
     "bool": "boolean",
 }
+NO_VALUE = -1
 _SIGN = np.uint64(1 << 63)
 
 
@@ -100,10 +103,10 @@ def _cast(values: Any, kind: pa.DataType) -> pa.Array:
     return array.cast(kind)
 
 
-def note_batch(schema: pa.Schema, note: Any) -> pa.RecordBatch:
-    """Return one row with a note."""
-    text = pa.array([json.dumps(note)], pa.string())
-    arrays = [text if field.name == NOTE else pa.nulls(1, field.type) for field in schema]
+def note_batch(schema: pa.Schema, note: Any, **key: int) -> pa.RecordBatch:
+    """Return one row with a note, and null in all other columns but `key`."""
+    values = {**key, NOTE: json.dumps(note)}
+    arrays = [pa.array([values.get(field.name)], field.type) for field in schema]
     return pa.record_batch(arrays, schema=schema)
 
 
@@ -121,11 +124,6 @@ def notes_first(batches: Batches) -> tuple[list[Any], Batches]:
 def _chain(first: pa.RecordBatch, batches: Batches) -> Batches:
     yield first
     yield from batches
-
-
-def error_of(notes: Iterable[Any]) -> Any:
-    """Return the first note with an error, or None."""
-    return next((note for note in notes if "error" in note), None)
 
 
 def guarded(kernel: Kernel, schema: pa.Schema, context: Context) -> Kernel:
@@ -199,15 +197,25 @@ def cast_to(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     )
 
 
-def concatenate(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
-    """Return one batch with the rows of batches of one schema."""
-    (batch,) = pa.Table.from_batches(batches).combine_chunks().to_batches()
-    return batch
+def groups_of(batches: Batches, name: str) -> Iterator[tuple[int, list[Any], Batches]]:
+    """Yield each distinct value of a column with its notes and its rows.
+
+    Notes without a value, such as errors, are the group of `NO_VALUE`.
+
+    Args:
+        batches: rows sorted by the column, the notes of each value before its rows.
+        name: the column, integers from 0.
+    """
+    runs = (run for batch in batches for run in runs_of(batch, name))
+    # The rows of a value may arrive in several batches.
+    for value, group in itertools.groupby(runs, key=operator.itemgetter(0)):
+        notes, rows = notes_first(batch for _, batch in group)
+        yield value, notes, rows
 
 
 def runs_of(batch: pa.RecordBatch, name: str) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """Yield each distinct value of a sorted column with its rows."""
-    values = column(batch, name)
+    """Yield each distinct value of a sorted column, null as `NO_VALUE`, with its rows."""
+    values = batch.column(name).fill_null(NO_VALUE).to_numpy(zero_copy_only=False)
     changes = np.flatnonzero(values[1:] != values[:-1]) + 1
     ends = [*changes.tolist(), len(values)] if len(values) else []
     begin = 0

@@ -12,6 +12,7 @@ WET files. `docs/run_on_spark.md` explains how to start a cluster.
 
 import os
 import shutil
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -19,10 +20,11 @@ from typing import Any
 
 from t5repro.c4 import clean, tables, write
 from t5repro.c4.clean import CleanJob
+from t5repro.c4.dedup import removals
 from t5repro.c4.dedup.key_rows import KEY_COLUMNS
-from t5repro.c4.dedup.removals import Removals, check_shards
+from t5repro.c4.dedup.removals import read_counts
 from t5repro.c4.dedup.spill import spill_folder
-from t5repro.c4.deduplicate import DedupJob, write_dedup_manifest
+from t5repro.c4.deduplicate import DedupJob, publish_decisions, write_dedup_manifest
 from t5repro.c4.keys import KEY_BYTES
 from t5repro.c4.spark import dedup, kernels
 from t5repro.c4.spark.dedup import PIECE, URL, PieceReader, divide
@@ -91,11 +93,11 @@ def deduplicate(spark: Any, job: DedupJob, *, partitions: int = 0) -> None:
 
     context = driver_context()
     shards = job.shards()
-    names = tables.shard_list(shards)
+    names = [tables.name_and_pages(path) for path in shards]
     unit = job.settings.c4.dedup.unit
     keys = KEY_COLUMNS.get(unit, "url_key")
     pieces = divide(shards, (keys, "url_key"), PIECE_KEY_BYTES)
-    with large_batches(spark):
+    with large_batches(spark), spill_folder(job.manifest) as folder:
         reader = PieceReader(pieces, unit, _file_ranks(spark, pieces, context))
         kernel = partial(dedup.first_urls, reader=reader)
         urls = from_numbers(spark, len(pieces), kernel, dedup.URLS, context)
@@ -119,11 +121,22 @@ def deduplicate(spark: Any, job: DedupJob, *, partitions: int = 0) -> None:
             dedup.DECISIONS,
             context,
         )
-        ordered = decisions.repartition(1).sortWithinPartitions("shard", "row")
-        writer = partial(dedup.write_decisions, output=job.output, shards=names)
+        by_shard = decisions.repartition(_spread_tasks(len(shards)), "shard")
+        ordered = by_shard.sortWithinPartitions("shard", "row")
+        writer = partial(dedup.write_decisions, shards=names, folder=folder)
         notes = collect_notes(map_frame(ordered, writer, NOTES, context), "c4_dedup")
         older.unpersist()
-    write_dedup_manifest(job, hash_files(spark, shards, context), notes[0]["counts"])
+        counts = sum((Counter(note["counts"]) for note in notes), removals.zero_counts())
+        for number in set(range(len(shards))) - {note["shard"] for note in notes}:
+            # A cleaned file without pages has no piece.
+            removals.write_decisions(folder / shards[number].name, names[number], {}, ())
+        publish_decisions(job, folder)
+    write_dedup_manifest(job, hash_files(spark, shards, context), counts)
+
+
+def _spread_tasks(count: int) -> int:
+    """Return a number of tasks for files or pieces: more, so that few get two by chance."""
+    return min(max(2 * count, 1), MAX_TASKS)
 
 
 def _file_ranks(spark: Any, pieces: Sequence[dedup.Piece], context: Context) -> dict[str, int]:
@@ -155,9 +168,9 @@ def _by_piece(spark: Any, pieces: int, copies: Sequence[Any]) -> Any:
     )
     for frame in copies:
         rows = rows.union(frame)
-    # More partitions than pieces, so that few partitions get two by chance.
-    partitions = min(max(2 * pieces, 1), MAX_TASKS)
-    return rows.repartition(partitions, "piece").sortWithinPartitions("piece", "kind", "number")
+    return rows.repartition(_spread_tasks(pieces), "piece").sortWithinPartitions(
+        "piece", "kind", "number"
+    )
 
 
 def write_corpus(spark: Any, job: CorpusJob, *, partitions: int = 0) -> None:
@@ -175,10 +188,9 @@ def write_corpus(spark: Any, job: CorpusJob, *, partitions: int = 0) -> None:
     """
     context = driver_context()
     shards = job.shards()
-    check_shards(job.decisions, shards)
     pieces = divide(shards, ("text",), PIECE_TEXT_BYTES)
     page_filter = job.page_filter()
-    page_filter.counts.units.update(Removals(job.decisions).counts)
+    page_filter.counts.units.update(read_counts(job.decisions, shards))
     names = write.file_names(job.settings)
     _remove_stale_folders(job.manifest.parent)
     with spill_folder(job.manifest) as folder:
@@ -200,7 +212,7 @@ def write_corpus(spark: Any, job: CorpusJob, *, partitions: int = 0) -> None:
                 descriptions[name] = kernels.write_empty_file(folder / name)
             os.replace(folder / name, job.folder / name)
     outputs = [{**descriptions[name], "path": (job.folder / name).as_posix()} for name in names]
-    inputs = hash_files(spark, [*shards, job.decisions], context)
+    inputs = hash_files(spark, job.inputs(), context)
     write.write_corpus_manifest(job, inputs, outputs, page_filter)
 
 
