@@ -205,6 +205,7 @@ class Run:
             html=self.html,
             csv=self.csv,
             manifest=self.manifest,
+            metrics={name: Path(f"report/{name}.metrics.json") for name in self.scores},
         )
         self.page = self.html.read_text(encoding="utf-8")
         return self

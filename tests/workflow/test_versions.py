@@ -222,10 +222,57 @@ def test_two_runs_in_one_folder_are_kept_apart(finished: Path, tmp_path: Path) -
 def test_scores_are_metrics_and_histories_are_plots(finished: Path) -> None:
     metrics = run_in(finished, "dvc", "metrics", "show", "--json")
     files = json.loads(metrics.stdout)[""]["data"]
-    scores = files["results/demo/evaluate_score/baseline/scores.json"]["data"]
-    assert scores["tasks"]["glue_sst2"]["metrics"]["accuracy"] >= 0
+    assert len(files) == 2  # one row for each experiment
+    metrics_of_baseline = files["results/demo/report/baseline.metrics.json"]["data"]
+    assert metrics_of_baseline["glue_sst2"].keys() == {"accuracy"}
+    assert metrics_of_baseline["loss"].keys() == {"pretrain", "finetune"}
+    columns = [f"{task}.{name}" for task, row in metrics_of_baseline.items() for name in row]
+    assert len(columns) < 20
     plots = run_in(finished, "dvc", "plots", "show", "--json").stdout
     assert {"pretrain_loss", "finetune_loss"} <= json.loads(plots)["data"].keys()
+
+
+def test_the_drawing_of_the_pipeline_fits_a_screen(finished: Path) -> None:
+    drawing = run_in(finished, "t5repro", "dvc", "dag")
+    assert drawing.returncode == 0, drawing.stdout
+    assert max(map(len, drawing.stdout.splitlines())) <= 80
+    for rule in ("data.dvc", "settings", "c4_clean", "tasks", "pretrain", "evaluate_score"):
+        assert f"| {rule} |" in drawing.stdout
+
+
+def test_a_trained_model_is_an_artifact_that_a_tag_publishes(
+    finished: Path, tmp_path: Path
+) -> None:
+    origin = copy(finished, tmp_path / "origin")
+    commit(origin, "results")
+    tag = ["git", "-c", "user.name=t", "-c", "user.email=t@t", "tag", "-a", "-m", "first"]
+    subprocess.run([*tag, "finetune-no-pretraining@v1.0.0"], cwd=origin, check=True)
+    command = ("dvc", "artifacts", "get", str(origin), "finetune-no-pretraining", "-o", "model")
+    assert run_in(tmp_path, *command).returncode == 0
+    weights = origin / "results/demo/finetune/no_pretraining/weights.safetensors"
+    assert (tmp_path / "model").read_bytes() == weights.read_bytes()
+
+
+@pytest.mark.slow
+def test_an_experiment_of_dvc_changes_one_leaf_of_the_resolved_settings(
+    finished: Path, tmp_path: Path
+) -> None:
+    folder = copy(finished, tmp_path / "clone")
+    commit(folder, "results")
+    resolved = folder / "configs/resolved/demo.json"
+    before = resolved.read_text(encoding="utf-8").splitlines()
+    ran = run_in(
+        folder, "dvc", "exp", "run", "-S", "configs/demo.yaml:evaluate.max_decode_length=9"
+    )
+    assert ran.returncode == 0, ran.stdout[-3000:]
+    after = resolved.read_text(encoding="utf-8").splitlines()
+    changed = {line.strip(" ,") for line in set(after) - set(before)}
+    assert changed == {'"max_decode_length": 9'}
+    assert len(after) == len(before)
+    again = set(re.findall(r"Running stage '(\S+)'", ran.stdout)) - {"settings"}
+    assert rules_of(again) == expected("evaluate.max_decode_length")
+    table = run_in(folder, "dvc", "exp", "show", "--only-changed", "--csv")
+    assert len(table.stdout.splitlines()[0].split(",")) < 60, table.stdout
 
 
 def test_a_run_file_edited_reaches_dvc_without_any_command_of_ours(
@@ -480,8 +527,11 @@ def test_a_leaf_changed_and_changed_back_comes_from_the_run_cache_and_both_tools
 def metrics_and_plots_of_both_revisions_are_told_apart(folder: Path) -> None:
     process = run_in(folder, "dvc", "metrics", "diff", "--all", "--json", "HEAD~1")
     metrics = json.loads(process.stdout)
-    name = "results/demo/evaluate_score/baseline/scores.json"
-    assert metrics[name]["tasks.glue_sst2.metrics.accuracy"].keys() >= {"old", "new"}
+    name = "results/demo/report/baseline.metrics.json"
+    assert metrics[name]["glue_sst2.accuracy"].keys() >= {"old", "new"}
+    params = run_in(folder, "dvc", "params", "diff", "--json", "HEAD~1")
+    (changed,) = json.loads(params.stdout).values()
+    assert changed["evaluate_predict-baseline.evaluate.max_decode_length"]["new"] == 9
     plots = run_in(folder, "dvc", "plots", "diff", "--json", "HEAD~1", "HEAD")
     assert plots.returncode == 0, plots.stdout[-3000:]
     loss_plots = json.loads(plots.stdout)["data"]["pretrain_loss"]

@@ -9,6 +9,7 @@ READS     results/{run}/evaluate_score/{node}/scores.json   every experiment
 WRITES    results/{run}/report/report.html                  self-contained
           results/{run}/report/trace.html                   lineage page: scores to raw files
           results/{run}/report/scores.csv
+          results/{run}/report/{experiment}.metrics.json    scores and last losses, for DVC
 SETTINGS  all: the report lists them
 CODE      src/t5repro/report/page.py
 """
@@ -18,6 +19,7 @@ SCORE_MANIFESTS = by_experiment("evaluate_score", "manifest.json")
 PRETRAIN_HISTORIES = by_experiment("pretrain", "history.csv")
 FINETUNE_HISTORIES = by_experiment("finetune", "history.csv")
 CORPORA = by_experiment("c4", "manifest.json")
+METRICS = {name: f"results/{RUN}/report/{name}.metrics.json" for name in EXPERIMENTS}
 
 
 def upstream_manifests(wildcards):
@@ -46,6 +48,7 @@ rule report:
         html="results/{run}/report/report.html",
         trace="results/{run}/report/trace.html",
         csv="results/{run}/report/scores.csv",
+        metrics=[f"results/{{run}}/report/{name}.metrics.json" for name in EXPERIMENTS],
         manifest="results/{run}/report/manifest.json",
     log:
         "logs/{run}/report.log",
@@ -55,6 +58,7 @@ rule report:
         pretrain=pairs(PRETRAIN_HISTORIES),
         finetune=pairs(FINETUNE_HISTORIES),
         corpus=pairs(CORPORA),
+        metrics=pairs(METRICS),
     shell:
         "t5repro report"
         " --settings {params.settings:q}"
@@ -65,5 +69,6 @@ rule report:
         " --html {output.html:q}"
         " --trace {output.trace:q}"
         " --csv {output.csv:q}"
+        " --metrics {params.metrics:q}"
         " --manifest {output.manifest:q}"
         " --log {log:q}"

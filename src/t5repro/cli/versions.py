@@ -15,9 +15,9 @@ OK, FAULT = 0, 2
 def add_versions(commands: Commands) -> None:
     """Add the subcommands that keep DVC and Snakemake in agreement."""
     dvc = _add_version_command(
-        commands, "dvc", _dvc, "generate or check dvc.yaml; write the resolved settings"
+        commands, "dvc", _dvc, "generate, check or draw dvc.yaml; write the resolved settings"
     )
-    dvc.add_argument("action", choices=["generate", "check", "settings"])
+    dvc.add_argument("action", choices=["generate", "check", "settings", "dag"])
     seal = _add_version_command(
         commands, "seal", _seal, "write to dvc.lock what the jobs of this checkout built"
     )
@@ -75,6 +75,11 @@ def _dvc(arguments: argparse.Namespace) -> None:
     from t5repro.files import write_text
     from t5repro.versions import dvc_pipeline
 
+    if arguments.action == "dag":
+        from t5repro.versions.dvc_dag import drawing
+
+        print(drawing())
+        return
     if arguments.action == "generate":
         for path, text in dvc_pipeline.generated(arguments.run_file, arguments.profile).items():
             write_text(path, text)
@@ -100,6 +105,8 @@ def _seal(arguments: argparse.Namespace) -> None:
         print(f"unchanged in dvc.lock: {stage}, {reason}")
     if sealing.sealed:
         print(f"sealed: {' '.join(sealing.sealed)}")
+    if sealing.repeated:
+        print(f"as committed: {len(sealing.repeated)} records; those of this run: work/records/")
     if sealing.indexed:
         print("records sealed")
     if sealing.signed:

@@ -15,6 +15,8 @@ from t5repro.config.schema import ReportStage
 from t5repro.errors import T5ReproError
 from t5repro.lineage.findings import CONTRADICTED, Finding
 from t5repro.lineage.graph import Graph, Job
+from t5repro.report.metrics import ENDING as METRICS
+from t5repro.report.metrics import metrics_text
 from t5repro.report.page import report_texts
 
 PAGE, TABLE, LINEAGE_PAGE = "report.html", "scores.csv", "trace.html"
@@ -60,17 +62,24 @@ def _written_again(settings: ReportStage, folder: Path, outputs: set[str]) -> di
         return {arm: results / rule / node / name for arm, node in nodes.items()}
 
     pretrain, finetune = files("pretrain", "history.csv"), files("finetune", "history.csv")
+    scores = files("evaluate_score", "scores.json")
+    histories = {arm: {"pretrain": pretrain[arm], "finetune": finetune[arm]} for arm in pretrain}
     trace = folder / LINEAGE_PAGE
     texts = report_texts(
         settings,
-        scores=files("evaluate_score", "scores.json"),
-        histories={arm: {"pretrain": pretrain[arm], "finetune": finetune[arm]} for arm in pretrain},
+        scores=scores,
+        histories=histories,
         corpus=files("c4", "manifest.json"),
         html=folder / PAGE,
         csv=folder / TABLE,
         trace=trace if trace.as_posix() in outputs else None,
     )
-    return {TABLE: texts.csv, PAGE: texts.html}
+    metrics = {
+        f"{arm}{METRICS}": metrics_text(scores[arm], histories[arm])
+        for arm in scores
+        if (folder / f"{arm}{METRICS}").as_posix() in outputs
+    }
+    return {TABLE: texts.csv, PAGE: texts.html, **metrics}
 
 
 def _first_difference(actual: str, expected: str) -> str:

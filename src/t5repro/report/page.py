@@ -33,6 +33,7 @@ from t5repro.report.experiments import (
 from t5repro.report.lineage_page import write_lineage_page
 from t5repro.report.links import ResultLinks, manifest_of, read_scores, source_files
 from t5repro.report.loss_curves import LossCurve, loss_curve
+from t5repro.report.metrics import metrics_text
 from t5repro.report.paper_tables import paper_tables
 from t5repro.report.published_scores import TASK_BY_TASK, paper_source
 from t5repro.report.rows import ScoreRow, score_rows
@@ -104,8 +105,9 @@ def write_report(
     csv: Path,
     manifest: Path,
     trace: Path | None = None,
+    metrics: Mapping[str, Path] | None = None,
 ) -> None:
-    """Write the page, the CSV, the lineage page and the manifest.
+    """Write the page, the CSV, the lineage page, the metrics and the manifest.
 
     Args:
         settings: all settings of the run.
@@ -117,6 +119,7 @@ def write_report(
         csv: table of the scores to write, in full precision.
         manifest: manifest to write.
         trace: lineage page to write; None to omit it.
+        metrics: arm -> file to write with its scores and last losses.
 
     Raises:
         ArtifactError: an input is missing or malformed.
@@ -127,6 +130,9 @@ def write_report(
     )
     write_text(csv, texts.csv)
     write_text(html, texts.html)
+    metrics = metrics or {}
+    for arm, path in metrics.items():
+        write_text(path, metrics_text(scores[arm], histories[arm]))
     traced = [*scores.values(), *(path for paths in histories.values() for path in paths.values())]
     run = settings.settings.run.name
     manifests = write_lineage_page(trace, run, traced) if trace else []
@@ -136,7 +142,7 @@ def write_report(
         rule="report",
         settings=settings.model_dump(mode="json"),
         inputs=list(dict.fromkeys(inputs)),  # arms can share a corpus or a history
-        outputs=[html, csv, *([trace] if trace else [])],
+        outputs=[html, csv, *([trace] if trace else []), *metrics.values()],
         counters={"rows": texts.rows},
     )
 

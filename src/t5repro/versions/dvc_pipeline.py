@@ -34,6 +34,8 @@ from t5repro.versions.snakemake_graph import PROFILE, RUN_FILE, SNAKEFILE, Plann
 PIPELINE = Path("dvc.yaml")
 RESOLVED = Path("configs/resolved")
 SETTINGS_STAGE = "settings"
+METRICS = ".metrics.json"  # of each experiment, written with the report
+TRAININGS = ("pretrain", "finetune")
 IGNORED = {"__pycache__"}  # in .dvcignore
 SOURCES = "src/t5repro"
 RULE_SOURCES = (SNAKEFILE.as_posix(), RULE_FILES.as_posix())
@@ -218,9 +220,14 @@ def pipeline_text(
             **{stage.name: _stage(settings, stage, folders, run_file, profile) for stage in stages},
         },
         "metrics": [
-            f"{stage.folder}/scores.json" for stage in stages if stage.rule == "evaluate_score"
+            path
+            for stage in stages
+            for job in stage.jobs
+            for path in job.outputs
+            if path.endswith(METRICS)
         ],
         "plots": _plots(settings, stages),
+        "artifacts": _artifacts(stages),
     }
     return HEADER + yaml.safe_dump(content, sort_keys=False, width=100, allow_unicode=True)
 
@@ -293,9 +300,22 @@ def reproducibility(settings: Settings, stage: PlannedStage) -> Reproducibility:
     return EXACT
 
 
+def _artifacts(stages: list[PlannedStage]) -> dict[str, dict[str, str]]:
+    """Return the trained models; DVC allows no underscore in their names."""
+    return {
+        stage.name.replace("_", "-"): {
+            "path": f"{stage.folder}/weights.safetensors",
+            "type": "model",
+            "desc": f"weights of {stage.rule}, experiment {stage.node}",
+        }
+        for stage in stages
+        if stage.rule in TRAININGS
+    }
+
+
 def _plots(settings: Settings, stages: list[PlannedStage]) -> list[dict[str, Any]]:
     plots = []
-    for rule in ("pretrain", "finetune"):
+    for rule in TRAININGS:
         histories = {
             f"{stage.folder}/history.csv": "loss"
             for stage in stages

@@ -21,6 +21,7 @@ from t5repro.lineage.dvc_cache import object_path
 from t5repro.lineage.dvc_lock import LOCK_FILE, RAW_DATA_FILE, LockedStage, read_lock
 from t5repro.lineage.run_lock import run_lock
 from t5repro.versions import dvc_pipeline
+from t5repro.versions.committed_records import restore_committed_records
 from t5repro.versions.proof import (
     Checkout,
     StageFiles,
@@ -50,6 +51,7 @@ class SealResult:
         unchanged: stages that agreed with it.
         skipped: stage -> why it kept its entry, such as "not built".
         pruned: files that were deleted because the graph does not declare them.
+        repeated: committed records that were restored, because their jobs repeated the result.
         indexed: whether the index of the run's records changed.
         signed: who signed it, or why it is no longer signed; empty if nothing changed.
     """
@@ -58,6 +60,7 @@ class SealResult:
     unchanged: list[str] = field(default_factory=list)
     skipped: dict[str, str] = field(default_factory=dict)
     pruned: list[str] = field(default_factory=list)
+    repeated: list[str] = field(default_factory=list)
     indexed: bool = False
     signed: str = ""
 
@@ -119,6 +122,7 @@ def seal_run(settings: Settings) -> str:
 def _check(settings: Settings, stages: list[PlannedStage], names: Iterable[str]) -> SealResult:
     """Refuse stages that their records do not prove; delete undeclared files; seal the records."""
     checkout, result = Checkout(), SealResult()
+    result.repeated = restore_committed_records(settings.run.name)
     proven = {}
     for stage in (stage for stage in stages if stage.name in names):
         files = files_of_stage(stage, checkout.hasher)
@@ -166,6 +170,7 @@ def seal_stages(settings: Settings, stages: list[PlannedStage], names: Iterable[
     # DVC takes longer to start than everything else here.
     if changed or not dvc_pipeline.lock_is_current(lock, pipeline, checkout.hasher):
         _commit(changed, folders, {stage.name: stage for stage in stages})
+    result.repeated = restore_committed_records(settings.run.name)
     proven = {
         stage.name: folders[stage.folder]
         for stage in stages
