@@ -65,7 +65,7 @@ def run_clean(arguments: argparse.Namespace, folder: Path, wet: list[Path]) -> P
     """Run `c4_clean`; return the cleaned file, which has the name of the first WET file."""
     output = folder / f"{wet[0].name.partition('.')[0]}.parquet"
     settings, lists = stages(arguments.recipe)["c4_clean"], lists_of(arguments)
-    clean_shard(CleanJob(settings, output, output.with_suffix(".json"), wet=wet, **lists))
+    clean_shard(CleanJob(settings, [output], output.with_suffix(".json"), wet=wet, **lists))
     return output
 
 

@@ -740,6 +740,43 @@ def test_what_a_job_writes_does_not_depend_on_the_order_of_its_files(tmp_path, c
         assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
 
 
+def test_the_parts_of_a_cleaning_job_are_the_files_of_as_many_jobs(tmp_path, crawl):
+    clean_shard(clean_job(tmp_path / "parts", settings_of(clean_parts=2), wet=crawl))
+    for number in (0, 1):
+        clean_shard(clean_job(tmp_path / "jobs", settings_of(), number, wet=crawl[number::2]))
+        part = tmp_path / "parts" / f"00000-{number:03d}.parquet"
+        assert part.read_bytes() == (tmp_path / "jobs" / f"{number:05d}.parquet").read_bytes()
+    manifest = json.loads((tmp_path / "parts/00000.json").read_text())
+    assert [entry["path"] for entry in manifest["inputs"]] == [path.as_posix() for path in crawl]
+    whole = clean_job(tmp_path / "whole", settings_of(), wet=crawl)
+    clean_shard(whole)
+    assert manifest["counters"] == json.loads(whole.manifest.read_text())["counters"]
+
+
+def test_the_division_of_a_cleaning_job_changes_no_byte_of_the_corpus(tmp_path, crawl):
+    expected = run(tmp_path / "whole", crawl)
+    folder = run(tmp_path / "parts", crawl, settings_of(clean_parts=7))  # one without a file
+    for path in expected.glob("*.parquet"):
+        assert (folder / path.name).read_bytes() == path.read_bytes()
+
+
+def test_a_cleaning_job_with_another_number_of_outputs_is_refused(tmp_path, crawl):
+    job = clean_job(tmp_path, settings_of(), wet=crawl)
+    with pytest.raises(ArtifactError, match=r"2 files to write, but c4\.clean_parts is 1; pass"):
+        clean_shard(job._replace(outputs=job.outputs * 2))
+
+
+def test_downloads_of_a_killed_job_are_not_left_beside_a_job_that_reads_local_files(
+    tmp_path, crawl
+):
+    job = clean_job(tmp_path, settings_of(), wet=crawl)
+    left = tmp_path / f".fetching-{job.manifest.name}" / "00000"
+    left.mkdir(parents=True)
+    (left / "half.warc.wet.gz").write_bytes(b"half")
+    clean_shard(job)
+    assert not left.parent.exists()
+
+
 def test_cleaned_files_may_come_in_another_order_than_they_were_decided_in(tmp_path, crawl):
     folder = run(tmp_path, crawl, shards=3)
     before = texts_of(folder)

@@ -14,8 +14,10 @@ def stage(rule, settings):
 
 def clean_job(folder, settings, number=0, **fields):
     """Return a job of `c4_clean` that writes below a folder."""
-    output = folder / f"{number:05d}.parquet"
-    return CleanJob(stage("c4_clean", settings), output, output.with_suffix(".json"), **fields)
+    parts = settings.c4.clean_parts
+    names = [f"{number:05d}" + (f"-{part:03d}" if parts > 1 else "") for part in range(parts)]
+    outputs = [folder / f"{name}.parquet" for name in names]
+    return CleanJob(stage("c4_clean", settings), outputs, folder / f"{number:05d}.json", **fields)
 
 
 def dedup_job(folder, settings, cleaned):
@@ -62,7 +64,7 @@ def build_corpus(
     for number in range(shards):
         files = wet[number::shards][::order]
         job = clean_job(folder, settings, number, wet=files, select=select or {}, **lists)
-        cleaned.append(job.output)
+        cleaned.extend(job.outputs)
         clean_shard(job) if session is None else steps.clean_shard(session, job)
     job = dedup_job(folder, settings, cleaned[::order])
     deduplicate(job) if session is None else steps.deduplicate(session, job)

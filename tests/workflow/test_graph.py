@@ -66,6 +66,10 @@ def test_without_a_run_file_snakemake_says_which_there_are(fresh: Path) -> None:
         ("model={num_heads: 0}", "setting 'model.num_heads' is '0'; Input should be"),
         ("c4={clean_shards: 99}", "c4.clean_shards is 99, but c4.crawl ['crawl/*'] matches"),
         ("data={source: ''}", "raw files are missing:"),
+        (
+            "experiments=[{name: a}, {name: b, change: {c4: {clean_parts: 2}}}]",
+            "c4.clean_parts is 1, but 2 in the experiment 'b'; it must be equal in all",
+        ),
     ],
 )
 def test_an_unknown_or_impossible_setting_stops_snakemake_before_any_job(

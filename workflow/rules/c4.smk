@@ -28,6 +28,21 @@ from t5repro.config.stage_settings import engine_settings
 ENGINE = json.dumps(engine_settings(SETTINGS), sort_keys=True)
 
 
+def part_suffixes():
+    """Return what follows the number of a cleaning job in the names of its files."""
+    parts = SETTINGS.c4.clean_parts
+    for name in EXPERIMENTS:
+        if (other := settings_at(name).c4.clean_parts) != parts:
+            raise WorkflowError(
+                f"c4.clean_parts is {parts}, but {other} in the experiment {name!r}; it must be "
+                "equal in all: it divides files and changes no page"
+            )
+    return [f"-{part:03d}" for part in range(parts)] if parts > 1 else [""]
+
+
+PARTS = part_suffixes()
+
+
 def listed_path(name, key):
     """Return the path of the raw file in a setting; it must be in `data.sources`."""
     if name not in inventory.raw_files(SETTINGS):
@@ -153,7 +168,9 @@ def cleaned_shards(wildcards):
     node = node_of("c4_clean", wildcards.node)
     shards = settings_at(node).c4.clean_shards
     return [
-        f"results/{RUN}/c4_clean/{node}/{shard:05d}.parquet" for shard in range(shards)
+        f"results/{RUN}/c4_clean/{node}/{shard:05d}{part}.parquet"
+        for shard in range(shards)
+        for part in PARTS
     ]
 
 
@@ -195,7 +212,10 @@ rule c4_clean:
         data="results/{run}/data/manifest.json",
         code=code_of("c4_clean"),
     output:
-        pages="results/{run}/c4_clean/{node}/{shard}.parquet",
+        pages=[
+            f"results/{{run}}/c4_clean/{{node}}/{{shard}}{part}.parquet"
+            for part in PARTS
+        ],
         manifest="results/{run}/c4_clean/{node}/{shard}.manifest.json",
     log:
         "logs/{run}/c4_clean/{node}/{shard}.log",

@@ -7,6 +7,7 @@ Source: released code, ``c4.C4._get_pages_pcollection``.
 """
 
 import os
+import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
@@ -34,7 +35,15 @@ from t5repro.c4.wet.reader import CleanTally, FilePage, Reader, groups, megabyte
 from t5repro.c4.wet.url_filter import UrlReason, url_filter
 from t5repro.config.sections.c4 import CleanStage
 from t5repro.config.withdrawn import read_pages as read_withdrawn
-from t5repro.data.crawl_lists import CrawlFiles, default_work, local_copies, shard_of_crawl
+from t5repro.data.crawl_lists import (
+    CrawlFiles,
+    LocalCopies,
+    default_work,
+    files_of_shard,
+    local_copies,
+    shard_of_crawl,
+)
+from t5repro.errors import ArtifactError
 from t5repro.files import describe_file, write_manifest
 from t5repro.progress import Progress, announce
 
@@ -49,7 +58,7 @@ class CleanJob(NamedTuple):
 
     Attributes:
         settings: settings of the rule.
-        output: Parquet file to write, columns `tables.CLEANED`.
+        outputs: Parquet files to write, columns `tables.CLEANED`; `c4.clean_parts` of them.
         manifest: manifest to write.
         wet: WET files of the job, if it has no path list.
         path_list: list of the WET paths of the whole crawl; the job reads its part of it.
@@ -63,7 +72,7 @@ class CleanJob(NamedTuple):
     """
 
     settings: CleanStage
-    output: Path
+    outputs: Sequence[Path]
     manifest: Path
     wet: Sequence[Path] = ()
     path_list: Path | None = None
@@ -88,6 +97,10 @@ class CleanJob(NamedTuple):
             shard=self.shard,
             shards=c4.clean_shards,
         )
+
+    def part(self, files: CrawlFiles, number: int) -> CrawlFiles:
+        """Return the WET files of `files` whose pages are written to file `number`."""
+        return files.only(*files_of_shard(files.paths, number, len(self.outputs)))
 
     def line_lists(self) -> list[Path]:
         """Return the list for the rule of 2019, which applies to single lines, if it is enabled."""
@@ -125,23 +138,32 @@ def clean_shard(job: CleanJob) -> None:
     """
     cleaner = load_cleaner(job)
     crawl = job.crawl()
-    tally = start_tally(job, crawl)
-    with local_copies(crawl, job.work or default_work(job.manifest)) as copies:
-        files = copies.as_they_arrive()
-        with (
-            Progress("c4_clean", total=megabytes(copies), unit="MB") as progress,
-            cleaned_writer(job.output, tally) as writer,
-        ):
-            batches = cleaned_batches(files, cleaner, tally, progress=progress)
-            for _ in overlapped(writer.write_table, tables.row_groups(batches)):
-                pass
-        # A missing file is counted as a fault and is no input.
-        inputs = [
-            {**describe_file(file), "path": path.as_posix()}
-            for file, path in copies.paths.items()
-            if os.path.isfile(file)  # a listed name may be none that a file can have
-        ]
-    write_clean_manifest(job, inputs, tally)
+    tally, total = start_tally(job, crawl), CleanTally()
+    work = job.work or default_work(job.manifest)
+    wet: dict[str, Mapping[str, Any]] = {}
+    for number, output in enumerate(job.outputs):
+        with local_copies(job.part(crawl, number), work / output.stem) as copies:
+            _clean_files(copies, output, cleaner, tally)
+            for file, path in copies.paths.items():
+                # A missing file is counted as a fault and is no input; a listed name may be none
+                # that a file can have.
+                if os.path.isfile(file):
+                    wet[path.as_posix()] = {**describe_file(file), "path": path.as_posix()}
+        total.merge(tally.to_json())
+        tally = CleanTally(job.settings.c4.on_bad_record)
+    shutil.rmtree(work, ignore_errors=True)
+    write_clean_manifest(job, crawl, wet, total)
+
+
+def _clean_files(copies: LocalCopies, output: Path, cleaner: Cleaner, tally: CleanTally) -> None:
+    """Write the cleaned pages of WET files into one file."""
+    with (
+        Progress("c4_clean", total=megabytes(copies), unit="MB") as progress,
+        cleaned_writer(output, tally) as writer,
+    ):
+        batches = cleaned_batches(copies.as_they_arrive(), cleaner, tally, progress=progress)
+        for _ in overlapped(writer.write_table, tables.row_groups(batches)):
+            pass
 
 
 def load_cleaner(job: CleanJob) -> Cleaner:
@@ -170,8 +192,14 @@ def start_tally(job: CleanJob, crawl: CrawlFiles) -> CleanTally:
     """Return the counts of a job before it reads a file.
 
     Raises:
+        ArtifactError: the number of outputs is not `c4.clean_parts`.
         CrawlError: a path of the list is refused, and `c4.on_bad_record` is `fail`.
     """
+    if len(job.outputs) != (parts := job.settings.c4.clean_parts):
+        raise ArtifactError(
+            f"c4_clean has {len(job.outputs)} files to write, but c4.clean_parts is {parts}; pass "
+            "as many to --output"
+        )
     tally = CleanTally(job.settings.c4.on_bad_record)
     tally.add_refused(crawl.refused)
     return tally
@@ -191,15 +219,17 @@ def cleaned_writer(output: Path, tally: CleanTally) -> AbstractContextManager[An
 
 
 def write_clean_manifest(
-    job: CleanJob, wet: Sequence[Mapping[str, Any]], tally: CleanTally
+    job: CleanJob, crawl: CrawlFiles, wet: Mapping[str, Mapping[str, Any]], tally: CleanTally
 ) -> None:
-    """Write the manifest of a cleaned shard.
+    """Write the manifest of a cleaning job.
 
     Args:
         job: the job.
-        wet: description of each WET file (`files.describe_file`), ordered.
-        tally: counts of the shard.
+        crawl: its WET files.
+        wet: path -> description of each WET file that exists (`files.describe_file`).
+        tally: counts of all files.
     """
+    names = [path.as_posix() for path in crawl.paths]
     if faults := tally.faults.summary():
         announce(f"c4_clean: skipped damaged parts of the crawl ({faults}); see {job.manifest}")
     withdrawn = [job.withdrawn] if job.withdrawn and read_withdrawn(job.withdrawn) else []
@@ -208,13 +238,13 @@ def write_clean_manifest(
         rule="c4_clean",
         settings=job.settings.model_dump(mode="json"),
         inputs=[
-            *wet,
+            *(wet[name] for name in names if name in wet),
             *parameter_files(job.punkt),
             *job.line_lists(),
             *withdrawn,
             *(path for _, path in sorted(job.select.items())),
         ],
-        outputs=[job.output],
+        outputs=job.outputs,
         counters=tally.counters(),
     )
 

@@ -61,16 +61,18 @@ def train_punkt(settings: Any, arguments: argparse.Namespace, values: dict[str, 
 def clean_shard(settings: Any, arguments: argparse.Namespace, values: dict[str, Any]) -> None:
     """Run the rule `c4_clean`."""
     from t5repro.c4 import clean
+    from t5repro.c4.leftovers import exclusive
 
     del values["engine"]
     select = {name: values.pop(name) for name in ("domains", "urls")}
     job = clean.CleanJob(
         settings,
+        outputs=values.pop("output"),
         path_list=values.pop("paths"),
         select={name: path for name, path in select.items() if path is not None},
         **values,
     )
-    with spark_session(arguments) as (spark, _):
+    with exclusive(job.manifest, job.outputs), spark_session(arguments) as (spark, _):
         if spark is None:
             clean.clean_shard(job)
         else:
@@ -82,10 +84,11 @@ def clean_shard(settings: Any, arguments: argparse.Namespace, values: dict[str, 
 def deduplicate(settings: Any, arguments: argparse.Namespace, values: dict[str, Any]) -> None:
     """Run the rule `c4_dedup`."""
     from t5repro.c4 import deduplicate as rule
+    from t5repro.c4.leftovers import exclusive
 
     del values["engine"]
     job = rule.DedupJob(settings, **values)
-    with spark_session(arguments) as (spark, partitions):
+    with exclusive(job.manifest, ()), spark_session(arguments) as (spark, partitions):
         if spark is None:
             rule.deduplicate(job)
         else:
@@ -97,10 +100,12 @@ def deduplicate(settings: Any, arguments: argparse.Namespace, values: dict[str, 
 def write_corpus(settings: Any, arguments: argparse.Namespace, values: dict[str, Any]) -> None:
     """Run the rule `c4`."""
     from t5repro.c4 import write
+    from t5repro.c4.leftovers import exclusive
 
     del values["engine"]
     job = write.CorpusJob(settings, **values)
-    with spark_session(arguments) as (spark, partitions):
+    outputs = [job.folder / name for name in write.file_names(settings)]
+    with exclusive(job.manifest, outputs), spark_session(arguments) as (spark, partitions):
         if spark is None:
             write.write_corpus(job)
         else:

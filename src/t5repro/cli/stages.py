@@ -127,7 +127,7 @@ STAGE_COMMANDS = (
             optional_path("urls", "list of the addresses to read"),
             Argument("shard", "number of this job, from 0", {"type": int, "default": 0}),
             c4.ENGINE,
-            path("output", "Parquet file of pages to write"),
+            paths("output", "Parquet files of pages to write, `c4.clean_parts`"),
             MANIFEST,
         ),
     ),

@@ -40,10 +40,10 @@ class CrawlFiles(NamedTuple):
     addresses: Mapping[Path, str]
     refused: tuple[str, ...] = ()
 
-    def only(self, path: Path) -> "CrawlFiles":
-        """Return a job of one of the files."""
-        addresses = {path: self.addresses[path]} if path in self.addresses else {}
-        return CrawlFiles((path,), addresses)
+    def only(self, *paths: Path) -> "CrawlFiles":
+        """Return a job of some of the files."""
+        addresses = {path: self.addresses[path] for path in paths if path in self.addresses}
+        return CrawlFiles(paths, addresses)
 
 
 def files_of_shard(files: Sequence[File], shard: int, shards: int) -> Sequence[File]:
@@ -214,10 +214,8 @@ def local_copies(
         fetch: transfers one file.
     """
     copies = LocalCopies(crawl, folder, fetch)
-    if not crawl.addresses:
-        yield copies
-        return
-    copies.start()
+    if crawl.addresses:
+        copies.start()
     try:
         yield copies
     finally:

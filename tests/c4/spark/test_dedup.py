@@ -44,7 +44,7 @@ def cleaned_file(path, write_wet, wet_record, pages, unit):
     ]
     settings = Settings(c4={"dedup": {"unit": unit}})
     manifest = path.with_suffix(".json")
-    clean_shard(CleanJob(stage("c4_clean", settings), path, manifest, wet=[write_wet(records)]))
+    clean_shard(CleanJob(stage("c4_clean", settings), [path], manifest, wet=[write_wet(records)]))
     return path
 
 

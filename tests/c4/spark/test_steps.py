@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -195,6 +196,23 @@ def test_the_cluster_makes_the_bytes_of_one_machine(tmp_path, monkeypatch, spark
     assert_same(actual, expected)
     counters = json.loads(actual["c4/manifest.json"])["counters"]
     assert all(rule["in"] > 0 for rule in counters["rules"])
+
+
+@pytest.mark.parametrize("parts", [3, 5])
+def test_the_files_of_one_cleaning_job_are_those_of_one_machine(tmp_path, spark, parts):
+    c4 = {"clean_parts": parts}
+    for folder, clean in (("here", clean_shard), ("spark", partial(engine.clean_shard, spark))):
+        clean(job_of(tmp_path / folder, CRAWL[:4], c4))  # of five parts one has no file
+    actual, expected = (files_below(tmp_path / name) for name in ("spark", "here"))
+    assert sorted(name for name in actual if name.endswith(".parquet")) == [
+        f"00000-{part:03d}.parquet" for part in range(parts)
+    ]
+    for name in expected:
+        if name.endswith(".parquet"):
+            assert actual[name] == expected[name]
+    manifests = [json.loads(files["00000.json"]) for files in (actual, expected)]
+    assert manifests[0]["counters"] == manifests[1]["counters"]
+    assert manifests[0]["inputs"] == manifests[1]["inputs"]
 
 
 def hot_pages(wet_record, pages, first):
@@ -441,7 +459,7 @@ def test_a_cleaned_file_without_keys_of_the_unit_is_refused(tmp_path, spark):
     job = job_of(tmp_path, CRAWL[5:6], {"recipe": "tfds"})
     engine.clean_shard(spark, job)
     with pytest.raises(ArtifactError, match="00000.parquet has no keys of c4.dedup.unit 'three_"):
-        engine.deduplicate(spark, dedup_job(tmp_path, settings_of("paper"), [job.output]))
+        engine.deduplicate(spark, dedup_job(tmp_path, settings_of("paper"), job.outputs))
     assert not (tmp_path / "decisions").exists() or not list((tmp_path / "decisions").iterdir())
 
 

@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from t5repro.c4.leftovers import SPILL_SUFFIX
 from t5repro.errors import storage_error
 from t5repro.files import TEMPORARY_PREFIX
 
@@ -50,7 +51,7 @@ def spill_folder(output: Path) -> Iterator[Path]:
     try:
         output.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(
-            prefix=TEMPORARY_PREFIX, suffix="-spill", dir=output.parent
+            prefix=TEMPORARY_PREFIX, suffix=f"-{output.name}{SPILL_SUFFIX}", dir=output.parent
         ) as folder:
             yield Path(folder)
     except OSError as error:

@@ -26,7 +26,6 @@ from t5repro.c4.spark.rows import (
     column,
     groups_of,
     note_batch,
-    notes_first,
     signed,
     spark_schema,
     task_numbers,
@@ -38,7 +37,9 @@ from t5repro.config.sections.c4 import C4Stage
 from t5repro.data.crawl_lists import CrawlFiles, Fetch, local_copies
 from t5repro.files import atomic_path, describe_file
 
-CLEANED = spark_schema(tables.CLEANED, ("source", pa.int64()), ("size", pa.int64()))
+CLEANED = spark_schema(
+    tables.CLEANED, ("output", pa.int64()), ("source", pa.int64()), ("size", pa.int64())
+)
 PAGES = spark_schema(tables.CORPUS, ("file", pa.int64()), ("high", pa.int64()), ("low", pa.int64()))
 
 
@@ -61,41 +62,54 @@ def clean_files(batches: Batches, task: CleanTask) -> Batches:
     cleaner = clean.load_cleaner(task.job)
     for number in task_numbers(batches):
         path = task.crawl.paths[number]
+        output = number % len(task.job.outputs)  # as `files_of_shard` divides them
         tally = CleanTally(task.job.settings.c4.on_bad_record)
         with (
-            tempfile.TemporaryDirectory(prefix="t5repro-wet-") as scratch,
+            tempfile.TemporaryDirectory(prefix="t5repro-wet-", dir=_local_folder()) as scratch,
             local_copies(task.crawl.only(path), Path(scratch), task.fetch) as copies,
         ):
             (file,) = copies.as_they_arrive()
             for batch, sizes in clean.cleaned_batches([file], cleaner, tally):
                 columns = dict(zip(batch.schema.names, batch.columns, strict=True))
-                columns |= {"source": [number] * len(batch), "size": sizes}
+                keys = {"output": output, "source": number}
+                columns |= {name: [key] * len(batch) for name, key in keys.items()}
+                columns |= {"size": sizes}
                 yield with_columns(CLEANED, columns)
             wet = describe_file(file) | {"path": path.as_posix()} if os.path.isfile(file) else None
-        yield note_batch(CLEANED, {"tally": tally.to_json(), "wet": wet})
+        yield note_batch(CLEANED, {"tally": tally.to_json(), "wet": wet}, output=output)
 
 
-def write_cleaned(batches: Batches, output: Path, initial_counts: Mapping[str, Any]) -> Batches:
-    """Write cleaned pages, ordered by file and record, in the row groups of one machine.
+def _local_folder() -> str | None:
+    """Return a folder that Spark deletes with the executor, even a killed one; else None."""
+    folder = os.environ.get("SPARK_LOCAL_DIRS", "").partition(",")[0]
+    return folder if os.path.isdir(folder) else None
+
+
+def write_cleaned(
+    batches: Batches, names: Sequence[str], folder: Path, initial_counts: Mapping[str, Any]
+) -> Batches:
+    """Write the cleaned pages of each output that arrives, in the row groups of one machine.
 
     Args:
-        batches: rows `CLEANED`, after the notes of `clean_files`.
-        output: Parquet file to write.
+        batches: rows `CLEANED`, sorted by output, file and record, the notes of `clean_files` for
+            an output before its rows.
+        names: names of the outputs of the job.
+        folder: receives them.
         initial_counts: `CleanTally.to_json` before the first file.
     """
-    notes, rows = notes_first(batches)
-    if errors := [note for note in notes if "error" in note]:
-        yield note_batch(NOTES, errors[0])
-        return
-    tally = CleanTally()
-    tally.merge(initial_counts)
-    for note in notes:
-        tally.merge(note["tally"])
-    with clean.cleaned_writer(output, tally) as writer:
-        sized = ((cast_to(batch, tables.CLEANED), column(batch, "size").tolist()) for batch in rows)
-        for group in tables.row_groups(sized):
-            writer.write_table(group)
-    yield from (note_batch(NOTES, note) for note in notes)
+    for output, notes, rows in groups_of(batches, "output"):
+        yield from (note_batch(NOTES, note) for note in notes)
+        if output == NO_VALUE:
+            continue
+        tally = CleanTally()
+        for counts in ([initial_counts] if output == 0 else []) + [note["tally"] for note in notes]:
+            tally.merge(counts)
+        with clean.cleaned_writer(folder / names[output], tally) as writer:
+            sized = (
+                (cast_to(batch, tables.CLEANED), column(batch, "size").tolist()) for batch in rows
+            )
+            for group in tables.row_groups(sized):
+                writer.write_table(group)
 
 
 def filter_pages(batches: Batches, job: CorpusJob, pieces: Sequence[Piece]) -> Batches:

@@ -11,11 +11,9 @@ WET files. `docs/run_on_spark.md` explains how to start a cluster.
 """
 
 import os
-import shutil
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from t5repro.c4 import clean, tables, write
@@ -38,17 +36,17 @@ from t5repro.c4.spark.frames import (
 )
 from t5repro.c4.spark.rows import NOTES, Context, driver_context
 from t5repro.c4.spark.session import collect_notes
+from t5repro.c4.wet.reader import CleanTally
 from t5repro.c4.write import CorpusJob
 from t5repro.data.crawl_lists import Fetch
 from t5repro.data.transfer import fetch_address
-from t5repro.files import TEMPORARY_PREFIX
 
 PIECE_KEY_BYTES = 16_000_000  # keys compared in one task: a million units
 PIECE_TEXT_BYTES = 32_000_000
 
 
 def clean_shard(spark: Any, job: CleanJob, fetch: Fetch = fetch_address) -> None:
-    """Clean the pages of some WET files, one file per task, and write a row for each.
+    """Clean the pages of some WET files, one file per task; another task writes each output.
 
     Args:
         spark: session.
@@ -66,15 +64,26 @@ def clean_shard(spark: Any, job: CleanJob, fetch: Fetch = fetch_address) -> None
     task = kernels.CleanTask(job, crawl, fetch)
     kernel = partial(kernels.clean_files, task=task)
     cleaned = from_numbers(spark, len(crawl.paths), kernel, kernels.CLEANED, context)
-    ordered = cleaned.repartition(1).sortWithinPartitions("source", "record")
-    writer = partial(kernels.write_cleaned, output=job.output, initial_counts=tally.to_json())
-    wet: dict[str, Mapping[str, Any]] = {}
-    for note in collect_notes(map_frame(ordered, writer, NOTES, context), "c4_clean"):
-        tally.merge(note["tally"])
-        if note["wet"] is not None:  # a missing file is counted as a fault
-            wet[note["wet"]["path"]] = note["wet"]
-    names = [path.as_posix() for path in crawl.paths]
-    clean.write_clean_manifest(job, [wet[name] for name in names if name in wet], tally)
+    by_output = cleaned.repartition(_spread_tasks(len(job.outputs)), "output")
+    ordered = by_output.sortWithinPartitions("output", "source", "record")
+    names = [path.name for path in job.outputs]
+    with spill_folder(job.manifest) as folder:
+        writer = partial(
+            kernels.write_cleaned, names=names, folder=folder, initial_counts=tally.to_json()
+        )
+        wet: dict[str, Mapping[str, Any]] = {}
+        for number, name in enumerate(names[len(crawl.paths) :], len(crawl.paths)):
+            # An output without a WET file has no task.
+            empty = tally if number == 0 else CleanTally()
+            with clean.cleaned_writer(folder / name, empty):
+                pass
+        for note in collect_notes(map_frame(ordered, writer, NOTES, context), "c4_clean"):
+            tally.merge(note["tally"])
+            if note["wet"] is not None:  # a missing file is counted as a fault
+                wet[note["wet"]["path"]] = note["wet"]
+        for path in job.outputs:
+            os.replace(folder / path.name, path)
+    clean.write_clean_manifest(job, crawl, wet, tally)
 
 
 def deduplicate(spark: Any, job: DedupJob, *, partitions: int = 0) -> None:
@@ -192,7 +201,6 @@ def write_corpus(spark: Any, job: CorpusJob, *, partitions: int = 0) -> None:
     page_filter = job.page_filter()
     page_filter.counts.units.update(read_counts(job.decisions, shards))
     names = write.file_names(job.settings)
-    _remove_stale_folders(job.manifest.parent)
     with spill_folder(job.manifest) as folder:
         kernel = partial(kernels.filter_pages, job=job, pieces=pieces)
         selected = from_numbers(spark, len(pieces), kernel, kernels.PAGES, context)
@@ -214,9 +222,3 @@ def write_corpus(spark: Any, job: CorpusJob, *, partitions: int = 0) -> None:
     outputs = [{**descriptions[name], "path": (job.folder / name).as_posix()} for name in names]
     inputs = hash_files(spark, job.inputs(), context)
     write.write_corpus_manifest(job, inputs, outputs, page_filter)
-
-
-def _remove_stale_folders(folder: Path) -> None:
-    """Delete temporary files that workers wrote for a driver that was killed."""
-    for path in folder.glob(f"{TEMPORARY_PREFIX}*-spill") if folder.is_dir() else ():
-        shutil.rmtree(path, ignore_errors=True)

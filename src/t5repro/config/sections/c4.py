@@ -176,6 +176,10 @@ class CleaningJobs(Section):
 
     clean_shards: int = Field(1, ge=1)
     """Number of cleaning jobs; jobs. Job i % n reads WET file i."""
+    clean_parts: int = Field(1, ge=1, le=1000)
+    """Number of files that a cleaning job writes; files. File p has the pages of each n-th WET file
+    of the job from p on. On Spark each file is written by a task of its own.
+    """
     on_bad_record: Literal["skip", "fail"] = "skip"
     """Handling of damaged records: `skip` counts and reports them and continues with the next
     intact page; `fail` stops at the first.

@@ -1,0 +1,67 @@
+"""Remove the temporary files of a killed run, by the next run of the same job.
+
+A job holds a lock while it runs. Whoever gets the lock knows that no other process runs the job, so
+the temporary files of its outputs belong to a run that was killed.
+"""
+
+import contextlib
+import fcntl
+import os
+import re
+import shutil
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from t5repro.errors import storage_error
+from t5repro.files import TEMPORARY_PREFIX
+
+SPILL_SUFFIX = "-spill"
+# `tempfile` puts eight characters between prefix and suffix.
+_TEMPORARY = re.compile(re.escape(TEMPORARY_PREFIX) + rf"[a-z0-9_]{{8}}-(.+?)({SPILL_SUFFIX})?")
+
+
+@contextlib.contextmanager
+def exclusive(manifest: Path, outputs: Iterable[Path]) -> Iterator[None]:
+    """Hold the lock of a job during the block, after removing what a killed run of it left.
+
+    If another process holds the lock, nothing is removed.
+
+    Args:
+        manifest: manifest of the job; the lock is next to it.
+        outputs: files that the job writes.
+
+    Raises:
+        StorageError: the folder of the manifest cannot be written.
+    """
+    lock = manifest.with_name(f"{TEMPORARY_PREFIX}lock-{manifest.name}")
+    try:
+        manifest.parent.mkdir(parents=True, exist_ok=True)
+        handle = lock.open("w")
+    except OSError as error:
+        raise storage_error(manifest, error) from error
+    with handle:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:  # another process runs the job, or the file system has no locks
+            yield
+            return
+        remove_leftovers([manifest, *outputs])
+        try:
+            yield
+        finally:
+            lock.unlink(missing_ok=True)
+
+
+def remove_leftovers(files: Iterable[Path]) -> None:
+    """Delete the temporary files and folders of some files that no process is writing."""
+    names: dict[Path, set[str]] = {}
+    for file in files:
+        names.setdefault(file.parent, set()).add(file.name)
+    for folder, written in names.items():
+        for name in os.listdir(folder) if folder.is_dir() else ():
+            match = _TEMPORARY.fullmatch(name)
+            if match and match[1] in written:
+                if match[2]:
+                    shutil.rmtree(folder / name, ignore_errors=True)
+                else:
+                    (folder / name).unlink(missing_ok=True)
