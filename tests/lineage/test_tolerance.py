@@ -102,6 +102,7 @@ DEVIATIONS = {
     "tasks.glue_rte.metrics.accuracy": 0.5,
     "tasks.glue_rte.invalid": 0.0,
 }
+GROWTH = {"loss_of_step.5": 1e-6, "loss_of_step.20": 1e-3}
 LOSSES = {"steps": 300.0, "final_loss": 2.0, "loss_of_step.10": 4.0, "loss_of_step.5": 5.0}
 SCORES = {
     "tasks.glue_rte.examples": 200.0,
@@ -124,7 +125,7 @@ def fault(
     actual = {
         key: number for key, number in {**expected, name: value}.items() if number is not None
     }
-    kind = JobKind(same_inputs, on_device, rounding_of({}), deviations)
+    kind = JobKind(same_inputs, on_device, rounding_of({}), deviations, GROWTH)
     numbers = compare_numbers(expected, actual, kind)
     return next((str(number) for number in numbers if not number.agrees), "")
 
@@ -139,9 +140,18 @@ def test_an_early_loss_decides_by_rounding_if_the_inputs_are_the_committed_ones(
     assert fault(LOSSES, "loss_of_step.10", 4.0043, same_inputs=False) != ""
 
 
+def test_an_early_loss_may_differ_as_far_as_that_of_twins_with_equal_inputs() -> None:
+    losses = {**LOSSES, "loss_of_step.20": 3.0}
+    assert fault(losses, "loss_of_step.20", 3.0042) == ""  # 3 * sqrt(2) deviations of 1e-3
+    assert fault(losses, "loss_of_step.20", 3.0043) != ""
+    # A deviation below rounding does not narrow the limit.
+    assert fault(losses, "loss_of_step.5", 5.0 * (1 + 0.9e-5)) == ""
+    assert fault(losses, "loss_of_step.5", 5.0 * (1 + 1.1e-5)) != ""
+
+
 def test_the_earliest_step_that_differs_is_named_first() -> None:
     here = {**LOSSES, "steps": 299.0, "loss_of_step.10": 9.0, "loss_of_step.5": 9.0}
-    numbers = compare_numbers(LOSSES, here, JobKind(True, True, 1e-5, {}))
+    numbers = compare_numbers(LOSSES, here, JobKind(True, True, 1e-5, {}, {}))
     names = [number.name for number in numbers if not number.agrees]
     assert names == ["loss_of_step.5", "loss_of_step.10", "steps"]
 

@@ -114,12 +114,14 @@ class JobKind:
         on_device: whether it trains or predicts, so that rounding may change its bytes.
         rounding: relative difference allowed to a number that rounding has hardly changed.
         deviations: name -> standard deviation in the measured spread.
+        growth: name of an early loss -> its standard deviation over twins with equal inputs.
     """
 
     same_inputs: bool
     on_device: bool
     rounding: float
     deviations: Mapping[str, float]
+    growth: Mapping[str, float]
 
     def allowed_difference(self, name: str, value: float, examples: float) -> float | None:
         """Return how far a number may be from the committed one; None if it was not measured.
@@ -134,7 +136,9 @@ class JobKind:
         rounded = ROUNDED.fullmatch(name)
         is_early = rounded is None
         least = self.rounding * abs(value)
-        if self.same_inputs and (is_early or not self.on_device):
+        if self.same_inputs and is_early:
+            return max(least, DEVIATIONS * self.growth.get(name, 0.0))
+        if self.same_inputs and not self.on_device:
             return least
         if name not in self.deviations:
             return None

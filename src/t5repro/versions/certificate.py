@@ -156,11 +156,14 @@ class _Comparison:
         return None
 
     def _kind(self, stage: PlannedStage) -> JobKind:
+        deviations = self.spread.deviations if self.spread else {}
         return JobKind(
             same_inputs=self._first_differing_input(stage) is None,
             on_device=BY_NAME[stage.table_name].on_device,
             rounding=rounding_of(dvc_pipeline.settings_of_stage(self.settings, stage)),
-            deviations=self.spread.deviations.get(stage.rule, {}) if self.spread else {},
+            deviations=deviations.get(stage.rule, {}),
+            # Twins differ from the start of pre-training on: only there are their inputs equal.
+            growth=deviations.get("pretrain", {}),
         )
 
     def _origin(self, stage: PlannedStage) -> str:
