@@ -23,12 +23,12 @@ ORDER = (  # from the lowest layer to the highest
     ("inputs",),
     ("train", "evaluate"),
     ("publish", "report"),
-    ("audit",),
+    ("audit", "inference"),
     ("cli",),
     ("__main__",),
 )
 LAYERS = {part: number for number, parts in enumerate(ORDER) for part in parts}
-WITH_TENSORFLOW = {"objectives", "model", "inputs", "train", "evaluate", "publish"}
+WITH_TENSORFLOW = {"objectives", "model", "inputs", "train", "evaluate", "publish", "inference"}
 LONGEST_MODULE_LINES = 400
 TREE = Tree.of(ROOT)
 MODULES = sorted(PACKAGE.rglob("*.py"))

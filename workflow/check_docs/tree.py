@@ -131,12 +131,14 @@ class Tree:
         if f"{path}.py" in self.files or path in self.folders:
             return True
         parent = f"src/{'/'.join(folders)}"
-        source = next((p for p in (f"{parent}.py", f"{parent}/__init__.py") if p in self.files), "")
-        if not source:  # a method: its class is a name of the module
+        candidates = (f"{parent}.py", f"{parent}/__init__.py", f"{parent}/__init__.pyi")
+        sources = [path for path in candidates if path in self.files]
+        if not sources:  # a method: its class is a name of the module
             return len(folders) > 2 and self.module(".".join(folders))
         name = re.escape(last)
-        bound = rf"^(?:async )?(?:def|class) {name}\b|^{name}\b *[:=]"
-        return re.search(bound, self.text(source), re.M) is not None
+        # A stub offers names with `import NAME as NAME`.
+        bound = rf"^(?:async )?(?:def|class) {name}\b|^{name}\b *[:=]|import {name} as {name}$"
+        return any(re.search(bound, self.text(path), re.M) for path in sources)
 
 
 def matches(names: Iterable[str], pattern: str) -> bool:

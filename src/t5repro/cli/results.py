@@ -1,18 +1,38 @@
-"""Subcommands that show a finished run: show, batches."""
+"""Subcommands about a finished run: show, predict, batches."""
 
 import argparse
 import dataclasses
 import json
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 from t5repro.cli.arguments import Commands, add_command
-from t5repro.errors import SettingsError
+from t5repro.errors import RawDataError, SettingsError
 
 
 def add_results(commands: Commands) -> None:
     """Add the subcommands that show a finished run."""
     show = add_command(commands, "show", _show, "print the scores of a run and its report's path")
     show.add_argument("run", type=Path, help="folder of the run, such as results/demo")
+    predict = add_command(
+        commands, "predict", _predict, "print the answers of a fine-tuned model to texts"
+    )
+    predict.add_argument("run", help="folder of a run, or with exported weights")
+    predict.add_argument(
+        "text",
+        nargs="*",
+        help='inputs, such as "sst2 sentence: a joy"; by default the lines of standard input',
+    )
+    predict.add_argument("--file", type=Path, help="file with an input in each line")
+    predict.add_argument("--experiment", default="", help="experiment; by default the first")
+    predict.add_argument("--step", type=int, help="step of fine-tuning whose weights were kept")
+    predict.add_argument("--rev", default="", help="git revision whose weights DVC has")
+    predict.add_argument("--beam", action="store_true", help="beam search instead of greedy")
+    predict.add_argument(
+        "--log-probabilities", action="store_true", help="print that of each answer before it"
+    )
+    predict.add_argument("--json", action="store_true", help="print a JSON object per line")
     batches = add_command(
         commands,
         "batches",
@@ -29,6 +49,50 @@ def _show(arguments: argparse.Namespace) -> None:
     from t5repro.report.text_table import scores_text
 
     print(scores_text(arguments.run), end="")
+
+
+def _predict(arguments: argparse.Namespace) -> None:
+    from t5repro.inference.load import load
+    from t5repro.inference.model import Model
+
+    texts = list(_texts(arguments))
+    model = load(arguments.run, revision=arguments.rev)
+    if not isinstance(model, Model):
+        model = model.model(arguments.experiment, step=arguments.step)
+    elif arguments.experiment or arguments.step is not None:
+        raise SettingsError(
+            f"{arguments.run} is one model, no run; leave --experiment and --step out"
+        )
+    for answer in model.predict(
+        texts, beam=arguments.beam, log_probabilities=arguments.log_probabilities
+    ):
+        if arguments.json:
+            print(json.dumps(dataclasses.asdict(answer), ensure_ascii=False))
+        elif answer.log_probability is not None:
+            print(f"{answer.log_probability:.4f}\t{answer.prediction}")
+        else:
+            print(answer.prediction)
+
+
+def _texts(arguments: argparse.Namespace) -> Iterator[str]:
+    if arguments.text and arguments.file:
+        raise SettingsError("texts and --file are given; leave one out")
+    if arguments.text:
+        yield from arguments.text
+        return
+    name = arguments.file or "standard input"
+    try:
+        with arguments.file.open("rb") if arguments.file else sys.stdin.buffer as stream:
+            lines = stream.read().splitlines()
+    except OSError as error:
+        raise RawDataError(f"{name}: {error.strerror}; name a file with a text per line") from error
+    for number, line in enumerate(lines, start=1):
+        try:
+            yield line.decode()
+        except UnicodeDecodeError as error:
+            raise RawDataError(
+                f"{name} line {number} is not UTF-8 (byte {error.start}); convert it"
+            ) from error
 
 
 def _batches(arguments: argparse.Namespace) -> None:

@@ -74,7 +74,7 @@ def predict(
         task: read_examples(path, limit=settings.evaluate.max_examples)
         for task, path in examples.items()
     }
-    inputs = _encode(settings, rows, pieces)
+    inputs = encode(settings, rows, pieces)
     # One set of weights per folder of predictions. They are loaded in turn into the same models, so
     # that each shape is compiled once for all checkpoints.
     weight_sets = {folder: members} | {
@@ -140,9 +140,16 @@ def read_examples(path: Path, *, limit: int) -> list[dict[str, Any]]:
     return rows
 
 
-def _encode(
+def encode(
     settings: PredictStage, rows: Mapping[str, Rows], vocabulary: Any
 ) -> list[EncodedInputs]:
+    """Return the token ids of the inputs of each row, cut and ended as in training.
+
+    Args:
+        settings: settings of the stage.
+        rows: task -> rows with the key ``inputs``.
+        vocabulary: the `Vocabulary` of the run.
+    """
     from t5repro.vocab.vocabulary import target_marker_ids
 
     length = settings.evaluate.inputs_length
@@ -191,6 +198,29 @@ def _predict(
         replicas: devices that share a batch.
     """
     from t5repro.model.checkpoints import load_weights
+
+    models = build_models(settings, len(weight_sets[0]), total_ids=total_ids)
+    predicted: list[PredictedIds] = []
+    total = len(inputs) * len(weight_sets)
+    with Progress("predict", total=total, unit="examples") as progress:
+        for paths in weight_sets:
+            for path, model in zip(paths, models, strict=True):
+                load_weights(path, model)
+            predicted.append(decode(settings, inputs, models, replicas, progress))
+    return predicted
+
+
+def build_models(settings: PredictStage, count: int, *, total_ids: int) -> list[Any]:
+    """Return networks of the run's shape, whose weights are still to be loaded.
+
+    Args:
+        settings: settings of the stage.
+        count: members of the ensemble; 1 without one.
+        total_ids: number of ids of the vocabulary.
+
+    Raises:
+        VocabularyError: the vocabulary has more ids than the model has embeddings.
+    """
     from t5repro.model.transformer import T5
 
     embedding_rows = settings.vocab.embedding_rows
@@ -199,7 +229,7 @@ def _predict(
             f"the vocabulary has {total_ids} ids, the model only {embedding_rows} embeddings; "
             "vocab.vocab_size must be the one that the vocabulary was trained with"
         )
-    models = [
+    return [
         T5(
             settings.model,
             embedding_rows=embedding_rows,
@@ -208,26 +238,26 @@ def _predict(
             dtype=settings.devices.precision,
             adapter_width=settings.finetune.width,
         )
-        for _ in weight_sets[0]
+        for _ in range(count)
     ]
-    predicted: list[PredictedIds] = []
-    total = len(inputs) * len(weight_sets)
-    with Progress("predict", total=total, unit="examples") as progress:
-        for paths in weight_sets:
-            for path, model in zip(paths, models, strict=True):
-                load_weights(path, model)
-            predicted.append(_decode_all(settings, inputs, models, replicas, progress))
-    return predicted
 
 
-def _decode_all(
+def decode(
     settings: PredictStage,
     inputs: Sequence[EncodedInputs],
     models: Sequence[Any],
     replicas: int,
     progress: Progress,
 ) -> PredictedIds:
-    """Return the ids that the models predict together, with their current weights."""
+    """Return the ids that the models predict together, with their current weights.
+
+    Args:
+        settings: settings of the stage; its `beam_tasks` use beam search.
+        inputs: inputs of all examples.
+        models: one network, or the members of an ensemble.
+        replicas: devices that share a batch.
+        progress: advanced by the rows of each batch.
+    """
     from t5repro.model.distribution import shared_rows
 
     ids: PredictedIds = {}

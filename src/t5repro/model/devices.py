@@ -12,6 +12,7 @@ import contextlib
 import dataclasses
 import os
 import sys
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -49,8 +50,16 @@ class Devices:
         return contextlib.nullcontext() if self.strategy is None else self.strategy.scope()
 
 
-def prepare(settings: DevicesSettings) -> Devices:
+class ThreadsError(DeviceError):
+    """TensorFlow already runs with another number of threads."""
+
+
+def prepare(settings: DevicesSettings, *, any_threads: bool = False) -> Devices:
     """Set TensorFlow up and return the devices.
+
+    Args:
+        settings: the devices.
+        any_threads: warn instead if TensorFlow already runs with other threads, as in a notebook.
 
     Raises:
         DeviceError: the device is missing, or TensorFlow already runs with other threads.
@@ -59,7 +68,12 @@ def prepare(settings: DevicesSettings) -> Devices:
     import tensorflow as tf
 
     tf.get_logger().setLevel("ERROR")
-    _set_threads(tf, settings.intra_op_threads)
+    try:
+        _set_threads(tf, settings.intra_op_threads)
+    except ThreadsError as error:
+        if not any_threads:
+            raise
+        warnings.warn(f"{error}; the last bits may differ", stacklevel=2)
     return _BY_KIND[settings.kind](tf, settings)
 
 
@@ -99,7 +113,7 @@ def _set_threads(tf: Any, intra_op_threads: int) -> None:
         threading.set_intra_op_parallelism_threads(intra_op_threads)
         threading.set_inter_op_parallelism_threads(INTER_OP_THREADS)
     except RuntimeError as error:
-        raise DeviceError(
+        raise ThreadsError(
             f"TensorFlow already runs with {actual[0]} threads inside an operation (0: all cores); "
             f"devices.intra_op_threads is {intra_op_threads}; call prepare() before the "
             "first operation of the process"

@@ -31,7 +31,9 @@ def import_weights(source: Path, folder: Path) -> None:
     write_arrays(outputs[0], foreign.weights)
     settings: dict[str, Any] = {"model": foreign.model.model_dump(mode="json")}
     if foreign.vocabulary is not None:
-        pieces, sentinels = write_vocabulary(folder / VOCABULARY, foreign.vocabulary)
+        pieces, sentinels = write_vocabulary(
+            folder / VOCABULARY, foreign.vocabulary, rows=foreign.embedding_rows
+        )
         settings["vocab"] = {"vocab_size": pieces, "extra_ids": sentinels}
         outputs.append(folder / VOCABULARY)
     if foreign.optimizer:
@@ -48,16 +50,18 @@ def import_weights(source: Path, folder: Path) -> None:
     )
 
 
-def write_vocabulary(path: Path, proto: bytes) -> tuple[int, int]:
+def write_vocabulary(path: Path, proto: bytes, *, rows: int) -> tuple[int, int]:
     """Write a vocabulary, with sentinels appended if it has none; return pieces and sentinels.
 
     Args:
         path: file to write.
         proto: SentencePiece model, serialised; most publishers leave out the sentinels.
+        rows: rows of the embedding; a small model has fewer sentinels than T5.
     """
     write_bytes(path, proto)
     vocabulary = Vocabulary.load(path)
-    if not vocabulary.extra_ids:
-        write_bytes(path, add_sentinels(proto, SENTINELS))
+    sentinels = min(SENTINELS, rows - vocabulary.total_ids)
+    if not vocabulary.extra_ids and sentinels > 0:
+        write_bytes(path, add_sentinels(proto, sentinels))
         vocabulary = Vocabulary.load(path)
     return vocabulary.total_ids - vocabulary.extra_ids, vocabulary.extra_ids

@@ -1,0 +1,4 @@
+"""A finished run in Python: its models answer texts, its scores are tables.
+
+The public names are those of the package: ``t5repro.load``, `Run`, `Model`, `Prediction`.
+"""

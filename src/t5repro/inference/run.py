@@ -1,0 +1,193 @@
+"""A finished run: the models of its experiments, its scores, predictions and lineage."""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from t5repro.config.sections.evaluate import PredictStage
+from t5repro.errors import ArtifactError, SettingsError, nearest
+from t5repro.files import read_json, read_json_lines, sha256_of
+from t5repro.inference.model import Model, Prediction
+from t5repro.lineage.store import Folder, Revision
+
+MANIFEST = "manifest.json"
+STAGE = "evaluate_predict"
+WEIGHTS = "/weights.safetensors"
+VOCABULARY = ".model"
+FIRST_CHOICE = "baseline"
+
+
+class Run:
+    """A finished run, in the working tree or at a git revision.
+
+    Args:
+        name: folder of the run in the checkout, such as ``results/demo``.
+        store: the working tree, or the revision.
+        path_of: path in the checkout -> the file on disk, as it is in the store.
+    """
+
+    def __init__(self, name: str, store: Folder | Revision, path_of: Callable[[str], Path]) -> None:
+        self.name = name
+        self._store = store
+        self._path_of = path_of
+        self._models: dict[tuple[str, int | None], Model] = {}
+
+    def __repr__(self) -> str:
+        return f"Run({self.name!r}, experiments={list(self.experiments)})"
+
+    @property
+    def experiments(self) -> tuple[str, ...]:
+        """The experiments that have predictions, one name for each seed, `baseline` first.
+
+        Raises:
+            ArtifactError: there are none.
+        """
+        folder = f"{self.name}/{STAGE}"
+        names = {
+            Path(path).parent.name
+            for path in self._store.names(folder, f"/{MANIFEST}")
+            if len(Path(path).relative_to(folder).parts) == 2
+        }
+        if not names:
+            raise ArtifactError(
+                f"{folder} has no predictions; run snakemake --profile local, or name the folder "
+                "of a run, such as results/demo"
+            )
+        return tuple(sorted(names, key=lambda name: (name != FIRST_CHOICE, name)))
+
+    def model(self, experiment: str = "", *, step: int | None = None) -> Model:
+        """Return the fine-tuned model of an experiment.
+
+        Args:
+            experiment: one of `experiments`; the first by default.
+            step: step of fine-tuning whose weights were kept and evaluated; the last by default.
+
+        Raises:
+            ArtifactError: a file is missing, or differs from the manifest of the predictions.
+            SettingsError: there is no such experiment or step.
+        """
+        experiment = self._experiment(experiment)
+        if (experiment, step) not in self._models:
+            self._models[experiment, step] = self._open(experiment, step)
+        return self._models[experiment, step]
+
+    def predict(
+        self,
+        texts: Sequence[str],
+        *,
+        experiment: str = "",
+        step: int | None = None,
+        beam: bool = False,
+        log_probabilities: bool = False,
+    ) -> list[Prediction]:
+        """Return the answers of a fine-tuned model; see `model` and `Model.predict`."""
+        model = self.model(experiment, step=step)
+        return model.predict(texts, beam=beam, log_probabilities=log_probabilities)
+
+    def scores(self) -> Any:
+        """Return the scores of the report as a ``pandas.DataFrame``, a row per score.
+
+        Its columns are those of ``report/scores.csv``.
+
+        Raises:
+            ArtifactError: the run has no report.
+        """
+        import pandas as pd
+
+        from t5repro.report.scores_csv import read_csv
+
+        path = f"{self.name}/report/scores.csv"
+        return pd.DataFrame([vars(row) for row in read_csv(self._file(path))])
+
+    def predictions(self, task: str, *, experiment: str = "") -> Any:
+        """Return the evaluated examples of a task as a ``pandas.DataFrame``.
+
+        Its columns are ``idx``, ``inputs``, ``targets``, ``answer`` and ``prediction``.
+
+        Raises:
+            SettingsError: the experiment or the task does not exist.
+        """
+        import pandas as pd
+
+        experiment = self._experiment(experiment)
+        folder = f"{self.name}/{STAGE}/{experiment}"
+        manifest = self._manifest(experiment)
+        paths = {entry["path"] for entry in manifest["outputs"]}
+        path = f"{folder}/{task}.jsonl"
+        if path not in paths:
+            tasks = [Path(other).stem for other in paths if Path(other).parent == Path(folder)]
+            raise SettingsError(f"{experiment} has no task {task!r}{nearest(task, tasks)}")
+        return pd.DataFrame(list(read_json_lines(self._verified(path, manifest["outputs"]))))
+
+    def lineage(self, artifact: str) -> dict[str, Any]:
+        """Return what an artifact was made from, as ``t5repro trace --json`` prints it.
+
+        Args:
+            artifact: file in the checkout, ``scores.json#task``, or start of a SHA-256.
+
+        Raises:
+            LineageError: there is no such artifact.
+        """
+        from t5repro.lineage.graph import load_graph
+        from t5repro.lineage.trace import to_json, trace
+
+        return to_json(trace(load_graph(self._store), self._store, artifact))
+
+    def _experiment(self, name: str) -> str:
+        names = self.experiments
+        if name and name not in names:
+            raise SettingsError(f"{self.name} has no experiment {name!r}{nearest(name, names)}")
+        return name or names[0]
+
+    def _open(self, experiment: str, step: int | None) -> Model:
+        manifest = self._manifest(experiment)
+        inputs = manifest["inputs"]
+        part = "" if step is None else f"/step-{step}"
+        weights = [
+            entry["path"]
+            for entry in inputs
+            if entry["path"].endswith(part + WEIGHTS)
+            and (part or "/step-" not in entry["path"].removeprefix(self.name))
+        ]
+        if not weights:
+            raise SettingsError(
+                f"step {step} of {experiment} was not evaluated; leave the step out, or run with "
+                "finetune.keep_checkpoints and evaluate.checkpoints: all"
+            )
+        vocabulary = next(entry["path"] for entry in inputs if entry["path"].endswith(VOCABULARY))
+        try:
+            settings = PredictStage.model_validate(manifest["settings"])
+        except ValidationError as error:
+            raise ArtifactError(
+                f"the settings of {self.name}/{STAGE}/{experiment}/{MANIFEST} are not those of "
+                f"this version ({error.errors()[0]['msg']}); run the stage again"
+            ) from error
+        return Model(
+            settings,
+            [self._verified(path, inputs) for path in weights],
+            self._verified(vocabulary, inputs),
+        )
+
+    def _manifest(self, experiment: str) -> dict[str, Any]:
+        path = self._file(f"{self.name}/{STAGE}/{experiment}/{MANIFEST}")
+        return dict(read_json(path))
+
+    def _verified(self, path: str, entries: Sequence[Mapping[str, Any]]) -> Path:
+        """Return a file that has the hash which a manifest recorded."""
+        expected = next(entry["sha256"] for entry in entries if entry["path"] == path)
+        file = self._file(path)
+        actual = sha256_of(file)
+        if actual != expected:
+            raise ArtifactError(
+                f"{path} has SHA-256 {actual}, the predictions were made with {expected}; "
+                "run t5repro verify"
+            )
+        return file
+
+    def _file(self, path: str) -> Path:
+        file = self._path_of(path)
+        if not file.is_file():
+            raise ArtifactError(f"{path} is missing; run snakemake --profile local, or dvc pull")
+        return file

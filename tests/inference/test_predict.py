@@ -1,0 +1,269 @@
+"""A run in hand: answers, log-probabilities, scores and tables of a finished run."""
+
+import json
+import math
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import t5repro
+from t5repro.config.schema import Settings
+from t5repro.config.sections.evaluate import PredictStage
+from t5repro.config.sections.vocab import VocabStage
+from t5repro.config.stage_settings import stage_settings
+from t5repro.errors import ArtifactError, LineageError, SettingsError
+from t5repro.files import write_manifest
+
+pytestmark = [
+    pytest.mark.keras,
+    # Another test of this process may have started TensorFlow.
+    pytest.mark.filterwarnings("ignore:TensorFlow already runs with"),
+]
+RUN = Path("results/r")
+VOCABULARY = RUN / "vocab/baseline/sentencepiece.model"
+WORDS = [f"word{number} and yes or no word{number + 1}" for number in range(200)]
+TEXTS = [" ".join(WORDS[start : start + 1 + start % 9]) for start in range(0, 33, 3)]
+
+
+def settings(beam_tasks: tuple[str, ...]) -> PredictStage:
+    tree = stage_settings(Settings(), "evaluate_predict")
+    tree["model"] |= {"d_model": 16, "d_ff": 32, "d_kv": 8, "num_heads": 2}
+    tree["model"] |= {"num_encoder_layers": 2, "num_decoder_layers": 2}
+    tree["vocab"] |= {"vocab_size": 120, "extra_ids": 8}
+    tree["evaluate"] |= {
+        "batch_size": 4,
+        "inputs_length": 64,
+        "max_decode_length": 12,
+        "beam_tasks": list(beam_tasks),
+    }
+    return PredictStage.model_validate(tree)
+
+
+def write_run(folder: Path) -> None:
+    """Write what the stages of a run with two experiments write, in the current folder."""
+    from t5repro.evaluate.predict import predict
+    from t5repro.model.checkpoints import save_weights
+    from t5repro.model.transformer import T5
+    from t5repro.vocab.train import train_vocabulary
+
+    sample = folder / "sample.txt"
+    sample.write_text("\n".join(WORDS), encoding="utf-8")
+    vocab = VocabStage.model_validate(
+        {"vocab": {"vocab_size": 120, "extra_ids": 8, "character_coverage": 1.0}}
+    )
+    train_vocabulary(
+        vocab,
+        sample=sample,
+        model=VOCABULARY,
+        pieces=VOCABULARY.with_suffix(".pieces"),
+        manifest=VOCABULARY.with_name("manifest.json"),
+    )
+    rows = [
+        {"inputs": text, "targets": "yes", "idx": number, "answer": 1}
+        for number, text in enumerate(TEXTS)
+    ]
+    examples = RUN / "tasks/one/validation.jsonl"
+    examples.parent.mkdir(parents=True)
+    examples.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    for seed, (name, beam_tasks) in enumerate({"other": ("one",), "baseline": ()}.items()):
+        stage = settings(beam_tasks)
+        model = T5(
+            stage.model, embedding_rows=stage.vocab.embedding_rows, dropout_rate=0.0, seed=seed
+        )
+        trained = RUN / "finetune" / name
+        save_weights(trained / "weights.safetensors", model)
+        write_manifest(
+            trained / "manifest.json",
+            rule="finetune",
+            settings={"model": stage.model.model_dump(), "vocab": stage.vocab.model_dump()},
+            inputs=[VOCABULARY],
+            outputs=[trained / "weights.safetensors"],
+            counters={},
+        )
+        predict(
+            stage,
+            weights=[trained / "manifest.json"],
+            examples={"one": examples},
+            vocabulary=VOCABULARY,
+            folder=RUN / "evaluate_predict" / name,
+            manifest=RUN / "evaluate_predict" / name / "manifest.json",
+        )
+
+
+@pytest.fixture(scope="module")
+def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("checkout")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        write_run(folder)
+    return folder
+
+
+@pytest.fixture
+def run(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> t5repro.Run:
+    monkeypatch.chdir(checkout)
+    run = t5repro.load(RUN)
+    assert isinstance(run, t5repro.Run)
+    return run
+
+
+def evaluated(experiment: str) -> list[str]:
+    lines = (RUN / "evaluate_predict" / experiment / "one.jsonl").read_text(encoding="utf-8")
+    return [json.loads(line)["prediction"] for line in lines.splitlines()]
+
+
+def test_the_first_experiment_is_the_baseline(run: t5repro.Run) -> None:
+    assert run.experiments == ("baseline", "other")
+    assert [answer.prediction for answer in run.predict(TEXTS)] == evaluated("baseline")
+
+
+def test_answers_equal_the_predictions_of_the_stage_greedily_and_with_beams(
+    run: t5repro.Run,
+) -> None:
+    answers = run.predict(TEXTS[::-1], experiment="other", beam=True)
+    assert [answer.prediction for answer in answers] == evaluated("other")[::-1]
+    assert [answer.inputs for answer in answers] == TEXTS[::-1]
+
+
+def test_one_text_has_the_answer_that_it_has_among_others(run: t5repro.Run) -> None:
+    assert [run.predict([text])[0].prediction for text in TEXTS[:3]] == evaluated("baseline")[:3]
+    assert run.predict([]) == []
+
+
+def test_a_log_probability_is_the_sum_of_the_steps_of_decoding(run: t5repro.Run) -> None:
+    text = TEXTS[4]
+    answer = run.predict([TEXTS[0], text, TEXTS[7]], log_probabilities=True)[1]
+    model = run.model()
+    _, vocabulary, (network,) = model._load()
+    inputs = np.array([[*vocabulary.encode(text)[:63], 1]], np.int32)
+    written: list[int] = []
+    total = 0.0
+    # One id at a time, without caches; later positions do not matter.
+    while len(written) < 12 and written[-1:] != [1]:
+        decoder_ids = np.array([[0, *written, *[0] * (12 - len(written))]], np.int32)
+        logits = np.asarray(
+            network(
+                {
+                    "encoder_ids": inputs,
+                    "encoder_segments": np.ones_like(inputs),
+                    "decoder_ids": decoder_ids,
+                    "decoder_segments": np.ones_like(decoder_ids),
+                }
+            )
+        )[0, len(written)].astype(np.float64)
+        written.append(int(logits.argmax()))
+        total -= math.log(np.exp(logits - logits.max()).sum())
+    assert answer.prediction == vocabulary.decode(written)
+    assert answer.log_probability == pytest.approx(total, abs=1e-4)
+
+
+def test_inputs_that_were_cut_say_so(run: t5repro.Run) -> None:
+    short, long = run.predict(["yes", " ".join(WORDS)])
+    assert (short.truncated, long.truncated) == (False, True)
+
+
+def test_weights_that_are_not_those_of_the_predictions_are_refused(
+    run: t5repro.Run, checkout: Path
+) -> None:
+    weights = checkout / RUN / "finetune/other/weights.safetensors"
+    before = weights.read_bytes()
+    weights.write_bytes(before[:-1] + bytes([before[-1] ^ 1]))
+    try:
+        with pytest.raises(ArtifactError, match=r"finetune/other/weights.*run t5repro verify"):
+            run.predict(["yes"], experiment="other")
+    finally:
+        weights.write_bytes(before)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda run: run.predict(["yes"], experiment="othr"), "no experiment 'othr'; nearest: 'o"),
+        (lambda run: run.predict(["yes"], step=7), "step 7 of baseline was not evaluated"),
+        (lambda run: run.predict("yes"), "texts is a string"),
+        (lambda run: run.predict(["\ud800"]), "cannot be written as UTF-8"),
+        (lambda run: run.predictions("on"), "no task 'on'; nearest: 'one'"),
+    ],
+)  # fmt: skip
+def test_a_wrong_question_is_named_with_the_cure(run: t5repro.Run, call: Any, message: str) -> None:
+    with pytest.raises(SettingsError, match=message):
+        call(run)
+
+
+def test_predictions_are_a_table(run: t5repro.Run) -> None:
+    table = run.predictions("one", experiment="other")
+    assert list(table.columns) == ["answer", "idx", "inputs", "prediction", "targets"]
+    assert list(table["prediction"]) == evaluated("other")
+
+
+def test_the_lineage_of_an_answer_names_its_weights(run: t5repro.Run) -> None:
+    lineage = run.lineage("results/r/evaluate_predict/baseline/one.jsonl")
+    assert "results/r/finetune/baseline/weights.safetensors" in json.dumps(lineage)
+    with pytest.raises(LineageError):
+        run.lineage("results/r/nothing")
+
+
+def test_an_exported_model_answers_as_the_run(run: t5repro.Run, tmp_path: Path) -> None:
+    from t5repro.publish.weights import export_weights
+
+    export_weights(
+        RUN / "finetune/baseline/manifest.json",
+        vocabulary=VOCABULARY,
+        form="huggingface",
+        folder=tmp_path / "exported",
+    )
+    exported = t5repro.load(tmp_path / "exported")
+    assert isinstance(exported, t5repro.Model)
+    # No library writes the lengths.
+    lengths = {"evaluate": settings(()).evaluate}
+    exported.settings = exported.settings.model_copy(update=lengths)
+    assert [answer.prediction for answer in exported.predict(TEXTS)] == evaluated("baseline")
+
+
+def test_a_folder_with_neither_a_run_nor_weights_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ArtifactError, match="contains no readable weights"):
+        t5repro.load(tmp_path)
+    with pytest.raises(ArtifactError, match="results/absent is no folder"):
+        t5repro.load("results/absent")
+
+
+def test_the_command_prints_answers_of_arguments_files_and_standard_input(checkout: Path) -> None:
+    def predict(*words: str, given: str = "") -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "t5repro", "predict", RUN.as_posix(), *words],
+            cwd=checkout,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+            input=given,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    before = evaluated_in(checkout, "baseline")
+    (checkout / "texts").write_text("".join(f"{text}\r\n" for text in TEXTS), encoding="utf-8")
+    rows = [json.loads(line) for line in predict("--file", "texts", "--json").stdout.splitlines()]
+    assert [row["prediction"] for row in rows] == before
+    printed = predict("--log-probabilities", given=f"{TEXTS[3]}\n").stdout
+    value, _, answer = printed.rstrip("\n").partition("\t")
+    assert float(value) < 0
+    assert answer == before[3]
+    wrong = predict("text", "--file", "texts")
+    assert wrong.returncode != 0
+    assert "texts and --file are given" in wrong.stderr
+
+
+def evaluated_in(folder: Path, experiment: str) -> list[str]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        return evaluated(experiment)
+
+
+def test_the_package_offers_its_public_names_and_no_others() -> None:
+    assert sorted(t5repro.__all__) == ["Model", "Prediction", "Run", "load"]
+    assert all(hasattr(t5repro, name) for name in t5repro.__all__)
+    assert not hasattr(t5repro, "predict")
