@@ -232,6 +232,19 @@ def test_scores_are_metrics_and_histories_are_plots(finished: Path) -> None:
     assert {"pretrain_loss", "finetune_loss"} <= json.loads(plots)["data"].keys()
 
 
+def test_inside_dvc_the_first_stage_alone_hashes_the_code_of_the_rules(
+    finished: Path, tmp_path: Path
+) -> None:
+    folder = copy(finished, tmp_path / "clone")
+    code = folder / "configs/resolved/code/vocab.json"
+    current = code.read_text(encoding="utf-8")
+    stage = ("snakemake", "--profile", "local", "-n", "stage_tasks_glue_cola")
+    for variables, text in (({"DVC_ROOT": ".", "DVC_STAGE": "tasks"}, "stale"), ({}, current)):
+        code.write_text("stale", encoding="utf-8")
+        assert run_in(folder, *stage, **variables).returncode == 0
+        assert code.read_text(encoding="utf-8") == text
+
+
 def test_the_drawing_of_the_pipeline_fits_a_screen(finished: Path) -> None:
     drawing = run_in(finished, "t5repro", "dvc", "dag")
     assert drawing.returncode == 0, drawing.stdout

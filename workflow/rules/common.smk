@@ -21,6 +21,7 @@ from t5repro.lineage import packages, run_lock, workflow_files
 from t5repro.versions import rehydrate
 from t5repro.versions import seal
 from t5repro.versions import sigterm
+from t5repro.versions import snakemake_graph
 from t5repro.lineage.sources import closure_path, write_closures
 from t5repro.stages import BY_NAME, VERSIONED
 
@@ -53,7 +54,8 @@ def load_run():
 
 
 if workflow.is_main_process:
-    write_closures()
+    if not snakemake_graph.inside_dvc_repro():
+        write_closures()
     rehydrate.rehydrate_if_needed()
 
 SETTINGS = load_run()
@@ -159,7 +161,8 @@ def begin_run():
     except T5ReproError as error:
         raise WorkflowError(str(error)) from None
     sigterm.handle_sigterm_in_thread(on_signal=begin_no_more_jobs)
-    packages.installed()  # reads changed packages once, and not in every job at the same time
+    if not snakemake_graph.inside_dvc_repro():  # a stage of DVC has few jobs
+        packages.installed()  # reads changed packages once, and not in every job at the same time
 
 
 def begin_no_more_jobs():

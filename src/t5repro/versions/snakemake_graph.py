@@ -29,6 +29,7 @@ SNAKEFILE = Path("Snakefile")
 UNVERSIONED_RULES = {"all", *(stage.name for stage in STAGES if not stage.versioned)}
 LARGEST_CHECKSUM_BYTES = 10_000_000_000  # as in local/profile.yaml
 PLANNING = "T5REPRO_PLANNING"  # environment variable, set while a command plans the graph
+DVC_ROOT = "DVC_ROOT"  # environment variable that DVC sets for the commands of its stages
 
 
 @dataclass(frozen=True)
@@ -86,6 +87,15 @@ class PlannedStage:
 _STAGES = TypeAdapter(list[PlannedStage])
 
 
+def inside_dvc_repro() -> bool:
+    """Return whether DVC runs this process as the command of a stage.
+
+    Its first stage has then written the files that stand for the code of the rules, which takes
+    longer than all else that the later stages need to do.
+    """
+    return DVC_ROOT in os.environ
+
+
 @contextmanager
 def planned(run_file: Path) -> Iterator[Any]:
     """Yield Snakemake's workflow with its graph built, as ``snakemake -n`` builds it.
@@ -134,7 +144,8 @@ def resolve(run_file: Path = RUN_FILE) -> tuple[Settings, list[PlannedStage]]:
     settings = load.load_run_file(run_file)
     key = graph_key(settings, run_file)
     if (text := recall_graph(key)) is not None:
-        write_closures()  # the Snakefile does this when it is planned
+        if not inside_dvc_repro():
+            write_closures()  # the Snakefile does this when it is planned
         return settings, _STAGES.validate_json(text)
     with planned(run_file) as workflow:
         stages = stages_of(workflow)
