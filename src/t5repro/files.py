@@ -8,6 +8,7 @@ import contextlib
 import hashlib
 import json
 import os
+import re
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -20,6 +21,9 @@ TEMPORARY_PREFIX = ".writing-"
 # `json.dumps` creates an encoder and `json.loads` checks its options at every call, i.e. row.
 LINE_ENCODER = json.JSONEncoder(sort_keys=True, ensure_ascii=False)
 LINE_DECODER = json.JSONDecoder()
+# The first key of a manifest: SHA-256 of its text with zeros in this place.
+NO_CHECKSUM = "0" * 64
+CHECKSUM = re.compile(rb'\{\n  "checksum": "([0-9a-f]{64})",\n')
 
 
 def by_name(paths: Iterable[Path]) -> list[Path]:
@@ -73,7 +77,12 @@ def write_bytes(path: Path, data: bytes) -> None:
 
 def write_json(path: Path, value: Any) -> None:
     """Write `value` as JSON with sorted keys, atomically."""
-    write_text(path, json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False) + "\n")
+    write_text(path, json_text(value))
+
+
+def json_text(value: Any) -> str:
+    """Return `value` as JSON with sorted keys, as every JSON artifact is written."""
+    return json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
 
 
 def read_json(path: Path) -> Any:
@@ -154,7 +163,8 @@ def write_manifest(
 ) -> None:
     """Write the manifest of a stage: inputs, outputs, settings and counters.
 
-    It contains no time, host or folder of the machine, so equal runs have equal manifests.
+    It contains no time, host or folder of the machine, so equal runs have equal manifests. Its
+    checksum is that of its own text (`read_manifest`).
 
     Args:
         path: file to write; later stages depend on it.
@@ -164,16 +174,42 @@ def write_manifest(
         outputs: files that it wrote, without the manifest; as `inputs`.
         counters: numbers specific to the stage, such as pages dropped by rule.
     """
-    write_json(
-        path,
-        {
-            "rule": rule,
-            "settings": settings,
-            "inputs": [_entry(file) for file in inputs],
-            "outputs": [_entry(file) for file in outputs],
-            "counters": counters,
-        },
-    )
+    values = {
+        "checksum": NO_CHECKSUM,
+        "rule": rule,
+        "settings": settings,
+        "inputs": [_entry(file) for file in inputs],
+        "outputs": [_entry(file) for file in outputs],
+        "counters": counters,
+    }
+    text = json_text(values)
+    checksum = hashlib.sha256(text.encode("utf-8")).hexdigest()
+    write_text(path, text.replace(NO_CHECKSUM, checksum, 1))
+
+
+def read_manifest(path: Path) -> dict[str, Any]:
+    """Read a manifest and verify its checksum.
+
+    Raises:
+        ArtifactError: it is missing, or differs in any byte from what its stage wrote.
+    """
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError as error:
+        raise ArtifactError(f"{path} is missing; run the stage that writes it") from error
+    cure = "restore it with dvc checkout, or delete it and rerun its stage"
+    match = CHECKSUM.match(data)
+    if match is None:
+        raise ArtifactError(f"{path} does not begin with the checksum of a manifest; {cure}")
+    recorded = match[1].decode()
+    found = hashlib.sha256(data.replace(match[1], NO_CHECKSUM.encode(), 1)).hexdigest()
+    if found != recorded:
+        raise ArtifactError(
+            f"{path} was altered after its stage wrote it: its checksum is {recorded}, its text "
+            f"has {found}; {cure}"
+        )
+    values: dict[str, Any] = json.loads(data)
+    return values
 
 
 def _entry(file: Path | Mapping[str, Any]) -> Mapping[str, Any]:

@@ -89,7 +89,7 @@ STAGES = (
         "c4",
         module="c4.write",
         settings="sections.c4.C4Stage",
-        upstream=("c4_punkt", "c4_clean", "c4_dedup"),
+        upstream=("data", "c4_punkt", "c4_clean", "c4_dedup"),
         produces="corpus",
     ),
     Stage(

@@ -174,6 +174,15 @@ def cleaned_shards(wildcards):
     ]
 
 
+def cleaned_manifests(wildcards):
+    node = node_of("c4_clean", wildcards.node)
+    shards = settings_at(node).c4.clean_shards
+    return [
+        f"results/{RUN}/c4_clean/{node}/{shard:05d}.manifest.json"
+        for shard in range(shards)
+    ]
+
+
 rule c4_punkt:
     """Learn sentence boundaries from pages of the crawl, language by language."""
     input:
@@ -194,6 +203,7 @@ rule c4_punkt:
         "t5repro c4_punkt"
         " --settings {params.settings:q}"
         " {params.wet} {input.wet:q}"
+        " --data {input.data:q}"
         " --withdrawn {input.withdrawn:q}"
         " --folder {params.folder:q}"
         " --work {params.work:q}"
@@ -237,6 +247,7 @@ rule c4_clean:
         " --bad-words {params.bad_words:q}"
         " --punkt {params.punkt:q}"
         " {params.select:q}"
+        " --data {input.data:q}"
         " --withdrawn {input.withdrawn:q}"
         " --work {params.work:q}"
         " --output {output.pages:q}"
@@ -248,6 +259,7 @@ rule c4_dedup:
     """Find duplicate pages and duplicate text, from hashes alone."""
     input:
         cleaned=cleaned_shards,
+        cleaned_manifests=cleaned_manifests,
         code=code_of("c4_dedup"),
     output:
         manifest="results/{run}/c4_dedup/{node}/manifest.json",
@@ -273,8 +285,10 @@ rule c4:
     input:
         cleaned=cleaned_shards,
         decisions=of("c4_dedup", "manifest.json"),
+        cleaned_manifests=cleaned_manifests,
         bad_words=bad_word_files,
         punkt=punkt_files,
+        data="results/{run}/data/manifest.json",
         code=code_of("c4"),
     output:
         manifest="results/{run}/c4/{node}/manifest.json",
@@ -296,6 +310,7 @@ rule c4:
         " --decisions {params.decisions:q}"
         " --bad-words {params.bad_words:q}"
         " --punkt {params.punkt:q}"
+        " --data {input.data:q}"
         " --folder {params.folder:q}"
         " --manifest {output.manifest:q}"
         " --log {log:q}"

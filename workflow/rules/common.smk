@@ -144,6 +144,18 @@ def examples_of(split_of):
     return paths
 
 
+def manifests_of(split_of):
+    """Return an input function for the manifests of those examples, which have their hashes."""
+
+    def paths(wildcards):
+        return [
+            Path(path).with_name("manifest.json").as_posix()
+            for path in examples_of(split_of)(wildcards)
+        ]
+
+    return paths
+
+
 def training_threads(wildcards):
     """Return the cores of a job that computes with the model: all of them, except on a CPU.
 

@@ -53,6 +53,8 @@ rule evaluate_predict:
         weights=predicting_models,
         examples=examples_of(evaluated_split),
         vocabulary=of("vocab", "sentencepiece.model"),
+        example_manifests=manifests_of(evaluated_split),
+        vocabulary_manifest=of("vocab", "manifest.json"),
         code=code_of("evaluate_predict"),
     output:
         manifest="results/{run}/evaluate_predict/{node}/manifest.json",
@@ -82,6 +84,7 @@ rule evaluate_score:
     input:
         predicted=of("evaluate_predict", "manifest.json"),
         train=examples_of(train_split),
+        train_manifests=manifests_of(train_split),
         code=code_of("evaluate_score"),
     output:
         scores="results/{run}/evaluate_score/{node}/scores.json",

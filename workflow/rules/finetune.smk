@@ -38,6 +38,8 @@ rule finetune:
         tokens=drawn_corpus,
         examples=examples_of(train_split),
         vocabulary=of("vocab", "sentencepiece.model"),
+        example_manifests=manifests_of(train_split),
+        vocabulary_manifest=of("vocab", "manifest.json"),
         code=code_of("finetune"),
     output:
         weights="results/{run}/finetune/{node}/weights.safetensors",

@@ -52,6 +52,7 @@ for task_name in ALL_TASKS:
             " --settings {params.settings:q}"
             " --task {params.task}"
             " --files {params.files:q}"
+            " --data {input.data:q}"
             " --folder {params.folder:q}"
             " --manifest {output.manifest:q}"
             " --log {log:q}"

@@ -15,6 +15,7 @@ rule tokens:
     input:
         corpus=of("c4", "manifest.json"),
         vocabulary=of("vocab", "sentencepiece.model"),
+        vocabulary_manifest=of("vocab", "manifest.json"),
         code=code_of("tokens"),
     output:
         train_ids="results/{run}/tokens/{node}/train.ids",

@@ -18,6 +18,12 @@ def vocabulary_source(wildcards):
     return of("vocab_sample", "sample.txt")(wildcards)
 
 
+def sample_manifest(wildcards):
+    """Return the manifest of the sample, unless the vocabulary is a raw file."""
+    trains = not inventory.vocabulary_files(settings_at(wildcards.node))
+    return [of("vocab_sample", "manifest.json")(wildcards)] if trains else []
+
+
 def vocabulary_option(wildcards):
     return (
         "--model-file" if settings_at(wildcards.node).vocab.model_file else "--sample"
@@ -49,6 +55,7 @@ rule vocab:
     """Train the unigram vocabulary and append the sentinels, or use vocab.model_file."""
     input:
         sample=vocabulary_source,
+        manifest=sample_manifest,
         code=code_of("vocab"),
     output:
         model="results/{run}/vocab/{node}/sentencepiece.model",

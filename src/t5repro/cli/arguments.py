@@ -4,14 +4,16 @@ An argument is named after the keyword of the function that receives it.
 """
 
 import argparse
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from t5repro.errors import SettingsError
+from t5repro.lineage.input_hashes import Expected, expected_files, expected_raw_files, manifest_of
 
 Handler = Callable[[argparse.Namespace], int | None]
+Kind = Literal["input", "raw", "either", "other"]
 Commands = Any  # argparse._SubParsersAction, which argparse does not export
 
 
@@ -24,12 +26,17 @@ class Argument:
         help: its meaning.
         options: keywords of `argparse.ArgumentParser.add_argument`.
         convert: turns the parsed value into what the function receives.
+        kind: ``input`` is a file of an earlier stage, ``raw`` one that the rule `data` checked,
+            ``either`` may be both; all are verified before the function is called.
+        listed: patterns of further files that the function reads, as the manifest lists them.
     """
 
     name: str
     help: str
     options: dict[str, Any] = field(default_factory=dict)
     convert: Callable[[Any], Any] | None = None
+    kind: Kind = "other"
+    listed: tuple[str, ...] = ()
 
     def add_to(self, parser: argparse.ArgumentParser) -> None:
         """Add the option to a parser."""
@@ -40,32 +47,59 @@ class Argument:
         value = getattr(arguments, self.name)
         return self.convert(value) if self.convert else value
 
+    def expected(self, value: Any, data: Path | None) -> Iterator[Expected]:
+        """Yield the files that a function reads through this argument.
 
-def path(name: str, meaning: str) -> Argument:
+        Args:
+            value: what the function receives.
+            data: the manifest of the rule `data`, if the stage reads raw files.
+        """
+        for file in _files(value) if self.kind != "other" else ():
+            if self.kind == "input" or (self.kind == "either" and manifest_of(file).is_file()):
+                yield from expected_files(file, self.listed)
+            elif data is not None:
+                yield from expected_raw_files([file], data)
+
+
+def path(
+    name: str, meaning: str, *, kind: Kind = "other", listed: tuple[str, ...] = ()
+) -> Argument:
     """Return a required file or folder."""
-    return Argument(name, meaning, {"type": Path, "required": True})
+    return Argument(name, meaning, {"type": Path, "required": True}, kind=kind, listed=listed)
 
 
-def optional_path(name: str, meaning: str) -> Argument:
+def optional_path(
+    name: str, meaning: str, *, kind: Kind = "other", listed: tuple[str, ...] = ()
+) -> Argument:
     """Return a file or folder that may be left out."""
-    return Argument(name, meaning, {"type": Path})
+    return Argument(name, meaning, {"type": Path}, kind=kind, listed=listed)
 
 
 def paths(
-    name: str, meaning: str, convert: Callable[[Sequence[Path]], Any] | None = None
+    name: str,
+    meaning: str,
+    convert: Callable[[Sequence[Path]], Any] | None = None,
+    *,
+    kind: Kind = "input",
+    listed: tuple[str, ...] = (),
 ) -> Argument:
     """Return a required list of files."""
     options = {"type": Path, "nargs": "+", "required": True, "metavar": "FILE"}
-    return Argument(name, meaning, options, convert)
+    return Argument(name, meaning, options, convert, kind=kind, listed=listed)
 
 
-def named_paths(name: str, meaning: str, key: str, *, required: bool = True) -> Argument:
+def named_paths(
+    name: str, meaning: str, key: str, *, required: bool = True, kind: Kind = "input"
+) -> Argument:
     """Return a list of ``KEY=FILE``, which becomes a mapping."""
     options = {"nargs": "+", "required": True} if required else {"nargs": "*", "default": []}
-    return Argument(name, meaning, {**options, "metavar": f"{key}=FILE"}, pairs)
+    return Argument(name, meaning, {**options, "metavar": f"{key}=FILE"}, pairs, kind=kind)
 
 
 MANIFEST = path("manifest", "manifest to write")
+DATA = Argument(
+    "data", "manifest of the rule data, which has the hashes of the raw files", {"type": Path}
+)
 KEPT_STEPS = Argument(
     "kept_steps",
     "steps of fine-tuning that are evaluated in addition to the last",
@@ -109,6 +143,15 @@ def by_folder(files: Sequence[Path]) -> dict[str, Path]:
 def by_stem(files: Sequence[Path]) -> dict[str, Path]:
     """Return ``{"glue_cola": Path(".../glue_cola.jsonl")}``."""
     return {file.stem: file for file in files}
+
+
+def _files(value: Any) -> Iterator[Path]:
+    """Yield the paths in what a function receives: a path, a list or a mapping of paths."""
+    if isinstance(value, Path):
+        yield value
+    elif isinstance(value, Mapping | list):
+        for item in value.values() if isinstance(value, Mapping) else value:
+            yield from _files(item)
 
 
 def add_settings(parser: argparse.ArgumentParser) -> None:

@@ -2,23 +2,29 @@
 
 import argparse
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from t5repro.cli.arguments import Argument, named_paths, optional_path, paths
+from t5repro.lineage.input_hashes import Expected, verify_inputs
 
 CRAWL = (
-    Argument("wet", "WET files", {"type": Path, "nargs": "*", "default": []}),
-    optional_path("paths", "list of WET paths, instead of --wet"),
+    Argument("wet", "WET files", {"type": Path, "nargs": "*", "default": []}, kind="raw"),
+    optional_path("paths", "list of WET paths, instead of --wet", kind="raw"),
     optional_path("withdrawn", "list of withdrawn URLs and domains"),
     optional_path("work", "folder of the downloaded WET files of an unfinished job"),
 )
 LISTS = (
     named_paths(
-        "punkt", "folder of Punkt parameters (punkt_tab layout)", "LANGUAGE", required=False
+        "punkt",
+        "folder of Punkt parameters (punkt_tab layout)",
+        "LANGUAGE",
+        required=False,
+        kind="either",
     ),
-    named_paths("bad_words", "list of bad words", "LANGUAGE", required=False),
+    named_paths("bad_words", "list of bad words", "LANGUAGE", required=False, kind="raw"),
 )
 CLEANED = paths("cleaned", "outputs of c4_clean")
 ENGINE = Argument(
@@ -50,15 +56,36 @@ def spark_session(arguments: argparse.Namespace) -> Iterator[tuple[Any, int]]:
         yield spark, engine.spark.partitions
 
 
-def train_punkt(settings: Any, arguments: argparse.Namespace, values: dict[str, Any]) -> None:
+def _verify(expected: Sequence[Expected], spark: Any) -> None:
+    """Verify the inputs of a job where it runs: the workers of a cluster read them there."""
+    if spark is None:
+        verify_inputs(expected)
+    else:
+        from t5repro.c4.spark.steps import sha256_of_files
+
+        verify_inputs(expected, partial(sha256_of_files, spark))
+
+
+def train_punkt(
+    settings: Any,
+    arguments: argparse.Namespace,
+    values: dict[str, Any],
+    expected: Sequence[Expected],
+) -> None:
     """Run the rule `c4_punkt`, which has one machine's work."""
     from t5repro.c4 import punkt
 
+    verify_inputs(expected)
     path_list = values.pop("paths")
     punkt.train_punkt(punkt.PunktJob(settings, path_list=path_list, **values))
 
 
-def clean_shard(settings: Any, arguments: argparse.Namespace, values: dict[str, Any]) -> None:
+def clean_shard(
+    settings: Any,
+    arguments: argparse.Namespace,
+    values: dict[str, Any],
+    expected: Sequence[Expected],
+) -> None:
     """Run the rule `c4_clean`."""
     from t5repro.c4 import clean
     from t5repro.c4.leftovers import exclusive
@@ -73,6 +100,7 @@ def clean_shard(settings: Any, arguments: argparse.Namespace, values: dict[str, 
         **values,
     )
     with exclusive(job.manifest, job.outputs), spark_session(arguments) as (spark, _):
+        _verify(expected, spark)
         if spark is None:
             clean.clean_shard(job)
         else:
@@ -81,7 +109,12 @@ def clean_shard(settings: Any, arguments: argparse.Namespace, values: dict[str, 
             steps.clean_shard(spark, job)
 
 
-def deduplicate(settings: Any, arguments: argparse.Namespace, values: dict[str, Any]) -> None:
+def deduplicate(
+    settings: Any,
+    arguments: argparse.Namespace,
+    values: dict[str, Any],
+    expected: Sequence[Expected],
+) -> None:
     """Run the rule `c4_dedup`."""
     from t5repro.c4 import deduplicate as rule
     from t5repro.c4.leftovers import exclusive
@@ -89,6 +122,7 @@ def deduplicate(settings: Any, arguments: argparse.Namespace, values: dict[str, 
     del values["engine"]
     job = rule.DedupJob(settings, **values)
     with exclusive(job.manifest, ()), spark_session(arguments) as (spark, partitions):
+        _verify(expected, spark)
         if spark is None:
             rule.deduplicate(job)
         else:
@@ -97,7 +131,12 @@ def deduplicate(settings: Any, arguments: argparse.Namespace, values: dict[str, 
             steps.deduplicate(spark, job, partitions=partitions)
 
 
-def write_corpus(settings: Any, arguments: argparse.Namespace, values: dict[str, Any]) -> None:
+def write_corpus(
+    settings: Any,
+    arguments: argparse.Namespace,
+    values: dict[str, Any],
+    expected: Sequence[Expected],
+) -> None:
     """Run the rule `c4`."""
     from t5repro.c4 import write
     from t5repro.c4.leftovers import exclusive
@@ -106,6 +145,7 @@ def write_corpus(settings: Any, arguments: argparse.Namespace, values: dict[str,
     job = write.CorpusJob(settings, **values)
     outputs = [job.folder / name for name in write.file_names(settings)]
     with exclusive(job.manifest, outputs), spark_session(arguments) as (spark, partitions):
+        _verify(expected, spark)
         if spark is None:
             write.write_corpus(job)
         else:

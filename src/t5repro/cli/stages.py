@@ -6,13 +6,14 @@ come first; a stage that needs more than that has a handler in `cli/c4.py` or be
 
 import argparse
 import importlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from t5repro.cli import c4
 from t5repro.cli.arguments import (
+    DATA,
     KEPT_STEPS,
     MANIFEST,
     Argument,
@@ -30,6 +31,9 @@ from t5repro.cli.arguments import (
     paths,
 )
 from t5repro.errors import SettingsError
+from t5repro.lineage.input_hashes import Expected, verify_inputs
+
+Handler = Callable[[Any, argparse.Namespace, dict[str, Any], Sequence[Expected]], None]
 
 
 @dataclass(frozen=True)
@@ -40,17 +44,23 @@ class StageCommand:
         stage: name of the stage and of the subcommand.
         help: what it does.
         function: ``module:function`` below `t5repro`, or a handler that takes the settings, the
-            parsed arguments and the keywords.
+            parsed arguments, the keywords and the inputs, which it verifies (`verify_inputs`).
         arguments: its options.
     """
 
     stage: str
     help: str
-    function: str | Callable[[Any, argparse.Namespace, dict[str, Any]], None]
+    function: str | Handler
     arguments: tuple[Argument, ...]
 
 
-def _adopt_or_train(settings: Any, arguments: argparse.Namespace, values: dict[str, Any]) -> None:
+def _adopt_or_train(
+    settings: Any,
+    arguments: argparse.Namespace,
+    values: dict[str, Any],
+    expected: Sequence[Expected],
+) -> None:
+    verify_inputs(expected)
     from t5repro.vocab.train import adopt_vocabulary, train_vocabulary
 
     sample, model_file = values.pop("sample"), values.pop("model_file")
@@ -62,7 +72,13 @@ def _adopt_or_train(settings: Any, arguments: argparse.Namespace, values: dict[s
         adopt_vocabulary(settings, source=model_file, **values)
 
 
-def _predict(settings: Any, arguments: argparse.Namespace, values: dict[str, Any]) -> None:
+def _predict(
+    settings: Any,
+    arguments: argparse.Namespace,
+    values: dict[str, Any],
+    expected: Sequence[Expected],
+) -> None:
+    verify_inputs(expected)
     from t5repro.model.devices import prepare
 
     devices = prepare(settings.devices)  # before TensorFlow is imported
@@ -71,14 +87,26 @@ def _predict(settings: Any, arguments: argparse.Namespace, values: dict[str, Any
     predict(settings, devices=devices, **values)
 
 
-def _train(settings: Any, arguments: argparse.Namespace, values: dict[str, Any]) -> None:
+def _train(
+    settings: Any,
+    arguments: argparse.Namespace,
+    values: dict[str, Any],
+    expected: Sequence[Expected],
+) -> None:
+    verify_inputs(expected)
     from t5repro.lineage.sources import closure
 
     train = _function(f"train.{arguments.command}:{arguments.command}")
     train(settings, code=closure(arguments.command), **values)
 
 
-def _report(settings: Any, arguments: argparse.Namespace, values: dict[str, Any]) -> None:
+def _report(
+    settings: Any,
+    arguments: argparse.Namespace,
+    values: dict[str, Any],
+    expected: Sequence[Expected],
+) -> None:
+    verify_inputs(expected)
     from t5repro.report.page import write_report
 
     pretrain, finetune = values.pop("pretrain_history"), values.pop("finetune_history")
@@ -88,6 +116,8 @@ def _report(settings: Any, arguments: argparse.Namespace, values: dict[str, Any]
     write_report(settings, histories=histories, **values)
 
 
+VOCABULARY = path("vocabulary", "SentencePiece model", kind="input")
+TRAIN_IDS = ("train.ids", "train.offsets")
 TRAINING = (
     path("folder", "folder of weights to write"),
     path("work", "folder of the checkpoints of an unfinished training"),
@@ -114,7 +144,7 @@ STAGE_COMMANDS = (
         "c4_punkt",
         "train Punkt parameters on a part of the crawl",
         c4.train_punkt,
-        (*c4.CRAWL, path("folder", "folder of parameters to write"), MANIFEST),
+        (*c4.CRAWL, DATA, path("folder", "folder of parameters to write"), MANIFEST),
     ),
     StageCommand(
         "c4_clean",
@@ -123,11 +153,12 @@ STAGE_COMMANDS = (
         (
             *c4.CRAWL,
             *c4.LISTS,
-            optional_path("domains", "list of the domains to read"),
-            optional_path("urls", "list of the addresses to read"),
+            optional_path("domains", "list of the domains to read", kind="raw"),
+            optional_path("urls", "list of the addresses to read", kind="raw"),
+            DATA,
             Argument("shard", "number of this job, from 0", {"type": int, "default": 0}),
             c4.ENGINE,
-            paths("output", "Parquet files of pages to write, `c4.clean_parts`"),
+            paths("output", "Parquet files of pages to write, `c4.clean_parts`", kind="other"),
             MANIFEST,
         ),
     ),
@@ -143,8 +174,9 @@ STAGE_COMMANDS = (
         c4.write_corpus,
         (
             c4.CLEANED,
-            path("decisions", "folder of the output of c4_dedup"),
+            path("decisions", "folder of the output of c4_dedup", kind="input"),
             *c4.LISTS,
+            DATA,
             c4.ENGINE,
             path("folder", "folder of the corpus to write"),
             MANIFEST,
@@ -154,14 +186,18 @@ STAGE_COMMANDS = (
         "vocab_sample",
         "draw the text that the vocabulary is trained on",
         "vocab.sample:sample_corpus",
-        (path("corpus", "manifest of the corpus"), path("output", "text to write"), MANIFEST),
+        (
+            path("corpus", "manifest of the corpus", kind="input", listed=("*-train-*.parquet",)),
+            path("output", "text to write"),
+            MANIFEST,
+        ),
     ),
     StageCommand(
         "vocab",
         "train the SentencePiece vocabulary",
         _adopt_or_train,
         (
-            optional_path("sample", "output of vocab_sample"),
+            optional_path("sample", "output of vocab_sample", kind="input"),
             optional_path("model_file", "SentencePiece model to use instead of training one"),
             path("model", "model to write"),
             path("pieces", "list of pieces to write"),
@@ -173,8 +209,8 @@ STAGE_COMMANDS = (
         "write the corpus as ids",
         "vocab.encode:encode_corpus",
         (
-            path("corpus", "manifest of the corpus"),
-            path("vocabulary", "SentencePiece model"),
+            path("corpus", "manifest of the corpus", kind="input", listed=("*.parquet",)),
+            VOCABULARY,
             path("folder", "folder of ids to write"),
             MANIFEST,
         ),
@@ -184,7 +220,7 @@ STAGE_COMMANDS = (
         "pre-train on the corpus",
         _train,
         (
-            path("tokens", "manifest of the ids"),
+            path("tokens", "manifest of the ids", kind="input", listed=TRAIN_IDS),
             optional_path("start_from", "folder of a published checkpoint"),
             *TRAINING,
         ),
@@ -200,7 +236,9 @@ STAGE_COMMANDS = (
                 "original files, split by split",
                 {"nargs": "+", "required": True, "metavar": "SPLIT=FILE"},
                 pair_lists,
+                kind="raw",
             ),
+            DATA,
             path("folder", "folder of examples to write"),
             MANIFEST,
         ),
@@ -210,10 +248,20 @@ STAGE_COMMANDS = (
         "fine-tune on the mixture of tasks",
         _train,
         (
-            path("weights", "manifest of the training to start from"),
+            path(
+                "weights",
+                "manifest of the training to start from",
+                kind="input",
+                listed=("weights.safetensors", "optimizer.safetensors"),
+            ),
             paths("examples", "training examples; the folder names the task", by_folder),
-            path("vocabulary", "SentencePiece model"),
-            optional_path("tokens", "manifest of the ids, if the mixture contains the corpus"),
+            VOCABULARY,
+            optional_path(
+                "tokens",
+                "manifest of the ids, if the mixture contains the corpus",
+                kind="input",
+                listed=TRAIN_IDS,
+            ),
             *TRAINING,
         ),
     ),
@@ -222,10 +270,14 @@ STAGE_COMMANDS = (
         "predict the targets of every task",
         _predict,
         (
-            paths("weights", "manifest of the fine-tuned weights; of an ensemble, of each member"),
+            paths(
+                "weights",
+                "manifest of the fine-tuned weights; of an ensemble, of each member",
+                listed=("weights.safetensors", "step-*/weights.safetensors"),
+            ),
             KEPT_STEPS,
             paths("examples", "examples to predict; the folder names the task", by_folder),
-            path("vocabulary", "SentencePiece model"),
+            VOCABULARY,
             path("folder", "folder of predictions to write"),
             MANIFEST,
         ),
@@ -235,7 +287,12 @@ STAGE_COMMANDS = (
         "score the predictions",
         "evaluate.score:score",
         (
-            paths("predictions", "predictions; the file is named after the task", by_stem),
+            paths(
+                "predictions",
+                "predictions; the file is named after the task",
+                by_stem,
+                listed=("step-*/*.jsonl",),
+            ),
             paths("train", "training examples, for the majority class", by_folder),
             KEPT_STEPS,
             path("output", "scores to write"),
@@ -273,11 +330,28 @@ def add_stages(commands: Commands) -> None:
 
 def _run(row: StageCommand, arguments: argparse.Namespace) -> None:
     values = {argument.name: argument.value(arguments) for argument in row.arguments}
+    values.pop(DATA.name, None)
     settings = parsed_settings(arguments, row.stage)
+    expected = expected_inputs(row, arguments)
     if not isinstance(row.function, str):
-        row.function(settings, arguments, values)
+        row.function(settings, arguments, values, expected)
         return
+    verify_inputs(expected)
     _function(row.function)(settings, **values)
+
+
+def expected_inputs(row: StageCommand, arguments: argparse.Namespace) -> list[Expected]:
+    """Return the files that a job reads, with the hashes that their manifests state.
+
+    Raises:
+        ArtifactError: a manifest is missing or was altered.
+    """
+    data = getattr(arguments, DATA.name, None)
+    return [
+        file
+        for argument in row.arguments
+        for file in argument.expected(argument.value(arguments), data)
+    ]
 
 
 def _function(name: str) -> Callable[..., None]:

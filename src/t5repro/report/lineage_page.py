@@ -8,7 +8,7 @@ import os.path
 from collections.abc import Iterable
 from pathlib import Path
 
-from t5repro.files import write_text
+from t5repro.files import read_manifest, write_text
 from t5repro.lineage.graph import Graph, Job, read_jobs
 from t5repro.lineage.store import RECORDS, Folder
 from t5repro.lineage.trace import trace
@@ -28,6 +28,7 @@ def write_lineage_page(
 
     Raises:
         LineageError: no manifest names one of the artifacts.
+        ArtifactError: a manifest of one of the jobs was altered.
     """
     store = Folder(root)
     # A damaged manifest of an earlier run must not stop the report of this one.
@@ -35,6 +36,9 @@ def write_lineage_page(
     jobs: dict[str, Job] = {}
     for path in artifacts:
         jobs |= {job.name: job for job in trace(graph, store, path.as_posix()).jobs}
+    manifests = [Path(job.manifest) for job in jobs.values()]
+    for manifest in manifests:
+        read_manifest(root / manifest)
     records = Path(os.path.relpath(root / RECORDS, page.parent)).as_posix()
     write_text(page, to_html(Graph(jobs.values()), f"Lineage of {run}", records=records))
-    return [Path(job.manifest) for job in jobs.values()]
+    return manifests

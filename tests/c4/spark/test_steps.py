@@ -27,6 +27,8 @@ from t5repro.config.sections.c4 import SparkSettings
 from t5repro.config.stage_settings import stage_settings
 from t5repro.data.transfer import TransferError
 from t5repro.errors import ArtifactError, ClusterError, CorpusError, CrawlError
+from t5repro.files import write_manifest
+from t5repro.lineage.input_hashes import expected_files, verify_inputs
 
 pyspark = pytest.importorskip("pyspark")
 if shutil.which("java") is None:
@@ -453,6 +455,24 @@ def test_a_language_without_a_page_stops_before_a_file_is_written(tmp_path, monk
         )
     assert not list((tmp_path / "c4").glob("**/*.parquet"))
     assert not list((tmp_path / "c4").glob(".writing-*"))
+
+
+def test_an_altered_cleaned_file_is_named_by_the_workers_that_would_read_it(tmp_path, spark):
+    shard = tmp_path / "0.parquet"
+    shard.write_bytes(b"pages")
+    write_manifest(
+        tmp_path / "0.manifest.json",
+        rule="c4_clean",
+        settings={},
+        inputs=[],
+        outputs=[shard],
+        counters={},
+    )
+    hash_files = partial(engine.sha256_of_files, spark)
+    verify_inputs(expected_files(shard), hash_files)
+    shard.write_bytes(b"qages")
+    with pytest.raises(ArtifactError, match=r"0\.parquet has sha256 .*expects"):
+        verify_inputs(expected_files(shard), hash_files)
 
 
 def test_a_cleaned_file_without_keys_of_the_unit_is_refused(tmp_path, spark):

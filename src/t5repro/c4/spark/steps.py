@@ -14,6 +14,7 @@ import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from t5repro.c4 import clean, tables, write
@@ -146,6 +147,11 @@ def deduplicate(spark: Any, job: DedupJob, *, partitions: int = 0) -> None:
 def _spread_tasks(count: int) -> int:
     """Return a number of tasks for files or pieces: more, so that few get two by chance."""
     return min(max(2 * count, 1), MAX_TASKS)
+
+
+def sha256_of_files(spark: Any, paths: Sequence[Path]) -> list[str]:
+    """Return the SHA-256 of files, which the workers read."""
+    return [entry["sha256"] for entry in hash_files(spark, paths, driver_context())]
 
 
 def _file_ranks(spark: Any, pieces: Sequence[dedup.Piece], context: Context) -> dict[str, int]:

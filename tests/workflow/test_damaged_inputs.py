@@ -1,0 +1,143 @@
+"""One altered bit in a file between two stages is named before a stage reads the file."""
+
+import contextlib
+import random
+import re
+import shlex
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from clones import SMALL, snakemake
+
+from t5repro.cli.main import main, parser
+from t5repro.cli.stages import STAGE_COMMANDS, expected_inputs
+from t5repro.errors import T5ReproError
+from t5repro.lineage.input_hashes import verify_inputs
+
+pytestmark = pytest.mark.workflow
+
+FLIPS = 1000
+JOB = re.compile(r"^    input: (.*)\n(?:    .*\n)*Shell command: t5repro (.*)$", flags=re.MULTILINE)
+COMMANDS = {row.stage: row for row in STAGE_COMMANDS}
+BY_LINEAGE_PAGE = "report"  # reads the manifest of every job; tested below
+
+
+class Job(NamedTuple):
+    """A planned job: the words of its command, without the log, and its files of other stages."""
+
+    words: list[str]
+    inputs: set[Path]
+
+    @property
+    def stage(self) -> str:
+        return self.words[0]
+
+    def verify(self) -> list[Path]:
+        """Verify the inputs as the command does; return them and their manifests."""
+        expected = expected_inputs(COMMANDS[self.stage], parser().parse_args(self.words))
+        verify_inputs(expected)
+        return sorted({path for file in expected for path in (file.path, file.manifest)})
+
+
+@pytest.fixture(scope="module")
+def chain(finished: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the finished clone that a test may damage."""
+    folder = tmp_path_factory.mktemp("damaged") / "clone"
+    shutil.copytree(finished, folder, symlinks=True)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def jobs(chain: Path) -> list[Job]:
+    """Every job of the run but the one that checks the raw files."""
+    plan = snakemake(chain, "-n", "-F", "-p", config=SMALL).stdout
+    return [
+        Job(words[: words.index("--log")], files_of_stages(inputs))
+        for inputs, command in JOB.findall(plan)
+        if (words := shlex.split(command))[0] != "data"
+    ]
+
+
+def files_of_stages(inputs: str) -> set[Path]:
+    return {Path(name) for name in inputs.split(", ") if name.startswith("results/")}
+
+
+@pytest.fixture(autouse=True)
+def in_chain(chain: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(chain)
+
+
+@contextlib.contextmanager
+def flipped(path: Path, choose: Callable[[int], int]) -> Iterator[None]:
+    """Flip one bit of a file inside the block."""
+    data = bytearray(path.read_bytes())
+    bit = choose(8 * len(data))
+    data[bit // 8] ^= 1 << bit % 8
+    path.write_bytes(data)
+    yield
+    data[bit // 8] ^= 1 << bit % 8
+    path.write_bytes(data)
+
+
+def results() -> dict[Path, int]:
+    """Return every file of the run and when it was written."""
+    return {path: path.stat().st_mtime_ns for path in Path("results").rglob("*")}
+
+
+def test_every_input_that_another_stage_wrote_is_verified(jobs: list[Job]) -> None:
+    assert {job.stage for job in jobs} == COMMANDS.keys() - {"data", "data_fetch"}
+    for job in jobs:
+        verified = set(job.verify())
+        if job.stage == BY_LINEAGE_PAGE:
+            verified |= {path for path in job.inputs if path.name.endswith("manifest.json")}
+        assert job.inputs <= verified, f"{job.stage} reads {job.inputs - verified} without a hash"
+
+
+def test_of_1000_flipped_bits_between_stages_1000_are_named(jobs: list[Job]) -> None:
+    chance = random.Random(16)
+    kinds: dict[str, int] = {}
+    files = {job.stage: [] for job in jobs}
+    for job in jobs:
+        files[job.stage] += [(job, path) for path in job.verify() if path.stat().st_size]
+    for number in range(FLIPS):
+        # Every stage in turn: most jobs read tasks.
+        job, path = chance.choice(files[sorted(files)[number % len(files)]])
+        with flipped(path, chance.randrange), pytest.raises(T5ReproError) as named:
+            job.verify()
+        assert path.name in str(named.value)
+        kinds[path.suffix] = kinds.get(path.suffix, 0) + 1
+    assert sum(kinds.values()) == FLIPS
+    assert kinds.keys() >= {".parquet", ".ids", ".offsets", ".model", ".safetensors", ".jsonl"}
+    assert kinds.keys() >= {".json", ".csv", ".txt", ".gz", ".tsv", ".tab"}
+
+
+@pytest.mark.parametrize("stage", sorted(COMMANDS.keys() - {"data", "data_fetch"}))
+def test_a_stage_refuses_an_altered_input_and_leaves_its_outputs(
+    jobs: list[Job], stage: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    job = next(job for job in jobs if job.stage == stage)
+    path = max(job.verify(), key=lambda path: (path.suffix != ".json", path.stat().st_size))
+    with flipped(path, lambda bits: bits // 2):
+        before = results()
+        assert main(job.words) == 1
+        assert results() == before
+    message = capsys.readouterr().err
+    assert f"{path} has sha256 " in message
+    assert "expects " in message
+
+
+def test_the_report_refuses_an_altered_manifest_of_any_job(
+    jobs: list[Job], capsys: pytest.CaptureFixture[str]
+) -> None:
+    report = next(job for job in jobs if job.stage == BY_LINEAGE_PAGE)
+    manifest = Path("results/demo/c4_dedup/baseline/manifest.json")
+    text = manifest.read_text()
+    manifest.write_text(text.replace('"units": 2', '"units": 3', 1))
+    try:
+        assert main(report.words) == 1
+    finally:
+        manifest.write_text(text)
+    assert f"{manifest} was altered after its stage wrote it" in capsys.readouterr().err
