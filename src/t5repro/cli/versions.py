@@ -4,11 +4,14 @@ import argparse
 import dataclasses
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from t5repro.cli.arguments import Commands, Handler, add_command
 from t5repro.errors import LineageError, SettingsError
 
-RUN_FILE = Path("configs/demo.yaml")
+if TYPE_CHECKING:
+    from t5repro.versions.dvc_pipeline import VersionedRun
+
 OK, FAULT = 0, 2
 
 
@@ -60,9 +63,21 @@ def _add_version_command(
     commands: Commands, name: str, handler: Handler, meaning: str
 ) -> argparse.ArgumentParser:
     parser = add_command(commands, name, handler, meaning)
-    parser.add_argument("--run-file", type=Path, default=RUN_FILE, help="whose graph is versioned")
-    parser.add_argument("--profile", default="local", help="Snakemake profile of the stages")
+    parser.add_argument(
+        "--run-file", type=Path, help="whose graph is versioned; else that of dvc.yaml"
+    )
+    parser.add_argument("--profile", help="Snakemake profile of the stages; else that of dvc.yaml")
     return parser
+
+
+def _versioned(arguments: argparse.Namespace) -> "VersionedRun":
+    """Return the run on the command line, and what it omits as dvc.yaml has it."""
+    from t5repro.versions.dvc_pipeline import VersionedRun, versioned_run
+
+    current = versioned_run() or VersionedRun()
+    return VersionedRun(
+        arguments.run_file or current.run_file, arguments.profile or current.profile
+    )
 
 
 def _frozen(arguments: argparse.Namespace) -> None:
@@ -86,7 +101,7 @@ def _dvc(arguments: argparse.Namespace) -> None:
             print(f"wrote {path}")
         return
     if arguments.action == "settings":
-        dvc_pipeline.write_resolved(arguments.run_file)
+        dvc_pipeline.write_resolved(_versioned(arguments).run_file)
     faults = dvc_pipeline.drifted(arguments.run_file, arguments.profile)
     if arguments.action == "check":
         faults += dvc_pipeline.unsealed_rule_files()
@@ -98,7 +113,8 @@ def _dvc(arguments: argparse.Namespace) -> None:
 def _seal(arguments: argparse.Namespace) -> None:
     from t5repro.versions.seal import seal
 
-    sealing = seal(arguments.run_file, arguments.profile, arguments.only)
+    versioned = _versioned(arguments)
+    sealing = seal(versioned.run_file, versioned.profile, arguments.only)
     for path in sealing.pruned:
         print(f"removed {path}: the graph does not declare it")
     for stage, reason in sealing.skipped.items():
@@ -132,7 +148,7 @@ def _sign(arguments: argparse.Namespace) -> None:
 def _rehydrate(arguments: argparse.Namespace) -> None:
     from t5repro.versions.rehydrate import rehydrate
 
-    names = rehydrate(arguments.run_file)
+    names = rehydrate(_versioned(arguments).run_file)
     print(f"equal to dvc.lock: {' '.join(names) or 'nothing'}")
 
 
@@ -141,7 +157,8 @@ def _certificate(arguments: argparse.Namespace) -> int:
         return _machine()
     from t5repro.versions.certificate import certify
 
-    certificate = certify(arguments.run_file, arguments.rev, strict=arguments.strict)
+    run_file = _versioned(arguments).run_file
+    certificate = certify(run_file, arguments.rev, strict=arguments.strict)
     if arguments.json:
         print(json.dumps(dataclasses.asdict(certificate), indent=2))
     else:

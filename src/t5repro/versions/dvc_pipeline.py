@@ -7,7 +7,9 @@ their own, ``configs/resolved/<run>.json``, which the first stage makes from the
 """
 
 import json
+import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +36,7 @@ from t5repro.versions.snakemake_graph import PROFILE, RUN_FILE, SNAKEFILE, Plann
 PIPELINE = Path("dvc.yaml")
 RESOLVED = Path("configs/resolved")
 SETTINGS_STAGE = "settings"
+SETTINGS_COMMAND = "t5repro dvc settings"
 METRICS = ".metrics.json"  # of each experiment, written with the report
 TRAININGS = ("pretrain", "finetune")
 IGNORED = {"__pycache__"}  # in .dvcignore
@@ -53,8 +56,35 @@ def resolved_path(settings: Settings) -> Path:
     return RESOLVED / f"{settings.run.name}.json"
 
 
-def generated(run_file: Path = RUN_FILE, profile: str = PROFILE) -> dict[Path, str]:
-    """Return path -> text of `dvc.yaml` and of the resolved settings."""
+@dataclass(frozen=True)
+class VersionedRun:
+    """The run that `dvc.yaml` versions: its run file, and the Snakemake profile of its stages."""
+
+    run_file: Path = RUN_FILE
+    profile: str = PROFILE
+
+
+def versioned_run() -> VersionedRun | None:
+    """Return the run that `dvc.yaml` was generated for; None if there is none.
+
+    The text is searched, because `dvc.yaml` can have the marks of a conflict of git.
+    """
+    if not PIPELINE.is_file():
+        return None
+    text = PIPELINE.read_text(encoding="utf-8")
+    command = re.search(rf"{SETTINGS_COMMAND} --run-file (\S+) --profile (\S+)", text)
+    return VersionedRun(Path(command[1]), command[2]) if command else None
+
+
+def generated(run_file: Path | None = None, profile: str | None = None) -> dict[Path, str]:
+    """Return path -> text of `dvc.yaml` and of the resolved settings.
+
+    Args:
+        run_file: the run to version; None for the one that `dvc.yaml` versions.
+        profile: Snakemake profile of the stages; None for that of `dvc.yaml`.
+    """
+    current = versioned_run() or VersionedRun()
+    run_file, profile = run_file or current.run_file, profile or current.profile
     return texts(*resolve(run_file), run_file, profile)
 
 
@@ -68,10 +98,10 @@ def texts(
     }
 
 
-def drifted(run_file: Path = RUN_FILE, profile: str = PROFILE) -> list[str]:
-    """Return one line for each generated file that is out of date."""
+def drifted(run_file: Path | None = None, profile: str | None = None) -> list[str]:
+    """Return one line for each file of `generated` that is out of date."""
     return [
-        f"{path} is not in sync with {run_file} and the graph; run `t5repro config generate`"
+        f"{path} is not in sync with the run file and the graph; run `t5repro config generate`"
         for path, text in generated(run_file, profile).items()
         if not path.is_file() or path.read_text(encoding="utf-8") != text
     ]
@@ -129,19 +159,6 @@ def read_pipeline() -> dict[str, Any]:
     """Return the content of `dvc.yaml`."""
     content: dict[str, Any] = yaml.safe_load(PIPELINE.read_text(encoding="utf-8"))
     return content
-
-
-def profile_of_pipeline() -> str:
-    """Return the Snakemake profile in the commands of `dvc.yaml`."""
-    arguments = read_pipeline()["stages"][SETTINGS_STAGE]["cmd"].split()
-    return str(arguments[arguments.index("--profile") + 1])
-
-
-def versioned_run_file() -> Path | None:
-    """Return the run file that `dvc.yaml` was generated for; None without `dvc.yaml`."""
-    if not PIPELINE.is_file():
-        return None
-    return Path(read_pipeline()["stages"][SETTINGS_STAGE]["deps"][0])
 
 
 def write_resolved(run_file: Path = RUN_FILE) -> None:
@@ -236,7 +253,7 @@ def _settings_stage(settings: Settings, run_file: Path, profile: str) -> dict[st
     included = [path.as_posix() for path in included_files(read_yaml(run_file))]
     recipes = sorted(path.as_posix() for path in RECIPES.glob("*.yaml"))
     return {
-        "cmd": f"t5repro dvc settings --run-file {run_file.as_posix()} --profile {profile}",
+        "cmd": f"{SETTINGS_COMMAND} --run-file {run_file.as_posix()} --profile {profile}",
         "desc": "the settings of every stage and the code of every rule",
         "deps": [run_file.as_posix(), *included, *recipes, SOURCES, *RULE_SOURCES],
         "outs": [

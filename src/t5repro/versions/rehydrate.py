@@ -141,9 +141,9 @@ def rehydrate_if_needed() -> None:
     if not needed(read_lock()):
         return
     # In a process of its own, because planning inside the Snakefile would recurse.
-    run_file = str(dvc_pipeline.versioned_run_file())
+    versioned = dvc_pipeline.versioned_run() or dvc_pipeline.VersionedRun()
     process = subprocess.run(
-        [sys.executable, "-m", "t5repro", "rehydrate", "--run-file", run_file],
+        [sys.executable, "-m", "t5repro", "rehydrate", "--run-file", str(versioned.run_file)],
         env={**os.environ, PLANNING: "1"},
         capture_output=True,
         text=True,

@@ -98,15 +98,19 @@ def seal_run(settings: Settings) -> str:
     Raises:
         ArtifactError: the seal was refused; says why.
     """
-    run_file = dvc_pipeline.versioned_run_file()
+    versioned = dvc_pipeline.versioned_run()
     if os.environ.get(INSIDE_DVC):
         return "dvc repro writes dvc.lock itself"
-    if run_file is None:
+    if versioned is None:
         return "not sealed: there is no dvc.yaml; t5repro dvc generate makes it"
+    run_file = versioned.run_file
     if load_run_file(run_file) != settings:
-        return f"not sealed: dvc.yaml versions {run_file}, and the settings of this run are others"
+        return (
+            f"not sealed: dvc.yaml versions {run_file}, and the settings of this run are others; "
+            "t5repro dvc generate --run-file FILE makes it version another run"
+        )
     # Planning again inside Snakemake's process would overwrite its global state.
-    arguments = ["--run-file", str(run_file), "--profile", dvc_pipeline.profile_of_pipeline()]
+    arguments = ["--run-file", str(run_file), "--profile", versioned.profile]
     process = subprocess.run(
         [sys.executable, "-m", "t5repro", "seal", *arguments],
         capture_output=True,
@@ -237,10 +241,19 @@ def _commit(
                 _check_entry(entry, stages[name].folder, folders)
             dvc_stage.commit()
             entries[name] = _plain(entry)
-        # In the order of dvc.yaml, without stages that it no longer has.
-        ordered = {name: entries[name] for name in dvc_stages if name in entries}
+        # In the order of dvc.yaml, without stages that it no longer has, and without those of
+        # another run that dvc.yaml versioned before.
+        ordered = {
+            name: entries[name]
+            for name, dvc_stage in dvc_stages.items()
+            if name in entries and _paths(entries[name]) == {out.def_path for out in dvc_stage.outs}
+        }
         if ordered != content.get("stages"):
             write_text(lock, dumps_yaml({"schema": "2.0", "stages": ordered}))
+
+
+def _paths(entry: Mapping[str, Any]) -> set[str]:
+    return {output["path"] for output in entry.get("outs", ())}
 
 
 def _check_entry(entry: Mapping[str, Any], folder: str, folders: Mapping[str, str]) -> None:
