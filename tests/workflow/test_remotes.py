@@ -96,6 +96,11 @@ def pushed_and_pulled(finished: Path, tmp_path: Path, use: Callable[[Path], None
     assert "pushed" in ran_well(origin, "dvc", "push")
     clone = clone_of(origin, tmp_path / "clone")
     use(clone)
+    question = ("t5repro", "predict", "results/demo", "sst2 sentence: a joy")
+    answer = ran_well(origin, *question).splitlines()[-1]
+    # The weights of a revision come from the remote; the working tree stays as it is.
+    assert ran_well(clone, *question, "--rev", "HEAD").splitlines()[-1] == answer
+    assert not (clone / "results").exists()
     ran_well(clone, "dvc", "pull")
     expect_nothing_to_do(clone, origin)
 

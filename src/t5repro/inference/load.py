@@ -90,7 +90,7 @@ def _run_at(root: Path, path: Path, store: Folder | Revision) -> Run:
             f"{path} is not in the checkout {root.resolve()}; change into the checkout first"
         ) from error
     if isinstance(store, Folder):
-        return Run(name, store, lambda file: root / file)
-    from t5repro.versions.revision_files import file_of_revision
+        return Run(name, store, store)
+    from t5repro.versions.revision_files import RevisionFiles
 
-    return Run(name, store, lambda file: file_of_revision(root, store.name, file))
+    return Run(name, store, RevisionFiles(root, store.name))

@@ -1,8 +1,8 @@
 """A finished run: the models of its experiments, its scores, predictions and lineage."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from pydantic import ValidationError
 
@@ -19,19 +19,29 @@ VOCABULARY = ".model"
 FIRST_CHOICE = "baseline"
 
 
+class Files(Protocol):
+    """The files of a working tree or of a revision."""
+
+    def names(self, folder: str, ending: str) -> Iterable[str]:
+        """Return the files below a folder of the checkout whose name ends so."""
+
+    def path(self, name: str) -> Path:
+        """Return the file on disk with the content of a file of the checkout."""
+
+
 class Run:
     """A finished run, in the working tree or at a git revision.
 
     Args:
         name: folder of the run in the checkout, such as ``results/demo``.
-        store: the working tree, or the revision.
-        path_of: path in the checkout -> the file on disk, as it is in the store.
+        store: the working tree, or the revision, for the lineage.
+        files: the files of the same state.
     """
 
-    def __init__(self, name: str, store: Folder | Revision, path_of: Callable[[str], Path]) -> None:
+    def __init__(self, name: str, store: Folder | Revision, files: Files) -> None:
         self.name = name
         self._store = store
-        self._path_of = path_of
+        self._files = files
         self._models: dict[tuple[str, int | None], Model] = {}
 
     def __repr__(self) -> str:
@@ -47,7 +57,7 @@ class Run:
         folder = f"{self.name}/{STAGE}"
         names = {
             Path(path).parent.name
-            for path in self._store.names(folder, f"/{MANIFEST}")
+            for path in self._files.names(folder, f"/{MANIFEST}")
             if len(Path(path).relative_to(folder).parts) == 2
         }
         if not names:
@@ -187,7 +197,7 @@ class Run:
         return file
 
     def _file(self, path: str) -> Path:
-        file = self._path_of(path)
+        file = self._files.path(path)
         if not file.is_file():
             raise ArtifactError(f"{path} is missing; run snakemake --profile local, or dvc pull")
         return file

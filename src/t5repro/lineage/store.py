@@ -50,6 +50,10 @@ class Folder:
             if path.endswith(ending):
                 yield os.path.relpath(path, self.root)
 
+    def path(self, name: str) -> Path:
+        """Return the file on disk."""
+        return self.root / name
+
     def read(self, name: str) -> bytes:
         """Return the bytes of a file.
 
