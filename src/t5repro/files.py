@@ -18,6 +18,7 @@ from t5repro.errors import ArtifactError, storage_error
 
 HASH_BLOCK_BYTES = 1 << 20
 TEMPORARY_PREFIX = ".writing-"
+SPILL_SUFFIX = "-spill"  # of a temporary folder
 # `json.dumps` creates an encoder and `json.loads` checks its options at every call, i.e. row.
 LINE_ENCODER = json.JSONEncoder(sort_keys=True, ensure_ascii=False)
 LINE_DECODER = json.JSONDecoder()

@@ -88,7 +88,7 @@ def clean_shard(
 ) -> None:
     """Run the rule `c4_clean`."""
     from t5repro.c4 import clean
-    from t5repro.c4.leftovers import exclusive
+    from t5repro.lineage.leftovers import exclusive
 
     del values["engine"]
     select = {name: values.pop(name) for name in ("domains", "urls")}
@@ -117,7 +117,7 @@ def deduplicate(
 ) -> None:
     """Run the rule `c4_dedup`."""
     from t5repro.c4 import deduplicate as rule
-    from t5repro.c4.leftovers import exclusive
+    from t5repro.lineage.leftovers import exclusive
 
     del values["engine"]
     job = rule.DedupJob(settings, **values)
@@ -139,7 +139,7 @@ def write_corpus(
 ) -> None:
     """Run the rule `c4`."""
     from t5repro.c4 import write
-    from t5repro.c4.leftovers import exclusive
+    from t5repro.lineage.leftovers import exclusive
 
     del values["engine"]
     job = write.CorpusJob(settings, **values)

@@ -16,9 +16,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from t5repro.c4.leftovers import SPILL_SUFFIX
 from t5repro.errors import storage_error
-from t5repro.files import TEMPORARY_PREFIX
+from t5repro.files import SPILL_SUFFIX, TEMPORARY_PREFIX
 
 MAX_BUCKETS = 4096
 BUFFER_BYTES = 8_000_000  # of one spill in memory before it is written to disk

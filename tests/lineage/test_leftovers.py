@@ -10,15 +10,15 @@ from pathlib import Path
 import pytest
 
 from t5repro.c4.dedup.spill import spill_folder
-from t5repro.c4.leftovers import exclusive
 from t5repro.errors import StorageError
 from t5repro.files import atomic_path
+from t5repro.lineage.leftovers import exclusive
 
 KILLED = """
 import os, signal, sys
 from pathlib import Path
 from t5repro.c4.dedup.spill import spill_folder
-from t5repro.c4.leftovers import exclusive
+from t5repro.lineage.leftovers import exclusive
 from t5repro.files import atomic_path
 
 manifest, output = map(Path, sys.argv[1:])

@@ -13,9 +13,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from t5repro.errors import storage_error
-from t5repro.files import TEMPORARY_PREFIX
+from t5repro.files import SPILL_SUFFIX, TEMPORARY_PREFIX
 
-SPILL_SUFFIX = "-spill"
 # `tempfile` puts eight characters between prefix and suffix.
 _TEMPORARY = re.compile(re.escape(TEMPORARY_PREFIX) + rf"[a-z0-9_]{{8}}-(.+?)({SPILL_SUFFIX})?")
 
