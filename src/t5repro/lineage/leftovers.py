@@ -44,8 +44,8 @@ def exclusive(manifest: Path, outputs: Iterable[Path]) -> Iterator[None]:
         except OSError:  # another process runs the job, or the file system has no locks
             yield
             return
-        remove_leftovers([manifest, *outputs])
         try:
+            remove_leftovers([manifest, *outputs])
             yield
         finally:
             lock.unlink(missing_ok=True)
