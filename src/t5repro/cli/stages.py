@@ -311,7 +311,9 @@ STAGE_COMMANDS = (
             path("html", "page to write"),
             path("trace", "lineage page to write"),
             path("csv", "table to write"),
-            named_paths("metrics", "its scores and last losses to write", "EXPERIMENT"),
+            named_paths(
+                "metrics", "its scores and last losses to write", "EXPERIMENT", kind="other"
+            ),
             MANIFEST,
         ),
     ),
