@@ -52,6 +52,28 @@ def test_greedy_decoding_with_a_cache_equals_that_without(model, inputs):
     assert len(np.unique(found)) > 10  # the network does not say one word only
 
 
+@pytest.mark.parametrize("width", [1, 3])
+def test_rows_that_imported_weights_lack_are_never_written(make_model, inputs, tmp_path, width):
+    from t5repro.model.beam import beam_search
+    from t5repro.model.checkpoints import load_weights, read_arrays, save_weights, write_arrays
+
+    model, path, rows = make_model(seed=4, tie_embeddings=False), tmp_path / "weights", 80
+    save_weights(path, model)
+    arrays = read_arrays(path)
+    # All ids have nearly the same logit, negative for about half of the inputs.
+    noise = np.random.default_rng(2).normal(0, 0.01, arrays["output_matrix"].shape)
+    arrays["output_matrix"] = arrays["output_matrix"][:, :1] + noise.astype(np.float32)
+    arrays["output_matrix"][:, rows:] = arrays["embedding"][rows:] = 0
+    write_arrays(path, arrays)
+    load_weights(path, model)
+    if width > 1:
+        found = beam_search(model, inputs, max_decode_length=STEPS, width=width, length_penalty=0.6)
+    else:
+        found = greedy(model, inputs, max_decode_length=STEPS)
+        np.testing.assert_array_equal(found, without_cache(model, inputs, STEPS))
+    assert found.max() < rows
+
+
 def test_a_single_row_has_the_answer_that_it_has_beside_a_copy(model, inputs):
     # A product with one row is divided by the size of the CPU's cache, so there must be none.
     beside_a_copy = greedy(model, np.repeat(inputs[:1], 2, axis=0), max_decode_length=STEPS)

@@ -116,6 +116,23 @@ def test_runs_past_the_last_sentinel_are_counted_and_take_ids_of_pieces():
     assert ids[0, ::2].tolist() == [999, 998, 997, 996]
 
 
+def test_targets_that_need_one_sentinel_more_than_inputs_are_counted():
+    tokens, mask, valid = segments([[False, True] * 3 + [False], [True, False] * 3, [False, True]])
+    overflow = sentinel_overflow(mask, valid, extra_ids=3)
+    assert overflow.numpy().tolist() == [1, 0, 0]
+    targets = spans_to_unique_sentinels(tokens, ~mask, valid, total_ids=TOTAL_IDS).ids.numpy()
+    assert targets[0, ::2].tolist() == [999, 998, 997, 996]  # 996 is the id of a piece
+
+
+def test_the_sentinel_that_ends_targets_is_counted():
+    tokens, mask, valid = segments([[False, True] * 3, [True, False] * 3, [False, True]])
+    overflow = sentinel_overflow(mask, valid, extra_ids=3, final_sentinel=True)
+    assert overflow.numpy().tolist() == [1, 0, 0]
+    targets = spans_to_unique_sentinels(tokens, ~mask, valid, total_ids=TOTAL_IDS)
+    ended = with_final_sentinel(targets, mask, valid, total_ids=TOTAL_IDS)
+    assert ended.ids[0, -1].numpy() == 996
+
+
 def test_noise_behind_the_end_of_a_segment_is_none():
     tokens, _, valid = segments([[False] * 2, [False] * 4])
     everywhere = tf.ones_like(valid)

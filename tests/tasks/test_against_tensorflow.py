@@ -5,7 +5,12 @@ import string
 
 import pytest
 
-from t5repro.tasks.generation import format_squad, pad_punctuation
+from t5repro.tasks.generation import (
+    ASCII_PUNCTUATION,
+    NOT_A_WORD_CHARACTER,
+    format_squad,
+    pad_punctuation,
+)
 from t5repro.tasks.glue import format_similarity
 
 pytestmark = pytest.mark.keras
@@ -13,13 +18,18 @@ pytestmark = pytest.mark.keras
 LETTERS = string.printable + "éßțş“”—…\u00a0\u2003\u2028\u0301日😀\x85\x1c"
 
 
-def test_punctuation_is_padded_as_tensorflow_does():
+@pytest.mark.parametrize(
+    ("released", "padded"),
+    [(r"(\W)", NOT_A_WORD_CHARACTER), (r"([[:punct:]])", ASCII_PUNCTUATION)],
+    ids=["2019", "2022"],
+)
+def test_punctuation_is_padded_as_tensorflow_does(released, padded):
     tf = pytest.importorskip("tensorflow")
     draw = random.Random(0)
     texts = ["".join(draw.choices(LETTERS, k=draw.randint(0, 40))) for _ in range(1000)]
-    padded = tf.strings.regex_replace(texts, r"(\W)", r" \1 ")
-    expected = tf.strings.regex_replace(padded, r"\s+", " ")
-    assert [pad_punctuation(text).encode() for text in texts] == expected.numpy().tolist()
+    spaced = tf.strings.regex_replace(texts, released, r" \1 ")
+    expected = tf.strings.regex_replace(spaced, r"\s+", " ")
+    assert [pad_punctuation(text, padded).encode() for text in texts] == expected.numpy().tolist()
     joined = tf.strings.regex_replace(
         tf.strings.join(["question:", expected, "context:", expected[::-1]], separator=" "),
         r"\s+",
@@ -27,7 +37,9 @@ def test_punctuation_is_padded_as_tensorflow_does():
     )
     rows = zip(texts, texts[::-1], strict=True)
     actual = [
-        format_squad({"question": q, "context": c, "answers": ["a"], "idx": 0})[0].inputs.encode()
+        format_squad({"question": q, "context": c, "answers": ["a"], "idx": 0}, padded=padded)[
+            0
+        ].inputs.encode()
         for q, c in rows
     ]
     assert actual == joined.numpy().tolist()

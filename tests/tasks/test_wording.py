@@ -154,6 +154,14 @@ def test_the_papers_squad_leaves_texts_alone():
     assert examples(task, row) == [plain]
 
 
+def test_squad_of_2022_keeps_letters_with_an_accent_whole():
+    row = {"question": "Où?", "context": "Au café_bar.", "answers": ["café"], "idx": "q1"}
+    assert examples(worded("squad"), row)[0][1] == "caf é "
+    inputs, target, _ = examples(worded("squad", squad_punctuation="code_2022"), row)[0]
+    assert inputs == "question: Où ? context: Au café _ bar . "
+    assert target == "café"
+
+
 def test_every_setting_of_texts_is_a_switch_and_touches_only_its_tasks():
     assert {switch.setting for switch in SWITCHES} == set(TextSettings.model_fields)
     for switch in SWITCHES:

@@ -90,6 +90,28 @@ def test_a_training_begins_with_published_weights(tmp_path, tiny, trained, form)
     assert counters["optimizer_step"] == (3 if form == "t5repro" else 0)
 
 
+def test_rows_that_published_weights_lack_remain_zero_through_both_trainings(
+    tmp_path, tiny, trained
+):
+    from t5repro.model.checkpoints import write_arrays
+
+    rows, published = 120, tmp_path / "published"
+    arrays = weights_in(trained[0].parent)
+    published.mkdir()
+    arrays["embedding"] = arrays["embedding"][:rows]
+    write_arrays(published / "weights.safetensors", arrays)
+    first = tiny.make_job(tmp_path / "first", steps=3, published=published)
+    run(first, tiny.on_this_process())
+    second = tiny.make_job(tmp_path / "second", rule="finetune", steps=3, start=str(first.folder))
+    run(second, tiny.on_this_process())
+    for job in (first, second):
+        embedding = weights_in(job.folder)["embedding"]
+        assert embedding.shape == (128, 32)
+        assert np.isfinite(embedding).all()
+        assert (embedding[:rows] != 0).any(axis=1).all()
+        assert not embedding[rows:].any()
+
+
 def test_the_files_of_the_checkpoint_decide_whether_a_state_is_still_good(tmp_path, tiny, trained):
     folder = trained[0].parent
     job = tiny.make_job(tmp_path / "second")

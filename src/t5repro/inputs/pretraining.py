@@ -153,8 +153,14 @@ class CorpusInputs(CorpusLayout):
                 inputs_length=settings.packed_inputs_length,
                 targets_length=settings.targets_length,
             )
-            spans = mask if objective.unique_sentinels else tf.zeros_like(mask)
-            overflow = sentinel_overflow(spans, valid, extra_ids=self.vocab.extra_ids)
+            overflow = tf.zeros_like(lengths)
+            if objective.unique_sentinels:
+                overflow = sentinel_overflow(
+                    mask,
+                    valid,
+                    extra_ids=self.vocab.extra_ids,
+                    final_sentinel=settings.final_sentinel,
+                )
             return features, labels, _statistics(inputs, targets, overflow)
 
         return make

@@ -62,6 +62,18 @@ def load_weights(path: Path, model: Any, *, fresh: Collection[str] = ()) -> None
     """
     arrays = read_arrays(path)
     assign(path, arrays, _without(weight_variables(model), fresh, arrays), "the model")
+    model.rows_in_use = rows_in_use(arrays)
+
+
+def rows_in_use(weights: Mapping[str, np.ndarray]) -> int:
+    """Return the number of rows of the embedding up to the last that is not zero.
+
+    Weights of other libraries may have a row for each id and none to fill up vector lanes; zeros
+    take the place of such rows (`foreign_weights.fit`). No logit of theirs has a gradient, so they
+    remain zero in training.
+    """
+    matrix = weights["output_matrix"].T if "output_matrix" in weights else weights["embedding"]
+    return int(np.flatnonzero(matrix.any(axis=1)).max(initial=-1)) + 1
 
 
 def save_optimizer(path: Path, optimizer: Any) -> None:

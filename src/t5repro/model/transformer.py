@@ -32,6 +32,7 @@ from t5repro.model.layers import (
 )
 
 PRECISIONS = {"float32": "float32", "bfloat16": "mixed_bfloat16"}
+UNUSED_LOGIT = -1e9  # a probability of 0
 
 
 class Block(SeededLayer):
@@ -294,6 +295,7 @@ class T5(keras.Model):
         super().__init__(name="t5", dtype=PRECISIONS[dtype], autocast=False)
         self.settings = model
         self.embedding_rows = embedding_rows
+        self.rows_in_use = embedding_rows  # fewer for some imported weights (`checkpoints`)
         self.run_seed = seed
         stack: dict[str, Any] = {
             "dropout_rate": dropout_rate,
@@ -365,7 +367,8 @@ class T5(keras.Model):
     def logits(self, decoded_BLD: Tensor, output_DV: Tensor | None = None) -> Tensor:
         """Return float32 logits over all rows of the embedding.
 
-        With a shared matrix the decoder's output is scaled by d_model^-0.5 first.
+        With a shared matrix the decoder's output is scaled by d_model^-0.5 first. Rows that
+        imported weights lack cannot be predicted: their zeros would exceed negative logits.
 
         Args:
             decoded_BLD: output of the decoder.
@@ -375,7 +378,12 @@ class T5(keras.Model):
             decoded_BLD = decoded_BLD * self.settings.d_model**-0.5
         if output_DV is None:
             output_DV = self.output()
-        return ops.cast(matmul(decoded_BLD, output_DV), "float32")
+        logits_BLV = ops.cast(matmul(decoded_BLD, output_DV), "float32")
+        if self.rows_in_use == self.embedding_rows:
+            return logits_BLV
+        return ops.where(
+            ops.arange(self.embedding_rows) < self.rows_in_use, logits_BLV, UNUSED_LOGIT
+        )
 
     def output(self) -> Tensor:
         """Return the matrix from features to ids in the precision of activations, (features, ids).

@@ -33,7 +33,7 @@ def spans_to_unique_sentinels(
     """Replace the i-th run of noise by the sentinel `total_ids` - 1 - i.
 
     The noise mask gives the inputs, its complement the targets. More runs than sentinels take the
-    ids of pieces, as in the released code; `sentinel_overflow` counts these runs.
+    ids of pieces, as in the released code; `sentinel_overflow` counts them.
 
     Args:
         tokens: int32 ``(segments, max_tokens)``.
@@ -66,12 +66,10 @@ def with_final_sentinel(
     Source: paper section 3.1.4; the released code leaves this sentinel out.
     """
     kept_tokens = tf.logical_and(valid, tf.logical_not(mask))
-    runs = tf.reduce_sum(tf.cast(_run_starts(kept_tokens), tf.int32), axis=1, keepdims=True)
-    last_token = tf.logical_and(valid, tf.logical_not(tf.pad(valid[:, 1:], [[0, 0], [0, 1]])))
-    ends_in_noise = tf.reduce_any(tf.logical_and(mask, last_token), axis=1, keepdims=True)
+    final_ids = (total_ids - 1 - _run_count(kept_tokens))[:, tf.newaxis]
     return Corrupted(
-        tf.concat([targets.ids, total_ids - 1 - runs], axis=1),
-        tf.concat([targets.kept, ends_in_noise], axis=1),
+        tf.concat([targets.ids, final_ids], axis=1),
+        tf.concat([targets.kept, _ends_in_noise(mask, valid)[:, tf.newaxis]], axis=1),
     )
 
 
@@ -128,10 +126,35 @@ def permute_noise(
     return Corrupted(tf.where(mask, permuted, tokens), valid)
 
 
-def sentinel_overflow(mask: tf.Tensor, valid: tf.Tensor, *, extra_ids: int) -> tf.Tensor:
-    """Return the number of runs in each segment beyond `extra_ids`, int32 ``(segments,)``."""
-    starts = _run_starts(tf.logical_and(mask, valid))
-    return tf.maximum(tf.reduce_sum(tf.cast(starts, tf.int32), axis=1) - extra_ids, 0)
+def sentinel_overflow(
+    mask: tf.Tensor, valid: tf.Tensor, *, extra_ids: int, final_sentinel: bool = False
+) -> tf.Tensor:
+    """Return how many sentinels each segment lacks, int32 ``(segments,)``.
+
+    Inputs need one for each run of noise and targets one for each run between, which can be one
+    more; both count from the same first sentinel, so the larger number decides.
+
+    Args:
+        mask: True at noise.
+        valid: True up to the end of each segment.
+        extra_ids: sentinels of the vocabulary.
+        final_sentinel: whether targets end in a further sentinel (`with_final_sentinel`).
+    """
+    between = tf.logical_and(tf.logical_not(mask), valid)
+    in_targets = _run_count(between)
+    if final_sentinel:
+        in_targets += tf.cast(_ends_in_noise(mask, valid), tf.int32)
+    in_inputs = _run_count(tf.logical_and(mask, valid))
+    return tf.maximum(tf.maximum(in_inputs, in_targets) - extra_ids, 0)
+
+
+def _ends_in_noise(mask: tf.Tensor, valid: tf.Tensor) -> tf.Tensor:
+    last_token = tf.logical_and(valid, tf.logical_not(tf.pad(valid[:, 1:], [[0, 0], [0, 1]])))
+    return tf.reduce_any(tf.logical_and(mask, last_token), axis=1)
+
+
+def _run_count(mask: tf.Tensor) -> tf.Tensor:
+    return tf.reduce_sum(tf.cast(_run_starts(mask), tf.int32), axis=1)
 
 
 def _run_starts(mask: tf.Tensor) -> tf.Tensor:

@@ -6,6 +6,7 @@ To add a language pair, append a `translation` entry to `GENERATION` and the lan
 
 import re
 from functools import partial
+from re import Pattern
 
 from t5repro.tasks.baselines import copy_baseline
 from t5repro.tasks.pairs import read_pairs
@@ -18,32 +19,37 @@ LANGUAGES = {"en": "English", "de": "German", "fr": "French", "ro": "Romanian"}
 
 # The classes \W and \s of the released code's regular expressions, which TensorFlow compiles with
 # RE2: only ASCII letters, digits and _ are word characters, and whitespace excludes the vertical
-# tab.
+# tab. Its [[:punct:]] is the punctuation of ASCII, `_` included.
 NOT_A_WORD_CHARACTER = re.compile(r"([^0-9A-Za-z_])")
+ASCII_PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")
 WHITESPACE = re.compile(r"[\t\n\f\r ]+")
 
 
-def pad_punctuation(text: str) -> str:
-    """Put spaces around every character but ASCII letters, digits and ``_``; then merge spaces.
+def pad_punctuation(text: str, padded: Pattern[str] = NOT_A_WORD_CHARACTER) -> str:
+    """Put spaces around characters; then merge spaces.
 
-    Letters with an accent are padded, too, and a text that begins or ends with a padded character
-    begins or ends with a space.
+    A text that begins or ends with a padded character begins or ends with a space.
+
+    Args:
+        text: any text.
+        padded: the characters. By default all but ASCII letters, digits and ``_``, so letters with
+            an accent are padded, too; `ASCII_PUNCTUATION` since commit 9896475 of 2022-04-05.
 
     Source: released code, `preprocessors._pad_punctuation`.
     """
-    return WHITESPACE.sub(" ", NOT_A_WORD_CHARACTER.sub(r" \1 ", text))
+    return WHITESPACE.sub(" ", padded.sub(r" \1 ", text))
 
 
-def format_squad(row: Row, *, padded: bool = True) -> tuple[Example]:
+def format_squad(row: Row, *, padded: Pattern[str] | None = NOT_A_WORD_CHARACTER) -> tuple[Example]:
     """Write question and context; the target is the first gold answer.
 
     Args:
         row: one question.
-        padded: whether all texts have spaces around punctuation.
+        padded: characters with spaces around them in all texts; None for none.
 
     Source: released code, `preprocessors.squad`; the paper's appendix D does not pad.
     """
-    pad = pad_punctuation if padded else str
+    pad = partial(pad_punctuation, padded=padded) if padded else str
     inputs = f"question: {pad(row['question'])} context: {pad(row['context'])}"
     if padded:
         # A padded question may end with a space, before the one of the template.

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from t5repro.config.sections.tasks import TextSettings
-from t5repro.tasks.generation import format_squad
+from t5repro.tasks.generation import ASCII_PUNCTUATION, format_squad
 from t5repro.tasks.predictions import label_index, read_number
 from t5repro.tasks.records import read_records
 from t5repro.tasks.super_glue import TRUTH, format_multirc, wic_rows_with_pos
@@ -73,7 +73,12 @@ def with_markup(task: Task) -> Task:
 
 def without_padding(task: Task) -> Task:
     """Put no spaces around punctuation (paper appendix D; D-010)."""
-    return replace(task, to_examples=partial(format_squad, padded=False))
+    return replace(task, to_examples=partial(format_squad, padded=None))
+
+
+def padded_as_in_2022(task: Task) -> Task:
+    """Put spaces around ASCII punctuation alone (released code since 2022; D-010)."""
+    return replace(task, to_examples=partial(format_squad, padded=ASCII_PUNCTUATION))
 
 
 class Switch(NamedTuple):
@@ -105,6 +110,7 @@ SWITCHES = (
     Switch("copa_target", "paper", ("super_glue_copa",), true_or_false),
     Switch("multirc_markup", "paper", ("super_glue_multirc",), with_markup),
     Switch("squad_punctuation", "paper", ("squad",), without_padding),
+    Switch("squad_punctuation", "code_2022", ("squad",), padded_as_in_2022),
 )
 
 

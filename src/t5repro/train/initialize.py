@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from t5repro.model.checkpoints import assign, optimizer_variables, weight_variables
+from t5repro.model.checkpoints import assign, optimizer_variables, rows_in_use, weight_variables
 from t5repro.model.foreign_weights import fit, read_foreign
 
 
@@ -25,6 +25,7 @@ def load_published(folder: Path, model: Any) -> str:
     published = read_foreign(folder)
     weights = fit(published, model.settings, embedding_rows=model.embedding_rows, where=folder)
     assign(folder, weights, weight_variables(model), "the model")
+    model.rows_in_use = rows_in_use(weights)
     if not published.optimizer:
         return f"starting from {published.form} weights of {folder}, optimizer reinitialised"
     slots = optimizer_variables(model.optimizer)

@@ -45,8 +45,11 @@ class TextSettings(Section):
     """Targets of COPA: `choice1`, `choice2` (`code`) or `False`, `True` (`paper`) (D-008)."""
     multirc_markup: Reading = "code"
     """Markup of MultiRC: `<br>` and `<b>` are removed (`code`) or kept (`paper`) (D-009)."""
-    squad_punctuation: Reading = "code"
-    """Punctuation of SQuAD: surrounded by spaces (`code`) or unchanged (`paper`) (D-010)."""
+    squad_punctuation: Literal["code", "code_2022", "paper"] = "code"
+    """Texts of SQuAD: spaces around every character but ASCII letters, digits and `_` (`code`), or
+    around ASCII punctuation, as the released code has it since April 2022 (`code_2022`); or
+    unchanged (`paper`) (D-010).
+    """
 
 
 class OwnTask(Section):
