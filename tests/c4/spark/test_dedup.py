@@ -8,9 +8,10 @@ from c4_rules import stage
 from t5repro.c4 import tables
 from t5repro.c4.clean import CleanJob, clean_shard
 from t5repro.c4.dedup import duplicates
+from t5repro.c4.dedup.removals import Removals
 from t5repro.c4.spark import dedup
 from t5repro.c4.spark.dedup import COPIES, UNIT, UNITS, URL, PieceReader, divide, later_of_key
-from t5repro.c4.spark.rows import with_columns
+from t5repro.c4.spark.rows import note_batch, notes_first, with_columns
 from t5repro.config.schema import Settings
 
 
@@ -107,3 +108,23 @@ def test_pieces_are_whole_row_groups_and_cover_a_file(tmp_path, write_wet, wet_r
         assert sorted(group for piece in pieces for group in piece.groups) == list(range(groups))
     assert len(pieces) == 1
     assert URL != UNIT
+
+
+def test_an_error_without_a_shard_reaches_the_driver_beside_the_decisions_of_others(tmp_path):
+    error = {"error": ["ArtifactError", "damaged"]}
+    rows = with_columns(
+        dedup.DECISIONS, {"shard": [1], "row": [4], "duplicate_url": [True], "places": [b""]}
+    )
+    batches = [
+        note_batch(dedup.DECISIONS, error),
+        note_batch(dedup.DECISIONS, {"units": 5}, shard=0),
+        note_batch(dedup.DECISIONS, {"units": 7}, shard=1),
+        rows,
+    ]
+    shards = [["a.parquet", 9], ["b.parquet", 9]]
+    notes, rest = notes_first(dedup.write_decisions(iter(batches), shards, tmp_path))
+    assert notes[0] == error
+    assert [note["counts"]["units"] for note in notes[1:]] == [5, 7]
+    assert list(rest) == []
+    assert Removals(tmp_path / "b.parquet").of(4) is not None
+    assert Removals(tmp_path / "a.parquet").of(4) is None

@@ -12,8 +12,10 @@ from hypothesis import strategies as st
 
 from t5repro.c4.spark.dedup import COPIES
 from t5repro.c4.spark.rows import (
+    NO_VALUE,
     NOTES,
     driver_context,
+    groups_of,
     guarded,
     installed_versions,
     note_batch,
@@ -99,3 +101,23 @@ def test_a_worker_finds_the_archive_that_was_sent_after_it_entered_the_run_folde
         "import module_of_the_archive\n"
     )
     subprocess.run([sys.executable, "-c", program, str(run_folder)], cwd=sent, check=True)
+
+
+def test_the_notes_and_rows_of_a_group_come_together_whatever_the_batches():
+    batches = [
+        note_batch(COPIES, {"error": "x"}),
+        note_batch(COPIES, {"a": 1}, piece=0),
+        numbers(piece=[0, 0], kind=[0, 0], number=[1, 2]),
+        numbers(piece=[0, 3], kind=[0, 0], number=[3, 4]),
+        note_batch(COPIES, {"b": 2}, piece=5),
+    ]
+    groups = [
+        (value, notes, [number for batch in rows for number in batch.column("number").to_pylist()])
+        for value, notes, rows in groups_of(iter(batches), "piece")
+    ]
+    assert groups == [
+        (NO_VALUE, [{"error": "x"}], []),
+        (0, [{"a": 1}], [1, 2, 3]),
+        (3, [], [4]),
+        (5, [{"b": 2}], []),
+    ]
