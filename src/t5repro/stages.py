@@ -183,7 +183,12 @@ def depends_on_device(name: str) -> bool:
 
 
 def stage_of_rule(rule: str) -> Stage | None:
-    """Return the stage of a rule, such as `tasks` for `tasks_glue_cola`. None if it has none."""
-    if rule in BY_NAME:
-        return BY_NAME[rule]
-    return BY_NAME["tasks"] if rule.startswith("tasks_") else None
+    """Return the stage of a rule; None if it has none.
+
+    It is `tasks` for `tasks_glue_cola`, and `c4` for `c4-other`, the rule of a node that has other
+    files than the first one.
+    """
+    name = rule.partition("-")[0]
+    if name in BY_NAME:
+        return BY_NAME[name]
+    return BY_NAME["tasks"] if name.startswith("tasks_") else None

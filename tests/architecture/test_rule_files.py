@@ -24,7 +24,8 @@ def head_of(path: Path) -> dict[str, str]:
 
 
 def stages_of(path: Path) -> list[Stage]:
-    names = re.findall(r"^ *rule (\w+):", path.read_text("utf-8"), re.MULTILINE)
+    pattern = r"^(?: *rule |.* in rules_by_files\(\")(\w+)"
+    names = re.findall(pattern, path.read_text("utf-8"), re.MULTILINE)
     return [BY_NAME[name] for name in names] or [BY_NAME[path.stem]]
 
 
@@ -57,6 +58,14 @@ def test_the_head_names_the_rules_that_it_writes_and_those_that_it_reads(path: P
     assert rules_in(head["WRITES"]) | {"data_fetch"} >= names
     upstream = {name for stage in stages for name in stage.upstream} | {"preflight"}
     assert rules_in(head["READS"]) <= upstream | names
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+def test_each_rule_measures_itself_and_says_what_it_needs(path: Path) -> None:
+    text = path.read_text("utf-8")
+    commands = len(re.findall(r"^ *shell:", text, re.MULTILINE))
+    for word in ("log:", "benchmark:", "mem_mb=", "runtime="):
+        assert len(re.findall(rf"^ *{word}", text, re.MULTILINE)) == commands, word
 
 
 def test_every_stage_is_in_a_rule_file() -> None:

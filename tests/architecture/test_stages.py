@@ -14,7 +14,9 @@ from t5repro.versions.snakemake_graph import resolve
 RULES = {
     name
     for path in (ROOT / "workflow" / "rules").glob("*.smk")
-    for name in re.findall(r"^ *rule (\w+):", path.read_text(), flags=re.MULTILINE)
+    for name in re.findall(
+        r"^(?: *rule |.* in rules_by_files\(\")(\w+)", path.read_text(), flags=re.MULTILINE
+    )
 }
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from checkout import ROOT
 
-from t5repro.config.experiments import node_of, nodes, settings_of_experiment
+from t5repro.config.experiments import node_of, nodes_by_experiment, settings_of_experiment
 from t5repro.config.load import load_run_file, load_settings
 from t5repro.config.schema import Settings
 from t5repro.config.setting_names import leaf_names
@@ -22,6 +22,10 @@ EXPERIMENTS = [{"name": "baseline"}, {"name": "no_pretraining", "change": {"pret
 @pytest.fixture(autouse=True)
 def _at_the_root(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
+
+
+def nodes(settings: Settings, rule: str) -> list[str]:
+    return list(dict.fromkeys(nodes_by_experiment(settings, rule).values()))
 
 
 def test_an_empty_run_file_is_the_papers_baseline() -> None:
@@ -314,7 +318,8 @@ def test_an_experiment_with_seeds_is_expanded_before_the_run() -> None:
     ]
     assert seeds == [0, 1, 7, 0]
     assert nodes(settings, "vocab") == nodes(settings, "tokens") == ["baseline"]
-    assert nodes(settings, "pretrain") == [experiment.name for experiment in settings.experiments]
+    names = [experiment.name for experiment in settings.experiments]
+    assert nodes(settings, "pretrain") == names
 
 
 def test_settings_with_several_seeds_are_read_back_unchanged() -> None:

@@ -161,7 +161,8 @@ def planned_job(rule: str, output: str, log: str = "logs/demo/x.log") -> object:
 
 
 def test_two_stages_in_one_folder_and_logs_elsewhere_are_refused() -> None:
-    one, two = planned_job("vocab", "results/a/x"), planned_job("tokens", "results/a/y")
+    one = planned_job("vocab", "results/a/manifest.json")
+    two = planned_job("tokens", "results/a/1.manifest.json")
     with pytest.raises(ArtifactError, match=r"both write results/a/"):
         stages_of(FakeNothing([one, two]))
     with pytest.raises(ArtifactError, match=r"logs to elsewhere/x.log"):

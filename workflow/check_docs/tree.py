@@ -83,7 +83,8 @@ class Tree:
     def rules(self) -> frozenset[str]:
         """Rules of the graph, with the stages of `stage_<rule>`."""
         texts = [self.text(name) for name in self.files if name.endswith((".smk", "Snakefile"))]
-        names = {name for text in texts for name in re.findall(r"^ *rule (\w+):", text, re.M)}
+        pattern = r"^(?: *rule |.* in rules_by_files\(\")(\w+)"
+        names = {name for text in texts for name in re.findall(pattern, text, re.M)}
         return frozenset(names | {f"stage_{name}" for name in names} | {"tasks"})
 
     @cached_property

@@ -20,7 +20,6 @@ CODE      src/t5repro/c4/punkt.py                        c4_punkt
 import json
 from fnmatch import fnmatch
 
-from t5repro.config.sections.c4 import PUNKT_FILES, languages_to_train
 from t5repro.config.stage_settings import engine_settings
 
 # A resource and not a parameter: another engine writes the same bytes and reruns nothing. For the
@@ -138,17 +137,17 @@ def punkt_folder(node):
 
 
 def punkt_files(wildcards):
-    """Return the provided Punkt parameters, and the manifest of the trained ones."""
+    """Return the provided Punkt parameters, and the trained ones with their manifest."""
     c4 = settings_at(wildcards.node).c4
     provided = [
         listed_path(f"{folder}/{name}", f"c4.punkt_parameters.{language}")
         for language, folder in sorted(c4.punkt_parameters.items())
         for name in PUNKT_FILES
     ]
-    trained = languages_to_train(c4)
-    return provided + (
-        [f"{punkt_folder(wildcards.node)}/manifest.json"] if trained else []
-    )
+    if not languages_to_train(c4):
+        return provided
+    trained = files_at("c4_punkt", wildcards.node)
+    return [*provided, f"{punkt_folder(wildcards.node)}/manifest.json", *trained]
 
 
 def punkt_pairs(wildcards):
@@ -183,32 +182,44 @@ def cleaned_manifests(wildcards):
     ]
 
 
-rule c4_punkt:
-    """Learn sentence boundaries from pages of the crawl, language by language."""
-    input:
-        wet=punkt_wet_files,
-        withdrawn="withdrawn/pages.yaml",
-        data="results/{run}/data/manifest.json",
-        code=code_of("c4_punkt"),
-    output:
-        manifest="results/{run}/c4_punkt/{node}/manifest.json",
-    log:
-        "logs/{run}/c4_punkt/{node}.log",
-    params:
-        settings=settings_of("c4_punkt"),
-        wet=wet_option,
-        folder=subpath(output.manifest, parent=True),
-        work="work/{run}/c4_punkt/{node}",
-    shell:
-        "t5repro c4_punkt"
-        " --settings {params.settings:q}"
-        " {params.wet} {input.wet:q}"
-        " --data {input.data:q}"
-        " --withdrawn {input.withdrawn:q}"
-        " --folder {params.folder:q}"
-        " --work {params.work:q}"
-        " --manifest {output.manifest:q}"
-        " --log {log:q}"
+for rule_name, nodes, files in rules_by_files("c4_punkt"):
+
+    rule:
+        """Learn sentence boundaries from pages of the crawl, language by language."""
+        name:
+            rule_name
+        input:
+            wet=punkt_wet_files,
+            withdrawn="withdrawn/pages.yaml",
+            data="results/{run}/data/manifest.json",
+            code=code_of("c4_punkt"),
+        output:
+            files=files,
+            manifest="results/{run}/c4_punkt/{node}/manifest.json",
+        wildcard_constraints:
+            node=nodes,
+        log:
+            "logs/{run}/c4_punkt/{node}.log",
+        benchmark:
+            "logs/{run}/c4_punkt/{node}.tsv"
+        resources:
+            mem_mb=memory(2000),
+            runtime=240,
+        params:
+            settings=settings_of("c4_punkt"),
+            wet=wet_option,
+            folder=subpath(output.manifest, parent=True),
+            work="work/{run}/c4_punkt/{node}",
+        shell:
+            "t5repro c4_punkt"
+            " --settings {params.settings:q}"
+            " {params.wet} {input.wet:q}"
+            " --data {input.data:q}"
+            " --withdrawn {input.withdrawn:q}"
+            " --folder {params.folder:q}"
+            " --work {params.work:q}"
+            " --manifest {output.manifest:q}"
+            " --log {log:q}"
 
 
 rule c4_clean:
@@ -229,7 +240,12 @@ rule c4_clean:
         manifest="results/{run}/c4_clean/{node}/{shard}.manifest.json",
     log:
         "logs/{run}/c4_clean/{node}/{shard}.log",
+    benchmark:
+        "logs/{run}/c4_clean/{node}/{shard}.tsv"
+    threads: 2
     resources:
+        mem_mb=memory(2000),
+        runtime=1440,
         engine=ENGINE,
     params:
         settings=settings_of("c4_clean"),
@@ -255,62 +271,85 @@ rule c4_clean:
         " --log {log:q}"
 
 
-rule c4_dedup:
-    """Find duplicate pages and duplicate text, from hashes alone."""
-    input:
-        cleaned=cleaned_shards,
-        cleaned_manifests=cleaned_manifests,
-        code=code_of("c4_dedup"),
-    output:
-        manifest="results/{run}/c4_dedup/{node}/manifest.json",
-    log:
-        "logs/{run}/c4_dedup/{node}.log",
-    resources:
-        engine=ENGINE,
-    params:
-        settings=settings_of("c4_dedup"),
-        folder=subpath(output.manifest, parent=True),
-    shell:
-        "t5repro c4_dedup"
-        " --settings {params.settings:q}"
-        " --engine {resources.engine:q}"
-        " --cleaned {input.cleaned:q}"
-        " --folder {params.folder:q}"
-        " --manifest {output.manifest:q}"
-        " --log {log:q}"
+for rule_name, nodes, files in rules_by_files("c4_dedup"):
+
+    rule:
+        """Find duplicate pages and duplicate text, from hashes alone."""
+        name:
+            rule_name
+        input:
+            cleaned=cleaned_shards,
+            cleaned_manifests=cleaned_manifests,
+            code=code_of("c4_dedup"),
+        output:
+            files=files,
+            manifest="results/{run}/c4_dedup/{node}/manifest.json",
+        wildcard_constraints:
+            node=nodes,
+        log:
+            "logs/{run}/c4_dedup/{node}.log",
+        benchmark:
+            "logs/{run}/c4_dedup/{node}.tsv"
+        resources:
+            mem_mb=memory(4000),
+            runtime=1440,
+            engine=ENGINE,
+        params:
+            settings=settings_of("c4_dedup"),
+            folder=subpath(output.manifest, parent=True),
+        shell:
+            "t5repro c4_dedup"
+            " --settings {params.settings:q}"
+            " --engine {resources.engine:q}"
+            " --cleaned {input.cleaned:q}"
+            " --folder {params.folder:q}"
+            " --manifest {output.manifest:q}"
+            " --log {log:q}"
 
 
-rule c4:
-    """Remove duplicates, detect languages, drop pages with bad words, write the corpus."""
-    input:
-        cleaned=cleaned_shards,
-        decisions=of("c4_dedup", "manifest.json"),
-        cleaned_manifests=cleaned_manifests,
-        bad_words=bad_word_files,
-        punkt=punkt_files,
-        data="results/{run}/data/manifest.json",
-        code=code_of("c4"),
-    output:
-        manifest="results/{run}/c4/{node}/manifest.json",
-    log:
-        "logs/{run}/c4/{node}.log",
-    resources:
-        engine=ENGINE,
-    params:
-        settings=settings_of("c4"),
-        bad_words=bad_word_pairs,
-        punkt=punkt_pairs,
-        decisions=subpath(input.decisions, parent=True),
-        folder=subpath(output.manifest, parent=True),
-    shell:
-        "t5repro c4"
-        " --settings {params.settings:q}"
-        " --engine {resources.engine:q}"
-        " --cleaned {input.cleaned:q}"
-        " --decisions {params.decisions:q}"
-        " --bad-words {params.bad_words:q}"
-        " --punkt {params.punkt:q}"
-        " --data {input.data:q}"
-        " --folder {params.folder:q}"
-        " --manifest {output.manifest:q}"
-        " --log {log:q}"
+for rule_name, nodes, files in rules_by_files("c4"):
+
+    rule:
+        """Remove duplicates, detect languages, drop pages with bad words, write the corpus."""
+        name:
+            rule_name
+        input:
+            cleaned=cleaned_shards,
+            decisions=of("c4_dedup", "manifest.json"),
+            removals=files_of("c4_dedup"),
+            cleaned_manifests=cleaned_manifests,
+            bad_words=bad_word_files,
+            punkt=punkt_files,
+            data="results/{run}/data/manifest.json",
+            code=code_of("c4"),
+        output:
+            files=files,
+            manifest="results/{run}/c4/{node}/manifest.json",
+        wildcard_constraints:
+            node=nodes,
+        log:
+            "logs/{run}/c4/{node}.log",
+        benchmark:
+            "logs/{run}/c4/{node}.tsv"
+        resources:
+            mem_mb=memory(4000),
+            runtime=1440,
+            engine=ENGINE,
+        params:
+            settings=settings_of("c4"),
+            bad_words=bad_word_pairs,
+            punkt=punkt_pairs,
+            decisions=subpath(input.decisions, parent=True),
+            folder=subpath(output.manifest, parent=True),
+        shell:
+            "t5repro c4"
+            " --settings {params.settings:q}"
+            " --engine {resources.engine:q}"
+            " --cleaned {input.cleaned:q}"
+            " --decisions {params.decisions:q}"
+            " --bad-words {params.bad_words:q}"
+            " --punkt {params.punkt:q}"
+            " --data {input.data:q}"
+            " --folder {params.folder:q}"
+            " --manifest {output.manifest:q}"
+            " --log {log:q}"

@@ -14,6 +14,7 @@ from pathlib import Path
 from snakemake.exceptions import WorkflowError
 
 from t5repro.config import experiments, load, origins, task_files as inventory
+from t5repro.config.sections.c4 import PUNKT_FILES, corpus_files, languages_to_train
 from t5repro.config.stage_settings import stage_settings
 from t5repro.data import crawl_lists, fetch, paths as raw_paths
 from t5repro.errors import T5ReproError
@@ -22,6 +23,7 @@ from t5repro.versions import rehydrate
 from t5repro.versions import seal
 from t5repro.versions import sigterm
 from t5repro.versions import snakemake_graph
+from t5repro.model.sizes import parameter_count
 from t5repro.lineage.sources import closure_path, write_closures
 from t5repro.stages import BY_NAME, VERSIONED
 
@@ -63,6 +65,7 @@ RUN = SETTINGS.run.name
 # A resource and not a parameter: it decides from which checkpoint an interrupted training resumes,
 # so another value reruns nothing.
 RESUME = "--resume-changed" if SETTINGS.run.resume_changed else ""
+HOST_THREADS = 8  # feed an accelerator; a profile changes them with set-threads
 EXPERIMENTS = [experiment.name for experiment in SETTINGS.experiments]
 
 
@@ -89,7 +92,12 @@ def settings_of(rule):
 @cache
 def nodes_of(rule):
     """Return experiment -> its node of `rule`."""
-    return experiments.nodes_by_experiment(SETTINGS, rule)
+    return experiments.nodes_by_experiment(SETTINGS, rule, settings_at)
+
+
+def distinct_nodes(rule):
+    """Return the nodes of `rule`, in the order of the experiments."""
+    return list(dict.fromkeys(nodes_of(rule).values()))
 
 
 def node_of(rule, experiment):
@@ -104,6 +112,112 @@ def of(rule, name):
         return f"results/{RUN}/{rule}/{node_of(rule, wildcards.node)}/{name}"
 
     return path
+
+
+def punkt_names(settings):
+    """Return the names of the Punkt parameters that a run trains."""
+    return [
+        f"{language}/{name}"
+        for language in languages_to_train(settings.c4)
+        for name in PUNKT_FILES
+    ]
+
+
+def training_names(rule):
+    """Return a function for the names of the files of a training."""
+
+    def names(settings):
+        steps = getattr(settings, rule).kept_steps
+        kept = [f"step-{step}/weights.safetensors" for step in steps]
+        return ["weights.safetensors", "optimizer.safetensors", "history.csv", *kept]
+
+    return names
+
+
+def earlier_steps(settings):
+    """Return the steps whose kept weights predict in addition to the last ones."""
+    if settings.evaluate.checkpoints == "last":
+        return []
+    return sorted(settings.finetune.kept_steps)[:-1]
+
+
+def prediction_names(settings):
+    """Return the names of the predictions of a node."""
+    split = settings.evaluate.split
+    folders = ["", *(f"step-{step}/" for step in earlier_steps(settings))]
+    return [
+        f"{folder}{task}.jsonl"
+        for folder in folders
+        for task in settings.tasks.names
+        if split in inventory.task_files(SETTINGS, task)
+    ]
+
+
+def decision_names(settings):
+    """Return the names of the decisions: those of the cleaned files."""
+    return [
+        f"{shard:05d}{part}.parquet"
+        for shard in range(settings.c4.clean_shards)
+        for part in PARTS
+    ]
+
+
+# Rule -> function from settings to the names of its files, for rules whose settings decide them.
+NAMES = {
+    "c4_punkt": punkt_names,
+    "c4_dedup": decision_names,
+    "c4": lambda settings: corpus_files(settings.c4),
+    "pretrain": training_names("pretrain"),
+    "finetune": training_names("finetune"),
+    "evaluate_predict": prediction_names,
+}
+
+
+@cache
+def names_of(rule, node):
+    """Return the names of the files that a node of `rule` has besides its manifest."""
+    return NAMES[rule](settings_at(node))
+
+
+def files_at(rule, experiment):
+    """Return the files, without the manifest, of the node of `rule` that an experiment uses."""
+    node = node_of(rule, experiment)
+    return [f"results/{RUN}/{rule}/{node}/{name}" for name in names_of(rule, node)]
+
+
+def files_of(rule):
+    """Return an input function for the files of the node of `rule` that a job reads."""
+
+    def paths(wildcards):
+        return files_at(rule, wildcards.node)
+
+    return paths
+
+
+def rules_by_files(rule):
+    """Return name, pattern of nodes and output patterns of every rule that stands for `rule`.
+
+    Outputs cannot depend on a wildcard. The rule has the nodes with the files of the first one;
+    each other node has a rule of its own, `<rule>-<node>`.
+    """
+    nodes = distinct_nodes(rule)
+    shared = [
+        node for node in nodes if names_of(rule, node) == names_of(rule, nodes[0])
+    ]
+    groups = {rule: shared} | {
+        f"{rule}-{node}": [node] for node in nodes if node not in shared
+    }
+    return [
+        (
+            name,
+            "|".join(members),
+            [
+                f"results/{{run}}/{rule}/{{node}}/{file}"
+                for file in names_of(rule, members[0])
+            ],
+        )
+        for name, members in groups.items()
+    ]
 
 
 def by_experiment(rule, name):
@@ -159,10 +273,39 @@ def manifests_of(split_of):
 def training_threads(wildcards):
     """Return the cores of a job that computes with the model: all of them, except on a CPU.
 
-    There a job uses `devices.intra_op_threads`, so several jobs share the cores.
+    There a job uses `devices.intra_op_threads`, so several jobs share the cores. An executor of a
+    cluster knows no number of cores; a job then gets `HOST_THREADS`.
     """
     devices = settings_at(wildcards.node).devices
-    return devices.intra_op_threads if devices.kind == "cpu" else workflow.cores
+    if devices.kind == "cpu":
+        return devices.intra_op_threads
+    return workflow.resource_settings.cores or HOST_THREADS
+
+
+def memory(megabytes):
+    """Return a resource function: the memory of the first attempt, and as much again for each retry."""
+
+    def mem_mb(wildcards, attempt):
+        return megabytes * attempt
+
+    return mem_mb
+
+
+def model_memory(wildcards, attempt):
+    """Return the memory of a job that computes with the model, in MB.
+
+    Libraries and batches take 1 GB; weights, gradients, slots and a copy for the checkpoint take 4
+    bytes each for a parameter.
+    """
+    settings = settings_at(wildcards.node)
+    parameters = parameter_count(settings.model, settings.vocab.vocab_size)
+    return attempt * (1500 + 16 * parameters // 1_000_000)
+
+
+def sample_memory(wildcards, attempt):
+    """Return the memory of the training of a vocabulary, in MB."""
+    characters = settings_at(wildcards.node).vocab.sample_chars
+    return attempt * (500 + 40 * characters // 1_000_000)
 
 
 def begin_run():

@@ -23,6 +23,11 @@ if TO_FETCH:
             raw=TO_FETCH,
         log:
             f"logs/{RUN}/data_fetch.log",
+        benchmark:
+            f"logs/{RUN}/data_fetch.tsv"
+        resources:
+            mem_mb=memory(500),
+            runtime=1440,
         params:
             settings=settings_of("data"),
         shell:
@@ -41,6 +46,11 @@ rule data:
         manifest="results/{run}/data/manifest.json",
     log:
         "logs/{run}/data.log",
+    benchmark:
+        "logs/{run}/data.tsv"
+    resources:
+        mem_mb=memory(500),
+        runtime=240,
     params:
         settings=settings_of("data"),
     shell:

@@ -30,12 +30,27 @@ def predictions(wildcards):
     ]
 
 
+def predicting_experiments(wildcards):
+    """Return the experiments whose models predict: the node's own, or an ensemble's."""
+    return settings_at(wildcards.node).evaluate.ensemble or [wildcards.node]
+
+
 def predicting_models(wildcards):
-    """Return the manifests of the models that predict: the node's own, or an ensemble's."""
-    experiments = settings_at(wildcards.node).evaluate.ensemble or [wildcards.node]
+    """Return the manifests of the models that predict."""
     return [
         f"results/{RUN}/finetune/{node_of('finetune', experiment)}/manifest.json"
-        for experiment in experiments
+        for experiment in predicting_experiments(wildcards)
+    ]
+
+
+def predicting_weights(wildcards):
+    """Return the weights that predict: the last ones, and kept ones that are evaluated."""
+    steps = earlier_steps(settings_at(wildcards.node))
+    names = ["", *(f"step-{step}/" for step in steps)]
+    return [
+        f"{manifest.removesuffix('manifest.json')}{name}weights.safetensors"
+        for manifest in predicting_models(wildcards)
+        for name in names
     ]
 
 
@@ -47,50 +62,72 @@ def kept_steps(wildcards):
     return ["--kept-steps", *map(str, settings.finetune.kept_steps)]
 
 
-rule evaluate_predict:
-    """Decode until EOS, greedily or by beam search."""
-    input:
-        weights=predicting_models,
-        examples=examples_of(evaluated_split),
-        vocabulary=of("vocab", "sentencepiece.model"),
-        example_manifests=manifests_of(evaluated_split),
-        vocabulary_manifest=of("vocab", "manifest.json"),
-        code=code_of("evaluate_predict"),
-    output:
-        manifest="results/{run}/evaluate_predict/{node}/manifest.json",
-    log:
-        "logs/{run}/evaluate_predict/{node}.log",
-    threads: training_threads
-    resources:
-        tpu_slices=1,
-    params:
-        settings=settings_of("evaluate_predict"),
-        steps=kept_steps,
-        folder=subpath(output.manifest, parent=True),
-    shell:
-        "t5repro evaluate_predict"
-        " --settings {params.settings:q}"
-        " --weights {input.weights:q}"
-        " --examples {input.examples:q}"
-        " --vocabulary {input.vocabulary:q}"
-        " {params.steps:q}"
-        " --folder {params.folder:q}"
-        " --manifest {output.manifest:q}"
-        " --log {log:q}"
+for rule_name, nodes, files in rules_by_files("evaluate_predict"):
+
+    rule:
+        """Decode until EOS, greedily or by beam search."""
+        name:
+            rule_name
+        input:
+            weights=predicting_models,
+            trained=predicting_weights,
+            examples=examples_of(evaluated_split),
+            vocabulary=of("vocab", "sentencepiece.model"),
+            example_manifests=manifests_of(evaluated_split),
+            vocabulary_manifest=of("vocab", "manifest.json"),
+            code=code_of("evaluate_predict"),
+        output:
+            files=files,
+            manifest="results/{run}/evaluate_predict/{node}/manifest.json",
+        wildcard_constraints:
+            node=nodes,
+        log:
+            "logs/{run}/evaluate_predict/{node}.log",
+        benchmark:
+            "logs/{run}/evaluate_predict/{node}.tsv"
+        threads: training_threads
+        resources:
+            mem_mb=model_memory,
+            runtime=1440,
+            tpu_slices=1,
+        params:
+            settings=settings_of("evaluate_predict"),
+            steps=kept_steps,
+            folder=subpath(output.manifest, parent=True),
+        shell:
+            "t5repro evaluate_predict"
+            " --settings {params.settings:q}"
+            " --weights {input.weights:q}"
+            " --examples {input.examples:q}"
+            " --vocabulary {input.vocabulary:q}"
+            " {params.steps:q}"
+            " --folder {params.folder:q}"
+            " --manifest {output.manifest:q}"
+            " --log {log:q}"
 
 
 rule evaluate_score:
     """Score the predictions and the trivial answers."""
     input:
         predicted=of("evaluate_predict", "manifest.json"),
+        predictions=files_of("evaluate_predict"),
         train=examples_of(train_split),
         train_manifests=manifests_of(train_split),
         code=code_of("evaluate_score"),
     output:
-        scores="results/{run}/evaluate_score/{node}/scores.json",
+        scores=report(
+            "results/{run}/evaluate_score/{node}/scores.json",
+            category="Scores",
+            labels={"experiment": "{node}"},
+        ),
         manifest="results/{run}/evaluate_score/{node}/manifest.json",
     log:
         "logs/{run}/evaluate_score/{node}.log",
+    benchmark:
+        "logs/{run}/evaluate_score/{node}.tsv"
+    resources:
+        mem_mb=memory(1000),
+        runtime=60,
     params:
         settings=settings_of("evaluate_score"),
         steps=kept_steps,

@@ -17,11 +17,19 @@ def train_split(settings):
 
 
 def earlier_training(wildcards):
-    """Return the manifest of the training to start from."""
+    """Return rule and experiment of the training to start from."""
     start = settings_at(wildcards.node).finetune.start_from
-    if start:
-        return f"results/{RUN}/finetune/{node_of('finetune', start)}/manifest.json"
-    return of("pretrain", "manifest.json")(wildcards)
+    return ("finetune", start) if start else ("pretrain", wildcards.node)
+
+
+def earlier_manifest(wildcards):
+    stage, experiment = earlier_training(wildcards)
+    return f"results/{RUN}/{stage}/{node_of(stage, experiment)}/manifest.json"
+
+
+def earlier_files(wildcards):
+    """Return the weights and the state of the optimizer to start from."""
+    return files_at(*earlier_training(wildcards))[:2]
 
 
 def drawn_corpus(wildcards):
@@ -31,43 +39,63 @@ def drawn_corpus(wildcards):
     return [of("tokens", "manifest.json")(wildcards)]
 
 
-rule finetune:
-    """Start from the pre-trained weights, slots and step. Resumes as pretrain does."""
-    input:
-        weights=earlier_training,
-        tokens=drawn_corpus,
-        examples=examples_of(train_split),
-        vocabulary=of("vocab", "sentencepiece.model"),
-        example_manifests=manifests_of(train_split),
-        vocabulary_manifest=of("vocab", "manifest.json"),
-        code=code_of("finetune"),
-    output:
-        weights="results/{run}/finetune/{node}/weights.safetensors",
-        optimizer="results/{run}/finetune/{node}/optimizer.safetensors",
-        history="results/{run}/finetune/{node}/history.csv",
-        manifest="results/{run}/finetune/{node}/manifest.json",
-    log:
-        "logs/{run}/finetune/{node}.log",
-    threads: training_threads
-    resources:
-        tpu_slices=1,
-        resume=RESUME,
-    params:
-        settings=settings_of("finetune"),
-        tokens=lambda wildcards, input: (
-            ["--tokens", *input.tokens] if input.tokens else []
-        ),
-        folder=subpath(output.manifest, parent=True),
-    shell:
-        "t5repro finetune"
-        " --settings {params.settings:q}"
-        " --weights {input.weights:q}"
-        " --examples {input.examples:q}"
-        " --vocabulary {input.vocabulary:q}"
-        " {params.tokens:q}"
-        " --folder {params.folder:q}"
-        " --work work/{wildcards.run}/finetune/{wildcards.node}"
-        " --monitor logs/{wildcards.run}/finetune/{wildcards.node}"
-        " --manifest {output.manifest:q}"
-        " {resources.resume}"
-        " --log {log:q}"
+def drawn_ids(wildcards):
+    """Return the ids if the mixture contains the corpus."""
+    return token_files(wildcards) if drawn_corpus(wildcards) else []
+
+
+for rule_name, nodes, files in rules_by_files("finetune"):
+
+    rule:
+        """Start from the pre-trained weights, slots and step. Resumes as pretrain does."""
+        name:
+            rule_name
+        input:
+            weights=earlier_manifest,
+            trained=earlier_files,
+            tokens=drawn_corpus,
+            ids=drawn_ids,
+            examples=examples_of(train_split),
+            vocabulary=of("vocab", "sentencepiece.model"),
+            example_manifests=manifests_of(train_split),
+            vocabulary_manifest=of("vocab", "manifest.json"),
+            code=code_of("finetune"),
+        output:
+            files=[path for path in files if not path.endswith(".csv")],
+            history=report(
+                "results/{run}/finetune/{node}/history.csv",
+                category="Loss curves",
+                labels={"stage": "finetune", "experiment": "{node}"},
+            ),
+            manifest="results/{run}/finetune/{node}/manifest.json",
+        wildcard_constraints:
+            node=nodes,
+        log:
+            "logs/{run}/finetune/{node}.log",
+        benchmark:
+            "logs/{run}/finetune/{node}.tsv"
+        threads: training_threads
+        resources:
+            mem_mb=model_memory,
+            runtime=10080,
+            tpu_slices=1,
+            resume=RESUME,
+        params:
+            settings=settings_of("finetune"),
+            tokens=lambda wildcards, input: (
+                ["--tokens", *input.tokens] if input.tokens else []
+            ),
+            folder=subpath(output.manifest, parent=True),
+        shell:
+            "t5repro finetune"
+            " --settings {params.settings:q}"
+            " --weights {input.weights:q}"
+            " --examples {input.examples:q}"
+            " --vocabulary {input.vocabulary:q}"
+            " {params.tokens:q}"
+            " --folder {params.folder:q}"
+            " --work work/{wildcards.run}/finetune/{wildcards.node}"
+            " --monitor logs/{wildcards.run}/finetune/{wildcards.node}"
+            " --manifest {output.manifest:q}"
+            " {resources.resume}"
+            " --log {log:q}"

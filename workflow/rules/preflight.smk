@@ -23,6 +23,11 @@ rule preflight:
         report="logs/{run}/preflight/{node}.json",
     log:
         "logs/{run}/preflight/{node}.log",
+    benchmark:
+        "logs/{run}/preflight/{node}.tsv"
+    resources:
+        mem_mb=memory(8000),
+        runtime=60,
     priority: 100
     params:
         settings=settings_of("pretrain"),

@@ -23,39 +23,53 @@ def start_option(wildcards):
     return ["--start-from", raw_path(folder)] if folder else []
 
 
-rule pretrain:
-    """
-    Train, or write initial weights if pretrain.steps is 0. An interrupted job resumes from
-    work/, which is no output: Snakemake deletes the outputs of a failed job.
-    """
-    input:
-        tokens=of("tokens", "manifest.json"),
-        preflight=ancient(preflight_of),
-        start=start_files,
-        code=code_of("pretrain"),
-    output:
-        weights="results/{run}/pretrain/{node}/weights.safetensors",
-        optimizer="results/{run}/pretrain/{node}/optimizer.safetensors",
-        history="results/{run}/pretrain/{node}/history.csv",
-        manifest="results/{run}/pretrain/{node}/manifest.json",
-    log:
-        "logs/{run}/pretrain/{node}.log",
-    threads: training_threads
-    resources:
-        tpu_slices=1,
-        resume=RESUME,
-    params:
-        settings=settings_of("pretrain"),
-        start=start_option,
-        folder=subpath(output.manifest, parent=True),
-    shell:
-        "t5repro pretrain"
-        " --settings {params.settings:q}"
-        " --tokens {input.tokens:q}"
-        " {params.start:q}"
-        " --folder {params.folder:q}"
-        " --work work/{wildcards.run}/pretrain/{wildcards.node}"
-        " --monitor logs/{wildcards.run}/pretrain/{wildcards.node}"
-        " --manifest {output.manifest:q}"
-        " {resources.resume}"
-        " --log {log:q}"
+for rule_name, nodes, files in rules_by_files("pretrain"):
+
+    rule:
+        """
+        Train, or write initial weights if pretrain.steps is 0. An interrupted job resumes from
+        work/, which is no output: Snakemake deletes the outputs of a failed job.
+        """
+        name:
+            rule_name
+        input:
+            tokens=of("tokens", "manifest.json"),
+            ids=token_files,
+            preflight=ancient(preflight_of),
+            start=start_files,
+            code=code_of("pretrain"),
+        output:
+            files=[path for path in files if not path.endswith(".csv")],
+            history=report(
+                "results/{run}/pretrain/{node}/history.csv",
+                category="Loss curves",
+                labels={"stage": "pretrain", "experiment": "{node}"},
+            ),
+            manifest="results/{run}/pretrain/{node}/manifest.json",
+        wildcard_constraints:
+            node=nodes,
+        log:
+            "logs/{run}/pretrain/{node}.log",
+        benchmark:
+            "logs/{run}/pretrain/{node}.tsv"
+        threads: training_threads
+        resources:
+            mem_mb=model_memory,
+            runtime=10080,
+            tpu_slices=1,
+            resume=RESUME,
+        params:
+            settings=settings_of("pretrain"),
+            start=start_option,
+            folder=subpath(output.manifest, parent=True),
+        shell:
+            "t5repro pretrain"
+            " --settings {params.settings:q}"
+            " --tokens {input.tokens:q}"
+            " {params.start:q}"
+            " --folder {params.folder:q}"
+            " --work work/{wildcards.run}/pretrain/{wildcards.node}"
+            " --monitor logs/{wildcards.run}/pretrain/{wildcards.node}"
+            " --manifest {output.manifest:q}"
+            " {resources.resume}"
+            " --log {log:q}"

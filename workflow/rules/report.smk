@@ -45,13 +45,18 @@ rule report:
         manifests=upstream_manifests,
         code=code_of("report"),
     output:
-        html="results/{run}/report/report.html",
-        trace="results/{run}/report/trace.html",
-        csv="results/{run}/report/scores.csv",
+        html=report("results/{run}/report/report.html", category="Report"),
+        trace=report("results/{run}/report/trace.html", category="Report"),
+        csv=report("results/{run}/report/scores.csv", category="Scores"),
         metrics=[f"results/{{run}}/report/{name}.metrics.json" for name in EXPERIMENTS],
         manifest="results/{run}/report/manifest.json",
     log:
         "logs/{run}/report.log",
+    benchmark:
+        "logs/{run}/report.tsv"
+    resources:
+        mem_mb=memory(1000),
+        runtime=60,
     params:
         settings=settings_of("report"),
         scores=pairs(SCORES),

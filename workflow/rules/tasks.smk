@@ -38,6 +38,11 @@ for task_name in ALL_TASKS:
             manifest=f"results/{RUN}/tasks/{task_name}/manifest.json",
         log:
             f"logs/{RUN}/tasks/{task_name}.log",
+        benchmark:
+            f"logs/{RUN}/tasks/{task_name}.tsv"
+        resources:
+            mem_mb=memory(1000),
+            runtime=60,
         params:
             settings=settings_of("tasks"),
             task=task_name,

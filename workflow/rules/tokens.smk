@@ -10,10 +10,21 @@ CODE      src/t5repro/vocab/encode.py
 """
 
 
+def token_files(wildcards):
+    """Return the ids and offsets that a training reads."""
+    folder = f"results/{RUN}/tokens/{node_of('tokens', wildcards.node)}"
+    return [
+        f"{folder}/{split}.{kind}"
+        for split in ("train", "validation")
+        for kind in ("ids", "offsets")
+    ]
+
+
 rule tokens:
     """Encode every document of the languages of pre-training."""
     input:
         corpus=of("c4", "manifest.json"),
+        pages=files_of("c4"),
         vocabulary=of("vocab", "sentencepiece.model"),
         vocabulary_manifest=of("vocab", "manifest.json"),
         code=code_of("tokens"),
@@ -25,6 +36,12 @@ rule tokens:
         manifest="results/{run}/tokens/{node}/manifest.json",
     log:
         "logs/{run}/tokens/{node}.log",
+    benchmark:
+        "logs/{run}/tokens/{node}.tsv"
+    threads: 8
+    resources:
+        mem_mb=memory(2000),
+        runtime=1440,
     params:
         settings=settings_of("tokens"),
         folder=subpath(output.manifest, parent=True),

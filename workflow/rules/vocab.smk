@@ -34,12 +34,18 @@ rule vocab_sample:
     """Draw text from each language in the proportions of vocab.language_parts."""
     input:
         corpus=of("c4", "manifest.json"),
+        pages=files_of("c4"),
         code=code_of("vocab_sample"),
     output:
         sample="results/{run}/vocab_sample/{node}/sample.txt",
         manifest="results/{run}/vocab_sample/{node}/manifest.json",
     log:
         "logs/{run}/vocab_sample/{node}.log",
+    benchmark:
+        "logs/{run}/vocab_sample/{node}.tsv"
+    resources:
+        mem_mb=memory(1000),
+        runtime=240,
     params:
         settings=settings_of("vocab_sample"),
     shell:
@@ -63,6 +69,12 @@ rule vocab:
         manifest="results/{run}/vocab/{node}/manifest.json",
     log:
         "logs/{run}/vocab/{node}.log",
+    benchmark:
+        "logs/{run}/vocab/{node}.tsv"
+    threads: 16
+    resources:
+        mem_mb=sample_memory,
+        runtime=480,
     params:
         settings=settings_of("vocab"),
         option=vocabulary_option,

@@ -9,9 +9,7 @@ from t5repro.c4.reasons import KEPT, LANGUAGE_REASONS, LINE_REASONS
 from t5repro.c4.samples import Rank, Samples
 from t5repro.c4.text import language
 from t5repro.c4.wet.faults import FaultLog
-from t5repro.config.sections.c4 import C4Stage
-
-SPLITS = ("train", "validation")
+from t5repro.config.sections.c4 import SPLITS, C4Stage
 
 
 class PageCounts:

@@ -19,7 +19,7 @@ from t5repro.c4.dedup.shorten import (
     text_at,
 )
 from t5repro.c4.keys import is_validation, key_halves
-from t5repro.c4.page_counts import SPLITS, PageCounts
+from t5repro.c4.page_counts import PageCounts
 from t5repro.c4.prefetch import overlapped
 from t5repro.c4.reasons import (
     BAD_WORD,
@@ -37,7 +37,7 @@ from t5repro.c4.text import bad_words as word_lists
 from t5repro.c4.text import language
 from t5repro.c4.text.language import Detected
 from t5repro.c4.text.sentences import Splitters
-from t5repro.config.sections.c4 import UNDETERMINED, C4Stage
+from t5repro.config.sections.c4 import SPLITS, UNDETERMINED, C4Stage
 from t5repro.errors import CorpusError
 from t5repro.progress import Progress
 

@@ -18,10 +18,9 @@ from numpy.typing import NDArray
 from t5repro.c4 import tables
 from t5repro.c4.dedup.spill import TableSpill, bucket_count, bucket_of, spill_folder
 from t5repro.c4.malloc import return_freed_memory
-from t5repro.c4.page_counts import SPLITS
 from t5repro.c4.page_filter import SELECTED, PageFilter
 from t5repro.c4.text.sentences import parameter_files
-from t5repro.config.sections.c4 import C4Stage
+from t5repro.config.sections.c4 import SPLITS, C4Stage, corpus_files
 from t5repro.files import atomic_path, by_name, write_manifest
 from t5repro.progress import Progress
 
@@ -107,7 +106,7 @@ def write_corpus_manifest(
         outputs: files of the corpus; paths or `files.describe_file`.
         page_filter: filter that selected all pages.
     """
-    remove_stale_files(job.folder, file_names(job.settings))
+    remove_stale_files(job.folder, corpus_files(job.settings.c4))
     write_manifest(
         job.manifest,
         rule="c4",
@@ -116,17 +115,6 @@ def write_corpus_manifest(
         outputs=outputs,
         counters=page_filter.counts.counters(job.settings),
     )
-
-
-def file_names(settings: C4Stage) -> list[str]:
-    """Return the names of the files of the corpus, grouped by language and split."""
-    shards = settings.c4.output_shards
-    return [
-        f"{name}-{split}-{number:05d}-of-{shards:05d}.parquet"
-        for name in settings.c4.languages
-        for split in SPLITS
-        for number in range(shards)
-    ]
 
 
 def file_numbers(high: NDArray[np.uint64], shards: int) -> NDArray[np.int64]:
@@ -143,7 +131,7 @@ def file_numbers(high: NDArray[np.uint64], shards: int) -> NDArray[np.int64]:
 def write_files(settings: C4Stage, spill: TableSpill, folder: Path) -> list[Path]:
     """Write the selected pages in order; return the files, including empty ones."""
     shards = settings.c4.output_shards
-    paths = [folder / name for name in file_names(settings)]
+    paths = [folder / name for name in corpus_files(settings.c4)]
     parts = [(name, split) for name in settings.c4.languages for split in SPLITS]
     with contextlib.ExitStack() as stack:
         temporary = [stack.enter_context(atomic_path(path)) for path in paths]

@@ -139,11 +139,12 @@ def write_corpus(
 ) -> None:
     """Run the rule `c4`."""
     from t5repro.c4 import write
+    from t5repro.config.sections.c4 import corpus_files
     from t5repro.lineage.leftovers import exclusive
 
     del values["engine"]
     job = write.CorpusJob(settings, **values)
-    outputs = [job.folder / name for name in write.file_names(settings)]
+    outputs = [job.folder / name for name in corpus_files(settings.c4)]
     with exclusive(job.manifest, outputs), spark_session(arguments) as (spark, partitions):
         _verify(expected, spark)
         if spark is None:

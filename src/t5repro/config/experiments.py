@@ -5,7 +5,7 @@ ensemble of them (``evaluate.ensemble``).
 """
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from t5repro.config.mixtures import mixture_settings, reset_mixture
@@ -95,30 +95,34 @@ def _value(settings: Settings, name: str) -> Any:
     return value
 
 
-def nodes_by_experiment(settings: Settings, rule: str) -> dict[str, str]:
+def nodes_by_experiment(
+    settings: Settings, rule: str, settings_at: Callable[[str], Settings] | None = None
+) -> dict[str, str]:
     """Return experiment -> its node of `rule`.
 
     Experiments share a node if their settings of the rule and of all earlier rules are equal. The
     node has the name of the first of them.
+
+    Args:
+        settings: settings of the run.
+        rule: name of the rule.
+        settings_at: returns the settings of an experiment, for a caller that keeps them: to
+            compute them for every rule again takes most of the planning of a large run.
     """
     rules = {rule, *ancestors(rule)}
     first_experiments: dict[str, str] = {}
     nodes = {}
     for experiment in settings.experiments:
-        resolved = settings_of_experiment(settings, experiment.name)
+        name = experiment.name
+        resolved = settings_at(name) if settings_at else settings_of_experiment(settings, name)
         key = json.dumps(settings_of_stages(resolved, sorted(rules)))
-        nodes[experiment.name] = first_experiments.setdefault(key, experiment.name)
+        nodes[name] = first_experiments.setdefault(key, name)
     return nodes
 
 
 def node_of(settings: Settings, rule: str, experiment: str) -> str:
     """Return the node of `rule` that an experiment uses."""
     return nodes_by_experiment(settings, rule)[experiment]
-
-
-def nodes(settings: Settings, rule: str) -> list[str]:
-    """Return the nodes of `rule`, in the order of the experiments."""
-    return list(dict.fromkeys(nodes_by_experiment(settings, rule).values()))
 
 
 def check_experiments(experiments: Mapping[str, Settings]) -> None:

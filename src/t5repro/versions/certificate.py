@@ -142,8 +142,8 @@ class _Comparison:
 
     def _fault_of_others(self, stage: PlannedStage) -> str | None:
         """Return the fault of another stage that decides about a stage without losses or scores."""
-        if stage.rule in SCORED_BY:
-            deciding = {f"{SCORED_BY[stage.rule]}-{stage.node}"}
+        if stage.table_name in SCORED_BY:
+            deciding = {f"{SCORED_BY[stage.table_name]}-{stage.node}"}
         elif stage.rule == REPORT:
             deciding = set(self.verdicts)
         else:
@@ -161,7 +161,7 @@ class _Comparison:
             same_inputs=self._first_differing_input(stage) is None,
             on_device=BY_NAME[stage.table_name].on_device,
             rounding=rounding_of(dvc_pipeline.settings_of_stage(self.settings, stage)),
-            deviations=deviations.get(stage.rule, {}),
+            deviations=deviations.get(stage.table_name, {}),
             # Twins differ from the start of pre-training on: only there are their inputs equal.
             growth=deviations.get("pretrain", {}),
         )
@@ -199,7 +199,7 @@ def certify(
     committed = CommittedRun(revision, parse_lock(lock), settings.run.name)
     comparison = _Comparison(committed, settings, spread, bytes_required)
     # The verdict about predictions needs that about their scores.
-    for stage in sorted(stages, key=lambda stage: stage.rule in SCORED_BY):
+    for stage in sorted(stages, key=lambda stage: stage.table_name in SCORED_BY):
         comparison.compare(stage)
     return Certificate(revision, tuple(comparison.verdicts[stage.name] for stage in stages))
 

@@ -306,7 +306,7 @@ def _dependencies(stage: PlannedStage, folders: set[str]) -> list[str]:
     return [
         path
         for path in dict.fromkeys(paths)
-        if path in read_folders or path.rpartition("/")[0] not in read_folders
+        if path in read_folders or not read_folders.intersection(map(str, Path(path).parents))
     ]
 
 
@@ -336,7 +336,7 @@ def _plots(settings: Settings, stages: list[PlannedStage]) -> list[dict[str, Any
         histories = {
             f"{stage.folder}/history.csv": "loss"
             for stage in stages
-            if stage.rule == rule and leaves_of(settings, stage)[f"{rule}.steps"]
+            if stage.table_name == rule and leaves_of(settings, stage)[f"{rule}.steps"]
         }
         if histories:
             plots.append({f"{rule}_loss": {"x": "step", "y": histories, "title": f"{rule}: loss"}})

@@ -267,7 +267,8 @@ def _copy(source: Path, target: Path, sha256: str) -> list[str]:
 
 def _run_snakemake(clone: Path, jobs: Sequence[Job], run: Invocation) -> None:
     """Run the selected jobs, and no other rule, in the clone."""
-    options = ["--allowed-rules", *sorted({_rule_in_snakefile(job) for job in jobs}), "--force"]
+    rules = {name for job in jobs for name in _rules_in_snakefile(job)}
+    options = ["--allowed-rules", *sorted(rules), "--force"]
     variables = {
         **os.environ,
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}",
@@ -314,9 +315,13 @@ def _snakemake(
         raise LineageError(f"snakemake failed in the clone; its last lines:\n{log}")
 
 
-def _rule_in_snakefile(job: Job) -> str:
-    """Return the name of the job's rule in the Snakefile, which has one rule for each task."""
-    return f"tasks_{job.name.rsplit('/', 1)[-1]}" if job.rule == "tasks" else job.rule
+def _rules_in_snakefile(job: Job) -> tuple[str, ...]:
+    """Return the possible names of the job's rule in the Snakefile.
+
+    It has one rule for each task, and one for each node with other files than the first node.
+    """
+    node = job.name.rsplit("/", 1)[-1]
+    return (f"tasks_{node}",) if job.rule == "tasks" else (job.rule, f"{job.rule}-{node}")
 
 
 def _unlike_packages(root: Path, clone: Path, jobs: Iterable[Job]) -> list[str]:

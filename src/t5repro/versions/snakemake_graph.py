@@ -55,7 +55,7 @@ class PlannedStage:
 
     Attributes:
         name: ``rule-node``, or ``rule`` for a rule without nodes.
-        rule: the rule in the Snakefile, such as ``tasks_glue_cola``.
+        rule: the rule in the Snakefile, such as ``tasks_glue_cola`` or ``c4-other``.
         node: the experiment that gives the node its name; empty for a rule without nodes.
         folder: the folder that the jobs write to, and no other stage does.
         jobs: the jobs, sorted by output.
@@ -175,16 +175,23 @@ def stages_of(workflow: Any) -> list[PlannedStage]:
     return _in_order(stages)
 
 
+def is_manifest(path: str) -> bool:
+    """Return whether a file is the manifest of a job."""
+    return path.endswith("manifest.json")
+
+
 def stage_name(job: Any) -> str:
     """Return the stage of a Snakemake job."""
     node = getattr(job.wildcards, "node", "")
-    return f"{job.rule.name}-{node}" if node else str(job.rule.name)
+    rule = job.rule.name.partition("-")[0]  # a node with other files has a rule of its own
+    return f"{rule}-{node}" if node else rule
 
 
 def _planned_stage(name: str, jobs: Sequence[Any]) -> PlannedStage:
     planned_jobs = sorted((_planned_job(job) for job in jobs), key=lambda job: job.outputs)
-    rule, _, node = name.partition("-")
-    folders = {Path(path).parent.as_posix() for job in planned_jobs for path in job.outputs}
+    rule, node = jobs[0].rule.name, name.partition("-")[2]
+    manifests = (path for job in planned_jobs for path in job.outputs if is_manifest(path))
+    folders = {Path(path).parent.as_posix() for path in manifests}
     if len(folders) != 1:
         raise ArtifactError(f"rule {rule} writes {sorted(folders)}; one folder is allowed")
     return PlannedStage(name, rule, node, folders.pop(), tuple(planned_jobs))

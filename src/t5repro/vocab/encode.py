@@ -4,7 +4,6 @@ Reads the pages of `c4` and the SentencePiece model, writes the files that `toke
 Documents are neither cut nor ended with EOS: both depend on the objective, so `inputs` does it.
 """
 
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +20,7 @@ from t5repro.vocab.token_files import OFFSET_DTYPE, id_dtype, split_files
 from t5repro.vocab.vocabulary import Vocabulary
 
 SPLITS = ("train", "validation")
+ENCODING_THREADS = 8  # the ids do not depend on this number; the rule declares it
 
 
 @dataclass
@@ -114,7 +114,7 @@ def _encode_split(
         for language, paths in shards.items():
             before = (writer.documents, writer.empty, writer.tokens)
             for texts in _texts(paths):
-                writer.append(vocabulary.encode_batch(texts, threads=os.cpu_count() or 1))
+                writer.append(vocabulary.encode_batch(texts, threads=ENCODING_THREADS))
                 progress.advance(len(texts), tokens=writer.tokens)
             after = (writer.documents, writer.empty, writer.tokens)
             languages[language] = {

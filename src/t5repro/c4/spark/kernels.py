@@ -15,7 +15,6 @@ import pyarrow as pa
 
 from t5repro.c4 import clean, tables
 from t5repro.c4.dedup.removals import Removals
-from t5repro.c4.page_counts import SPLITS
 from t5repro.c4.page_filter import READ_COLUMNS
 from t5repro.c4.spark.dedup import Piece
 from t5repro.c4.spark.rows import (
@@ -33,7 +32,7 @@ from t5repro.c4.spark.rows import (
 )
 from t5repro.c4.wet.reader import CleanTally
 from t5repro.c4.write import CorpusJob, SplitWriter, file_numbers
-from t5repro.config.sections.c4 import C4Stage
+from t5repro.config.sections.c4 import SPLITS, C4Stage
 from t5repro.data.crawl_lists import CrawlFiles, Fetch, local_copies
 from t5repro.files import atomic_path, describe_file
 
@@ -136,7 +135,7 @@ def _with_file(batch: pa.RecordBatch, settings: C4Stage) -> pa.RecordBatch:
     languages = {name: index for index, name in enumerate(settings.c4.languages)}
     language = np.array([languages[name] for name in batch.column("language").to_pylist()], int)
     validation = batch.column("validation").to_numpy(zero_copy_only=False).astype(int)
-    # The order of `write.file_names`: language, split, number.
+    # The order of `corpus_files`: language, split, number.
     part = language * len(SPLITS) + validation
     columns = {name: batch.column(name) for name in tables.CORPUS.names}
     return with_columns(

@@ -39,6 +39,7 @@ from t5repro.c4.spark.rows import NOTES, Context, driver_context
 from t5repro.c4.spark.session import collect_notes
 from t5repro.c4.wet.reader import CleanTally
 from t5repro.c4.write import CorpusJob
+from t5repro.config.sections.c4 import corpus_files
 from t5repro.data.crawl_lists import Fetch
 from t5repro.data.transfer import fetch_address
 
@@ -206,7 +207,7 @@ def write_corpus(spark: Any, job: CorpusJob, *, partitions: int = 0) -> None:
     pieces = divide(shards, ("text",), PIECE_TEXT_BYTES)
     page_filter = job.page_filter()
     page_filter.counts.units.update(read_counts(job.decisions, shards))
-    names = write.file_names(job.settings)
+    names = corpus_files(job.settings.c4)
     with spill_folder(job.manifest) as folder:
         kernel = partial(kernels.filter_pages, job=job, pieces=pieces)
         selected = from_numbers(spark, len(pieces), kernel, kernels.PAGES, context)

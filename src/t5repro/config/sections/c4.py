@@ -7,6 +7,7 @@ from pydantic import Field, StringConstraints
 from t5repro.config.field import Language, Section
 
 VariantName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9._-]*$")]
+SPLITS = ("train", "validation")  # of the corpus
 PUNKT_FILES = (  # of one language, in NLTK's `punkt_tab` layout
     "abbrev_types.txt",
     "collocations.tab",
@@ -271,6 +272,16 @@ class C4Stage(Section):
     """Settings of `c4`, which writes the corpus."""
 
     c4: WriteC4
+
+
+def corpus_files(c4: WriteC4) -> list[str]:
+    """Return the names of the files of the corpus, grouped by language and split."""
+    return [
+        f"{name}-{split}-{number:05d}-of-{c4.output_shards:05d}.parquet"
+        for name in c4.languages
+        for split in SPLITS
+        for number in range(c4.output_shards)
+    ]
 
 
 def languages_to_train(c4: PunktC4 | C4Settings) -> list[str]:
