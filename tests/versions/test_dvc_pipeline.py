@@ -84,7 +84,7 @@ def test_code_and_inputs_are_dependencies_and_a_manifest_stands_for_its_folder(
 ) -> None:
     tokens = pipeline["tokens-baseline"]["deps"]
     assert "results/demo/c4/baseline" in tokens
-    assert "results/demo/vocab/baseline/sentencepiece.model" in tokens
+    assert "results/demo/vocab/baseline" in tokens
     assert "configs/resolved/code/tokens.json" in tokens
     assert not [path for path in tokens if path.endswith("manifest.json")]
     assert "data/tasks/glue/CoLA/train.tsv" in pipeline["tasks_glue_cola"]["deps"]
