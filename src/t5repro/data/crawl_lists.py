@@ -7,7 +7,6 @@ and sampled by `evenly_spaced`, so this module decides which pages a job reads.
 
 import contextlib
 import gzip
-import hashlib
 import io
 import queue
 import shutil
@@ -18,7 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from t5repro.data.paths import leaves_folder
-from t5repro.data.transfer import ADDRESSES, AbsentError, fetch_address
+from t5repro.data.transfer import ADDRESSES, AbsentError, copy_path, fetch_address
 from t5repro.errors import RawDataError
 from t5repro.files import by_name
 
@@ -148,9 +147,10 @@ class LocalCopies(threading.Thread):
         super().__init__(daemon=True)  # a stopped job need not wait for a transfer
         addresses = crawl.addresses
         self.paths = {
-            _copy_of(addresses[path], folder) if addresses else path: path for path in crawl.paths
+            copy_path(addresses[path], folder) if addresses else path: path for path in crawl.paths
         }
-        self._addresses = {_copy_of(address, folder): address for address in addresses.values()}
+        self._addresses = [addresses[path] for path in crawl.paths if addresses]
+        self._folder = folder
         self._fetch = fetch
         self._outcomes: queue.SimpleQueue[Exception | None] = queue.SimpleQueue()
         self._ends_early = threading.Event()
@@ -162,18 +162,22 @@ class LocalCopies(threading.Thread):
 
     def run(self) -> None:
         """Transfer the remote files."""
-        for copy, address in ((copy, self._addresses[copy]) for copy in self.paths):
+        for address in self._addresses:
             if self._ends_early.is_set():
                 return
-            try:
-                if not copy.is_file():
-                    self._fetch(address, copy)
-            except AbsentError:
-                pass  # counted as a fault of the crawl, as an absent local file
-            except Exception as error:  # raised again in the thread that reads the files
-                self._outcomes.put(error)
-                continue
-            self._outcomes.put(None)
+            self._outcomes.put(self._transfer(address))
+
+    def _transfer(self, address: str) -> Exception | None:
+        """Transfer a file that is not there; return the error for the thread that reads it."""
+        copy = copy_path(address, self._folder)
+        try:
+            if not copy.is_file():
+                self._fetch(address, copy)
+        except AbsentError:
+            return None  # counted as a fault of the crawl, as an absent local file
+        except Exception as error:
+            return error
+        return None
 
     def as_they_arrive(self) -> Iterator[Path]:
         """Yield every local file once it is complete.
@@ -194,11 +198,6 @@ class LocalCopies(threading.Thread):
 def default_work(manifest: Path) -> Path:
     """Return the folder of downloaded files of a job that was given none."""
     return manifest.with_name(f".fetching-{manifest.name}")
-
-
-def _copy_of(address: str, folder: Path) -> Path:
-    digest = hashlib.sha256(address.encode()).hexdigest()[:16]
-    return folder / digest / address.rpartition("/")[2]
 
 
 @contextlib.contextmanager

@@ -76,10 +76,15 @@ class _BrokenOffError(Exception):
         self.wait = wait
 
 
+def copy_path(address: str, folder: Path) -> Path:
+    """Return where the copy of an address is below `folder`; two addresses never share a path."""
+    digest = hashlib.sha256(address.encode()).hexdigest()[:16]
+    return folder / digest / address.rstrip("/").rpartition("/")[2]
+
+
 def fetch_once(origin: str, folder: Path) -> Path:
     """Return the file of an origin below `folder`; transfer it if it is not there."""
-    last = origin.rstrip("/").split("/")[-1]
-    path = folder / f"{hashlib.sha256(origin.encode()).hexdigest()[:12]}-{last}"
+    path = copy_path(origin, folder)
     if not path.is_file():
         fetch_address(origin, path)
     return path
