@@ -18,6 +18,7 @@ MISSING_FILE = "missing_file"
 OUTSIDE_FOLDER = "outside_folder"
 EMPTY_FILE = "empty_file"
 NOT_WET = "not_wet"
+FILE_SHRANK = "file_shrank"
 GZIP_DAMAGED = "gzip_damaged"
 GZIP_CUT = "gzip_cut"
 GZIP_BOMB = "gzip_bomb"
@@ -27,6 +28,7 @@ REASONS = (
     OUTSIDE_FOLDER,
     EMPTY_FILE,
     NOT_WET,
+    FILE_SHRANK,
     GZIP_DAMAGED,
     GZIP_CUT,
     GZIP_BOMB,

@@ -7,6 +7,7 @@ never taken for a page. Only a member longer than `Limits.member_bytes` is read 
 damage, reading continues at the next member, and a `Gap` replaces the lost bytes.
 """
 
+import os
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from typing import IO, Any, NamedTuple
@@ -73,11 +74,16 @@ def is_gzip(first: bytes) -> bool:
     return first.startswith(GZIP_MAGIC) or _MEMBER_MAGIC in first
 
 
-def read_plain(handle: IO[bytes], advance: Advance) -> Iterator[bytes]:
-    """Yield the bytes of an uncompressed file."""
+def read_plain(handle: IO[bytes], advance: Advance) -> Iterator[bytes | Gap]:
+    """Yield the bytes of an uncompressed file, and a gap for those that went missing meanwhile."""
+    size, offset = os.fstat(handle.fileno()).st_size, 0
     while block := handle.read(PIECE_BYTES):
+        offset += len(block)
         advance(len(block))
         yield block
+    if offset < size:
+        detail = f"the file had {size} bytes when it was opened and {offset} at the end"
+        yield Gap(offset, size, faults.FILE_SHRANK, detail, True)
 
 
 def read_members(handle: IO[bytes], limits: Limits, advance: Advance) -> Iterator[bytes | Gap]:

@@ -185,14 +185,15 @@ def _pieces(
             if not first:
                 on_fault(Fault(name, "", faults.EMPTY_FILE, "the file is empty"))
                 yield NO_CONTENT_GAP
-            elif not is_gzip(first):
-                yield from read_plain(handle, advance)
-            else:
-                for piece in read_members(handle, limits, advance):
-                    if isinstance(piece, Gap):
-                        byte_range = f"bytes {piece.begin} to {piece.end}"
-                        on_fault(Fault(name, byte_range, piece.reason, piece.detail))
-                    yield piece
+                return
+            compressed = is_gzip(first)
+            for piece in (
+                read_members(handle, limits, advance) if compressed else read_plain(handle, advance)
+            ):
+                if isinstance(piece, Gap):
+                    byte_range = f"bytes {piece.begin} to {piece.end}"
+                    on_fault(Fault(name, byte_range, piece.reason, piece.detail))
+                yield piece
     except OSError as error:
         raise CrawlError(
             f"{path}: cannot be read ({error.strerror or error}); check the path in the run file"

@@ -129,6 +129,7 @@ class Reader:
             tally.samples.offer(reason, rank, url, _printable(page.text[:EXCERPT_CHARS]))
             if fault := page_fault(path, page):
                 tally.faults.add(fault)
+        self._advance(0)  # the pages of the last bytes
 
     def _advance(self, count: int) -> None:
         advanced = (self._bytes_read + count) // MEGABYTE - self._bytes_read // MEGABYTE
