@@ -258,7 +258,7 @@ def examples_of(split_of):
     return paths
 
 
-def manifests_of(split_of):
+def example_manifests_of(split_of):
     """Return an input function for the manifests of those examples, which have their hashes."""
 
     def paths(wildcards):

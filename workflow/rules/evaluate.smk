@@ -73,7 +73,7 @@ for rule_name, nodes, files in rules_by_files("evaluate_predict"):
             trained=predicting_weights,
             examples=examples_of(evaluated_split),
             vocabulary=of("vocab", "sentencepiece.model"),
-            example_manifests=manifests_of(evaluated_split),
+            example_manifests=example_manifests_of(evaluated_split),
             vocabulary_manifest=of("vocab", "manifest.json"),
             code=code_of("evaluate_predict"),
         output:
@@ -112,7 +112,7 @@ rule evaluate_score:
         predicted=of("evaluate_predict", "manifest.json"),
         predictions=files_of("evaluate_predict"),
         train=examples_of(train_split),
-        train_manifests=manifests_of(train_split),
+        train_manifests=example_manifests_of(train_split),
         code=code_of("evaluate_score"),
     output:
         scores=report(

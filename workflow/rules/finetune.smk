@@ -57,7 +57,7 @@ for rule_name, nodes, files in rules_by_files("finetune"):
             ids=drawn_ids,
             examples=examples_of(train_split),
             vocabulary=of("vocab", "sentencepiece.model"),
-            example_manifests=manifests_of(train_split),
+            example_manifests=example_manifests_of(train_split),
             vocabulary_manifest=of("vocab", "manifest.json"),
             code=code_of("finetune"),
         output:
