@@ -117,7 +117,7 @@ def _report(
 
 
 VOCABULARY = path("vocabulary", "SentencePiece model", kind="input")
-TRAIN_IDS = ("train.ids", "train.offsets")
+TOKEN_FILES = ("*.ids", "*.offsets")
 TRAINING = (
     path("folder", "folder of weights to write"),
     path("work", "folder of the checkpoints of an unfinished training"),
@@ -187,7 +187,7 @@ STAGE_COMMANDS = (
         "draw the text that the vocabulary is trained on",
         "vocab.sample:sample_corpus",
         (
-            path("corpus", "manifest of the corpus", kind="input", listed=("*-train-*.parquet",)),
+            path("corpus", "manifest of the corpus", kind="input", listed=("*.parquet",)),
             path("output", "text to write"),
             MANIFEST,
         ),
@@ -220,7 +220,7 @@ STAGE_COMMANDS = (
         "pre-train on the corpus",
         _train,
         (
-            path("tokens", "manifest of the ids", kind="input", listed=TRAIN_IDS),
+            path("tokens", "manifest of the ids", kind="input", listed=TOKEN_FILES),
             optional_path("start_from", "folder of a published checkpoint"),
             *TRAINING,
         ),
@@ -260,7 +260,7 @@ STAGE_COMMANDS = (
                 "tokens",
                 "manifest of the ids, if the mixture contains the corpus",
                 kind="input",
-                listed=TRAIN_IDS,
+                listed=TOKEN_FILES,
             ),
             *TRAINING,
         ),
