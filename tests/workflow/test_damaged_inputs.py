@@ -84,7 +84,8 @@ def flipped(path: Path, choose: Callable[[int], int]) -> Iterator[None]:
 
 def results() -> dict[Path, int]:
     """Return every file of the run and when it was written."""
-    return {path: path.stat().st_mtime_ns for path in Path("results").rglob("*")}
+    files = filter(Path.is_file, Path("results").rglob("*"))
+    return {path: path.stat().st_mtime_ns for path in files}
 
 
 def test_every_input_that_another_stage_wrote_is_verified(jobs: list[Job]) -> None:
