@@ -33,6 +33,9 @@ def main() -> None:
     parser.add_argument("--shapes", nargs="+", choices=SHAPES, default=list(SHAPES))
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--steps", type=int, default=12, help="timed steps of a process")
+    parser.add_argument(
+        "--before", type=Path, help="checkout of an earlier commit, measured in the same rounds"
+    )
     arguments = parser.parse_args()
     print(f"medians of {arguments.rounds} rounds of {arguments.steps} steps; {runs.machine()}\n")
     for shape in arguments.shapes:
@@ -40,6 +43,9 @@ def main() -> None:
             name: [sys.executable, str(PEERS / f"{file}.py"), shape, str(arguments.steps), *more]
             for name, (file, *more) in PROGRAMS.items()
         }
+        if arguments.before:
+            code = f"PYTHONPATH={arguments.before.resolve() / 'src'}"
+            commands["t5repro before, AVX2"] = ["env", code, *commands["t5repro, AVX2"]]
         print(rows(shape, runs.rounds(commands, arguments.rounds)), end="\n\n", flush=True)
 
 
