@@ -10,7 +10,7 @@ from clones import ROOT, clone, run_in, snakemake
 from t5repro.config.experiments import settings_of_experiment
 from t5repro.config.load import load_run_file
 from t5repro.config.stage_settings import stage_settings
-from t5repro.files import describe_file, write_json
+from t5repro.files import describe_file, write_manifest
 
 pytestmark = [pytest.mark.workflow, pytest.mark.slow]
 
@@ -29,17 +29,17 @@ def untrained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert ran.returncode == 0, ran.stdout[-4000:]
     settings = load_run_file(ROOT / "configs/demo.yaml")
     for name in (experiment.name for experiment in settings.experiments):
-        values = {
-            "rule": "pretrain",
-            "settings": stage_settings(settings_of_experiment(settings, name), "pretrain"),
-            "inputs": [
+        write_manifest(
+            folder / f"results/demo/pretrain/{name}/manifest.json",
+            rule="pretrain",
+            settings=stage_settings(settings_of_experiment(settings, name), "pretrain"),
+            inputs=[
                 {**describe_file(folder / TOKENS / file), "path": f"{TOKENS}/{file}"}
                 for file in ("train.ids", "train.offsets")
             ],
-            "outputs": [],
-            "counters": {},
-        }
-        write_json(folder / f"results/demo/pretrain/{name}/manifest.json", values)
+            outputs=[],
+            counters={},
+        )
     return folder
 
 
