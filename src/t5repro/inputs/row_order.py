@@ -42,45 +42,45 @@ def phases(epoch: Integers, phase_range: int, seed: int) -> Integers:
 
 
 def _by_epoch(index: Integers, epoch: Integers, count: int, seeds: tuple[int, int]) -> Integers:
-    positions = np.empty_like(index)
-    for number in np.unique(epoch):
-        chosen = epoch == number
-        positions[chosen] = permuted(index[chosen], (*seeds, int(number)), count)
-    return positions
-
-
-def permuted(index: Integers, key: tuple[int, int, int], count: int) -> Integers:
-    """Return the position of each index in the permutation of ``0 .. count - 1`` with a key."""
-    bits = int(np.ceil(np.log2(count - 1))) if count > 1 else 0
+    """Return the position of each index in the permutation of ``0 .. count - 1`` of its epoch."""
+    if count == 1:
+        return np.zeros_like(index)  # the cipher would walk through its 2^16 numbers to find it
+    # TensorFlow has a bit too few for 2^16 + 1, 2^18 + 1, ... rows: the last takes row 0's place.
+    bits = int(np.ceil(np.log2(count - 1)))
     width = max(bits + bits % 2, MIN_BLOCK_BITS) // 2
-    keys = _round_keys(key, width)
+    keys = _round_keys(seeds, epoch, width)
     values = index.astype(np.uint64)
-    outside = np.ones(len(values), np.bool_)
-    while outside.any():
-        values[outside] = _encrypt(values[outside], keys, width)
-        outside = values >= count
+    outside = np.arange(len(values))
+    while len(outside):
+        values[outside] = _encrypt(values[outside], keys[:, outside], width)
+        outside = outside[values[outside] >= count]
     return values.astype(np.int64)
 
 
-def _round_keys(key: tuple[int, int, int], width: int) -> list[np.uint64]:
+def _round_keys(seeds: tuple[int, int], epoch: Integers, width: int) -> Words:
+    """Return the keys of each epoch, (rounds, epochs)."""
     mask = (1 << width) - 1
     sequence, constant = KEY_SEQUENCE & mask, KEY_CONSTANT & mask
-    keys = [part & KEY_MASK & mask for part in key]
+    first, second = (np.full(len(epoch), seed & KEY_MASK & mask, np.uint64) for seed in seeds)
+    keys = [first, second, epoch.astype(np.uint64) & np.uint64(KEY_MASK & mask)]
     for number in range(3, SHUFFLE_ROUNDS):
         last = keys[number - 1]
         rotated = _rotated(last, width - 3, width) ^ _rotated(last, width - 4, width)
-        keys.append(constant ^ (sequence & 1) ^ keys[number - 3] ^ rotated)
+        keys.append(np.uint64(constant ^ (sequence & 1)) ^ keys[number - 3] ^ rotated)
         sequence >>= 1
-    return [np.uint64(part) for part in keys]
+    return np.stack(keys)
 
 
-def _rotated(value: int, left: int, width: int) -> int:
-    return (value << left | value >> (width - left)) & ((1 << width) - 1)
+def _rotated(values: Words, places: int, width: int) -> Words:
+    left, right = np.uint64(places % width), np.uint64((width - places) % width)
+    if not left:
+        return values
+    return (values << left | values >> right) & np.uint64((1 << width) - 1)
 
 
-def _encrypt(values: Words, keys: list[np.uint64], width: int) -> Words:
+def _encrypt(values: Words, keys: Words, width: int) -> Words:
     shift, mask = np.uint64(width), np.uint64((1 << width) - 1)
-    left, right = values >> shift, values & mask
+    left, right = values >> shift & mask, values & mask
     for first, second in zip(keys[::2], keys[1::2], strict=True):
         left ^= _mixed(right, width) ^ first
         right ^= _mixed(left, width) ^ second
@@ -89,10 +89,4 @@ def _encrypt(values: Words, keys: list[np.uint64], width: int) -> Words:
 
 def _mixed(half: Words, width: int) -> Words:
     """Return the nonlinear function of the cipher."""
-    mask = np.uint64((1 << width) - 1)
-
-    def rotated(places: int) -> Words:
-        left, right = np.uint64(places % width), np.uint64((width - places) % width)
-        return (half << left | half >> right) & mask if left else half
-
-    return rotated(1) & rotated(8) ^ rotated(2)
+    return _rotated(half, 1, width) & _rotated(half, 8, width) ^ _rotated(half, 2, width)
