@@ -37,17 +37,8 @@ def with_sbatch(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     script.parent.mkdir(exist_ok=True)
     script.write_text(SBATCH)
     script.chmod(0o755)
-    variables = environment(folder)
-    variables["PATH"] = f"{script.parent}:{variables['PATH']}"
-    return subprocess.run(
-        words,
-        cwd=folder,
-        env=variables,
-        check=False,
-        text=True,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-    )
+    path = f"{script.parent}:{environment(folder)['PATH']}"
+    return run_in(folder, *words, PATH=path)
 
 
 SLURM = ("snakemake", "--profile", "slurm", "--configfile", "configs/demo.yaml")

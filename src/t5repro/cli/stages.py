@@ -6,7 +6,7 @@ come first; a stage that needs more than that has a handler in `cli/c4.py` or be
 
 import argparse
 import importlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -33,7 +33,7 @@ from t5repro.cli.arguments import (
 from t5repro.errors import SettingsError
 from t5repro.lineage.input_hashes import Expected, verify_inputs
 
-Handler = Callable[[Any, argparse.Namespace, dict[str, Any], Sequence[Expected]], None]
+Handler = Callable[..., None]
 
 
 @dataclass(frozen=True)
@@ -44,23 +44,19 @@ class StageCommand:
         stage: name of the stage and of the subcommand.
         help: what it does.
         function: ``module:function`` below `t5repro`, or a handler that takes the settings, the
-            parsed arguments, the keywords and the inputs, which it verifies (`verify_inputs`).
+            parsed arguments and the keywords. The inputs are verified before it is called.
         arguments: its options.
+        on_engine: whether the handler takes the inputs, too, and verifies them on its engine.
     """
 
     stage: str
     help: str
     function: str | Handler
     arguments: tuple[Argument, ...]
+    on_engine: bool = False
 
 
-def _adopt_or_train(
-    settings: Any,
-    arguments: argparse.Namespace,
-    values: dict[str, Any],
-    expected: Sequence[Expected],
-) -> None:
-    verify_inputs(expected)
+def _adopt_or_train(settings: Any, arguments: argparse.Namespace, values: dict[str, Any]) -> None:
     from t5repro.vocab.train import adopt_vocabulary, train_vocabulary
 
     sample, model_file = values.pop("sample"), values.pop("model_file")
@@ -72,13 +68,7 @@ def _adopt_or_train(
         adopt_vocabulary(settings, source=model_file, **values)
 
 
-def _predict(
-    settings: Any,
-    arguments: argparse.Namespace,
-    values: dict[str, Any],
-    expected: Sequence[Expected],
-) -> None:
-    verify_inputs(expected)
+def _predict(settings: Any, arguments: argparse.Namespace, values: dict[str, Any]) -> None:
     from t5repro.model.devices import prepare
 
     devices = prepare(settings.devices)  # before TensorFlow is imported
@@ -87,26 +77,14 @@ def _predict(
     predict(settings, devices=devices, **values)
 
 
-def _train(
-    settings: Any,
-    arguments: argparse.Namespace,
-    values: dict[str, Any],
-    expected: Sequence[Expected],
-) -> None:
-    verify_inputs(expected)
+def _train(settings: Any, arguments: argparse.Namespace, values: dict[str, Any]) -> None:
     from t5repro.lineage.sources import closure
 
     train = _function(f"train.{arguments.command}:{arguments.command}")
     train(settings, code=closure(arguments.command), **values)
 
 
-def _report(
-    settings: Any,
-    arguments: argparse.Namespace,
-    values: dict[str, Any],
-    expected: Sequence[Expected],
-) -> None:
-    verify_inputs(expected)
+def _report(settings: Any, arguments: argparse.Namespace, values: dict[str, Any]) -> None:
     from t5repro.report.page import write_report
 
     pretrain, finetune = values.pop("pretrain_history"), values.pop("finetune_history")
@@ -161,12 +139,14 @@ STAGE_COMMANDS = (
             paths("output", "Parquet files of pages to write, `c4.clean_parts`", kind="other"),
             MANIFEST,
         ),
+        on_engine=True,
     ),
     StageCommand(
         "c4_dedup",
         "decide which pages and spans to remove",
         c4.deduplicate,
         (c4.CLEANED, c4.ENGINE, path("folder", "folder of decisions to write"), MANIFEST),
+        on_engine=True,
     ),
     StageCommand(
         "c4",
@@ -181,6 +161,7 @@ STAGE_COMMANDS = (
             path("folder", "folder of the corpus to write"),
             MANIFEST,
         ),
+        on_engine=True,
     ),
     StageCommand(
         "vocab_sample",
@@ -335,11 +316,14 @@ def _run(row: StageCommand, arguments: argparse.Namespace) -> None:
     values.pop(DATA.name, None)
     settings = parsed_settings(arguments, row.stage)
     expected = expected_inputs(row, arguments)
-    if not isinstance(row.function, str):
+    if not row.on_engine:
+        verify_inputs(expected)
+    if isinstance(row.function, str):
+        _function(row.function)(settings, **values)
+    elif row.on_engine:
         row.function(settings, arguments, values, expected)
-        return
-    verify_inputs(expected)
-    _function(row.function)(settings, **values)
+    else:
+        row.function(settings, arguments, values)
 
 
 def expected_inputs(row: StageCommand, arguments: argparse.Namespace) -> list[Expected]:

@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from t5repro.config.sections.evaluate import PredictStage
 from t5repro.errors import ArtifactError, SettingsError, nearest
-from t5repro.files import read_json, read_json_lines, sha256_of
+from t5repro.files import read_json_lines, read_manifest, sha256_of
 from t5repro.inference.model import Model, Prediction
 from t5repro.lineage.store import Folder, Revision
 
@@ -182,7 +182,7 @@ class Run:
 
     def _manifest(self, experiment: str) -> dict[str, Any]:
         path = self._file(f"{self.name}/{STAGE}/{experiment}/{MANIFEST}")
-        return dict(read_json(path))
+        return dict(read_manifest(path))
 
     def _verified(self, path: str, entries: Sequence[Mapping[str, Any]]) -> Path:
         """Return a file that has the hash which a manifest recorded."""

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from t5repro.config.sections.evaluate import PredictStage
-from t5repro.errors import StorageError, VocabularyError, storage_error
+from t5repro.errors import StorageError, storage_error
 from t5repro.evaluate.batches import padded_length
-from t5repro.evaluate.predict import weights_next_to
+from t5repro.evaluate.predict import build_models, weights_next_to
 from t5repro.vocab.special_ids import EOS_ID, PAD_ID, UNK_ID
 from t5repro.vocab.vocabulary import Vocabulary
 
@@ -40,26 +40,12 @@ def export_server(settings: PredictStage, *, weights: Path, vocabulary: Path, fo
     import tensorflow as tf
 
     from t5repro.model.checkpoints import load_weights
-    from t5repro.model.transformer import T5
 
     if folder.exists():
         raise StorageError(f"{folder} exists; name a new folder, or remove this one")
     total_ids = Vocabulary.load(vocabulary).total_ids
-    if total_ids > settings.vocab.embedding_rows:
-        raise VocabularyError(
-            f"the vocabulary has {total_ids} ids, the model only "
-            f"{settings.vocab.embedding_rows} embeddings; vocab.vocab_size must be the one that "
-            "the vocabulary was trained with"
-        )
+    (model,) = build_models(settings, 1, total_ids=total_ids)
     weights_file = weights_next_to(weights)
-    model = T5(
-        settings.model,
-        embedding_rows=settings.vocab.embedding_rows,
-        dropout_rate=0.0,
-        seed=0,
-        dtype=settings.devices.precision,
-        adapter_width=settings.finetune.width,
-    )
     load_weights(weights_file, model)
     module = serving_module(settings, model, vocabulary.read_bytes(), total_ids=total_ids)
     # Written under another name and renamed, so that a reader never sees half a model.
