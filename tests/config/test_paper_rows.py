@@ -4,7 +4,7 @@ import pytest
 import yaml
 from checkout import ROOT
 
-from t5repro.config.experiments import nodes, settings_of_experiment
+from t5repro.config.experiments import nodes_by_experiment, settings_of_experiment
 from t5repro.config.load import load_settings
 from t5repro.config.published_sizes import SIZES
 from t5repro.config.schema import Settings
@@ -36,9 +36,9 @@ def test_every_experiment_of_the_paper_is_possible_and_names_a_published_row(run
 
 
 def test_experiments_share_what_they_have_in_common(run: Settings) -> None:
-    corpora = set(nodes(run, "c4"))
+    corpora = set(nodes_by_experiment(run, "c4").values())
     assert corpora == {"baseline", "c4_unfiltered"}
-    trained = set(nodes(run, "pretrain"))
+    trained = set(nodes_by_experiment(run, "pretrain").values())
     # Three repetitions for the ensemble; supervised experiments share the fresh weights of
     # `no_pretraining`; prefix language modeling stands in tables 2 and 4 with the same settings.
     assert len(trained) == 35
