@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from t5repro.files import describe_file, write_json
+from t5repro.files import describe_file, write_json, write_manifest
 from t5repro.lineage.dvc_lock import folder_md5
 from t5repro.lineage.hashes import hash_file
 from t5repro.lineage.store import files_below
@@ -35,15 +35,13 @@ def manifest(
     settings: Mapping[str, Any] | None = None,
     counters: Mapping[str, Any] | None = None,
 ) -> None:
-    write_json(
+    write_manifest(
         root / path,
-        {
-            "rule": rule,
-            "settings": settings or {},
-            "inputs": [described(root, name) for name in inputs],
-            "outputs": [described(root, name) for name in outputs],
-            "counters": counters or {"files": len(outputs)},
-        },
+        rule=rule,
+        settings=settings or {},
+        inputs=[described(root, name) for name in inputs],
+        outputs=[described(root, name) for name in outputs],
+        counters=counters or {"files": len(outputs)},
     )
 
 
