@@ -1,6 +1,7 @@
 """The rules `c4_clean`, `c4_dedup` and `c4` together, on small generated crawls."""
 
 import errno
+import gzip
 import itertools
 import json
 
@@ -80,6 +81,10 @@ def texts_of(folder, language="en"):
 def rules_of(folder):
     counters = json.loads((folder / "manifest.json").read_text())["counters"]
     return {entry["rule"]: entry for entry in counters["rules"]}
+
+
+def faults_of(folder):
+    return json.loads((folder / "manifest.json").read_text())["counters"]["faults"]["counts"]
 
 
 def samples_of(folder):
@@ -504,9 +509,23 @@ def test_damage_is_counted_and_named_and_loses_no_other_page(tmp_path, crawl, ca
     lost = {url for url in expected if url not in texts_of(folder)}
     # The cut record and the other English ones of the empty file have newer or equal copies.
     assert lost == {f"http://en/4/{page}" for page in range(4)}
-    assert (
-        "skipped damaged parts of the crawl (empty_file 1, gzip_cut 1)" in capsys.readouterr().err
-    )
+    assert "faults of the crawl (empty_file 1, gzip_cut 1)" in capsys.readouterr().err
+
+
+def test_a_file_of_warc_1_1_has_the_same_pages_and_is_refused_if_the_settings_say_so(
+    tmp_path, crawl
+):
+    settings = settings_of(dedup={"unit": "off"})
+    expected = texts_of(run(tmp_path / "older", crawl, settings))
+    text = gzip.decompress(crawl[2].read_bytes()).replace(b"WARC/1.0", b"WARC/1.1")
+    crawl[2].write_bytes(text)
+    folder = run(tmp_path / "newer", crawl, settings)
+    assert texts_of(folder) == expected
+    assert faults_of(folder) == {}
+    refusing = settings_of(dedup={"unit": "off"}, warc_1_1="refuse")
+    folder = run(tmp_path / "refused", crawl, refusing)
+    assert faults_of(folder) == {"not_wet": 1}
+    assert "http://en/2/0" in expected.keys() - texts_of(folder).keys()
 
 
 @pytest.mark.parametrize("name", ["a\0b.wet.gz", f"{'x' * 300}.wet.gz"])

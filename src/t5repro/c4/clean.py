@@ -118,6 +118,7 @@ class Cleaner(NamedTuple):
         rules: for the text of one page.
         unit: unit of text to hash; None hashes none.
         limits: maximum sizes of a record.
+        reads_warc_1_1: whether files of WARC/1.1 are read.
         url_reason: returns the reason to skip a normalised URL; None reads every page.
         is_withdrawn: returns whether the page of a URL is withdrawn; None if none is.
     """
@@ -125,6 +126,7 @@ class Cleaner(NamedTuple):
     rules: CleanRules
     unit: Unit | None
     limits: Limits = Limits()
+    reads_warc_1_1: bool = True
     url_reason: UrlReason | None = None
     is_withdrawn: Callable[[str], bool] | None = None
 
@@ -183,6 +185,7 @@ def load_cleaner(job: CleanJob) -> Cleaner:
         ),
         next((unit for unit in UNITS if unit == c4.dedup.unit), None),
         Limits(c4.limits.record_chars, c4.limits.member_bytes, c4.limits.gzip_expansion),
+        c4.warc_1_1 == "read",
         url_filter(job.select.get("domains"), job.select.get("urls")),
         withdrawn.holds if withdrawn else None,
     )
@@ -231,7 +234,7 @@ def write_clean_manifest(
     """
     names = [path.as_posix() for path in crawl.paths]
     if faults := tally.faults.summary():
-        announce(f"c4_clean: skipped damaged parts of the crawl ({faults}); see {job.manifest}")
+        announce(f"c4_clean: faults of the crawl ({faults}); see {job.manifest}")
     withdrawn = [job.withdrawn] if job.withdrawn and read_withdrawn(job.withdrawn) else []
     write_manifest(
         job.manifest,
@@ -269,6 +272,7 @@ def cleaned_batches(
         rules.settings.max_page_chars,
         tally,
         limits=cleaner.limits,
+        reads_warc_1_1=cleaner.reads_warc_1_1,
         url_reason=cleaner.url_reason,
         is_withdrawn=cleaner.is_withdrawn,
         progress=progress,

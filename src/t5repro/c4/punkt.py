@@ -151,6 +151,7 @@ def _pages_by_language(
         c4.clean.max_page_chars,
         CleanTally(),
         limits=Limits(c4.limits.record_chars, c4.limits.member_bytes, c4.limits.gzip_expansion),
+        reads_warc_1_1=c4.warc_1_1 == "read",
         is_withdrawn=withdrawn.holds if withdrawn else None,
         progress=progress,
     )

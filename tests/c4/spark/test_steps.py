@@ -1,6 +1,7 @@
 """The steps on a real standalone cluster, a master and two workers, against the local engine."""
 
 import contextlib
+import gzip
 import json
 import os
 import shutil
@@ -405,17 +406,23 @@ def test_a_transfer_that_breaks_off_fails_its_task_which_spark_repeats(tmp_path,
 
 
 def damaged_crawl(folder):
-    """Return a file cut off in the middle, a whole one, and a path where there is none."""
-    cut = folder / "cut.warc.wet.gz"
+    """Return files with damage of several kinds, one of WARC/1.1, and a path without a file."""
+    cut, two, plain, newer = (
+        folder / f"{name}.warc.wet" for name in ("cut", "two", "plain", "v11")
+    )
     data = CRAWL[5].read_bytes()
     cut.write_bytes(data[: len(data) // 2])
-    return [cut, folder / "none.warc.wet.gz", CRAWL[5]]
+    text = gzip.decompress(CRAWL[4].read_bytes())
+    two.write_bytes(text[:9] + text[9:].replace(b"WARC/1.0\r\n", b"WARC/1.1\r\n", 20))
+    newer.write_bytes(text.replace(b"WARC/1.0\r\n", b"WARC/1.1\r\n"))
+    plain.write_bytes(text[: len(text) // 2])
+    return [cut, folder / "none.warc.wet.gz", two, plain, newer]
 
 
 def test_damage_is_counted_and_named_as_on_one_machine(tmp_path, spark):
     wet = damaged_crawl(tmp_path)
     path_list = tmp_path / "wet.paths"
-    path_list.write_text("\n".join(["../secret.wet.gz", *(path.name for path in wet[:2])]))
+    path_list.write_text("\n".join(["../secret.wet.gz", *(path.name for path in wet)]))
     c4 = {"crawl_prefix": f"{tmp_path}/", "clean_shards": 1}
     engine.clean_shard(spark, job_of(tmp_path / "spark", (), c4, path_list=path_list))
     clean_shard(job_of(tmp_path / "here", (), c4, path_list=path_list))
@@ -425,7 +432,13 @@ def test_damage_is_counted_and_named_as_on_one_machine(tmp_path, spark):
     assert manifests[0]["counters"] == manifests[1]["counters"]
     assert manifests[0]["inputs"] == manifests[1]["inputs"]
     counts = manifests[0]["counters"]["faults"]["counts"]
-    assert counts == {"gzip_cut": 1, "missing_file": 1, "outside_folder": 1}
+    assert counts == {
+        "file_cut": 1,
+        "gzip_cut": 1,
+        "merged_records": 20,
+        "missing_file": 1,
+        "outside_folder": 1,
+    }
     assert manifests[0]["outputs"][0]["sha256"] == manifests[1]["outputs"][0]["sha256"]
 
 

@@ -233,6 +233,102 @@ def test_a_record_without_url_is_named_and_the_description_of_the_file_is_not(tm
     assert [item["place"] for item in found["named"]] == ["record 3", "record 4"]
 
 
+@pytest.mark.parametrize("kind", ["members", "whole", "plain"])
+def test_a_record_of_warc_1_1_between_others_merges_as_released_and_is_counted(
+    write_wet, records, kind
+):
+    for number in (2, 5, 6):
+        records[number] = records[number].replace("WARC/1.0", "WARC/1.1")
+    log = faults.FaultLog()
+    pages = list(wet_pages.read_pages(write_wet(records, kind=kind), on_fault=log.add))
+    assert [page.url for page in pages] == [f"http://a/{n}" for n in (0, 2, 3, 6, 7, 8)]
+    assert pages[1].text == f"{text_of(1).strip()}\n{text_of(2).strip()}"
+    assert pages[3].text == "\n".join(text_of(number).strip() for number in (4, 5, 6))
+    assert log.to_json() == {
+        "counts": {"merged_records": 3},
+        "named": [
+            {
+                "file": "pages.warc.wet.gz",
+                "place": "record 1",
+                "reason": "merged_records",
+                "detail": "record 1 contains another record, of another WARC version or behind a "
+                "text without a line end; both are one page with the last URL",
+            }
+        ],
+    }
+
+
+@pytest.mark.parametrize("between", [bytes(10_000), b"Text without a line end"])
+def test_a_member_without_a_line_end_merges_two_records_and_is_counted(tmp_path, records, between):
+    parts = members_of(records)
+    path = tmp_path / "glued.wet.gz"
+    path.write_bytes(b"".join([*parts[:4], gzip.compress(between), *parts[4:]]))
+    log = faults.FaultLog()
+    pages = list(wet_pages.read_pages(path, on_fault=log.add))
+    assert [page.url for page in pages] == [f"http://a/{n}" for n in all_but(3)]
+    assert text_of(3).strip() in pages[3].text
+    assert text_of(4).strip() in pages[3].text
+    assert log.to_json()["counts"] == {"merged_records": 1}
+
+
+def test_a_text_about_warc_files_is_no_merged_record(write_wet, wet_record):
+    text = "A line WARC/1.1\nbegins a record, WARC/1.0\n too.\nWARC-Type: its type.\nWARC/1.1"
+    assert len(list(wet_pages.read_pages(write_wet([wet_record("http://a", text)])))) == 1
+
+
+def test_a_file_of_warc_1_1_with_damage_loses_one_page(tmp_path, records):
+    parts = members_of([item.replace("WARC/1.0", "WARC/1.1") for item in records])
+    for lost in (0, 4):
+        data = bytearray(parts[lost])
+        data[40] ^= 0x55
+        path = tmp_path / "flipped.wet.gz"
+        path.write_bytes(b"".join([*parts[:lost], bytes(data), *parts[lost + 1 :]]))
+        numbers, found = read(path)
+        assert numbers == all_but(lost)
+        assert reasons(found) == {"gzip_damaged": 1}
+
+
+def test_records_of_warc_1_0_behind_those_of_1_1_are_pages_too(write_wet, records):
+    records[:4] = [item.replace("WARC/1.0", "WARC/1.1") for item in records[:4]]
+    assert read(write_wet(records)) == (all_but(), {"counts": {}, "named": []})
+
+
+@pytest.mark.parametrize("kind", ["whole", "plain"])
+def test_a_file_cut_in_transfer_is_told_by_the_length_of_its_last_record(write_wet, records, kind):
+    data = "".join(records).encode()
+    log = faults.FaultLog()
+    path = write_wet([data[:-100]], name="cut.wet", kind=kind)
+    pages = list(wet_pages.read_pages(path, on_fault=log.add))
+    assert [page.url for page in pages] == [f"http://a/{number}" for number in all_but()]
+    assert text_of(8).startswith(pages[8].text)  # as the released code reads it
+    assert log.to_json() == {
+        "counts": {"file_cut": 1},
+        "named": [
+            {
+                "file": "cut.wet",
+                "place": "record 8",
+                "reason": "file_cut",
+                "detail": "the file ends 96 bytes before the end of record 8 by its Content-Length",
+            }
+        ],
+    }
+
+
+def test_a_whole_file_and_one_without_its_last_line_ends_are_not_cut(write_wet, records):
+    data = "".join(records).encode()
+    for end in range(5):
+        assert read(write_wet([data[: len(data) - end]], kind="plain")) == (
+            all_but(),
+            {"counts": {}, "named": []},
+        )
+
+
+def test_a_record_larger_than_memory_is_not_taken_for_a_cut_one(tmp_path, wet_record):
+    path = tmp_path / "large.wet"
+    path.write_text(wet_record("http://a/0", "x " * 200_000 + "\n" * 50_000))
+    assert read(path, record_chars=50_000)[1]["counts"] == {"record_too_large": 1}
+
+
 def test_an_empty_file_a_missing_one_and_one_of_another_kind_are_named(tmp_path):
     (tmp_path / "empty.wet").touch()
     (tmp_path / "short.wet").write_text("WAR")

@@ -11,7 +11,7 @@ from t5repro.c4.reasons import LINE_REASONS
 from t5repro.c4.text.fast_rules import clean_body
 from t5repro.c4.text.rules import CleanRules, clean_page
 from t5repro.c4.text.sentences import SentenceSplitter
-from t5repro.c4.wet import gzip_members
+from t5repro.c4.wet import faults, gzip_members
 from t5repro.c4.wet import pages as wet_pages
 from t5repro.config.sections.c4 import CleanSettings
 from t5repro.errors import CrawlError
@@ -169,9 +169,27 @@ def test_a_file_that_is_not_wet_is_refused_with_its_begin(write_wet, kind):
         pages_of(path)
 
 
+def as_warc_1_1(record):
+    return record.replace("WARC/1.0", "WARC/1.1")
+
+
+@pytest.mark.parametrize("kind", ["members", "whole", "plain"])
+def test_a_file_of_warc_1_1_has_the_pages_of_warc_1_0(write_wet, three_records, kind):
+    expected = pages_of(write_wet(three_records, kind=kind))
+    assert pages_of(write_wet(map(as_warc_1_1, three_records), kind=kind)) == expected
+
+
+def test_a_file_of_warc_1_1_is_refused_as_one_fault_if_the_settings_say_so(
+    write_wet, three_records
+):
+    path = write_wet(map(as_warc_1_1, three_records))
+    with pytest.raises(CrawlError, match=r"not a WET file: at byte 0 it starts with 'WARC/1\.1"):
+        list(wet_pages.read_pages(path, reads_warc_1_1=False))
+
+
 def test_a_newer_delimiter_is_refused_and_not_read_as_one_long_page(write_wet, wet_record):
-    record = wet_record("http://a", "Text.").replace("WARC/1.0", "WARC/1.1")
-    with pytest.raises(CrawlError, match=r"'WARC/1\.1"):
+    record = wet_record("http://a", "Text.").replace("WARC/1.0", "WARC/1.2")
+    with pytest.raises(CrawlError, match=r"'WARC/1\.2.* not with the line 'WARC/1\.0' or 'WARC/1"):
         pages_of(write_wet([record]))
 
 
@@ -240,6 +258,11 @@ def reference(text):
     return pages
 
 
+def is_harmless(fault):
+    """Allow the faults that change no text."""
+    assert fault.reason in (faults.FILE_CUT, faults.MERGED_RECORDS)
+
+
 PIECES = st.sampled_from(
     [
         "WARC/1.0",
@@ -264,24 +287,33 @@ PIECES = st.sampled_from(
 
 
 @given(
-    st.lists(PIECES, max_size=40), st.integers(1, 9), st.sampled_from(["plain", "whole", "members"])
+    st.lists(PIECES, max_size=40),
+    st.integers(1, 9),
+    st.sampled_from(["plain", "whole", "members"]),
+    st.sampled_from(["1.0", "1.1"]),
 )
 def test_any_text_is_read_as_the_released_code_reads_it_whatever_the_blocks(
-    tmp_path_factory, pieces, block, kind
+    tmp_path_factory, pieces, block, kind, warc
 ):
+    # A file of WARC/1.1 has the pages of the same file in WARC/1.0.
     text = "WARC/1.0\n" + "".join(pieces)
+    expected = reference(text)
+    text = text.replace("/1.0", f"/{warc}")
     # A member begins where a record may begin.
-    parts = re.split("(?=WARC/1.0)", text) if kind == "members" else [text]
+    parts = re.split(f"(?=WARC/{warc})", text) if kind == "members" else [text]
     data = [part.encode() for part in parts]
     path = tmp_path_factory.getbasetemp() / "any.wet"
     path.write_bytes(b"".join(data if kind == "plain" else map(gzip.compress, data)))
     with pytest.MonkeyPatch.context() as patch:
         for name in ("SEARCH_BYTES", "FEED_BYTES", "PIECE_BYTES", "MAX_PIECE_BYTES"):
             patch.setattr(gzip_members, name, block)
-        pages = pages_of(path)
-    assert [
-        (page.url, page.timestamp, page.text) for page in pages if page.fault is None
-    ] == reference(text)
+        pages = list(wet_pages.read_pages(path, on_fault=is_harmless))
+    found = [
+        tuple(value.replace("/1.1", "/1.0") for value in (page.url, page.timestamp, page.text))
+        for page in pages
+        if page.fault is None
+    ]
+    assert found == expected
 
 
 def test_real_crawl_files_have_their_pages(real_data):

@@ -53,6 +53,13 @@ def test_the_text_of_one_page_goes_and_its_record_keeps_its_place(
     assert (data[:2] == b"\x1f\x8b") is packed
 
 
+def test_a_page_of_a_file_of_warc_1_1_goes_alone(tmp_path: Path) -> None:
+    pages = [record(f"http://{name}/", f"Text {name}.") for name in "abc"]
+    path = wet(tmp_path / "x", *(page.replace("WARC/1.0", "WARC/1.1") for page in pages))
+    assert redact(path, lambda url: url == "http://b/") == 1
+    assert [page.text for page in read_pages(path)] == ["Text a.", "", "Text c."]
+
+
 def test_without_such_a_page_the_file_keeps_every_byte(tmp_path: Path) -> None:
     path = wet(tmp_path / "x", record("http://a/", "One."), packed=True)
     before = path.read_bytes()

@@ -1,8 +1,8 @@
 """Faults of the crawl itself, such as damaged gzip members: counted, or a reason to stop.
 
-A fault loses the data it damages and nothing else. With `c4.on_bad_record` `skip` it is counted and
-recorded with file and position; with `fail` the first one stops the run with an error that names
-both.
+A fault loses the data it damages and nothing else; `FILE_CUT` and `MERGED_RECORDS` lose nothing
+that the released code keeps. With `c4.on_bad_record` `skip` it is counted and recorded with file
+and position; with `fail` the first one stops the run with an error that names both.
 """
 
 from collections import Counter
@@ -19,6 +19,8 @@ OUTSIDE_FOLDER = "outside_folder"
 EMPTY_FILE = "empty_file"
 NOT_WET = "not_wet"
 FILE_SHRANK = "file_shrank"
+FILE_CUT = "file_cut"
+MERGED_RECORDS = "merged_records"
 GZIP_DAMAGED = "gzip_damaged"
 GZIP_CUT = "gzip_cut"
 GZIP_BOMB = "gzip_bomb"
@@ -29,6 +31,8 @@ REASONS = (
     EMPTY_FILE,
     NOT_WET,
     FILE_SHRANK,
+    FILE_CUT,
+    MERGED_RECORDS,
     GZIP_DAMAGED,
     GZIP_CUT,
     GZIP_BOMB,
@@ -88,9 +92,10 @@ class FaultLog:
         self._stops = on_bad_record == "fail"
         self._counts: Counter[str] = Counter()
         self._examples: list[Fault] = []
+        self._merged_files: set[str] = set()
 
     def add(self, fault: Fault) -> None:
-        """Count and record a fault.
+        """Count and record a fault; merged records are recorded once for each file.
 
         Raises:
             CrawlError: `on_bad_record` is `fail`.
@@ -98,6 +103,11 @@ class FaultLog:
         if self._stops:
             stop(fault)
         self._counts[fault.reason] += 1
+        if fault.reason == MERGED_RECORDS:
+            # A file of two versions may have thousands, which would leave no room for others.
+            if fault.file in self._merged_files:
+                return
+            self._merged_files.add(fault.file)
         if len(self._examples) < MAX_EXAMPLES:
             name = fault.file.rpartition("/")[2]
             self._examples.append(fault._replace(file=name, detail=fault.detail[:DETAIL_CHARS]))

@@ -29,7 +29,7 @@ _RESERVED_FLAGS = 0xE0
 _CHECKSUM_ERRORS = ("incorrect data check", "incorrect length check")  # messages of zlib
 _TRIAL_BYTES = 4096
 _SALVAGE_BYTES = 512
-DELIMITER = b"WARC/1.0"  # first line of a record
+RECORD_START = b"WARC/1."  # of the first line of a record; the minor version follows
 
 Advance = Callable[[int], None]
 
@@ -99,7 +99,7 @@ def read_members(handle: IO[bytes], limits: Limits, advance: Advance) -> Iterato
     buffer: list[bytes] = []
     size = 0
     for piece in _MemberReader(handle, limits, advance).pieces():
-        starts_record = not isinstance(piece, Gap) and piece.startswith(DELIMITER)
+        starts_record = not isinstance(piece, Gap) and piece.startswith(RECORD_START)
         if buffer and (isinstance(piece, Gap) or starts_record or size >= PIECE_BYTES):
             yield b"".join(buffer)
             buffer, size = [], 0
@@ -232,8 +232,8 @@ class _MemberReader:
             else:
                 # zlib returns nothing from the failing call, which may have decompressed records.
                 content = b"".join(self._salvaged(begin, 0))
-                starts_record = content.lstrip().startswith(DELIMITER)
-                several_records = content.count(DELIMITER) > 1
+                starts_record = content.lstrip().startswith(RECORD_START)
+                several_records = content.count(RECORD_START) > 1
                 # In a member of one record, as Common Crawl writes them, the damaged record is the
                 # only one and is dropped. A file that is a single member has intact records before
                 # the damage.

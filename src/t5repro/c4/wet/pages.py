@@ -5,13 +5,15 @@ reading and not on the WARC standard:
 
 - lines end at ``\n``, ``\r\n`` and a lone ``\r``; Unicode white space is stripped and empty lines
   are dropped;
-- a line ``WARC/1.0`` starts a new page, even inside a page's text;
+- a line ``WARC/1.0`` starts a new page, even inside a page's text; a record of another version, or
+  behind a text without a line end, merges with the page before, which is counted as a fault;
 - lines that start with ``WARC-Target-URI:`` or ``WARC-Date:`` set that field, even inside a page's
   text, and the last one wins; no line that starts with ``WARC``, ``CONTENT-`` or ``Content-`` is
   ever text; the record's length and type are ignored.
 
-One departure: the released code stops reading the file at an invalid byte. Here damage loses only
-the page that contains it (`faults`), and reading continues at the next gzip member or page.
+Two departures (D-033). The released code stops reading the file at an invalid byte. Here damage
+loses only the page that contains it (`faults`), and reading continues at the next gzip member or
+page. The released code makes one page of a file of WARC/1.1; here it has the pages of its records.
 
 Memory is bounded by `gzip_members.Limits` for any size of records, members and files.
 """
@@ -38,6 +40,8 @@ from t5repro.c4.wet.warc_records import (
     as_bytes,
     as_text,
     contains_other_newlines,
+    merged_records,
+    missing_bytes,
     normalize_newlines,
     plain_text_start,
     split_records,
@@ -130,6 +134,7 @@ def read_pages(
     *,
     advance: Callable[[int], None] | None = None,
     limits: Limits | None = None,
+    reads_warc_1_1: bool = True,
     on_fault: OnFault = faults.stop,
     is_withdrawn: Callable[[str], bool] | None = None,
 ) -> Iterator[Page]:
@@ -139,6 +144,7 @@ def read_pages(
         path: the file; gzip is recognised by its content, not by its name.
         advance: called from time to time with the number of bytes read from disk.
         limits: maximum sizes of a record; None uses the defaults of the settings.
+        reads_warc_1_1: whether a file may begin with a record of WARC/1.1 (`c4.warc_1_1`).
         on_fault: called with each fault of the file; reading continues behind it.
         is_withdrawn: returns whether the page of a URL is withdrawn; it is yielded without text.
 
@@ -149,11 +155,29 @@ def read_pages(
     """
     limits = limits or Limits()
     pieces = _pieces(path, limits, advance or _ignore, on_fault)
-    for number, record in enumerate(split_records(pieces, path, limits, on_fault)):
+    records = split_records(pieces, path, limits, on_fault, reads_warc_1_1=reads_warc_1_1)
+    for number, record in enumerate(records):
+        for fault in _record_faults(path, record, number):
+            on_fault(fault)
         page = _page(record, number)
         if is_withdrawn is not None and page.url and is_withdrawn(page.url):
             page = page.without_text(WITHDRAWN)
         yield page
+
+
+def _record_faults(path: Path, record: Record, number: int) -> Iterator[Fault]:
+    """Yield the faults of a record that do not make its page unusable."""
+    name, place = path.as_posix(), f"record {number}"
+    # A plain record has no header inside its text.
+    for _ in range(merged_records(record.data) if record.text_start is None else 0):
+        detail = (
+            f"{place} contains another record, of another WARC version or behind a text without a "
+            "line end; both are one page with the last URL"
+        )
+        yield Fault(name, place, faults.MERGED_RECORDS, detail)
+    if record.ends_file and (missing := missing_bytes(record.data)):
+        detail = f"the file ends {missing} bytes before the end of {place} by its Content-Length"
+        yield Fault(name, place, faults.FILE_CUT, detail)
 
 
 def page_fault(path: Path, page: Page) -> Fault | None:
@@ -214,7 +238,7 @@ def _cannot_exist(path: Path) -> str:
 
 def _page(record: Record, number: int) -> Page:
     """Return the page of a record."""
-    data, cut, begin = record
+    data, cut, begin, _ = record
     begin = plain_text_start(data) if begin is None else begin
     if begin is None:
         # There are field lines inside the text: every line is classified.

@@ -75,6 +75,7 @@ class Reader:
         max_chars: longer pages are dropped.
         tally: counts pages and faults.
         limits: maximum sizes of a record; None uses the defaults of the settings.
+        reads_warc_1_1: whether files of WARC/1.1 are read (`c4.warc_1_1`).
         url_reason: returns the reason to skip a normalised URL; None reads every page.
         is_withdrawn: returns whether the page of a URL is withdrawn; None if none is.
         progress: shows bytes and pages.
@@ -86,12 +87,14 @@ class Reader:
         tally: CleanTally,
         *,
         limits: Limits | None = None,
+        reads_warc_1_1: bool = True,
         url_reason: UrlReason | None = None,
         is_withdrawn: Callable[[str], bool] | None = None,
         progress: Progress | None = None,
     ) -> None:
         self._max_chars = max_chars
         self._limits = limits
+        self._reads_warc_1_1 = reads_warc_1_1
         self._tally = tally
         self._url_reason = url_reason
         self._is_withdrawn = is_withdrawn
@@ -110,6 +113,7 @@ class Reader:
             path,
             advance=self._advance,
             limits=self._limits,
+            reads_warc_1_1=self._reads_warc_1_1,
             on_fault=tally.faults.add,
             is_withdrawn=self._is_withdrawn,
         )

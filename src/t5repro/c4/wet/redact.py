@@ -3,8 +3,8 @@ r"""Delete the text of withdrawn pages from a WET file without changing any othe
 A withdrawn record keeps its position and its header fields, so the other records keep their
 numbers and `c4_clean` still counts the page as withdrawn.
 
-Records are divided as `pages` divides them: at lines that are ``WARC/1.0``; the last
-``WARC-Target-URI:`` line of a record is its URL.
+Records are divided as `pages` divides them: at lines that are ``WARC/1.0``, in a file of WARC/1.1
+also at lines of that version; the last ``WARC-Target-URI:`` line of a record is its URL.
 """
 
 import gzip
@@ -14,7 +14,7 @@ from typing import IO
 
 from t5repro.c4.wet.gzip_members import GZIP_MAGIC
 from t5repro.c4.wet.pages import URL_FIELD
-from t5repro.c4.wet.warc_records import DELIMITER_TEXT, NEVER_TEXT
+from t5repro.c4.wet.warc_records import FIRST_LINES, NEVER_TEXT, delimiters_of
 from t5repro.errors import CrawlError
 from t5repro.files import atomic_path
 
@@ -57,8 +57,12 @@ def _records(path: Path, *, compressed: bool) -> Iterator[list[str]]:
     opener: Callable[..., IO[str]] = gzip.open if compressed else open
     with opener(path, "rt", encoding="utf-8", errors="surrogateescape", newline="") as text:
         lines: list[str] = []
+        delimiters: tuple[str, ...] = ()
         for line in text:
-            if line.strip() == DELIMITER_TEXT and any(map(str.strip, lines)):
+            text_line = line.strip()
+            if not delimiters and text_line in FIRST_LINES:
+                delimiters = delimiters_of(text_line)
+            if text_line in delimiters and any(map(str.strip, lines)):
                 yield lines
                 lines = []
             lines.append(line)

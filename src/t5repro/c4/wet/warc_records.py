@@ -1,7 +1,8 @@
 """Divide the bytes of a WET file into records without decoding them.
 
-A record starts at every line ``WARC/1.0``, even inside a text (`pages` explains why). Lines are
-those of universal newlines, stripped of Unicode white space.
+A record starts at every line ``WARC/1.0``, even inside a text (`pages` explains why), and in a file
+whose first record is of WARC/1.1 also at every line ``WARC/1.1``. Lines are those of universal
+newlines, stripped of Unicode white space.
 """
 
 import re
@@ -13,14 +14,17 @@ from ahocorasick_rs import BytesAhoCorasick, Implementation
 
 from t5repro.c4.wet import faults
 from t5repro.c4.wet.faults import Fault, OnFault
-from t5repro.c4.wet.gzip_members import DELIMITER, Gap, Limits
+from t5repro.c4.wet.gzip_members import RECORD_START, Gap, Limits
 
 NEVER_TEXT = ("WARC", "CONTENT-", "Content-")  # prefixes of field lines
 CUT_CHARS = 1 << 18  # characters in memory of a record that was cut for its length
 OTHER_NEWLINES = "\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
 
-DELIMITER_TEXT = DELIMITER.decode()
-_FIRST_LINES = (DELIMITER + b"\r\n", DELIMITER + b"\n")
+FIRST_LINES = (WARC_1_0, WARC_1_1) = ("WARC/1.0", "WARC/1.1")  # of records
+_FIRST_LINE = re.compile(rb"(WARC/1\.[01])\r?\n")
+_MERGED_RECORD = re.compile(rb"WARC/1\.[0-9][ \t]*[\r\n]\s*(?:WARC-|Content-)")
+_HEADER_END = re.compile(rb"\r?\n\r?\n")
+_CONTENT_LENGTH = re.compile(rb"(?im)^content-length:[ \t]*([0-9]{1,18})[ \t]*\r?$")
 _END_OF_LINE = re.compile(rb"[\r\n]")
 _FIELDS = [prefix.encode() for prefix in NEVER_TEXT]
 _ANY_FIELD = BytesAhoCorasick(_FIELDS, implementation=Implementation.DFA)
@@ -37,24 +41,60 @@ class Record(NamedTuple):
         cut: whether the record was too long and its end is missing.
         text_start: offset of the text, if the record is plain (`plain_text_start`) and the offset
             is known.
+        ends_file: whether the file ends with the record, and `data` has all of its bytes.
     """
 
     data: bytes
     cut: bool
     text_start: int | None = None
+    ends_file: bool = False
 
 
 def plain_text_start(record: bytes) -> int | None:
     """Return the offset of the text of a record, or None if there are fields inside the text."""
     match = _LEADING_FIELDS.match(record)
     begin = match.end() if match else 0
-    if record.find(DELIMITER, len(DELIMITER), begin) >= 0:  # two records, the first without text
+    if (
+        record.find(RECORD_START, len(RECORD_START), begin) >= 0
+    ):  # two records, the first without text
         return None
     return None if _ANY_FIELD.find_matches_as_indexes(memoryview(record)[begin:]) else begin
 
 
+def merged_records(record: bytes) -> int:
+    """Return the number of further records whose header is inside a record.
+
+    Their first line is that of another version, or begins behind a text without a line end.
+    """
+    begin = record.find(RECORD_START) + len(RECORD_START)  # of its own header
+    if record.find(RECORD_START, begin) < 0:  # faster than the pattern, and true of nearly all
+        return 0
+    return len(_MERGED_RECORD.findall(record, begin))
+
+
+def missing_bytes(record: bytes) -> int:
+    """Return by how many bytes the content of a record is shorter than its header states."""
+    header_end = _HEADER_END.search(record)
+    end = header_end.end() if header_end else len(record)
+    stated = _CONTENT_LENGTH.search(record, 0, end)
+    return max(int(stated[1]) - (len(record) - end), 0) if stated else 0
+
+
+def delimiters_of(first_line: str) -> tuple[str, ...]:
+    """Return the lines that start a record in a file whose first record starts with `first_line`.
+
+    The released code knows WARC/1.0 only (D-033).
+    """
+    return FIRST_LINES if first_line == WARC_1_1 else (WARC_1_0,)
+
+
 def split_records(
-    pieces: Iterable[bytes | Gap], path: Path, limits: Limits, on_fault: OnFault
+    pieces: Iterable[bytes | Gap],
+    path: Path,
+    limits: Limits,
+    on_fault: OnFault,
+    *,
+    reads_warc_1_1: bool,
 ) -> Iterator[Record]:
     """Yield the records of a WET file.
 
@@ -63,8 +103,10 @@ def split_records(
         path: of the file, for the error.
         limits: maximum sizes of a record.
         on_fault: called if the file does not start with a record.
+        reads_warc_1_1: whether a file may begin with a record of WARC/1.1.
     """
-    splitter = _Splitter(limits.record_chars)
+    splitter = _Splitter(limits.record_chars, reads_warc_1_1=reads_warc_1_1)
+    first_lines = splitter.delimiters
     begin = b""  # first bytes of the file, until there are enough for the check
     checked = False
     for piece in pieces:
@@ -75,49 +117,57 @@ def split_records(
         if not checked:
             begin += piece
             text = as_text(begin).lstrip()
-            checked = len(text) >= len(DELIMITER_TEXT)
-            if checked and not text.startswith(DELIMITER_TEXT):
-                on_fault(_not_wet(text, path))
+            checked = len(text) >= len(WARC_1_0)
+            if checked and not text.startswith(first_lines):
+                on_fault(_not_wet(text, path, first_lines))
                 yield from splitter.end_at_gap(incomplete=True)
         yield from splitter.feed(piece)
-    if not checked and not as_text(begin).lstrip().startswith(DELIMITER_TEXT):
-        on_fault(_not_wet(as_text(begin).lstrip(), path))
+    if not checked:  # too short for the first line of a record
+        on_fault(_not_wet(as_text(begin).lstrip(), path, first_lines))
         return
     yield from splitter.close()
 
 
-def _not_wet(begin: str, path: Path) -> Fault:
+def _not_wet(begin: str, path: Path, first_lines: tuple[str, ...]) -> Fault:
     detail = (
         f"not a WET file: at byte 0 it starts with {begin[:40]!r}, not with the line "
-        f"{DELIMITER_TEXT!r}"
+        f"{' or '.join(map(repr, first_lines))}"
     )
     return Fault(path.as_posix(), "byte 0", faults.NOT_WET, detail)
 
 
 class _Splitter:
-    """Divides a stream of bytes at the lines that are `DELIMITER_TEXT`."""
+    """Divides a stream of bytes at the lines that are `delimiters`.
 
-    def __init__(self, max_chars: int) -> None:
+    Attributes:
+        delimiters: the first lines of a record; once the first one was read, those of its version.
+    """
+
+    def __init__(self, max_chars: int, *, reads_warc_1_1: bool) -> None:
+        self.delimiters: tuple[str, ...] = FIRST_LINES if reads_warc_1_1 else (WARC_1_0,)
+        self._is_first = True  # no record has started yet
         self._max_chars = max_chars
         self._pending = b""  # the incomplete record, from its delimiter on
         self._searched = 0  # no delimiter starts before this offset of `_pending`
         self._cut = False  # part of the text of the record in `_pending` was discarded
+        self._is_shrunk = False  # its white space was discarded
         self._text_start: int | None = None  # offset of its text, if it is plain
         self._in_gap = False  # its start was lost: bytes are skipped up to the next delimiter
 
     def feed(self, piece: bytes) -> Iterator[Record]:
         """Append bytes; yield the records that they complete."""
-        if piece.startswith(_FIRST_LINES) and self._pending[-1:] in (b"", b"\n"):
+        line = _FIRST_LINE.match(piece)
+        if line and self._pending[-1:] in (b"", b"\n") and self._is_delimiter(line[1]):
             # Nearly every gzip member is one record, so it completes the record before.
             if not (self._in_gap or _is_blank(self._pending)):
                 yield Record(self._pending, self._cut, self._text_start)
             self._pending = piece
-            self._cut = self._in_gap = False
+            self._cut = self._in_gap = self._is_shrunk = False
             self._text_start = plain_text_start(piece)
             # A plain record contains no second delimiter: only its end must be searched again,
             # together with the next piece.
             plain = self._text_start is not None
-            self._searched = len(piece) - len(DELIMITER) + 1 if plain else len(DELIMITER)
+            self._searched = len(piece) - len(RECORD_START) + 1 if plain else len(RECORD_START)
         else:
             self._pending += piece
             self._text_start = None
@@ -136,19 +186,28 @@ class _Splitter:
         if not (incomplete or self._in_gap or _is_blank(self._pending)):
             yield Record(self._pending, self._cut, self._text_start)
         self._pending, self._searched, self._text_start = b"", 0, None
-        self._cut, self._in_gap = False, True
+        self._cut, self._is_shrunk, self._in_gap = False, False, True
 
     def close(self) -> Iterator[Record]:
         """Yield the last records of the file."""
         yield from self._complete(final=True)
         if not self._in_gap:
-            yield Record(self._pending, self._cut, self._text_start)
+            yield Record(self._pending, self._cut, self._text_start, not self._is_shrunk)
+
+    def _is_delimiter(self, line: bytes) -> bool:
+        """Return whether a line starts a record; the first one decides the version of the file."""
+        text = as_text(line).strip()
+        if text not in self.delimiters:
+            return False
+        if self._is_first:
+            self._is_first, self.delimiters = False, delimiters_of(text)
+        return True
 
     def _complete(self, *, final: bool) -> Iterator[Record]:
         """Yield the complete records of `_pending`; `final`: the last line is complete too."""
         data, start = self._pending, 0
-        searched = len(data) - len(DELIMITER) + 1
-        index = data.find(DELIMITER, self._searched)
+        searched = len(data) - len(RECORD_START) + 1
+        index = data.find(RECORD_START, self._searched)
         while index >= 0:
             line_start = max(data.rfind(b"\n", start, index) + 1, start)
             line_start = max(data.rfind(b"\r", line_start, index) + 1, line_start)
@@ -158,14 +217,14 @@ class _Splitter:
                 break
             end = len(data) if line_end is None else line_end.start()
             # "WARC/1.0" inside a longer line is text; white space around it is not.
-            if as_text(data[line_start:end]).strip() == DELIMITER_TEXT:
+            if self._is_delimiter(data[line_start:end]):
                 if not _is_blank(data[start:line_start]):
                     if not self._in_gap:
                         yield Record(data[start:line_start], self._cut)
-                    self._cut = False
+                    self._cut = self._is_shrunk = False
                 self._in_gap = False
                 start = line_start
-            index = data.find(DELIMITER, end)
+            index = data.find(RECORD_START, end)
         self._pending = data[start:]
         # If the search finds the delimiter at the start of `_pending` again, the record before it
         # is blank and is not yielded.
@@ -181,8 +240,8 @@ class _Splitter:
             last_line = last_line[:100]
             text = text[: min(self._max_chars // 4, CUT_CHARS // 4)] + "\n" + last_line
             self._cut = True
-        self._pending, self._text_start = as_bytes(text), None
-        self._searched = max(len(self._pending) - len(as_bytes(last_line)) - len(DELIMITER), 0)
+        self._pending, self._text_start, self._is_shrunk = as_bytes(text), None, True
+        self._searched = max(len(self._pending) - len(as_bytes(last_line)) - len(RECORD_START), 0)
 
 
 def as_text(data: bytes) -> str:
@@ -216,4 +275,4 @@ def contains_other_newlines(text: str) -> bool:
 
 
 def _is_blank(data: bytes) -> bool:
-    return not data.startswith(DELIMITER) and not as_text(data).strip()
+    return not data.startswith(RECORD_START) and not as_text(data).strip()

@@ -130,6 +130,10 @@ class CrawlSettings(Section):
     """Prefix of the paths in `c4.crawl_paths`: a folder, or `https://…`, `s3://…`, `gs://…`."""
     limits: LimitsSettings = LimitsSettings()
     """Limits on a record."""
+    warc_1_1: Literal["read", "refuse"] = "read"
+    """Handling of WET files whose records are of WARC/1.1: `read`, as files of WARC/1.0, the only
+    version that the released code knows; or `refuse`, which counts them as `not_wet`.
+    """
 
 
 class LanguagesSettings(Section):
