@@ -68,6 +68,24 @@ def test_the_sample_of_punkt_is_evenly_spaced(tmp_path: Path) -> None:
     assert [path.name for path in crawl.paths] == ["0", "3", "6"]
 
 
+def test_a_listed_link_out_of_the_folder_is_refused_and_one_inside_it_is_read(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "secret").write_bytes(b"s")
+    crawl = tmp_path / "crawl"
+    crawl.mkdir()
+    (crawl / "a").write_bytes(b"a")
+    (crawl / "b").symlink_to("a")
+    (crawl / "c").symlink_to("../secret")
+    (crawl / "d").symlink_to(tmp_path)
+    (tmp_path / "link").symlink_to(crawl)
+    path_list = write_list(tmp_path, "a", "b", "c", "d/secret", "absent", "nul\0")
+    for prefix in (crawl, tmp_path / "link"):
+        read = shard(path_list, 0, 1, prefix=str(prefix))
+        assert [path.name for path in read.paths] == ["a", "absent", "b", "nul\0"]
+        assert read.refused == ("c", "d/secret")
+
+
 def test_files_without_a_list_are_ordered_by_name() -> None:
     files = [Path("z/a"), Path("b"), Path("a/a")]
     for crawl in (

@@ -103,3 +103,52 @@ def test_without_a_network_the_file_its_origin_and_its_place_are_said(tmp_path: 
     assert "https://127.0.0.1:9/QQP.zip does not answer" in message
     assert "get it from https://127.0.0.1:9/QQP.zip on another machine and put it there" in message
     assert not (tmp_path / "data").exists()
+
+
+@pytest.mark.parametrize("linked", ["the file", "its folder"])
+def test_a_link_out_of_the_data_folder_is_refused_with_its_target(
+    tmp_path: Path, linked: str
+) -> None:
+    files = {"glue/a.wet": ""}
+    source = {"origin": "by hand: x", "licence": "none", "files": files}
+    settings = stage(tmp_path, sources=[source])
+    outside, data = tmp_path / "elsewhere", tmp_path / "data"
+    outside.mkdir()
+    (outside / "a.wet").write_bytes(b"page")
+    data.mkdir()
+    if linked == "the file":
+        (data / "glue").mkdir()
+        (data / "glue/a.wet").symlink_to(outside / "a.wet")
+    else:
+        (data / "glue").symlink_to(outside)
+    with pytest.raises(
+        RawDataError,
+        match=rf"data/glue/a\.wet is {outside}/a\.wet by a symbolic link, .*move or copy it into",
+    ):
+        check(settings, manifest=tmp_path / "manifest.json")
+    assert not (tmp_path / "manifest.json").exists()
+
+
+def test_nothing_is_fetched_through_a_link_out_of_the_data_folder(tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data/a.wet").symlink_to(tmp_path / "elsewhere/a.wet")
+    with pytest.raises(RawDataError, match=r"elsewhere/a\.wet by a symbolic link"):
+        fetch(stage(tmp_path, source=bundled(tmp_path)), downloads=tmp_path)
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+
+
+@pytest.mark.parametrize("linked", ["data.folder", "a file inside", "an object of DVC's cache"])
+def test_other_links_are_followed(tmp_path: Path, linked: str) -> None:
+    data, cached = tmp_path / "data", tmp_path / "cache/files/md5/ab" / ("0" * 30)
+    folder = tmp_path / "elsewhere" if linked == "data.folder" else data
+    folder.mkdir()
+    (folder / "b.wet").write_bytes(b"page")
+    cached.parent.mkdir(parents=True)
+    cached.write_bytes(b"page")
+    (folder / "a.wet").symlink_to(cached if linked.endswith("cache") else "b.wet")
+    if folder != data:
+        data.symlink_to(folder)
+    check(stage(tmp_path), manifest=tmp_path / "manifest.json")
+    outputs = json.loads((tmp_path / "manifest.json").read_text())["outputs"]
+    assert [entry["sha256"] for entry in outputs] == [HASH]

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from t5repro.config.sections.data import DataSettings, DataStage, RawFiles
-from t5repro.data.paths import raw_path
+from t5repro.data.paths import check_links, raw_path
 from t5repro.errors import RawDataError
 from t5repro.files import sha256_of, write_manifest
 from t5repro.progress import Progress
@@ -35,11 +35,13 @@ def check(settings: DataStage, *, manifest: Path) -> None:
         manifest: manifest to write.
 
     Raises:
-        RawDataError: a file is missing or its hash differs.
+        RawDataError: a file is missing, its hash differs, or it is a link out of
+            `data.folder`.
     """
     files = list(raw_files(settings.data))
     with Progress("data", total=len(files), unit="files") as progress:
         for file in files:
+            check_links(settings.data, file.path)
             check_hash(file)
             progress.advance()
     write_manifest(

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from t5repro.data.paths import leaves_folder
+from t5repro.data.paths import leaves_folder, linked_target
 from t5repro.data.transfer import ADDRESSES, AbsentError, copy_path, fetch_address
 from t5repro.errors import RawDataError
 from t5repro.files import by_name
@@ -32,7 +32,7 @@ class CrawlFiles(NamedTuple):
     Attributes:
         paths: the files, ordered by name; for a remote crawl the paths of the list.
         addresses: path -> address, for files that are downloaded when they are read.
-        refused: listed paths that leave `c4.crawl_prefix` and are not read.
+        refused: listed paths that leave `c4.crawl_prefix`, also by a link, and are not read.
     """
 
     paths: tuple[Path, ...]
@@ -126,7 +126,10 @@ def _with_prefix(names: Sequence[str], prefix: str) -> CrawlFiles:
     refused = tuple(name for name in names if leaves_folder(name))
     allowed = [name for name in names if not leaves_folder(name)]
     if not prefix.startswith(ADDRESSES):
-        return CrawlFiles(tuple(by_name([Path(prefix) / name for name in allowed])), {}, refused)
+        folder = Path(prefix)
+        linked = {name for name in allowed if linked_target(folder / name, folder)}
+        paths = [folder / name for name in allowed if name not in linked]
+        return CrawlFiles(tuple(by_name(paths)), {}, (*refused, *sorted(linked)))
     addresses = {Path(name): prefix + name for name in allowed}
     return CrawlFiles(tuple(by_name(list(addresses))), addresses, refused)
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from t5repro.config.sections.data import DataSettings, DataStage
 from t5repro.data.archives import ARCHIVES, extract
 from t5repro.data.check import RawFile, check_hash, raw_files
+from t5repro.data.paths import check_links
 from t5repro.data.transfer import fetch_once
 from t5repro.errors import RawDataError
 from t5repro.files import atomic_path, sha256_of
@@ -27,12 +28,14 @@ def fetch(settings: DataStage, *, downloads: Path) -> None:
             completed downloads.
 
     Raises:
-        RawDataError: a file cannot be fetched, or its hash differs from the run file.
+        RawDataError: a file cannot be fetched, its hash differs from the run file, or its folder
+            is a link out of `data.folder`.
     """
     files = list(raw_files(settings.data))
     with Progress("data_fetch", total=len(files), unit="files") as progress:
         for file in files:
             if _is_missing_or_outdated(settings.data, file):
+                check_links(settings.data, file.path)
                 _fetch_file(settings.data, file, downloads)
                 check_hash(file)
             progress.advance()
