@@ -166,6 +166,7 @@ def test_bytes_do_not_depend_on_how_much_fits_in_memory(tmp_path, crawl, monkeyp
         (tables, "GROUP_PAGES", 5),
         (reader, "MAX_GROUP_PAGES", 3),
         (write, "BUCKET_TEXT_BYTES", 300),
+        (write, "MAX_COLUMN_BYTES", 200),
         (key_rows, "BUCKET_PAGES", 3),
         (key_rows, "BUCKET_KEY_BYTES", 100),
         (tables, "BATCH_PAGES", 4),
@@ -179,6 +180,33 @@ def test_bytes_do_not_depend_on_how_much_fits_in_memory(tmp_path, crawl, monkeyp
         for corpus in (expected, folder)
     ]
     assert counters[0] == counters[1]
+
+
+def test_a_bucket_is_divided_at_its_keys_until_arrow_can_address_each_column(monkeypatch):
+    monkeypatch.setattr(write, "MAX_COLUMN_BYTES", 1000)
+    high = [9, 3, 7, 3, 3, 1, 8, 3, 5, 3]
+    texts = [str(number) * 200 for number in range(10)]
+    chunks = [
+        pa.table({"high": pa.array([key], pa.uint64()), "text": [text]})
+        for key, text in zip(high, texts, strict=True)
+    ]
+    parts = list(write._addressable_parts(pa.concat_tables(chunks)))
+    assert [part.column("high").to_pylist() for part in parts] == [
+        [1],
+        [3, 3, 3, 3, 3],
+        [9, 7, 8, 5],
+    ]
+    assert sorted(text for part in parts for text in part.column("text").to_pylist()) == texts
+    monkeypatch.setattr(write, "MAX_COLUMN_BYTES", 100)  # equal keys stay together
+    parts = list(write._addressable_parts(pa.concat_tables(chunks)))
+    assert [set(part.column("high").to_pylist()) for part in parts] == [
+        {1},
+        {3},
+        {5},
+        {7},
+        {8},
+        {9},
+    ]
 
 
 def test_a_second_run_writes_the_same_bytes(tmp_path, crawl):

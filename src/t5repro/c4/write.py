@@ -6,7 +6,7 @@ and the settings only: not on the order of files, their division into jobs, or w
 
 import contextlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -26,6 +26,7 @@ from t5repro.progress import Progress
 
 GROUP_PAGES = 512  # pages of a row group
 BUCKET_TEXT_BYTES = 8_000_000  # text of the pages sorted together
+MAX_COLUMN_BYTES = 1 << 30  # of a column of them; Arrow can address 2 GB in one array of strings
 FILE_NAME = re.compile(r"[a-z]{2,3}(-[a-z]{2})?-(train|validation)-\d{5}-of-\d{5}\.parquet")
 KEY_LIMIT = 1 << 64
 
@@ -140,7 +141,7 @@ def write_files(settings: C4Stage, spill: TableSpill, folder: Path) -> list[Path
             for index, part in enumerate(parts)
         }
         # Buckets are ranges of keys, so sorting each bucket orders the whole corpus.
-        for table in spill.drain():
+        for table in (part for bucket in spill.drain() for part in _addressable_parts(bucket)):
             high, low = table.column("high").to_numpy(), table.column("low").to_numpy()
             ordered = table.take(pa.array(np.lexsort((low, high))))
             numbers = file_numbers(ordered.column("high").to_numpy(), shards)
@@ -155,6 +156,26 @@ def write_files(settings: C4Stage, spill: TableSpill, folder: Path) -> list[Path
         for writer in writers.values():
             writer.close()
     return paths
+
+
+def _addressable_parts(table: pa.Table) -> Iterator[pa.Table]:
+    """Divide pages into consecutive ranges of keys with columns of at most `MAX_COLUMN_BYTES`.
+
+    The number of buckets is limited, so those of many terabytes of text are larger.
+    """
+    high = table.column("high").to_numpy()
+    if len(table) < 2 or max(column.nbytes for column in table.columns) <= MAX_COLUMN_BYTES:
+        yield table
+        return
+    middle = np.partition(high, len(high) // 2)[len(high) // 2]
+    is_lower = high < middle
+    if not is_lower.any():
+        is_lower = high == middle
+    if is_lower.all():  # equal keys cannot be divided
+        yield table
+        return
+    for rows in (is_lower, ~is_lower):
+        yield from _addressable_parts(table.filter(pa.array(rows)))
 
 
 class SplitWriter:
