@@ -8,7 +8,13 @@ import pytest
 
 from t5repro.errors import ArtifactError
 from t5repro.report.experiments import Experiment
-from t5repro.report.loss_curves import DIFFERENT_OBJECTIVES, LossCurve, loss_curve, read_history
+from t5repro.report.loss_curves import (
+    DIFFERENT_OBJECTIVES,
+    LossCurve,
+    read_history,
+    training_curve,
+    validation_curve,
+)
 
 EXPERIMENTS = [
     Experiment(name="random_spans", arms=("random_spans", "again"), seeds=(0, 1), style=0),
@@ -32,7 +38,7 @@ def histories(tmp_path: Path) -> dict[str, Path]:
 
 
 def draw(histories: Mapping[str, Path], divisor: str = "target_tokens") -> LossCurve:
-    return loss_curve(
+    return training_curve(
         "pretrain",
         "Pre-training",
         EXPERIMENTS,
@@ -78,7 +84,7 @@ def test_the_axis_says_what_the_loss_is_divided_by(
 
 
 def test_one_objective_needs_no_warning(histories: dict[str, Path]) -> None:
-    answer = loss_curve(
+    answer = training_curve(
         "pretrain",
         "Pre-training",
         EXPERIMENTS[:1],
@@ -112,3 +118,21 @@ def test_a_non_finite_loss_is_omitted(tmp_path: Path) -> None:
     path = tmp_path / "history.csv"
     path.write_text("step,loss\n1,2.5\n2,nan\n3,1.5\n", encoding="utf-8")
     assert read_history(path) == [(1.0, 2.5), (3.0, 1.5)]
+
+
+def test_losses_on_held_out_text_have_a_chart_with_their_perplexity(tmp_path: Path) -> None:
+    path = tmp_path / "history.csv"
+    path.write_text(
+        "step,loss,validation_loss\n10,5.5,\n20,5.0,4.5\n30,4.0,\n40,3.5,3.0\n", encoding="utf-8"
+    )
+    experiments = [Experiment(name="baseline", arms=("baseline",), seeds=(0,), style=0)]
+    answer = validation_curve(experiments, {"baseline": path}, objectives=OBJECTIVES[:1])
+    assert answer is not None
+    (row,) = answer.rows
+    assert (row.steps, row.first, row.last, row.lowest) == ("40", "4.500", "3.000", "3.000")
+    assert answer.note.endswith("Perplexity at the last step: baseline 20.1.")
+    assert "cross-entropy of a target token (nats)" in str(answer.chart)
+
+
+def test_without_losses_on_held_out_text_there_is_no_chart(histories: dict[str, Path]) -> None:
+    assert validation_curve(EXPERIMENTS, histories, objectives=OBJECTIVES) is None

@@ -33,3 +33,11 @@ def test_a_history_whose_last_line_has_no_loss_is_named(tmp_path: Path) -> None:
     history.write_text("step,loss\n10,\n")
     with pytest.raises(ArtifactError, match=r"history\.csv has no loss in its last line; rerun"):
         metrics_text(scores, {"finetune": history})
+
+
+def test_the_last_loss_on_held_out_text_is_among_the_losses(tmp_path: Path) -> None:
+    scores, history = tmp_path / "scores.json", tmp_path / "history.csv"
+    scores.write_text('{"tasks": {}}')
+    history.write_text("step,loss,validation_loss\n10,2.5,\n20,2.0,2.25\n")
+    answer = json.loads(metrics_text(scores, {"pretrain": history}))
+    assert answer == {"loss": {"pretrain": 2.0, "pretrain_validation": 2.25}}

@@ -86,6 +86,7 @@ def make_job(
     if start is not None:
         assert isinstance(settings, FinetuneStage)
         initialize = functools.partial(load_trained, Path(start), settings.finetune)
+    every_steps = training.get("validation_every_steps", 0)
     corpus = folder / "corpus"
     if not corpus.exists():
         corpus.parent.mkdir(parents=True, exist_ok=True)
@@ -105,6 +106,8 @@ def make_job(
         code=sources.closure(rule),
         monitor=folder / "logs" if monitor else None,
         resume_changed=resume_changed,
+        validation_batches=functools.partial(batches, 1000, 2) if every_steps else None,
+        validation_every_steps=every_steps,
     )
 
 

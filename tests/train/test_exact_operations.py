@@ -22,7 +22,7 @@ from t5repro.config.sections.model import AddedLayers, ModelSettings  # noqa: E4
 from t5repro.config.sections.training import LearningRate, TrainingSettings  # noqa: E402
 from t5repro.model import beam, decode, layers  # noqa: E402
 from t5repro.model.operations import hashes  # noqa: E402
-from t5repro.train import loop, optimizer  # noqa: E402
+from t5repro.train import loop, optimizer, validation  # noqa: E402
 
 pytestmark = pytest.mark.keras
 
@@ -172,6 +172,17 @@ def test_a_training_step_executes_listed_operations_only(name, executed_in_train
     assert refused(operations) == []
     executed = {operation.op for operation in operations if operation.optimised}
     assert {"_MklMatMul", "_MklSoftmax", "Sqrt", "RealDiv", "AssignSubVariableOp"} <= executed
+
+
+@pytest.mark.parametrize("name", TRAININGS)
+def test_the_loss_on_held_out_text_executes_listed_operations_only(name, job_of, tiny):
+    job = job_of(name)
+    model = loop.make_model(job)
+    operations = executed_operations(
+        functools.partial(validation.sums, model), *batch_of(tiny, job.settings.model)
+    )
+    assert refused(operations) == []
+    assert "_MklMatMul" in {operation.op for operation in operations if operation.optimised}
 
 
 def test_decoding_executes_listed_operations_only(job_of, tiny):

@@ -38,10 +38,10 @@ def test_speeds_count_from_the_end_of_the_first_call_which_compiles(tmp_path, cl
     monitor.add(5, 700)
     clock.now += 2
     monitor.add(5, 800)
-    monitor.write(10, 3.5, 0.01)
+    monitor.write(10, 3.5, 0.01, validation_loss=4.5)
     clock.now += 1
     monitor.add(5, 900)
-    monitor.write(15, 3.0, 0.01)
+    monitor.write(15, 3.0, 0.01, validation_loss=4.0)
     first, second = (
         {name: float(value) for name, value in row.items()} for row in rows_of(tmp_path)
     )
@@ -50,6 +50,7 @@ def test_speeds_count_from_the_end_of_the_first_call_which_compiles(tmp_path, cl
         "step": 10,
         "loss": 3.5,
         "learning_rate": 0.01,
+        "validation_loss": 4.5,
         "steps_per_second": 2.5,
         "tokens_per_second": 400,
         "padding_share": 0.25,
@@ -58,6 +59,18 @@ def test_speeds_count_from_the_end_of_the_first_call_which_compiles(tmp_path, cl
     }
     assert (second["steps_per_second"], second["tokens_per_second"]) == (5, 900)
     assert second["padding_share"] == pytest.approx(0.1)
+
+
+def test_time_that_is_left_out_counts_for_no_speed(tmp_path, clock):
+    monitor = make(tmp_path)
+    monitor.add(5, 700)
+    monitor.write(5, 3.5, 0.01)
+    clock.now += 30
+    monitor.leave_out(30)
+    clock.now += 2
+    monitor.add(5, 700)
+    monitor.write(10, 3.5, 0.01)
+    assert [row["steps_per_second"] for row in rows_of(tmp_path)] == ["", "2.5"]
 
 
 def test_a_row_of_the_first_call_alone_has_no_speed(tmp_path, clock):
@@ -73,7 +86,7 @@ def test_tensorboard_gets_the_same_numbers(tmp_path, clock):
     monitor.add(1, 100)
     clock.now += 1
     monitor.add(1, 100)
-    monitor.write(2, 3.5, 0.01)
+    monitor.write(2, 3.5, 0.01, validation_loss=4.5)
     monitor.close()
     (file,) = tmp_path.glob("events.out.tfevents.*")
     found = {}

@@ -5,7 +5,7 @@ READS     results/{run}/tokens/{node}/manifest.json         and the id files tha
           logs/{run}/preflight/{node}.json                  proof that it fits, if devices.slice is set
 WRITES    results/{run}/pretrain/{node}/weights.safetensors
           results/{run}/pretrain/{node}/optimizer.safetensors   slots and step, for fine-tuning
-          results/{run}/pretrain/{node}/history.csv         loss and learning rate
+          results/{run}/pretrain/{node}/history.csv         losses and learning rate
 SETTINGS  pretrain.*, model.*, vocab.*, devices.*, seed
 CODE      src/t5repro/train/pretrain.py
 """

@@ -1,4 +1,4 @@
-"""Training losses of a phase: all experiments in one chart, with its legend and its numbers."""
+"""Losses of a phase: all experiments in one chart, with its legend and its numbers."""
 
 import csv
 import io
@@ -18,6 +18,12 @@ NORMALISER_TITLES = {"padded_size": "sum / padded size", "target_tokens": "per t
 DIFFERENT_OBJECTIVES = (
     "The experiments have different objectives or masks, so their losses are not comparable: a "
     "lower line can mean an easier objective as well as a better model. Compare the scores instead."
+)
+
+
+HELD_OUT = (
+    "Measured without dropout and z-loss on documents of the validation split, which no step is "
+    "trained on; the same rows, corrupted in the same way, at every measurement."
 )
 
 
@@ -54,7 +60,7 @@ class _Line:
     arms: list[str]
 
 
-def loss_curve(
+def training_curve(
     phase: str,
     title: str,
     experiments: Sequence[Experiment],
@@ -63,7 +69,7 @@ def loss_curve(
     normalisers: Sequence[str],
     objectives: Sequence[str] = (),
 ) -> LossCurve:
-    """Draw the losses of one phase of all experiments; equal histories share a line.
+    """Draw the training losses of one phase of all experiments; equal histories share a line.
 
     Args:
         phase: ``pretrain`` or ``finetune``.
@@ -73,7 +79,46 @@ def loss_curve(
         normalisers: `loss_normaliser` of each experiment.
         objectives: objective and mask of each experiment.
     """
-    lines = _lines(experiments, histories)
+    units = dict.fromkeys(NORMALISER_TITLES[name] for name in normalisers)
+    return _curve(
+        f"loss-{phase}",
+        title,
+        _lines(experiments, histories, "loss"),
+        y_label=f"training loss ({' or '.join(units)})",
+        note=_note(objectives),
+    )
+
+
+def validation_curve(
+    experiments: Sequence[Experiment], histories: Mapping[str, Path], *, objectives: Sequence[str]
+) -> LossCurve | None:
+    """Draw the losses on the validation split of the corpus; None if none was measured.
+
+    Args:
+        experiments: as of `training_curve`.
+        histories: arm -> ``history.csv`` of its pre-training.
+        objectives: objective and mask of each experiment.
+    """
+    lines = _lines(experiments, histories, "validation_loss")
+    if not lines:
+        return None
+    perplexities = ", ".join(
+        f"{' = '.join(line.arms)} {math.exp(line.points[-1][1]):,.1f}" for line in lines
+    )
+    return _curve(
+        "loss-validation",
+        "Pre-training, held-out text",
+        lines,
+        y_label="cross-entropy of a target token (nats)",
+        note=f"{HELD_OUT} Perplexity at the last step: {perplexities}. {_note(objectives)}".strip(),
+    )
+
+
+def _note(objectives: Sequence[str]) -> str:
+    return DIFFERENT_OBJECTIVES if len(set(objectives)) > 1 else ""
+
+
+def _curve(name: str, title: str, lines: Sequence[_Line], *, y_label: str, note: str) -> LossCurve:
     if not lines:
         return LossCurve(title)
     series = [
@@ -82,16 +127,15 @@ def loss_curve(
     # Runs of different length are compared at the last step that all of them reached.
     common_step = min(line.points[-1][0] for line in series)
     rows = tuple(_row(line, common_step) for line in series)
-    units = dict.fromkeys(NORMALISER_TITLES[name] for name in normalisers)
     chart = line_chart(
-        f"loss-{phase}",
+        name,
         series,
-        title=f"Training loss, {title.lower()}",
+        title=f"Loss, {title.lower()}",
         description="; ".join(
             f"{row.name}: from {row.first} to {row.last} in {row.steps} steps" for row in rows
         ),
         x_label="step",
-        y_label=f"training loss ({' or '.join(units)})",
+        y_label=y_label,
     )
     return LossCurve(
         title=title,
@@ -99,15 +143,17 @@ def loss_curve(
         legend=legend(_legend_series(series, lines)),
         rows=rows,
         common_step=f"{common_step:,.0f}",
-        note=DIFFERENT_OBJECTIVES if len(set(objectives)) > 1 else "",
+        note=note,
     )
 
 
-def _lines(experiments: Sequence[Experiment], histories: Mapping[str, Path]) -> list[_Line]:
+def _lines(
+    experiments: Sequence[Experiment], histories: Mapping[str, Path], column: str
+) -> list[_Line]:
     lines: dict[str, _Line] = {}
     for experiment in experiments:
         for arm in experiment.arms:
-            if points := read_history(histories[arm]):
+            if points := read_history(histories[arm], column):
                 # Experiments that share a phase's node have the same file content.
                 digest = sha256_of(histories[arm])
                 lines.setdefault(digest, _Line(experiment, points, [])).arms.append(arm)
@@ -137,8 +183,12 @@ def _legend_series(series: Sequence[Series], lines: Iterable[_Line]) -> list[Ser
     return list(entries.values())
 
 
-def read_history(path: Path) -> list[tuple[float, float]]:
+def read_history(path: Path, column: str = "loss") -> list[tuple[float, float]]:
     """Return (step, loss) of a training history, without non-finite losses.
+
+    Args:
+        path: a ``history.csv``.
+        column: ``loss``, or ``validation_loss``, which some rows or whole histories do not have.
 
     Raises:
         ArtifactError: the file is missing, has other columns, or has a line without numbers.
@@ -152,7 +202,9 @@ def read_history(path: Path) -> list[tuple[float, float]]:
     points = []
     for number, row in enumerate(reader, start=2):
         try:
-            step, loss = float(row["step"]), float(row["loss"])
+            if column != "loss" and not row.get(column):
+                continue
+            step, loss = float(row["step"]), float(row[column])
         except (TypeError, ValueError) as error:
             raise ArtifactError(
                 f"{path} line {number} is not a step and a loss ({error}); rerun the stage that "

@@ -32,7 +32,7 @@ from t5repro.report.experiments import (
 )
 from t5repro.report.lineage_page import write_lineage_page
 from t5repro.report.links import ResultLinks, manifest_of, read_scores, source_files
-from t5repro.report.loss_curves import LossCurve, loss_curve
+from t5repro.report.loss_curves import LossCurve, training_curve, validation_curve
 from t5repro.report.metrics import metrics_text
 from t5repro.report.paper_tables import paper_tables
 from t5repro.report.published_scores import TASK_BY_TASK, paper_source
@@ -190,24 +190,27 @@ def _curves(
     experiments: Sequence[Experiment],
     histories: Mapping[str, Mapping[str, Path]],
 ) -> list[LossCurve]:
-    """Return the losses of each phase."""
+    """Return the losses of each phase, and those on held-out text."""
     resolved = [settings_of_experiment(settings, experiment.name) for experiment in experiments]
     objectives = [f"{arm.pretrain.objective} {arm.pretrain.noise_mask}" for arm in resolved]
     normalisers = {
         "pretrain": [arm.pretrain.loss_normaliser for arm in resolved],
         "finetune": [arm.finetune.loss_normaliser for arm in resolved],
     }
-    return [
-        loss_curve(
+    by_phase = {phase: {arm: paths[phase] for arm, paths in histories.items()} for phase in PHASES}
+    held_out = validation_curve(experiments, by_phase["pretrain"], objectives=objectives)
+    curves = {
+        phase: training_curve(
             phase,
             title,
             experiments,
-            {arm: paths[phase] for arm, paths in histories.items()},
+            by_phase[phase],
             normalisers=normalisers[phase],
             objectives=objectives if phase == "pretrain" else (),
         )
         for phase, title in PHASES.items()
-    ]
+    }
+    return [curves["pretrain"], *([held_out] if held_out else []), curves["finetune"]]
 
 
 def _settings_view(settings: Settings, experiments: Sequence[Experiment]) -> dict[str, Any]:

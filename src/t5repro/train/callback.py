@@ -19,6 +19,7 @@ from t5repro.train.checkpoint_manager import CheckpointManager
 from t5repro.train.history import LoopState
 from t5repro.train.monitor import Monitor
 from t5repro.train.optimizer import schedule
+from t5repro.train.validation import Validation
 
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 TERMINATED = 143  # what a shell reports for a process that SIGTERM ended
@@ -45,6 +46,8 @@ class TrainingCallback(keras.callbacks.Callback):
         checkpoint_manager: saves checkpoints.
         progress: progress bar.
         monitor: receives speeds.
+        validation: measures the loss on held-out text; if absent, none is measured.
+        validation_every_steps: interval of that loss, a multiple of the history's.
     """
 
     def __init__(
@@ -55,6 +58,8 @@ class TrainingCallback(keras.callbacks.Callback):
         checkpoint_manager: CheckpointManager,
         progress: Progress,
         monitor: Monitor,
+        validation: Validation | None = None,
+        validation_every_steps: int = 0,
     ) -> None:
         super().__init__()
         self._training = training
@@ -62,6 +67,8 @@ class TrainingCallback(keras.callbacks.Callback):
         self._checkpoint_manager = checkpoint_manager
         self._progress = progress
         self._monitor = monitor
+        self._validation = validation
+        self._validation_every_steps = validation_every_steps
         self._learning_rate = schedule(training.learning_rate)
         self._signal = 0
         self._handlers: dict[int, Any] = {}
@@ -106,13 +113,28 @@ class TrainingCallback(keras.callbacks.Callback):
         last = self._step == training.steps
         if last or self._passed(training.log_every_steps, before):
             history.finish_row(self._step, self._last_rate())
-            self._monitor.write(*history.rows[-1][:3])
+            if self._validation and (last or self._passed(self._validation_every_steps, before)):
+                history.validation_losses[self._step] = self._measured(self._validation)
+            self._monitor.write(
+                *history.rows[-1][:3], validation_loss=history.validation_losses.get(self._step)
+            )
         # The last step too: results are written after it, and a failure there must not lose it.
         due = last or self._passed(training.checkpoint_every_steps, before)
         if due or self._signal:
             self._checkpoint_manager.save(self._step, self.model, self._state.as_arrays())
         if self._signal:
             self._stop()
+
+    def _measured(self, validation: Validation) -> float:
+        """Return the loss on held-out text; the time it takes counts for no speed of training."""
+        started = time.monotonic()
+        loss = validation.loss(self.model)
+        seconds = time.monotonic() - started
+        self._monitor.leave_out(seconds)
+        if self._started is not None:
+            self._started += seconds
+        self._progress.advance(0, validation_loss=f"{loss:.4f}")
+        return loss
 
     def _steps_done(self) -> int:
         return steps_of(self.model) - self._state.offset

@@ -6,10 +6,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from t5repro.model.checkpoints import Arrays
 
 CHANGED = "resumed_from_changed"  # key of the arrays, and of the manifest's counters
+VALIDATION_LOSS = "validation_loss"  # last column of the table
 # Their losses go into the manifest. Rounding has hardly grown by then, so they tell another
 # calculation from another CPU (`lineage/tolerance.py`).
 EARLY_STEPS = (1, 5, 10, 20)
@@ -25,6 +27,7 @@ class History:
         steps: steps since the last row.
         tokens: target ids since the last row.
         early_losses: step -> loss, for the steps in `EARLY_STEPS` that the host called one by one.
+        validation_losses: step of a row -> loss on held-out text after it.
     """
 
     HEADER = "step,loss,learning_rate,tokens"
@@ -35,6 +38,7 @@ class History:
         self.steps = 0
         self.tokens = 0
         self.early_losses: dict[int, float] = {}
+        self.validation_losses: dict[int, float] = {}
 
     def add(self, loss: float, steps: int, tokens: int) -> None:
         """Count `steps` steps with the mean loss `loss`."""
@@ -55,7 +59,8 @@ class History:
         return {
             "history": np.asarray(self.rows, np.float64).reshape(-1, 4),
             "unfinished": np.asarray([self.loss_sum, self.steps, self.tokens], np.float64),
-            "early_losses": np.asarray(list(self.early_losses.items()), np.float64).reshape(-1, 2),
+            "early_losses": _pairs(self.early_losses),
+            "validation_losses": _pairs(self.validation_losses),
         }
 
     @classmethod
@@ -66,18 +71,36 @@ class History:
             history.rows.append((int(step), float(loss), float(rate), int(tokens)))
         loss_sum, steps, tokens = arrays["unfinished"]
         history.loss_sum, history.steps, history.tokens = float(loss_sum), int(steps), int(tokens)
-        history.early_losses = {int(step): float(loss) for step, loss in arrays["early_losses"]}
+        history.early_losses = _by_step(arrays["early_losses"])
+        history.validation_losses = _by_step(arrays["validation_losses"])
         return history
 
     def as_csv(self) -> str:
-        """Return the rows as a table; nine digits distinguish every float32."""
-        lines = (f"{step},{loss:.9g},{rate:.9g},{tokens}" for step, loss, rate, tokens in self.rows)
-        return "\n".join([self.HEADER, *lines]) + "\n"
+        """Return the rows as a table; nine digits distinguish every float32.
+
+        A training with losses on held-out text has a last column of them, empty where none was
+        measured.
+        """
+        lines = [f"{step},{loss:.9g},{rate:.9g},{tokens}" for step, loss, rate, tokens in self.rows]
+        lines.insert(0, self.HEADER)
+        if self.validation_losses:
+            measured = {step: f"{loss:.9g}" for step, loss in self.validation_losses.items()}
+            column = [VALIDATION_LOSS, *(measured.get(row[0], "") for row in self.rows)]
+            lines = [f"{line},{cell}" for line, cell in zip(lines, column, strict=True)]
+        return "\n".join(lines) + "\n"
 
     @property
     def all_tokens(self) -> int:
         """Target ids of all steps, without padding."""
         return self.tokens + sum(row[3] for row in self.rows)
+
+
+def _pairs(losses: Mapping[int, float]) -> NDArray[np.float64]:
+    return np.asarray(list(losses.items()), np.float64).reshape(-1, 2)
+
+
+def _by_step(pairs: NDArray[np.float64]) -> dict[int, float]:
+    return {int(step): float(loss) for step, loss in pairs}
 
 
 @dataclass

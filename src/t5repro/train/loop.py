@@ -34,9 +34,10 @@ from t5repro.train.cloud import CloudCopy, cloud_address
 from t5repro.train.compiled_model import StageSettings, check_rows, compiled_model, training_of
 from t5repro.train.fingerprint import fingerprint_of
 from t5repro.train.flops import step_flops
-from t5repro.train.history import CHANGED, LoopState
+from t5repro.train.history import CHANGED, History, LoopState
 from t5repro.train.monitor import Monitor
 from t5repro.train.trainable import unfreeze_steps
+from t5repro.train.validation import Validation
 
 WEIGHTS = "weights.safetensors"
 OPTIMIZER = "optimizer.safetensors"
@@ -65,6 +66,8 @@ class TrainingJob:
         code: source file -> hash, for every file that the training runs; part of the fingerprint.
         monitor: folder of the speeds and the TensorBoard files; if absent, none are written.
         resume_changed: resume from checkpoints of another fingerprint too.
+        validation_batches: returns batches of held-out text; if absent, no loss is measured on it.
+        validation_every_steps: interval of that loss.
     """
 
     rule: str
@@ -81,6 +84,8 @@ class TrainingJob:
     code: Mapping[str, str]
     monitor: Path | None = None
     resume_changed: bool = False
+    validation_batches: Callable[[], tf.data.Dataset] | None = None
+    validation_every_steps: int = 0
 
     @property
     def training(self) -> TrainingSettings:
@@ -199,6 +204,8 @@ def fit(
             checkpoint_manager=checkpoint_manager,
             progress=progress,
             monitor=monitor,
+            validation=Validation(job.validation_batches()) if job.validation_batches else None,
+            validation_every_steps=job.validation_every_steps,
         )
         try:
             model.fit(
@@ -270,10 +277,16 @@ def counters_of(job: TrainingJob, model: Any, state: LoopState) -> dict[str, Any
         "final_loss": history.rows[-1][1] if history.rows else None,
         "loss_of_step": {str(step): loss for step, loss in history.early_losses.items()},
         "target_tokens": history.all_tokens,
+        **_validation_counters(history),
         "target_padding_share": 1 - history.all_tokens / positions if positions else None,
         **(job.counters(training.steps) if training.steps else {}),
         **({CHANGED: state.changed} if state.changed else {}),
     }
+
+
+def _validation_counters(history: History) -> dict[str, float]:
+    losses = list(history.validation_losses.values())
+    return {"final_validation_loss": losses[-1]} if losses else {}
 
 
 def _numbers_in(variables: Iterable[Any]) -> int:

@@ -18,6 +18,7 @@ COLUMNS = (
     "step",
     "loss",
     "learning_rate",
+    "validation_loss",
     "steps_per_second",
     "tokens_per_second",
     "padding_share",
@@ -67,7 +68,13 @@ class Monitor:
             # The first call compiles: speeds count from its end.
             self._timed, self._started = True, time.monotonic()
 
-    def write(self, step: int, loss: float, learning_rate: float) -> None:
+    def leave_out(self, seconds: float) -> None:
+        """Do not count the last `seconds` as training."""
+        self._started += seconds
+
+    def write(
+        self, step: int, loss: float, learning_rate: float, validation_loss: float | None = None
+    ) -> None:
         """Write the row of the steps since the previous one."""
         if self._table is None:
             return
@@ -87,6 +94,8 @@ class Monitor:
             "model_flops": step * self._flops,
             **speeds,
         }
+        if validation_loss is not None:
+            row["validation_loss"] = validation_loss
         try:
             with self._table.open("a", newline="", encoding="utf-8") as handle:
                 csv.DictWriter(handle, COLUMNS).writerow(row)

@@ -6,11 +6,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from t5repro.config.sections.pretrain import PretrainStage
+from t5repro.errors import CorpusError
 from t5repro.model.devices import prepare
 from t5repro.randomness import repeat_seed, single_seed
 from t5repro.vocab.token_files import split_files
 
 if TYPE_CHECKING:
+    import tensorflow as tf
+
     from t5repro.inputs.pretraining import CorpusInputs
 
 
@@ -48,6 +51,8 @@ def pretrain(
     from t5repro.train.loop import TrainingJob, run
 
     ids, offsets = split_files(tokens.parent, "train")
+    every_steps = settings.pretrain.validation_every_steps
+    held_out = split_files(tokens.parent, "validation") if every_steps else ()
     checkpoint = files_in(start_from) if start_from else ()
     seed = repeat_seed(settings.seed, settings.pretrain.repeat)
 
@@ -68,7 +73,7 @@ def pretrain(
             settings=settings,
             seed=single_seed(seed, "pretrain"),
             initialize=functools.partial(load_published, start_from) if start_from else None,
-            inputs=(tokens, ids, offsets, *checkpoint),
+            inputs=(tokens, ids, offsets, *held_out, *checkpoint),
             identity=(tokens, *checkpoint),
             batches=lambda first_step, steps: load().batches(first_step=first_step, steps=steps),
             counters=lambda steps: load().counters(steps=steps),
@@ -78,9 +83,44 @@ def pretrain(
             code=code,
             monitor=monitor,
             resume_changed=resume_changed,
+            validation_batches=(
+                functools.partial(held_out_batches, settings, tokens.parent) if held_out else None
+            ),
+            validation_every_steps=every_steps,
         ),
         devices,
     )
+
+
+def held_out_batches(settings: PretrainStage, folder: Path) -> "tf.data.Dataset":
+    """Return the batches of the loss on the validation split.
+
+    Repetitions of an experiment get the same ones, so their losses compare.
+
+    Args:
+        settings: settings of the stage.
+        folder: folder of the token files.
+
+    Raises:
+        CorpusError: the split does not fill a row.
+    """
+    from t5repro.inputs.pretraining import load_corpus_inputs
+
+    ids, offsets = split_files(folder, "validation")
+    try:
+        corpus = load_corpus_inputs(
+            settings.pretrain.model_copy(update={"unique_tokens": 0}),  # limits the training text
+            ids=ids,
+            offsets=offsets,
+            vocab=settings.vocab,
+            seed=single_seed(settings.seed, "validation"),
+            decoder_only=settings.model.decoder_only,
+        )
+    except CorpusError as error:
+        raise CorpusError(f"{ids}: {error}; or set pretrain.validation_every_steps to 0") from error
+    filled = max(1, corpus.rows_per_epoch // settings.pretrain.batch_size)
+    steps = min(filled, settings.pretrain.validation_batches)
+    return corpus.batches(first_step=0, steps=steps)
 
 
 def files_in(folder: Path) -> tuple[Path, ...]:

@@ -334,10 +334,16 @@ def _plots(settings: Settings, stages: list[PlannedStage]) -> list[dict[str, Any
     plots = []
     for rule in TRAININGS:
         histories = {
-            f"{stage.folder}/history.csv": "loss"
+            f"{stage.folder}/history.csv": _losses(leaves_of(settings, stage))
             for stage in stages
             if stage.table_name == rule and leaves_of(settings, stage)[f"{rule}.steps"]
         }
         if histories:
             plots.append({f"{rule}_loss": {"x": "step", "y": histories, "title": f"{rule}: loss"}})
     return plots
+
+
+def _losses(leaves: Mapping[str, Any]) -> str | list[str]:
+    """Return the columns of a history that are losses."""
+    measured = leaves.get("pretrain.validation_every_steps", 0)
+    return ["loss", "validation_loss"] if measured else "loss"

@@ -38,6 +38,14 @@ class PretrainSettings(TrainingSettings):
     """Maximum length of a document; tokens. Of a longer document, one randomly drawn chunk of this
     length is used. 0 means no maximum.
     """
+    validation_every_steps: int = Field(0, ge=0)
+    """Interval of the loss on the validation split of the corpus; steps, a multiple of
+    `log_every_steps`. 0 means never.
+    """
+    validation_batches: int = Field(16, ge=1)
+    """Batches of this loss: the same rows, corrupted in the same way, at every measurement and for
+    every repetition. A split that fills fewer is read once.
+    """
     start_from: str = ""
     """Folder of raw files with the initial weights: a checkpoint of Hugging Face, keras-hub, the T5
     release (TensorFlow) or this project. If empty, fresh weights are used.
@@ -64,6 +72,11 @@ class PretrainSettings(TrainingSettings):
         if self.objective == "prefix_lm" and self.noise_density > 0.5:
             raise ValueError(
                 f"noise_density of objective prefix_lm is {self.noise_density}; at most 0.5"
+            )
+        if self.validation_every_steps % self.log_every_steps:
+            raise ValueError(
+                f"validation_every_steps {self.validation_every_steps} is no multiple of "
+                f"log_every_steps {self.log_every_steps}; the loss is a column of the history"
             )
         return self
 
