@@ -21,6 +21,7 @@ from t5repro import __version__
 from t5repro.cli import (
     audit,
     export,
+    fetch_plan,
     preflight,
     publish,
     results,
@@ -39,7 +40,10 @@ CLOSED_PIPE = 141  # what a shell reports after SIGPIPE
 INTERRUPTED = 130  # what a shell reports after Ctrl-C
 TERMINATED = 143  # what a shell reports after SIGTERM
 GROUPS = (
-    ("a run and its results", (results.add_results, settings.add_config, tasks.add_tasks)),
+    (
+        "a run and its results",
+        (results.add_results, settings.add_config, tasks.add_tasks, fetch_plan.add_fetch_plan),
+    ),
     ("audit", (audit.add_audit, export.add_export)),
     ("versions with DVC", (versions.add_versions,)),
     ("exchange with other libraries", (publish.add_publish,)),

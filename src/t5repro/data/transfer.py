@@ -108,6 +108,36 @@ def fetch_address(address: str, path: Path) -> Transfer:
     return _repeat(address, path, _from_server)
 
 
+def size_of(address: str) -> int | None:
+    """Return the bytes of a file that its server states, if it states them; the file is not read.
+
+    Raises:
+        AbsentError: there is no such file.
+        RawDataError: the address is of another kind, or the server does not answer or refuses it.
+    """
+    if address.startswith(STORES):
+        return _size_in_store(address)
+    if not address.startswith("https://"):
+        raise RawDataError(
+            f"{address!r} has no size that can be asked for; only https addresses have"
+        )
+    request = urllib.request.Request(address, method="HEAD")  # noqa: S310 (https)
+    try:
+        with urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS) as response:  # noqa: S310
+            length: str | None = response.headers.get("Content-Length")
+    except urllib.error.HTTPError as error:
+        with error:
+            if error.code in GONE:
+                raise AbsentError(f"{address} does not exist (status {error.code})") from error
+            raise RawDataError(
+                f"{address} answers with status {error.code} {error.reason}"
+            ) from error
+    except (OSError, http.client.HTTPException) as error:
+        reason = getattr(error, "reason", error)
+        raise RawDataError(f"{address} does not answer ({reason})") from error
+    return int(length) if length and length.isdecimal() else None
+
+
 def partial_path(path: Path) -> Path:
     """Return the file that holds the content so far."""
     return path.with_name(f".partial-{path.name}")
@@ -323,6 +353,20 @@ def _from_store(address: str, path: Path, transfer: Transfer) -> None:
         received = _copy(source, handle, transfer)
     if size is not None and begin + received != size:
         raise _BrokenOffError(f"broke off after {begin + received} of {size} bytes")
+
+
+def _size_in_store(address: str) -> int | None:
+    from pyarrow import fs
+
+    try:
+        store, name = fs.FileSystem.from_uri(_with_retry_limit(address))
+        (info,) = store.get_file_info([name])
+    except (OSError, ValueError) as error:
+        raise RawDataError(f"{address} does not answer ({error})") from error
+    if info.type == fs.FileType.NotFound:
+        raise AbsentError(f"{address} does not exist")
+    size: int | None = info.size
+    return size
 
 
 def _with_retry_limit(address: str) -> str:

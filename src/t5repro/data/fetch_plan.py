@@ -1,0 +1,170 @@
+"""What it takes to fetch the WET files of a path list: files, bytes, hours and disk.
+
+Answers `t5repro fetch_plan`, before anything is fetched. A crawl has tens of thousands of files of
+similar sizes, so the servers are asked for the sizes of an evenly spaced sample.
+"""
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from t5repro.data.crawl_lists import evenly_spaced, read_path_list
+from t5repro.data.paths import leaves_folder
+from t5repro.data.transfer import ADDRESSES, AbsentError, size_of
+from t5repro.errors import RawDataError, SettingsError
+
+# 7.62 TiB in 64,000 files, by Common Crawl's announcement of CC-MAIN-2019-09.
+ASSUMED_FILE_BYTES = 130_913_000
+SECONDS_PER_HOUR = 3600
+BITS_PER_BYTE = 8
+_PREFIXES = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
+_RATE = re.compile(r"(\d+(?:\.\d+)?) ?([kMGT]?)(B|bit)/s")
+
+
+class FetchPlan(NamedTuple):
+    """What it takes to fetch a crawl.
+
+    Attributes:
+        files: WET files of the list.
+        refused: listed paths that leave `c4.crawl_prefix`; they are no files of the crawl.
+        sizes: bytes of the files of the sample whose server stated them.
+        absent: addresses of the sample that do not exist.
+        unanswered: for each other address of the sample why its size is unknown.
+    """
+
+    files: int
+    refused: int
+    sizes: Sequence[int]
+    absent: Sequence[str]
+    unanswered: Sequence[str]
+
+    @property
+    def asked(self) -> int:
+        """Number of files of the sample."""
+        return len(self.sizes) + len(self.absent) + len(self.unanswered)
+
+    @property
+    def file_bytes(self) -> float:
+        """Mean size of a file; an assumption if no server stated one."""
+        return sum(self.sizes) / len(self.sizes) if self.sizes else ASSUMED_FILE_BYTES
+
+    def bytes_of(self, files: int) -> float:
+        """Return the expected size of so many files of the list, of which some may not exist."""
+        existing = 1 - len(self.absent) / self.asked if self.asked else 1
+        return files * existing * self.file_bytes
+
+
+def plan_fetch(path_list: Path, prefix: str, *, sample: int) -> FetchPlan:
+    """Return what it takes to fetch the files of a list.
+
+    Args:
+        path_list: list of WET paths, plain or gzip.
+        prefix: address before each path (`c4.crawl_prefix`).
+        sample: number of files whose servers are asked for their sizes; 0 asks none.
+
+    Raises:
+        RawDataError: the list cannot be read, the prefix is no address, or no file exists.
+    """
+    if not prefix.startswith(ADDRESSES):
+        raise RawDataError(
+            f"c4.crawl_prefix is {prefix!r}, and only files of an address are fetched; pass "
+            f"--prefix with one of {', '.join(ADDRESSES)}, such as https://data.commoncrawl.org/"
+        )
+    names = read_path_list(path_list)
+    addresses = [prefix + name for name in names if not leaves_folder(name)]
+    sizes: list[int] = []
+    absent: list[str] = []
+    unanswered: list[str] = []
+    for address in evenly_spaced(addresses, sample) if sample else ():
+        try:
+            size = size_of(address)
+        except AbsentError:
+            absent.append(address)
+        except RawDataError as error:
+            unanswered.append(str(error))
+        else:
+            if size is None:
+                unanswered.append(f"{address} states no size")
+            else:
+                sizes.append(size)
+    if absent and not (sizes or unanswered):
+        raise RawDataError(
+            f"{absent[0]} does not exist, nor does any of the {len(absent)} files whose sizes were "
+            "requested; check c4.crawl_prefix and the list"
+        )
+    return FetchPlan(len(addresses), len(names) - len(addresses), sizes, absent, unanswered)
+
+
+def parse_rate(text: str) -> float:
+    """Return the bytes per second of a rate such as ``100MB/s`` or ``1Gbit/s``.
+
+    Raises:
+        SettingsError: it is not a rate, or 0.
+    """
+    match = _RATE.fullmatch(text.strip())
+    rate = float(match[1]) * _PREFIXES[match[2]] if match else 0.0
+    if not match or not rate:
+        raise SettingsError(
+            f"--rate {text!r} is no rate; it must be a number above 0 with a unit of bytes or bits "
+            "per second, such as 100MB/s or 1Gbit/s"
+        )
+    return rate / (BITS_PER_BYTE if match[3] == "bit" else 1)
+
+
+def plan_lines(plan: FetchPlan, *, rate: float, shards: int, parts: int, punkt: int) -> list[str]:
+    """Return a plan as lines of text.
+
+    Args:
+        plan: the plan.
+        rate: bytes per second of all connections together.
+        shards: number of cleaning jobs (`c4.clean_shards`).
+        parts: number of files that a job writes (`c4.clean_parts`), one after another.
+        punkt: number of files on which Punkt is trained, which are fetched for it too.
+    """
+    punkt = min(punkt, plan.files)
+    files = plan.files + punkt
+    part = -(-plan.files // (shards * parts))
+    hours = plan.bytes_of(files) / rate / SECONDS_PER_HOUR
+    total = _amount(plan.bytes_of(plan.files))
+    lines = [
+        f"files     {plan.files:,} WET files"
+        + (f", and {punkt} of them for Punkt" if punkt else ""),
+        f"size      {_size_text(plan)}",
+        f"transfer  {_amount(plan.bytes_of(files))}, {hours:,.1f} hours at {_amount(rate)}/s",
+        f"disk      {_amount(part * plan.file_bytes)} for each cleaning job that runs at a time "
+        f"({part:,} files; c4.clean_shards {shards}, c4.clean_parts {parts}); on Spark "
+        f"{_amount(plan.file_bytes)} for each task; {total} to keep all files",
+    ]
+    if plan.absent:
+        lines.append(
+            f"absent    {len(plan.absent)} of {plan.asked} files, such as {plan.absent[0]}"
+        )
+    if plan.unanswered:
+        lines.append(
+            f"unknown   {len(plan.unanswered)} of {plan.asked} sizes: {plan.unanswered[0]}"
+        )
+    if plan.refused:
+        lines.append(f"refused   {plan.refused} paths of the list, which leave c4.crawl_prefix")
+    return lines
+
+
+def _size_text(plan: FetchPlan) -> str:
+    if not plan.sizes:
+        return (
+            f"{_amount(plan.file_bytes)} per file: an assumption, the mean of CC-MAIN-2019-09; no "
+            "server stated a size"
+        )
+    stated = f"as their servers state for {len(plan.sizes):,} of them"
+    return (
+        f"{_amount(plan.file_bytes)} per file on average, {_amount(min(plan.sizes))} to "
+        f"{_amount(max(plan.sizes))}, {stated}"
+    )
+
+
+def _amount(size: float) -> str:
+    """Return a number of bytes with three digits and a decimal unit."""
+    factor, prefix = max(
+        (factor, name) for name, factor in _PREFIXES.items() if factor <= max(size, 1)
+    )
+    return f"{size / factor:.3g} {prefix}B"
