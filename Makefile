@@ -10,10 +10,9 @@ export PYTHONHASHSEED ?= 0
 .PHONY: help demo setup parity preflight test test-all check format generate lock compare spread clean
 
 demo: setup ## run the whole chain on the bundled mini crawl
-	snakemake --profile local --cores $(CORES)
+	snakemake --profile local --cores $(CORES) --quiet rules host
 	t5repro frozen data.dvc
-	t5repro show results/demo
-	t5repro certificate
+	code=0; t5repro certificate || code=$$?; t5repro show results/demo && exit $$code
 
 setup: .venv/installed ## .venv with the locked packages
 
