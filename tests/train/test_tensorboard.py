@@ -6,14 +6,12 @@ import subprocess
 import time
 
 import pytest
-import requests
+import urllib3
 
 pytest.importorskip("tensorflow")
 from t5repro.train.monitor import Monitor
 
 pytestmark = pytest.mark.keras
-
-SECONDS_TO_START = 300  # against hanging; it takes three
 
 
 @pytest.fixture
@@ -35,10 +33,8 @@ def address(tmp_path):
             stderr=subprocess.STDOUT,
         )
     try:
-        deadline = time.monotonic() + SECONDS_TO_START
         while not (found := re.search(r"http://\S+", output.read_text())):
             assert server.poll() is None, output.read_text()
-            assert time.monotonic() < deadline, output.read_text()
             time.sleep(0.2)
         yield found[0]
     finally:
@@ -47,15 +43,13 @@ def address(tmp_path):
 
 
 def answer(address, query):
-    response = requests.get(f"{address}data/plugin/scalars/{query}", timeout=SECONDS_TO_START)
-    response.raise_for_status()
+    response = urllib3.request("GET", f"{address}data/plugin/scalars/{query}")
+    assert response.status == 200
     return response.json()
 
 
 def test_tensorboard_shows_training_and_validation_losses(address):
-    deadline = time.monotonic() + SECONDS_TO_START
     while not (tags := answer(address, "tags")):  # it reads the files after it has started
-        assert time.monotonic() < deadline
         time.sleep(0.2)
     assert {"loss", "validation_loss", "steps_per_second"} <= set(tags["demo/pretrain/baseline"])
     query = "scalars?run=demo/pretrain/baseline&tag="
