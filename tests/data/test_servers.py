@@ -139,7 +139,7 @@ def test_an_object_that_google_cloud_storage_does_not_have_is_named(
 def test_a_store_of_google_that_stays_busy_is_asked_again_and_then_given_up(
     google: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(transfer, "TIMEOUT_SECONDS", 2)
+    monkeypatch.setattr(transfer, "TIMEOUT_SECONDS", 5)
     google.fault = lambda path, number: BUSY
     with pytest.raises(RawDataError, match=r"0.gz.* cannot be fetched .*Retry policy exhausted"):
         fetch_address(google_address(google, "0.gz"), tmp_path / "0.gz")
