@@ -1,5 +1,6 @@
 """The scores of a run as plain text."""
 
+import dataclasses
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from t5repro.errors import ArtifactError
 from t5repro.report.experiments import Experiment
 from t5repro.report.rows import ScoreRow, score_rows
 from t5repro.report.scores_csv import csv_text
-from t5repro.report.text_table import difference_lines, plain_table, scores_text
+from t5repro.report.text_table import choice_lines, difference_lines, plain_table, scores_text
 
 Make = Callable[[float], dict[str, Any]]
 MakeSeeds = Callable[..., tuple[list[Experiment], dict[str, Any]]]
@@ -70,6 +71,26 @@ def test_the_mean_difference_has_its_spread_over_seeds(make_scores: Make, tmp_pa
         "\nbaseline − other: +12.00 ±5.66 on average over the first metric of 11 tasks, "
         "± standard deviation over 2 seeds\n" in scores_text(tmp_path)
     )
+
+
+def test_a_benchmark_without_an_average_is_named_instead_of_shown_as_a_row(
+    make_scores: Make, make_rows: MakeRows, tmp_path: Path
+) -> None:
+    (tmp_path / "report").mkdir()
+    text = csv_text(make_rows({"baseline": make_scores(0.0)}))
+    (tmp_path / "report/scores.csv").write_text(text, encoding="utf-8")
+    shown = scores_text(tmp_path)
+    assert "\nsuper_glue  " not in shown
+    assert "\nno average of glue, super_glue: it needs all of its tasks\n" in shown
+
+
+def test_choices_are_wrapped_and_stay_whole(make_scores: Make, make_rows: MakeRows) -> None:
+    row = make_rows({"baseline": make_scores(0.0)})[0]
+    choices = [f"pretrain.setting_{number}=value" for number in range(12)]
+    lines = choice_lines([dataclasses.replace(row, switches="; ".join(choices))])
+    assert len(lines) > 1
+    assert max(map(len, lines)) <= 100
+    assert [line.strip() for line in " ".join(lines).split(": ", 1)[1].split(";")] == choices
 
 
 def test_one_experiment_has_no_difference(make_scores: Make, make_rows: MakeRows) -> None:

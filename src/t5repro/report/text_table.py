@@ -1,5 +1,6 @@
 """The scores of a run as plain text, for ``t5repro show``."""
 
+import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -7,9 +8,10 @@ from t5repro.errors import ArtifactError
 from t5repro.report.differences import differences, mean_difference
 from t5repro.report.rows import BEST, ScoreRow, experiment_rows, table_rows
 from t5repro.report.scores_csv import read_csv
-from t5repro.report.titles import UNDEFINED, format_score, format_sd
+from t5repro.report.titles import AVERAGE, UNDEFINED, format_score, format_sd
 
 TEXT_COLUMNS = 2  # task and metric are aligned left, numbers right
+LINE_CHARS = 100
 
 
 def scores_text(run: Path) -> str:
@@ -27,10 +29,24 @@ def scores_text(run: Path) -> str:
     texts = []
     for path in paths:
         rows = read_csv(path)
-        texts += [plain_table(rows), "\n"]
+        undefined = undefined_averages(rows)
+        texts += [plain_table([row for row in rows if not _is_of(row, undefined)]), "\n"]
+        if undefined:
+            texts.append(f"no average of {', '.join(undefined)}: it needs all of its tasks\n")
         texts += [f"{line}\n" for line in (*difference_lines(rows), *choice_lines(rows))]
         texts.append(f"report: {path.with_name('report.html').as_posix()}\n")
     return "".join(texts)
+
+
+def undefined_averages(rows: Sequence[ScoreRow]) -> list[str]:
+    """Return the benchmarks of which no experiment has an average."""
+    averages = [row for row in rows if row.metric == AVERAGE]
+    defined = {row.task for row in averages if row.value is not None}
+    return [name for name in dict.fromkeys(row.task for row in averages) if name not in defined]
+
+
+def _is_of(row: ScoreRow, benchmarks: Sequence[str]) -> bool:
+    return row.metric == AVERAGE and row.task in benchmarks
 
 
 def difference_lines(rows: Sequence[ScoreRow]) -> list[str]:
@@ -61,8 +77,15 @@ def choice_lines(rows: Sequence[ScoreRow]) -> list[str]:
     for row in rows:
         experiments.setdefault(row.switches, {})[row.experiment] = None
     return [
-        f"choices of {', '.join(names)}: {switches or 'all defaults'}"
+        line
         for switches, names in experiments.items()
+        for line in textwrap.wrap(
+            f"choices of {', '.join(names)}: {switches or 'all defaults'}",
+            LINE_CHARS,
+            subsequent_indent="  ",
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
     ]
 
 
