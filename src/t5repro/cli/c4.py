@@ -2,7 +2,7 @@
 
 import argparse
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -35,35 +35,35 @@ ENGINE = Argument(
 
 
 @contextlib.contextmanager
-def spark_session(arguments: argparse.Namespace) -> Iterator[tuple[Any, int]]:
-    """Yield a Spark session and its number of partitions; None and 0 for the local engine."""
+def _engine_of(
+    arguments: argparse.Namespace, expected: Sequence[Expected], outputs: Iterable[Path]
+) -> Iterator[tuple[Any, int]]:
+    """Yield a Spark session and its number of partitions; None and 0 for the local engine.
+
+    The job holds its lock, and its inputs are verified where it runs.
+    """
     from t5repro.config.load import load_run_file
     from t5repro.config.sections.c4 import Engine
     from t5repro.config.stage_settings import engine_settings
     from t5repro.config.validation import parse_engine
+    from t5repro.lineage.leftovers import exclusive
 
     text: str = arguments.engine or arguments.settings
     if text.endswith((".yaml", ".yml")):
         engine = Engine.model_validate(engine_settings(load_run_file(Path(text))))
     else:
         engine = parse_engine(arguments.engine or "{}")
-    if engine.engine == "local":
-        yield None, 0
-        return
-    from t5repro.c4.spark.session import session
-
-    with session(engine.spark, arguments.command) as spark:
-        yield spark, engine.spark.partitions
-
-
-def _verify(expected: Sequence[Expected], spark: Any) -> None:
-    """Verify the inputs of a job where it runs: the workers of a cluster read them there."""
-    if spark is None:
-        verify_inputs(expected)
-    else:
+    with exclusive(arguments.manifest, outputs):
+        if engine.engine == "local":
+            verify_inputs(expected)
+            yield None, 0
+            return
+        from t5repro.c4.spark.session import session
         from t5repro.c4.spark.steps import sha256_of_files
 
-        verify_inputs(expected, partial(sha256_of_files, spark))
+        with session(engine.spark, arguments.command) as spark:
+            verify_inputs(expected, partial(sha256_of_files, spark))
+            yield spark, engine.spark.partitions
 
 
 def train_punkt(settings: Any, arguments: argparse.Namespace, values: dict[str, Any]) -> None:
@@ -82,9 +82,7 @@ def clean_shard(
 ) -> None:
     """Run the rule `c4_clean`."""
     from t5repro.c4 import clean
-    from t5repro.lineage.leftovers import exclusive
 
-    del values["engine"]
     select = {name: values.pop(name) for name in ("domains", "urls")}
     job = clean.CleanJob(
         settings,
@@ -93,8 +91,7 @@ def clean_shard(
         select={name: path for name, path in select.items() if path is not None},
         **values,
     )
-    with exclusive(job.manifest, job.outputs), spark_session(arguments) as (spark, _):
-        _verify(expected, spark)
+    with _engine_of(arguments, expected, job.outputs) as (spark, _):
         if spark is None:
             clean.clean_shard(job)
         else:
@@ -111,12 +108,9 @@ def deduplicate(
 ) -> None:
     """Run the rule `c4_dedup`."""
     from t5repro.c4 import deduplicate as rule
-    from t5repro.lineage.leftovers import exclusive
 
-    del values["engine"]
     job = rule.DedupJob(settings, **values)
-    with exclusive(job.manifest, ()), spark_session(arguments) as (spark, partitions):
-        _verify(expected, spark)
+    with _engine_of(arguments, expected, ()) as (spark, partitions):
         if spark is None:
             rule.deduplicate(job)
         else:
@@ -134,13 +128,10 @@ def write_corpus(
     """Run the rule `c4`."""
     from t5repro.c4 import write
     from t5repro.config.sections.c4 import corpus_files
-    from t5repro.lineage.leftovers import exclusive
 
-    del values["engine"]
     job = write.CorpusJob(settings, **values)
     outputs = [job.folder / name for name in corpus_files(settings.c4)]
-    with exclusive(job.manifest, outputs), spark_session(arguments) as (spark, partitions):
-        _verify(expected, spark)
+    with _engine_of(arguments, expected, outputs) as (spark, partitions):
         if spark is None:
             write.write_corpus(job)
         else:

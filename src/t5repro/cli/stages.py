@@ -313,7 +313,8 @@ def add_stages(commands: Commands) -> None:
 
 def _run(row: StageCommand, arguments: argparse.Namespace) -> None:
     values = {argument.name: argument.value(arguments) for argument in row.arguments}
-    values.pop(DATA.name, None)
+    for other in (DATA, c4.ENGINE):  # no arguments of the function
+        values.pop(other.name, None)
     settings = parsed_settings(arguments, row.stage)
     expected = expected_inputs(row, arguments)
     if not row.on_engine:
