@@ -288,6 +288,19 @@ def test_a_file_of_warc_1_1_with_damage_loses_one_page(tmp_path, records):
         assert reasons(found) == {"gzip_damaged": 1}
 
 
+def test_a_damaged_page_that_mentions_another_version_is_lost_like_any_other(
+    tmp_path, wet_record, records
+):
+    text = "See WARC/1.1\nand WARC/1.1 again.\n" + text_of(3) * 3
+    parts = members_of([records[0], wet_record("http://a/99", text), records[1]])
+    data = bytearray(parts[1])
+    data[-6] ^= 0x55  # of the checksum: the text may be wrong anywhere
+    path = tmp_path / "flipped.wet.gz"
+    path.write_bytes(parts[0] + bytes(data) + parts[2])
+    numbers, found = read(path)
+    assert (numbers, reasons(found)) == ([0, 1], {"gzip_damaged": 1})
+
+
 def test_records_of_warc_1_0_behind_those_of_1_1_are_pages_too(write_wet, records):
     records[:4] = [item.replace("WARC/1.0", "WARC/1.1") for item in records[:4]]
     assert read(write_wet(records)) == (all_but(), {"counts": {}, "named": []})

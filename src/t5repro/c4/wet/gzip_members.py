@@ -30,6 +30,7 @@ _CHECKSUM_ERRORS = ("incorrect data check", "incorrect length check")  # message
 _TRIAL_BYTES = 4096
 _SALVAGE_BYTES = 512
 RECORD_START = b"WARC/1."  # of the first line of a record; the minor version follows
+WARC_1_0, WARC_1_1 = b"WARC/1.0", b"WARC/1.1"
 
 Advance = Callable[[int], None]
 
@@ -232,8 +233,9 @@ class _MemberReader:
             else:
                 # zlib returns nothing from the failing call, which may have decompressed records.
                 content = b"".join(self._salvaged(begin, 0))
-                starts_record = content.lstrip().startswith(RECORD_START)
-                several_records = content.count(RECORD_START) > 1
+                version = content.lstrip()[: len(WARC_1_0)]
+                starts_record = version in (WARC_1_0, WARC_1_1)
+                several_records = content.count(version if starts_record else WARC_1_0) > 1
                 # In a member of one record, as Common Crawl writes them, the damaged record is the
                 # only one and is dropped. A file that is a single member has intact records before
                 # the damage.

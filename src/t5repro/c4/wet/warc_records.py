@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from ahocorasick_rs import BytesAhoCorasick, Implementation
 
-from t5repro.c4.wet import faults
+from t5repro.c4.wet import faults, gzip_members
 from t5repro.c4.wet.faults import Fault, OnFault
 from t5repro.c4.wet.gzip_members import RECORD_START, Gap, Limits
 
@@ -20,7 +20,8 @@ NEVER_TEXT = ("WARC", "CONTENT-", "Content-")  # prefixes of field lines
 CUT_CHARS = 1 << 18  # characters in memory of a record that was cut for its length
 OTHER_NEWLINES = "\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
 
-FIRST_LINES = (WARC_1_0, WARC_1_1) = ("WARC/1.0", "WARC/1.1")  # of records
+WARC_1_0, WARC_1_1 = gzip_members.WARC_1_0.decode(), gzip_members.WARC_1_1.decode()
+FIRST_LINES = (WARC_1_0, WARC_1_1)  # of records
 _FIRST_LINE = re.compile(rb"(WARC/1\.[01])\r?\n")
 _MERGED_RECORD = re.compile(rb"WARC/1\.[0-9][ \t]*[\r\n]\s*(?:WARC-|Content-)")
 _HEADER_END = re.compile(rb"\r?\n\r?\n")
