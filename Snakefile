@@ -39,9 +39,17 @@ rule all:
     default_target: True
 
 
+if STORAGE:
+    use_storage()
+
+
 onstart:
     begin_run()
 
 
 onsuccess:
     end_run()
+
+
+onerror:
+    download_files()

@@ -6,32 +6,22 @@ import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import boto3
 import pytest
 from clones import artifact_hashes, commit, run_in, snakemake
-from moto.server import ThreadedMotoServer
+from s3_server import BUCKET, CREDENTIALS, serve_bucket
 
 pytestmark = pytest.mark.workflow
 NOTHING = "Nothing to be done"
-BUCKET = "t5repro"
 SST2 = "data/tasks/glue/SST-2/train.tsv"
 
 
 @pytest.fixture
 def s3_address(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """The address of an S3-protocol server with an empty bucket."""
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "test")
-    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    server.start()
-    _, port = server.get_host_and_port()
-    address = f"http://127.0.0.1:{port}"
-    store = boto3.client("s3", endpoint_url=address)
-    store.create_bucket(Bucket=BUCKET)
-    store.close()
-    yield address
-    server.stop()
+    for name, value in CREDENTIALS.items():
+        monkeypatch.setenv(name, value)
+    with serve_bucket() as address:
+        yield address
 
 
 def ran_well(folder: Path, *words: str, **variables: str) -> str:

@@ -20,6 +20,7 @@ from t5repro.data import crawl_lists, fetch, paths as raw_paths
 from t5repro.errors import T5ReproError
 from t5repro.lineage import packages, run_lock, workflow_files
 from t5repro.versions import rehydrate
+from t5repro.versions import remote_storage
 from t5repro.versions import seal
 from t5repro.versions import sigterm
 from t5repro.versions import snakemake_graph
@@ -50,10 +51,18 @@ def load_run():
                     inventory.task_files(settings, task)
     except T5ReproError as error:
         raise WorkflowError(str(error)) from None
-    if missing := fetch.missing_files(settings.data):
+    missing = fetch.missing_files(settings.data)
+    if missing and not STORAGE:  # Snakemake finds those that the storage lacks
         raise WorkflowError("\n".join(["raw files are missing:", *missing]))
     return settings
 
+
+STORAGE = remote_storage.is_used(workflow)
+if STORAGE:
+    try:
+        remote_storage.link_to_checkout(workflow)
+    except T5ReproError as error:
+        raise WorkflowError(str(error)) from None
 
 if workflow.is_main_process:
     if not snakemake_graph.inside_dvc_repro():
@@ -325,10 +334,30 @@ def begin_no_more_jobs():
     workflow.scheduler._user_kill = "graceful"
 
 
+def use_storage():
+    """Let the storage move the records too; give it the inputs that no rule writes."""
+    remote_storage.store_records(workflow)
+    if workflow.is_main_process:
+        code = [closure_path(name).as_posix() for name in BY_NAME]
+        try:
+            remote_storage.upload(workflow, ["withdrawn/pages.yaml", *code, *RAW_FILES])
+        except T5ReproError as error:
+            raise WorkflowError(str(error)) from None
+
+
+def download_files():
+    """Bring what the jobs have written into this checkout, if they ran on other machines."""
+    if STORAGE:
+        remote_storage.download(workflow)
+
+
 def end_run():
     """Unlock the checkout and record the finished stages in dvc.lock."""
+    download_files()
     project.close()
     try:
         print(seal.seal_run(SETTINGS), file=sys.stderr)
     except T5ReproError as error:
         raise WorkflowError(str(error)) from None
+    if STORAGE:  # Snakemake's metadata has the paths of the storage: a local run needs others
+        rehydrate.SNAPSHOT.unlink(missing_ok=True)

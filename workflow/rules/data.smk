@@ -13,6 +13,8 @@ RAW_FILES = [raw_path(name) for name in inventory.raw_files(SETTINGS)]
 
 # Existing files are not outputs of the rule: Snakemake deletes the outputs of a failed job.
 TO_FETCH = [raw_path(name) for name in fetch.files_to_fetch(SETTINGS.data)]
+if workflow.remote_exec and STORAGE:  # the rule runs where Snakemake was started
+    TO_FETCH = []
 
 
 if TO_FETCH:
@@ -21,6 +23,7 @@ if TO_FETCH:
         """Copy or download missing files. Archives are kept in work/ between runs."""
         output:
             raw=TO_FETCH,
+        localrule: STORAGE
         log:
             f"logs/{RUN}/data_fetch.log",
         benchmark:

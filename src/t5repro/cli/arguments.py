@@ -165,7 +165,13 @@ def add_settings(parser: argparse.ArgumentParser) -> None:
 
 def add_log(parser: argparse.ArgumentParser) -> None:
     """Add the log of a job; a job with a log below ``logs/`` is recorded."""
-    parser.add_argument("--log", type=Path, help="file that receives all output")
+    parser.add_argument(
+        "--log",
+        type=Path,
+        nargs="+",  # a storage moves the record as a second log; its path follows from the first
+        metavar="FILE",
+        help="file that receives all output; the record of the job may follow",
+    )
 
 
 def parsed_settings(arguments: argparse.Namespace, stage: str) -> Any:

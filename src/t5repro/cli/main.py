@@ -32,6 +32,7 @@ from t5repro.cli import (
 )
 from t5repro.cli.arguments import parsed_settings
 from t5repro.errors import T5ReproError
+from t5repro.lineage.storage_folder import checkout_paths
 from t5repro.progress import announce, log_to
 from t5repro.stages import BY_NAME
 
@@ -54,10 +55,11 @@ GROUPS = (
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one subcommand; return the exit code."""
     _print_any_character()
-    arguments = parser().parse_args(argv)
+    words = sys.argv[1:] if argv is None else argv
+    arguments = parser().parse_args(checkout_paths(words))
     signal.signal(signal.SIGTERM, _terminate)
     log = getattr(arguments, "log", None)
-    with log_to(log) if log else contextlib.nullcontext():
+    with log_to(log[0]) if log else contextlib.nullcontext():
         try:
             with _recorded(arguments):
                 code: int | None = arguments.handler(arguments)
@@ -106,7 +108,7 @@ def _recorded(arguments: argparse.Namespace) -> contextlib.AbstractContextManage
     values = parsed_settings(arguments, stage).model_dump(mode="json")
     return recording(
         stage,
-        log=arguments.log,
+        log=arguments.log[0],
         settings=received(stage, values),
         files=list(_named_files(arguments)),
         manifest=getattr(arguments, "manifest", None),

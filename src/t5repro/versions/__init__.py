@@ -5,5 +5,6 @@ graph and groups its jobs into stages; `dvc_pipeline` writes `dvc.yaml` from the
 `seal` writes the stages that are proven by records (`proof`) into `dvc.lock`; after a checkout or
 pull, `rehydrate` writes Snakemake's metadata from the lock. `certificate` compares results with a
 committed lock, `rebuild` builds jobs again in a clone, `raw_data_check` compares the raw files with
-`data.dvc`, and `sigterm` lets SIGTERM end a run at any moment. See docs/versions.md.
+`data.dvc`, `remote_storage` lets jobs run on machines that share only a bucket, and `sigterm` lets
+SIGTERM end a run at any moment. See docs/versions.md.
 """
