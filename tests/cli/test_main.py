@@ -56,6 +56,23 @@ def test_a_pair_argument_without_a_name_is_refused(capfd: pytest.CaptureFixture[
     assert "argument 'train' must be NAME=FILE" in capfd.readouterr().err
 
 
+def test_bash_completes_commands_and_their_options() -> None:
+    script = """
+        eval "$(python -m t5repro --completion bash)"
+        complete_last() {
+            COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _shtab_t5repro; echo "${COMPREPLY[@]}"
+        }
+        complete_last t5repro ver
+        complete_last t5repro show --h
+        complete_last t5repro predict results/demo --lo
+    """
+    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    ran = subprocess.run(
+        ["bash", "-c", script], env=environment, capture_output=True, text=True, check=True
+    )
+    assert ran.stdout.splitlines() == ["verify", "--help", "--log-probabilities"], ran.stderr
+
+
 def test_help_and_settings_do_not_wait_for_tensorflow() -> None:
     code = (
         "import sys; from t5repro.cli.main import main\n"

@@ -40,6 +40,7 @@ NO_UTF8 = UNREADABLE = 2
 CLOSED_PIPE = 141  # what a shell reports after SIGPIPE
 INTERRUPTED = 130  # what a shell reports after Ctrl-C
 TERMINATED = 143  # what a shell reports after SIGTERM
+SHELLS = ("bash", "zsh", "fish")
 GROUPS = (
     (
         "a run and its results",
@@ -159,6 +160,25 @@ class _Parser(argparse.ArgumentParser):
         return None, []
 
 
+class _PrintCompletion(argparse.Action):
+    """Prints a script for the shell and ends; imports its library when asked to."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: Any,
+        option_string: str | None = None,
+    ) -> NoReturn:
+        import shtab
+
+        for action in parser._actions:
+            if isinstance(action, argparse._SubParsersAction):
+                action.help = None  # what --help does not list, shtab leaves out
+        print(shtab.complete(parser, shell=values))
+        parser.exit()
+
+
 def parser() -> argparse.ArgumentParser:
     """Return the parser of the command line, with every subcommand."""
     root = _Parser(
@@ -168,6 +188,12 @@ def parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     root.add_argument("--version", action="version", version=f"t5repro {__version__}")
+    root.add_argument(
+        "--completion",
+        action=_PrintCompletion,
+        choices=SHELLS,
+        help='print what completes commands and options, for eval "$(t5repro --completion bash)"',
+    )
     commands = root.add_subparsers(
         prog=root.prog,  # otherwise the usage of a subcommand starts with the whole usage of this
         dest="command",
