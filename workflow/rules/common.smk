@@ -359,5 +359,6 @@ def end_run():
         print(seal.seal_run(SETTINGS), file=sys.stderr)
     except T5ReproError as error:
         raise WorkflowError(str(error)) from None
-    if STORAGE:  # Snakemake's metadata has the paths of the storage: a local run needs others
+    if STORAGE:
+        # Snakemake's metadata has the paths of the storage; a local run needs others.
         rehydrate.SNAPSHOT.unlink(missing_ok=True)
