@@ -60,6 +60,24 @@ def test_a_page_of_a_file_of_warc_1_1_goes_alone(tmp_path: Path) -> None:
     assert [page.text for page in read_pages(path)] == ["Text a.", "", "Text c."]
 
 
+def test_a_page_that_merged_with_the_next_one_goes_with_it(tmp_path: Path) -> None:
+    merged = record("http://c/", "Three.").replace("WARC/1.0", "WARC/1.1")
+    texts = record("http://a/", "One."), record("http://b/", "Two."), merged
+    path = wet(tmp_path / "x", *texts)
+
+    def texts_without_b() -> list[str]:
+        pages = read_pages(path, on_fault=lambda _: None, is_withdrawn=is_b)
+        return [page.text for page in pages]
+
+    def is_b(url: str) -> bool:
+        return url == "http://b/"
+
+    assert texts_without_b() == ["One.", ""]
+    assert redact(path, is_b) == 1
+    assert b"Two." not in path.read_bytes()
+    assert texts_without_b() == ["One.", ""]
+
+
 def test_without_such_a_page_the_file_keeps_every_byte(tmp_path: Path) -> None:
     path = wet(tmp_path / "x", record("http://a/", "One."), packed=True)
     before = path.read_bytes()

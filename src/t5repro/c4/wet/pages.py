@@ -146,7 +146,8 @@ def read_pages(
         limits: maximum sizes of a record; None uses the defaults of the settings.
         reads_warc_1_1: whether a file may begin with a record of WARC/1.1 (`c4.warc_1_1`).
         on_fault: called with each fault of the file; reading continues behind it.
-        is_withdrawn: returns whether the page of a URL is withdrawn; it is yielded without text.
+        is_withdrawn: returns whether the page of a URL is withdrawn; it is yielded without text,
+            and so is a page with which it merged.
 
     Raises:
         CrawlError: the file cannot be opened; by default also for any fault.
@@ -160,7 +161,7 @@ def read_pages(
         for fault in _record_faults(path, record, number):
             on_fault(fault)
         page = _page(record, number)
-        if is_withdrawn is not None and page.url and is_withdrawn(page.url):
+        if is_withdrawn is not None and any(map(is_withdrawn, _all_urls(record, page))):
             page = page.without_text(WITHDRAWN)
         yield page
 
@@ -302,6 +303,18 @@ def _starts_line(record: bytes, index: int) -> bool:
     if record[index - 1 : index] == b"\n":
         return True
     return not record[record.rfind(b"\n", 0, index) + 1 : index].strip()
+
+
+def _all_urls(record: Record, page: Page) -> list[str]:
+    """Return the URL of a page and those of the records that merged with it."""
+    if record.data.count(_URL_FIELD) < 2:  # nearly all
+        return [page.url] if page.url else []
+    return urls_of(stripped_lines(as_text(normalize_newlines(record.data))))
+
+
+def urls_of(lines: Iterable[str]) -> list[str]:
+    """Return the URLs of a record by its stripped lines; the last one is that of its page."""
+    return [line[len(URL_FIELD) :].strip() for line in lines if line.startswith(URL_FIELD)]
 
 
 def _split_fields(lines: Iterable[str]) -> tuple[_Fields, str]:

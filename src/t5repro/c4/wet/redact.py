@@ -4,7 +4,8 @@ A withdrawn record keeps its position and its header fields, so the other record
 numbers and `c4_clean` still counts the page as withdrawn.
 
 Records are divided as `pages` divides them: at lines that are ``WARC/1.0``, in a file of WARC/1.1
-also at lines of that version; the last ``WARC-Target-URI:`` line of a record is its URL.
+also at lines of that version. A record may have several ``WARC-Target-URI:`` lines, if records
+merged: it is withdrawn if one of them is.
 """
 
 import gzip
@@ -13,7 +14,7 @@ from pathlib import Path
 from typing import IO
 
 from t5repro.c4.wet.gzip_members import GZIP_MAGIC
-from t5repro.c4.wet.pages import URL_FIELD
+from t5repro.c4.wet.pages import urls_of
 from t5repro.c4.wet.warc_records import FIRST_LINES, NEVER_TEXT, delimiters_of
 from t5repro.errors import CrawlError
 from t5repro.files import atomic_path
@@ -37,11 +38,15 @@ def redact(path: Path, is_withdrawn: Callable[[str], bool]) -> int:
     try:
         with path.open("rb") as handle:
             compressed = handle.read(len(GZIP_MAGIC)) == GZIP_MAGIC
-        count = sum(is_withdrawn(_url(record)) for record in _records(path, compressed=compressed))
+        count = sum(
+            any(map(is_withdrawn, _urls(record)))
+            for record in _records(path, compressed=compressed)
+        )
         if count:
             with atomic_path(path) as temporary, temporary.open("wb") as out:
                 for record in _records(path, compressed=compressed):
-                    lines = _without_text(record) if is_withdrawn(_url(record)) else record
+                    withdrawn = any(map(is_withdrawn, _urls(record)))
+                    lines = _without_text(record) if withdrawn else record
                     _write(
                         out,
                         "".join(lines).encode("utf-8", "surrogateescape"),
@@ -70,9 +75,8 @@ def _records(path: Path, *, compressed: bool) -> Iterator[list[str]]:
             yield lines
 
 
-def _url(record: list[str]) -> str:
-    urls = [line.strip() for line in record if line.strip().startswith(URL_FIELD)]
-    return urls[-1].removeprefix(URL_FIELD).strip() if urls else ""
+def _urls(record: list[str]) -> list[str]:
+    return urls_of(map(str.strip, record))
 
 
 def _without_text(record: list[str]) -> list[str]:
