@@ -31,6 +31,18 @@ cd "$SERVICE/checkout"
 ) > /dev/null 2>&1 &
 basename "$job"
 """
+OTHER_WORKFLOW = """
+rule count_rows:
+    output: "rows.txt"
+    log: "rows.log"
+    shell: "wc -l README.md > {output} 2> {log}"
+
+module t5repro:
+    snakefile: "Snakefile"
+    config: config
+
+use rule * from t5repro as t5_*
+"""
 STATUS = """#!/bin/bash
 cat "$SERVICE/jobs/$1.state"
 """
@@ -166,3 +178,13 @@ def test_a_folder_in_place_of_the_link_to_the_checkout_is_named(
     ran = run_batch(fresh, Service(tmp_path / "service", fresh), address, "-n")
     assert ran.returncode == 1
     assert f"{FOLDER} must be a link to the checkout, but it is a folder; remove it" in ran.stdout
+
+
+def test_rules_of_another_workflow_have_no_record(
+    fresh: Path, tmp_path: Path, address: str
+) -> None:
+    (fresh / "other.smk").write_text(OTHER_WORKFLOW)
+    service = Service(tmp_path / "service", fresh)
+    ran = run_batch(fresh, service, address, "-n", "--snakefile", "other.smk", "count_rows")
+    assert ran.returncode == 0, ran.stdout[-4000:]
+    assert f"log: s3://{BUCKET}/{PREFIX}/rows.log (send to storage)\n" in ran.stdout

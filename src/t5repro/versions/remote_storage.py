@@ -52,7 +52,8 @@ def store_records(workflow: Any) -> None:
     for rule in workflow.rules:
         for log in list(rule.log):
             (path,) = checkout_paths([str(log)])
-            rule.set_log(str(record_path(Path(path))))
+            if record := record_path(Path(path)):
+                rule.set_log(str(record))
 
 
 def upload(workflow: Any, paths: Iterable[str]) -> None:
