@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from t5repro.lineage import sources
+from t5repro.lineage import sources, syntax
 from t5repro.lineage.sources import closure, closure_path, closure_texts, source_files
 from t5repro.stages import STAGES
 
@@ -121,6 +121,69 @@ def test_a_file_that_stands_for_no_rule_is_removed(
     assert sources.write_closures() == [extra]
     assert not extra.exists()
     assert sources.write_closures() == []
+
+
+def test_a_plan_parses_only_sources_that_no_earlier_plan_parsed(
+    copy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(copy.parents[1])
+    parsed: list[str] = []
+    facts_of = syntax.facts_of
+
+    def counted(text: str, name: str) -> syntax.SourceFacts:
+        parsed.append(Path(name).relative_to(copy).as_posix())
+        return facts_of(text, name)
+
+    monkeypatch.setattr(syntax, "facts_of", counted)
+    sources.write_closures_for_plan()
+    assert {"files.py", "c4/clean.py"} <= set(parsed)
+    assert sources.stale_closures() == {}
+    parsed.clear()
+    sources.write_closures_for_plan()
+    assert parsed == []
+    (copy / "files.py").write_text((copy / "files.py").read_text() + "\nEDITED = 1\n")
+    sources.write_closures_for_plan()
+    assert parsed == ["files.py"]
+    assert sources.stale_closures() == {}
+
+
+@pytest.mark.parametrize("damage", ["", "{", "[]", '{"key": 5}', '{"key": [1]}'])
+def test_damaged_facts_of_earlier_plans_count_as_none(
+    copy: Path, monkeypatch: pytest.MonkeyPatch, damage: str
+) -> None:
+    monkeypatch.chdir(copy.parents[1])
+    syntax.FACTS_FILE.parent.mkdir(parents=True)
+    syntax.FACTS_FILE.write_text(damage)
+    sources.write_closures_for_plan()
+    assert sources.stale_closures() == {}
+
+
+def test_facts_of_another_version_of_python_are_not_used(
+    copy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(copy.parents[1])
+    facts = syntax.RememberedFacts()
+    facts("import t5repro.files\n", "one.py")
+    facts.save()
+    monkeypatch.setattr(syntax.sys, "version", "another")
+    monkeypatch.setattr(syntax, "facts_of", lambda *_: syntax.SourceFacts("new", ()))
+    assert syntax.RememberedFacts()("import t5repro.files\n", "one.py").syntax_hash == "new"
+
+
+def test_what_proves_a_result_parses_every_source_anew(
+    copy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(copy.parents[1])
+    sources.write_closures_for_plan()
+    altered = json.loads(syntax.FACTS_FILE.read_text())
+    syntax.FACTS_FILE.write_text(
+        json.dumps({key: ["0", facts[1]] for key, facts in altered.items()})
+    )
+    proven = closure("vocab")
+    sources.write_closures_for_plan()
+    assert set(json.loads(closure_path("vocab").read_text()).values()) == {"0"}
+    assert closure("vocab") == proven
+    assert closure_path("vocab") in sources.stale_closures()
 
 
 def test_a_job_brings_the_file_of_its_rule_up_to_date(

@@ -245,6 +245,26 @@ def test_inside_dvc_the_first_stage_alone_hashes_the_code_of_the_rules(
         assert code.read_text(encoding="utf-8") == text
 
 
+@pytest.mark.parametrize(
+    ("command", "foreign"),
+    [
+        (("snakemake", "--profile", "local", "-n"), {"pandas", "dvc", "tensorflow"}),
+        (("t5repro", "seal"), {"dvc.repo", "snakemake", "pandas", "pyarrow", "tensorflow"}),
+    ],
+    ids=["plan", "seal"],
+)
+def test_a_finished_run_is_planned_and_sealed_without_libraries_that_only_other_answers_need(
+    finished: Path, tmp_path: Path, command: tuple[str, ...], foreign: set[str]
+) -> None:
+    folder = copy(finished, tmp_path / "clone")
+    assert run_in(folder, *command).returncode == 0  # remembers what the next one reads
+    ran = run_in(folder, "python", "-X", "importtime", "-m", *command)
+    assert ran.returncode == 0, ran.stdout[-3000:]
+    imported = set(re.findall(r"import time:.*\| +(\S+)", ran.stdout))
+    assert "t5repro.versions.proof" in imported
+    assert not foreign & imported
+
+
 def test_the_drawing_of_the_pipeline_fits_a_screen(finished: Path) -> None:
     drawing = run_in(finished, "t5repro", "dvc", "dag")
     assert drawing.returncode == 0, drawing.stdout

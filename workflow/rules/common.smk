@@ -19,13 +19,14 @@ from t5repro.config.stage_settings import stage_settings
 from t5repro.data import crawl_lists, fetch, paths as raw_paths
 from t5repro.errors import T5ReproError
 from t5repro.lineage import packages, run_lock, workflow_files
+from t5repro.versions import plain_params
 from t5repro.versions import rehydrate
 from t5repro.versions import remote_storage
 from t5repro.versions import seal
 from t5repro.versions import sigterm
 from t5repro.versions import snakemake_graph
 from t5repro.model.sizes import parameter_count
-from t5repro.lineage.sources import closure_path, write_closures
+from t5repro.lineage.sources import closure_path, write_closures_for_plan
 from t5repro.stages import BY_NAME, VERSIONED
 
 
@@ -64,9 +65,10 @@ if STORAGE:
     except T5ReproError as error:
         raise WorkflowError(str(error)) from None
 
+plain_params.compare_params_without_pandas()
 if workflow.is_main_process:
     if not snakemake_graph.inside_dvc_repro():
-        write_closures()
+        write_closures_for_plan()
     rehydrate.rehydrate_if_needed()
 
 SETTINGS = load_run()

@@ -7,18 +7,78 @@ Records keep the SHA-256 of every byte as well.
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import t5repro
 from t5repro.files import sha256_of, write_text
-from t5repro.lineage.syntax import SourceFacts, facts_of
+from t5repro.lineage.syntax import RememberedFacts, SourceFacts, facts_of
 from t5repro.stages import BY_NAME, STAGES
 
 PACKAGE = Path(t5repro.__file__).parent
 CHECKOUT = PACKAGE.parent.parent
 CLOSURES = Path("configs/resolved/code")
+PREFIX = "t5repro."
 RESOURCES = {".css", ".j2", ".json"}  # data files that modules read from their own folder
+
+
+class SourceTree:
+    """The source files of the package as they are now, each read once.
+
+    Rules share most of their modules, so one tree answers for all of them. A later edit needs a new
+    tree.
+
+    Args:
+        facts_of: returns the facts about a source text, given its text and its name.
+    """
+
+    def __init__(self, facts_of: Callable[[str, str], SourceFacts] = facts_of) -> None:
+        self._parse = facts_of
+        self._facts: dict[Path, SourceFacts] = {}
+        self._files: dict[str, tuple[Path, ...]] = {}
+        self._resources: dict[Path, tuple[Path, ...]] = {}
+
+    def files(self, module: str) -> tuple[str, ...]:
+        """Return the closure of a module; see `source_files`."""
+        files: set[Path] = set()
+        queue = [f"{PREFIX}{module}"]
+        while queue:
+            for path in self._files_of(queue.pop()):
+                if path not in files:
+                    files.add(path)
+                    imports = self._facts_of(path).imports
+                    queue.extend(name for name in imports if name.startswith(PREFIX))
+        for folder in {path.parent for path in files} - {PACKAGE}:
+            files.update(self._resources_of(folder))
+        return tuple(sorted(path.relative_to(CHECKOUT).as_posix() for path in files))
+
+    def hashes(self, module: str) -> dict[str, str]:
+        """Return source file -> hash of its syntax tree, for the closure of a module."""
+        return {name: self._syntax_hash(CHECKOUT / name) for name in self.files(module)}
+
+    def closure(self, rule: str) -> dict[str, str]:
+        """Return source file -> hash of its syntax tree, for the closure of a rule."""
+        return self.hashes(BY_NAME[rule].module)
+
+    def _syntax_hash(self, path: Path) -> str:
+        return self._facts_of(path).syntax_hash if path.suffix == ".py" else sha256_of(path)
+
+    def _facts_of(self, path: Path) -> SourceFacts:
+        if path not in self._facts:
+            self._facts[path] = self._parse(path.read_text(encoding="utf-8"), str(path))
+        return self._facts[path]
+
+    def _files_of(self, name: str) -> tuple[Path, ...]:
+        if name not in self._files:
+            self._files[name] = tuple(_files_of(name))
+        return self._files[name]
+
+    def _resources_of(self, folder: Path) -> tuple[Path, ...]:
+        if folder not in self._resources:
+            self._resources[folder] = tuple(
+                path for path in folder.iterdir() if path.suffix in RESOURCES
+            )
+        return self._resources[folder]
 
 
 def source_files(module: str) -> tuple[str, ...]:
@@ -30,16 +90,7 @@ def source_files(module: str) -> tuple[str, ...]:
     Args:
         module: dotted name below the package, such as ``c4.clean``.
     """
-    files: set[Path] = set()
-    queue = [f"t5repro.{module}"]
-    while queue:
-        for path in _files_of(queue.pop()):
-            if path not in files:
-                files.add(path)
-                queue.extend(imported_names(path))
-    folders = {path.parent for path in files} - {PACKAGE}
-    files |= {path for folder in folders for path in folder.iterdir() if path.suffix in RESOURCES}
-    return tuple(sorted(path.relative_to(CHECKOUT).as_posix() for path in files))
+    return SourceTree().files(module)
 
 
 def hashes_of_rule(rule: str) -> dict[str, str]:
@@ -54,7 +105,7 @@ def closure_path(rule: str) -> Path:
 
 def closure(rule: str) -> dict[str, str]:
     """Return source file -> hash of its syntax tree, for a rule's closure as it is now."""
-    return _closure(BY_NAME[rule].module)
+    return SourceTree().closure(rule)
 
 
 def closure_text(hashes: Mapping[str, str]) -> str:
@@ -62,20 +113,17 @@ def closure_text(hashes: Mapping[str, str]) -> str:
     return json.dumps(hashes, indent=1) + "\n"
 
 
-def _closure(module: str) -> dict[str, str]:
-    return {name: _syntax_hash(CHECKOUT / name) for name in source_files(module)}
-
-
-def closure_texts() -> dict[Path, str]:
+def closure_texts(tree: SourceTree | None = None) -> dict[Path, str]:
     """Return path -> text of the file that stands for the code of each rule."""
-    return {closure_path(stage.name): closure_text(_closure(stage.module)) for stage in STAGES}
+    tree = tree or SourceTree()
+    return {closure_path(stage.name): closure_text(tree.closure(stage.name)) for stage in STAGES}
 
 
-def stale_closures() -> dict[Path, str]:
+def stale_closures(tree: SourceTree | None = None) -> dict[Path, str]:
     """Return path -> text of the files of `closure_texts` that are out of date."""
     return {
         path: text
-        for path, text in closure_texts().items()
+        for path, text in closure_texts(tree).items()
         if not path.is_file() or path.read_text(encoding="utf-8") != text
     }
 
@@ -86,14 +134,21 @@ def leftover_closures() -> list[Path]:
     return sorted(path for path in CLOSURES.glob("*") if path not in rules)
 
 
-def write_closures() -> list[Path]:
+def write_closures(tree: SourceTree | None = None) -> list[Path]:
     """Bring the folder of closures up to date; return the files that changed."""
-    stale, leftovers = stale_closures(), leftover_closures()
+    stale, leftovers = stale_closures(tree), leftover_closures()
     for path, text in stale.items():
         write_text(path, text)
     for path in leftovers:
         path.unlink()
     return [*stale, *leftovers]
+
+
+def write_closures_for_plan() -> None:
+    """Bring the folder of closures up to date; parse only sources that no earlier plan parsed."""
+    facts = RememberedFacts()
+    write_closures(SourceTree(facts))
+    facts.save()
 
 
 def write_closure(rule: str, hashes: Mapping[str, str]) -> None:
@@ -119,17 +174,14 @@ def has_syntax_hash(path: Path, digest: str | None) -> bool:
 
 
 def _files_of(name: str) -> Iterator[Path]:
-    """Yield the files that Python runs to import a dotted name.
+    """Yield the files that Python runs to import a dotted name of the package.
 
     These are the ``__init__.py`` of each package above it, and its own file; the last word may be
     a name inside a module.
     """
-    words = name.split(".")
-    if words[0] != "t5repro":
-        return
     folder = PACKAGE
     yield folder / "__init__.py"
-    for word in words[1:]:
+    for word in name.removeprefix(PREFIX).split("."):
         if (folder / f"{word}.py").is_file():
             yield folder / f"{word}.py"
             return

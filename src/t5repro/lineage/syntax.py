@@ -6,10 +6,17 @@ often it asks, and an edited file anew.
 
 import ast
 import hashlib
+import json
+import sys
 from functools import lru_cache
+from pathlib import Path
 from typing import Any, NamedTuple
 
+from t5repro.errors import StorageError
+from t5repro.files import write_text
+
 MAX_TEXTS = 4096
+FACTS_FILE = Path("work/lineage/syntax.json")
 
 
 class SourceFacts(NamedTuple):
@@ -35,9 +42,50 @@ def facts_of(text: str, name: str) -> SourceFacts:
     words: list[str] = []
     imports: list[str] = []
     _collect(ast.parse(text, filename=name), words, imports)
-    joined = "".join(f"{word}\0" for word in words)
+    joined = "\0".join([*words, ""])
     digest = hashlib.sha256(joined.encode("utf-8", "surrogatepass")).hexdigest()
     return SourceFacts(digest, tuple(imports))
+
+
+class RememberedFacts:
+    """Facts about source texts that earlier processes parsed, by the hash of the text.
+
+    For plans, which are made often: to parse all sources takes longer than the rest of a plan. What
+    proves a result calls `facts_of`. As with every file in `work/`, deleting it is safe.
+    """
+
+    def __init__(self) -> None:
+        # Another version of this module or of Python may find other facts in the same text.
+        self._salt = f"{sys.version}\0".encode() + Path(__file__).read_bytes()
+        self._known = _read_facts()
+        self._used: dict[str, SourceFacts] = {}
+
+    def __call__(self, text: str, name: str) -> SourceFacts:
+        """Return the facts about a source text; see `facts_of`."""
+        key = hashlib.sha256(self._salt + text.encode()).hexdigest()
+        self._used[key] = self._known.get(key) or facts_of(text, name)
+        return self._used[key]
+
+    def save(self) -> None:
+        """Keep the facts about the texts of this process; does nothing in a read-only folder."""
+        if self._used.keys() == self._known.keys():
+            return
+        try:
+            write_text(FACTS_FILE, json.dumps(self._used))
+        except StorageError:
+            return
+
+
+def _read_facts() -> dict[str, SourceFacts]:
+    """Return the facts of earlier processes; none if the file is absent or damaged."""
+    try:
+        values = json.loads(FACTS_FILE.read_bytes())
+        return {
+            str(key): SourceFacts(str(digest), tuple(map(str, imports)))
+            for key, (digest, imports) in values.items()
+        }
+    except (OSError, ValueError, TypeError, AttributeError):
+        return {}
 
 
 def _collect(value: Any, words: list[str], imports: list[str]) -> None:

@@ -45,7 +45,7 @@ def check_other_code(root: Path, jobs: Iterable[Job]) -> Iterator[Finding]:
         for names, hash_of in ((start.get("workflow"), _rule_hash), (end.get("imported"), _hash)):
             for name, expected in (names or {}).items():
                 yield from _check_file(job, name, expected, commit, files, hash_of)
-        yield from foreign_code(job.name, job.record)
+        yield from foreign_code(job.name, start.get("machine") or {}, end)
     yield from _check_run_files(root, jobs, files)
 
 
@@ -105,15 +105,14 @@ def _check_file(
         yield Finding(CODE, name, job.name, message)
 
 
-def foreign_code(job: str, record: Mapping[str, Any]) -> Iterator[Finding]:
+def foreign_code(job: str, machine: Mapping[str, Any], end: Mapping[str, Any]) -> Iterator[Finding]:
     """Report code of a job that is neither its closure, nor a package as installed, nor explained.
 
     Args:
         job: its name.
-        record: its record as plain JSON values.
+        machine: the facts of its record about the machine, by name.
+        end: the second half of its record, by name.
     """
-    machine = (record.get("start") or {}).get("machine") or {}
-    end = record.get("end") or {}
     for name in end.get("imported") or ():
         if not name.removeprefix(SOURCES).startswith(EXPLAINED):
             message = f"{job} imported it, but it is not in the closure of its rule; rerun the job"

@@ -14,6 +14,7 @@ import re
 import tokenize
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -64,6 +65,7 @@ def rule_file_hashes(rule: str, root: Path = Path()) -> dict[str, str]:
     }
 
 
+@lru_cache(maxsize=64)  # the shared rule files count for every rule
 def rule_text_hash(text: str) -> str:
     """Return a hash of a rule file without comments, empty lines and the text at its head."""
     lines = text.splitlines()

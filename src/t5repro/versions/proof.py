@@ -6,7 +6,7 @@ its hash.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from t5repro.lineage.dvc_lock import Lock, LockedStage, TrackedPath, folder_md5
 from t5repro.lineage.hashes import Hasher, Hashes
 from t5repro.lineage.record import End, Record, read_record
 from t5repro.lineage.redaction import redact
-from t5repro.lineage.sources import closure, differing_files
+from t5repro.lineage.sources import SourceTree, differing_files
 from t5repro.lineage.verify_other_code import foreign_code
 from t5repro.lineage.workflow_files import rule_file_hashes
 from t5repro.versions import dvc_pipeline
@@ -34,12 +34,14 @@ class Checkout:
     Attributes:
         hasher: deep, because `dvc.lock` must not take over a hash from a cache: mtime and size,
             which DVC itself relies on, can be kept by an edit.
-        closure: rule -> hashes of its code; computed once, as it parses every source file.
+        closure: rule -> hashes of its code; every source file is parsed once.
         rule_files: rule -> hashes of the rule files that decide its command.
     """
 
     hasher: Hasher = field(default_factory=lambda: Hasher(deep=True))
-    closure: Callable[[str], dict[str, str]] = field(default_factory=lambda: cache(closure))
+    closure: Callable[[str], dict[str, str]] = field(
+        default_factory=lambda: cache(SourceTree().closure)
+    )
     rule_files: Callable[[str], dict[str, str]] = field(
         default_factory=lambda: cache(rule_file_hashes)
     )
@@ -152,7 +154,8 @@ def _job_faults(job: PlannedJob, record: Record, settings: Any, checkout: Checko
             for path in differing_files(record.start.workflow, now)
         ]
     faults += [
-        f"{finding.path}: {finding.message}" for finding in foreign_code(output, asdict(record))
+        f"{finding.path}: {finding.message}"
+        for finding in foreign_code(output, vars(record.start.machine), vars(end))
     ]
     # A record lists every file on the command line; only the inputs of the graph must agree.
     faults += [

@@ -9,6 +9,25 @@ from then on.
 from pathlib import Path
 
 from t5repro.errors import RawDataError
+from t5repro.lineage.dvc_cache import object_path
+from t5repro.lineage.dvc_lock import Lock, folder_md5
+from t5repro.lineage.hashes import Hasher
+from t5repro.lineage.verify_lock import folder_hashes
+
+
+def raw_data_agrees(lock: Lock) -> bool:
+    """Return whether the raw files are as `data.dvc` records them, and all in DVC's cache.
+
+    DVC takes longer to start than to compare them here; it is needed for the rest only.
+    """
+    (tracked,) = (output for output in lock.outputs if not output.stage)
+    hasher = Hasher()
+    hashes = folder_hashes(Path(), tracked.path, hasher)
+    hasher.save()
+    objects = {tracked.md5, *hashes.values()}
+    return folder_md5(hashes) == tracked.md5 and all(
+        object_path(Path(), md5).is_file() for md5 in objects
+    )
 
 
 def check_raw_data(record: Path) -> str:

@@ -33,7 +33,7 @@ from t5repro.versions.proof import (
     raw_file_faults,
     unproven_files,
 )
-from t5repro.versions.raw_data_check import check_raw_data
+from t5repro.versions.raw_data_check import check_raw_data, raw_data_agrees
 from t5repro.versions.rehydrate import save_snapshot
 from t5repro.versions.seal_records import seal_records, sign_records
 from t5repro.versions.snakemake_graph import PLANNING, PROFILE, RUN_FILE, PlannedStage, resolve
@@ -189,7 +189,7 @@ def seal_stages(settings: Settings, stages: list[PlannedStage], names: Iterable[
     if result.indexed:
         result.signed = sign_records(settings.run.name)
     raw_data = Path(RAW_DATA_FILE)
-    if raw_data.is_file() and settings.data.folder == raw_data.stem:
+    if raw_data.is_file() and settings.data.folder == raw_data.stem and not raw_data_agrees(lock):
         check_raw_data(raw_data)
     save_snapshot(read_lock(), [*result.sealed, *result.unchanged])
     return result

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from t5repro.errors import ArtifactError, LineageError
-from t5repro.lineage.dvc_lock import read_lock
+from t5repro.lineage.dvc_lock import RAW_DATA_FILE, parse_lock
 from t5repro.lineage.record import RECORDS
 from t5repro.lineage.record_index import (
     Index,
@@ -67,7 +67,9 @@ def _current_index(path: Path) -> Index:
 
 def _unversioned(run: str, data_folder: str) -> dict[str, SealedStage]:
     """Return the records of rules without a stage, which fetch raw files or only check."""
-    raw = {tracked.path: tracked.md5 for tracked in read_lock().outputs if not tracked.stage}
+    record = Path(RAW_DATA_FILE)  # without dvc.lock, which takes longer to read
+    lock = parse_lock(None, record.read_bytes() if record.is_file() else None)
+    raw = {tracked.path: tracked.md5 for tracked in lock.outputs}
     entries = {}
     for rule in sorted(UNVERSIONED_RULES):
         folder = RECORDS / run / rule
