@@ -12,11 +12,12 @@ import traceback
 from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TextIO
-
-from tqdm import tqdm
+from typing import TYPE_CHECKING, Any, Self, TextIO
 
 from t5repro.errors import storage_error
+
+if TYPE_CHECKING:  # only a terminal needs it
+    from tqdm import tqdm
 
 SECONDS_BETWEEN_LINES = 15.0
 
@@ -97,6 +98,8 @@ class Progress:
     def __enter__(self) -> Self:
         screen = _terminal or sys.stderr
         if screen.isatty():
+            from tqdm import tqdm
+
             self._bar = tqdm(
                 total=self._total,
                 desc=self._label,

@@ -11,11 +11,12 @@ Language = Annotated[str, StringConstraints(pattern=r"^[a-z]{2,3}(-[a-z]{2})?$")
 
 
 class Section(BaseModel):
-    """Base of all sections: frozen, no unknown keys, fields documented by the string below them."""
+    """Base of all sections: frozen, no unknown keys.
 
-    model_config = ConfigDict(
-        frozen=True, extra="forbid", allow_inf_nan=False, use_attribute_docstrings=True
-    )
+    The string below a field describes it (`config.descriptions`).
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
 def repeated(values: Iterable[Any]) -> list[Any]:

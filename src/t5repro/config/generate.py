@@ -11,10 +11,11 @@ import yaml
 
 from t5repro.config.baseline import baseline_changes
 from t5repro.config.decisions import decision_files
+from t5repro.config.descriptions import describe_sections
 from t5repro.config.load import load_settings
 from t5repro.config.run_file import ExperimentForEach, IncludedSources
 from t5repro.config.schema import Settings
-from t5repro.config.setting_names import leaves
+from t5repro.config.setting_names import describe, leaves
 
 CURE = "run `make generate` and commit the result"
 
@@ -51,6 +52,7 @@ def _base() -> str:
 
 def _editor_schema() -> dict[str, Any]:
     """Return the JSON schema of a run file: that of the settings, with the short forms of lists."""
+    describe_sections()
     schema = Settings.model_json_schema()
     sources = schema["$defs"]["DataSettings"]["properties"]["sources"]
     experiments = schema["properties"]["experiments"]
@@ -76,7 +78,7 @@ def _page() -> str:
             title = f"`{folder}`" if folder else "The run"
             lines += ["", f"## {title}", "", "| setting | value | allowed | meaning |"]
             lines.append("|---|---|---|---|")
-        meaning = " ".join((field.description or "").split()).replace("|", "\\|")
+        meaning = describe(name).replace("|", "\\|")
         lines.append(f"| `{name}` | {_value(field)} | {_allowed(field)} | {meaning} |")
     return "\n".join(lines) + "\n"
 

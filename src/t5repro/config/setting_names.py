@@ -5,6 +5,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from t5repro.config.descriptions import descriptions
 from t5repro.config.field import Section
 from t5repro.config.schema import Settings
 
@@ -36,5 +37,10 @@ def leaf_names() -> list[str]:
 
 def describe(name: str) -> str:
     """Return the meaning of a setting; an empty string if there is no such setting."""
-    meaning = next((field.description or "" for leaf, field in leaves() if leaf == name), "")
-    return " ".join(meaning.split())
+    if name not in leaf_names():
+        return ""
+    *sections, field = name.split(".")
+    model: Any = Settings
+    for section in sections:
+        model = model.model_fields[section].annotation
+    return " ".join(descriptions(model).get(field, "").split())
