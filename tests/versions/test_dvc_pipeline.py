@@ -52,6 +52,14 @@ def test_there_is_one_stage_for_each_rule_and_node(pipeline: dict[str, dict[str,
     assert len(outs) == len(set(outs)) == len(names) - 1
 
 
+def test_a_plot_names_only_losses_that_its_training_measures() -> None:
+    """DVC reports a column that a history lacks as an error of every plot."""
+    plots = yaml.safe_load((ROOT / "dvc.yaml").read_text())["plots"]
+    columns = {name: plot["y"] for entry in plots for name, plot in entry.items()}
+    assert set(map(tuple, columns["pretrain_loss"].values())) == {("loss", "validation_loss")}
+    assert set(columns["finetune_loss"].values()) == {"loss"}
+
+
 def test_each_stage_runs_its_rule_alone_and_persists_nothing(
     pipeline: dict[str, dict[str, object]],
 ) -> None:

@@ -341,7 +341,7 @@ def _plots(settings: Settings, stages: list[PlannedStage]) -> list[dict[str, Any
     plots = []
     for rule in TRAININGS:
         histories = {
-            f"{stage.folder}/history.csv": _losses(leaves_of(settings, stage))
+            f"{stage.folder}/history.csv": _losses(rule, leaves_of(settings, stage))
             for stage in stages
             if stage.table_name == rule and leaves_of(settings, stage)[f"{rule}.steps"]
         }
@@ -350,7 +350,8 @@ def _plots(settings: Settings, stages: list[PlannedStage]) -> list[dict[str, Any
     return plots
 
 
-def _losses(leaves: Mapping[str, Any]) -> str | list[str]:
-    """Return the columns of a history that are losses."""
-    measured = leaves.get("pretrain.validation_every_steps", 0)
+def _losses(rule: str, leaves: Mapping[str, Any]) -> str | list[str]:
+    """Return the columns of the history of a training that are losses."""
+    # Fine-tuning receives this setting of pre-training too, and does not measure held-out text.
+    measured = rule == "pretrain" and leaves["pretrain.validation_every_steps"]
     return ["loss", "validation_loss"] if measured else "loss"
