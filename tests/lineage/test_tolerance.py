@@ -156,6 +156,14 @@ def test_the_earliest_step_that_differs_is_named_first() -> None:
     assert names == ["loss_of_step.5", "loss_of_step.10", "steps"]
 
 
+def test_a_final_loss_on_held_out_text_is_judged_as_that_of_training() -> None:
+    name = "final_validation_loss"
+    losses, deviations = {**LOSSES, name: 3.0}, {**DEVIATIONS, name: 0.02}
+    assert fault(losses, name, 3.08, deviations=deviations) == ""
+    assert "allowed difference 0.085" in fault(losses, name, 3.09, deviations=deviations)
+    assert "no spread was measured for it" in fault(losses, name, 3.01, deviations=DEVIATIONS)
+
+
 def test_a_final_loss_is_judged_by_the_measured_deviation() -> None:
     assert fault(LOSSES, "final_loss", 2.0424) == ""
     assert "allowed difference 0.042" in fault(LOSSES, "final_loss", 2.0425)

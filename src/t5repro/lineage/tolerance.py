@@ -32,7 +32,8 @@ MAX_DIFFERING_LINES = 0.05  # share of the predictions
 ROUNDING = 1e-5
 EARLY = re.compile(r"loss_of_step\.(\d+)")
 ROUNDED = re.compile(
-    r"final_loss|tasks\.(?P<task>[^.]+)\.(?:metrics\..+|(?P<count>invalid|answers_without_eos))"
+    r"final_(?:validation_)?loss"
+    r"|tasks\.(?P<task>[^.]+)\.(?:metrics\..+|(?P<count>invalid|answers_without_eos))"
 )
 DEVIATIONS = 3 * math.sqrt(2)  # the committed run and this one each deviate
 STANDARD_ERRORS = 2 * math.sqrt(2)
