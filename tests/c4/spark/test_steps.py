@@ -106,6 +106,14 @@ class Cluster:
             time.sleep(0.1)
 
 
+@pytest.fixture(scope="module", autouse=True)
+def search_path():
+    """Take archives off the path of imports: PySpark leaves them there when it deletes them."""
+    before = list(sys.path)
+    yield
+    sys.path[:] = before
+
+
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory):
     started = Cluster(tmp_path_factory.mktemp("cluster"))
