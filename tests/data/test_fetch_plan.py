@@ -4,7 +4,7 @@ import gzip
 from pathlib import Path
 
 import pytest
-from servers import BUSY, HERE, Server, origin, serving
+from servers import BUSY, HERE, Server, origin
 
 from t5repro.data.fetch_plan import ASSUMED_FILE_BYTES, parse_rate, plan_fetch, plan_lines
 from t5repro.errors import RawDataError, SettingsError
@@ -98,17 +98,9 @@ def test_a_wrong_address_is_refused(https: Server, tmp_path: Path) -> None:
         plan_fetch(path_list, "crawl", sample=5)
 
 
-def test_sizes_of_an_s3_compatible_store_are_asked_for_too(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with serving(Server()) as store:
-        monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://{HERE}:{store.server_port}")
-        for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
-            monkeypatch.setenv(name, "test")
-        monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
-        monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
-        store.files["/commoncrawl/a"] = bytes(700)
-        plan = plan_fetch(write_list(tmp_path, "a", "b"), "s3://commoncrawl/", sample=2)
+def test_sizes_of_an_s3_compatible_store_are_asked_for_too(store: Server, tmp_path: Path) -> None:
+    store.files["/commoncrawl/a"] = bytes(700)
+    plan = plan_fetch(write_list(tmp_path, "a", "b"), "s3://commoncrawl/", sample=2)
     assert (list(plan.sizes), list(plan.absent)) == ([700], ["s3://commoncrawl/b"])
 
 

@@ -80,18 +80,6 @@ def test_a_certificate_that_nobody_vouches_for_is_refused(
     assert not (tmp_path / "CoLA.zip").exists()
 
 
-@pytest.fixture
-def store(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
-    """What speaks as much of S3's protocol as reading an object needs."""
-    with serving(Server()) as server:
-        monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://{HERE}:{server.server_port}")
-        for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
-            monkeypatch.setenv(name, "test")
-        monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
-        monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
-        yield server
-
-
 def test_an_object_of_an_s3_compatible_store_arrives_whole(store: Server, tmp_path: Path) -> None:
     page = b"WARC/1.0\r\n" * 300_000
     store.files["/commoncrawl/crawl-data/0.warc.wet.gz"] = page
