@@ -7,7 +7,7 @@ WORKERS ?= 2
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 export PYTHONHASHSEED ?= 0
 
-.PHONY: help demo setup parity preflight test test-all check format generate lock compare spread clean
+.PHONY: help demo setup parity browser preflight test test-all check format generate lock compare spread clean
 
 demo: setup ## run the whole chain on the bundled mini crawl
 	snakemake --profile local --cores $(CORES) --quiet rules host
@@ -25,7 +25,7 @@ setup: .venv/installed ## .venv with the locked packages
 	touch $@
 
 test: setup ## run the tests that take seconds, and a small chain end to end
-	pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder -m "not slow and not accelerator and not parity"
+	pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder -m "not slow and not accelerator and not parity and not browser"
 
 test-all: setup ## run every test
 	pytest
@@ -37,6 +37,13 @@ parity: .venv/parity ## compare with peers: Hugging Face on torch, TFDS; install
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable ".[parity]" --no-build-isolation
 	# Only its functions are called, so its dependencies are not needed.
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps tensorflow-datasets==4.9.10
+	touch $@
+
+browser: .venv/browser ## look at the report of a small run in Chromium; installs its driver
+	pytest -m browser tests/browser
+
+.venv/browser: .venv/installed
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable ".[browser]" --no-build-isolation
 	touch $@
 
 preflight: .venv-preflight/installed ## an environment with the TPU compiler

@@ -1,0 +1,139 @@
+"""The pages of a report in a real browser: links, widths, dark mode, accessibility."""
+
+import gzip
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+import pytest
+
+from .conftest import NARROW, SCREENSHOTS, WIDE
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+# Of SVG's links, `href` is no text.
+ADDRESS = "a => new URL(a.getAttribute('href'), location).href"
+LINKS = f"[...document.querySelectorAll('a[href]')].map({ADDRESS})"
+IDS = "[...document.querySelectorAll('[id]')].map(e => e.id)"
+
+
+@pytest.fixture(scope="session")
+def names(report: Path) -> list[str]:
+    """Return the pages of the report."""
+    return sorted(path.relative_to(report).as_posix() for path in report.rglob("*.html"))
+
+
+def screenshot(page: Any, name: str) -> None:
+    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+    page.screenshot(path=SCREENSHOTS / f"{name}.png")
+
+
+def test_every_link_and_anchor_resolves(
+    open_page: Callable[..., Any], report: Path, names: list[str]
+) -> None:
+    pages = {name: open_page(name) for name in names}
+    ids = {(report / name).as_uri(): set(page.evaluate(IDS)) for name, page in pages.items()}
+    broken = []
+    links = 0
+    for name, page in pages.items():
+        for link in set(page.evaluate(LINKS)):
+            links += 1
+            parts = urlsplit(link)
+            address = link.partition("#")[0]
+            is_file = parts.scheme == "file" and Path(unquote(parts.path)).is_file()
+            if not is_file or (parts.fragment and unquote(parts.fragment) not in ids[address]):
+                broken.append((name, link))
+    assert links > 100
+    assert broken == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_no_violation(
+    open_page: Callable[..., Any], names: list[str], scheme: str
+) -> None:
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
+    violations = []
+    for name in names:
+        page = open_page(name, scheme=scheme)
+        # Everything that a reader can unfold is looked at as well.
+        page.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
+        found = axe.run(page).response["violations"]
+        violations += [
+            (name, rule["id"], rule["impact"], len(rule["nodes"]), rule["nodes"][0]["html"][:200])
+            for rule in found
+        ]
+    assert violations == [], json.dumps(violations, indent=1)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [WIDE, NARROW])
+def test_no_page_scrolls_sideways(
+    open_page: Callable[..., Any], names: list[str], width: int, scheme: str
+) -> None:
+    for name in names:
+        page = open_page(name, width=width, scheme=scheme)
+        screenshot(page, f"{name.replace('/', '_').removesuffix('.html')}_{width}_{scheme}")
+        assert page.evaluate("document.documentElement.scrollWidth") <= width, name
+
+
+def test_dark_mode_has_a_dark_background_and_light_text(
+    open_page: Callable[..., Any], names: list[str]
+) -> None:
+    script = "(key => getComputedStyle(document.body)[key])"
+    for name in names:
+        page = open_page(name, scheme="dark")
+        back, text = (page.evaluate(f"{script}('{key}')") for key in ("backgroundColor", "color"))
+        assert back == "rgb(20, 23, 26)", name
+        assert text == "rgb(231, 233, 234)", name
+
+
+def test_a_reader_clicks_from_a_score_to_a_crawl_file_and_back(
+    open_page: Callable[..., Any], report: Path
+) -> None:
+    page = open_page("report.html")
+    page.locator("table.scores details.cell summary").first.click()
+    page.locator("table.scores details.cell[open] a", has_text="lineage").first.click()
+    assert page.url.endswith("trace.html#demo.evaluate_score.baseline")
+    job = page.locator(":target")
+    assert job.is_visible()
+    for stage, file in (
+        ("evaluate_score", "evaluate_predict/baseline/glue_sst2.jsonl"),
+        ("evaluate_predict", "finetune/baseline/weights.safetensors"),
+        ("finetune", "pretrain/baseline/weights.safetensors"),
+        ("pretrain", "tokens/baseline/train.ids"),
+        ("tokens", "c4/baseline/en-train-00000-of-00001.parquet"),
+        ("c4", "c4_clean/baseline/00000.parquet"),
+        ("c4_clean", "data/crawl/MINI-2019-18-00000.warc.wet.gz"),
+    ):
+        section = page.locator("section.job:has(:target), section.job:target").first
+        assert f".{stage}." in section.get_attribute("id")
+        section.locator("a", has_text=file).first.click()
+    row = page.locator("tr:target")
+    assert row.inner_text().startswith("data/crawl/MINI-2019-18-00000.warc.wet.gz")
+    wet = Path(unquote(urlsplit(row.locator("a").first.evaluate("a => a.href")).path))
+    assert "WARC-Type: conversion" in gzip.decompress(wet.read_bytes()).decode(errors="replace")
+    page.locator("section.job:has(:target) a", has_text="report").first.click()
+    assert page.url == (report / "report.html").as_uri()
+
+
+def test_the_picture_zooms_and_leads_to_the_jobs(open_page: Callable[..., Any]) -> None:
+    page = open_page("trace.html")
+    widths = []
+    for percent in (50, 100, 150, 200):
+        page.locator(f"input.zoom-{percent}").check()
+        widths.append(page.locator("svg.stages").bounding_box()["width"])
+    assert [round(width / widths[1], 2) for width in widths] == [0.5, 1, 1.5, 2]
+    page.locator("input.zoom-100").check()
+    page.locator("svg.stages a", has_text="finetune").click()
+    assert page.url.endswith("#stage:finetune")
+
+
+def test_a_click_selects_the_whole_hash(open_page: Callable[..., Any]) -> None:
+    page = open_page("trace.html")
+    digest = page.locator(".hash").first
+    assert digest.bounding_box()["width"] < 140
+    digest.click()
+    assert re.fullmatch("[0-9a-f]{64}", page.evaluate("getSelection().toString()"))
