@@ -40,9 +40,20 @@ def test_every_link_of_the_page_has_a_target_and_nothing_is_fetched(checkout: Pa
     page = to_html(load_graph(Folder(checkout)), "Lineage <of> r", start="r/evaluate_score/a")
     anchors = set(re.findall(r'id="([^"]+)"', page))
     links = re.findall(r'href="#([^"]+)"', page)
-    jobs = {name for name in anchors if not name.startswith("file:")}
-    assert len(jobs) == 9
-    assert len(anchors - jobs) == 22  # every file, manifests included
+    assert len([name for name in anchors if re.fullmatch(r"r\.[\w.]+", name)]) == 9  # jobs
+    assert len([name for name in anchors if name.startswith("file:")]) == 22  # with manifests
+    assert {name for name in links if name.startswith("stage:")} == {
+        f"stage:{rule}"
+        for rule in (
+            "data",
+            "c4_clean",
+            "c4",
+            "tasks",
+            "finetune",
+            "evaluate_predict",
+            "evaluate_score",
+        )
+    }
     assert len(links) > 20
     assert set(links) <= anchors
     assert "Lineage &lt;of&gt; r" in page

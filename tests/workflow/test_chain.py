@@ -37,8 +37,11 @@ def test_every_score_of_the_report_leads_back_to_the_raw_files(finished: Path) -
     assert links < anchors
     assert set(re.findall(r'href="#([^"]+)"', lineage)) <= anchors
     files = set(re.findall(r'href="([^"#]+)"', lineage))
-    jobs = {anchor for anchor in anchors if not anchor.startswith("file:")}
-    assert len(files) == len(jobs) == 31  # every job of a stage but the report itself
+    jobs = re.findall(r'<section class="job" id="([^"]+)"', lineage)
+    records = {name for name in files if name.startswith("../../../records/")}
+    assert len(records) == len(jobs) == 31  # every job of a stage but the report itself
+    assert "report.html" in files
+    assert "../../../data/crawl/MINI-2019-18-00000.warc.wet.gz" in files
     assert [name for name in files if not (report / name).is_file()] == []
     assert "file:data.crawl.MINI-2019-18-00000.warc.wet.gz" in anchors
     assert not re.search(r'<script|<link|src=|href="https?:', lineage)

@@ -10,6 +10,7 @@ from t5repro.cli.arguments import Commands, Handler, add_command
 from t5repro.errors import LineageError, SettingsError
 
 if TYPE_CHECKING:
+    from t5repro.versions.certificate import Certificate
     from t5repro.versions.dvc_pipeline import VersionedRun
 
 OK, FAULT = 0, 2
@@ -41,6 +42,9 @@ def add_versions(commands: Commands) -> None:
     )
     certificate.add_argument("--rev", default="HEAD", help="revision to compare with")
     certificate.add_argument("--json", action="store_true", help="print JSON")
+    certificate.add_argument(
+        "--html", type=Path, help="write the lineage page with what was found of each stage"
+    )
     certificate.add_argument(
         "--strict", action="store_true", help="require equal bytes of every stage"
     )
@@ -159,11 +163,35 @@ def _certificate(arguments: argparse.Namespace) -> int:
 
     run_file = _versioned(arguments).run_file
     certificate = certify(run_file, arguments.rev, strict=arguments.strict)
+    if arguments.html:
+        _write_lineage(arguments.html, certificate, run_file)
     if arguments.json:
         print(json.dumps(dataclasses.asdict(certificate), indent=2))
     else:
         print(certificate.to_text())
     return OK if certificate.holds else FAULT
+
+
+def _write_lineage(page: Path, certificate: "Certificate", run_file: Path) -> None:
+    from t5repro.report.lineage_page import write_compared_lineage
+    from t5repro.report.stage_graph import State
+    from t5repro.versions.snakemake_graph import resolve
+
+    words: dict[str, State] = {
+        "exactly": "exact",
+        "within the spread": "tolerance",
+        "differently": "altered",
+    }
+    settings, stages = resolve(run_file)
+    folders = {stage.name: stage.folder for stage in stages}
+    write_compared_lineage(
+        page,
+        f"Lineage of {settings.run.name}, compared with {certificate.revision}",
+        {
+            folders[verdict.stage]: words.get(verdict.outcome, "unknown")
+            for verdict in certificate.verdicts
+        },
+    )
 
 
 def _machine() -> int:

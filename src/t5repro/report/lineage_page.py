@@ -5,18 +5,19 @@ It is made from manifests alone, so that equal runs have equal pages. Records of
 """
 
 import os.path
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from t5repro.files import read_manifest, write_text
 from t5repro.lineage.graph import Graph, Job, read_jobs
-from t5repro.lineage.store import RECORDS, Folder
+from t5repro.lineage.store import Folder
 from t5repro.lineage.trace import trace
 from t5repro.report.render_lineage import to_html
+from t5repro.report.stage_graph import State
 
 
 def write_lineage_page(
-    page: Path, run: str, artifacts: Iterable[Path], root: Path = Path()
+    page: Path, run: str, artifacts: Iterable[Path], root: Path = Path(), report: str = ""
 ) -> list[Path]:
     """Write the page; return the manifests of its jobs, which are all the files it was made from.
 
@@ -25,6 +26,7 @@ def write_lineage_page(
         run: name of the run, for the heading.
         artifacts: scores and histories to trace, as manifests name them.
         root: the checkout; paths of artifacts are relative to it.
+        report: link to the report; empty for none.
 
     Raises:
         LineageError: no manifest names one of the artifacts.
@@ -39,6 +41,28 @@ def write_lineage_page(
     manifests = [Path(job.manifest) for job in jobs.values()]
     for manifest in manifests:
         read_manifest(root / manifest)
-    records = Path(os.path.relpath(root / RECORDS, page.parent)).as_posix()
-    write_text(page, to_html(Graph(jobs.values()), f"Lineage of {run}", records=records))
+    checkout = Path(os.path.relpath(root, page.parent)).as_posix()
+    title = f"Lineage of {run}"
+    write_text(page, to_html(Graph(jobs.values()), title, root=checkout, report=report))
     return manifests
+
+
+def write_compared_lineage(
+    page: Path, title: str, found: Mapping[str, State], root: Path = Path()
+) -> None:
+    """Write a lineage page that shows what a comparison found; it depends on the machine.
+
+    Args:
+        page: page to write.
+        title: heading of the page.
+        found: folder of a stage -> its state. Jobs that write to no such folder are omitted.
+        root: the checkout; folders are relative to it.
+    """
+    jobs: dict[str, Job] = {}
+    states: dict[str, State] = {}
+    for job in read_jobs(Folder(root), {}, faults=[]):
+        folder = next((name for name in found if job.manifest.startswith(f"{name}/")), None)
+        if folder is not None:
+            jobs[job.name], states[job.name] = job, found[folder]
+    checkout = Path(os.path.relpath(root, page.parent)).as_posix()
+    write_text(page, to_html(Graph(jobs.values()), title, root=checkout, states=states))

@@ -6,20 +6,15 @@ corpus counters and settings; it contains no time and no machine.
 It receives the settings of the whole run, because it lists every setting that can affect a score.
 """
 
-import importlib.resources
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import jinja2
-from markupsafe import Markup
-
 from t5repro.config.experiments import settings_of_experiment
 from t5repro.config.schema import ReportStage, Settings
 from t5repro.files import write_manifest, write_text
 from t5repro.report.best_checkpoints import checkpoint_tables
-from t5repro.report.content_security import content_security_policy
 from t5repro.report.corpus import corpora
 from t5repro.report.decisions import all_settings, changed_choices, choices_in_force
 from t5repro.report.differences import mean_difference
@@ -39,6 +34,7 @@ from t5repro.report.published_scores import TASK_BY_TASK, paper_source
 from t5repro.report.rows import ScoreRow, score_rows
 from t5repro.report.score_table import score_groups, tallies
 from t5repro.report.scores_csv import csv_text
+from t5repro.report.templates import render
 
 PHASES = {"pretrain": "Pre-training", "finetune": "Fine-tuning"}
 PAPER_MODEL = "its baseline of 220 million parameters, pre-trained on 34 billion tokens of C4"
@@ -92,7 +88,7 @@ def report_texts(
         "lineage_name": trace.name if trace else "",
         "paper_source": paper_source(),
     }
-    return ReportTexts(render(view), csv_text(rows), len(rows))
+    return ReportTexts(report_page(view), csv_text(rows), len(rows))
 
 
 def write_report(
@@ -135,7 +131,7 @@ def write_report(
         write_text(path, metrics_text(scores[arm], histories[arm]))
     traced = [*scores.values(), *(path for paths in histories.values() for path in paths.values())]
     run = settings.settings.run.name
-    manifests = write_lineage_page(trace, run, traced) if trace else []
+    manifests = write_lineage_page(trace, run, traced, report=html.name) if trace else []
     inputs = [*traced, *map(manifest_of, scores.values()), *corpus.values(), *manifests]
     write_manifest(
         manifest,
@@ -224,15 +220,6 @@ def _settings_view(settings: Settings, experiments: Sequence[Experiment]) -> dic
     }
 
 
-def render(view: Mapping[str, Any]) -> str:
-    """Return the page; everything but the style sheet and the charts is escaped."""
-    folder = importlib.resources.files("t5repro.report")
-    environment = jinja2.Environment(
-        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    template = environment.from_string(
-        folder.joinpath("report.html.j2").read_text(encoding="utf-8")
-    )
-    css = Markup(folder.joinpath("report.css").read_text(encoding="utf-8"))  # noqa: S704
-    policy = content_security_policy(css, style_attributes=True)
-    return template.render(css=css, policy=policy, **view)
+def report_page(view: Mapping[str, Any]) -> str:
+    """Return the page."""
+    return render("report.html.j2", style_attributes=True, **view)

@@ -2,19 +2,21 @@
 
 Both are one file without script or network, and their bytes are a function of the graph. The
 drawing puts jobs into columns by their distance from the raw files; more than `MAX_BOXES` jobs of
-one rule in one column share a box.
+one rule in one column share a box. The page opens with the picture of `stage_graph`.
 """
 
 import json
 import urllib.parse
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import PurePosixPath
 
 from t5repro.lineage.graph import DATA, Artifact, Graph, Job
+from t5repro.lineage.store import RECORDS
 from t5repro.lineage.trace import Trace, leaves_of, record_facts
-from t5repro.report.content_security import content_security_policy
+from t5repro.report.stage_graph import STATES, State, stage_graph, state_of_jobs, state_of_stage
+from t5repro.report.templates import render
 
 MAX_BOXES = 4
 BOX_WIDTH, BOX_HEIGHT, COLUMN_WIDTH, ROW_HEIGHT, MARGIN = 190, 48, 240, 66, 20
@@ -132,76 +134,86 @@ def _box_svg(box: Box, corner: tuple[int, int]) -> str:
     )
 
 
-STYLE = """
-body{font:15px/1.45 system-ui,sans-serif;max-width:70rem;margin:2rem auto;padding:0 1rem;
-color:#1b1d21;background:#fff}
-h1{font-size:1.4rem}
-h2{font-size:1.1rem;margin-top:2.2rem;border-top:1px solid #ccd;padding-top:1rem}
-section:target,tr:target{background:#fffbe6}code,td,.h{font-family:ui-monospace,monospace;font-size:.85rem}
-table{border-collapse:collapse}td,th{text-align:left;padding:.1rem .8rem .1rem 0;
-vertical-align:top;overflow-wrap:anywhere}.h{color:#667}summary{cursor:pointer}
-a{color:#1a4f9c}
-"""
+@dataclass(frozen=True)
+class _File:
+    """A file of a job: `href` links to its producer, or to the raw file itself."""
+
+    name: str
+    anchor: str
+    href: str
+    sha256: str
+    length: int
+    readers: tuple[str, ...] = ()
 
 
-def to_html(graph: Graph, title: str, *, start: str = "", records: str = "") -> str:
+@dataclass(frozen=True)
+class _JobView:
+    """What the page shows of a job."""
+
+    name: str
+    state: State
+    record: str
+    facts: Mapping[str, str]
+    settings: tuple[tuple[str, str], ...]
+    inputs: tuple[_File, ...]
+    outputs: tuple[_File, ...]
+    counters: str
+
+
+def to_html(
+    graph: Graph,
+    title: str,
+    *,
+    start: str = "",
+    root: str = "",
+    report: str = "",
+    states: Mapping[str, State] | None = None,
+) -> str:
     """Return all jobs as a page: inputs link to their producers, outputs to their readers.
 
     Args:
         graph: jobs to show.
         title: heading of the page.
         start: name of the job to link to at the top, such as the job of the scores.
-        records: link to the folder of records. Records of equal runs differ, so a page that must
-            be equal for equal runs links to them instead of including them; empty for no links.
+        root: link to the checkout. The page then links to records and raw files. Records of equal
+            runs differ, so a page that must be equal for equal runs does not include them; empty
+            for no links.
+        report: link to the report; empty for none.
+        states: job -> what a comparison found; by default how closely the job repeats.
     """
-    jobs = list(reversed(graph.ordered()))  # a reader starts at the scores
-    rows = "".join(
-        f'<tr><td><a href="#{anchor(job.name)}">{escape(job.name)}</a></td>'
-        f"<td>{len(job.inputs)} in, {len(job.outputs) - 1} out</td></tr>"
-        for job in jobs
-    )
-    lead = ""
-    if start in graph.jobs:
-        lead = f'<p>Start at <a href="#{anchor(start)}">{escape(start)}</a>.</p>'
-    return (
-        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width">'
-        '<meta http-equiv="Content-Security-Policy" '
-        f'content="{escape(content_security_policy(STYLE), quote=True)}">'
-        f"<title>{escape(title)}</title><style>{STYLE}</style></head><body>"
-        f"<h1>{escape(title)}</h1><p>Each input of a job links to the job that wrote it, down to "
-        "the raw files; each output links to the jobs that read it. "
-        f"Hashes are SHA-256.</p>{lead}<table>{rows}</table>"
-        + "".join(_job_section(job, graph, records) for job in jobs)
-        + "</body></html>\n"
+    job_states = state_of_jobs(graph, states or {})
+    stages: dict[str, list[_JobView]] = {}
+    for job in reversed(graph.ordered()):  # a reader starts at the scores
+        stages.setdefault(job.rule, []).append(_job_view(job, graph, root, job_states[job.name]))
+    return render(
+        "lineage.html.j2",
+        title=title,
+        start=start if start in graph.jobs else "",
+        report=report,
+        picture=stage_graph(graph, job_states),
+        legend={state: STATES[state] for state in STATES if state in job_states.values()},
+        is_compared=bool(states),
+        stages={
+            rule: (state_of_stage([job.state for job in jobs]), jobs)
+            for rule, jobs in stages.items()
+        },
+        states=STATES,
+        anchor=anchor,
     )
 
 
-def _job_section(job: Job, graph: Graph, records: str) -> str:
-    settings = _rows((name, value) for name, value in leaves_of(job.settings) if name)
-    facts = _rows(record_facts(job.record).items()) if job.record else ""
-    record_link = escape(f"{records}/{urllib.parse.quote(job.name)}.json", quote=True)
-    return (
-        f'<section id="{anchor(job.name)}"><h2>{escape(job.name)}</h2><p>Rule '
-        f"<code>{escape(job.rule)}</code></p>"
-        + (f"<table>{facts}</table>" if facts else "")
-        + (
-            f'<p><a href="{record_link}">Code, environment, machine and times</a></p>'
-            if records
-            else ""
-        )
-        + f"<details><summary>{settings.count('<tr>')} settings</summary>"
-        f"<table>{settings}</table></details>"
-        f"<p>Inputs</p><table>{''.join(_input_row(file, graph) for file in job.inputs)}</table>"
-        f"<p>Outputs</p><table>{''.join(_output_row(file, graph) for file in job.outputs)}</table>"
-        f"<details><summary>Counters</summary><code>{escape(_counters(job))}</code></details>"
-        "</section>"
-    )
-
-
-def _rows(pairs: Iterable[tuple[str, str]]) -> str:
-    return "".join(
-        f"<tr><td>{escape(name)}</td><td>{escape(value)}</td></tr>" for name, value in pairs
+def _job_view(job: Job, graph: Graph, root: str, state: State) -> _JobView:
+    return _JobView(
+        name=job.name,
+        state=state,
+        record=f"{root}/{RECORDS}/{urllib.parse.quote(job.name)}.json" if root else "",
+        facts=record_facts(job.record) if job.record else {},
+        settings=tuple((name, value) for name, value in leaves_of(job.settings) if name),
+        inputs=tuple(_input(file, graph) for file in job.inputs),
+        outputs=tuple(
+            _output(file, graph, root if job.rule == DATA else "") for file in job.outputs
+        ),
+        counters=_counters(job),
     )
 
 
@@ -211,30 +223,24 @@ def _counters(job: Job) -> str:
     return json.dumps(counters, sort_keys=True, ensure_ascii=False)
 
 
-def _input_row(artifact: Artifact, graph: Graph) -> str:
+def _input(artifact: Artifact, graph: Graph) -> _File:
     source = graph.source_of(artifact)
-    name = escape(artifact.path)
-    if source is not None:
-        name = f'<a href="#{anchor(source.path, FILE_PREFIX)}">{name}</a>'
-    return _file_row(name, artifact)
+    href = "" if source is None else f"#{anchor(source.path, FILE_PREFIX)}"
+    return _File(artifact.path, "", href, artifact.sha256, artifact.length)
 
 
-def _output_row(artifact: Artifact, graph: Graph) -> str:
-    readers = dict.fromkeys(graph.consumers.get(artifact.key, ()))
-    links = ", ".join(f'<a href="#{anchor(name)}">{escape(name)}</a>' for name in readers)
-    anchor_id = anchor(artifact.path, FILE_PREFIX)
-    note = f"read by {links}" if links else ""
-    return _file_row(escape(artifact.path), artifact, note, anchor_id)
-
-
-def _file_row(name: str, artifact: Artifact, note: str = "", anchor_id: str = "") -> str:
-    attribute = f' id="{anchor_id}"' if anchor_id else ""
-    return (
-        f'<tr{attribute}><td>{name}</td><td class="h">{escape(artifact.sha256)}</td>'
-        f"<td>{artifact.length:,} bytes</td><td>{note}</td></tr>"
+def _output(artifact: Artifact, graph: Graph, root: str) -> _File:
+    is_raw = root and not artifact.path.endswith(".json")
+    return _File(
+        name=artifact.path,
+        anchor=anchor(artifact.path, FILE_PREFIX),
+        href=f"{root}/{urllib.parse.quote(artifact.path)}" if is_raw else "",
+        sha256=artifact.sha256,
+        length=artifact.length,
+        readers=tuple(dict.fromkeys(graph.consumers.get(artifact.key, ()))),
     )
 
 
 def anchor(name: str, prefix: str = "") -> str:
-    """Return the HTML id of a job or a file: its name with dots for slashes."""
-    return escape(prefix + name.replace("/", "."), quote=True)
+    """Return the id of a job or a file: its name with dots for slashes. It is not escaped."""
+    return prefix + name.replace("/", ".")
