@@ -201,7 +201,16 @@ def test_markup_in_any_text_of_the_report_is_only_text(attack: str) -> None:
         "curves": (),
         "corpora": (),
     }
-    texts = ["run", "split", "limit", "paper_model", "our_model", "paper_source", "csv_name"]
+    texts = [
+        "run",
+        "split",
+        "limit",
+        "paper_model",
+        "our_model",
+        "departures",
+        "paper_source",
+        "csv_name",
+    ]
     view = {
         **empty,
         **dict.fromkeys(texts, attack),

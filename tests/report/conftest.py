@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from t5repro.config.schema import Experiment, ReportStage, Settings
+from t5repro.report.comparability import PAPER_PAGES
 from t5repro.report.experiments import Experiment as ReportExperiment
 from t5repro.report.page import write_report
 from t5repro.report.rows import ScoreRow, score_rows
@@ -175,6 +176,15 @@ class Run:
             "baseline": {"pretrain": history(300, 6.4), "finetune": history(400, 2.5)},
             "no_pretraining": {"pretrain": history(0, 0.0), "finetune": history(400, 3.4)},
         }
+
+    def at_paper_scale(self) -> "Run":
+        """Give the run the paper's model, data and steps, so that scores are compared."""
+        paper = Settings()
+        kept = {name: getattr(paper, name) for name in ("model", "pretrain", "finetune")}
+        self.settings = self.settings.model_copy(update=kept)
+        rules = [*CORPUS["counters"]["rules"], rule("last", "pages", PAPER_PAGES)]
+        self.corpus = {**CORPUS, "counters": {**CORPUS["counters"], "rules": rules}}
+        return self
 
     def write(self) -> "Run":
         """Write inputs and report; the paths are relative to the current folder."""

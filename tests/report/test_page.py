@@ -198,7 +198,7 @@ def test_the_papers_scores_come_with_a_warning(report: Any) -> None:
     text = Page(report.page).text
     assert "92.68" in text
     assert "80.62" in text
-    assert "Scores are only comparable if model, data and steps are the paper’s" in text
+    assert "Not comparable. This run departs from the paper in model (" in text
 
 
 def test_the_count_of_beaten_baselines_is_shown(report: Any) -> None:

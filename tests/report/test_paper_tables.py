@@ -73,8 +73,8 @@ def test_only_tables_with_a_row_of_the_run_are_shown(report: Any) -> None:
     assert list(tables_of(report.page)) == ["paper-1", "paper-16"]
 
 
-def test_our_row_follows_the_papers_row(report: Any) -> None:
-    rows = tables_of(report.page)["paper-1"]
+def test_our_row_follows_the_papers_row(run: Any) -> None:
+    rows = tables_of(run.at_paper_scale().write().page)["paper-1"]
     assert [row[0]["text"] for row in rows] == [
         "Row",
         "the paper’s standard deviation",
@@ -99,7 +99,7 @@ def test_our_row_follows_the_papers_row(report: Any) -> None:
 def test_a_difference_within_two_deviations_is_not_marked(run: Any) -> None:
     run.scores["baseline"]["tasks"]["squad"]["metrics"]["em"] = 80.88 - 0.686
     run.scores["no_pretraining"]["tasks"]["squad"]["metrics"]["em"] = 50.31 - 0.70
-    rows = tables_of(run.write().page)["paper-1"]
+    rows = tables_of(run.at_paper_scale().write().page)["paper-1"]
     assert rows[3][3]["text"].startswith("80.19−0.69seed 0")
     assert rows[5][3]["text"].startswith("49.61−0.70 ●seed 0")
 
@@ -146,7 +146,7 @@ def test_seeds_are_a_mean_a_deviation_and_one_link_each(run: Any) -> None:
     for name, value in (("baseline", 20.0), ("again", 22.0), ("third", 27.0)):
         run.scores[name] = json.loads(json.dumps(scores))
         run.scores[name]["tasks"]["squad"]["metrics"]["em"] = value
-    page = run.write().page
+    page = run.at_paper_scale().write().page
     cell = row_named(tables_of(page)["paper-1"], "baseline")[3]
     assert cell["text"].startswith("23.00 ±3.61−57.88 ●seed 0: 20.00")
     assert cell["links"] == [
@@ -195,7 +195,7 @@ def test_bold_is_within_two_deviations_of_the_best_of_the_column(run: Any) -> No
         run.settings.experiments[0],
         Experiment(name="no_pretraining", row="3", change={"pretrain.steps": 0}),
     )
-    rows = tables_of(run.write().page)["paper-7"]
+    rows = tables_of(run.at_paper_scale().write().page)["paper-7"]
     glue = {row[0]["text"]: row[1]["bold"] for row in rows[2:]}
     # 83.54 is best; 83.54 - 2 x 0.235 = 83.07
     assert glue == {
@@ -210,6 +210,24 @@ def test_bold_is_within_two_deviations_of_the_best_of_the_column(run: Any) -> No
     german = {row[0]["text"]: row[5]["bold"] for row in rows[2:]}
     assert german["baseline"]  # 14.125, the other is 4.125 below
     assert not german["no_pretraining"]
+
+
+def test_scores_of_another_model_are_neither_compared_nor_bold(run: Any) -> None:
+    page = run.write().page
+    rows = tables_of(page)["paper-16"]
+    ours = [cell for row in rows for cell in row if cell["links"]]
+    assert ours
+    assert not any(cell["bold"] or "●" in cell["text"] for cell in ours)
+    assert "model (model.d_model 64 instead of 768, " in page
+    assert "steps (pretrain.steps 300 instead of 524288, finetune.steps 400 instead of " in page
+    assert "data (a corpus of 623 pages instead of 364,868,892)" in page
+    assert "Our rows: other model, data or steps, not comparable" in page
+
+
+def test_scores_of_the_papers_model_data_and_steps_are_compared(run: Any) -> None:
+    page = run.at_paper_scale().write().page
+    assert "Model, data and steps of this run are the paper’s." in page
+    assert "not comparable" not in page
 
 
 def test_a_run_without_a_row_of_the_paper_has_a_note(run: Any) -> None:
@@ -275,7 +293,7 @@ def test_the_best_kept_checkpoints_follow_the_last(run: Any) -> None:
             }
         },
     }
-    rows = tables_of(run.write().page)["paper-1"]
+    rows = tables_of(run.at_paper_scale().write().page)["paper-1"]
     assert [row[0]["text"] for row in rows[3:5]] == ["baseline", "baseline:best"]
     assert rows[4][3]["text"].startswith("30.00−50.88 ●")
     assert rows[4][3]["links"][0] == "../score/baseline/scores.json"

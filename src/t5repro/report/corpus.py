@@ -78,6 +78,7 @@ class Corpus:
         arms: names of the arms that share it.
         read: pages read from the crawl.
         kept: pages in the corpus.
+        pages: the same as a number.
         kept_share: kept pages in per cent.
         steps: steps of the construction, in their order.
         languages: its languages.
@@ -90,6 +91,7 @@ class Corpus:
     arms: str
     read: str
     kept: str
+    pages: int
     kept_share: str
     steps: tuple[Step, ...]
     languages: tuple[Language, ...]
@@ -130,6 +132,7 @@ def _corpus(arms: str, path: Path) -> Corpus:
         arms=arms,
         read=f"{read:,}",
         kept=f"{kept:,}",
+        pages=kept,
         kept_share=percentage(kept, read),
         steps=tuple(_step(rule) for rule in rules),
         languages=tuple(_language(name, entry) for name, entry in counters["languages"].items()),

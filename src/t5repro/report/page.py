@@ -15,6 +15,7 @@ from t5repro.config.experiments import settings_of_experiment
 from t5repro.config.schema import ReportStage, Settings
 from t5repro.files import write_manifest, write_text
 from t5repro.report.best_checkpoints import checkpoint_tables
+from t5repro.report.comparability import departures
 from t5repro.report.corpus import corpora
 from t5repro.report.decisions import all_settings, changed_choices, choices_in_force
 from t5repro.report.differences import mean_difference
@@ -78,11 +79,13 @@ def report_texts(
         },
     )
     links = ResultLinks(scores, contents, rows, folder=html.parent, lineage_page=trace)
+    read_corpora = corpora(corpus)
+    departing = departures(run, [entry.pages for entry in read_corpora])
     view = {
-        **_scores_view(run, contents, rows, experiments, links),
+        **_scores_view(run, contents, rows, experiments, links, departing),
         **_settings_view(run, experiments),
         "curves": _curves(run, experiments, histories),
-        "corpora": corpora(corpus),
+        "corpora": read_corpora,
         "sources": source_files(scores, histories, corpus, html.parent),
         "csv_name": csv.name,
         "lineage_name": trace.name if trace else "",
@@ -149,6 +152,7 @@ def _scores_view(
     rows: Sequence[ScoreRow],
     experiments: Sequence[Experiment],
     links: ResultLinks,
+    departing: Sequence[str],
 ) -> dict[str, Any]:
     """Return the template's variables for the header and the tables of scores."""
     groups = score_groups(rows, contents, experiments, links)
@@ -156,7 +160,9 @@ def _scores_view(
     first_two = [experiment.name for experiment in experiments[:2]]
     limit = settings.evaluate.max_examples
     split = settings.evaluate.split
-    tables = paper_tables(rows, contents, experiments, links, split=split)
+    tables = paper_tables(
+        rows, contents, experiments, links, split=split, is_comparable=not departing
+    )
     # The paper's scores get columns of their own only if its table by task is not shown below.
     has_paper_columns = TASK_BY_TASK not in {table.number for table in tables}
     tasks = {task for content in contents.values() for task in content["tasks"]}
@@ -178,6 +184,7 @@ def _scores_view(
         "limit": f" (first {limit:,} examples)" if limit else "",
         "paper_model": PAPER_MODEL,
         "our_model": model_size(settings),
+        "departures": "; ".join(departing),
     }
 
 

@@ -120,6 +120,7 @@ def paper_tables(
     links: ResultLinks,
     *,
     split: str,
+    is_comparable: bool,
 ) -> list[PaperTable]:
     """Return every table of the paper that an experiment reproduces a row of.
 
@@ -129,11 +130,14 @@ def paper_tables(
         experiments: the experiments of the page.
         links: links to the files behind a score.
         split: the scored split; tables of another split are omitted.
+        is_comparable: whether model, data and steps are the paper's; if not, the tables show our
+            scores without differences and none of them bold.
     """
     our_scores = _OurScores(
         {(row.experiment, row.task, row.metric): row for row in experiment_rows(rows)},
         scores,
         links,
+        is_comparable,
     )
     # Scores of best checkpoints are shown as an experiment of their own, if there are any.
     scored_names = {row.experiment for row in rows}
@@ -159,6 +163,7 @@ class _OurScores:
     rows: Mapping[tuple[str, str, str], ScoreRow]
     scores: Mapping[str, Mapping[str, Any]]
     links: ResultLinks
+    is_comparable: bool
 
     def value(self, experiment: Experiment, key: str) -> float | None:
         row = self._row(experiment, key)
@@ -173,14 +178,16 @@ class _OurScores:
         if row is None or row.value is None:
             reason = self._missing_reason(experiment, task, metric)
             return TableCell(text=UNDEFINED, reason=reason, runs=runs)
+        cell = TableCell(
+            text=format_score(row.value), exact=repr(row.value), sd=format_sd(row.sd), runs=runs
+        )
+        if not self.is_comparable:
+            return cell
         difference = row.value - paper
-        return TableCell(
-            text=format_score(row.value),
-            exact=repr(row.value),
-            sd=format_sd(row.sd),
+        return replace(
+            cell,
             difference=format_difference(difference),
             counts=exceeds_deviation(difference, deviation),
-            runs=runs,
         )
 
     def _row(self, experiment: Experiment, key: str) -> ScoreRow | None:
@@ -292,6 +299,8 @@ def _our_bold(
     experiments = list(
         {entry.name: entry for group in reproductions.values() for entry in group}.values()
     )
+    if not our_scores.is_comparable:
+        return {(entry.name, key): False for entry in experiments for key in keys}
     bold: dict[tuple[str, str], bool] = {}
     for key, deviation in zip(keys, deviations, strict=True):
         flags = near_best([our_scores.value(entry, key) for entry in experiments], deviation)

@@ -1,0 +1,56 @@
+"""Whether scores may be compared with the paper's: model, data and steps must be its own.
+
+What an experiment changes is what its row of the paper changes, so the settings of the run count,
+before these changes.
+"""
+
+from collections.abc import Sequence
+
+from t5repro.config.schema import Settings
+from t5repro.report.experiments import flatten
+
+MODEL = (
+    "model.d_model",
+    "model.d_ff",
+    "model.d_kv",
+    "model.num_heads",
+    "model.num_encoder_layers",
+    "model.num_decoder_layers",
+    "vocab.vocab_size",
+)
+STEPS = (
+    "pretrain.steps",
+    "pretrain.batch_size",
+    "pretrain.inputs_length",
+    "finetune.steps",
+    "finetune.batch_size",
+)
+DATA = ("evaluate.max_examples",)
+PAPER_PAGES = 364_868_892  # of the paper's C4 (D-025)
+NEAR_PAGES = 0.1  # relative; a crawl that is fetched later lacks some pages
+
+
+def departures(settings: Settings, pages: Sequence[int]) -> list[str]:
+    """Return in what a run departs from the paper's model, data and steps; empty if in nothing.
+
+    Args:
+        settings: of the run.
+        pages: number of pages of each of its corpora.
+    """
+    ours, paper = flatten(settings), flatten(Settings())
+    parts = []
+    for part, names in (("model", MODEL), ("steps", STEPS), ("data", DATA)):
+        changed = [
+            f"{name} {ours[name]} instead of {paper[name]}"
+            for name in names
+            if ours[name] != paper[name]
+        ]
+        if part == "data":
+            changed += [
+                f"a corpus of {count:,} pages instead of {PAPER_PAGES:,}"
+                for count in pages
+                if abs(count - PAPER_PAGES) > NEAR_PAGES * PAPER_PAGES
+            ]
+        if changed:
+            parts.append(f"{part} ({', '.join(changed)})")
+    return parts
