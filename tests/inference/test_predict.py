@@ -252,6 +252,13 @@ def test_the_command_prints_answers_of_arguments_files_and_standard_input(checko
     value, _, answer = printed.rstrip("\n").partition("\t")
     assert float(value) < 0
     assert answer == before[3]
+    intermixed = predict(TEXTS[0], "--experiment", "baseline", TEXTS[1], "--json", TEXTS[2])
+    rows = [json.loads(line) for line in intermixed.stdout.splitlines()]
+    assert [row["inputs"] for row in rows] == TEXTS[:3]
+    assert [row["prediction"] for row in rows] == before[:3]
+    unknown = predict("--bem", TEXTS[0])
+    assert unknown.returncode == 2
+    assert "unrecognized arguments: --bem" in unknown.stderr
     wrong = predict("text", "--file", "texts")
     assert wrong.returncode != 0
     assert "texts and --file are given" in wrong.stderr

@@ -160,6 +160,22 @@ class _Parser(argparse.ArgumentParser):
         return None, []
 
 
+class _CommandParser(argparse.ArgumentParser):
+    """A parser of a subcommand: options may stand between the words of a list."""
+
+    _is_intermixed = False
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        has_list = any(action.nargs == "*" for action in self._get_positional_actions())
+        if self._is_intermixed or not has_list:
+            return super().parse_known_args(args, namespace)
+        self._is_intermixed = True  # the next line calls this method again
+        try:
+            return self.parse_known_intermixed_args(args, namespace)
+        finally:
+            self._is_intermixed = False
+
+
 class _PrintCompletion(argparse.Action):
     """Prints a script for the shell and ends; imports its library when asked to."""
 
@@ -199,7 +215,7 @@ def parser() -> argparse.ArgumentParser:
         dest="command",
         required=True,
         metavar="COMMAND",
-        parser_class=argparse.ArgumentParser,
+        parser_class=_CommandParser,
         help=argparse.SUPPRESS,
     )
     listing = []
