@@ -162,6 +162,8 @@ STAGES = (
     ),
 )
 BY_NAME = {stage.name: stage for stage in STAGES}
+# The stages that only the corpus needs: without one, a run has none of them.
+OF_CORPUS = ("c4_punkt", "c4_clean", "c4_dedup", "c4", "vocab_sample", "tokens")
 VERSIONED = tuple(stage.name for stage in STAGES if stage.versioned)
 
 

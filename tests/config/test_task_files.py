@@ -70,3 +70,24 @@ def test_beam_search_for_a_task_that_the_run_does_not_have_is_refused() -> None:
         SettingsError, match=r"beam_tasks names \['wmt_en_xx'\], which are not in tasks.names"
     ):
         with_start("a", **{"evaluate.beam_tasks": ["wmt_en_xx"]})
+
+
+@pytest.mark.parametrize(
+    ("change", "reads"),
+    [
+        ({}, False),
+        ({"pretrain.steps": 1}, True),
+        ({"pretrain.start_from": ""}, True),
+        ({"vocab.model_file": ""}, True),
+        ({"finetune.corpus_examples": 10}, True),
+    ],
+)
+def test_given_weights_and_vocabulary_need_no_corpus(
+    change: dict[str, object], reads: bool
+) -> None:
+    given = {
+        "pretrain.start_from": "t5",
+        "pretrain.steps": 0,
+        "vocab.model_file": "t5/spiece.model",
+    }
+    assert load_settings({**given, **change}).reads_corpus is reads

@@ -12,6 +12,7 @@ from made_graphs import RESULT, SCORES, WEIGHTS, large_run, manifest, write
 from t5repro.errors import ArtifactError, LineageError
 from t5repro.lineage.graph import load_graph
 from t5repro.lineage.store import Folder
+from t5repro.lineage.trace import trace
 
 ARTIFACTS = 100_000
 
@@ -37,6 +38,32 @@ def test_a_moved_file_is_linked_by_its_content(run: Path) -> None:
     path.write_text(json.dumps(values))
     graph = load_graph(Folder(run))
     assert "r/c4/a" in [job.name for job in graph.before(graph.jobs["r/finetune/a"])]
+
+
+def test_a_raw_file_that_another_run_wrote_leads_to_that_run(run: Path) -> None:
+    other = "results/a"  # a name before that of the first run
+    manifest(run, f"{other}/data/manifest.json", rule="data", outputs=[WEIGHTS])
+    write(run, f"{other}/pretrain/x/weights.safetensors", "weights of the other run")
+    manifest(
+        run,
+        f"{other}/pretrain/x/manifest.json",
+        rule="pretrain",
+        inputs=[WEIGHTS],
+        outputs=[f"{other}/pretrain/x/weights.safetensors"],
+    )
+    store = Folder(run)
+    graph = load_graph(store)
+    jobs = [job.name for job in trace(graph, store, f"{other}/pretrain/x/weights.safetensors").jobs]
+    assert jobs[-2:] == ["r/finetune/a", "a/pretrain/x"]
+    assert "r/data" in jobs
+    # A result that has changed since is a raw file like any other.
+    write(run, WEIGHTS, "other weights")
+    manifest(run, f"{RESULT}/finetune/a/manifest.json", rule="finetune", outputs=[WEIGHTS])
+    jobs = [
+        job.name
+        for job in trace(load_graph(store), store, f"{other}/pretrain/x/weights.safetensors").jobs
+    ]
+    assert jobs == ["a/data", "a/pretrain/x"]
 
 
 def test_an_input_that_no_job_wrote_is_a_broken_link(run: Path) -> None:

@@ -206,7 +206,8 @@ class Run:
                 phase: _put(f"{phase}/{name}/history.csv", text)
                 for phase, text in self.histories[name].items()
             }
-            corpus_files[name] = _put("c4/manifest.json", json.dumps(self.corpus))
+            if self.corpus:
+                corpus_files[name] = _put("c4/manifest.json", json.dumps(self.corpus))
         write_report(
             ReportStage(settings=self.settings),
             scores=score_files,

@@ -237,6 +237,14 @@ def test_a_phase_without_a_step_says_so(run: Any) -> None:
     assert "This phase has no steps." in Page(run.write().page).text
 
 
+def test_a_run_without_a_corpus_has_no_section_of_it(run: Any) -> None:
+    assert 'id="corpus"' in run.write().page
+    run.corpus = {}
+    page = run.write().page
+    assert "#corpus" not in page
+    assert 'id="corpus"' not in page
+
+
 def test_equal_histories_share_a_line(run: Any) -> None:
     run.histories["no_pretraining"] = run.histories["baseline"]
     page = run.write().page

@@ -27,7 +27,7 @@ from t5repro.versions import sigterm
 from t5repro.versions import snakemake_graph
 from t5repro.model.sizes import parameter_count
 from t5repro.lineage.sources import closure_path, write_closures_for_plan
-from t5repro.stages import BY_NAME, VERSIONED
+from t5repro.stages import BY_NAME, OF_CORPUS, VERSIONED
 
 
 def load_run():
@@ -44,12 +44,7 @@ def load_run():
     try:
         with origins.Origins(source.configfiles, source.config).located_errors():
             settings = load.load_settings(config)
-            for experiment in settings.experiments:
-                changed = experiments.settings_of_experiment(settings, experiment.name)
-                inventory.start_files(changed)
-                inventory.vocabulary_files(changed)
-                for task in changed.tasks.names:
-                    inventory.task_files(settings, task)
+            inventory.check_listed_files(settings)
     except T5ReproError as error:
         raise WorkflowError(str(error)) from None
     missing = fetch.missing_files(settings.data)
@@ -109,6 +104,19 @@ def nodes_of(rule):
 def distinct_nodes(rule):
     """Return the nodes of `rule`, in the order of the experiments."""
     return list(dict.fromkeys(nodes_of(rule).values()))
+
+
+def required_nodes(rule):
+    """Return the nodes of `rule` that an experiment reads, directly or not.
+
+    An experiment with given weights and vocabulary reads no corpus.
+    """
+    readers = [
+        name
+        for name in EXPERIMENTS
+        if rule not in OF_CORPUS or settings_at(name).reads_corpus
+    ]
+    return list(dict.fromkeys(node_of(rule, name) for name in readers))
 
 
 def node_of(rule, experiment):

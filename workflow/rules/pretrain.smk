@@ -1,7 +1,9 @@
 """
 Pre-train T5 on the corpus.
 
-READS     results/{run}/tokens/{node}/manifest.json         and the id files that it lists
+READS     results/{run}/tokens/{node}/manifest.json         and the id files that it lists, unless
+                                                          given weights are used unchanged
+          {data.folder}/{pretrain.start_from}/...         weights to start from, if they are given
           logs/{run}/preflight/{node}.json                  proof that it fits, if devices.slice is set
 WRITES    results/{run}/pretrain/{node}/weights.safetensors
           results/{run}/pretrain/{node}/optimizer.safetensors   slots and step, for fine-tuning
@@ -23,6 +25,18 @@ def start_option(wildcards):
     return ["--start-from", raw_path(folder)] if folder else []
 
 
+def trained_corpus(wildcards):
+    """Return the manifest of the ids, unless given weights are used unchanged."""
+    if not settings_at(wildcards.node).pretrain.reads_corpus:
+        return []
+    return [of("tokens", "manifest.json")(wildcards)]
+
+
+def trained_ids(wildcards):
+    """Return the ids, unless given weights are used unchanged."""
+    return token_files(wildcards) if trained_corpus(wildcards) else []
+
+
 for rule_name, nodes, files in rules_by_files("pretrain"):
 
     rule:
@@ -33,8 +47,8 @@ for rule_name, nodes, files in rules_by_files("pretrain"):
         name:
             rule_name
         input:
-            tokens=of("tokens", "manifest.json"),
-            ids=token_files,
+            tokens=trained_corpus,
+            ids=trained_ids,
             preflight=ancient(preflight_of),
             start=start_files,
             code=code_of("pretrain"),
@@ -61,11 +75,14 @@ for rule_name, nodes, files in rules_by_files("pretrain"):
         params:
             settings=settings_of("pretrain"),
             start=start_option,
+            tokens=lambda wildcards, input: (
+                ["--tokens", *input.tokens] if input.tokens else []
+            ),
             folder=subpath(output.manifest, parent=True),
         shell:
             "t5repro pretrain"
             " --settings {params.settings:q}"
-            " --tokens {input.tokens:q}"
+            " {params.tokens:q}"
             " {params.start:q}"
             " --folder {params.folder:q}"
             " --work work/{wildcards.run}/pretrain/{wildcards.node}"

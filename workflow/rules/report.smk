@@ -4,7 +4,8 @@ The report: scores of all experiments compared with each other and with the pape
 READS     results/{run}/evaluate_score/{node}/scores.json   every experiment
           results/{run}/evaluate_score/{node}/manifest.json names the predictions
           results/{run}/pretrain|finetune/{node}/history.csv
-          results/{run}/c4/{node}/manifest.json             pages dropped by each rule
+          results/{run}/c4/{node}/manifest.json             pages dropped by each rule, if an
+                                                            experiment reads the corpus
           results/{run}/**/manifest.json                    of every job: the lineage page
 WRITES    results/{run}/report/report.html                  self-contained
           results/{run}/report/trace.html                   lineage page: scores to raw files
@@ -18,7 +19,11 @@ SCORES = by_experiment("evaluate_score", "scores.json")
 SCORE_MANIFESTS = by_experiment("evaluate_score", "manifest.json")
 PRETRAIN_HISTORIES = by_experiment("pretrain", "history.csv")
 FINETUNE_HISTORIES = by_experiment("finetune", "history.csv")
-CORPORA = by_experiment("c4", "manifest.json")
+CORPORA = {
+    name: path
+    for name, path in by_experiment("c4", "manifest.json").items()
+    if settings_at(name).reads_corpus
+}
 METRICS = {name: f"results/{RUN}/report/{name}.metrics.json" for name in EXPERIMENTS}
 
 
@@ -62,7 +67,7 @@ rule report:
         scores=pairs(SCORES),
         pretrain=pairs(PRETRAIN_HISTORIES),
         finetune=pairs(FINETUNE_HISTORIES),
-        corpus=pairs(CORPORA),
+        corpus=["--corpus", *pairs(CORPORA)] if CORPORA else [],
         metrics=pairs(METRICS),
     shell:
         "t5repro report"
@@ -70,7 +75,7 @@ rule report:
         " --scores {params.scores:q}"
         " --pretrain-history {params.pretrain:q}"
         " --finetune-history {params.finetune:q}"
-        " --corpus {params.corpus:q}"
+        " {params.corpus:q}"
         " --html {output.html:q}"
         " --trace {output.trace:q}"
         " --csv {output.csv:q}"

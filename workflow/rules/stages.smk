@@ -29,13 +29,13 @@ STAGE_TARGETS = {f"stage_{name}": [path] for name, path in WITHOUT_NODES.items()
 for rule_name in VERSIONED:
     if not BY_NAME[rule_name].per_experiment:
         continue
-    for node_name in distinct_nodes(rule_name):
+    for node_name in required_nodes(rule_name):
         STAGE_TARGETS[f"stage_{rule_name}-{node_name}"] = manifests_of(
             rule_name, node_name
         )
     STAGE_TARGETS[f"stage_{rule_name}"] = [
         path
-        for node_name in distinct_nodes(rule_name)
+        for node_name in required_nodes(rule_name)
         for path in manifests_of(rule_name, node_name)
     ]
 

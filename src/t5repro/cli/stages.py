@@ -201,7 +201,12 @@ STAGE_COMMANDS = (
         "pre-train on the corpus",
         _train,
         (
-            path("tokens", "manifest of the ids", kind="input", listed=TOKEN_FILES),
+            optional_path(
+                "tokens",
+                "manifest of the ids, unless no step reads them",
+                kind="input",
+                listed=TOKEN_FILES,
+            ),
             optional_path("start_from", "folder of a published checkpoint"),
             *TRAINING,
         ),
@@ -288,7 +293,7 @@ STAGE_COMMANDS = (
             named_paths("scores", "scores of each experiment", "EXPERIMENT"),
             named_paths("pretrain_history", "history of its pre-training", "EXPERIMENT"),
             named_paths("finetune_history", "history of its fine-tuning", "EXPERIMENT"),
-            named_paths("corpus", "manifest of its corpus", "EXPERIMENT"),
+            named_paths("corpus", "manifest of its corpus, if any", "EXPERIMENT", required=False),
             path("html", "page to write"),
             path("trace", "lineage page to write"),
             path("csv", "table to write"),

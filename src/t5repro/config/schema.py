@@ -93,6 +93,19 @@ class Settings(Section):
     experiments: list[Experiment] = [Experiment(name="baseline")]
     """Experiments of the run, in the order of the report."""
 
+    @property
+    def reads_corpus(self) -> bool:
+        """Whether a stage reads the corpus.
+
+        None does if weights and vocabulary are given and fine-tuning draws tasks alone: then no
+        stage of the corpus runs.
+        """
+        return (
+            self.pretrain.reads_corpus
+            or not self.vocab.model_file
+            or self.finetune.corpus_examples > 0
+        )
+
     @model_validator(mode="after")
     def _sections_fit_together(self) -> "Settings":
         _check_lists(self)

@@ -5,7 +5,9 @@ task of `tasks.own` names its own. A split whose files `data.sources` does not l
 """
 
 from collections.abc import Iterable
+from pathlib import PurePosixPath
 
+from t5repro.config.experiments import settings_of_experiment
 from t5repro.config.schema import Settings
 from t5repro.config.task_layouts import SPLITS, TASK_FILES
 from t5repro.errors import Keys, SettingsError, nearest
@@ -29,6 +31,20 @@ def check_own_names(settings: Settings) -> None:
             f"tasks.own contains {shared}, which {'is a task' if len(shared) == 1 else 'are tasks'}"
             " of the paper; names of tasks are unique: choose another name"
         )
+
+
+def check_listed_files(settings: Settings) -> None:
+    """Refuse a run whose tasks, weights or vocabulary need files that it does not list.
+
+    Raises:
+        SettingsError: `data.sources` lacks a file, or a task is unknown.
+    """
+    for experiment in settings.experiments:
+        changed = settings_of_experiment(settings, experiment.name)
+        start_files(changed)
+        vocabulary_files(changed)
+        for task in changed.tasks.names:
+            task_files(settings, task)
 
 
 def start_files(settings: Settings) -> list[str]:
@@ -119,7 +135,7 @@ def _own_files(settings: Settings, task: str) -> dict[str, list[str]]:
 
 
 def _paths(settings: Settings, names: Iterable[str]) -> list[str]:
-    return [f"{settings.tasks.folder}/{name}" for name in names]
+    return [PurePosixPath(settings.tasks.folder, name).as_posix() for name in names]
 
 
 def _not_listed(key: str, missing: list[str]) -> SettingsError:

@@ -83,14 +83,14 @@ class Graph:
     """
 
     def __init__(self, jobs: Iterable[Job]) -> None:
-        self.jobs: dict[str, Job] = {}
         self.producer: dict[tuple[str, str], str] = {}
         self.consumers: dict[tuple[str, str], list[str]] = {}
         self.by_hash: dict[str, list[Artifact]] = {}
         self.by_path: dict[str, list[Artifact]] = {}
         self.broken: list[tuple[str, Artifact]] = []
-        for job in sorted(jobs, key=lambda job: job.name):
-            self.jobs[job.name] = job
+        self.jobs = {job.name: job for job in sorted(jobs, key=lambda job: job.name)}
+        # A raw file of one run can be a result of another: its producer is the job that wrote it.
+        for job in sorted(self.jobs.values(), key=lambda job: job.rule == DATA):
             for output in job.outputs:
                 self._add(output)
                 self.producer.setdefault(output.key, job.name)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from t5repro.config.experiments import nodes_by_experiment
+from t5repro.config.experiments import nodes_by_experiment, settings_of_experiment
 from t5repro.config.schema import ReportStage
 from t5repro.errors import T5ReproError
 from t5repro.lineage.findings import CONTRADICTED, Finding
@@ -64,12 +64,14 @@ def _written_again(settings: ReportStage, folder: Path, outputs: set[str]) -> di
     pretrain, finetune = files("pretrain", "history.csv"), files("finetune", "history.csv")
     scores = files("evaluate_score", "scores.json")
     histories = {arm: {"pretrain": pretrain[arm], "finetune": finetune[arm]} for arm in pretrain}
+    reads_corpus = {arm for arm in scores if settings_of_experiment(run, arm).reads_corpus}
+    corpora = files("c4", "manifest.json")
     trace = folder / LINEAGE_PAGE
     texts = report_texts(
         settings,
         scores=scores,
         histories=histories,
-        corpus=files("c4", "manifest.json"),
+        corpus={arm: path for arm, path in corpora.items() if arm in reads_corpus},
         html=folder / PAGE,
         csv=folder / TABLE,
         trace=trace if trace.as_posix() in outputs else None,

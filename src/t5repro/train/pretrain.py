@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from t5repro.config.sections.pretrain import PretrainStage
-from t5repro.errors import CorpusError
+from t5repro.errors import CorpusError, SettingsError
 from t5repro.model.devices import prepare
 from t5repro.randomness import repeat_seed, single_seed
 from t5repro.vocab.token_files import split_files
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 def pretrain(
     settings: PretrainStage,
     *,
-    tokens: Path,
     folder: Path,
     work: Path,
     manifest: Path,
     code: Mapping[str, str],
+    tokens: Path | None = None,
     monitor: Path | None = None,
     start_from: Path | None = None,
     resume_changed: bool = False,
@@ -33,26 +33,36 @@ def pretrain(
 
     Args:
         settings: settings of the stage.
-        tokens: manifest of the token files, which are in its folder.
         folder: receives weights, optimizer and history.
         work: receives the checkpoints of an unfinished training.
         manifest: manifest to write.
         code: source file -> hash, for every file that the stage runs (`lineage.sources.closure`);
             checkpoints of other code are set aside.
+        tokens: manifest of the token files, which are in its folder; required if there are steps.
         monitor: folder of the speeds and the TensorBoard files; if absent, none are written.
         start_from: folder of a published checkpoint to start from; if absent, fresh weights.
         resume_changed: resume from the newest checkpoint although settings, inputs, code or
             libraries differ; the manifest records it.
+
+    Raises:
+        SettingsError: there are steps, but no tokens.
     """
+    if tokens is None and settings.pretrain.steps:
+        raise SettingsError(
+            f"pretrain.steps is {settings.pretrain.steps}, but --tokens names no corpus; give its "
+            "manifest, or set pretrain.steps to 0"
+        )
     devices = prepare(settings.devices)
     # TensorFlow reads its environment when it is imported: after `prepare`.
     from t5repro.inputs.pretraining import load_corpus_inputs
     from t5repro.train.initialize import load_published
     from t5repro.train.loop import TrainingJob, run
 
-    ids, offsets = split_files(tokens.parent, "train")
-    every_steps = settings.pretrain.validation_every_steps
-    held_out = split_files(tokens.parent, "validation") if every_steps else ()
+    token_folder = tokens.parent if tokens else Path()  # not read if there are no steps
+    ids, offsets = split_files(token_folder, "train")
+    corpus = (tokens, ids, offsets) if tokens else ()
+    every_steps = settings.pretrain.validation_every_steps if tokens else 0
+    held_out = split_files(token_folder, "validation") if every_steps else ()
     checkpoint = files_in(start_from) if start_from else ()
     seed = repeat_seed(settings.seed, settings.pretrain.repeat)
 
@@ -73,8 +83,8 @@ def pretrain(
             settings=settings,
             seed=single_seed(seed, "pretrain"),
             initialize=functools.partial(load_published, start_from) if start_from else None,
-            inputs=(tokens, ids, offsets, *held_out, *checkpoint),
-            identity=(tokens, *checkpoint),
+            inputs=(*corpus, *held_out, *checkpoint),
+            identity=(*corpus[:1], *checkpoint),
             batches=lambda first_step, steps: load().batches(first_step=first_step, steps=steps),
             counters=lambda steps: load().counters(steps=steps),
             folder=folder,
@@ -84,7 +94,7 @@ def pretrain(
             monitor=monitor,
             resume_changed=resume_changed,
             validation_batches=(
-                functools.partial(held_out_batches, settings, tokens.parent) if held_out else None
+                functools.partial(held_out_batches, settings, token_folder) if held_out else None
             ),
             validation_every_steps=every_steps,
         ),

@@ -60,6 +60,11 @@ class PretrainSettings(TrainingSettings):
         """Tokens of inputs in a packed row; 0 for a language model, whose text is all targets."""
         return 0 if self.objective == "lm" else self.inputs_length
 
+    @property
+    def reads_corpus(self) -> bool:
+        """Whether the stage reads the corpus: not if it writes given weights unchanged."""
+        return self.steps > 0 or not self.start_from
+
     @model_validator(mode="after")
     def _objective_is_possible(self) -> "PretrainSettings":
         full_target_objectives = ("mass_style", "bert_style", "deshuffling", "prefix_lm")
