@@ -4,6 +4,8 @@ import json
 from collections import Counter
 from dataclasses import asdict
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from t5repro.config.sections.tasks import OwnTask, TasksStage, TaskTexts
@@ -176,3 +178,99 @@ def test_the_stage_writes_an_own_task_and_nothing_of_a_broken_one(tmp_path):
     with pytest.raises(TaskDataError, match="train.tsv line 3: stars is '9'"):
         write_examples(stage, files={"train": [path]}, **arguments)
     assert list(folder.iterdir()) == []
+
+
+def test_a_share_of_the_rows_is_the_validation_split_and_keeps_equal_inputs_together(tmp_path):
+    path = tmp_path / "a.csv"
+    definition = {
+        "files": {"train": ["a.csv"], "validation": ["a.csv"]},
+        "validation_share": 0.25,
+        "fields": ["text"],
+        "target": "label",
+        "labels": ["x", "y"],
+        "metrics": ["accuracy"],
+    }
+    rows = [f"text {number // 2},{'xy'[number % 2]}\n" for number in range(400)]
+    _, train = read(definition, path, "text,label\n" + "".join(rows))
+    _, held_out = read(definition, path, "text,label\n" + "".join(rows), split="validation")
+    assert sorted(row["idx"] for row in [*train, *held_out]) == list(range(400))
+    assert not {row["inputs"] for row in train} & {row["inputs"] for row in held_out}
+    assert 60 <= len(held_out) <= 140
+    # The order of the rows decides nothing.
+    _, others = read(definition, path, "text,label\n" + "".join(rows[::-1]), split="validation")
+    assert {row["inputs"] for row in others} == {row["inputs"] for row in held_out}
+    assert train[0]["inputs"].startswith("mine text: text ")  # no prefix: the name of the task
+
+
+def test_a_column_names_the_split_of_a_row(tmp_path):
+    definition = {
+        "files": {"train": ["a.csv"], "test": ["a.csv"]},
+        "split_column": "part",
+        "fields": ["text"],
+        "target": "label",
+        "labels": ["x", "y"],
+        "metrics": ["accuracy"],
+    }
+    text = "text,label,part\na,x,train\nb,y,TEST\nc,y,train\nd,x,dev\n"
+    splits = {
+        split: [
+            (row["idx"], row["inputs"])
+            for row in read(definition, tmp_path / "a.csv", text, split)[1]
+        ]
+        for split in ("train", "validation", "test")
+    }
+    assert splits == {
+        "train": [(0, "mine text: a"), (2, "mine text: c")],
+        "validation": [(3, "mine text: d")],
+        "test": [(1, "mine text: b")],
+    }
+    with pytest.raises(
+        TaskDataError, match="line 2: part is 'else'; allowed: train or training or"
+    ):
+        read(definition, tmp_path / "a.csv", "text,label,part\na,x,else\n")
+
+
+def test_rows_of_a_parquet_file(tmp_path):
+    definition = {"fields": ["text", "n"], "target": "label", "labels": ["true", "false"]}
+    definition |= {"files": {"train": ["a.parquet"]}, "metrics": ["accuracy"]}
+    task = task_named("mine", texts(mine=definition))
+    path = tmp_path / "a.parquet"
+
+    def read_table(split="train", **columns):
+        pq.write_table(pa.table(columns), path)
+        return [
+            (example.inputs, example.targets)
+            for row in task.read([path], split, Counter())
+            for example in task.to_examples(row)
+        ]
+
+    columns = {"text": ["a", "b"], "n": [1, 2], "other": [[1], [2]]}
+    assert read_table(**columns, label=[True, False]) == [
+        ("mine text: a n: 1", "true"),
+        ("mine text: b n: 2", "false"),
+    ]
+    assert read_table("test", **columns)[0] == ("mine text: a n: 1", "<unk>")
+    with pytest.raises(TaskDataError, match=r"found the columns .*missing: \['label'\]"):
+        read_table(**columns)
+    with pytest.raises(TaskDataError, match="row 2: label is None; allowed: text"):
+        read_table(**columns, label=["true", None])
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"validation_share": 0.1}, "files.validation must name the same files"),
+        ({"validation_share": 0.6}, "less than or equal to 0.5"),
+        (
+            {
+                "files": {"train": ["a.csv"], "validation": ["a.csv"]},
+                "validation_share": 0.1,
+                "split_column": "part",
+            },
+            "validation_share and split_column are given",
+        ),
+    ],
+)
+def test_a_split_that_is_described_twice_or_by_half_is_refused(change, message):
+    with pytest.raises(ValueError, match=message):
+        OwnTask(**{**REVIEWS, **change})

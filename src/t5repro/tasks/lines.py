@@ -84,10 +84,14 @@ def decode(data: bytes, location: str) -> str:
 
 
 def raw_lines(path: Path) -> Iterator[str]:
-    """Yield lines with their line ends, which inside quotes are part of a cell."""
+    """Yield lines with their line ends, which inside quotes are part of a cell.
+
+    A byte order mark, which spreadsheets write, is left out.
+    """
     with open_task_file(path) as handle:
         for number, line in enumerate(handle, start=1):
-            yield decode(line, f"{path} line {number}")
+            text = decode(line, f"{path} line {number}")
+            yield text.removeprefix(BYTE_ORDER_MARK) if number == 1 else text
 
 
 def refuse_repeated(idx: Any, location: str, locations: dict[Hashable, str]) -> None:

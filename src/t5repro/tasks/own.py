@@ -1,9 +1,10 @@
 """Tasks that a run file describes: files, a prefix, fields and an answer (`tasks.own`).
 
 Rows come from tab-separated files (quotes are text), comma-separated files (quoted cells may
-contain lines) or JSON lines; the suffix of a file decides.
+contain lines), JSON lines or Parquet; the suffix of a file decides.
 """
 
+import hashlib
 import json
 import math
 from collections import Counter
@@ -15,6 +16,7 @@ from typing import Any
 from t5repro.config.sections.tasks import OwnTask
 from t5repro.tasks.baselines import MAJORITY, MEAN, copy_baseline
 from t5repro.tasks.lines import invalid_data, refuse_repeated
+from t5repro.tasks.parquet import parquet_columns, parquet_rows
 from t5repro.tasks.predictions import (
     is_blank,
     is_invalid_label,
@@ -28,10 +30,20 @@ from t5repro.tasks.tables import Columns, csv_rows, read_tsv
 from t5repro.tasks.task import NO_TARGET, Example, Row, Task
 
 CURE = "correct the row, or the description of the task under tasks.own"
+SPLIT_NAMES = {  # values of a split column
+    "train": "train",
+    "training": "train",
+    "validation": "validation",
+    "valid": "validation",
+    "val": "validation",
+    "dev": "validation",
+    "test": "test",
+}
 
 
 def own_task(name: str, definition: OwnTask) -> Task:
     """Return the task that an entry of `tasks.own` defines."""
+    definition = definition.model_copy(update={"prefix": definition.prefix or name})
     common: dict[str, Any] = {
         "name": name,
         "read": partial(read_rows, definition=definition),
@@ -91,8 +103,13 @@ def read_rows(
     """
     locations: dict[Hashable, str] = {}
     count = 0
+    others = [name for name in (definition.id, definition.split_column) if name]
+    required = tuple(dict.fromkeys([*definition.fields, *others]))
     for path in files:
-        for location, cells in _cells(path, split, definition):
+        for location, cells in read_cells(path, split, required, definition.target):
+            if not _belongs(cells, location, split, definition):
+                count += 1  # a row has the same number in every split
+                continue
             idx: Any = cells[definition.id] if definition.id else count
             count += 1
             if definition.id:
@@ -105,6 +122,26 @@ def read_rows(
                 "idx": idx,
                 "location": location,
             }
+
+
+def _belongs(cells: Mapping[str, str], location: str, split: str, definition: OwnTask) -> bool:
+    """Return whether a row is part of a split."""
+    if definition.validation_share and split in ("train", "validation"):
+        is_held_out = _fraction(cells, definition) < definition.validation_share
+        return is_held_out == (split == "validation")
+    if definition.split_column:
+        value = cells[definition.split_column]
+        if value.strip().lower() not in SPLIT_NAMES:
+            allowed = " or ".join(SPLIT_NAMES)
+            raise invalid_data(location, f"{definition.split_column} is", value, allowed, CURE)
+        return SPLIT_NAMES[value.strip().lower()] == split
+    return True
+
+
+def _fraction(cells: Mapping[str, str], definition: OwnTask) -> float:
+    """Return a number from 0 to 1 that the fields of a row decide, and its target does not."""
+    text = json.dumps([cells[name] for name in definition.fields])
+    return int(hashlib.sha256(text.encode()).hexdigest()[:8], 16) / 2**32
 
 
 def _answer(target: str, location: str, definition: OwnTask) -> Any:
@@ -129,23 +166,42 @@ def _answer(target: str, location: str, definition: OwnTask) -> Any:
     return target
 
 
-def _cells(path: Path, split: str, definition: OwnTask) -> Iterator[tuple[str, dict[str, str]]]:
-    """Yield location and cells of each row of a file; the answer only if the row has one."""
-    ids = [definition.id] if definition.id else []
-    required = tuple(dict.fromkeys([*definition.fields, *ids]))
+def read_cells(
+    path: Path, split: str, required: tuple[str, ...], target: str
+) -> Iterator[tuple[str, dict[str, str]]]:
+    """Yield location and cells of each row of a file, as text.
+
+    Args:
+        path: file; its suffix names its form.
+        split: only the rows of ``test`` may lack the target.
+        required: columns that every row has.
+        target: column of the target.
+
+    Raises:
+        TaskDataError: the file or a row cannot be read.
+    """
     if path.suffix == ".tsv":
-        layout = Columns({name: name for name in required}, definition.target)
-        for row in read_tsv([path], split, Counter(), layouts=(layout,), parse_label=str):
+        layout = Columns({name: name for name in required}, target)
+        rows = read_tsv(
+            [path], split, Counter(), layouts=(layout,), parse_label=str, byte_order_mark=True
+        )
+        for row in rows:
             cells = {name: row[name] for name in required}
-            answer = {} if row["label"] is None else {definition.target: row["label"]}
+            answer = {} if row["label"] is None else {target: row["label"]}
             yield row["location"], cells | answer
     elif path.suffix == ".csv":
         if split == "test":
-            yield from csv_rows(path, required, optional=(definition.target,))
+            yield from csv_rows(path, required, optional=(target,))
         else:
-            yield from csv_rows(path, (*required, definition.target))
+            yield from csv_rows(path, (*required, target))
+    elif path.suffix == ".parquet":
+        names = [*required, target]
+        if split == "test" and target not in parquet_columns(path):
+            names.pop()
+        for location, record in parquet_rows(path, names):
+            yield location, {name: _text_at(record, name, location) for name in names}
     else:
-        to_rows = partial(_record_cells, required=required, target=definition.target)
+        to_rows = partial(_record_cells, required=required, target=target)
         for row in read_records([path], split, Counter(), to_rows=to_rows):
             yield row["location"], row["cells"]
 

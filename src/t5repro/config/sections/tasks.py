@@ -23,7 +23,7 @@ METRICS_OF_LABELS = ("accuracy", "f1", "macro_f1", "matthews_corrcoef")
 METRICS_OF_TEXT = ("accuracy", "squad", "bleu", "rouge")
 METRICS_OF_NUMBERS = ("pearson_corrcoef", "spearman_corrcoef")
 METRICS_OF_TWO_LABELS = ("f1", "matthews_corrcoef")
-OWN_SUFFIXES = (".tsv", ".csv", ".jsonl")
+OWN_SUFFIXES = (".tsv", ".csv", ".jsonl", ".parquet")
 
 
 class TextSettings(Section):
@@ -56,9 +56,17 @@ class OwnTask(Section):
     """A task defined by the user: files of rows and the format of a row (`docs/add_a_task.md`)."""
 
     files: dict[SplitName, list[str]]
-    """Split -> files below `tasks.folder`: .tsv or .csv with a header line, or .jsonl."""
-    prefix: Annotated[str, StringConstraints(pattern=r"^\S(.*\S)?$")]
-    """First words of every input, which identify the task."""
+    """Split -> files below `tasks.folder`: .tsv or .csv with a header line, .jsonl or .parquet."""
+    validation_share: float = Field(0, ge=0, le=0.5)
+    """Share of the rows of `files.train` that are the validation split; `files.validation` names
+    the same files. A hash of a row's fields decides, so equal fields share a split.
+    """
+    split_column: str = ""
+    """Column that names the split of a row: train, validation (or dev, val, valid) or test. Each
+    split has the rows of its files that the column gives to it.
+    """
+    prefix: Annotated[str, StringConstraints(pattern=r"^(\S(.*\S)?)?$")] = ""
+    """First words of every input, which identify the task. If empty, the name of the task."""
     fields: list[str] = Field(min_length=1)
     """Columns of the input, in this order."""
     field_names: bool = True
@@ -93,6 +101,7 @@ class OwnTask(Section):
             if duplicates := repeated(names):
                 raise ValueError(f"{key} contains {duplicates} more than once; each must differ")
         self._check_files()
+        self._check_split()
         if len(self.labels) == 1:
             raise ValueError(f"labels has only {self.labels}; name two or more, or none")
         if self.label_values and len(self.label_values) != len(self.labels):
@@ -117,6 +126,18 @@ class OwnTask(Section):
                 "allowed: accuracy, macro_f1"
             )
         return self
+
+    def _check_split(self) -> None:
+        if self.validation_share and self.split_column:
+            raise ValueError("validation_share and split_column are given; leave one out")
+        files = self.files
+        if self.validation_share and (
+            "train" not in files or files.get("validation") != files["train"]
+        ):
+            raise ValueError(
+                "validation_share divides the rows of files.train; files.validation must name the "
+                "same files"
+            )
 
     def _check_files(self) -> None:
         if not self.files:
