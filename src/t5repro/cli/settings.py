@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 
 from t5repro.cli.arguments import Commands, add_command
-from t5repro.errors import SettingsError
+from t5repro.errors import RawDataError, SettingsError
 
 CURE = "run `make generate` and commit the result"
 
@@ -12,7 +12,7 @@ CURE = "run `make generate` and commit the result"
 def add_config(commands: Commands) -> None:
     """Add the subcommand."""
     config = add_command(commands, "config", _config, "print, generate or check settings")
-    config.add_argument("action", choices=["show", "generate", "check"])
+    config.add_argument("action", choices=["show", "validate", "generate", "check"])
     config.add_argument("run_file", type=Path, nargs="?", default=Path("configs/base.yaml"))
 
 
@@ -25,6 +25,8 @@ def _config(arguments: argparse.Namespace) -> None:
 
     if arguments.action == "show":
         print(load_run_file(arguments.run_file).model_dump_json(indent=2))
+    elif arguments.action == "validate":
+        _validate(arguments.run_file)
     elif arguments.action == "check":
         # First: Snakemake brings these files up to date when it plans the graph of dvc.yaml.
         files = [*stale_closures(), *leftover_closures()]
@@ -38,3 +40,19 @@ def _config(arguments: argparse.Namespace) -> None:
         for path, text in {**generate.generated_files(), **dvc_pipeline.generated()}.items():
             write_text(path, text)
             print(f"wrote {path}")
+
+
+def _validate(path: Path) -> None:
+    """Check a run file as planning does, raw files included; print that it is valid."""
+    from t5repro.config.load import load_run_file
+    from t5repro.config.origins import Origins
+    from t5repro.config.task_files import check_listed_files
+    from t5repro.data.fetch import missing_files
+
+    settings = load_run_file(path)
+    with Origins([path]).located_errors():
+        check_listed_files(settings)
+    if missing := missing_files(settings.data):
+        raise RawDataError("\n".join(["raw files are missing:", *missing]))
+    names = [experiment.name for experiment in settings.experiments]
+    print(f"{path} is valid: run {settings.run.name}, experiments {', '.join(names)}")

@@ -1,13 +1,17 @@
-"""Subcommands of tasks: lists of tasks and mixtures, origins of files, leaderboard submissions."""
+"""Subcommands of tasks: a new one, lists, origins of files, leaderboard submissions."""
 
 import argparse
+import shlex
+import sys
 from pathlib import Path
 
 from t5repro.cli.arguments import Commands, add_command
+from t5repro.errors import SettingsError
 
 
 def add_tasks(commands: Commands) -> None:
-    """Add the subcommands `submit`, `list_tasks`, `list_sources` and `list_mixtures`."""
+    """Add `new-task`, `submit`, `list_tasks`, `list_sources` and `list_mixtures`."""
+    _add_new_task(commands)
     submit = add_command(commands, "submit", _submit, "write the zip of a leaderboard submission")
     submit.add_argument("leaderboard", choices=["glue", "super_glue"])
     submit.add_argument(
@@ -24,6 +28,69 @@ def add_tasks(commands: Commands) -> None:
     add_command(
         commands, "list_mixtures", _list_mixtures, "print the named mixtures with their tasks"
     )
+
+
+def _add_new_task(commands: Commands) -> None:
+    new = add_command(
+        commands, "new-task", _new_task, "propose a run file that fine-tunes on a file of rows"
+    )
+    new.add_argument("file", type=Path, help=".csv, .tsv, .jsonl or .parquet")
+    new.add_argument(
+        "--from",
+        dest="start",
+        default="",
+        metavar="FOLDER",
+        help="run, its training or a published checkpoint to start from; by default the only run",
+    )
+    new.add_argument("--target", default="", help="column of the answer")
+    new.add_argument("--inputs", default="", metavar="COLUMN,...", help="columns of the input")
+    new.add_argument("--labels", default="", metavar="WORD,...", help="words for the labels")
+    new.add_argument("--metric", default="", help="metric, such as accuracy or rouge")
+    new.add_argument(
+        "--validation",
+        default="",
+        metavar="FILE|SHARE",
+        help="file of the validation split, or the share of the rows that are it",
+    )
+    new.add_argument("--name", default="", help="name of the task and of the run")
+    new.add_argument("--licence", default="not stated", help="licence of the rows")
+    new.add_argument("--out", type=Path, help="run file to write; by default it is printed")
+
+
+def _new_task(arguments: argparse.Namespace) -> None:
+    from t5repro.files import write_text
+    from t5repro.new_task.proposal import Options
+    from t5repro.new_task.run_file import new_task
+    from t5repro.new_task.start import find_start
+
+    if arguments.out and arguments.out.exists():
+        raise SettingsError(f"{arguments.out} exists; remove it, or name another file: --out")
+    proposed = new_task(
+        arguments.file,
+        find_start(arguments.start),
+        options=Options(
+            target=arguments.target,
+            inputs=_comma_separated(arguments.inputs),
+            labels=_comma_separated(arguments.labels),
+            metric=arguments.metric,
+            validation=arguments.validation,
+        ),
+        name=arguments.name,
+        licence=arguments.licence,
+    )
+    for reason in proposed.reasons:
+        print(reason, file=sys.stderr)
+    if not arguments.out:
+        print(proposed.text, end="")
+        return
+    write_text(arguments.out, proposed.text)
+    print(f"wrote {arguments.out}; run it, then ask the model:")
+    print(f"  snakemake --profile local --configfile {arguments.out}")
+    print(f"  t5repro predict results/{proposed.name} {shlex.quote(proposed.example)}")
+
+
+def _comma_separated(text: str) -> tuple[str, ...]:
+    return tuple(part for part in text.split(",") if part)
 
 
 def _submit(arguments: argparse.Namespace) -> None:

@@ -1,0 +1,247 @@
+"""The run file of a new task, as YAML: it fine-tunes and evaluates, and reads no corpus."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from t5repro.config.bounded_yaml import parse_yaml
+from t5repro.config.load import load_settings
+from t5repro.config.sections.tasks import OwnTask
+from t5repro.config.task_files import check_listed_files
+from t5repro.config.task_layouts import TASK_FILES
+from t5repro.errors import SettingsError, TaskDataError
+from t5repro.files import sha256_of
+from t5repro.new_task.proposal import Options, Proposal, propose
+from t5repro.new_task.rows import read_rows
+from t5repro.new_task.start import Start, below_working_folder
+from t5repro.tasks.own import own_task
+from t5repro.tasks.task import Example
+from t5repro.vocab.special_ids import UNK_ID
+from t5repro.vocab.vocabulary import Vocabulary
+
+MULTIPLE = 16  # lengths are rounded up to one of these; tokens
+MOST_TOKENS = 512  # of inputs and of targets: longer ones are truncated, as in the paper
+BATCH_SIZE = 16
+EPOCHS = 15
+FEWEST_STEPS, MOST_STEPS = 20, 1000
+LOG_ROWS = 10
+SHARES = (0.3, 0.5)  # tried if the share leaves a split without rows
+INDENT = "  "
+
+
+@dataclass(frozen=True)
+class NewTask:
+    """A proposed run.
+
+    Attributes:
+        name: name of the task and of the run.
+        text: the run file.
+        reasons: a line for each guess.
+        example: text of the first input, for a prediction.
+    """
+
+    name: str
+    text: str
+    reasons: tuple[str, ...]
+    example: str
+
+
+def new_task(
+    file: Path, start: Start, *, options: Options, name: str = "", licence: str = "not stated"
+) -> NewTask:
+    """Return the run file of a task.
+
+    Args:
+        file: file of rows.
+        start: weights and vocabulary.
+        options: what the user decides.
+        name: name of the task and of the run; by default that of the file.
+        licence: licence of the rows.
+
+    Raises:
+        TaskDataError: the file is broken.
+        SettingsError: the name is taken, the file is not below the working folder, or the options
+            do not fit the file.
+    """
+    file = below_working_folder(file)
+    chosen = [*options.inputs, options.target] if options.inputs and options.target else []
+    proposal = propose(read_rows(file, chosen), options)
+    name = _checked_name(name or re.sub(r"[^a-z0-9]+", "_", file.stem.lower()).strip("_"), start)
+    definition, examples = _with_examples(name, file, proposal)
+    vocabulary = Vocabulary.load(start.vocabulary)
+    _check_labels(definition, vocabulary)
+    files = dict.fromkeys(path for paths in definition.files.values() for path in paths)
+    sections = {
+        "pretrain": {"start_from": start.folder.as_posix(), "steps": 0},
+        "vocab": {"model_file": start.vocabulary.as_posix(), **start.settings["vocab"]},
+        **{key: start.settings[key] for key in ("model", "devices") if start.settings.get(key)},
+        **_training(examples, vocabulary, start, split=_evaluated(definition)),
+    }
+    text = "".join(
+        f"{line}\n"
+        for line in _lines(
+            name, definition.model_dump(exclude_defaults=True), files, start, licence, sections
+        )
+    )
+    check_listed_files(load_settings(parse_yaml(text, "the proposed run file")))
+    reasons = _reasons(definition, {split: len(rows) for split, rows in examples.items()}, start)
+    return NewTask(name, text, reasons, examples["train"][0].inputs)
+
+
+def _reasons(definition: OwnTask, counts: dict[str, int], start: Start) -> tuple[str, ...]:
+    kind, labels = definition.answer_kind, ", ".join(definition.labels)
+    share, column = definition.validation_share, definition.split_column
+    split = f"{share:.0%} of the rows, by a hash of their inputs" if share else column or "a file"
+    return (
+        f"inputs: {', '.join(definition.fields)}",
+        f"target: {definition.target}, a {kind}{f': {labels}' if labels else ''}",
+        f"metrics: {', '.join(definition.metrics)}",
+        f"{_evaluated(definition)} split: {split}",
+        f"rows: {', '.join(f'{count:,} {name}' for name, count in counts.items())}",
+        f"starts from: {start.folder.as_posix()}",
+    )
+
+
+def _checked_name(name: str, start: Start) -> str:
+    if not re.fullmatch(r"[a-z0-9][a-z0-9_]*", name):
+        raise SettingsError(
+            f"{name!r} is no name of a task; allowed are a-z, 0-9 and _; name another one: --name"
+        )
+    if name in TASK_FILES:
+        raise SettingsError(f"{name!r} is a task of the paper; name another one: --name")
+    if start.folder.parts[:2] == ("results", name):
+        raise SettingsError(
+            f"the run would write into results/{name}, from which it starts; name another: --name"
+        )
+    return name
+
+
+def _with_examples(
+    name: str, file: Path, proposal: Proposal
+) -> tuple[OwnTask, dict[str, list[Example]]]:
+    """Return the definition and the examples of each split, as the rule `tasks` will read them."""
+    files = {split: [file.as_posix()] for split in proposal.splits}
+    if proposal.validation:
+        files["validation"] = [below_working_folder(proposal.validation).as_posix()]
+    share = proposal.definition.get("validation_share", 0)
+    for number in dict.fromkeys((share, *(other for other in SHARES if share and other > share))):
+        values = proposal.definition | ({"validation_share": number} if share else {})
+        definition = OwnTask.model_validate({"files": files, **values})
+        examples: dict[str, list[Example]] = {
+            split: list(_examples(name, definition, split, paths))
+            for split, paths in definition.files.items()
+        }
+        if all(examples.values()):
+            return definition, examples
+    empty = [split for split, rows in examples.items() if not rows]
+    raise TaskDataError(
+        f"{file} has no row for {', '.join(empty)}; add rows, or name a file: --validation FILE"
+    )
+
+
+def _examples(
+    name: str, definition: OwnTask, split: str, paths: Sequence[str]
+) -> Iterator[Example]:
+    task = own_task(name, definition)
+    for row in task.read([Path(path) for path in paths], split, Counter()):
+        yield from task.to_examples(row)
+
+
+def _check_labels(definition: OwnTask, vocabulary: Vocabulary) -> None:
+    for label in definition.labels:
+        if UNK_ID in vocabulary.encode(label):
+            raise SettingsError(
+                f"the label {label!r} has a character that the vocabulary lacks, so the model "
+                "cannot write it; name words for the labels: --labels WORD,WORD"
+            )
+
+
+def _evaluated(definition: OwnTask) -> str:
+    return "validation" if "validation" in definition.files else "test"
+
+
+def _training(
+    examples: dict[str, list[Example]], vocabulary: Vocabulary, start: Start, *, split: str
+) -> dict[str, dict[str, Any]]:
+    """Return the sections `finetune` and `evaluate`: lengths that fit, some epochs of steps."""
+    rows = [example for split_rows in examples.values() for example in split_rows]
+    inputs = _tokens(vocabulary, [example.inputs for example in rows])
+    targets = _tokens(vocabulary, [example.targets for example in rows])
+    inputs_length, targets_length = _length(inputs), _length(targets)
+    # A packed row has as many examples as fit.
+    packed = min(
+        inputs_length * len(inputs) / sum(inputs), targets_length * len(targets) / sum(targets)
+    )
+    steps = round(EPOCHS * len(examples["train"]) / (BATCH_SIZE * packed))
+    steps = max(FEWEST_STEPS, min(MOST_STEPS, steps))
+    finetune = {
+        "steps": steps,
+        "batch_size": BATCH_SIZE,
+        "inputs_length": inputs_length,
+        "targets_length": targets_length,
+        "log_every_steps": steps // LOG_ROWS,
+        **start.settings.get("finetune", {}),
+    }
+    evaluate: dict[str, Any] = {"inputs_length": inputs_length, "max_decode_length": targets_length}
+    return {
+        "finetune": finetune,
+        "evaluate": evaluate | ({} if split == "validation" else {"split": split}),
+    }
+
+
+def _tokens(vocabulary: Vocabulary, texts: Sequence[str]) -> list[int]:
+    """Return the tokens of each text, EOS included."""
+    return [len(ids) + 1 for ids in vocabulary.encode_batch(texts)]
+
+
+def _length(tokens: Sequence[int]) -> int:
+    return min(MOST_TOKENS, -(-max(tokens) // MULTIPLE) * MULTIPLE)
+
+
+# YAML
+
+
+def _lines(
+    name: str,
+    definition: dict[str, Any],
+    files: Sequence[str] | dict[str, None],
+    start: Start,
+    licence: str,
+    sections: dict[str, dict[str, Any]],
+) -> Iterator[str]:
+    yield f"run: {_flow({'name': name})}"
+    yield "data:"
+    yield f"{INDENT}folder: ."
+    yield f"{INDENT}sources:"
+    yield from _source("the rows of the task", licence, map(Path, files))
+    yield from _source(start.origin, start.licence, start.files)
+    yield "tasks:"
+    yield f"{INDENT}folder: ."
+    yield f"{INDENT}names: {_flow([name])}"
+    yield f"{INDENT}own:"
+    yield f"{INDENT * 2}{_flow(name)}:"
+    for key, value in definition.items():
+        yield f"{INDENT * 3}{key}: {_flow(value)}"
+    for section, values in sections.items():
+        yield f"{section}: {_flow(values)}"
+
+
+def _source(origin: str, licence: str, files: Iterator[Path] | Sequence[Path]) -> Iterator[str]:
+    yield f"{INDENT * 2}- origin: {_flow(origin)}"
+    yield f"{INDENT * 3}licence: {_flow(licence)}"
+    yield f"{INDENT * 3}files:"
+    for path in files:
+        yield f"{INDENT * 4}{_flow(path.as_posix())}: {sha256_of(path)}"
+
+
+def _flow(value: Any) -> str:
+    """Return a value as YAML on one line."""
+    text = yaml.safe_dump(
+        value, default_flow_style=True, sort_keys=False, allow_unicode=True, width=10**9
+    )
+    return text.removesuffix("\n").removesuffix("\n...")

@@ -1,0 +1,186 @@
+"""What a file of rows says of its task, and the files that say nothing."""
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from t5repro.errors import SettingsError, TaskDataError
+from t5repro.new_task.proposal import Options, propose
+from t5repro.new_task.rows import read_rows
+
+REVIEWS = "id,text,stars\n1,Warm bread.,1\n2,Cold soup.,0\n3,Fine view.,1\n4,Too slow.,0\n"
+
+
+def proposed(path: Path, text: str | bytes, **options: Any) -> dict[str, Any]:
+    path.write_bytes(text.encode() if isinstance(text, str) else text)
+    return propose(read_rows(path), Options(**options)).definition
+
+
+def csv(path: Path, header: str, *rows: str, **options: Any) -> dict[str, Any]:
+    return proposed(path / "rows.csv", "\n".join([header, *rows, ""]), **options)
+
+
+def test_a_table_of_labels(tmp_path: Path) -> None:
+    assert proposed(tmp_path / "rows.csv", REVIEWS) == {
+        "validation_share": 0.2,
+        "fields": ["text"],  # a column of names is no input
+        "target": "stars",
+        "labels": ["0", "1"],
+        "metrics": ["accuracy", "f1"],
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("rows.tsv", "text\tlabel\na b\tno\nc\tyes\nd\tno\ne\tyes\n"),
+        ("rows.jsonl", '{"text": "a b", "label": "no"}\n{"text": "c", "label": "yes"}\n' * 2),
+        ("rows.csv", "\ufefftext,label\na b,no\nc,yes\nd,no\ne,yes\n"),
+    ],
+)
+def test_every_form_of_file_gives_the_same_task(name: str, text: str, tmp_path: Path) -> None:
+    definition = proposed(tmp_path / name, text)
+    assert definition["fields"] == ["text"]
+    assert definition["labels"] == ["no", "yes"]
+
+
+def test_a_parquet_file(tmp_path: Path) -> None:
+    path = tmp_path / "rows.parquet"
+    pq.write_table(pa.table({"text": ["a", "b", "c"], "score": [0.5, 1.25, 3.0]}), path)
+    definition = propose(read_rows(path), Options()).definition
+    assert definition["metrics"] == ["pearson_corrcoef", "spearman_corrcoef"]
+    assert "labels" not in definition
+
+
+@pytest.mark.parametrize(
+    ("targets", "metrics", "labels"),
+    [
+        (["0", "1"] * 4, ["accuracy", "f1"], ["0", "1"]),
+        (["10", "9", "8"] * 3, ["accuracy", "macro_f1"], ["8", "9", "10"]),  # as numbers
+        (["joy", "fear", "anger"] * 3, ["accuracy", "macro_f1"], ["anger", "fear", "joy"]),
+        ([str(number) for number in range(12)], ["pearson_corrcoef", "spearman_corrcoef"], None),
+        (["1.5", "2", "0.25", "1.5"], ["pearson_corrcoef", "spearman_corrcoef"], None),
+        ([f"town {number}" for number in range(9)], ["squad"], None),
+        ([f"a long answer of more than {n} words" for n in range(9)], ["squad"], None),
+        ([f"one two three four five six seven eight {n}" for n in range(9)], ["rouge"], None),
+    ],
+)
+def test_the_metric_follows_from_the_kind_of_the_target(
+    targets: list[str], metrics: list[str], labels: list[str] | None, tmp_path: Path
+) -> None:
+    definition = csv(tmp_path, "text,target", *(f"text,{target}" for target in targets))
+    assert definition["metrics"] == metrics
+    assert definition.get("labels") == labels
+
+
+def test_the_target_is_named_so_or_the_last_column(tmp_path: Path) -> None:
+    rows = ["a,b,c", "d,e,f", "d,e,f"]
+    assert csv(tmp_path, "label,title,text", *rows)["target"] == "label"
+    assert csv(tmp_path, "one,title,two", *rows)["target"] == "two"
+    assert csv(tmp_path, "one,title,page_id", *rows)["target"] == "title"
+
+
+def test_a_column_of_splits_divides_the_rows(tmp_path: Path) -> None:
+    rows = ["a,x,train", "b,y,train", "c,x,Dev"]
+    definition = csv(tmp_path, "text,label,split", *rows)
+    assert definition["split_column"] == "split"
+    assert definition["fields"] == ["text"]
+    assert "validation_share" not in definition
+    assert "split_column" not in csv(tmp_path, "text,label,set", "a,x,red", "b,y,blue")
+
+
+def test_options_replace_every_guess(tmp_path: Path) -> None:
+    definition = csv(
+        tmp_path,
+        "text,title,stars",
+        "a,b,1",
+        "c,d,2",
+        target="stars",
+        inputs=("title",),
+        labels=("bad", "good"),
+        metric="accuracy",
+        validation="0.5",
+    )
+    assert definition == {
+        "validation_share": 0.5,
+        "fields": ["title"],
+        "target": "stars",
+        "labels": ["bad", "good"],
+        "label_values": ["1", "2"],
+        "metrics": ["accuracy"],
+    }
+    assert csv(tmp_path, "text,stars", "a,1", "b,2", metric="bleu")["metrics"] == ["bleu"]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("rows.csv", "", r"rows.csv is empty; it must have a header and a row"),
+        ("rows.csv", "text,label\n", "has a header and no rows"),
+        ("rows.csv", "text\na\n", "line 1: found one column 'text'; allowed: two columns or more"),
+        ("rows.csv", "text;label\na;b\n", "are separated by semicolons"),
+        ("rows.csv", "text,text\na,b\n", r"line 1: the header repeats \['text'\]"),
+        ("rows.csv", "text,label\na,x\n,y\n", "line 3: text is ''; allowed: a value"),
+        ("rows.csv", "text,label\na,x\nb, \n", "line 3: label is ' '; allowed: a value"),
+        ("rows.csv", "text,label\na,x\nb\n", "line 3: 1 columns in 'b'; allowed: 2 columns"),
+        ("rows.csv", b"text,label\na,x\n\xe4,y\n", r"line 3: bytes are not UTF-8: b'\\xe4'"),
+        ("rows.csv", 'text,label\n"a,x\n', "line 2: not comma-separated values"),
+        (
+            "rows.csv",
+            "text,score\na,1.5\nb,2.5\nc,3\nd,many\ne,4\nf,5\n",
+            "line 5: score is 'many'; allowed: a number, as in 5 of 6 rows",
+        ),
+        ("rows.csv", "text,label\na,x\nb,x\n", "label is 'x' in every row"),
+        ("rows.jsonl", '{"text": "a", "label": 1}\n{"text": "b"}\n', "line 2: no 'label' among"),
+        ("rows.jsonl", '{"text": "a", "label": null}\n', "line 1: label is None; allowed: text"),
+        ("rows.jsonl", "text\n", "line 1: not JSON"),
+        ("rows.jsonl", "[1]\n", "line 1: found"),
+        ("rows.parquet", "text", "cannot be read: .*; allowed: Parquet"),
+        ("rows.xlsx", "text", "must end in .tsv, .csv, .jsonl, .parquet"),
+    ],
+)
+def test_a_wrong_file_is_refused_with_its_line(
+    name: str, text: str | bytes, message: str, tmp_path: Path
+) -> None:
+    with pytest.raises(TaskDataError, match=message):
+        proposed(tmp_path / name, text)
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(TaskDataError, match="rows.csv is missing"):
+        read_rows(tmp_path / "rows.csv")
+
+
+def test_a_missing_number_of_a_parquet_file_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "rows.parquet"
+    pq.write_table(pa.table({"text": ["a", "b"], "score": [0.5, float("nan")]}), path)
+    with pytest.raises(TaskDataError, match=r"rows.parquet row 2: score is None; allowed: text"):
+        read_rows(path)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"metric": "acuracy"}, "--metric is 'acuracy'; .*nearest: 'accuracy'"),
+        ({"labels": ("bad",)}, r"--labels has 1 words, the target 2 values: \['0', '1'\]"),
+        ({"labels": ("a", "b"), "metric": "rouge"}, "stars is a text; leave it out"),
+        ({"validation": "0.9"}, "a share is more than 0 and at most 0.5"),
+        ({"target": "text", "inputs": ("text",)}, "which are the target or the split"),
+    ],
+)
+def test_an_option_that_does_not_fit_is_refused(
+    options: dict[str, Any], message: str, tmp_path: Path
+) -> None:
+    with pytest.raises(SettingsError, match=message):
+        proposed(tmp_path / "rows.csv", REVIEWS, **options)
+
+
+def test_a_column_that_does_not_exist_is_named_with_the_nearest(tmp_path: Path) -> None:
+    (tmp_path / "rows.csv").write_text(REVIEWS, encoding="utf-8")
+    with pytest.raises(TaskDataError, match="has no column 'star'.*nearest: 'stars'"):
+        read_rows(tmp_path / "rows.csv", ["text", "star"])
+    with pytest.raises(TaskDataError, match="has no column 'txt'.*nearest: 'text'"):
+        propose(read_rows(tmp_path / "rows.csv"), Options(inputs=("txt",)))

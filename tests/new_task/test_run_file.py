@@ -1,0 +1,249 @@
+"""The run file of a new task: complete, valid, and from a run or a published checkpoint."""
+
+import json
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from checkout import ROOT
+from clones import run_in
+
+from t5repro.cli.main import main
+from t5repro.config.load import load_run_file
+from t5repro.config.sections.devices import DevicesSettings
+from t5repro.config.sections.model import ModelSettings
+from t5repro.config.sections.vocab import VocabSettings, VocabStage
+from t5repro.files import read_json_lines, sha256_of, write_manifest
+
+pytestmark = [
+    pytest.mark.keras,
+    # Another test of this process may have started TensorFlow.
+    pytest.mark.filterwarnings("ignore:TensorFlow already runs with"),
+]
+RUN = Path("results/r")
+TRAINING = RUN / "pretrain/baseline"
+VOCABULARY = RUN / "vocab/baseline/sentencepiece.model"
+VOCAB = VocabSettings(vocab_size=120, extra_ids=8)
+MODEL = ModelSettings(
+    d_model=16, d_ff=32, d_kv=8, num_heads=2, num_encoder_layers=2, num_decoder_layers=2
+)
+WORDS = [f"word{number} rows text good and bad word{number + 1}" for number in range(200)]
+
+
+def write_run() -> None:
+    """Write what the stages `vocab`, `tokens` and `pretrain` write, in the current folder."""
+    from t5repro.model.checkpoints import save_weights
+    from t5repro.model.transformer import T5
+    from t5repro.vocab.train import train_vocabulary
+
+    sample = Path("sample.txt")
+    sample.write_text("\n".join(WORDS), encoding="utf-8")
+    train_vocabulary(
+        VocabStage.model_validate({"vocab": {**VOCAB_TRAINING, "character_coverage": 1.0}}),
+        sample=sample,
+        model=VOCABULARY,
+        pieces=VOCABULARY.with_suffix(".pieces"),
+        manifest=VOCABULARY.with_name("manifest.json"),
+    )
+    tokens = RUN / "tokens/baseline/manifest.json"
+    write_manifest(tokens, rule="tokens", settings={}, inputs=[VOCABULARY], outputs=[], counters={})
+    for name in ("no_pretraining", "baseline"):
+        folder = RUN / "pretrain" / name
+        save_weights(
+            folder / "weights.safetensors",
+            T5(MODEL, embedding_rows=VOCAB.embedding_rows, dropout_rate=0.0, seed=0),
+        )
+        write_manifest(
+            folder / "manifest.json",
+            rule="pretrain",
+            settings={
+                "model": MODEL.model_dump(),
+                "vocab": VOCAB.model_dump(),
+                "devices": DevicesSettings(intra_op_threads=1).model_dump(),
+            },
+            inputs=[tokens],
+            outputs=[folder / "weights.safetensors"],
+            counters={},
+        )
+
+
+VOCAB_TRAINING = {"vocab_size": VOCAB.vocab_size, "extra_ids": VOCAB.extra_ids}
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("checkout")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        write_run()
+    shutil.copytree(ROOT / "configs/c4", folder / "configs/c4")  # every run file has a recipe
+    return folder
+
+
+@pytest.fixture
+def checkout(finished: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a run, and a file of rows; the current folder."""
+    monkeypatch.chdir(finished)
+    rows = [f"row {number} text,{'good' if number % 2 else 'bad'}\n" for number in range(40)]
+    Path("rows.csv").write_text("text,label\n" + "".join(rows), encoding="utf-8")
+    for path in finished.glob("*.yaml"):
+        path.unlink()
+    return finished
+
+
+def test_the_run_file_is_complete_and_valid(checkout: Path, capsys: Any) -> None:
+    assert main(["new-task", "rows.csv", "--out", "my.yaml"]) == 0
+    printed = capsys.readouterr()
+    assert "target: label, a label: bad, good\nmetrics: accuracy, f1\n" in printed.err
+    assert "t5repro predict results/rows 'rows text: " in printed.out
+    assert main(["config", "validate", "my.yaml"]) == 0
+    assert "my.yaml is valid: run rows, experiments baseline" in capsys.readouterr().out
+    settings = load_run_file(Path("my.yaml"))
+    assert settings.model == MODEL
+    assert settings.vocab.total_ids == VOCAB.total_ids
+    assert settings.vocab.model_file == VOCABULARY.as_posix()
+    assert settings.pretrain.start_from == TRAINING.as_posix()  # the run's, and of its baseline
+    assert settings.devices.intra_op_threads == 1
+    assert not settings.reads_corpus
+    files = {path: sha for source in settings.data.sources for path, sha in source.files.items()}
+    assert set(files) == {
+        "rows.csv",
+        *(f"{TRAINING.as_posix()}/{name}" for name in ("manifest.json", "weights.safetensors")),
+        VOCABULARY.as_posix(),
+    }
+    assert files == {path: sha256_of(Path(path)) for path in files}
+
+
+def test_the_task_has_at_most_eight_lines(checkout: Path) -> None:
+    words = ["--labels", "odd,text", "--name", "mine", "--validation", "0.25", "--out", "my.yaml"]
+    assert main(["new-task", "rows.csv", *words]) == 0
+    lines = Path("my.yaml").read_text(encoding="utf-8").splitlines()
+    first, last = lines.index("    mine:"), lines.index("      metrics: [accuracy, f1]")
+    assert last - first + 1 == 8
+    assert yaml.safe_load("\n".join(lines))["tasks"]["own"]["mine"]["label_values"] == [
+        "bad",
+        "good",
+    ]
+
+
+def test_the_rows_are_divided_as_the_run_divides_them(checkout: Path, capsys: Any) -> None:
+    assert main(["new-task", "rows.csv", "--out", "my.yaml"]) == 0
+    (counts,) = [line for line in capsys.readouterr().err.splitlines() if line.startswith("rows:")]
+    split = ["train=rows.csv", "validation=rows.csv"]
+    words = ["--settings", "my.yaml", "--task", "rows", "--files", *split, "--folder", "out"]
+    assert main(["tasks", *words, "--manifest", "out/manifest.json"]) == 0
+    train, held_out = (
+        list(read_json_lines(Path(f"out/{name}.jsonl"))) for name in ("train", "validation")
+    )
+    assert counts == f"rows: {len(train)} train, {len(held_out)} validation"
+    numbers = [row["idx"] for row in [*train, *held_out]]
+    assert sorted(numbers) == list(range(40))  # each row once, with its number in the file
+    assert 2 <= len(held_out) <= 14  # of 40, a share of 0.2
+
+
+def test_a_published_checkpoint_is_a_start_too(checkout: Path, capsys: Any) -> None:
+    words = ["--weights", f"{TRAINING}/manifest.json", "--vocabulary", VOCABULARY.as_posix()]
+    for command in (
+        ["export_weights", *words, "--form", "huggingface", "--folder", "face"],
+        ["new-task", "rows.csv", "--from", "face", "--out", "my.yaml"],
+    ):
+        # Threads of TensorFlow are set once in a process.
+        ran = run_in(checkout, sys.executable, "-m", "t5repro", *command)
+        assert ran.returncode == 0, ran.stdout
+    settings = load_run_file(Path("my.yaml"))
+    assert settings.model == MODEL
+    assert settings.vocab.total_ids == VOCAB.total_ids
+    assert settings.pretrain.start_from == "face"
+    assert "face/model.safetensors" in settings.data.sources[1].files
+    assert main(["config", "validate", "my.yaml"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["rows.csv", "--name", "r"], "would write into results/r, from which it starts"),
+        (["rows.csv", "--name", "squad"], "'squad' is a task of the paper"),
+        (["rows.csv", "--name", "My task"], "'My task' is no name of a task; allowed are a-z"),
+        (["../rows.csv"], "../rows.csv is not below "),
+        (["rows.csv", "--from", "absent"], "absent is no folder"),
+        (["rows.csv", "--from", "results"], "results contains no readable weights"),
+        (["rows.csv", "--validation", "absent.csv"], "absent.csv is missing"),
+        (["unwritable.csv"], "the label 'ж' has a character that the vocabulary lacks"),
+        (["few.csv"], "few.csv has no row for"),
+    ],
+)
+def test_what_cannot_be_used_is_refused(
+    words: list[str], message: str, checkout: Path, capsys: Any
+) -> None:
+    Path("unwritable.csv").write_text("text,label\na,ж\nb,ж\nc,d\ne,d\n", encoding="utf-8")
+    Path("few.csv").write_text("text,label\na,x\na,y\n", encoding="utf-8")
+    assert main(["new-task", *words, "--out", "my.yaml"]) != 0
+    assert message in capsys.readouterr().err
+    assert not Path("my.yaml").exists()
+
+
+def test_altered_weights_are_refused(checkout: Path, capsys: Any) -> None:
+    path = TRAINING / "weights.safetensors"
+    data = path.read_bytes()
+    path.write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
+    try:
+        assert main(["new-task", "rows.csv"]) != 0
+    finally:
+        path.write_bytes(data)
+    assert "run t5repro verify" in capsys.readouterr().err
+
+
+def test_a_file_that_exists_is_not_overwritten(checkout: Path, capsys: Any) -> None:
+    Path("my.yaml").write_text("mine\n", encoding="utf-8")
+    assert main(["new-task", "rows.csv", "--out", "my.yaml"]) != 0
+    assert "my.yaml exists; remove it" in capsys.readouterr().err
+    assert Path("my.yaml").read_text(encoding="utf-8") == "mine\n"
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            {"tasks": {"names": ["rows", "squad"]}},
+            "my.yaml:{line}: task 'squad' has no file in data",
+        ),
+        ({"pretrain": {"start_from": "absent"}}, "start_from is 'absent', but data.sources lists"),
+        ({"finetune": {"stepz": 1}}, "unknown setting 'finetune.stepz'"),
+    ],
+)
+def test_validation_finds_what_planning_refuses(
+    change: dict[str, Any], message: str, checkout: Path, capsys: Any
+) -> None:
+    assert main(["new-task", "rows.csv", "--out", "my.yaml"]) == 0
+    values = yaml.safe_load(Path("my.yaml").read_text(encoding="utf-8"))
+    for section, leaves in change.items():
+        values[section] |= leaves
+    text = yaml.safe_dump(values, sort_keys=False)
+    Path("my.yaml").write_text(text, encoding="utf-8")
+    assert main(["config", "validate", "my.yaml"]) != 0
+    line = next((n for n, row in enumerate(text.splitlines(), 1) if "- squad" in row), 0)
+    assert message.format(line=line) in capsys.readouterr().err
+
+
+def test_validation_names_a_raw_file_that_is_missing(checkout: Path, capsys: Any) -> None:
+    assert main(["new-task", "rows.csv", "--out", "my.yaml"]) == 0
+    Path("rows.csv").unlink()
+    assert main(["config", "validate", "my.yaml"]) != 0
+    assert "raw files are missing:\nrows.csv: get it from" in capsys.readouterr().err
+
+
+def test_a_column_of_splits_with_a_test_set_alone_is_evaluated_on_it(
+    checkout: Path, capsys: Any
+) -> None:
+    rows = [
+        {"text": f"row {n}", "label": n % 2, "split": "test" if n > 7 else "train"}
+        for n in range(9)
+    ]
+    text = "".join(json.dumps(row) + "\n" for row in rows)
+    Path("mine.jsonl").write_text(text, encoding="utf-8")
+    assert main(["new-task", "mine.jsonl", "--out", "my.yaml"]) == 0
+    assert "rows: 8 train, 1 test" in capsys.readouterr().err
+    assert load_run_file(Path("my.yaml")).evaluate.split == "test"
