@@ -9,7 +9,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from t5repro.data import archives, crawl_lists
@@ -180,6 +180,7 @@ def honest_archive(kind: str) -> bytes:
     value=st.integers(0, 255),
     cut=st.booleans(),
 )
+@example(kind="zip", place=127 / 128, value=2, cut=False)  # an offset before the start of the file
 def test_any_damage_is_a_message_or_harmless(
     tmp_path: Path, kind: str, place: float, value: int, *, cut: bool
 ) -> None:

@@ -5,7 +5,7 @@ or expand to far more than it is ("zip bomb"). Only the bytes of one regular fil
 to a path that the caller chooses, and their number is limited by the size of the archive.
 """
 
-import gzip
+import errno
 import tarfile
 import zipfile
 import zlib
@@ -30,7 +30,6 @@ _READ_ERRORS = (
     tarfile.TarError,
     zlib.error,
     EOFError,
-    gzip.BadGzipFile,
     RuntimeError,
     ArithmeticError,
     LookupError,
@@ -81,7 +80,10 @@ def _blocks(archive: Path, tail: str) -> Iterator[bytes]:
             yield from _zip_member(archive, tail)
         else:
             yield from _tar_member(archive, tail)
-    except _READ_ERRORS as error:
+    except (*_READ_ERRORS, OSError) as error:
+        # A forged offset before the start of the file is EINVAL; any other fault is the disk's.
+        if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):
+            raise
         archive.unlink()
         raise RawDataError(
             f"{archive} is damaged ({error or type(error).__name__}); it was deleted, run again"
