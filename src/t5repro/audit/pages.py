@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from t5repro.errors import ArtifactError, LineageError
@@ -162,7 +163,7 @@ def corpus_rows(graph: Graph, root: Path, shard: Artifact) -> list[CorpusRow]:
             f"{shard.path} is not a corpus file; --pages takes a Parquet file of the rule c4"
         )
     records = _crawl_records(graph, root, job)
-    rows = pq.read_table(root / shard.path, columns=["url", "timestamp"]).to_pylist()
+    rows = _columns(root / shard.path, ["url", "timestamp"]).to_pylist()
     return [
         CorpusRow(number, row["url"], row["timestamp"], records.get((row["url"], row["timestamp"])))
         for number, row in enumerate(rows)
@@ -182,7 +183,7 @@ def locate_url(graph: Graph, root: Path, url: str) -> list[CorpusLocation]:
         for job in _jobs_of(graph, CORPUS)
         for shard in _parquet(job)
         # One column is enough to skip the shards without the URL; the join reads all of cleaning.
-        if url in pq.read_table(root / shard.path, columns=["url"]).column("url").to_pylist()
+        if url in _columns(root / shard.path, ["url"]).column("url").to_pylist()
         for row in corpus_rows(graph, root, shard)
         if row.url == url
     ]
@@ -197,7 +198,7 @@ def _crawl_records(graph: Graph, root: Path, job: Job) -> dict[tuple[str, str], 
     superseded = {
         (_name(path), row["row"])
         for path in removals
-        for row in pq.read_table(root / path, columns=["row", "duplicate_url"]).to_pylist()
+        for row in _columns(root / path, ["row", "duplicate_url"]).to_pylist()
         if row["duplicate_url"]
     }
     records: dict[tuple[str, str], CrawlRecord] = {}
@@ -259,13 +260,22 @@ def _read_pages(path: Path, is_match: Callable[[str], bool] | None = None) -> It
     try:
         if is_match is not None:
             # The URL column alone decides whether the others have to be read.
-            urls = pq.read_table(path, columns=["url"]).column("url").to_pylist()
+            urls = _columns(path, ["url"]).column("url").to_pylist()
             if not any(map(is_match, urls)):
                 return
-        rows = pq.read_table(path, columns=COLUMNS).to_pylist()
+        rows = _columns(path, COLUMNS).to_pylist()
     except (OSError, ValueError) as error:
         raise ArtifactError(f"{path} cannot be read ({error}); dvc checkout restores it") from error
     yield from (CrawlPage(**row) for row in rows if is_match is None or is_match(row["url"]))
+
+
+def _columns(path: Path, names: list[str]) -> pa.Table:
+    """Return columns of a Parquet file.
+
+    `pq.read_table` would import pandas, which takes longer than most of the answers.
+    """
+    with pq.ParquetFile(path) as file:
+        return file.read(names)
 
 
 def _jobs_of(graph: Graph, rule: str) -> list[Job]:

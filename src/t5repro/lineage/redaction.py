@@ -9,7 +9,7 @@ import getpass
 import hashlib
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from t5repro.config.credentials import find_credential
 
@@ -19,13 +19,42 @@ HASH_CHARS = 16
 ADDRESS = re.compile(r"""(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://(?P<rest>[^\s"'<>]*)""")
 
 
+class _PersonalNames(NamedTuple):
+    """What tells of a person or a machine; the same in every text of a record."""
+
+    folders: tuple[str, ...]
+    user: re.Pattern[str] | None
+
+    def are_in(self, text: str) -> bool:
+        """Return whether a text contains a folder, or the user name in a path or mail address."""
+        if any(folder in text for folder in self.folders):
+            return True
+        # A user name may be an ordinary word; in a path or mail address it names the user.
+        is_path_or_mail = any(sign in text for sign in "/@\\")
+        return is_path_or_mail and self.user is not None and bool(self.user.search(text))
+
+
 def redact(value: Any) -> Any:
     """Return JSON values without absolute paths, home, user name or credentials in addresses."""
+    return _redact(value, _personal_names())
+
+
+def _redact(value: Any, names: _PersonalNames) -> Any:
     if isinstance(value, dict):
-        return {redact(name): redact(inner) for name, inner in value.items()}
+        return {_redact(name, names): _redact(inner, names) for name, inner in value.items()}
     if isinstance(value, list | tuple):
-        return [redact(element) for element in value]
-    return _redact_text(value) if isinstance(value, str) else value
+        return [_redact(element, names) for element in value]
+    return _redact_text(value, names) if isinstance(value, str) else value
+
+
+def _personal_names() -> _PersonalNames:
+    folder = Path.cwd().as_posix()
+    try:
+        home, user = Path.home().as_posix(), getpass.getuser()
+    except (RuntimeError, KeyError, OSError):  # an account without an entry has no name to redact
+        return _PersonalNames((folder,), None)
+    folders = (folder,) if home == "/" else (folder, home)
+    return _PersonalNames(folders, re.compile(rf"\b{re.escape(user)}\b"))
 
 
 def redact_path(path: Path) -> str:
@@ -37,9 +66,9 @@ def redact_path(path: Path) -> str:
         return f"{hidden(absolute.as_posix())}/{path.name}"
 
 
-def _redact_text(text: str) -> str:
+def _redact_text(text: str, names: _PersonalNames) -> str:
     text = ADDRESS.sub(_without_credentials, text)
-    if find_credential(text) or text.startswith(("/", "~")) or _is_personal(text):
+    if find_credential(text) or text.startswith(("/", "~")) or names.are_in(text):
         return hidden(text)
     return text
 
@@ -52,19 +81,6 @@ def _without_credentials(address: re.Match[str]) -> str:
     location, _, path = re.split("[?#]", rest, maxsplit=1)[0].partition("/")
     host = location.rpartition("@")[2]
     return f"{scheme}://{host}/{path}" if "/" in rest else f"{scheme}://{host}"
-
-
-def _is_personal(text: str) -> bool:
-    """Return whether a text contains the home or current folder, or the user name in an address."""
-    try:
-        home, user = Path.home().as_posix(), getpass.getuser()
-    except (RuntimeError, KeyError, OSError):  # an account without an entry has no name to redact
-        return Path.cwd().as_posix() in text
-    if Path.cwd().as_posix() in text or (home != "/" and home in text):
-        return True
-    # A user name may be an ordinary word; in a path or mail address it names the user.
-    is_path_or_mail = any(sign in text for sign in "/@\\")
-    return is_path_or_mail and bool(re.search(rf"\b{re.escape(user)}\b", text))
 
 
 def hidden(text: str) -> str:
@@ -84,6 +100,6 @@ def same_value(recorded: Any, value: Any) -> bool:
     if isinstance(recorded, list) and isinstance(value, list | tuple):
         return len(recorded) == len(value) and all(map(same_value, recorded, value))
     if isinstance(recorded, str) and isinstance(value, str):
-        return recorded in (value, _redact_text(value), hidden(value))
+        return recorded == value or recorded in (redact(value), hidden(value))
     # True == 1, which a forger could use
     return bool(recorded == value) and isinstance(recorded, bool) == isinstance(value, bool)
