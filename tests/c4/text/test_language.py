@@ -42,6 +42,14 @@ def test_a_text_without_letters_has_no_language():
     assert language.detect_languages([]) == []
 
 
+def test_langdetect_answers_where_langdetect_rs_is_absent(real_texts, monkeypatch):
+    texts = [*real_texts, "", "12345 67 !"]
+    fast = language.detect_languages(texts)
+    monkeypatch.setattr(language, "langdetect_rs", None)
+    assert language.detect_languages(texts) == fast
+    assert language.detector_version() == f"langdetect 1.0.9, seed {language.SEED}"
+
+
 def test_plain_sentences_are_recognised():
     detected = language.detect_languages(
         [
