@@ -193,6 +193,7 @@ def test_every_setting_is_read_by_a_stage_or_decides_the_graph() -> None:
     graph = {
         "run.name",
         "run.resume_changed",
+        "run.loggers",
         "experiments",
         "c4.recipe",
         "c4.variant",

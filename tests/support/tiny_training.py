@@ -9,7 +9,7 @@ import os
 import signal
 import sys
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -66,6 +66,7 @@ def make_job(
     monitor: bool = False,
     blocks: int = 1,
     resume_changed: bool = False,
+    loggers: Sequence[Mapping[str, Any]] = (),
     **training: Any,
 ) -> Any:
     """Return a training job with results in `folder`/results and checkpoints in `folder`/work."""
@@ -106,6 +107,7 @@ def make_job(
         code=sources.closure(rule),
         monitor=folder / "logs" if monitor else None,
         resume_changed=resume_changed,
+        loggers=loggers,
         validation_batches=functools.partial(batches, 1000, 2) if every_steps else None,
         validation_every_steps=every_steps,
     )

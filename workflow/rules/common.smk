@@ -68,8 +68,11 @@ if workflow.is_main_process:
 
 SETTINGS = load_run()
 RUN = SETTINGS.run.name
-# A resource and not a parameter: it decides from which checkpoint an interrupted training resumes,
-# so another value reruns nothing.
+# Resources and not parameters: from which checkpoint an interrupted training resumes and who else
+# hears of its losses reruns nothing.
+LOGGERS = json.dumps(
+    [logger.model_dump(mode="json") for logger in SETTINGS.run.loggers]
+)
 RESUME = "--resume-changed" if SETTINGS.run.resume_changed else ""
 HOST_THREADS = 8  # feed an accelerator; a profile changes them with set-threads
 EXPERIMENTS = [experiment.name for experiment in SETTINGS.experiments]

@@ -80,6 +80,7 @@ for rule_name, nodes, files in rules_by_files("finetune"):
             runtime=10080,
             tpu_slices=1,
             resume=RESUME,
+            loggers=LOGGERS,
         params:
             settings=settings_of("finetune"),
             tokens=lambda wildcards, input: (
@@ -98,4 +99,5 @@ for rule_name, nodes, files in rules_by_files("finetune"):
             " --monitor logs/{wildcards.run}/finetune/{wildcards.node}"
             " --manifest {output.manifest:q}"
             " {resources.resume}"
+            " --loggers {resources.loggers:q}"
             " --log {log:q}"

@@ -72,6 +72,7 @@ for rule_name, nodes, files in rules_by_files("pretrain"):
             runtime=10080,
             tpu_slices=1,
             resume=RESUME,
+            loggers=LOGGERS,
         params:
             settings=settings_of("pretrain"),
             start=start_option,
@@ -89,4 +90,5 @@ for rule_name, nodes, files in rules_by_files("pretrain"):
             " --monitor logs/{wildcards.run}/pretrain/{wildcards.node}"
             " --manifest {output.manifest:q}"
             " {resources.resume}"
+            " --loggers {resources.loggers:q}"
             " --log {log:q}"

@@ -6,6 +6,7 @@ come first; a stage that needs more than that has a handler in `cli/c4.py` or be
 
 import argparse
 import importlib
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -106,6 +107,7 @@ TRAINING = (
         "the manifest records it",
         {"action": "store_true"},
     ),
+    Argument("loggers", "`run.loggers` as JSON", {"default": "[]"}, json.loads),
     MANIFEST,
 )
 STAGE_COMMANDS = (

@@ -8,7 +8,7 @@ settings that depend on each other. `configs/base.yaml`, `configs/schema.json` a
 from collections.abc import Sequence
 from typing import Annotated, Any
 
-from pydantic import Field, model_validator
+from pydantic import Field, StringConstraints, model_validator
 
 from t5repro.config.field import Name, Section, repeated
 from t5repro.config.sections.c4 import C4Settings
@@ -25,6 +25,15 @@ from t5repro.config.sections.vocab import VocabSettings
 MAX_SEED = 2**31 - 1
 
 
+class Logger(Section):
+    """A logger of another project, as a Keras callback."""
+
+    callback: Annotated[str, StringConstraints(pattern=r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)+$")]
+    """Dotted name of the class, such as `dvclive.keras.DVCLiveCallback`."""
+    arguments: dict[str, Any] = {}
+    """Keyword arguments of the class; `{folder}` in a text is the folder of the training's log."""
+
+
 class RunSettings(Section):
     """The run as a whole."""
 
@@ -33,6 +42,10 @@ class RunSettings(Section):
     resume_changed: bool = False
     """Whether an interrupted training resumes from a checkpoint of other settings, inputs or code.
     If false, such a checkpoint is set aside. The manifest records a resumption. A change reruns
+    nothing.
+    """
+    loggers: list[Logger] = []
+    """Keras callbacks that receive the losses and speeds of every training. A change reruns
     nothing.
     """
 

@@ -1,7 +1,7 @@
 """The rule `finetune`: training on a mixture of tasks (paper sections 2.4 and 3.5)."""
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +31,7 @@ def finetune(
     monitor: Path | None = None,
     tokens: Path | None = None,
     resume_changed: bool = False,
+    loggers: Sequence[Mapping[str, Any]] = (),
 ) -> None:
     """Fine-tune the weights of an earlier training on a mixture of tasks.
 
@@ -48,6 +49,7 @@ def finetune(
         tokens: manifest of the token files, if the mixture draws the corpus too.
         resume_changed: resume from the newest checkpoint although settings, inputs, code or
             libraries differ; the manifest records it.
+        loggers: class and arguments of the loggers of other projects, see `run.loggers`.
     """
     devices = prepare(settings.devices)
     # TensorFlow reads its environment when it is imported: after `prepare`.
@@ -85,6 +87,7 @@ def finetune(
             code=code,
             monitor=monitor,
             resume_changed=resume_changed,
+            loggers=loggers,
         ),
         devices,
     )

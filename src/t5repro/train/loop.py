@@ -8,7 +8,7 @@ was not, and no batch is read twice or skipped.
 
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -35,6 +35,7 @@ from t5repro.train.compiled_model import StageSettings, check_rows, compiled_mod
 from t5repro.train.fingerprint import fingerprint_of
 from t5repro.train.flops import step_flops
 from t5repro.train.history import CHANGED, History, LoopState
+from t5repro.train.loggers import Loggers
 from t5repro.train.monitor import Monitor
 from t5repro.train.trainable import unfreeze_steps
 from t5repro.train.validation import Validation
@@ -66,6 +67,7 @@ class TrainingJob:
         code: source file -> hash, for every file that the training runs; part of the fingerprint.
         monitor: folder of the speeds and the TensorBoard files; if absent, none are written.
         resume_changed: resume from checkpoints of another fingerprint too.
+        loggers: class and arguments of the loggers of other projects, see `run.loggers`.
         validation_batches: returns batches of held-out text; if absent, no loss is measured on it.
         validation_every_steps: interval of that loss.
     """
@@ -84,6 +86,7 @@ class TrainingJob:
     code: Mapping[str, str]
     monitor: Path | None = None
     resume_changed: bool = False
+    loggers: Sequence[Mapping[str, Any]] = ()
     validation_batches: Callable[[], tf.data.Dataset] | None = None
     validation_every_steps: int = 0
 
@@ -195,7 +198,7 @@ def fit(
     training = job.training
     first_step = steps_of(model) - state.offset
     steps = training.steps - first_step
-    monitor = make_monitor(job, first_step=first_step)
+    monitor = make_monitor(job, model, first_step=first_step)
     started = time.monotonic()
     with Progress(job.rule, total=training.steps, unit="steps", done=first_step) as progress:
         callback = TrainingCallback(
@@ -232,8 +235,8 @@ def positions_per_step(training: TrainingSettings) -> int:
     return training.batch_size * (training.packed_inputs_length + training.targets_length)
 
 
-def make_monitor(job: TrainingJob, *, first_step: int) -> Monitor:
-    """Return the monitor of the training speed."""
+def make_monitor(job: TrainingJob, model: Any, *, first_step: int) -> Monitor:
+    """Return the monitor of the training speed, which passes its rows on to the loggers."""
     cloud = job.settings.devices.cloud_folder
     return Monitor(
         job.monitor,
@@ -243,6 +246,7 @@ def make_monitor(job: TrainingJob, *, first_step: int) -> Monitor:
             job.settings.model, job.training, embedding_rows=job.settings.vocab.embedding_rows
         ),
         first_step=first_step,
+        loggers=Loggers(job.loggers, model, folder=job.monitor, announce=job.log),
     )
 
 

@@ -1,4 +1,4 @@
-"""The speed of a training: a table and TensorBoard files.
+"""The speed of a training: a table, TensorBoard files and what `run.loggers` names.
 
 Both contain times, so they are no outputs of the graph: they are in ``logs/<run>/<stage>/<node>/``
 next to the log, the TensorBoard files in Cloud Storage if `devices.cloud_folder` names a folder.
@@ -12,6 +12,7 @@ from typing import Any
 import tensorflow as tf
 
 from t5repro.errors import storage_error
+from t5repro.train.loggers import Loggers
 
 TABLE = "speed.csv"
 COLUMNS = (
@@ -37,11 +38,20 @@ class Monitor:
         flops: operations of one step.
         first_step: step that training resumes from; later rows of the table are removed, since
             an interrupted attempt wrote them.
+        loggers: receive the same rows, if there are any.
     """
 
     def __init__(
-        self, folder: Path | None, *, events: str, positions: int, flops: int, first_step: int
+        self,
+        folder: Path | None,
+        *,
+        events: str,
+        positions: int,
+        flops: int,
+        first_step: int,
+        loggers: Loggers | None = None,
     ) -> None:
+        self._loggers = loggers
         self._table = None if folder is None else folder / TABLE
         self._positions = positions
         self._flops = flops
@@ -106,10 +116,14 @@ class Monitor:
                 if name in row:
                     tf.summary.scalar(name, row[name], step=step)
             self._writer.flush()
+        if self._loggers is not None:
+            self._loggers.write(step, {name: row[name] for name in COLUMNS[1:] if name in row})
         self._begin_row()
 
     def close(self) -> None:
-        """Close the TensorBoard file."""
+        """Close the TensorBoard file and the loggers."""
+        if self._loggers is not None:
+            self._loggers.end()
         if self._writer is not None:
             self._writer.close()
 

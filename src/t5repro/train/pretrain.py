@@ -1,9 +1,9 @@
 """The rule `pretrain`: training on the corpus, for any objective (paper section 3.3)."""
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from t5repro.config.sections.pretrain import PretrainStage
 from t5repro.errors import CorpusError, SettingsError
@@ -28,6 +28,7 @@ def pretrain(
     monitor: Path | None = None,
     start_from: Path | None = None,
     resume_changed: bool = False,
+    loggers: Sequence[Mapping[str, Any]] = (),
 ) -> None:
     """Pre-train on the corpus.
 
@@ -43,6 +44,7 @@ def pretrain(
         start_from: folder of a published checkpoint to start from; if absent, fresh weights.
         resume_changed: resume from the newest checkpoint although settings, inputs, code or
             libraries differ; the manifest records it.
+        loggers: class and arguments of the loggers of other projects, see `run.loggers`.
 
     Raises:
         SettingsError: there are steps, but no tokens.
@@ -93,6 +95,7 @@ def pretrain(
             code=code,
             monitor=monitor,
             resume_changed=resume_changed,
+            loggers=loggers,
             validation_batches=(
                 functools.partial(held_out_batches, settings, token_folder) if held_out else None
             ),
