@@ -21,7 +21,6 @@ GENERATED = ("configs/base.yaml",)  # its comments are the help texts of the set
 
 # Name -> why it is right although nothing in the tree has it.
 ALLOWED = {
-    "configs/reviews.yaml": "the run file that the reader of add_a_task.md writes",
     "OUT/settings.yaml": "written by import_weights into the folder OUT",
     "workflow/profiles/": "pitfalls.md says why profiles are not there",
     ".dvc/config.local": "DVC's file for settings of one machine, which git ignores",
