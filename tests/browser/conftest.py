@@ -27,7 +27,6 @@ FLAGS = [
     "--disable-sync",
 ]
 WIDE, NARROW = 1280, 400
-PAGES = ("report.html", "trace.html")
 
 
 @pytest.fixture(scope="session")

@@ -23,7 +23,9 @@ IDS = "[...document.querySelectorAll('[id]')].map(e => e.id)"
 @pytest.fixture(scope="session")
 def names(report: Path) -> list[str]:
     """Return the pages of the report."""
-    return sorted(path.relative_to(report).as_posix() for path in report.rglob("*.html"))
+    pages = sorted(path.relative_to(report).as_posix() for path in report.rglob("*.html"))
+    assert {"report.html", "trace.html", "answers/glue_sst2.html"} <= set(pages)
+    return pages
 
 
 def screenshot(page: Any, name: str) -> None:
@@ -137,3 +139,40 @@ def test_a_click_selects_the_whole_hash(open_page: Callable[..., Any]) -> None:
     assert digest.bounding_box()["width"] < 140
     digest.click()
     assert re.fullmatch("[0-9a-f]{64}", page.evaluate("getSelection().toString()"))
+
+
+def shown(page: Any) -> Any:
+    return page.locator(".examples > li:visible")
+
+
+def test_a_reader_filters_the_answers_of_a_task(open_page: Callable[..., Any]) -> None:
+    page = open_page("report.html")
+    page.locator("table.scores th a", has_text="SST-2").click()
+    assert page.url.endswith("answers/glue_sst2.html")
+    total = shown(page).count()
+    assert total == page.locator(".examples > li").count()
+    counts = {}
+    for outcome in ("wrong", "right"):
+        page.locator("#outcome").select_option(outcome)
+        page.locator("#experiment").select_option("1")
+        counts[outcome] = shown(page).count()
+        assert page.locator("#count").inner_text() == f"{counts[outcome]} of {total} rows"
+    assert sum(counts.values()) == total
+    page.locator("#outcome").select_option("all")
+    text = page.locator(".examples > li > p bdi").nth(2).inner_text()
+    page.locator("#words").fill(text.split(":", 1)[1].strip().upper())
+    assert shown(page).count() >= 1
+    assert text in shown(page).first.inner_text()
+    page.locator("#words").fill("no row has these words")
+    assert shown(page).count() == 0
+    page.locator("a", has_text="run report").click()
+    assert page.url.endswith("report.html")
+
+
+def test_without_scripts_every_answer_is_shown(browser: Any, report: Path) -> None:
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto((report / "answers/glue_sst2.html").as_uri())
+    assert shown(page).count() > 0
+    assert not page.locator("#filter").is_visible()
+    context.close()

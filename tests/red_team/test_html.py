@@ -216,6 +216,8 @@ def test_markup_in_any_text_of_the_report_is_only_text(attack: str) -> None:
         **dict.fromkeys(texts, attack),
         "introduction": attack,
         "has_seeds": False,
+        "has_intervals": True,
+        "answers": {attack: "answers/x.html"},
         "effect": None,
         "difference_title": attack,
         "has_paper_columns": False,

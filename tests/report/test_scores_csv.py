@@ -30,7 +30,7 @@ def test_the_csv_has_the_promised_columns(make_scores: Make, make_rows: MakeRows
     head = csv_text(make_rows({"baseline": make_scores(0.0)})).splitlines()[0]
     assert head == (
         "experiment,arm,seed,runs,task,metric,value,sd,baseline_kind,baseline,examples,invalid,"
-        "paper_baseline,paper_row,paper,paper_sd,differs,switches"
+        "paper_baseline,paper_row,paper,paper_sd,differs,switches,low,high"
     )
 
 

@@ -4,11 +4,13 @@ The report: scores of all experiments compared with each other and with the pape
 READS     results/{run}/evaluate_score/{node}/scores.json   every experiment
           results/{run}/evaluate_score/{node}/manifest.json names the predictions
           results/{run}/pretrain|finetune/{node}/history.csv
+          results/{run}/evaluate_predict/{node}/{task}.jsonl  answers of the last step
           results/{run}/c4/{node}/manifest.json             pages dropped by each rule, if an
                                                             experiment reads the corpus
           results/{run}/**/manifest.json                    of every job: the lineage page
 WRITES    results/{run}/report/report.html                  self-contained
           results/{run}/report/trace.html                   lineage page: scores to raw files
+          results/{run}/report/answers/{task}.html          right and wrong answers
           results/{run}/report/scores.csv
           results/{run}/report/{experiment}.metrics.json    scores and last losses, for DVC
 SETTINGS  all: the report lists them
@@ -23,6 +25,12 @@ CORPORA = {
     name: path
     for name, path in by_experiment("c4", "manifest.json").items()
     if settings_at(name).reads_corpus
+}
+PREDICTIONS = {name: files_at("evaluate_predict", name) for name in EXPERIMENTS}
+ANSWERS = {
+    Path(path).stem: f"results/{RUN}/report/answers/{Path(path).stem}.html"
+    for paths in PREDICTIONS.values()
+    for path in paths
 }
 METRICS = {name: f"results/{RUN}/report/{name}.metrics.json" for name in EXPERIMENTS}
 
@@ -44,6 +52,7 @@ rule report:
     input:
         scores=list(SCORES.values()),
         predicted=list(SCORE_MANIFESTS.values()),
+        predictions=sorted({path for paths in PREDICTIONS.values() for path in paths}),
         pretrain=list(PRETRAIN_HISTORIES.values()),
         finetune=list(FINETUNE_HISTORIES.values()),
         corpus=list(CORPORA.values()),
@@ -52,6 +61,7 @@ rule report:
     output:
         html=report("results/{run}/report/report.html", category="Report"),
         trace=report("results/{run}/report/trace.html", category="Report"),
+        answers=[f"results/{{run}}/report/answers/{task}.html" for task in ANSWERS],
         csv=report("results/{run}/report/scores.csv", category="Scores"),
         metrics=[f"results/{{run}}/report/{name}.metrics.json" for name in EXPERIMENTS],
         manifest="results/{run}/report/manifest.json",
@@ -69,6 +79,10 @@ rule report:
         finetune=pairs(FINETUNE_HISTORIES),
         corpus=["--corpus", *pairs(CORPORA)] if CORPORA else [],
         metrics=pairs(METRICS),
+        predictions=[
+            f"{name}={path}" for name, paths in PREDICTIONS.items() for path in paths
+        ],
+        answers=pairs(ANSWERS),
     shell:
         "t5repro report"
         " --settings {params.settings:q}"
@@ -78,6 +92,8 @@ rule report:
         " {params.corpus:q}"
         " --html {output.html:q}"
         " --trace {output.trace:q}"
+        " --predictions {params.predictions:q}"
+        " --answers {params.answers:q}"
         " --csv {output.csv:q}"
         " --metrics {params.metrics:q}"
         " --manifest {output.manifest:q}"

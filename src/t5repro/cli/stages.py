@@ -299,6 +299,16 @@ STAGE_COMMANDS = (
             path("html", "page to write"),
             path("trace", "lineage page to write"),
             path("csv", "table to write"),
+            Argument(
+                "predictions",
+                "its predictions; the files are named after the tasks",
+                {"nargs": "*", "default": [], "metavar": "EXPERIMENT=FILE"},
+                pair_lists,
+                kind="input",
+            ),
+            named_paths(
+                "answers", "page with its answers to write", "TASK", required=False, kind="other"
+            ),
             named_paths(
                 "metrics", "its scores and last losses to write", "EXPERIMENT", kind="other"
             ),

@@ -15,11 +15,13 @@ from t5repro.config.schema import ReportStage
 from t5repro.errors import T5ReproError
 from t5repro.lineage.findings import CONTRADICTED, Finding
 from t5repro.lineage.graph import Graph, Job
+from t5repro.report.links import prediction_files
 from t5repro.report.metrics import ENDING as METRICS
 from t5repro.report.metrics import metrics_text
 from t5repro.report.page import report_texts
 
 PAGE, TABLE, LINEAGE_PAGE = "report.html", "scores.csv", "trace.html"
+ANSWERS = "answers"  # folder of the pages of the tasks
 MAX_LINE_CHARS = 100
 
 
@@ -67,6 +69,10 @@ def _written_again(settings: ReportStage, folder: Path, outputs: set[str]) -> di
     reads_corpus = {arm for arm in scores if settings_of_experiment(run, arm).reads_corpus}
     corpora = files("c4", "manifest.json")
     trace = folder / LINEAGE_PAGE
+    answers = {
+        path.stem: path for path in map(Path, sorted(outputs)) if path.parent == folder / ANSWERS
+    }
+    inputs = {arm: [Path(name) for name in prediction_files(path)] for arm, path in scores.items()}
     texts = report_texts(
         settings,
         scores=scores,
@@ -75,13 +81,16 @@ def _written_again(settings: ReportStage, folder: Path, outputs: set[str]) -> di
         html=folder / PAGE,
         csv=folder / TABLE,
         trace=trace if trace.as_posix() in outputs else None,
+        predictions=inputs if answers else {},
+        answers=answers,
     )
     metrics = {
         f"{arm}{METRICS}": metrics_text(scores[arm], histories[arm])
         for arm in scores
         if (folder / f"{arm}{METRICS}").as_posix() in outputs
     }
-    return {TABLE: texts.csv, PAGE: texts.html, **metrics}
+    pages = {f"{ANSWERS}/{task}.html": text for task, text in texts.answers.items()}
+    return {TABLE: texts.csv, PAGE: texts.html, **pages, **metrics}
 
 
 def _first_difference(actual: str, expected: str) -> str:

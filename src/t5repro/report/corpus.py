@@ -213,13 +213,13 @@ def _excerpt(sample: Any) -> Excerpt:
     return Excerpt(text=safe_text(str(sample)), url="")
 
 
-def safe_text(text: str) -> str:
-    """Return text of the crawl in one line, cut to `EXCERPT_CHARS`, without control characters.
+def safe_text(text: str, chars: int = EXCERPT_CHARS) -> str:
+    """Return untrusted text in one line, cut to so many characters, without control characters.
 
     Control characters, lone surrogates and bidirectional marks, which could change how the text
     around them is displayed, become a visible replacement.
     """
-    cut = text if len(text) <= EXCERPT_CHARS else text[:EXCERPT_CHARS].rstrip() + " …"
+    cut = text if len(text) <= chars else text[:chars].rstrip() + " …"
     return "".join(map(_safe_character, cut))
 
 

@@ -34,6 +34,7 @@ def source_files(
     scores: Mapping[str, Path],
     histories: Mapping[str, Mapping[str, Path]],
     corpus: Mapping[str, Path],
+    predictions: Mapping[str, Sequence[Path]],
     folder: Path,
 ) -> list[SourceFile]:
     """Return every input of the page with the first digits of its SHA-256.
@@ -42,6 +43,7 @@ def source_files(
         scores: arm -> ``scores.json``.
         histories: arm -> phase -> ``history.csv``.
         corpus: arm -> manifest of its corpus.
+        predictions: arm -> its predictions.
         folder: folder of the page.
     """
     files = [
@@ -53,6 +55,7 @@ def source_files(
             for phase, path in phases.items()
         ),
         *((arm, "manifest of the corpus", path) for arm, path in corpus.items()),
+        *((arm, "predictions", path) for arm, paths in predictions.items() for path in paths),
     ]
     return [
         SourceFile(
@@ -109,6 +112,7 @@ class ResultLinks:
         rows: scores of all arms.
         folder: folder of the page, to which links are relative.
         lineage_page: the lineage page; None for no links to it.
+        answers: task -> its answers page.
 
     Raises:
         ArtifactError: a manifest is missing, or the file is not a manifest.
@@ -122,7 +126,9 @@ class ResultLinks:
         *,
         folder: Path,
         lineage_page: Path | None = None,
+        answers: Mapping[str, Path] | None = None,
     ) -> None:
+        self._answers = {task: link(path, folder) for task, path in (answers or {}).items()}
         self._lineage = {
             arm: f"{link(lineage_page, folder)}#{anchor(job_name(manifest_of(path).as_posix()))}"
             for arm, path in scores.items()
@@ -143,6 +149,10 @@ class ResultLinks:
                 elif name.parent.name == f"{STEP_PREFIX}{steps.get(name.stem)}":
                     self._predictions[f"{arm}{BEST}", name.stem] = href
         self._rows = {(row.arm, row.task, row.metric): row for row in rows if row.arm}
+
+    def answers_to(self, task: str) -> str:
+        """Return the link to the answers page of a task; empty if it has none."""
+        return self._answers.get(task, "")
 
     def runs_of(self, experiment: Experiment, task: str, metric: str) -> tuple[RunLinks, ...]:
         """Return the runs of an experiment that have a score."""

@@ -14,7 +14,9 @@ from typing import Any
 from t5repro.config.experiments import settings_of_experiment
 from t5repro.config.schema import ReportStage, Settings
 from t5repro.files import write_manifest, write_text
+from t5repro.report.answers import answers_page, read_predictions
 from t5repro.report.best_checkpoints import checkpoint_tables
+from t5repro.report.bootstrap import Resamples, resample
 from t5repro.report.comparability import departures
 from t5repro.report.corpus import corpora
 from t5repro.report.decisions import all_settings, changed_choices, choices_in_force
@@ -27,15 +29,17 @@ from t5repro.report.experiments import (
     model_size,
 )
 from t5repro.report.lineage_page import write_lineage_page
-from t5repro.report.links import ResultLinks, manifest_of, read_scores, source_files
+from t5repro.report.links import ResultLinks, link, manifest_of, read_scores, source_files
 from t5repro.report.loss_curves import LossCurve, training_curve, validation_curve
 from t5repro.report.metrics import metrics_text
 from t5repro.report.paper_tables import paper_tables
 from t5repro.report.published_scores import TASK_BY_TASK, paper_source
-from t5repro.report.rows import ScoreRow, score_rows
+from t5repro.report.rows import ScoreRow, score_rows, with_intervals
 from t5repro.report.score_table import score_groups, tallies
 from t5repro.report.scores_csv import csv_text
 from t5repro.report.templates import render
+from t5repro.report.titles import task_title
+from t5repro.tasks.registry import task_named
 
 PHASES = {"pretrain": "Pre-training", "finetune": "Fine-tuning"}
 PAPER_MODEL = "its baseline of 220 million parameters, pre-trained on 34 billion tokens of C4"
@@ -44,9 +48,10 @@ FIXED_COLUMNS = 5  # of the table of scores: task, metric, trivial baseline, exa
 
 @dataclass(frozen=True)
 class ReportTexts:
-    """The page and the CSV of a report, and the number of its rows."""
+    """The page, the answers page of each task and the CSV of a report, and its number of rows."""
 
     html: str
+    answers: Mapping[str, str]
     csv: str
     rows: int
 
@@ -60,6 +65,8 @@ def report_texts(
     html: Path,
     csv: Path,
     trace: Path | None = None,
+    predictions: Mapping[str, Sequence[Path]] | None = None,
+    answers: Mapping[str, Path] | None = None,
 ) -> ReportTexts:
     """Return what `write_report` writes; the paths of the outputs decide the links between them.
 
@@ -67,6 +74,9 @@ def report_texts(
         ArtifactError: an input is missing or malformed.
     """
     run = settings.settings
+    # In one order, however the files are named to this function.
+    predictions = {arm: sorted(paths) for arm, paths in (predictions or {}).items()}
+    answers = dict(sorted((answers or {}).items()))
     experiments = group_arms(run, list(scores))
     contents = {arm: read_scores(path, run.tasks.names) for arm, path in scores.items()}
     rows = score_rows(
@@ -78,20 +88,39 @@ def report_texts(
             for experiment in experiments
         },
     )
-    links = ResultLinks(scores, contents, rows, folder=html.parent, lineage_page=trace)
+    answered = read_predictions(predictions)
+    tasks = {name: task_named(name, run.tasks) for name in answered}
+    resamples = resample(tasks, answered, seed=run.seed)
+    rows = with_intervals(rows, experiments, resamples)
+    links = ResultLinks(
+        scores, contents, rows, folder=html.parent, lineage_page=trace, answers=answers
+    )
     read_corpora = corpora(corpus)
     departing = departures(run, [entry.pages for entry in read_corpora])
     view = {
-        **_scores_view(run, contents, rows, experiments, links, departing),
+        **_scores_view(run, contents, rows, experiments, links, resamples, departing),
         **_settings_view(run, experiments),
         "curves": _curves(run, experiments, histories),
         "corpora": read_corpora,
-        "sources": source_files(scores, histories, corpus, html.parent),
+        "sources": source_files(scores, histories, corpus, predictions, html.parent),
+        "answers": {task_title(task): link(page, html.parent) for task, page in answers.items()},
         "csv_name": csv.name,
         "lineage_name": trace.name if trace else "",
         "paper_source": paper_source(),
     }
-    return ReportTexts(report_page(view), csv_text(rows), len(rows))
+    pages = {
+        task: answers_page(
+            tasks[task],
+            answered[task],
+            experiments,
+            run=run.run.name,
+            split=run.evaluate.split,
+            report=link(html, page.parent),
+            others={name: link(other, page.parent) for name, other in answers.items()},
+        )
+        for task, page in answers.items()
+    }
+    return ReportTexts(report_page(view), pages, csv_text(rows), len(rows))
 
 
 def write_report(
@@ -105,8 +134,10 @@ def write_report(
     manifest: Path,
     trace: Path | None = None,
     metrics: Mapping[str, Path] | None = None,
+    predictions: Mapping[str, Sequence[Path]] | None = None,
+    answers: Mapping[str, Path] | None = None,
 ) -> None:
-    """Write the page, the CSV, the lineage page, the metrics and the manifest.
+    """Write the page, the CSV, the lineage page, the answers, the metrics and the manifest.
 
     Args:
         settings: all settings of the run.
@@ -119,29 +150,43 @@ def write_report(
         manifest: manifest to write.
         trace: lineage page to write; None to omit it.
         metrics: arm -> file to write with its scores and last losses.
+        predictions: arm -> files with its predictions, named after the tasks.
+        answers: task -> page to write with the answers to its rows; its predictions are needed.
 
     Raises:
         ArtifactError: an input is missing or malformed.
         LineageError: no manifest names the scores or a history.
     """
+    predictions, answers = predictions or {}, answers or {}
     texts = report_texts(
-        settings, scores=scores, histories=histories, corpus=corpus, html=html, csv=csv, trace=trace
+        settings,
+        scores=scores,
+        histories=histories,
+        corpus=corpus,
+        html=html,
+        csv=csv,
+        trace=trace,
+        predictions=predictions,
+        answers=answers,
     )
     write_text(csv, texts.csv)
     write_text(html, texts.html)
+    for task, page in answers.items():
+        write_text(page, texts.answers[task])
     metrics = metrics or {}
     for arm, path in metrics.items():
         write_text(path, metrics_text(scores[arm], histories[arm]))
     traced = [*scores.values(), *(path for paths in histories.values() for path in paths.values())]
     run = settings.settings.run.name
     manifests = write_lineage_page(trace, run, traced, report=html.name) if trace else []
-    inputs = [*traced, *map(manifest_of, scores.values()), *corpus.values(), *manifests]
+    answered = [path for paths in predictions.values() for path in paths]
+    inputs = [*traced, *map(manifest_of, scores.values()), *corpus.values(), *answered, *manifests]
     write_manifest(
         manifest,
         rule="report",
         settings=settings.model_dump(mode="json"),
         inputs=list(dict.fromkeys(inputs)),  # arms can share a corpus or a history
-        outputs=[html, csv, *([trace] if trace else []), *metrics.values()],
+        outputs=[html, csv, *([trace] if trace else []), *answers.values(), *metrics.values()],
         counters={"rows": texts.rows},
     )
 
@@ -152,10 +197,11 @@ def _scores_view(
     rows: Sequence[ScoreRow],
     experiments: Sequence[Experiment],
     links: ResultLinks,
+    resamples: Resamples,
     departing: Sequence[str],
 ) -> dict[str, Any]:
     """Return the template's variables for the header and the tables of scores."""
-    groups = score_groups(rows, contents, experiments, links)
+    groups = score_groups(rows, contents, experiments, links, resamples)
     difference = difference_title(settings, experiments)
     first_two = [experiment.name for experiment in experiments[:2]]
     limit = settings.evaluate.max_examples
@@ -170,6 +216,7 @@ def _scores_view(
         "run": settings.run.name,
         "introduction": introduction(settings, len(experiments), len(tasks)),
         "experiments": experiments,
+        "has_intervals": bool(resamples.scores),
         "has_seeds": any(experiment.has_seeds for experiment in experiments),
         "tallies": tallies(rows, experiments),
         "effect": mean_difference(rows, *first_two) if len(first_two) > 1 else None,

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from t5repro.evaluate.checkpoint_selection import best_metrics
+from t5repro.report.bootstrap import Resamples
 from t5repro.report.experiments import Experiment
 from t5repro.report.published_scores import (
     baseline_deviation,
@@ -46,6 +47,8 @@ class ScoreRow:
         paper_sd: standard deviation of the paper's baseline.
         differs: whether value and paper differ by more than two of these deviations.
         switches: choices with another value than the default, ``name=value`` each.
+        low: lower bound of the 95 % interval over rows; None for metrics without one.
+        high: its upper bound.
     """
 
     experiment: str
@@ -66,6 +69,8 @@ class ScoreRow:
     paper_sd: float | None = None
     differs: bool | None = None
     switches: str = ""
+    low: float | None = None
+    high: float | None = None
 
 
 def score_rows(
@@ -101,6 +106,19 @@ def score_rows(
                 for row in run
             ]
     return rows
+
+
+def with_intervals(
+    rows: Sequence[ScoreRow], experiments: Sequence[Experiment], resamples: Resamples
+) -> list[ScoreRow]:
+    """Return the rows with their intervals, those of a mean over all its arms."""
+    arms_of = {experiment.name: experiment.arms for experiment in experiments}
+    bounded = []
+    for row in rows:
+        arms = (row.arm,) if row.arm else arms_of.get(row.experiment, ())
+        low, high = resamples.interval(row.task, row.metric, arms) or (None, None)
+        bounded.append(replace(row, low=low, high=high))
+    return bounded
 
 
 def best_of(experiment: Experiment) -> Experiment:

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from t5repro.report.bootstrap import Resamples, score_interval_text
 from t5repro.report.differences import Difference, differences
 from t5repro.report.experiments import Experiment
 from t5repro.report.links import ResultLinks, RunLinks
@@ -29,6 +30,7 @@ class Cell:
         text: the score with two decimals.
         exact: the score in full precision; empty if undefined.
         sd: standard deviation over the seeds, as a suffix.
+        interval: 95 % interval over rows; empty if there is none.
         is_best: whether it is the highest of the line.
         beats_trivial: whether it is higher than the trivial baseline.
         runs: the runs behind it.
@@ -37,6 +39,7 @@ class Cell:
     text: str
     exact: str
     sd: str
+    interval: str
     is_best: bool
     beats_trivial: bool
     runs: tuple[RunLinks, ...]
@@ -61,12 +64,14 @@ class Line:
 
     Attributes:
         name: name of the task in files.
+        answers: link to the answers page of the task; empty if there is none.
         title: title of the task; empty on its secondary metrics.
         metric: title of the metric.
         baseline: score of the trivial baseline.
         baseline_kind: ``majority`` or ``copy``.
         cells: one score per experiment.
         difference: first experiment minus second, with its spread over seeds.
+        difference_interval: 95 % interval of the difference over rows.
         sign: ``up``, ``down`` or empty.
         examples: number of scored examples.
         invalid: answers outside the allowed ones, by experiment.
@@ -77,12 +82,14 @@ class Line:
     """
 
     name: str
+    answers: str
     title: str
     metric: str
     baseline: str
     baseline_kind: str
     cells: tuple[Cell, ...]
     difference: str
+    difference_interval: str
     sign: str
     examples: str
     invalid: str
@@ -97,6 +104,7 @@ def score_groups(
     scores: Mapping[str, Mapping[str, Any]],
     experiments: Sequence[Experiment],
     links: ResultLinks,
+    resamples: Resamples,
 ) -> list[tuple[str, list[Line]]]:
     """Return heading -> lines of the table, benchmark averages last.
 
@@ -105,6 +113,7 @@ def score_groups(
         scores: arm -> content of its ``scores.json``.
         experiments: the experiments of the page.
         links: links to the files behind a score.
+        resamples: scores of resampled rows.
     """
     by_experiment = {(row.task, row.metric, row.experiment): row for row in experiment_rows(rows)}
     first_two = [experiment.name for experiment in experiments[:2]]
@@ -122,6 +131,10 @@ def score_groups(
             difference=difference_of.get((task, metric)),
             is_first=task != previous_task,
         )
+        line = replace(line, answers=links.answers_to(task))
+        if len(experiments) > 1:
+            interval = resamples.difference(task, metric, experiments[0].arms, experiments[1].arms)
+            line = replace(line, difference_interval=score_interval_text(interval))
         if all(entry is None or entry.value is None for entry in entries):
             line = replace(line, reason=_undefined_reason(shared, scores))
         heading = AVERAGES_GROUP if metric == AVERAGE else task_group(task)
@@ -154,6 +167,7 @@ def _line(
     paper_without = published_value(shared.task, shared.metric, row=NO_PRETRAINING)
     return Line(
         name=shared.task,
+        answers="",
         title=task_title(shared.task) if is_first else "",
         metric=metric_title(shared.metric),
         baseline=format_score(shared.baseline) if shared.baseline_kind else "",
@@ -163,6 +177,7 @@ def _line(
                 text=format_score(value),
                 exact="" if value is None else repr(value),
                 sd="" if entry is None else format_sd(entry.sd),
+                interval="" if entry is None else score_interval_text((entry.low, entry.high)),
                 is_best=value is not None and value == best,
                 beats_trivial=(
                     value is not None and shared.baseline is not None and value > shared.baseline
@@ -172,6 +187,7 @@ def _line(
             for value, entry, links in zip(values, entries, runs, strict=True)
         ),
         difference="" if difference is None else str(difference),
+        difference_interval="",
         sign="" if difference is None else _sign(difference.value),
         examples="" if shared.examples is None else f"{shared.examples:,}",
         invalid=_invalid(entries),

@@ -74,6 +74,8 @@ def _parse(cells: Mapping[str, str]) -> ScoreRow:
         paper_sd=_number(cells["paper_sd"]),
         differs={"yes": True, "no": False, "": None}[cells["differs"]],
         switches=cells["switches"],
+        low=_number(cells["low"]),
+        high=_number(cells["high"]),
     )
 
 

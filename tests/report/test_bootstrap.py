@@ -1,0 +1,96 @@
+"""Intervals of scores: resampled rows are scored as the metrics score them."""
+
+import numpy as np
+import pytest
+
+from t5repro.metrics.registry import compute_scores
+from t5repro.randomness import stream
+from t5repro.report.bootstrap import RESAMPLES, Resamples, resample, score_interval_text
+from t5repro.tasks.registry import task_named
+
+ROWS = 40
+PREDICTIONS = {
+    "glue_cola": ["acceptable", "unacceptable", "acceptable", "nonsense"],
+    "glue_mrpc": ["equivalent", "not_equivalent", "equivalent", "nonsense"],
+    "glue_mnli_matched": ["entailment", "neutral", "contradiction", "nonsense"],
+    "glue_stsb": ["1.0", "2.6", "4.0", "nonsense"],
+    "super_glue_cb": ["entailment", "contradiction", "neutral", "nonsense"],
+    "squad": ["the red house", "house", "a blue car", ""],
+}
+
+
+def rows_of(name: str, seed: int = 0) -> list[dict]:
+    generator = stream(seed, "test", name)
+    words = PREDICTIONS[name]
+    answers = {"glue_stsb": [1.0, 2.6, 4.0], "squad": [["red house"], ["house", "car"]]}
+    choices = answers.get(name) or list(range(len(task_named(name).labels)))
+    return [
+        {
+            "answer": choices[generator.integers(len(choices))],
+            "prediction": words[generator.integers(len(words))],
+        }
+        for _ in range(ROWS)
+    ]
+
+
+@pytest.mark.parametrize("name", PREDICTIONS)
+def test_a_resample_has_the_scores_of_the_metrics(name: str) -> None:
+    task, rows = task_named(name), rows_of(name)
+    resamples = resample({name: task}, {name: {"a": rows}}, seed=3)
+    draws = stream(3, "report", "bootstrap", name).integers(ROWS, size=(RESAMPLES, ROWS))
+    for number in (0, 1, 500, RESAMPLES - 1):
+        drawn = [rows[row] for row in draws[number]]
+        expected = compute_scores(
+            task.metrics,
+            [row["answer"] for row in drawn],
+            [task.read_prediction(row["prediction"], row) for row in drawn],
+            classes=len(task.labels),
+        )
+        scores = {metric: values[number] for (_, metric, _), values in resamples.scores.items()}
+        assert scores == pytest.approx(expected)
+
+
+def test_an_interval_contains_the_score_and_narrows_with_more_rows() -> None:
+    name = "glue_cola"
+    task, rows = task_named(name), rows_of(name)
+    few = resample({name: task}, {name: {"a": rows}}, seed=0)
+    many = resample({name: task}, {name: {"a": rows * 25}}, seed=0)
+    (metric,) = task.metrics
+    low, high = few.interval(name, metric, ["a"])
+    narrow_low, narrow_high = many.interval(name, metric, ["a"])
+    assert low < narrow_low < narrow_high < high
+    assert 3 < (high - low) / (narrow_high - narrow_low) < 8  # 25 times the rows: about a fifth
+
+
+def test_arms_share_their_draws_so_that_equal_arms_do_not_differ() -> None:
+    name = "glue_mrpc"
+    rows = rows_of(name)
+    resamples = resample({name: task_named(name)}, {name: {"a": rows, "b": rows}}, seed=0)
+    assert resamples.difference(name, "accuracy", ["a"], ["b"]) == (0.0, 0.0)
+    assert resamples.interval(name, "accuracy", ["a", "b"]) == resamples.interval(
+        name, "accuracy", ["a"]
+    )
+
+
+def test_another_seed_has_other_draws_and_the_same_seed_the_same() -> None:
+    name = "glue_mrpc"
+    tasks, rows = {name: task_named(name)}, {name: {"a": rows_of(name)}}
+    key = name, "accuracy", "a"
+    first, again, other = (resample(tasks, rows, seed=seed).scores[key] for seed in (0, 0, 1))
+    assert np.array_equal(first, again)
+    assert not np.array_equal(first, other)
+
+
+def test_a_metric_without_resamples_and_rows_without_answers_have_no_interval() -> None:
+    unlabelled = {"answer": None, "prediction": "acceptable"}
+    resamples = resample(
+        {"glue_cola": task_named("glue_cola")}, {"glue_cola": {"a": [unlabelled]}}, seed=0
+    )
+    assert resamples.interval("glue_cola", "matthews_corrcoef", ["a"]) is None
+    assert Resamples().difference("wmt_en_de", "bleu", ["a"], ["b"]) is None
+
+
+def test_an_interval_is_written_with_one_decimal() -> None:
+    assert score_interval_text((-3.04, 79.35)) == "−3.0 to 79.3"
+    assert score_interval_text(None) == ""
+    assert score_interval_text((None, None)) == ""
