@@ -1,5 +1,5 @@
 # `make help` lists the targets; the first one, `demo`, is the default.
-# Needs Linux, Python 3.11 or 3.12 and nothing else; everything is installed into .venv.
+# Needs Linux, Python 3.11, 3.12 or 3.13 and nothing else; everything is installed into .venv.
 PYTHON ?= python3
 BIN := .venv/bin
 CORES ?= all
@@ -17,7 +17,7 @@ demo: setup ## run the whole chain on the bundled mini crawl
 setup: .venv/installed ## .venv with the locked packages
 
 .venv/installed: requirements/cpu-gpu.txt pyproject.toml
-	$(PYTHON) -c "import sys; sys.exit(None if (3, 11) <= sys.version_info < (3, 13) else 'Python 3.11 or 3.12 is needed; name one with make PYTHON=python3.12')"
+	$(PYTHON) -c "import sys; sys.exit(None if (3, 11) <= sys.version_info < (3, 14) else 'Python 3.11, 3.12 or 3.13 is needed; name one with make PYTHON=python3.12')"
 	@echo "installing $$(grep -c '^[a-z].*==' $<) locked packages into .venv: 4 GB of disk, a few minutes"
 	$(PYTHON) -m venv .venv
 	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r requirements/cpu-gpu.txt

@@ -91,7 +91,7 @@ def _read_facts() -> dict[str, SourceFacts]:
 def _collect(value: Any, words: list[str], imports: list[str]) -> None:
     """Append a syntax tree as words, and the names that it imports.
 
-    `ast.dump` would differ between Python 3.11 and 3.12, whose trees have other empty fields.
+    `ast.dump` would differ between releases of Python, whose trees have other empty fields.
     """
     if isinstance(value, ast.AST):
         words.append(type(value).__name__)
