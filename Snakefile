@@ -14,6 +14,7 @@ min_version("9.27")
 include: "workflow/rules/common.smk"
 include: "workflow/rules/data.smk"
 include: "workflow/rules/c4.smk"
+include: "workflow/rules/corpus.smk"
 include: "workflow/rules/vocab.smk"
 include: "workflow/rules/tokens.smk"
 include: "workflow/rules/preflight.smk"
@@ -35,7 +36,8 @@ wildcard_constraints:
 rule all:
     """Everything that the run file asks for."""
     input:
-        report=f"results/{RUN}/report/report.html",
+        report=f"results/{RUN}/report/report.html" if ALL_TASKS else [],
+        weights=[] if ALL_TASKS else STAGE_TARGETS["stage_pretrain"],
     default_target: True
 
 

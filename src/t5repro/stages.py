@@ -79,17 +79,24 @@ STAGES = (
         produces="cleaned pages",
     ),
     Stage(
+        "corpus",
+        module="c4.own_text.read",
+        settings="sections.corpus.CorpusStage",
+        upstream=("data",),
+        produces="rows of own text",
+    ),
+    Stage(
         "c4_dedup",
         module="c4.deduplicate",
         settings="sections.c4.DedupStage",
-        upstream=("c4_clean",),
+        upstream=("c4_clean", "corpus"),
         produces="decisions on repeats",
     ),
     Stage(
         "c4",
         module="c4.write",
         settings="sections.c4.C4Stage",
-        upstream=("data", "c4_punkt", "c4_clean", "c4_dedup"),
+        upstream=("data", "c4_punkt", "c4_clean", "corpus", "c4_dedup"),
         produces="corpus",
     ),
     Stage(
@@ -163,7 +170,7 @@ STAGES = (
 )
 BY_NAME = {stage.name: stage for stage in STAGES}
 # The stages that only the corpus needs: without one, a run has none of them.
-OF_CORPUS = ("c4_punkt", "c4_clean", "c4_dedup", "c4", "vocab_sample", "tokens")
+OF_CORPUS = ("c4_punkt", "c4_clean", "corpus", "c4_dedup", "c4", "vocab_sample", "tokens")
 VERSIONED = tuple(stage.name for stage in STAGES if stage.versioned)
 
 

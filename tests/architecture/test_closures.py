@@ -13,6 +13,7 @@ ALLOWED = {  # rule -> parts of the package that its closure may contain
     "data": {"data"},
     "c4_punkt": {"data", "c4"},
     "c4_clean": {"data", "c4"},
+    "corpus": {"data", "c4"},
     "c4_dedup": {"c4"},
     "c4": {"c4"},
     "vocab_sample": {"vocab", "randomness"},
@@ -89,6 +90,7 @@ SENTENCES = {"c4/text/sentences.py"}
         ("data", {"data/check.py"}, {"data/fetch.py", *READING}),
         ("c4_punkt", READING, {"c4/clean.py", "c4/tables.py", *DECIDING, *REMOVALS, *WRITING}),
         ("c4_clean", {"c4/dedup/spans.py", *READING}, {*DECIDING, *REMOVALS, *WRITING}),
+        ("corpus", {"c4/own_text/rows.py"}, {*DECIDING, *REMOVALS, *WRITING}),
         (
             "c4_dedup",
             {*DECIDING, *REMOVALS},

@@ -491,8 +491,7 @@ def test_manifests_name_what_went_in_and_out(tmp_path, crawl):
 def test_a_language_without_a_page_stops_the_run_and_leaves_no_corpus(tmp_path, crawl):
     settings = settings_of(languages=["en", "ro", "de"])
     with pytest.raises(
-        CorpusError,
-        match=r"contains 'ro', but the crawl has no page .*: de 18, en 29; add WET files",
+        CorpusError, match=r"contains 'ro', but no page .*: de 18, en 29; add pages"
     ):
         run(tmp_path, crawl, settings)
     assert list((tmp_path / "c4").iterdir()) == []

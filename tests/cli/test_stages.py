@@ -35,6 +35,7 @@ UNVERIFIED = {  # options with a path that no manifest attests, and why
     "manifest metrics folder output model pieces html trace csv answers": "written",
     "work monitor downloads": "written",
     "withdrawn": "tracked by git",
+    "root": "the folder of raw files that other options name",
     "data": "verified with the raw files it lists",
     "model_file start_from": "files of others, whose hash the rule data compared",
 }

@@ -3,6 +3,7 @@ From WET files to the corpus: train Punkt, clean pages shard by shard, find dupl
 language.
 
 READS     {data.folder}/crawl/...                        WET files, or a list of their paths
+          results/{run}/corpus/{node}/...                rows of own text, if the run has it
           withdrawn/pages.yaml                           URLs and domains to leave out
           {data.folder}/...                              lists of bad words, domains, addresses;
                                                          Punkt parameters
@@ -164,6 +165,9 @@ def punkt_pairs(wildcards):
 
 
 def cleaned_shards(wildcards):
+    """Return the cleaned pages of the crawl, or the rows of own text."""
+    if settings_at(wildcards.node).corpus.files:
+        return files_at("corpus", wildcards.node)
     node = node_of("c4_clean", wildcards.node)
     shards = settings_at(node).c4.clean_shards
     return [
@@ -174,6 +178,8 @@ def cleaned_shards(wildcards):
 
 
 def cleaned_manifests(wildcards):
+    if settings_at(wildcards.node).corpus.files:
+        return [of("corpus", "manifest.json")(wildcards)]
     node = node_of("c4_clean", wildcards.node)
     shards = settings_at(node).c4.clean_shards
     return [

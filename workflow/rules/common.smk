@@ -14,7 +14,9 @@ from pathlib import Path
 from snakemake.exceptions import WorkflowError
 
 from t5repro.config import experiments, load, origins, task_files as inventory
+from t5repro.config.own_text import text_files
 from t5repro.config.sections.c4 import PUNKT_FILES, corpus_files, languages_to_train
+from t5repro.config.sections.corpus import row_files
 from t5repro.config.stage_settings import stage_settings
 from t5repro.data import crawl_lists, fetch, paths as raw_paths
 from t5repro.errors import T5ReproError
@@ -112,14 +114,18 @@ def distinct_nodes(rule):
 def required_nodes(rule):
     """Return the nodes of `rule` that an experiment reads, directly or not.
 
-    An experiment with given weights and vocabulary reads no corpus.
+    An experiment with given weights and vocabulary reads no corpus, one with own text no crawl.
     """
-    readers = [
-        name
-        for name in EXPERIMENTS
-        if rule not in OF_CORPUS or settings_at(name).reads_corpus
-    ]
+    readers = [name for name in EXPERIMENTS if requires(settings_at(name), rule)]
     return list(dict.fromkeys(node_of(rule, name) for name in readers))
+
+
+def requires(settings, rule):
+    """Return whether an experiment with these settings reads what `rule` writes."""
+    if rule in OF_CORPUS and not settings.reads_corpus:
+        return False
+    of_crawl = {"c4_punkt": True, "c4_clean": True, "corpus": False}.get(rule)
+    return of_crawl is None or of_crawl is not bool(settings.corpus.files)
 
 
 def node_of(rule, experiment):
@@ -177,6 +183,8 @@ def prediction_names(settings):
 
 def decision_names(settings):
     """Return the names of the decisions: those of the cleaned files."""
+    if settings.corpus.files:
+        return row_files(settings.corpus)
     return [
         f"{shard:05d}{part}.parquet"
         for shard in range(settings.c4.clean_shards)
@@ -187,6 +195,7 @@ def decision_names(settings):
 # Rule -> function from settings to the names of its files, for rules whose settings decide them.
 NAMES = {
     "c4_punkt": punkt_names,
+    "corpus": lambda settings: row_files(settings.corpus),
     "c4_dedup": decision_names,
     "c4": lambda settings: corpus_files(settings.c4),
     "pretrain": training_names("pretrain"),

@@ -1,5 +1,8 @@
 """Pages of the crawl: their WET record, their row in the corpus, their document among the ids.
 
+A row of the user's own text is a page too: its file is one of `corpus.files`, its record the number
+of the row, its URL the id.
+
 A cleaned shard stores file, record number, URL, time and drop reason of every page, a corpus row
 stores URL and time. Deduplication keeps the newest page of a URL, so (URL, time) joins the two.
 """
@@ -15,7 +18,7 @@ import pyarrow.parquet as pq
 from t5repro.errors import ArtifactError, LineageError
 from t5repro.lineage.graph import Artifact, Graph, Job
 
-CLEANED = "c4_clean"
+CLEANED = ("c4_clean", "corpus")
 CORPUS = "c4"
 TOKENS = "tokens"
 COLUMNS = ["file", "record", "url", "timestamp", "reason"]
@@ -27,7 +30,7 @@ class CrawlPage:
     """A page that cleaning read.
 
     Attributes:
-        file: name of the WET file.
+        file: name of the WET file; of own text, its path below `data.folder`.
         record: number of the record in it.
         url: address of the page.
         timestamp: time of the crawl.
@@ -136,12 +139,13 @@ def find_pages(
     """
     raw_files: dict[str, Artifact] = {}
     pages: list[CrawlPage] = []
-    for job in _jobs_of(graph, CLEANED):
+    for job in (job for rule in CLEANED for job in _jobs_of(graph, rule)):
         matches = [
             page for shard in _parquet(job) for page in _read_pages(root / shard.path, is_match)
         ]
-        names = {page.file for page in matches}
-        raw_files.update((file.path, file) for file in job.inputs if _name(file.path) in names)
+        for name in {page.file: None for page in matches}:
+            if (file := _input_named(job, name)) is not None:
+                raw_files[file.path] = file
         pages += matches
     return tuple(pages), tuple(raw_files.values())
 
@@ -204,10 +208,12 @@ def _crawl_records(graph: Graph, root: Path, job: Job) -> dict[tuple[str, str], 
     records: dict[tuple[str, str], CrawlRecord] = {}
     for path in sorted(inputs.keys() - set(removals), key=lambda path: (_name(path), path)):
         producer = producers[path]
-        raw_files = {_name(file.path): file for file in (producer.inputs if producer else ())}
+        raw_files: dict[str, Artifact | None] = {}
         for row, page in enumerate(_read_pages(root / path)):
             if page.reason is None and (_name(path), row) not in superseded:
-                raw = raw_files.get(page.file)
+                if page.file not in raw_files:
+                    raw_files[page.file] = _input_named(producer, page.file) if producer else None
+                raw = raw_files[page.file]
                 records[page.url, page.timestamp] = CrawlRecord(
                     file=raw.path if raw else page.file,
                     sha256=raw.sha256 if raw else None,
@@ -280,6 +286,13 @@ def _columns(path: Path, names: list[str]) -> pa.Table:
 
 def _jobs_of(graph: Graph, rule: str) -> list[Job]:
     return [job for job in graph.jobs.values() if job.rule == rule]
+
+
+def _input_named(job: Job, name: str) -> Artifact | None:
+    """Return the raw file of a job with this name, or with this path below `data.folder`."""
+    matching = [file for file in job.inputs if file.path == name or file.path.endswith(f"/{name}")]
+    # All are below one folder, so the shortest path is the one that has no other folder before it.
+    return min(matching, key=lambda file: len(file.path), default=None)
 
 
 def _parquet(job: Job) -> list[Artifact]:

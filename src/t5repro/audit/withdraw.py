@@ -1,6 +1,6 @@
 """Remove a raw source and everything made from it.
 
-1. A tombstone is written, which `data` and `c4_clean` apply from then on.
+1. A tombstone is written, which `data`, `c4_clean` and `corpus` apply from then on.
 2. The raw text is deleted, or redacted in place.
 3. Every dependent artifact is deleted, so that the next run of Snakemake rebuilds it without the
    source.
@@ -18,8 +18,10 @@ from typing import Any
 import yaml
 
 from t5repro.audit.find import RawSource, find_raw_source
+from t5repro.c4.own_text.redact import redact_rows
 from t5repro.c4.wet.redact import redact
 from t5repro.config.credentials import check_no_credentials
+from t5repro.config.sections.corpus import TextRows
 from t5repro.config.withdrawn import FILES, PAGES, in_domain, read_files, read_pages
 from t5repro.errors import LineageError
 from t5repro.files import sha256_of, write_text
@@ -29,6 +31,7 @@ from t5repro.lineage.git import git
 from t5repro.lineage.graph import DATA, Graph, load_graph
 from t5repro.lineage.store import RESULTS, Folder
 
+OWN_TEXT = "corpus"  # the rule that reads it
 TOMBSTONE_HEADERS = {
     FILES: "# Raw files that no run may use: path below data.folder -> why. "
     "`t5repro withdraw` writes this.\n",
@@ -149,7 +152,7 @@ def withdraw(
     _write_tombstone(root, raw, graph, reason.strip())
     for path in raw.paths:
         for copy in [path, *_bundled_copies(root, graph, path)]:
-            _delete_or_redact(root, copy, withdrawal)
+            _delete_or_redact(root, copy, withdrawal, graph, path)
     _delete_artifacts(root, withdrawal)
     _update_data_dvc(root, graph)
     if delete_cache:
@@ -206,8 +209,26 @@ def _bundled_copies(root: Path, graph: Graph, path: str) -> list[str]:
     return [copy.as_posix()] if is_inside and (root / copy).is_file() else []
 
 
-def _delete_or_redact(root: Path, name: str, withdrawal: Withdrawal) -> None:
-    """Delete a raw file, or the text of its withdrawn pages."""
+def _own_text(graph: Graph, path: str) -> TextRows | None:
+    """Return the settings with which a run reads a raw file as own text; None for a WET file."""
+    for job in graph.jobs.values():
+        if job.rule == OWN_TEXT and any(file.path == path for file in job.inputs):
+            return TextRows.model_validate(job.settings["corpus"])
+    return None
+
+
+def _delete_or_redact(
+    root: Path, name: str, withdrawal: Withdrawal, graph: Graph, original: str
+) -> None:
+    """Delete a raw file, or the text of its withdrawn pages.
+
+    Args:
+        root: the checkout.
+        name: the file, or a copy of it.
+        withdrawal: the withdrawal, which is updated.
+        graph: lineage of the working tree.
+        original: path of the raw file in `data.folder`.
+    """
     path, raw = root / name, withdrawal.raw
     if not path.is_file():
         return
@@ -216,10 +237,14 @@ def _delete_or_redact(root: Path, name: str, withdrawal: Withdrawal) -> None:
         withdrawal.deleted.append(name)
         return
     sha256_before = sha256_of(path)
-    if raw.kind == "url":
-        count = redact(path, lambda url: url == raw.name)
+
+    def is_withdrawn(url: str) -> bool:
+        return url == raw.name if raw.kind == "url" else in_domain(url, raw.name)
+
+    if (rows := _own_text(graph, original)) is not None:
+        count = redact_rows(path, _below_data_folder(graph, original), rows, is_withdrawn)
     else:
-        count = redact(path, lambda url: in_domain(url, raw.name))
+        count = redact(path, is_withdrawn)
     withdrawal.redacted[name] = count
     if count:
         withdrawal.rewritten += _replace_hash(root, sha256_before, sha256_of(path))

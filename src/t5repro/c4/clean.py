@@ -279,9 +279,27 @@ def cleaned_batches(
     )
     pages = groups(page for path in files for page in reader.usable_pages(path))
     cleaned = (clean_pages(group, rules) for group in pages)
+    yield from batches_of(cleaned, partial(languages_of, rules=rules), cleaner, tally)
+
+
+def batches_of(
+    cleaned: Iterable[list[CleanedPage]],
+    languages: Callable[[list[CleanedPage]], list[Detected | None]],
+    cleaner: Cleaner,
+    tally: CleanTally,
+) -> Iterator[tuple[pa.RecordBatch, list[int]]]:
+    """Yield rows of `tables.CLEANED`, with the bytes of each page's text before cleaning.
+
+    Args:
+        cleaned: groups of cleaned pages.
+        languages: returns the language of each kept page of a group.
+        cleaner: the rules.
+        tally: counts pages and lines.
+    """
+    rules = cleaner.rules
     # Languages are detected in a thread while the next group is read and cleaned.
-    for group, languages in overlapped(partial(languages_of, rules=rules), cleaned):
-        batch = to_batch(group, languages, cleaner)
+    for group, found in overlapped(languages, cleaned):
+        batch = to_batch(group, found, cleaner)
         # The smallest rank first: examples offered later are refused before their lines are found.
         offers = zip(group, _reasons_by_page(batch), strict=True)
         for (file_page, _), (url_md5, reasons) in sorted(offers, key=lambda offer: offer[1][0]):

@@ -71,6 +71,7 @@ class _Candidate(NamedTuple):
         rank: of the page as an example.
         lines: `tables.LINE_COUNTS` of the page.
         detected: language from cleaning; None if it is unknown or text was removed since.
+        split: split that its cleaned file states; empty if the URL decides.
     """
 
     url: str
@@ -80,6 +81,7 @@ class _Candidate(NamedTuple):
     rank: Rank
     lines: Mapping[str, int]
     detected: Detected | None
+    split: str
 
 
 class PageFilter:
@@ -131,9 +133,9 @@ class PageFilter:
             parquet = tables.open_parquet(path, tables.CLEANED)
             self.add_shard(parquet, path)
             removals = Removals(decisions / path.name)
-            first_row = 0
+            first_row, split = 0, tables.split_of(parquet)
             for batch in tables.read_batches(parquet, path, READ_COLUMNS):
-                yield self._candidates(first_row, batch, removals)
+                yield self._candidates(first_row, batch, removals, split)
                 first_row += len(batch)
                 progress.advance(len(batch))
 
@@ -159,7 +161,7 @@ class PageFilter:
         return self._filter_languages(pages, _detect_missing(pages))
 
     def _candidates(
-        self, first_row: int, batch: pa.RecordBatch, removals: Removals
+        self, first_row: int, batch: pa.RecordBatch, removals: Removals, split: str = ""
     ) -> list[_Candidate]:
         """Return the pages that are the newest of their URL, clean, and still long enough."""
         candidates: list[_Candidate] = []
@@ -187,6 +189,7 @@ class PageFilter:
                         rank,
                         {name: page[name] for name in tables.LINE_COUNTS},
                         detected,
+                        split,
                     )
                 )
         rows = batch.filter(pa.array(newest))
@@ -231,7 +234,10 @@ class PageFilter:
             if reason is not None:
                 self.counts.drop(reason, page.rank, page.url, page.text)
                 continue
-            validation = is_validation(page.normalized_url_md5, self._settings.validation_modulus)
+            validation = page.split == "validation" or (
+                not page.split
+                and is_validation(page.normalized_url_md5, self._settings.validation_modulus)
+            )
             self.counts.split_pages[name, SPLITS[validation]] += 1
             self.counts.split_chars[name, SPLITS[validation]] += len(page.text)
             high, low = key_halves(page.normalized_url_md5)[0].tolist()
@@ -292,15 +298,14 @@ class PageFilter:
                 raise CorpusError(
                     f"c4.languages contains {name!r}, but all of its {validation_pages} pages are "
                     "in the validation split by c4.validation_modulus "
-                    f"{self._settings.validation_modulus}; raise it, or add WET files with pages "
-                    "in this language"
+                    f"{self._settings.validation_modulus}; raise it, or add pages in this language"
                 )
             detected = sorted(self.counts.detected.items())
             counts = ", ".join(f"{key} {count}" for key, count in detected)
             raise CorpusError(
-                f"c4.languages contains {name!r}, but the crawl has no page in it after all rules; "
-                f"pages by detected language, before bad words: {counts or 'none'}; add WET files "
-                f"with pages in {name!r}, or remove it from c4.languages"
+                f"c4.languages contains {name!r}, but no page in it is left after all rules; "
+                f"pages by detected language, before bad words: {counts or 'none'}; add pages in "
+                f"{name!r}, or remove it from c4.languages"
             )
 
 

@@ -67,6 +67,7 @@ DICTIONARY_COLUMNS = {"file", "reason", "language"}.union(LINE_COUNTS[1:])
 COUNTS_KEY = b"t5repro.counts"  # pages read, units compared
 SAMPLES_KEY = b"t5repro.samples"  # examples of dropped pages and lines
 FAULTS_KEY = b"t5repro.faults"  # faults of the WET files
+SPLIT_KEY = b"t5repro.split"  # split of all pages of a cleaned file, if the user states it
 SHARD_KEY = b"t5repro.shard"  # name and number of pages of the cleaned file of the decisions
 
 
@@ -201,6 +202,13 @@ def groups_from(parquet: pq.ParquetFile, name: str, minimum: int) -> list[int]:
         if statistics is None or not statistics.has_min_max or statistics.max >= minimum:
             matching.append(group)
     return matching
+
+
+def split_of(parquet: pq.ParquetFile) -> str:
+    """Return the split that a cleaned file states for all its pages; empty if URLs decide."""
+    metadata = parquet.metadata.metadata or {}
+    split: str = json.loads(metadata.get(SPLIT_KEY, b'""'))
+    return split
 
 
 def metadata_of(parquet: pq.ParquetFile, key: bytes, path: Path) -> Any:

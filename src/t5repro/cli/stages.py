@@ -10,6 +10,7 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from t5repro.cli import c4
@@ -142,6 +143,26 @@ STAGE_COMMANDS = (
             MANIFEST,
         ),
         on_engine=True,
+    ),
+    StageCommand(
+        "corpus",
+        "read the user's own text in place of a crawl",
+        "c4.own_text.read:read_own_text",
+        (
+            paths("files", "files of own text", kind="raw"),
+            Argument(
+                "validation_files",
+                "files of the validation split",
+                {"type": Path, "nargs": "*", "default": []},
+                kind="raw",
+            ),
+            path("root", "folder of the raw inputs"),
+            *c4.LISTS,
+            optional_path("withdrawn", "list of withdrawn URLs, ids and domains"),
+            DATA,
+            path("folder", "folder of rows to write"),
+            MANIFEST,
+        ),
     ),
     StageCommand(
         "c4_dedup",

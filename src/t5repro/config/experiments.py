@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from t5repro.config.mixtures import mixture_settings, reset_mixture
+from t5repro.config.own_text import own_text_settings
 from t5repro.config.published_sizes import published_shape
 from t5repro.config.schema import Experiment, Settings
 from t5repro.config.stage_settings import settings_of_stages
@@ -75,6 +76,7 @@ def _changed_settings(settings: Settings, name: str) -> Settings:
         merge(tree, variant(settings.c4.variant if new_variant is None else new_variant))
     merge(tree, reset_mixture(change, tree))
     merge(tree, published_shape(change))
+    merge(tree, own_text_settings(change))
     merge(tree, change)
     merge(tree, mixture_settings(change))
     changed = validate(Settings, tree, label=f"experiment {name!r}: ")

@@ -1,8 +1,8 @@
 """Load the settings of a run from its run file and the command line.
 
 Later values replace earlier ones: the baseline of `schema`, the recipe and variant of `c4`, the
-published size, the run file, the command line. The changes of an experiment are applied last
-(`experiments`). Keys may be nested or dotted.
+published size, what follows from own text, the run file, the command line. The changes of an
+experiment are applied last (`experiments`). Keys may be nested or dotted.
 """
 
 from collections.abc import Mapping
@@ -12,6 +12,7 @@ from typing import Any
 from t5repro.config.experiments import check_experiments, one_per_seed, settings_of_experiment
 from t5repro.config.mixtures import mixture_settings
 from t5repro.config.origins import Origins, read_yaml
+from t5repro.config.own_text import own_text_settings, own_text_sources
 from t5repro.config.published_sizes import published_shape
 from t5repro.config.run_file import expand
 from t5repro.config.schema import Settings
@@ -62,9 +63,13 @@ def load_settings(
     merge(merged, recipe(lookup(tree, "c4", "recipe") or "paper"))
     merge(merged, variant(lookup(tree, "c4", "variant")))
     merge(merged, published_shape(tree))
+    merge(merged, own_text_settings(tree))
     merge(merged, tree)
     merge(merged, mixture_settings(tree))
     settings = validate(Settings, merged, entries=entries)
+    if sources := own_text_sources(settings):
+        merged["data"]["sources"] = [*merged["data"]["sources"], *sources]
+        settings = validate(Settings, merged, entries=entries)
     if any(experiment.seeds for experiment in settings.experiments):
         merged["experiments"] = [
             single.model_dump(mode="json")

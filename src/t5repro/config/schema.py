@@ -12,6 +12,7 @@ from pydantic import Field, StringConstraints, model_validator
 
 from t5repro.config.field import Name, Section, repeated
 from t5repro.config.sections.c4 import C4Settings
+from t5repro.config.sections.corpus import CorpusSettings
 from t5repro.config.sections.data import DataSettings
 from t5repro.config.sections.devices import DevicesSettings
 from t5repro.config.sections.evaluate import EvaluateSettings
@@ -85,6 +86,8 @@ class Settings(Section):
     """Seed of every random stream except the vocabulary's sample."""
     data: DataSettings = DataSettings()
     """Raw inputs."""
+    corpus: CorpusSettings = CorpusSettings()
+    """Own text instead of a crawl."""
     c4: C4Settings = C4Settings()
     """Corpus."""
     vocab: VocabSettings = VocabSettings()
@@ -123,6 +126,7 @@ class Settings(Section):
     def _sections_fit_together(self) -> "Settings":
         _check_lists(self)
         _check_corpus(self)
+        _check_own_text(self)
         _check_training(self)
         _check_evaluation(self)
         return self
@@ -145,7 +149,8 @@ def _check_lists(settings: Settings) -> None:
         ("experiments", experiments),
     )
     for key, names in required:
-        if not names:
+        # Own text alone can be pre-trained on; a run on the crawl is a reproduction with tasks.
+        if not names and not (key == "tasks.names" and settings.corpus.files):
             raise ValueError(f"{key} is empty; name at least one")
     for key, names in (
         ("experiments", experiments),
@@ -172,6 +177,27 @@ def _check_corpus(settings: Settings) -> None:
             f"c4.limits.record_chars {settings.c4.limits.record_chars} is less than "
             f"c4.clean.max_page_chars {settings.c4.clean.max_page_chars} and would drop pages that "
             "the rules allow; increase it"
+        )
+
+
+def _check_own_text(settings: Settings) -> None:
+    """Raise ValueError if own text is to be read by what reads the crawl alone."""
+    if not settings.corpus.files:
+        return
+    if settings.c4.engine != "local":
+        raise ValueError(
+            f"c4.engine is {settings.c4.engine!r}, but own text (corpus.files) is read on this "
+            "machine; use local"
+        )
+    if settings.c4.punkt_training:
+        raise ValueError(
+            "c4.punkt_training is true, but Punkt is trained on the crawl, which corpus.files "
+            "replaces; remove it, or name c4.punkt_parameters"
+        )
+    if settings.corpus.language and settings.corpus.language not in settings.c4.languages:
+        raise ValueError(
+            f"corpus.language is {settings.corpus.language!r}, which c4.languages "
+            f"{settings.c4.languages} does not build; add it there"
         )
 
 

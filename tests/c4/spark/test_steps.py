@@ -470,7 +470,7 @@ def test_a_shard_without_a_file_and_one_withdrawn_page_are_as_on_one_machine(tmp
 
 
 def test_a_language_without_a_page_stops_before_a_file_is_written(tmp_path, monkeypatch, spark):
-    with pytest.raises(CorpusError, match="c4.languages contains 'ja', but the crawl has no page"):
+    with pytest.raises(CorpusError, match="c4.languages contains 'ja', but no page"):
         build_corpus(
             tmp_path, monkeypatch, settings_of(languages=["en", "ja"]), CRAWL[5:6], session=spark
         )

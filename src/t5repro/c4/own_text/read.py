@@ -1,0 +1,269 @@
+"""The rule `corpus`: read the user's own text in place of `c4_punkt` and `c4_clean`.
+
+Its rows have the columns of cleaned pages (`tables.CLEANED`): the file below `data.folder`, the
+number of the row, its id in place of the URL. So `c4_dedup`, `c4` and all later rules treat them as
+pages, and a question about a page has the answer for a row. Texts are kept as they are; with
+`corpus.filters: c4` the rules of C4 apply to them.
+"""
+
+import json
+from array import array
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from t5repro.c4 import tables
+from t5repro.c4.clean import (
+    UNITS,
+    CleanedPage,
+    Cleaner,
+    batches_of,
+    clean_pages,
+    cleaned_writer,
+    languages_of,
+)
+from t5repro.c4.keys import key_halves, md5, normalize_url
+from t5repro.c4.malloc import return_freed_memory
+from t5repro.c4.own_text.rows import Row, read_rows
+from t5repro.c4.reasons import LINE_REASONS, NO_CONTENT, TOO_LONG, WITHDRAWN
+from t5repro.c4.text.bad_words import LINE_LANGUAGE, line_matcher, read_words
+from t5repro.c4.text.language import Detected
+from t5repro.c4.text.rules import Cleaned, CleanRules
+from t5repro.c4.text.sentences import Splitters, parameter_files
+from t5repro.c4.wet.pages import Page
+from t5repro.c4.wet.reader import READ, CleanTally, FilePage, groups
+from t5repro.c4.wet.warc_records import contains_other_newlines
+from t5repro.config.sections.corpus import CorpusStage, row_files
+from t5repro.config.withdrawn import read_pages as read_withdrawn
+from t5repro.errors import CorpusError, RawDataError
+from t5repro.files import describe_file, write_manifest
+from t5repro.progress import Progress
+
+GIVEN = 1.0  # probability of a language that the user states
+ALL_KEPT = (0,) * len(LINE_REASONS)
+
+
+class RowPage(Page):
+    """A row of own text as a page; `language` is None if langdetect is to find it."""
+
+    def __init__(self, row: Row) -> None:
+        other_newlines = contains_other_newlines(row.text)
+        super().__init__(
+            row.id,
+            row.timestamp,
+            row.text.encode("utf-8"),
+            row.number,
+            None,
+            has_other_newlines=other_newlines,
+        )
+        self.language = row.language
+
+
+class RowIds:
+    """The ids of all rows, to find one that occurs twice; 32 bytes a row."""
+
+    def __init__(self) -> None:
+        self._keys = bytearray()
+        self._places = array("Q")
+        self._files: list[Path] = []
+
+    def begin(self, path: Path) -> None:
+        """Begin the next file."""
+        self._files.append(path)
+
+    def add(self, row: Row) -> None:
+        """Add a row of the current file."""
+        self._keys += md5(normalize_url(row.id))
+        self._places.extend((len(self._files) - 1, row.number))
+
+    def check(self) -> None:
+        """Check that no two rows have one id.
+
+        Raises:
+            RawDataError: two have; the message names both.
+        """
+        keys = key_halves(bytes(self._keys))
+        order = np.lexsort((keys[:, 1], keys[:, 0]))  # stable: rows of one id stay in order
+        ordered = keys[order]
+        twice = np.flatnonzero((ordered[1:] == ordered[:-1]).all(axis=1))
+        if len(twice):
+            first, second = int(order[twice[0]]), int(order[twice[0] + 1])
+            raise RawDataError(
+                f"{self._place(second)} has the id of {self._place(first)}; ids must differ (URLs "
+                "are compared without scheme, www. and closing slash): name another column in "
+                "corpus.id, or remove one of the rows"
+            )
+
+    def _place(self, index: int) -> str:
+        file, number = self._places[2 * index], self._places[2 * index + 1]
+        return f"{self._files[file]} row {number}"
+
+
+class OwnText(NamedTuple):
+    """What reading own text needs.
+
+    Attributes:
+        settings: settings of the rule.
+        root: `data.folder`; names of files are relative to it.
+        cleaner: the rules of C4.
+        is_withdrawn: returns whether the row of an id is withdrawn.
+        ids: ids of all rows so far.
+    """
+
+    settings: CorpusStage
+    root: Path
+    cleaner: Cleaner
+    is_withdrawn: Callable[[str], bool]
+    ids: RowIds
+
+
+def read_own_text(
+    settings: CorpusStage,
+    *,
+    files: Sequence[Path],
+    validation_files: Sequence[Path],
+    root: Path,
+    folder: Path,
+    manifest: Path,
+    punkt: Mapping[str, Path],
+    bad_words: Mapping[str, Path],
+    withdrawn: Path | None = None,
+) -> None:
+    """Write a row of `tables.CLEANED` for every row of own text.
+
+    The order of the files does not matter: they are read in the order of their names.
+
+    Args:
+        settings: settings of the rule.
+        files: files of own text; those for training if `validation_files` are given.
+        validation_files: files of the validation split.
+        root: `data.folder`.
+        folder: folder to write to; it gets the files of `row_files`.
+        manifest: manifest to write.
+        punkt: language -> folder of its Punkt parameters.
+        bad_words: language -> list of bad words.
+        withdrawn: list of withdrawn URLs, ids and domains, if there is one.
+
+    Raises:
+        RawDataError: a file is damaged, a row lacks a value, or two rows have one id.
+        CorpusError: there is no file, or no row has a text.
+    """
+    return_freed_memory()
+    withdrawn_pages = read_withdrawn(withdrawn)
+    cleaner = _cleaner(settings, punkt, bad_words)
+    own = OwnText(settings, root, cleaner, withdrawn_pages.holds, RowIds())
+    if not files:
+        raise CorpusError(
+            f"corpus.files {settings.corpus.files} has no file that is not withdrawn; name others"
+        )
+    total = CleanTally("fail")
+    outputs = [folder / name for name in row_files(settings.corpus)]
+    parts = [sorted(files), sorted(validation_files)][: len(outputs)]
+    with Progress("corpus", total=sum(map(len, parts)), unit="files") as progress:
+        for output, paths in zip(outputs, parts, strict=True):
+            tally = CleanTally("fail")
+            with cleaned_writer(output, tally) as writer:
+                for table in tables.row_groups(_batches(own, paths, tally, progress)):
+                    writer.write_table(table)
+                if len(outputs) > 1:  # a file for each split, with its name
+                    split = json.dumps(output.stem)
+                    writer.add_key_value_metadata({tables.SPLIT_KEY: split})
+            total.merge(tally.to_json())
+    own.ids.check()
+    if not total.cleaned:
+        raise CorpusError(
+            f"corpus.files {settings.corpus.files}: none of {total.read[READ]} rows has a text: "
+            f"{dict(total.read)}; name other files, or another column in corpus.text"
+        )
+    write_manifest(
+        manifest,
+        rule="corpus",
+        settings=settings.model_dump(mode="json"),
+        inputs=[
+            *(describe_file(path) for paths in parts for path in paths),
+            *parameter_files(punkt),
+            *_line_lists(settings, bad_words),
+            *([withdrawn] if withdrawn and withdrawn_pages else []),
+        ],
+        outputs=outputs,
+        counters=total.counters(),
+    )
+
+
+def _line_lists(settings: CorpusStage, bad_words: Mapping[str, Path]) -> list[Path]:
+    rules = settings.c4.clean
+    applies = rules.enabled and rules.bad_words == "line_2019" and LINE_LANGUAGE in bad_words
+    return [bad_words[LINE_LANGUAGE]] if applies else []
+
+
+def _cleaner(
+    settings: CorpusStage, punkt: Mapping[str, Path], bad_words: Mapping[str, Path]
+) -> Cleaner:
+    c4, lists = settings.c4, _line_lists(settings, bad_words)
+    return Cleaner(
+        CleanRules(
+            c4.clean,
+            Splitters(punkt, only=c4.punkt_language),
+            line_matcher(read_words(lists[0], LINE_LANGUAGE)) if lists else None,
+        ),
+        next((unit for unit in UNITS if unit == c4.dedup.unit), None),
+    )
+
+
+def _batches(
+    own: OwnText, paths: Sequence[Path], tally: CleanTally, progress: Progress
+) -> Iterator[tuple[pa.RecordBatch, list[int]]]:
+    """Yield rows of `tables.CLEANED`, with the bytes of each text."""
+    rules = own.cleaner.rules
+    clean = partial(clean_pages, rules=rules) if rules.settings.enabled else _as_they_are
+    cleaned = map(clean, groups(_pages(own, paths, tally, progress)))
+    return batches_of(cleaned, partial(_languages, rules=rules), own.cleaner, tally)
+
+
+def _pages(
+    own: OwnText, paths: Sequence[Path], tally: CleanTally, progress: Progress
+) -> Iterator[FilePage]:
+    """Yield the rows with a text as pages, and count the others."""
+    for path in paths:
+        name = path.relative_to(own.root).as_posix()
+        own.ids.begin(path)
+        for row in read_rows(path, name, own.settings.corpus, own.is_withdrawn):
+            tally.read[READ] += 1
+            own.ids.add(row)
+            page = RowPage(row)
+            if reason := _reason(own, row, page):
+                tally.read[reason] += 1
+            else:
+                yield name, page
+        progress.advance(1)
+
+
+def _reason(own: OwnText, row: Row, page: RowPage) -> str | None:
+    """Return the reason for which a row is no page; None if it is one."""
+    if own.is_withdrawn(row.id):
+        return WITHDRAWN
+    if not row.text or row.text.isspace():
+        return NO_CONTENT
+    rules = own.cleaner.rules.settings
+    return TOO_LONG if rules.enabled and page.is_longer_than(rules.max_page_chars) else None
+
+
+def _as_they_are(pages: Sequence[FilePage]) -> list[CleanedPage]:
+    return [((file, page), Cleaned(_text(page), None, 0, ALL_KEPT)) for file, page in pages]
+
+
+def _text(page: Page) -> str:
+    return str(page.body, "utf-8")  # `page.text` is without blank lines
+
+
+def _languages(pages: Sequence[CleanedPage], rules: CleanRules) -> list[Detected | None]:
+    """Return the language of each kept row: as given, or detected if Punkt needs it."""
+    kept = [pair for pair in pages if pair[1].reason is None]
+    given = [page.language if isinstance(page, RowPage) else None for (_, page), _ in kept]
+    unknown = [pair for pair, language in zip(kept, given, strict=True) if language is None]
+    detected = iter(languages_of(unknown, rules))
+    return [Detected(language, GIVEN) if language else next(detected) for language in given]

@@ -1,0 +1,129 @@
+"""Delete the text of withdrawn rows from a file of own text without changing any other row.
+
+A withdrawn row keeps its place, its id, time and language, so the other rows keep their numbers and
+the rule `corpus` still counts it as withdrawn. Its other columns are emptied: they may quote the
+text.
+"""
+
+import gzip
+import json
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from t5repro.c4.own_text.rows import documents, open_bytes, read_rows
+from t5repro.config.sections.corpus import TextRows, format_of
+from t5repro.files import LINE_ENCODER, atomic_path
+
+COMPRESSION = 9
+
+
+def redact_rows(
+    path: Path, name: str, settings: TextRows, is_withdrawn: Callable[[str], bool]
+) -> int:
+    """Rewrite a file without the text of withdrawn rows; return the number of these rows.
+
+    Args:
+        path: the file. Without withdrawn rows it is not touched.
+        name: its path below `data.folder`.
+        settings: columns and documents.
+        is_withdrawn: returns whether the row of an id is withdrawn.
+
+    Raises:
+        RawDataError: it cannot be read.
+    """
+    # Rows that were withdrawn before have no text any more.
+    rows = list(read_rows(path, name, settings, is_withdrawn))
+    numbers = {row.number for row in rows if is_withdrawn(row.id)}
+    if numbers:
+        kept = _kept_columns(settings)
+        with atomic_path(path) as temporary:
+            if format_of(name) == "parquet":
+                _rewrite_parquet(path, temporary, numbers, kept)
+            else:
+                with _writer(temporary, path.suffix) as write:
+                    for line in _lines(path, name, settings, numbers, kept):
+                        write(line)
+    return len(numbers)
+
+
+def _kept_columns(settings: TextRows) -> set[str]:
+    names = (settings.id or "url", settings.timestamp or "timestamp", settings.language_column)
+    return {name for name in names if name and name != settings.text}
+
+
+def _rewrite_parquet(
+    source: Path, target: Path, numbers: Collection[int], kept: Collection[str]
+) -> None:
+    with pq.ParquetFile(source) as parquet:
+        schema = pa.schema(
+            [
+                field if field.name in kept else field.with_nullable(True)
+                for field in parquet.schema_arrow
+            ],
+            metadata=parquet.schema_arrow.metadata,
+        )
+        first = 0
+        with pq.ParquetWriter(target, schema, compression="zstd") as writer:
+            for group in range(parquet.num_row_groups):
+                table = parquet.read_row_group(group)
+                places: list[int | None] = [
+                    None if first + row in numbers else row for row in range(len(table))
+                ]
+                columns = [
+                    table.column(field.name)
+                    if field.name in kept
+                    else table.column(field.name).take(pa.array(places, pa.int64()))
+                    for field in schema
+                ]
+                writer.write_table(pa.Table.from_arrays(columns, schema=schema))
+                first += len(table)
+
+
+def _lines(
+    path: Path, name: str, settings: TextRows, numbers: Collection[int], kept: Collection[str]
+) -> Iterator[bytes]:
+    """Yield the lines of a file with withdrawn rows emptied."""
+    if format_of(name) == "json":
+        with open_bytes(path) as lines:
+            for number, line in enumerate(lines):
+                yield _without_text(line, settings, kept) if number in numbers else line
+        return
+    with open_bytes(path) as lines:
+        texts = [line.decode("utf-8") for line in lines]
+    emptied = {
+        line
+        for number, text in documents(iter(enumerate(texts)), settings.documents)
+        if number in numbers
+        for line in range(number, number + text.count("\n") + 1)
+    }
+    for number, text in enumerate(texts):
+        yield (_line_end(text) if number in emptied else text).encode("utf-8")
+
+
+def _without_text(line: bytes, settings: TextRows, kept: Collection[str]) -> bytes:
+    row: dict[str, Any] = json.loads(line)
+    values = {key: value for key, value in row.items() if key in kept}
+    return (LINE_ENCODER.encode({**values, settings.text: ""}) + "\n").encode("utf-8")
+
+
+def _line_end(line: str) -> str:
+    return line[len(line.rstrip("\r\n")) :]
+
+
+@contextmanager
+def _writer(path: Path, suffix: str) -> Iterator[Callable[[bytes], Any]]:
+    """Yield a function that appends bytes to a file, compressed as its name says."""
+    with path.open("wb") as handle:
+        if suffix == ".gz":
+            with gzip.GzipFile("", "wb", COMPRESSION, handle, mtime=0) as compressed:
+                yield compressed.write
+        elif suffix == ".zst":
+            with pa.CompressedOutputStream(handle, "zstd") as stream:
+                yield stream.write
+        else:
+            yield handle.write

@@ -1,0 +1,341 @@
+"""Read rows of own text: Parquet, JSON lines, plain text.
+
+A row is numbered from 0: its position in a Parquet file, otherwise its first line in the file.
+Every fault stops the reading with the file and the row; nothing is repaired.
+"""
+
+import gzip
+import io
+import json
+import re
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple, NoReturn
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from t5repro.config.sections.corpus import ENDINGS, TextRows, format_of
+from t5repro.errors import RawDataError
+
+ROWS_PER_BATCH = 256
+SCHEME = "row://"  # begins an id that is no URL, so that an auditor can ask for it as for one
+SHOWN_CHARS = 60  # of a value in a message
+LANGUAGE = re.compile(r"[a-z]{2,3}(-[a-z]{2})?")
+
+
+class Row(NamedTuple):
+    """A row of own text.
+
+    Attributes:
+        number: number of the row in its file, from 0.
+        id: its URL, or `SCHEME` and its id; unique in the corpus.
+        text: its text, unchanged.
+        timestamp: its time as the file states it; may be empty.
+        language: its language; None if langdetect is to find it.
+    """
+
+    number: int
+    id: str
+    text: str
+    timestamp: str
+    language: str | None
+
+
+class Columns(NamedTuple):
+    """The columns of a file; None for those that it lacks and the settings do not require."""
+
+    text: str
+    id: str | None
+    timestamp: str | None
+    language: str | None
+
+
+IsWithdrawn = Callable[[str], bool]
+
+
+def read_rows(
+    path: Path, name: str, settings: TextRows, is_withdrawn: IsWithdrawn | None = None
+) -> Iterator[Row]:
+    """Yield the rows of a file; a withdrawn one has an empty text.
+
+    Args:
+        path: the file.
+        name: its path below `data.folder`, which ids of rows without an id begin with.
+        settings: columns and documents.
+        is_withdrawn: returns whether the row of an id is withdrawn; None if none is.
+
+    Raises:
+        RawDataError: the file is empty, damaged or of another format, or a row lacks a value. The
+            message has the file, the row and the value.
+    """
+    readers = {"parquet": _parquet_rows, "json": _json_rows, "text": _text_rows}
+    if (kind := format_of(name)) is None:
+        raise RawDataError(f"{path} is no file of own text; they end in {ENDINGS}")
+    if path.stat().st_size == 0:
+        raise RawDataError(f"{path} is empty (0 bytes); get the file again, or do not name it")
+    has_rows = False
+    with _readable(path):
+        for row in readers[kind](path, name, settings, is_withdrawn or _nothing):
+            has_rows = True
+            yield row
+    if not has_rows:
+        raise RawDataError(f"{path} has no row; get the file again, or do not name it")
+
+
+def _nothing(row_id: str) -> bool:
+    return False
+
+
+@contextmanager
+def _readable(path: Path) -> Iterator[None]:
+    """Turn the errors of damaged files into errors that name the file."""
+    try:
+        yield
+    except EOFError as error:
+        raise RawDataError(
+            f"{path} is cut off: its compressed data ends too early; get the file again"
+        ) from error
+    except (OSError, pa.ArrowException, zlib.error) as error:
+        raise RawDataError(f"{path} cannot be read ({error}); get the file again") from error
+
+
+def _parquet_rows(
+    path: Path, name: str, settings: TextRows, is_withdrawn: IsWithdrawn
+) -> Iterator[Row]:
+    with pq.ParquetFile(path) as parquet:
+        schema = parquet.schema_arrow
+        columns = _columns(settings, schema.names, f"{path}: its columns are {schema.names}")
+        named = [name for name in columns if name is not None]
+        for column in {columns.text, columns.language} - {None}:
+            _check_string(path, schema.field(column))
+        first = 0
+        for batch in parquet.iter_batches(ROWS_PER_BATCH, columns=named):
+            values = {column: _python_values(path, first, batch, column) for column in named}
+            for index in range(len(batch)):
+                row = {column: values[column][index] for column in named}
+                where = f"{path} row {first + index}"
+                yield _row(row, columns, first + index, name, where, settings, is_withdrawn)
+            first += len(batch)
+
+
+def _check_string(path: Path, field: Any) -> None:
+    """Check that a column contains text.
+
+    Raises:
+        RawDataError: it contains something else.
+    """
+    kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
+    if not (
+        pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
+    ):
+        raise RawDataError(
+            f"{path}: the column {field.name!r} has the type {field.type}; it must be string: "
+            "name another column, or convert this one"
+        )
+
+
+def _python_values(path: Path, first: int, batch: pa.RecordBatch, column: str) -> list[Any]:
+    """Return the values of a column.
+
+    Raises:
+        RawDataError: a value is not UTF-8; the message names its row.
+    """
+    array = batch.column(column)
+    try:
+        return list(array.to_pylist())
+    except UnicodeDecodeError:
+        for index, value in enumerate(array):
+            try:
+                value.as_py()
+            except UnicodeDecodeError as error:
+                raise RawDataError(
+                    f"{path} row {first + index}: {column!r} is not UTF-8 ({error}); convert the "
+                    "file to UTF-8"
+                ) from error
+        raise
+
+
+def _json_rows(
+    path: Path, name: str, settings: TextRows, is_withdrawn: IsWithdrawn
+) -> Iterator[Row]:
+    columns: Columns | None = None
+    for number, line in _lines(path):
+        where = f"{path} line {number + 1}"
+        text = _decoded(line, where)
+        if not text.strip():
+            continue
+        try:
+            row = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            raise RawDataError(f"{where} is not JSON ({error}); write one object a line") from error
+        if not isinstance(row, dict):
+            raise RawDataError(
+                f"{where} is a JSON {type(row).__name__}: {_shown(row)}; write one object a line"
+            )
+        if columns is None:
+            columns = _columns(settings, list(row), f"{where}: its fields are {list(row)}")
+        yield _row(row, columns, number, name, where, settings, is_withdrawn)
+
+
+def _text_rows(
+    path: Path, name: str, settings: TextRows, is_withdrawn: IsWithdrawn
+) -> Iterator[Row]:
+    if settings.language_column:
+        raise RawDataError(
+            f"{path} is plain text and has no column {settings.language_column!r}; name "
+            "corpus.language, or write JSON lines"
+        )
+    columns = Columns("text", None, None, None)
+    for number, text in documents(_decoded_lines(path), settings.documents):
+        where = f"{path} line {number + 1}"
+        yield _row({"text": text}, columns, number, name, where, settings, is_withdrawn)
+
+
+def documents(lines: Iterator[tuple[int, str]], unit: str) -> Iterator[tuple[int, str]]:
+    """Yield the documents of a plain text, each with the number of its first line.
+
+    Args:
+        lines: number and content of each line, with its line end.
+        unit: `corpus.documents`.
+    """
+    start, gathered = 0, list[str]()
+    for number, line in lines:
+        is_blank = not line.strip()
+        ends = unit == "line" or (unit == "paragraph" and is_blank)
+        if ends and gathered:
+            yield start, "".join(gathered).rstrip("\r\n")
+            gathered = []
+        if unit == "file" or not is_blank:
+            start = start if gathered else number
+            gathered.append(line)
+    if gathered:
+        yield start, "".join(gathered).rstrip("\r\n")
+
+
+def _decoded_lines(path: Path) -> Iterator[tuple[int, str]]:
+    for number, line in _lines(path):
+        yield number, _decoded(line, f"{path} line {number + 1}")
+
+
+def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
+    with open_bytes(path) as handle:
+        yield from enumerate(handle)
+
+
+@contextmanager
+def open_bytes(path: Path) -> Iterator[Iterable[bytes]]:
+    """Open a file for reading, decompressed by the end of its name."""
+    if path.suffix == ".gz":
+        with gzip.open(path) as handle:
+            yield handle
+    elif path.suffix == ".zst":
+        with pa.CompressedInputStream(pa.OSFile(str(path)), "zstd") as stream:
+            yield io.BufferedReader(stream)
+    else:
+        with path.open("rb") as handle:
+            yield handle
+
+
+def _decoded(line: bytes, where: str) -> str:
+    try:
+        return line.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise RawDataError(f"{where} is not UTF-8 ({error}); convert the file to UTF-8") from error
+
+
+def _columns(settings: TextRows, names: list[str], which: str) -> Columns:
+    """Return the columns of a file with these names.
+
+    Raises:
+        RawDataError: a column that the settings name is missing.
+    """
+    for key in ("text", "id", "timestamp", "language_column"):
+        column = getattr(settings, key)
+        if column and column not in names:
+            raise RawDataError(f"{which}, and corpus.{key} is {column!r}; name one of them")
+    return Columns(
+        settings.text,
+        settings.id or ("url" if "url" in names else None),
+        settings.timestamp or ("timestamp" if "timestamp" in names else None),
+        settings.language_column or None,
+    )
+
+
+def _row(
+    values: Mapping[str, Any],
+    columns: Columns,
+    number: int,
+    name: str,
+    where: str,
+    settings: TextRows,
+    is_withdrawn: IsWithdrawn,
+) -> Row:
+    """Return a row.
+
+    Raises:
+        RawDataError: a value is missing, of another type, or cannot be part of a text.
+    """
+    row_id = f"{name}#{number}" if columns.id is None else _id(values, columns.id, where)
+    if "://" not in row_id:
+        row_id = SCHEME + row_id
+    time = None if columns.timestamp is None else values.get(columns.timestamp)
+    timestamp = "" if time is None else str(time)
+    language: str | None = settings.language or None
+    if is_withdrawn(row_id):
+        return Row(number, row_id, "", timestamp, language)
+    text = _string(values, columns.text, where)
+    if columns.language is not None:
+        language = _string(values, columns.language, where)
+        if not LANGUAGE.fullmatch(language):
+            raise RawDataError(
+                f"{where}: {columns.language!r} is {_shown(language)}; a language is a code such "
+                "as 'en': correct it"
+            )
+    return Row(number, row_id, text, timestamp, language)
+
+
+def _id(values: Mapping[str, Any], column: str, where: str) -> str:
+    value = values.get(column)
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    row_id = _string(values, column, where)
+    return row_id if row_id.strip() else _refuse(where, column, row_id, "text or a whole number")
+
+
+def _string(values: Mapping[str, Any], column: str, where: str) -> str:
+    """Return the text of a column.
+
+    Raises:
+        RawDataError: it is missing, no text, or contains what no text may contain.
+    """
+    value = values.get(column)
+    if not isinstance(value, str):
+        _refuse(where, column, value, "text")
+    if "\0" in value:
+        raise RawDataError(
+            f"{where}: {column!r} has a NUL character at {value.index(chr(0))}: {_shown(value)}; "
+            "remove it"
+        )
+    try:
+        value.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise RawDataError(
+            f"{where}: {column!r} is not Unicode ({error}); it contains a half of a surrogate "
+            "pair: remove it"
+        ) from error
+    return value
+
+
+def _refuse(where: str, column: str, value: Any, allowed: str) -> NoReturn:
+    state = "missing or null" if value is None else _shown(value)
+    raise RawDataError(
+        f"{where}: {column!r} is {state}; it must be {allowed}: correct or remove the row"
+    )
+
+
+def _shown(value: Any) -> str:
+    shown = repr(value)
+    return shown if len(shown) <= SHOWN_CHARS else f"{shown[:SHOWN_CHARS]}…"

@@ -1,0 +1,93 @@
+"""Own text through Snakemake: `docs/own_text.md` walked, and the ids of the text through C4."""
+
+import subprocess
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import yaml
+from clones import ROOT, commit, environment, run_in, small_run, snakemake
+from documented_steps import steps_of
+
+from t5repro.files import read_json, sha256_of
+
+pytestmark = [pytest.mark.workflow, pytest.mark.slow]
+IDS = ("train.ids", "train.offsets", "validation.ids", "validation.offsets")
+RUN_FILE = "configs/own.yaml"
+REFUSED = "t5repro corpus "  # the page shows what it says of a broken row
+
+
+def test_the_walk_does_what_the_page_says(fresh: Path) -> None:
+    steps = steps_of((ROOT / "docs/own_text.md").read_text("utf-8"))
+    (run_file,) = (step for step in steps if step.path)
+    assert len(run_file.text.splitlines()) == 5
+    for step in steps:
+        if step.path:
+            (fresh / step.path).write_text(step.text, "utf-8")
+            continue
+        ran = subprocess.run(
+            ["bash", "-c", step.command],
+            cwd=fresh,
+            env=environment(fresh),
+            check=False,
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+        )
+        assert (ran.returncode == 0) != step.command.startswith(REFUSED), ran.stdout
+        assert step.text in ran.stdout, step.command
+    assert '{"passage": ""}' in (fresh / "my_text/passages.jsonl").read_text().splitlines()
+    read = read_json(fresh / "results/my_text/corpus/baseline/manifest.json")["counters"]["read"]
+    assert (read["read"], read["withdrawn"]) == (1300, 1)
+    gone = run_in(fresh, "t5repro", "trace", "row://passages.jsonl#3")
+    assert gone.returncode != 0
+    assert "document" in run_in(fresh, "t5repro", "trace", "row://passages.jsonl#4").stdout
+
+
+def test_own_text_has_the_ids_of_the_same_text_through_c4(tmp_path: Path) -> None:
+    folder = small_run(tmp_path / "clone", "stage_tokens")
+    corpus = folder / "results/demo/c4/baseline"
+    rows = pa.concat_tables(map(pq.read_table, sorted(corpus.glob("*.parquet"))))
+    assert len(rows) > 1500
+    (folder / "own").mkdir()
+    for name, first in (("a", 1), ("b", 0)):  # in another order than the corpus
+        pq.write_table(rows.take(list(range(first, len(rows), 2))), folder / f"own/{name}.parquet")
+    values = yaml.safe_load((folder / "configs/demo.yaml").read_text(encoding="utf-8"))
+    own = {
+        "run": {"name": "own"},
+        "data": {"folder": "own"},
+        "corpus": {"files": ["*.parquet"], "language_column": "language"},
+        "c4": {"validation_modulus": values["c4"]["validation_modulus"]},
+        "vocab": values["vocab"],
+    }
+    (folder / RUN_FILE).write_text(yaml.safe_dump(own), encoding="utf-8")
+    words = ("--configfile", RUN_FILE, "--", "stage_tokens")
+    ran = snakemake(folder, *words, cores=1)
+    assert ran.returncode == 0, ran.stdout[-3000:]
+    expected = [sha256_of(folder / f"results/demo/tokens/baseline/{name}") for name in IDS]
+    assert [sha256_of(folder / f"results/own/tokens/baseline/{name}") for name in IDS] == expected
+    assert "Nothing to be done" in snakemake(folder, *words).stdout
+
+    own_rows = pq.read_table(folder / "own/b.parquet").to_pylist()
+    row, url = next((i, row["url"]) for i, row in enumerate(own_rows) if row["language"] == "en")
+    traced = run_in(folder, "t5repro", "trace", url).stdout
+    assert f"from record {row} of own/b.parquet" in traced
+    assert "of results/own/tokens/baseline/train.ids" in traced
+
+    generated = run_in(folder, "t5repro", "dvc", "generate", "--run-file", RUN_FILE)
+    assert generated.returncode == 0, generated.stdout
+    commit(folder, "own")
+    sealed = run_in(folder, "t5repro", "seal")
+    assert sealed.returncode == 0, sealed.stdout
+    commit(folder, "sealed")
+    verified = run_in(folder, "t5repro", "verify").stdout
+    assert not [line for line in verified.splitlines() if "results/own" in line], verified
+
+    gone = run_in(folder, "t5repro", "withdraw", "own/b.parquet", "--reason", "x", "--json")
+    assert gone.returncode == 0, gone.stdout
+    assert not (folder / "own/b.parquet").exists()
+    ran = snakemake(folder, *words)
+    assert ran.returncode == 0, ran.stdout[-3000:]
+    read = read_json(folder / "results/own/corpus/baseline/manifest.json")["counters"]["read"]
+    assert read["read"] == len(rows) - len(own_rows)
