@@ -1,4 +1,4 @@
-"""Subcommands about a finished run: show, predict, batches."""
+"""Subcommands about a finished run: show, cost, predict, batches."""
 
 import argparse
 import dataclasses
@@ -15,6 +15,9 @@ def add_results(commands: Commands) -> None:
     """Add the subcommands that show a finished run."""
     show = add_command(commands, "show", _show, "print the scores of a run and its report's path")
     show.add_argument("run", type=Path, help="folder of the run, such as results/demo")
+    cost = add_command(commands, "cost", _cost, "print time, memory and machine of every stage")
+    cost.add_argument("run", type=Path, help="folder of the run, such as results/demo")
+    cost.add_argument("--html", type=Path, help="write the table as a page, too")
     predict = add_command(
         commands, "predict", _predict, "print the answers of a fine-tuned model to texts"
     )
@@ -49,6 +52,16 @@ def _show(arguments: argparse.Namespace) -> None:
     from t5repro.report.text_table import scores_text
 
     print(scores_text(arguments.run), end="")
+
+
+def _cost(arguments: argparse.Namespace) -> None:
+    from t5repro.files import write_text
+    from t5repro.report.cost import cost_page, cost_text, job_costs, stage_costs
+
+    stages = stage_costs(job_costs(arguments.run))
+    if arguments.html:
+        write_text(arguments.html, cost_page(arguments.run.resolve().name, stages))
+    print(cost_text(stages), end="")
 
 
 def _predict(arguments: argparse.Namespace) -> None:

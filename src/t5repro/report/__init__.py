@@ -17,6 +17,7 @@
 | `decisions` | settings, and choices where paper and code disagree |
 | `links` | files behind a score |
 | `lineage_page`, `render_lineage`, `stage_graph` | the page that traces them, and its picture |
+| `cost` | time, memory and machines, printed on demand |
 | `templates`, `content_security` | what all pages share |
 
 To add a part: a module that returns values for the template, and a section in `report.html.j2`.
