@@ -1,6 +1,7 @@
 """The run file of a new task: complete, valid, and from a run or a published checkpoint."""
 
 import json
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -226,6 +227,22 @@ def test_validation_finds_what_planning_refuses(
     assert main(["config", "validate", "my.yaml"]) != 0
     line = next((n for n, row in enumerate(text.splitlines(), 1) if "- squad" in row), 0)
     assert message.format(line=line) in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "my.yaml is empty; t5repro new-task FILE writes a run file"),
+        ("run: {name: a\nmodel: [", "my.yaml is not YAML: .*line 1, column 6"),
+        ("run: {name: a}\nrun: {name: b}\n", "my.yaml:2: 'run' is set twice"),
+    ],
+)
+def test_validation_names_what_is_no_run_file(
+    text: str, message: str, checkout: Path, capsys: Any
+) -> None:
+    Path("my.yaml").write_text(text, encoding="utf-8")
+    assert main(["config", "validate", "my.yaml"]) != 0
+    assert re.search(message, capsys.readouterr().err, re.DOTALL)
 
 
 def test_validation_names_a_raw_file_that_is_missing(checkout: Path, capsys: Any) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from clones import ROOT, snakemake
+from clones import ROOT, run_in, snakemake
 
 pytestmark = pytest.mark.workflow
 
@@ -39,6 +39,19 @@ def test_a_training_takes_its_threads_on_a_cpu_and_all_cores_on_another_device(
     found = re.findall(rules, ran.stdout)
     assert len(found) == 3 * 6
     assert set(found) == threads
+
+
+def test_the_validation_of_a_run_file_plans_its_graph(fresh: Path) -> None:
+    text = (fresh / "configs/demo.yaml").read_text(encoding="utf-8")
+    for shards, message in (
+        ("3", "mine.yaml is valid: run demo, experiments baseline, baseline_seed_1"),
+        ("99", "c4.clean_shards is 99, but c4.crawl ['crawl/*'] matches 8 files"),
+    ):
+        changed = text.replace("clean_shards: 4", f"clean_shards: {shards}")
+        (fresh / "mine.yaml").write_text(changed, encoding="utf-8")
+        ran = run_in(fresh, "t5repro", "config", "validate", "mine.yaml")
+        assert message in ran.stdout
+        assert (ran.returncode == 0) == ("is valid" in message)
 
 
 def test_without_a_run_file_snakemake_says_which_there_are(fresh: Path) -> None:

@@ -43,16 +43,26 @@ def _config(arguments: argparse.Namespace) -> None:
 
 
 def _validate(path: Path) -> None:
-    """Check a run file as planning does, raw files included; print that it is valid."""
+    """Check a run file as planning does, raw files included; print that it is valid.
+
+    Faults of settings come first, with their line. In a checkout, Snakemake then plans the graph:
+    rules check what only they need to know.
+    """
     from t5repro.config.load import load_run_file
-    from t5repro.config.origins import Origins
+    from t5repro.config.origins import Origins, read_yaml
     from t5repro.config.task_files import check_listed_files
     from t5repro.data.fetch import missing_files
+    from t5repro.versions.snakemake_graph import SNAKEFILE, planned
 
+    if not read_yaml(path):
+        raise SettingsError(f"{path} is empty; t5repro new-task FILE writes a run file")
     settings = load_run_file(path)
     with Origins([path]).located_errors():
         check_listed_files(settings)
     if missing := missing_files(settings.data):
         raise RawDataError("\n".join(["raw files are missing:", *missing]))
+    if SNAKEFILE.is_file():
+        with planned(path):
+            pass
     names = [experiment.name for experiment in settings.experiments]
     print(f"{path} is valid: run {settings.run.name}, experiments {', '.join(names)}")
