@@ -37,7 +37,9 @@ def rows_of(name: str, seed: int = 0) -> list[dict]:
 def test_a_resample_has_the_scores_of_the_metrics(name: str) -> None:
     task, rows = task_named(name), rows_of(name)
     resamples = resample({name: task}, {name: {"a": rows}}, seed=3)
-    draws = stream(3, "report", "bootstrap", name).integers(ROWS, size=(RESAMPLES, ROWS))
+    draws = stream(3, "report", "bootstrap", name).integers(
+        ROWS, size=(RESAMPLES, ROWS), dtype=np.int32
+    )
     for number in (0, 1, 500, RESAMPLES - 1):
         drawn = [rows[row] for row in draws[number]]
         expected = compute_scores(

@@ -24,7 +24,7 @@ RESAMPLES = 1000
 PERCENTILES = (2.5, 97.5)  # of a 95 % interval
 
 Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
+Integers = NDArray[np.int32]
 Interval = tuple[float, float]
 
 
@@ -78,7 +78,9 @@ def resample(
             # A generator of its own, so that arms with equally many rows have equal draws.
             generator = stream(seed, "report", "bootstrap", name)
             if labelled:
-                draws = generator.integers(len(labelled), size=(RESAMPLES, len(labelled)))
+                draws = generator.integers(
+                    len(labelled), size=(RESAMPLES, len(labelled)), dtype=np.int32
+                )
                 for metric, scores in _resampled(tasks[name], labelled, draws).items():
                     resamples.scores[name, metric, arm] = scores
     return resamples
@@ -110,7 +112,9 @@ def _resampled(task: Task, rows: Sequence[ScoredRow], draws: Integers) -> dict[s
 
 
 def _means(values: Sequence[float], draws: Integers) -> Floats:
-    return np.asarray(100 * np.asarray(values, np.float64)[draws].mean(axis=1))
+    # One draw at a time: all at once would take gigabytes for the largest tasks.
+    numbers = np.asarray(values, np.float64)
+    return np.asarray([100 * numbers[draw].mean() for draw in draws])
 
 
 def _confusions(
