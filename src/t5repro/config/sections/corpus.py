@@ -62,6 +62,13 @@ class TextRows(Section):
     def _fits_together(self) -> "TextRows":
         for name in (*self.files, *self.validation_files):
             path = PurePosixPath(name)
+            if "://" in name:
+                raise ValueError(
+                    f"corpus names the address {name!r}; a raw file is downloaded with "
+                    "data.sources: list it there with its origin (a file of a data set on the Hub: "
+                    "https://huggingface.co/datasets/OWNER/NAME/resolve/main/FILE), set "
+                    "data.download, and name its path here"
+                )
             if not name or path.is_absolute() or ".." in path.parts:
                 raise ValueError(f"corpus names {name!r}; write a path below data.folder")
         if self.validation_files and not self.files:

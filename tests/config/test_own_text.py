@@ -1,0 +1,121 @@
+"""What follows from `corpus.files`: files, languages, rules; what is refused and how it is said."""
+
+from pathlib import Path
+
+import pytest
+from checkout import ROOT
+
+from t5repro.config.load import load_settings
+from t5repro.config.own_text import text_files
+from t5repro.errors import SettingsError
+
+
+@pytest.fixture(autouse=True)
+def _at_the_root(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)  # where recipes are
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    for name in ("a.jsonl", "b/c.txt", "b/d.json.gz", "b/notes.md", ".hidden/e.txt"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("x")
+    return tmp_path
+
+
+def names(folder: Path, *files: str) -> list[str]:
+    settings = load_settings({"data.folder": str(folder), "corpus": {"files": list(files)}})
+    return text_files(
+        settings.corpus, {name for source in settings.data.sources for name in source.files}
+    )[0]
+
+
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        (["a.jsonl"], ["a.jsonl"]),
+        (["*.jsonl", "b"], ["a.jsonl", "b/c.txt", "b/d.json.gz"]),
+        (["b/*.txt"], ["b/c.txt"]),
+        (["still/to/fetch.parquet"], ["still/to/fetch.parquet"]),
+    ],
+)
+def test_a_path_a_pattern_and_a_folder_name_files(
+    folder: Path, files: list[str], expected: list[str]
+) -> None:
+    assert names(folder, *files) == expected
+
+
+def test_a_file_of_data_sources_keeps_its_origin_and_hash(folder: Path) -> None:
+    sources = [{"origin": "o", "licence": "l", "files": {"a.jsonl": "0" * 64}}]
+    settings = load_settings(
+        {"data": {"folder": str(folder), "sources": sources}, "corpus": {"files": ["*.jsonl", "b"]}}
+    )
+    assert settings.data.sources[0].files == {"a.jsonl": "0" * 64}
+    assert settings.data.sources[1].files == {"b/c.txt": "", "b/d.json.gz": ""}
+
+
+def test_a_language_decides_that_of_corpus_vocabulary_and_ids_unless_they_are_set() -> None:
+    settings = load_settings({"corpus": {"files": ["a.txt"], "language": "ro"}})
+    assert settings.c4.languages == settings.tokens.languages == ["ro"]
+    assert settings.vocab.language_parts == {"ro": 1}
+    assert settings.tasks.names == []
+    assert (settings.c4.clean.enabled, settings.c4.dedup.unit) == (False, "off")
+    assert settings.c4.clean.bad_words == "off"
+    changed = load_settings(
+        {
+            "corpus": {"files": ["a.txt"], "language": "ro", "filters": "c4"},
+            "c4.languages": ["ro", "en"],
+            "tasks.names": ["glue_sst2"],
+        }
+    )
+    assert changed.c4.languages == ["ro", "en"]
+    assert changed.tasks.names == ["glue_sst2"]
+    assert (changed.c4.clean.enabled, changed.c4.dedup.unit) == (True, "three_sentence_span")
+    assert not changed.c4.punkt_training
+
+
+@pytest.mark.parametrize(
+    ("corpus", "message"),
+    [
+        ({"files": ["x/*"]}, r"corpus.files names 'x/\*', which matches no file below .*dvc pull"),
+        ({"files": ["b/*"]}, r"matches \['b/notes.md'\]; files of own text end in .parquet"),
+        ({"files": ["../a.txt"]}, r"corpus names '../a.txt'; write a path below data.folder"),
+        ({"files": ["/etc/a.txt"]}, r"names '/etc/a.txt'; write a path below data.folder"),
+        ({"files": ["hf://datasets/a/b/c.parquet"]}, r"address 'hf://.*huggingface.co/datasets"),
+        ({"validation_files": ["a.txt"]}, r"corpus.files is empty; name the files for training"),
+        (
+            {"files": ["a.txt"], "language": "en", "language_column": "l"},
+            r"corpus.language is 'en' and corpus.language_column is 'l'; keep one",
+        ),
+        ({"files": ["a.txt"], "language": "English"}, r"'corpus.language' is 'English'"),
+    ],
+)
+def test_wrong_files_and_languages_are_refused(
+    folder: Path, corpus: dict[str, object], message: str
+) -> None:
+    with pytest.raises(SettingsError, match=message):
+        load_settings({"data.folder": str(folder), "corpus": corpus})
+
+
+@pytest.mark.parametrize(
+    ("c4", "message"),
+    [
+        ({"engine": "spark"}, r"c4.engine is 'spark', but own text .*; use local"),
+        ({"punkt_training": True}, r"c4.punkt_training is true, but Punkt is trained on the crawl"),
+        ({"languages": ["de"]}, r"corpus.language is 'en', which c4.languages \['de'\] does not"),
+    ],
+)
+def test_what_reads_the_crawl_alone_is_refused_with_own_text(
+    c4: dict[str, object], message: str
+) -> None:
+    values = {"corpus": {"files": ["a.txt"], "language": "en"}, "c4": c4}
+    if "languages" in c4:
+        values |= {"tokens.languages": ["de"], "vocab.language_parts": {"de": 1}}
+    with pytest.raises(SettingsError, match=message):
+        load_settings(values)
+
+
+def test_a_file_in_both_splits_is_refused() -> None:
+    settings = load_settings({"corpus": {"files": ["a.txt"], "validation_files": ["a.txt"]}})
+    with pytest.raises(SettingsError, match=r"both name \['a.txt'\]; a row is in one split"):
+        text_files(settings.corpus, {"a.txt"})
