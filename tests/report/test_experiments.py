@@ -3,7 +3,8 @@
 from typing import Any
 
 from t5repro.config.schema import Settings
-from t5repro.report.experiments import group_arms
+from t5repro.config.sections.corpus import CorpusSettings
+from t5repro.report.experiments import group_arms, introduction
 
 BASE = {"name": "a", "row": "Baseline average", "change": {"seed": 0}}
 
@@ -40,3 +41,9 @@ def test_the_seed_is_not_listed_as_a_change_if_there_are_several() -> None:
     (group,) = group_arms(settings, ["a", "b"])
     assert (group.name, dict(group.changes), group.has_seeds) == ("a", {}, True)
     assert group.paper_row == "“Baseline average” of tables 1, 16"
+
+
+def test_the_introduction_says_whether_the_text_is_the_users_own() -> None:
+    own = Settings().model_copy(update={"corpus": CorpusSettings(files=["a.txt"])})
+    assert "2 experiments on 1 task, from own text to the scores" in introduction(own, 2, 1)
+    assert "from the crawl to the scores" in introduction(Settings(), 2, 1)

@@ -101,8 +101,9 @@ def format_value(value: Any) -> str:
 
 def introduction(settings: Settings, experiments: int, tasks: int) -> str:
     """Return the first sentences of the page: number of experiments and tasks, size of the run."""
+    origin = "own text" if settings.corpus.files else "the crawl"
     return (
-        f"{counted(experiments, 'experiment')} on {counted(tasks, 'task')}, from the crawl to the "
+        f"{counted(experiments, 'experiment')} on {counted(tasks, 'task')}, from {origin} to the "
         f"scores. The model has {model_size(settings)}. It is pre-trained for "
         f"{settings.pretrain.steps:,} and fine-tuned for {settings.finetune.steps:,} steps, unless "
         "an experiment changes this."
