@@ -12,6 +12,15 @@ min_version("9.27")
 
 
 include: "workflow/rules/common.smk"
+
+
+# In the paths of rules. Snakemake finds the rule of a file by the text before the first wildcard, so a
+# wildcard for the run would compare every file with every output of every rule.
+pathvars:
+    results=f"results/{RUN}",
+    logs=f"logs/{RUN}",
+
+
 include: "workflow/rules/data.smk"
 include: "workflow/rules/c4.smk"
 include: "workflow/rules/corpus.smk"
@@ -27,7 +36,6 @@ include: "workflow/rules/stages.smk"
 
 
 wildcard_constraints:
-    run=RUN,
     node="[a-z0-9_]+",
     task="[a-z0-9_]+",
     shard="[0-9]+",

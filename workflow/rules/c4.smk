@@ -197,17 +197,17 @@ for rule_name, nodes, files in rules_by_files("c4_punkt"):
         input:
             wet=punkt_wet_files,
             withdrawn="withdrawn/pages.yaml",
-            data="results/{run}/data/manifest.json",
+            data="<results>/data/manifest.json",
             code=code_of("c4_punkt"),
         output:
             files=files,
-            manifest="results/{run}/c4_punkt/{node}/manifest.json",
+            manifest="<results>/c4_punkt/{node}/manifest.json",
         wildcard_constraints:
             node=nodes,
         log:
-            "logs/{run}/c4_punkt/{node}.log",
+            "<logs>/c4_punkt/{node}.log",
         benchmark:
-            "logs/{run}/c4_punkt/{node}.tsv"
+            "<logs>/c4_punkt/{node}.tsv"
         resources:
             mem_mb=memory(2000),
             runtime=240,
@@ -215,7 +215,7 @@ for rule_name, nodes, files in rules_by_files("c4_punkt"):
             settings=settings_of("c4_punkt"),
             wet=wet_option,
             folder=subpath(output.manifest, parent=True),
-            work="work/{run}/c4_punkt/{node}",
+            work=f"work/{RUN}/c4_punkt/{{node}}",
         shell:
             "t5repro c4_punkt"
             " --settings {params.settings:q}"
@@ -236,18 +236,15 @@ rule c4_clean:
         punkt=punkt_files,
         withdrawn="withdrawn/pages.yaml",
         select=select_files,
-        data="results/{run}/data/manifest.json",
+        data="<results>/data/manifest.json",
         code=code_of("c4_clean"),
     output:
-        pages=[
-            f"results/{{run}}/c4_clean/{{node}}/{{shard}}{part}.parquet"
-            for part in PARTS
-        ],
-        manifest="results/{run}/c4_clean/{node}/{shard}.manifest.json",
+        pages=[f"<results>/c4_clean/{{node}}/{{shard}}{part}.parquet" for part in PARTS],
+        manifest="<results>/c4_clean/{node}/{shard}.manifest.json",
     log:
-        "logs/{run}/c4_clean/{node}/{shard}.log",
+        "<logs>/c4_clean/{node}/{shard}.log",
     benchmark:
-        "logs/{run}/c4_clean/{node}/{shard}.tsv"
+        "<logs>/c4_clean/{node}/{shard}.tsv"
     threads: 2
     resources:
         mem_mb=memory(2000),
@@ -259,7 +256,7 @@ rule c4_clean:
         bad_words=bad_word_pairs,
         punkt=punkt_pairs,
         select=select_options,
-        work="work/{run}/c4_clean/{node}/{shard}",
+        work=f"work/{RUN}/c4_clean/{{node}}/{{shard}}",
     shell:
         "t5repro c4_clean"
         " --settings {params.settings:q}"
@@ -289,13 +286,13 @@ for rule_name, nodes, files in rules_by_files("c4_dedup"):
             code=code_of("c4_dedup"),
         output:
             files=files,
-            manifest="results/{run}/c4_dedup/{node}/manifest.json",
+            manifest="<results>/c4_dedup/{node}/manifest.json",
         wildcard_constraints:
             node=nodes,
         log:
-            "logs/{run}/c4_dedup/{node}.log",
+            "<logs>/c4_dedup/{node}.log",
         benchmark:
-            "logs/{run}/c4_dedup/{node}.tsv"
+            "<logs>/c4_dedup/{node}.tsv"
         resources:
             mem_mb=memory(4000),
             runtime=1440,
@@ -326,17 +323,17 @@ for rule_name, nodes, files in rules_by_files("c4"):
             cleaned_manifests=cleaned_manifests,
             bad_words=bad_word_files,
             punkt=punkt_files,
-            data="results/{run}/data/manifest.json",
+            data="<results>/data/manifest.json",
             code=code_of("c4"),
         output:
             files=files,
-            manifest="results/{run}/c4/{node}/manifest.json",
+            manifest="<results>/c4/{node}/manifest.json",
         wildcard_constraints:
             node=nodes,
         log:
-            "logs/{run}/c4/{node}.log",
+            "<logs>/c4/{node}.log",
         benchmark:
-            "logs/{run}/c4/{node}.tsv"
+            "<logs>/c4/{node}.tsv"
         resources:
             mem_mb=memory(4000),
             runtime=1440,

@@ -243,7 +243,7 @@ def rules_by_files(rule):
             name,
             "|".join(members),
             [
-                f"results/{{run}}/{rule}/{{node}}/{file}"
+                f"<results>/{rule}/{{node}}/{file}"
                 for file in names_of(rule, members[0])
             ],
         )

@@ -36,17 +36,17 @@ for rule_name, nodes, files in rules_by_files("corpus"):
             bad_words=bad_word_files,
             punkt=punkt_files,
             withdrawn="withdrawn/pages.yaml",
-            data="results/{run}/data/manifest.json",
+            data="<results>/data/manifest.json",
             code=code_of("corpus"),
         output:
             files=files,
-            manifest="results/{run}/corpus/{node}/manifest.json",
+            manifest="<results>/corpus/{node}/manifest.json",
         wildcard_constraints:
             node=nodes,
         log:
-            "logs/{run}/corpus/{node}.log",
+            "<logs>/corpus/{node}.log",
         benchmark:
-            "logs/{run}/corpus/{node}.tsv"
+            "<logs>/corpus/{node}.tsv"
         threads: 2
         resources:
             mem_mb=memory(2000),

@@ -46,11 +46,11 @@ rule data:
         raw=RAW_FILES,
         code=code_of("data"),
     output:
-        manifest="results/{run}/data/manifest.json",
+        manifest="<results>/data/manifest.json",
     log:
-        "logs/{run}/data.log",
+        "<logs>/data.log",
     benchmark:
-        "logs/{run}/data.tsv"
+        "<logs>/data.tsv"
     resources:
         mem_mb=memory(500),
         runtime=240,

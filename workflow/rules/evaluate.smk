@@ -78,13 +78,13 @@ for rule_name, nodes, files in rules_by_files("evaluate_predict"):
             code=code_of("evaluate_predict"),
         output:
             files=files,
-            manifest="results/{run}/evaluate_predict/{node}/manifest.json",
+            manifest="<results>/evaluate_predict/{node}/manifest.json",
         wildcard_constraints:
             node=nodes,
         log:
-            "logs/{run}/evaluate_predict/{node}.log",
+            "<logs>/evaluate_predict/{node}.log",
         benchmark:
-            "logs/{run}/evaluate_predict/{node}.tsv"
+            "<logs>/evaluate_predict/{node}.tsv"
         threads: training_threads
         resources:
             mem_mb=model_memory,
@@ -116,15 +116,15 @@ rule evaluate_score:
         code=code_of("evaluate_score"),
     output:
         scores=report(
-            "results/{run}/evaluate_score/{node}/scores.json",
+            "<results>/evaluate_score/{node}/scores.json",
             category="Scores",
             labels={"experiment": "{node}"},
         ),
-        manifest="results/{run}/evaluate_score/{node}/manifest.json",
+        manifest="<results>/evaluate_score/{node}/manifest.json",
     log:
-        "logs/{run}/evaluate_score/{node}.log",
+        "<logs>/evaluate_score/{node}.log",
     benchmark:
-        "logs/{run}/evaluate_score/{node}.tsv"
+        "<logs>/evaluate_score/{node}.tsv"
     resources:
         mem_mb=memory(1000),
         runtime=60,

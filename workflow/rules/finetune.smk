@@ -63,17 +63,17 @@ for rule_name, nodes, files in rules_by_files("finetune"):
         output:
             files=[path for path in files if not path.endswith(".csv")],
             history=report(
-                "results/{run}/finetune/{node}/history.csv",
+                "<results>/finetune/{node}/history.csv",
                 category="Loss curves",
                 labels={"stage": "finetune", "experiment": "{node}"},
             ),
-            manifest="results/{run}/finetune/{node}/manifest.json",
+            manifest="<results>/finetune/{node}/manifest.json",
         wildcard_constraints:
             node=nodes,
         log:
-            "logs/{run}/finetune/{node}.log",
+            "<logs>/finetune/{node}.log",
         benchmark:
-            "logs/{run}/finetune/{node}.tsv"
+            "<logs>/finetune/{node}.tsv"
         threads: training_threads
         resources:
             mem_mb=model_memory,
@@ -87,6 +87,8 @@ for rule_name, nodes, files in rules_by_files("finetune"):
                 ["--tokens", *input.tokens] if input.tokens else []
             ),
             folder=subpath(output.manifest, parent=True),
+            work=f"work/{RUN}/finetune/{{node}}",
+            monitor=f"logs/{RUN}/finetune/{{node}}",
         shell:
             "t5repro finetune"
             " --settings {params.settings:q}"
@@ -95,8 +97,8 @@ for rule_name, nodes, files in rules_by_files("finetune"):
             " --vocabulary {input.vocabulary:q}"
             " {params.tokens:q}"
             " --folder {params.folder:q}"
-            " --work work/{wildcards.run}/finetune/{wildcards.node}"
-            " --monitor logs/{wildcards.run}/finetune/{wildcards.node}"
+            " --work {params.work:q}"
+            " --monitor {params.monitor:q}"
             " --manifest {output.manifest:q}"
             " {resources.resume}"
             " --loggers {resources.loggers:q}"

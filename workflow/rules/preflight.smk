@@ -20,11 +20,11 @@ rule preflight:
     input:
         code=code_of("preflight"),
     output:
-        report="logs/{run}/preflight/{node}.json",
+        report="<logs>/preflight/{node}.json",
     log:
-        "logs/{run}/preflight/{node}.log",
+        "<logs>/preflight/{node}.log",
     benchmark:
-        "logs/{run}/preflight/{node}.tsv"
+        "<logs>/preflight/{node}.tsv"
     resources:
         mem_mb=memory(8000),
         runtime=60,

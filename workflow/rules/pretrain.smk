@@ -55,17 +55,17 @@ for rule_name, nodes, files in rules_by_files("pretrain"):
         output:
             files=[path for path in files if not path.endswith(".csv")],
             history=report(
-                "results/{run}/pretrain/{node}/history.csv",
+                "<results>/pretrain/{node}/history.csv",
                 category="Loss curves",
                 labels={"stage": "pretrain", "experiment": "{node}"},
             ),
-            manifest="results/{run}/pretrain/{node}/manifest.json",
+            manifest="<results>/pretrain/{node}/manifest.json",
         wildcard_constraints:
             node=nodes,
         log:
-            "logs/{run}/pretrain/{node}.log",
+            "<logs>/pretrain/{node}.log",
         benchmark:
-            "logs/{run}/pretrain/{node}.tsv"
+            "<logs>/pretrain/{node}.tsv"
         threads: training_threads
         resources:
             mem_mb=model_memory,
@@ -80,14 +80,16 @@ for rule_name, nodes, files in rules_by_files("pretrain"):
                 ["--tokens", *input.tokens] if input.tokens else []
             ),
             folder=subpath(output.manifest, parent=True),
+            work=f"work/{RUN}/pretrain/{{node}}",
+            monitor=f"logs/{RUN}/pretrain/{{node}}",
         shell:
             "t5repro pretrain"
             " --settings {params.settings:q}"
             " {params.tokens:q}"
             " {params.start:q}"
             " --folder {params.folder:q}"
-            " --work work/{wildcards.run}/pretrain/{wildcards.node}"
-            " --monitor logs/{wildcards.run}/pretrain/{wildcards.node}"
+            " --work {params.work:q}"
+            " --monitor {params.monitor:q}"
             " --manifest {output.manifest:q}"
             " {resources.resume}"
             " --loggers {resources.loggers:q}"

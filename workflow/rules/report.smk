@@ -59,16 +59,16 @@ rule report:
         manifests=upstream_manifests,
         code=code_of("report"),
     output:
-        html=report("results/{run}/report/report.html", category="Report"),
-        trace=report("results/{run}/report/trace.html", category="Report"),
-        answers=[f"results/{{run}}/report/answers/{task}.html" for task in ANSWERS],
-        csv=report("results/{run}/report/scores.csv", category="Scores"),
-        metrics=[f"results/{{run}}/report/{name}.metrics.json" for name in EXPERIMENTS],
-        manifest="results/{run}/report/manifest.json",
+        html=report("<results>/report/report.html", category="Report"),
+        trace=report("<results>/report/trace.html", category="Report"),
+        answers=[f"<results>/report/answers/{task}.html" for task in ANSWERS],
+        csv=report("<results>/report/scores.csv", category="Scores"),
+        metrics=[f"<results>/report/{name}.metrics.json" for name in EXPERIMENTS],
+        manifest="<results>/report/manifest.json",
     log:
-        "logs/{run}/report.log",
+        "<logs>/report.log",
     benchmark:
-        "logs/{run}/report.tsv"
+        "<logs>/report.tsv"
     resources:
         mem_mb=memory(1000),
         runtime=60,

@@ -29,15 +29,15 @@ rule tokens:
         vocabulary_manifest=of("vocab", "manifest.json"),
         code=code_of("tokens"),
     output:
-        train_ids="results/{run}/tokens/{node}/train.ids",
-        train_offsets="results/{run}/tokens/{node}/train.offsets",
-        validation_ids="results/{run}/tokens/{node}/validation.ids",
-        validation_offsets="results/{run}/tokens/{node}/validation.offsets",
-        manifest="results/{run}/tokens/{node}/manifest.json",
+        train_ids="<results>/tokens/{node}/train.ids",
+        train_offsets="<results>/tokens/{node}/train.offsets",
+        validation_ids="<results>/tokens/{node}/validation.ids",
+        validation_offsets="<results>/tokens/{node}/validation.offsets",
+        manifest="<results>/tokens/{node}/manifest.json",
     log:
-        "logs/{run}/tokens/{node}.log",
+        "<logs>/tokens/{node}.log",
     benchmark:
-        "logs/{run}/tokens/{node}.tsv"
+        "<logs>/tokens/{node}.tsv"
     threads: 8
     resources:
         mem_mb=memory(2000),

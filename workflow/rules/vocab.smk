@@ -37,12 +37,12 @@ rule vocab_sample:
         pages=files_of("c4"),
         code=code_of("vocab_sample"),
     output:
-        sample="results/{run}/vocab_sample/{node}/sample.txt",
-        manifest="results/{run}/vocab_sample/{node}/manifest.json",
+        sample="<results>/vocab_sample/{node}/sample.txt",
+        manifest="<results>/vocab_sample/{node}/manifest.json",
     log:
-        "logs/{run}/vocab_sample/{node}.log",
+        "<logs>/vocab_sample/{node}.log",
     benchmark:
-        "logs/{run}/vocab_sample/{node}.tsv"
+        "<logs>/vocab_sample/{node}.tsv"
     resources:
         mem_mb=memory(1000),
         runtime=240,
@@ -64,13 +64,13 @@ rule vocab:
         manifest=sample_manifest,
         code=code_of("vocab"),
     output:
-        model="results/{run}/vocab/{node}/sentencepiece.model",
-        pieces="results/{run}/vocab/{node}/sentencepiece.vocab",
-        manifest="results/{run}/vocab/{node}/manifest.json",
+        model="<results>/vocab/{node}/sentencepiece.model",
+        pieces="<results>/vocab/{node}/sentencepiece.vocab",
+        manifest="<results>/vocab/{node}/manifest.json",
     log:
-        "logs/{run}/vocab/{node}.log",
+        "<logs>/vocab/{node}.log",
     benchmark:
-        "logs/{run}/vocab/{node}.tsv"
+        "<logs>/vocab/{node}.tsv"
     threads: 16
     resources:
         mem_mb=sample_memory,
