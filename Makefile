@@ -19,7 +19,7 @@ setup: .venv/installed ## .venv with the locked packages
 .venv/installed: requirements/cpu-gpu.txt pyproject.toml
 	$(PYTHON) -c "import sys; sys.exit(None if (3, 11) <= sys.version_info < (3, 14) else 'Python 3.11, 3.12 or 3.13 is needed; name one with make PYTHON=python3.12')"
 	@echo "installing $$(grep -c '^[a-z].*==' $<) locked packages into .venv: 4 GB of disk, a few minutes"
-	$(PYTHON) -m venv .venv
+	$(PYTHON) -m venv --clear .venv # a package of an older lock, or of `make parity`, would stay
 	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r requirements/cpu-gpu.txt
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	touch $@

@@ -1,6 +1,10 @@
 """The content of `dvc.lock`."""
 
-from t5repro.lineage.dvc_lock import parse_lock
+from dvc.utils.serialize import dumps_yaml
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from t5repro.lineage.dvc_lock import parse_lock, parse_yaml
 
 LOCK_WITH_GENERATED_FILES = b"""
 schema: '2.0'
@@ -21,3 +25,23 @@ def test_generated_files_that_git_tracks_are_no_objects_of_dvcs_cache() -> None:
     lock = parse_lock(LOCK_WITH_GENERATED_FILES)
     assert [output.path for output in lock.cached_outputs] == ["results/demo/vocab/baseline"]
     assert len(lock.outputs) == 3
+
+
+SCALARS = (
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(st.characters(codec="ascii", exclude_categories=["Cc"]))
+)
+
+
+@given(st.dictionaries(st.from_regex(r"[a-z]{1,8}", fullmatch=True), SCALARS))
+@example({"filters": "off", "unit": "no", "length": "12:30", "epsilon": 1e-06, "code": "0123"})
+@example({"md5": "12345678901234567890123456789e12", "shards": "1_000", "octal": "0o17"})
+def test_values_that_dvc_writes_are_read_as_dvc_reads_them(values: dict[str, object]) -> None:
+    read = parse_yaml(dumps_yaml({"params": values}).encode())
+    assert read == {"params": values}
+    assert {name: type(value) for name, value in read["params"].items()} == {
+        name: type(value) for name, value in values.items()
+    }

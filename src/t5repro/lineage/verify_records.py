@@ -278,7 +278,4 @@ def _same_leaf(recorded: Any, value: Any) -> bool:
             return same_value(recorded, json.loads(value))
         except (TypeError, ValueError):
             return False
-    # DVC writes YAML 1.2, whose 1e-06 is a text for a reader of YAML 1.1.
-    return same_value(recorded, value) or (
-        isinstance(recorded, float) and str(recorded) == str(value)
-    )
+    return same_value(recorded, value)

@@ -25,14 +25,7 @@ from t5repro.config.stage_settings import stage_model, stage_settings
 from t5repro.config.tree import RECIPES
 from t5repro.errors import SettingsError
 from t5repro.files import write_text
-from t5repro.lineage.dvc_lock import (
-    LOCK_FILE,
-    YAML_LOADER,
-    Lock,
-    LockedStage,
-    folder_md5,
-    read_lock,
-)
+from t5repro.lineage.dvc_lock import LOCK_FILE, Lock, LockedStage, YamlLoader, folder_md5, read_lock
 from t5repro.lineage.hashes import Hasher
 from t5repro.lineage.sources import CLOSURES, write_closures
 from t5repro.lineage.verify_lock import folder_hashes
@@ -164,7 +157,7 @@ def _md5_of(path: str, hasher: Hasher) -> str | None:
 
 def read_pipeline() -> dict[str, Any]:
     """Return the content of `dvc.yaml`."""
-    content: dict[str, Any] = yaml.load(PIPELINE.read_bytes(), Loader=YAML_LOADER)  # noqa: S506
+    content: dict[str, Any] = yaml.load(PIPELINE.read_bytes(), Loader=YamlLoader)  # noqa: S506
     return content
 
 
