@@ -80,9 +80,7 @@ def stage_graph(graph: Graph, states: Mapping[str, State]) -> Markup:
     """
     upstream = _upstream(graph)
     boxes = _boxes(graph, states, upstream)
-    connections = [
-        (boxes[source], boxes[rule]) for rule in boxes for source in sorted(upstream[rule])
-    ]
+    connections = [(boxes[source], boxes[rule]) for rule in boxes for source in upstream[rule]]
     width = max((box.x for box in boxes.values()), default=0) + BOX_WIDTH + MARGIN
     height = max((box.y for box in boxes.values()), default=0) + BOX_HEIGHT + MARGIN
     return Markup("").join(
@@ -98,30 +96,35 @@ def stage_graph(graph: Graph, states: Mapping[str, State]) -> Markup:
     )
 
 
-def _upstream(graph: Graph) -> dict[str, set[str]]:
-    """Return rule -> the rules that wrote its inputs, in topological order."""
-    upstream: dict[str, set[str]] = {}
+def _upstream(graph: Graph) -> dict[str, list[str]]:
+    """Return rule -> the rules before it that wrote its inputs, in the order of the stages.
+
+    Rules without a stage come last. Two runs, or two jobs of a rule, can be a cycle of rules: a
+    pre-training that starts from fine-tuned weights. A rule that comes later is left out, so that
+    every connection leads down.
+    """
+    sources: dict[str, set[str]] = {}
     for job in graph.ordered():
-        sources = upstream.setdefault(job.rule, set())
-        for artifact in job.inputs:
-            source = graph.job_of(artifact)
-            if source is not None and source.rule != job.rule:
-                sources.add(source.rule)
-    return upstream
+        written_by = {source.rule for source in map(graph.job_of, job.inputs) if source}
+        sources.setdefault(job.rule, set()).update(written_by)
+    order = [stage.name for stage in STAGES if stage.name in sources]
+    order += [rule for rule in sources if rule not in order]
+    return {
+        rule: sorted(sources[rule].intersection(order[:position]))
+        for position, rule in enumerate(order)
+    }
 
 
 def _boxes(
-    graph: Graph, states: Mapping[str, State], upstream: Mapping[str, set[str]]
+    graph: Graph, states: Mapping[str, State], upstream: Mapping[str, Sequence[str]]
 ) -> dict[str, _Box]:
     """Return rule -> its box: one row below its lowest input, stages of a row side by side."""
-    order = [stage.name for stage in STAGES if stage.name in upstream]
-    order += [rule for rule in upstream if rule not in order]
     rows: dict[str, int] = {}
-    for rule in upstream:  # in topological order
-        rows[rule] = 1 + max((rows[source] for source in upstream[rule]), default=-1)
+    for rule, sources in upstream.items():
+        rows[rule] = 1 + max((rows[source] for source in sources), default=-1)
     columns: dict[int, int] = {}
     boxes: dict[str, _Box] = {}
-    for rule in order:
+    for rule in upstream:
         column = columns.get(rows[rule], 0)
         columns[rows[rule]] = column + 1
         members = [name for name, job in graph.jobs.items() if job.rule == rule]
