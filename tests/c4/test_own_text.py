@@ -312,6 +312,28 @@ def test_a_withdrawn_row_loses_its_text_and_no_other_row_changes(tmp_path, endin
     assert counters["rules"][0]["dropped"] == {"withdrawn": 1}
 
 
+def test_no_byte_of_a_withdrawn_row_remains_in_columns_with_dictionaries(tmp_path):
+    # A column of categories of pandas; the nested ones hold quotations.
+    path, categories = tmp_path / "own.parquet", pa.array(["secret", "b"]).dictionary_encode()
+    columns = {
+        "text": categories,
+        "url": pa.array(["http://a.example/1", "http://a.example/2"]).dictionary_encode(),
+        "words": pa.ListArray.from_arrays(pa.array([0, 1, 2]), categories),
+        "long": pa.LargeListArray.from_arrays(pa.array([0, 1, 2], pa.int64()), categories),
+        "parts": pa.StructArray.from_arrays([categories], ["first"]),
+    }
+    pq.write_table(pa.table(columns), path)
+    withdrawn = "http://a.example/1".__eq__
+    assert b"secret" in path.read_bytes()
+    assert redact_rows(path, path.name, TextRows(files=["own"]), withdrawn) == 1
+    assert b"secret" not in path.read_bytes()
+    first, second = pq.read_table(path).to_pylist()
+    assert first == dict.fromkeys(columns) | {"url": "http://a.example/1"}
+    assert (second["text"], second["words"], second["parts"]) == ("b", ["b"], {"first": "b"})
+    rows = list(read_rows(path, path.name, TextRows(files=["own"]), withdrawn))
+    assert [row.text for row in rows] == ["", "b"]
+
+
 @pytest.mark.parametrize(
     ("unit", "number", "expected"),
     [("line", 1, b"a\n\n\nc\nd\n"), ("paragraph", 0, b"\n\n\nc\nd\n"), ("file", 0, b"\n\n\n\n\n")],

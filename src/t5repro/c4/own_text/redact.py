@@ -62,7 +62,9 @@ def _rewrite_parquet(
     with pq.ParquetFile(source) as parquet:
         schema = pa.schema(
             [
-                field if field.name in kept else field.with_nullable(True)
+                field
+                if field.name in kept
+                else field.with_type(_without_dictionary(field.type)).with_nullable(True)
                 for field in parquet.schema_arrow
             ],
             metadata=parquet.schema_arrow.metadata,
@@ -77,11 +79,28 @@ def _rewrite_parquet(
                 columns = [
                     table.column(field.name)
                     if field.name in kept
-                    else table.column(field.name).take(pa.array(places, pa.int64()))
+                    else table.column(field.name)
+                    .cast(field.type)
+                    .take(pa.array(places, pa.int64()))
                     for field in schema
                 ]
                 writer.write_table(pa.Table.from_arrays(columns, schema=schema))
                 first += len(table)
+
+
+def _without_dictionary(kind: Any) -> Any:
+    """Return a type without dictionaries: one would keep the values of rows that are emptied."""
+    if pa.types.is_dictionary(kind):
+        return kind.value_type
+    if pa.types.is_struct(kind):
+        return pa.struct([field.with_type(_without_dictionary(field.type)) for field in kind])
+    if pa.types.is_map(kind):
+        return pa.map_(_without_dictionary(kind.key_type), _without_dictionary(kind.item_type))
+    if pa.types.is_list(kind):
+        return pa.list_(_without_dictionary(kind.value_type))
+    if pa.types.is_large_list(kind):
+        return pa.large_list(_without_dictionary(kind.value_type))
+    return kind
 
 
 def _lines(
