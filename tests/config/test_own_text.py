@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from checkout import ROOT
 
+from t5repro.config.experiments import settings_of_experiment
 from t5repro.config.load import load_settings
 from t5repro.config.own_text import text_files
 from t5repro.errors import SettingsError
@@ -36,6 +37,13 @@ def names(folder: Path, *files: str) -> list[str]:
         (["a.jsonl"], ["a.jsonl"]),
         (["*.jsonl", "b"], ["a.jsonl", "b/c.txt", "b/d.json.gz"]),
         (["b/*.txt"], ["b/c.txt"]),
+        (["*.jsonl", "?.json*"], ["a.jsonl"]),  # * stays within a folder
+        (["*/*.txt"], ["b/c.txt"]),
+        (["./b"], ["b/c.txt", "b/d.json.gz"]),
+        (["b/"], ["b/c.txt", "b/d.json.gz"]),
+        (["./a.jsonl"], ["a.jsonl"]),
+        (["./*.jsonl"], ["a.jsonl"]),
+        (["."], ["a.jsonl", "b/c.txt", "b/d.json.gz"]),
         (["still/to/fetch.parquet"], ["still/to/fetch.parquet"]),
     ],
 )
@@ -88,6 +96,9 @@ def test_a_language_decides_that_of_corpus_vocabulary_and_ids_unless_they_are_se
             r"corpus.language is 'en' and corpus.language_column is 'l'; keep one",
         ),
         ({"files": ["a.txt"], "language": "English"}, r"'corpus.language' is 'English'"),
+        ({"files": ["a.txt"], "language": ["en"]}, r"'corpus.language' is \['en'\]"),
+        ({"files": ["b\0"]}, r"corpus names 'b\\x00'; write a path below data.folder"),
+        ({"files": ["*.txt"]}, r"names '\*.txt', which matches no file .*\* stays within a folder"),
     ],
 )
 def test_wrong_files_and_languages_are_refused(
@@ -119,3 +130,26 @@ def test_a_file_in_both_splits_is_refused() -> None:
     settings = load_settings({"corpus": {"files": ["a.txt"], "validation_files": ["a.txt"]}})
     with pytest.raises(SettingsError, match=r"both name \['a.txt'\]; a row is in one split"):
         text_files(settings.corpus, {"a.txt"})
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("files", ["b.txt"]), ("validation_files", ["b.txt"]), ("filters", "c4"), ("language", "ro")],
+)
+def test_an_experiment_has_the_text_of_its_run(key: str, value: object) -> None:
+    corpus = {"files": ["a.txt"], "language": "en"}
+    for change in ({"corpus": {key: value}}, {f"corpus.{key}": value}):
+        with pytest.raises(SettingsError, match=rf"'b' changes corpus.{key} from .*a run file of"):
+            load_settings(
+                {"corpus": corpus, "experiments": [{"name": "a"}, {"name": "b", "change": change}]}
+            )
+
+
+def test_an_experiment_may_repeat_the_text_of_its_run_and_read_it_otherwise() -> None:
+    corpus = {"files": ["a.txt"], "language": "en"}
+    change = {"corpus": {**corpus, "documents": "line"}}
+    settings = load_settings(
+        {"corpus": corpus, "experiments": [{"name": "a"}, {"name": "b", "change": change}]}
+    )
+    assert settings_of_experiment(settings, "b").corpus.documents == "line"
+    assert not settings_of_experiment(settings, "b").c4.clean.enabled

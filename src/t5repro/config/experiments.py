@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from t5repro.config.mixtures import mixture_settings, reset_mixture
-from t5repro.config.own_text import own_text_settings
+from t5repro.config.own_text import check_same_text
 from t5repro.config.published_sizes import published_shape
 from t5repro.config.schema import Experiment, Settings
 from t5repro.config.stage_settings import settings_of_stages
@@ -68,6 +68,7 @@ def _changed_settings(settings: Settings, name: str) -> Settings:
         raise SettingsError(f"no experiment {name!r}; the run has {sorted(changes)}")
     tree = settings.model_dump(mode="json")
     change = nested(changes[name])
+    check_same_text(name, change, settings.corpus)
     new_recipe, new_variant = lookup(change, "c4", "recipe"), lookup(change, "c4", "variant")
     if new_recipe or (new_variant is not None and settings.c4.variant):
         # Restores the values that the run's variant changed.
@@ -76,7 +77,6 @@ def _changed_settings(settings: Settings, name: str) -> Settings:
         merge(tree, variant(settings.c4.variant if new_variant is None else new_variant))
     merge(tree, reset_mixture(change, tree))
     merge(tree, published_shape(change))
-    merge(tree, own_text_settings(change))
     merge(tree, change)
     merge(tree, mixture_settings(change))
     changed = validate(Settings, tree, label=f"experiment {name!r}: ")

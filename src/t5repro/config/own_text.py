@@ -6,7 +6,7 @@ A run file names its own text once. The rules of C4, the languages and the entri
 
 import os
 from collections.abc import Iterator, Mapping
-from fnmatch import fnmatch
+from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -20,13 +20,15 @@ UNFILTERED = {
     "clean": {"enabled": False, "min_paragraphs": 0, "bad_words": "off"},
     "dedup": {"unit": "off"},
 }
+# Other settings and `data.sources` follow from them, once for the whole run:
+SHARED = ("files", "validation_files", "filters", "language")
 
 
 def own_text_settings(tree: Mapping[str, Any]) -> dict[str, Any]:
     """Return the settings that follow from own text, for a tree of settings that names it.
 
     Args:
-        tree: nested settings of a run file or an experiment.
+        tree: nested settings of a run file, not validated yet.
     """
     corpus = tree.get("corpus")
     if not isinstance(corpus, Mapping) or not corpus.get("files"):
@@ -37,11 +39,34 @@ def own_text_settings(tree: Mapping[str, Any]) -> dict[str, Any]:
     settings: dict[str, Any] = {"c4": c4}
     if "tasks" not in tree:
         settings["tasks"] = {"names": []}
-    if language := corpus.get("language"):
+    language = corpus.get("language")
+    if language and isinstance(language, str):  # validation refuses anything else
         c4["languages"] = [language]
         settings["tokens"] = {"languages": [language]}
         settings["vocab"] = {"language_parts": {language: 1}}
     return settings
+
+
+def check_same_text(name: str, change: Mapping[str, Any], corpus: CorpusSettings) -> None:
+    """Refuse an experiment that has other own text than its run.
+
+    Args:
+        name: the experiment.
+        change: its nested changes.
+        corpus: the section of the run.
+
+    Raises:
+        SettingsError: it changes a setting that all experiments of a run share.
+    """
+    changed = change.get("corpus")
+    for key in SHARED if isinstance(changed, Mapping) else ():
+        if key in changed and changed[key] != (value := getattr(corpus, key)):
+            raise SettingsError(
+                f"experiment {name!r} changes corpus.{key} from {value!r} to {changed[key]!r}; all "
+                f"experiments of a run share {[f'corpus.{shared}' for shared in SHARED]}: write a "
+                "run file of its own for other text",
+                keys=("corpus", key),
+            )
 
 
 def own_text_sources(settings: Settings) -> list[dict[str, Any]]:
@@ -88,19 +113,21 @@ def _files_of(
     settings: Settings, pattern: str, listed: set[str], keys: tuple[str, str, int]
 ) -> list[str]:
     """Return the files of a path, a pattern or a folder, below `data.folder` or listed."""
+    path = PurePosixPath(pattern)
     if _is_plain(pattern) and format_of(pattern):
-        return [pattern]  # it may still have to be fetched
+        return [path.as_posix()]  # it may still have to be fetched
     folders = [folder for folder in (settings.data.source, settings.data.folder) if folder]
     names = sorted(
         name
-        for name in listed.union(*(_files_below(Path(folder), pattern) for folder in folders))
+        for name in listed.union(*(_files_below(Path(folder), path) for folder in folders))
         if _matches(name, pattern)
     )
     if not names:
         raise SettingsError(
             f"corpus.{keys[1]} names {pattern!r}, which matches no file below "
             f"{' or '.join(folders)} and none of data.sources; put the files there (`dvc pull` "
-            "fetches those of a clone), or correct the name",
+            "fetches those of a clone), or correct the name (* stays within a folder; the name of "
+            "a folder stands for all files below it)",
             keys=keys,
         )
     if unreadable := [name for name in names if format_of(name) is None]:
@@ -118,15 +145,15 @@ def _is_plain(pattern: str) -> bool:
 
 def _matches(name: str, pattern: str) -> bool:
     """Return whether a file has a path, matches a pattern, or is readable and in a folder."""
-    if not _is_plain(pattern):
-        return fnmatch(name, pattern)
-    in_folder = name.startswith(pattern.rstrip("/") + "/") and format_of(name) is not None
-    return name == pattern or in_folder
+    file, path = PurePosixPath(name), PurePosixPath(pattern)
+    if not _is_plain(pattern):  # part by part: * does not match a /
+        return len(file.parts) == len(path.parts) and all(map(fnmatchcase, file.parts, path.parts))
+    return file == path or (path in file.parents and format_of(name) is not None)
 
 
-def _files_below(folder: Path, pattern: str) -> Iterator[str]:
+def _files_below(folder: Path, pattern: PurePosixPath) -> Iterator[str]:
     """Yield the files that a pattern may match, relative to the folder, without hidden ones."""
-    start = PurePosixPath(pattern)
+    start = pattern
     while not _is_plain(start.as_posix()):
         start = start.parent
     if (folder / start).is_file():

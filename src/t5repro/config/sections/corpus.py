@@ -69,7 +69,7 @@ class TextRows(Section):
                     "https://huggingface.co/datasets/OWNER/NAME/resolve/main/FILE), set "
                     "data.download, and name its path here"
                 )
-            if not name or path.is_absolute() or ".." in path.parts:
+            if not name or path.is_absolute() or ".." in path.parts or "\0" in name:
                 raise ValueError(f"corpus names {name!r}; write a path below data.folder")
         if self.validation_files and not self.files:
             raise ValueError(
@@ -88,7 +88,7 @@ class CorpusSettings(TextRows):
     """The user's own text instead of a crawl (`docs/own_text.md`)."""
 
     filters: Literal["off", "c4"] = "off"
-    """Whether the rules of `c4` apply to own text. If `off`, every text is kept as it is:
+    """Whether the rules of `c4` apply to own text. If `off`, every text is kept unchanged:
     `c4.clean.enabled`, `c4.clean.bad_words` and `c4.dedup.unit` are off unless the run file sets
     them.
     """
