@@ -7,7 +7,7 @@ from checkout import ROOT
 
 from t5repro.config.experiments import settings_of_experiment
 from t5repro.config.load import load_settings
-from t5repro.config.own_text import text_files
+from t5repro.config.own_text import files_of_tasks, text_files
 from t5repro.errors import SettingsError
 
 
@@ -51,6 +51,35 @@ def test_a_path_a_pattern_and_a_folder_name_files(
     folder: Path, files: list[str], expected: list[str]
 ) -> None:
     assert names(folder, *files) == expected
+
+
+def test_patterns_and_folders_leave_out_the_files_of_tasks(folder: Path) -> None:
+    task_files = {"tasks/t.jsonl": "", "tasks/v.jsonl": ""}
+    for name in task_files:
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text("x")
+    own = {
+        "files": {"train": ["t.jsonl"], "validation": ["v.jsonl"]},
+        "fields": ["x"],
+        "target": "y",
+        "metrics": ["accuracy"],
+    }
+    values = {
+        "data": {
+            "folder": str(folder),
+            "sources": [{"origin": "o", "licence": "l", "files": task_files}],
+        },
+        "tasks": {"names": ["t"], "own": {"t": own}},
+    }
+    for files, expected in (
+        (["."], ["a.jsonl", "b/c.txt", "b/d.json.gz"]),
+        (["a.jsonl", "tasks/t.jsonl"], ["a.jsonl", "tasks/t.jsonl"]),  # a path is meant
+    ):
+        settings = load_settings({**values, "corpus": {"files": files}})
+        listed = {name for source in settings.data.sources for name in source.files}
+        assert text_files(settings.corpus, listed, files_of_tasks(settings))[0] == expected
+    with pytest.raises(SettingsError, match=r"a file of a task is named by its path"):
+        load_settings({**values, "corpus": {"files": ["tasks/*.jsonl"]}})
 
 
 def test_a_file_of_data_sources_keeps_its_origin_and_hash(folder: Path) -> None:

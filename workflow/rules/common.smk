@@ -14,7 +14,7 @@ from pathlib import Path
 from snakemake.exceptions import WorkflowError
 
 from t5repro.config import experiments, load, origins, task_files as inventory
-from t5repro.config.own_text import text_files
+from t5repro.config.own_text import files_of_tasks, text_files
 from t5repro.config.sections.c4 import PUNKT_FILES, corpus_files, languages_to_train
 from t5repro.config.sections.corpus import row_files
 from t5repro.config.stage_settings import stage_settings

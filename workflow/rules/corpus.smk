@@ -18,7 +18,9 @@ def own_text_files(node):
             "ask for the stage c4"
         )
     try:
-        names = text_files(corpus, set(inventory.raw_files(SETTINGS)))
+        names = text_files(
+            corpus, set(inventory.raw_files(SETTINGS)), files_of_tasks(SETTINGS)
+        )
     except T5ReproError as error:
         raise WorkflowError(str(error)) from None
     return [[raw_path(name) for name in part] for part in names]

@@ -5,13 +5,14 @@ A run file names its own text once. The rules of C4, the languages and the entri
 """
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from t5repro.config.schema import Settings
 from t5repro.config.sections.corpus import ENDINGS, CorpusSettings, format_of
+from t5repro.config.task_layouts import TASK_FILES
 from t5repro.errors import SettingsError
 
 ORIGIN = "own text, named by corpus.files"
@@ -59,7 +60,9 @@ def check_same_text(name: str, change: Mapping[str, Any], corpus: CorpusSettings
         SettingsError: it changes a setting that all experiments of a run share.
     """
     changed = change.get("corpus")
-    for key in SHARED if isinstance(changed, Mapping) else ():
+    if not isinstance(changed, Mapping):
+        return  # validation refuses it
+    for key in SHARED:
         if key in changed and changed[key] != (value := getattr(corpus, key)):
             raise SettingsError(
                 f"experiment {name!r} changes corpus.{key} from {value!r} to {changed[key]!r}; all "
@@ -76,28 +79,51 @@ def own_text_sources(settings: Settings) -> list[dict[str, Any]]:
         SettingsError: a name matches no file, or a file of another format.
     """
     listed = {name for source in settings.data.sources for name in source.files}
+    of_tasks = files_of_tasks(settings)
     found = {
         name: ""
         for key in ("files", "validation_files")
         for index, pattern in enumerate(getattr(settings.corpus, key))
-        for name in _files_of(settings, pattern, listed, ("corpus", key, index))
+        for name in _files_of(settings, pattern, listed, of_tasks, ("corpus", key, index))
         if name not in listed
     }
     return [{"origin": ORIGIN, "licence": LICENCE, "files": found}] if found else []
 
 
-def text_files(corpus: CorpusSettings, names: set[str]) -> tuple[list[str], list[str]]:
+def files_of_tasks(settings: Settings) -> frozenset[str]:
+    """Return the names, below `data.folder`, of all files that a task of the run may read."""
+    tasks = settings.tasks
+    splits: list[Mapping[Any, Iterable[str]]] = [
+        *TASK_FILES.values(),
+        *tasks.files.values(),
+        *(task.files for task in tasks.own.values()),
+    ]
+    return frozenset(
+        PurePosixPath(tasks.folder, name).as_posix()
+        for files in splits
+        for names in files.values()
+        for name in names
+    )
+
+
+def text_files(
+    corpus: CorpusSettings, names: set[str], of_tasks: Collection[str] = ()
+) -> tuple[list[str], list[str]]:
     """Return the raw files for training, and those for validation, ordered.
 
     Args:
         corpus: the section.
         names: all raw files of the run.
+        of_tasks: files of tasks (`files_of_tasks`), which patterns and folders leave out: no score may
+            be that of text that pre-training has seen. Such a file has to be named by its path.
 
     Raises:
         SettingsError: a file is for both.
     """
     train, validation = (
-        sorted(name for name in names if any(_matches(name, pattern) for pattern in patterns))
+        sorted(
+            name for name in names if any(_matches(name, pattern, of_tasks) for pattern in patterns)
+        )
         for patterns in (corpus.files, corpus.validation_files)
     )
     if shared := sorted(set(train) & set(validation)):
@@ -110,7 +136,11 @@ def text_files(corpus: CorpusSettings, names: set[str]) -> tuple[list[str], list
 
 
 def _files_of(
-    settings: Settings, pattern: str, listed: set[str], keys: tuple[str, str, int]
+    settings: Settings,
+    pattern: str,
+    listed: set[str],
+    of_tasks: Collection[str],
+    keys: tuple[str, str, int],
 ) -> list[str]:
     """Return the files of a path, a pattern or a folder, below `data.folder` or listed."""
     path = PurePosixPath(pattern)
@@ -120,14 +150,14 @@ def _files_of(
     names = sorted(
         name
         for name in listed.union(*(_files_below(Path(folder), path) for folder in folders))
-        if _matches(name, pattern)
+        if _matches(name, pattern, of_tasks)
     )
     if not names:
         raise SettingsError(
             f"corpus.{keys[1]} names {pattern!r}, which matches no file below "
             f"{' or '.join(folders)} and none of data.sources; put the files there (`dvc pull` "
-            "fetches those of a clone), or correct the name (* stays within a folder; the name of "
-            "a folder stands for all files below it)",
+            "fetches those of a clone), or correct the name (* stays within a folder, the name of "
+            "a folder stands for all files below it, and a file of a task is named by its path)",
             keys=keys,
         )
     if unreadable := [name for name in names if format_of(name) is None]:
@@ -143,9 +173,11 @@ def _is_plain(pattern: str) -> bool:
     return not any(mark in pattern for mark in "*?[")
 
 
-def _matches(name: str, pattern: str) -> bool:
+def _matches(name: str, pattern: str, of_tasks: Collection[str]) -> bool:
     """Return whether a file has a path, matches a pattern, or is readable and in a folder."""
     file, path = PurePosixPath(name), PurePosixPath(pattern)
+    if name in of_tasks:
+        return file == path
     if not _is_plain(pattern):  # part by part: * does not match a /
         return len(file.parts) == len(path.parts) and all(map(fnmatchcase, file.parts, path.parts))
     return file == path or (path in file.parents and format_of(name) is not None)
