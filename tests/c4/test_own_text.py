@@ -215,6 +215,8 @@ WRONG = [
     (b'{"text": "x", "url": " "}\n', {}, r"line 1: 'url' is ' '; it must be text or a whole"),
     (b'{"text": "a\\u0000b"}\n', {}, r"line 1: 'text' has a NUL character at 1"),
     (b'{"text": "a\\ud800"}\n', {}, r"line 1: 'text' is not Unicode"),
+    (b'{"text": "x", "timestamp": "\\ud800"}\n', {}, r"line 1: 'timestamp' is not Unicode"),
+    (b'{"text": "x", "timestamp": ["t"]}\n', {}, r"'timestamp' is \['t'\]; it must be text, a num"),
     (b'{"text": "\xff"}\n', {}, r"line 1 is not UTF-8 .*; convert the file to UTF-8"),
     (b"\n[1]\n", {}, r"line 2 is a JSON list: \[1\]; write one object a line"),
     (b'{"text"\n', {}, r"line 1 is not JSON .*; write one object a line"),
@@ -251,6 +253,47 @@ def test_a_wrong_parquet_file_is_named_with_its_row_and_column(tmp_path):
     pq.write_table(pa.table({"text": pa.array([], pa.string())}), path)
     with pytest.raises(RawDataError, match=r"own.parquet has no row"):
         rows_of(path)
+
+
+def test_columns_of_one_name_are_refused(tmp_path):
+    path = tmp_path / "own.parquet"
+    pq.write_table(pa.table([["a"], ["b"]], names=["text", "text"]), path)
+    with pytest.raises(RawDataError, match=r"own.parquet has several columns \['text'\]; give"):
+        rows_of(path)
+
+
+@pytest.mark.parametrize(("unit", "late"), [("s", 2**53), ("ms", 2**60), ("us", 2**60)])
+def test_a_time_that_no_date_has_is_named_with_its_row(tmp_path, unit, late):
+    path, times = tmp_path / "own.parquet", pa.array([0, late], pa.timestamp(unit))
+    pq.write_table(pa.table({"text": ["a", "b"], "timestamp": times}), path)
+    with pytest.raises(RawDataError, match=r"row 1: 'timestamp' is no date of the years 1 to 9999"):
+        rows_of(path)
+
+
+@pytest.mark.parametrize(
+    ("unit", "zone", "expected"),
+    [
+        ("s", None, "2020-01-01 00:00:00"),
+        ("s", "UTC", "2020-01-01 00:00:00+00:00"),
+        ("ms", "Europe/Paris", "2020-01-01 00:00:00+00:00"),
+        ("us", "No/Where", "2020-01-01 00:00:00+00:00"),  # the instant needs no list of zones
+        ("ns", "+02:00", "2020-01-01 00:00:00.000001+00:00"),
+    ],
+)
+def test_times_with_a_zone_are_in_utc(tmp_path, unit, zone, expected):
+    scale = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}[unit]
+    moment = 1_577_836_800 * scale + (1_500 if unit == "ns" else 0)
+    path, times = tmp_path / "own.parquet", pa.array([moment, None], pa.timestamp(unit, zone))
+    pq.write_table(pa.table({"text": ["a", "b"], "timestamp": times}), path)
+    assert [row.timestamp for row in rows_of(path)] == [expected, ""]
+
+
+@pytest.mark.parametrize("ending", [".txt", ".jsonl"])
+def test_a_byte_order_mark_is_no_part_of_the_text(tmp_path, ending):
+    path = tmp_path / f"own{ending}"
+    line = b'{"text": "a"}\n' if ending == ".jsonl" else b"a"
+    path.write_bytes(b"\xef\xbb\xbf" + line)
+    assert [row.text for row in rows_of(path)] == ["a"]
 
 
 @pytest.mark.parametrize("ending", [".parquet", ".jsonl.gz", ".jsonl.zst"])
@@ -310,6 +353,26 @@ def test_a_withdrawn_row_loses_its_text_and_no_other_row_changes(tmp_path, endin
     assert len(texts(folder)) + len(texts(folder, "en-validation")) == 8
     counters = json.loads((folder / "manifest.json").read_text())["counters"]
     assert counters["rules"][0]["dropped"] == {"withdrawn": 1}
+
+
+@pytest.mark.parametrize(
+    ("data", "number", "unit"),
+    [
+        (b"secret", 0, "file"),
+        (b"\nsecret", 1, "line"),
+        (b"\xef\xbb\xbf\nsecret\nsecret\n", 1, "paragraph"),
+    ],
+)
+def test_a_plain_text_of_withdrawn_rows_alone_is_read_as_no_row(tmp_path, data, number, unit):
+    path, settings = tmp_path / "own.txt", TextRows(files=["own"], documents=unit)
+    path.write_bytes(data)
+    withdrawn = f"row://own.txt#{number}".__eq__
+    assert redact_rows(path, path.name, settings, withdrawn) == 1
+    assert b"secret" not in path.read_bytes()
+    assert list(read_rows(path, path.name, settings, withdrawn)) == []
+    assert redact_rows(path, path.name, settings, withdrawn) == 0
+    with pytest.raises(RawDataError, match=r"is empty|has no row"):
+        rows_of(path, documents=unit)
 
 
 def test_no_byte_of_a_withdrawn_row_remains_in_columns_with_dictionaries(tmp_path):

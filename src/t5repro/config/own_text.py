@@ -114,8 +114,8 @@ def text_files(
     Args:
         corpus: the section.
         names: all raw files of the run.
-        of_tasks: files of tasks (`files_of_tasks`), which patterns and folders leave out: no score may
-            be that of text that pre-training has seen. Such a file has to be named by its path.
+        of_tasks: files of tasks (`files_of_tasks`). Patterns and folders leave them out, so that
+            pre-training does not see what a score is measured on; a path names one of them.
 
     Raises:
         SettingsError: a file is for both.

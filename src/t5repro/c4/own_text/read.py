@@ -2,7 +2,7 @@
 
 Its rows have the columns of cleaned pages (`tables.CLEANED`): the file below `data.folder`, the
 number of the row, its id in place of the URL. So `c4_dedup`, `c4` and all later rules treat them as
-pages, and a question about a page has the answer for a row. Texts are kept as they are; with
+pages, and a question about a page has the answer for a row. Texts are kept unchanged; with
 `corpus.filters: c4` the rules of C4 apply to them.
 """
 
@@ -219,7 +219,7 @@ def _batches(
 ) -> Iterator[tuple[pa.RecordBatch, list[int]]]:
     """Yield rows of `tables.CLEANED`, with the bytes of each text."""
     rules = own.cleaner.rules
-    clean = partial(clean_pages, rules=rules) if rules.settings.enabled else _as_they_are
+    clean = partial(clean_pages, rules=rules) if rules.settings.enabled else _unchanged
     cleaned = map(clean, groups(_pages(own, paths, tally, progress)))
     return batches_of(cleaned, partial(_languages, rules=rules), own.cleaner, tally)
 
@@ -252,7 +252,7 @@ def _reason(own: OwnText, row: Row, page: RowPage) -> str | None:
     return TOO_LONG if rules.enabled and page.is_longer_than(rules.max_page_chars) else None
 
 
-def _as_they_are(pages: Sequence[FilePage]) -> list[CleanedPage]:
+def _unchanged(pages: Sequence[FilePage]) -> list[CleanedPage]:
     return [((file, page), Cleaned(_text(page), None, 0, ALL_KEPT)) for file, page in pages]
 
 

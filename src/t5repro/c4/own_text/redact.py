@@ -1,8 +1,9 @@
 """Delete the text of withdrawn rows from a file of own text without changing any other row.
 
-A withdrawn row keeps its place, its id, time and language, so the other rows keep their numbers and
-the rule `corpus` still counts it as withdrawn. Its other columns are emptied: they may quote the
-text.
+A withdrawn row keeps its place, so the other rows keep their numbers. In Parquet and JSON it also
+keeps its id, time and language, and the rule `corpus` counts it as withdrawn; its other columns are
+emptied: they may quote the text. Of a line or paragraph of plain text only the line ends remain;
+they are no row, and nothing counts them.
 """
 
 import gzip
@@ -15,7 +16,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from t5repro.c4.own_text.rows import documents, open_bytes, read_rows
+from t5repro.c4.own_text.rows import documents, numbered_lines, read_rows
 from t5repro.config.sections.corpus import TextRows, format_of
 from t5repro.files import LINE_ENCODER, atomic_path
 
@@ -108,12 +109,10 @@ def _lines(
 ) -> Iterator[bytes]:
     """Yield the lines of a file with withdrawn rows emptied."""
     if format_of(name) == "json":
-        with open_bytes(path) as lines:
-            for number, line in enumerate(lines):
-                yield _without_text(line, settings, kept) if number in numbers else line
+        for number, line in numbered_lines(path):
+            yield _without_text(line, settings, kept) if number in numbers else line
         return
-    with open_bytes(path) as lines:
-        texts = [line.decode("utf-8") for line in lines]
+    texts = [line.decode("utf-8") for _, line in numbered_lines(path)]
     emptied = {
         line
         for number, text in documents(iter(enumerate(texts)), settings.documents)

@@ -9,8 +9,10 @@ import io
 import json
 import re
 import zlib
+from codecs import BOM_UTF8
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from datetime import date
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
@@ -33,7 +35,8 @@ class Row(NamedTuple):
         number: number of the row in its file, from 0.
         id: its URL, or `SCHEME` and its id; unique in the corpus.
         text: its text, unchanged.
-        timestamp: its time as the file states it; may be empty.
+        timestamp: its time as the file states it, in UTC if a Parquet file states a zone; may be
+            empty.
         language: its language; None if langdetect is to find it.
     """
 
@@ -74,15 +77,29 @@ def read_rows(
     readers = {"parquet": _parquet_rows, "json": _json_rows, "text": _text_rows}
     if (kind := format_of(name)) is None:
         raise RawDataError(f"{path} is no file of own text; they end in {ENDINGS}")
+    withdrawn = is_withdrawn or _nothing
     if path.stat().st_size == 0:
+        if kind == "text" and withdrawn(_row_id(name, 0)):
+            return  # a text of one line without its end
         raise RawDataError(f"{path} is empty (0 bytes); get the file again, or do not name it")
     has_rows = False
     with _readable(path):
-        for row in readers[kind](path, name, settings, is_withdrawn or _nothing):
+        for row in readers[kind](path, name, settings, withdrawn):
             has_rows = True
             yield row
-    if not has_rows:
+    if not has_rows and not (kind == "text" and _is_emptied(path, name, withdrawn)):
         raise RawDataError(f"{path} has no row; get the file again, or do not name it")
+
+
+def _is_emptied(path: Path, name: str, is_withdrawn: IsWithdrawn) -> bool:
+    """Return whether withdrawals emptied a plain text: they leave its line ends alone."""
+    with open_bytes(path) as lines:
+        last = sum(1 for _ in lines)  # a last line without a line end is gone
+    return any(is_withdrawn(_row_id(name, number)) for number in range(last + 1))
+
+
+def _row_id(name: str, number: int) -> str:
+    return f"{SCHEME}{name}#{number}"
 
 
 def _nothing(row_id: str) -> bool:
@@ -107,6 +124,10 @@ def _parquet_rows(
 ) -> Iterator[Row]:
     with pq.ParquetFile(path) as parquet:
         schema = parquet.schema_arrow
+        if repeated := sorted({name for name in schema.names if schema.names.count(name) > 1}):
+            raise RawDataError(
+                f"{path} has several columns {repeated}; give each a name of its own"
+            )
         columns = _columns(settings, schema.names, f"{path}: its columns are {schema.names}")
         named = [name for name in columns if name is not None]
         for column in {columns.text, columns.language} - {None}:
@@ -138,31 +159,46 @@ def _check_string(path: Path, field: Any) -> None:
 
 
 def _python_values(path: Path, first: int, batch: pa.RecordBatch, column: str) -> list[Any]:
-    """Return the values of a column.
+    """Return the values of a column, times in UTC.
 
     Raises:
-        RawDataError: a value is not UTF-8; the message names its row.
+        RawDataError: a value is not UTF-8 or no date; the message names its row.
     """
     array = batch.column(column)
     try:
-        return list(array.to_pylist())
-    except UnicodeDecodeError:
-        for index, value in enumerate(array):
+        return _to_python(array)
+    except (ValueError, OverflowError):
+        for index in range(len(array)):
+            where = f"{path} row {first + index}: {column!r}"
             try:
-                value.as_py()
+                _to_python(array.slice(index, 1))
             except UnicodeDecodeError as error:
                 raise RawDataError(
-                    f"{path} row {first + index}: {column!r} is not UTF-8 ({error}); convert the "
-                    "file to UTF-8"
+                    f"{where} is not UTF-8 ({error}); convert the file to UTF-8"
+                ) from error
+            except (ValueError, OverflowError) as error:
+                raise RawDataError(
+                    f"{where} is no date of the years 1 to 9999 ({error}); correct the row"
                 ) from error
         raise
+
+
+def _to_python(array: Any) -> list[Any]:
+    """Return the values of an array; times in UTC, to the microsecond, which Python's have.
+
+    Arrow converts them: Python would need the machine's list of time zones.
+    """
+    if pa.types.is_timestamp(array.type):
+        zone = "UTC" if array.type.tz else None
+        array = array.cast(pa.timestamp("us", zone), safe=array.type.unit != "ns")
+    return list(array.to_pylist())
 
 
 def _json_rows(
     path: Path, name: str, settings: TextRows, is_withdrawn: IsWithdrawn
 ) -> Iterator[Row]:
     columns: Columns | None = None
-    for number, line in _lines(path):
+    for number, line in numbered_lines(path):
         where = f"{path} line {number + 1}"
         text = _decoded(line, where)
         if not text.strip():
@@ -216,13 +252,15 @@ def documents(lines: Iterator[tuple[int, str]], unit: str) -> Iterator[tuple[int
 
 
 def _decoded_lines(path: Path) -> Iterator[tuple[int, str]]:
-    for number, line in _lines(path):
+    for number, line in numbered_lines(path):
         yield number, _decoded(line, f"{path} line {number + 1}")
 
 
-def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
+def numbered_lines(path: Path) -> Iterator[tuple[int, bytes]]:
+    """Yield the number and bytes of each line, the first without a byte order mark."""
     with open_bytes(path) as handle:
-        yield from enumerate(handle)
+        for number, line in enumerate(handle):
+            yield number, line if number else line.removeprefix(BOM_UTF8)
 
 
 @contextmanager
@@ -278,11 +316,10 @@ def _row(
     Raises:
         RawDataError: a value is missing, of another type, or cannot be part of a text.
     """
-    row_id = f"{name}#{number}" if columns.id is None else _id(values, columns.id, where)
+    row_id = _row_id(name, number) if columns.id is None else _id(values, columns.id, where)
     if "://" not in row_id:
         row_id = SCHEME + row_id
-    time = None if columns.timestamp is None else values.get(columns.timestamp)
-    timestamp = "" if time is None else str(time)
+    timestamp = "" if columns.timestamp is None else _time(values, columns.timestamp, where)
     language: str | None = settings.language or None
     if is_withdrawn(row_id):
         return Row(number, row_id, "", timestamp, language)
@@ -305,7 +342,16 @@ def _id(values: Mapping[str, Any], column: str, where: str) -> str:
     return row_id if row_id.strip() else _refuse(where, column, row_id, "text or a whole number")
 
 
-def _string(values: Mapping[str, Any], column: str, where: str) -> str:
+def _time(values: Mapping[str, Any], column: str, where: str) -> str:
+    value = values.get(column)
+    if value is None:
+        return ""
+    if isinstance(value, int | float | date) and not isinstance(value, bool):
+        return str(value)
+    return _string(values, column, where, "text, a number or a date")
+
+
+def _string(values: Mapping[str, Any], column: str, where: str, allowed: str = "text") -> str:
     """Return the text of a column.
 
     Raises:
@@ -313,7 +359,7 @@ def _string(values: Mapping[str, Any], column: str, where: str) -> str:
     """
     value = values.get(column)
     if not isinstance(value, str):
-        _refuse(where, column, value, "text")
+        _refuse(where, column, value, allowed)
     if "\0" in value:
         raise RawDataError(
             f"{where}: {column!r} has a NUL character at {value.index(chr(0))}: {_shown(value)}; "
