@@ -30,9 +30,9 @@ def row(answer: int, prediction: str, inputs: str = "cola sentence: x") -> dict[
     }
 
 
-def page_of(rows: dict[str, list], *experiments: Experiment) -> str:
+def page_of(rows: dict[str, list], *experiments: Experiment, task: str = "glue_cola") -> str:
     return answers_page(
-        task_named("glue_cola"),
+        task_named(task),
         rows,
         experiments or [Experiment(name=arm, arms=(arm,), seeds=(0,)) for arm in rows],
         run="demo",
@@ -49,7 +49,7 @@ def test_each_row_has_the_answers_of_every_experiment_marked_right_or_wrong() ->
             "b": [row(1, "Acceptable"), row(0, "unacceptable")],
         }
     )
-    assert re.findall(r'<li id="row-(\d)" data-wrong="([\d ]*)">', page) == [("1", "1"), ("2", "0")]
+    assert re.findall(r'<li id="row-(\d)" data-wrong="([\d ]*)"', page) == [("1", "1"), ("2", "0")]
     assert page.count("✓ right") == page.count("✗ wrong") == 2
     assert "1 of 2 rows right" in page
     assert '<a href="squad.html">SQuAD</a>' in page
@@ -94,21 +94,77 @@ def test_a_long_file_shows_as_many_wrong_rows_as_right_ones() -> None:
 @pytest.mark.parametrize(
     ("task", "answer", "prediction", "expected"),
     [
-        ("glue_stsb", 2.6, "2.6", True),
-        ("glue_stsb", 2.6, "2.8", False),
+        ("glue_stsb", 2.6, "2.6", None),
         ("squad", ["The red house", "house"], "red house", True),
         ("squad", ["The red house"], "blue house", False),
-        ("wmt_en_de", "Guten Tag", "Guten Tag", True),
-        ("wmt_en_de", "Guten Tag", "guten tag", False),
+        ("squad", None, "blue house", None),
+        ("glue_cola", None, "acceptable", None),
+        ("wmt_en_de", "Guten Tag", "Guten Tag", None),
+        ("cnn_dailymail", "a b", "a b c", None),
         ("super_glue_record", {"answers": ["Rome"], "group": [1, 2]}, "Rome", True),
+        ("super_glue_record", {"answers": ["The US", "Rome"], "group": [1, 2]}, "the u.s.", True),
+        ("super_glue_record", {"answers": ["Rome"], "group": [1, 2]}, "Paris", False),
+        ("super_glue_record", None, "Rome", None),
+        ("super_glue_multirc", None, "True", None),
         ("super_glue_multirc", {"label": 1, "group": 4}, "True", True),
         ("super_glue_multirc", {"label": 1, "group": 4}, "False", False),
     ],
 )
 def test_a_prediction_is_read_as_the_metrics_read_it(
-    task: str, answer: Any, prediction: str, expected: bool
+    task: str, answer: Any, prediction: str, expected: bool | None
 ) -> None:
     assert is_right(task_named(task), {"answer": answer, "prediction": prediction}) is expected
+
+
+def test_rows_whose_answer_is_not_public_are_not_marked() -> None:
+    unlabelled = {**row(1, "acceptable"), "answer": None, "targets": "<unk>"}
+    page = page_of({"a": [unlabelled] * 3})
+    assert "✗ wrong" not in page
+    assert "✓ right" not in page
+    assert "<unk>" not in page
+    assert page.count("no answer known") == 3 + 1
+    assert "Confusion matrix" not in page
+    mixed = page_of({"a": [unlabelled, row(1, "acceptable")]})
+    assert "1 of 1 rows right" in mixed
+    assert re.findall(r'data-wrong="(.*?)" data-right="(.*?)"', mixed) == [("", ""), ("", "0")]
+
+
+def test_answers_are_not_marked_if_the_metrics_compare_whole_texts_or_numbers() -> None:
+    summary = {"inputs": "summarize: x", "targets": "a b", "answer": "a b", "prediction": "a b c"}
+    page = page_of({"a": [summary] * 300}, task="cnn_dailymail")
+    assert "✗ wrong" not in page
+    assert "rows right" not in page
+    assert "Its metrics know no right or wrong answers" in page
+    assert "200 of 300 rows. Long texts" in page
+
+
+def test_experiments_with_other_rows_answer_only_theirs() -> None:
+    first = [row(1, "acceptable", f"cola sentence: {number}") for number in range(5)]
+    more = [row(1, "no", f"cola sentence: {number}") for number in range(10)]
+    for rows in ({"a": first, "b": more}, {"b": more, "a": first}):
+        page = page_of(rows)
+        assert "5 of 5 rows right" in page
+        assert "0 of 10 rows right" in page
+        numbers = re.findall(r'<li id="row-(\d+)".*?sentence: (\d+)</bdi>', page, re.DOTALL)
+        assert numbers == [(str(number + 1), str(number)) for number in range(10)]
+        assert (page.count("✓ right"), page.count("✗ wrong")) == (5, 10)
+    other_split = [row(0, "unacceptable", "cola sentence: other")]
+    page = page_of({"a": first, "b": other_split})
+    assert len(re.findall(r'<li id="row-', page)) == 6
+    assert page.count("✓ right") == 6
+
+
+def test_equal_rows_of_a_file_stay_separate() -> None:
+    page = page_of({"a": [row(1, "acceptable"), row(1, "no")], "b": [row(1, "no")] * 2})
+    assert re.findall(r'data-wrong="(.*?)"', page) == ["1", "0 1"]
+
+
+def test_multirc_has_a_confusion_matrix() -> None:
+    answer = {"label": 1, "group": 4}
+    option = {"inputs": "i", "targets": "True", "answer": answer, "prediction": "False"}
+    page = page_of({"a": [option] * 3}, task="super_glue_multirc")
+    table = page.partition("Confusion matrix</caption>")[2].partition("</table>")[0]
+    assert re.findall(r"<td[^>]*>(\d+)</td>", table) == ["0", "0", "0", "3", "0", "0"]
 
 
 def test_hostile_text_of_rows_and_models_is_only_text() -> None:

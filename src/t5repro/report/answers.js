@@ -6,14 +6,17 @@ const rows = [...document.querySelectorAll(".examples > li")].map((row) => ({
   row,
   text: row.textContent.toLowerCase(),
   wrong: row.dataset.wrong.split(" ").filter(Boolean),
+  right: row.dataset.right.split(" ").filter(Boolean),
 }));
 const controls = ["words", "outcome", "experiment"].map(byId);
 
-function fits({ text, wrong }) {
+function fits({ text, wrong, right }) {
   const [words, outcome, experiment] = controls.map((control) => control.value);
-  const isWrong = experiment === "any" ? wrong.length > 0 : wrong.includes(experiment);
-  const hasOutcome = outcome === "all" || isWrong === (outcome === "wrong");
-  return hasOutcome && words.toLowerCase().split(/\s+/).every((word) => text.includes(word));
+  const names = (numbers) =>
+    experiment === "any" ? numbers.length > 0 : numbers.includes(experiment);
+  // A row without a mark is neither.
+  const has = { all: true, wrong: names(wrong), right: names(right) && !names(wrong) };
+  return has[outcome] && words.toLowerCase().split(/\s+/).every((word) => text.includes(word));
 }
 
 function update() {

@@ -1,17 +1,22 @@
 """The answers page of a task: its rows with the answers of every experiment, right and wrong.
 
-Tasks with labels also have a confusion matrix and scores by class. Rows are text of task files and
-of models, so they are cut, control characters are replaced, and the template escapes them.
+Answers are not marked if the right one is not public, or if the task's metrics know no right or
+wrong: BLEU, ROUGE and correlations. Tasks with labels also have a confusion matrix and scores by
+class. Rows are text of task files and of models, so they are cut, control characters are replaced,
+and the template escapes them.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from t5repro.evaluate.score import read_rows
 from t5repro.metrics.question_answering import squad
 from t5repro.report.corpus import safe_text
 from t5repro.report.experiments import Experiment
+from t5repro.report.links import STEP_PREFIX
 from t5repro.report.templates import render
 from t5repro.report.titles import format_score, task_title
 from t5repro.tasks.task import ScoredRow, Task
@@ -20,18 +25,21 @@ MAX_EXAMPLES = 200  # on a page; one half of them wrong, if there are enough
 INPUT_CHARS, ANSWER_CHARS = 700, 300
 SHADES = 5  # of the cells of a confusion matrix
 INVALID = "no label"
-STEP_PREFIX = "step-"  # of a folder with the predictions of a kept checkpoint
+UNMARKED = frozenset({"bleu", "rouge", "pearson_corrcoef", "spearman_corrcoef"})  # metrics
 
 Rows = Mapping[str, Sequence[ScoredRow]]  # arm -> rows with predictions
 
 
 @dataclass(frozen=True)
 class Answer:
-    """An answer of an experiment: its text, the seeds that gave it, and whether it is right."""
+    """An answer of an experiment: its text, the seeds that gave it, and whether it is right.
+
+    An answer that cannot be marked is neither right nor wrong.
+    """
 
     text: str
     seeds: str
-    is_right: bool
+    is_right: bool | None
 
 
 @dataclass(frozen=True)
@@ -39,17 +47,20 @@ class Example:
     """A row of a task.
 
     Attributes:
-        number: its position in the file, from 1.
+        number: its position among the rows of all experiments, from 1; that in the file if they
+            have the same rows.
         inputs: text that the models read.
-        target: text that they should write.
-        answers: answers of each experiment, the most frequent one first.
+        target: text that they should write; empty if it is not known.
+        answers: number of an experiment that has the row -> its answers, the most frequent first.
+        right: numbers of the experiments of which every seed is right.
         wrong: numbers of the experiments of which at least one seed is wrong.
     """
 
     number: int
     inputs: str
     target: str
-    answers: tuple[tuple[Answer, ...], ...]
+    answers: Mapping[int, tuple[Answer, ...]]
+    right: tuple[int, ...]
     wrong: tuple[int, ...]
 
 
@@ -97,16 +108,30 @@ def read_predictions(predictions: Mapping[str, Sequence[Path]]) -> Mapping[str, 
     return tasks
 
 
-def is_right(task: Task, row: ScoredRow) -> bool:
-    """Return whether a prediction equals its answer, as the task's metrics read both."""
-    prediction = task.read_prediction(row["prediction"], row)
+def has_marks(task: Task) -> bool:
+    """Return whether an answer to a task is right or wrong; without metrics, its labels decide."""
+    return not task.metrics or not UNMARKED.issuperset(task.metrics)
+
+
+def is_right(task: Task, row: ScoredRow) -> bool | None:
+    """Return whether a prediction equals its answer, as the task's metrics read both.
+
+    None if the answer is not known or the task has no marks.
+    """
     answer = row["answer"]
-    if "squad" in task.metrics:
+    if answer is None or not has_marks(task):
+        return None
+    prediction = task.read_prediction(row["prediction"], row)
+    if "record" in task.metrics:
+        answer = answer["answers"]
+    if {"squad", "record"}.intersection(task.metrics):
         return squad([answer], [prediction])["em"] > 0
-    if isinstance(answer, Mapping):  # MultiRC and ReCoRD name the group of a row as well
-        golds = answer.get("answers", [answer.get("label")])
-        return prediction in golds
-    return bool(prediction == answer)
+    return bool(prediction == _label(answer))
+
+
+def _label(answer: Any) -> Any:
+    """Return the answer of a row; MultiRC names the group of a row as well."""
+    return answer["label"] if isinstance(answer, Mapping) else answer
 
 
 def answers_page(
@@ -123,7 +148,8 @@ def answers_page(
 
     Args:
         task: the task.
-        rows: arm -> its rows; every arm has the same rows.
+        rows: arm -> its rows; the arms of an experiment have the same rows, and two experiments
+            may have others (`evaluate.max_examples`, `evaluate.split`).
         experiments: the experiments of the report.
         run: name of the run.
         split: the scored split.
@@ -133,6 +159,7 @@ def answers_page(
     answering = [entry for entry in experiments if all(arm in rows for arm in entry.arms)]
     examples = _examples(task, rows, answering)
     shown = _selection(examples)
+    has_labels = bool(task.labels) and any(entry.right or entry.wrong for entry in examples)
     return render(
         "answers.html.j2",
         script="answers.js",
@@ -144,41 +171,62 @@ def answers_page(
         others={task_title(name): link for name, link in others.items() if name != task.name},
         experiments=answering,
         shares=[_share(examples, number) for number in range(len(answering))],
-        confusions=[_confusion(task, rows, entry) for entry in answering] if task.labels else [],
+        confusions=[_confusion(task, rows, entry) for entry in answering] if has_labels else [],
+        has_marks=has_marks(task),
         examples=shown,
         total=len(examples),
     )
 
 
 def _examples(task: Task, rows: Rows, experiments: Sequence[Experiment]) -> list[Example]:
-    arms = [arm for experiment in experiments for arm in experiment.arms]
-    right = {arm: [is_right(task, row) for row in rows[arm]] for arm in arms}
+    """Return the rows of all experiments, each once; those of the first one come first."""
+    positions = [_positions(rows[experiment.arms[0]]) for experiment in experiments]
+    right = {arm: [is_right(task, row) for row in arm_rows] for arm, arm_rows in rows.items()}
     examples = []
-    for position, row in enumerate(rows[arms[0]] if arms else ()):
-        answers = []
-        wrong = []
-        for number, experiment in enumerate(experiments):
-            seeds: dict[tuple[str, bool], list[int]] = {}
+    for number, key in enumerate(dict.fromkeys(key for keys in positions for key in keys), 1):
+        answers = {}
+        marks: dict[int, bool] = {}
+        for index, (experiment, keys) in enumerate(zip(experiments, positions, strict=True)):
+            position = keys.get(key)
+            if position is None:
+                continue
+            row = rows[experiment.arms[0]][position]
+            seeds: dict[tuple[str, bool | None], list[int]] = {}
             for arm, seed in zip(experiment.arms, experiment.seeds, strict=True):
                 text = safe_text(str(rows[arm][position]["prediction"]), ANSWER_CHARS)
                 seeds.setdefault((text, right[arm][position]), []).append(seed)
-            if not all(right[arm][position] for arm in experiment.arms):
-                wrong.append(number)
-            answers.append(_answers(seeds, has_seeds=experiment.has_seeds))
+            of_seeds = [right[arm][position] for arm in experiment.arms]
+            if None not in of_seeds:
+                marks[index] = all(of_seeds)
+            answers[index] = _answers(seeds, has_seeds=experiment.has_seeds)
         examples.append(
             Example(
-                number=position + 1,
+                number=number,
                 inputs=safe_text(str(row["inputs"]), INPUT_CHARS),
-                target=safe_text(str(row["targets"]), ANSWER_CHARS),
-                answers=tuple(answers),
-                wrong=tuple(wrong),
+                target=safe_text(str(row["targets"]), ANSWER_CHARS)
+                if row["answer"] is not None
+                else "",
+                answers=answers,
+                right=tuple(index for index, mark in marks.items() if mark),
+                wrong=tuple(index for index, mark in marks.items() if not mark),
             )
         )
     return examples
 
 
+def _positions(rows: Sequence[ScoredRow]) -> dict[tuple[str, str, int], int]:
+    """Return row -> its position. Equal rows of a file are told apart by their order."""
+    repetitions: Counter[tuple[str, str]] = Counter()
+    positions = {}
+    for position, row in enumerate(rows):
+        texts = str(row["inputs"]), str(row["targets"])
+        positions[*texts, repetitions[texts]] = position
+        repetitions[texts] += 1
+    return positions
+
+
 def _answers(
-    seeds: Mapping[tuple[str, bool], Sequence[int]], *, has_seeds: bool
+    seeds: Mapping[tuple[str, bool | None], Sequence[int]], *, has_seeds: bool
 ) -> tuple[Answer, ...]:
     by_frequency = sorted(seeds.items(), key=lambda entry: -len(entry[1]))
     return tuple(
@@ -200,8 +248,10 @@ def _selection(examples: Sequence[Example]) -> list[Example]:
 
 
 def _share(examples: Sequence[Example], number: int) -> str:
-    right = sum(number not in example.wrong for example in examples)
-    return f"{right:,} of {len(examples):,}"
+    """Return how many of an experiment's rows with a mark it answers rightly."""
+    right = sum(number in example.right for example in examples)
+    wrong = sum(number in example.wrong for example in examples)
+    return f"{right:,} of {right + wrong:,} rows right" if right + wrong else "no answer known"
 
 
 def _confusion(task: Task, rows: Rows, experiment: Experiment) -> Confusion:
@@ -210,8 +260,9 @@ def _confusion(task: Task, rows: Rows, experiment: Experiment) -> Confusion:
     counts = [[0] * (size + 1) for _ in task.labels]
     for arm in experiment.arms:
         for row in rows[arm]:
-            if isinstance(row["answer"], int):
-                counts[row["answer"]][task.read_prediction(row["prediction"], row)] += 1
+            label = _label(row["answer"])
+            if label is not None:
+                counts[label][task.read_prediction(row["prediction"], row)] += 1
     return Confusion(
         columns=(*task.labels, INVALID),
         rows=tuple(

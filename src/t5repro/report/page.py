@@ -108,13 +108,15 @@ def report_texts(
         "lineage_name": trace.name if trace else "",
         "paper_source": paper_source(),
     }
+    # An experiment may be scored on another split than the run.
+    splits = {settings_of_experiment(run, entry.name).evaluate.split: None for entry in experiments}
     pages = {
         task: answers_page(
             tasks[task],
             answered[task],
             experiments,
             run=run.run.name,
-            split=run.evaluate.split,
+            split=" and ".join(splits),
             report=link(html, page.parent),
             others={name: link(other, page.parent) for name, other in answers.items()},
         )
