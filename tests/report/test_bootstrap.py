@@ -1,11 +1,21 @@
 """Intervals of scores: resampled rows are scored as the metrics score them."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
+from t5repro.config.sections.tasks import OwnTask
 from t5repro.metrics.registry import compute_scores
 from t5repro.randomness import stream
-from t5repro.report.bootstrap import RESAMPLES, Resamples, resample, score_interval_text
+from t5repro.report.bootstrap import (
+    RESAMPLES,
+    Resamples,
+    _correlations,
+    resample,
+    score_interval_text,
+)
+from t5repro.tasks.own import own_task
 from t5repro.tasks.registry import task_named
 
 ROWS = 40
@@ -92,7 +102,42 @@ def test_a_metric_without_resamples_and_rows_without_answers_have_no_interval() 
     assert Resamples().difference("wmt_en_de", "bleu", ["a"], ["b"]) is None
 
 
+@pytest.mark.parametrize("chunk_rows", [1, ROWS * 7, ROWS * RESAMPLES])
+@pytest.mark.parametrize("metric", ["pearson_corrcoef", "spearman_corrcoef"])
+def test_the_number_of_draws_at_a_time_does_not_change_an_interval(
+    monkeypatch: pytest.MonkeyPatch, chunk_rows: int, metric: str
+) -> None:
+    name = "glue_stsb"
+    tasks, rows = {name: task_named(name)}, {name: {"a": rows_of(name)}}
+    expected = resample(tasks, rows, seed=0).scores[name, metric, "a"]
+    monkeypatch.setattr("t5repro.report.bootstrap.CHUNK_ROWS", chunk_rows)
+    assert np.array_equal(resample(tasks, rows, seed=0).scores[name, metric, "a"], expected)
+
+
+@pytest.mark.parametrize("prediction", ["1e300", "-1e300"])
+def test_a_correlation_with_numbers_beyond_a_variance_has_no_interval(prediction: str) -> None:
+    definition = OwnTask(
+        files={"test": ["a.csv"]}, fields=["q"], target="a", metrics=["pearson_corrcoef"]
+    )
+    rows = [{"answer": float(i), "prediction": str(i) if i % 3 else prediction} for i in range(20)]
+    resamples = resample({"x": own_task("x", definition)}, {"x": {"a": rows}}, seed=0)
+    assert resamples.interval("x", "pearson_corrcoef", ["a"]) is None
+    assert resamples.difference("x", "pearson_corrcoef", ["a"], ["a"]) is None
+
+
+def test_the_correlation_of_a_large_task_takes_little_memory() -> None:
+    rows = 20_000
+    numbers = np.arange(rows) % 97
+    draws = stream(0, "test").integers(rows, size=(RESAMPLES, rows), dtype=np.int32)
+    tracemalloc.start()
+    _correlations(numbers, numbers[::-1], draws)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 100e6
+
+
 def test_an_interval_is_written_with_one_decimal() -> None:
     assert score_interval_text((-3.04, 79.35)) == "−3.0 to 79.3"
+    assert score_interval_text((-0.04, 0.04)) == "0.0 to 0.0"
     assert score_interval_text(None) == ""
     assert score_interval_text((None, None)) == ""

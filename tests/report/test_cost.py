@@ -48,6 +48,30 @@ def test_a_measurement_that_is_missing_is_unknown_and_not_zero(run: Path) -> Non
     assert stages["total"].megabytes == "1,201"
 
 
+@pytest.mark.parametrize(
+    "record",
+    [
+        {"start": [], "end": "x"},
+        {"start": {"machine": "m"}, "end": {"seconds": "nan"}},
+        {"start": {"machine": []}, "end": {"seconds": 10**400}},
+        {"end": {"seconds": float("inf")}},
+    ],
+)
+def test_a_malformed_part_of_a_record_is_unknown(tmp_path: Path, record: dict) -> None:
+    path = tmp_path / "records/r/c4/a.json"
+    path.parent.mkdir(parents=True)
+    path.write_text(json.dumps(record))
+    (stage, total) = stage_costs(job_costs(tmp_path / "results/r"))
+    assert (stage.seconds, stage.machines) == ("–", "not recorded")
+    assert total.seconds == "–"
+
+
+@pytest.mark.parametrize("path", ["/", ".", "/results"])
+def test_a_folder_that_is_no_run_is_refused(path: str) -> None:
+    with pytest.raises(ArtifactError, match=r"is no folder of a run; allowed: results/<run>"):
+        job_costs(Path(path))
+
+
 def test_a_run_without_records_says_so(tmp_path: Path) -> None:
     with pytest.raises(ArtifactError, match=r"results/r has no records in .*records/r; run it"):
         job_costs(tmp_path / "results/r")

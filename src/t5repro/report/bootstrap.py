@@ -22,6 +22,7 @@ from t5repro.tasks.task import ScoredRow, Task
 
 RESAMPLES = 1000
 PERCENTILES = (2.5, 97.5)  # of a 95 % interval
+CHUNK_ROWS = 1_000_000  # drawn at a time for a correlation; about 50 MB
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int32]
@@ -35,14 +36,14 @@ class Resamples:
     scores: dict[tuple[str, str, str], Floats] = field(default_factory=dict)
 
     def interval(self, task: str, metric: str, arms: Sequence[str]) -> Interval | None:
-        """Return the interval of the mean over arms; None if an arm has none."""
+        """Return the interval of the mean over arms; None if an arm has none or it is infinite."""
         mean = self._mean(task, metric, arms)
         return None if mean is None else _interval(mean)
 
     def difference(
         self, task: str, metric: str, first: Sequence[str], second: Sequence[str]
     ) -> Interval | None:
-        """Return the interval of the mean over some arms minus that over others."""
+        """Return the interval of the mean over some arms minus that over others, or None."""
         minuend, subtrahend = (self._mean(task, metric, arms) for arms in (first, second))
         if minuend is None or subtrahend is None:
             return None
@@ -56,7 +57,9 @@ class Resamples:
         return np.asarray(sum(complete[1:], complete[0]) / len(complete))
 
 
-def _interval(values: Floats) -> Interval:
+def _interval(values: Floats) -> Interval | None:
+    if not np.isfinite(values).all():
+        return None
     low, high = np.percentile(values, PERCENTILES)
     return float(low), float(high)
 
@@ -173,17 +176,30 @@ def _correlations(
     *,
     of_ranks: bool = False,
 ) -> Floats:
-    sides = [np.asarray(values, np.float64)[draws] for values in (answers, predictions)]
+    """Return the correlation in every resample; NaN where numbers are too large for a variance."""
+    sides = [np.asarray(values, np.float64) for values in (answers, predictions)]
+    chunk = max(1, CHUNK_ROWS // len(answers))
+    parts = [
+        _correlation([side[draws[start : start + chunk]] for side in sides], of_ranks=of_ranks)
+        for start in range(0, len(draws), chunk)
+    ]
+    return np.concatenate(parts)
+
+
+def _correlation(sides: Sequence[Floats], *, of_ranks: bool) -> Floats:
+    """Return the correlation in percent of each row of two arrays (resample, row)."""
     if of_ranks:
         from scipy.stats import rankdata
 
         sides = [rankdata(side, axis=1) for side in sides]
-    first, second = (side - side.mean(axis=1, keepdims=True) for side in sides)
-    variances = (first * first).sum(axis=1) * (second * second).sum(axis=1)
-    return 100 * _ratio((first * second).sum(axis=1), np.sqrt(variances))
+    with np.errstate(over="ignore", invalid="ignore"):
+        first, second = (side - side.mean(axis=1, keepdims=True) for side in sides)
+        variances = (first * first).sum(axis=1) * (second * second).sum(axis=1)
+        correlations = 100 * _ratio((first * second).sum(axis=1), np.sqrt(variances))
+    return np.where(np.isfinite(variances), correlations, np.nan)
 
 
 def score_interval_text(interval: tuple[float | None, float | None] | None) -> str:
     """Return an interval as ``72.1 to 79.4``; empty if there is none."""
     bounds = [bound for bound in interval or () if bound is not None]
-    return " to ".join(f"{bound:.1f}".replace("-", "−") for bound in bounds)
+    return " to ".join(f"{bound:z.1f}".replace("-", "−") for bound in bounds)

@@ -22,8 +22,11 @@ STEPS = (
     "pretrain.steps",
     "pretrain.batch_size",
     "pretrain.inputs_length",
+    "pretrain.targets_length",
     "finetune.steps",
     "finetune.batch_size",
+    "finetune.inputs_length",
+    "finetune.targets_length",
 )
 DATA = ("evaluate.max_examples",)
 PAPER_PAGES = 364_868_892  # of the paper's C4 (D-025)
@@ -46,6 +49,8 @@ def departures(settings: Settings, pages: Sequence[int]) -> list[str]:
             if ours[name] != paper[name]
         ]
         if part == "data":
+            # The number of pages does not show whose text it is.
+            changed += ["files of corpus.files instead of the crawl"] * bool(settings.corpus.files)
             changed += [
                 f"a corpus of {count:,} pages instead of {PAPER_PAGES:,}"
                 for count in pages

@@ -6,6 +6,7 @@ keep: where they are missing, processor time and memory are unknown.
 """
 
 import csv
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -58,22 +59,28 @@ def job_costs(run: Path) -> list[JobCost]:
         run: folder of the run, ``results/<run>`` below the checkout.
 
     Raises:
-        ArtifactError: there is no record.
+        ArtifactError: the folder is not in ``results/``, or there is no record.
     """
-    root, name = run.resolve().parents[1], run.resolve().name
+    folder = run.resolve()
+    if folder.parent.name != "results":
+        raise ArtifactError(
+            f"{run} is no folder of a run; allowed: results/<run> of a checkout, such as "
+            "results/demo"
+        )
+    root, name = folder.parents[1], folder.name
     costs = []
     for job, record in sorted(read_records(Folder(root)).items()):
         parts = job.split("/")
         if parts[0] == name and len(parts) > 1:
             measured = _measured(root / "logs" / f"{job}.tsv")
-            start, end = record.get("start") or {}, record.get("end") or {}
+            start, end = (_mapping(record.get(part)) for part in ("start", "end"))
             costs.append(
                 JobCost(
                     rule=parts[1],
                     seconds=_number(end.get("seconds")),
                     cpu_seconds=_number(measured.get("cpu_time")),
                     megabytes=_number(measured.get("max_rss")),
-                    machine=_machine(start.get("machine") or {}),
+                    machine=_machine(_mapping(start.get("machine"))),
                 )
             )
     if not costs:
@@ -120,11 +127,17 @@ def _measured(path: Path) -> dict[str, str]:
     return rows[0] if rows else {}
 
 
+def _mapping(value: Any) -> dict[str, Any]:
+    """Return a part of a record; empty if it is none, as a record may be of other software."""
+    return value if isinstance(value, dict) else {}
+
+
 def _number(value: Any) -> float | None:
     try:
-        return float(value)
-    except (TypeError, ValueError):  # Snakemake writes NA and - for jobs that end at once
+        number = float(value)
+    except (TypeError, ValueError, OverflowError):  # Snakemake writes NA and - for short jobs
         return None
+    return number if math.isfinite(number) else None
 
 
 def _machine(machine: dict[str, Any]) -> str:
