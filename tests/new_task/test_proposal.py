@@ -139,6 +139,18 @@ def test_options_replace_every_guess(tmp_path: Path) -> None:
         ("rows.jsonl", "text\n", "line 1: not JSON"),
         ("rows.jsonl", "[1]\n", "line 1: found"),
         ("rows.parquet", "text", "cannot be read: .*; allowed: Parquet"),
+        (
+            "rows.csv",
+            "text,label,split\na,x,train\nb,y,eval\n",
+            "line 3: split is 'eval'; allowed: tr",
+        ),
+        ("rows.csv", "text,label,split\na,x,test\nb,y,test\n", "split gives no row to train"),
+        ("rows.csv", "text,label\na,b,c\n", "3 columns in 'a,b,c'.*; correct the file$"),
+        ("rows.jsonl", "[" * 100_000 + "\n", "line 1: not JSON"),
+        ("rows.jsonl", '{"a": 1, "b": "x"}\n' + "[" * 100_000, "line 2: cannot be read"),
+        ("rows.jsonl", f'{{"a": 1, "b": 2}}\n{{"a": {"1" * 5000}, "b": 2}}\n', "line 2: cannot be"),
+        ("rows.jsonl", '{"a\\ud800": "x", "b": "y"}\n', "without halves of surrogate pairs"),
+        ("rows.jsonl", '\ufeff{"a": "x", "b": "y"}\n', "line 1 begins with a byte order mark"),
         ("rows.xlsx", "text", "must end in .tsv, .csv, .jsonl, .parquet"),
     ],
 )
@@ -150,7 +162,7 @@ def test_a_wrong_file_is_refused_with_its_line(
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
-    with pytest.raises(TaskDataError, match="rows.csv is missing"):
+    with pytest.raises(TaskDataError, match="rows.csv is missing; name a file of rows"):
         read_rows(tmp_path / "rows.csv")
 
 
@@ -158,7 +170,7 @@ def test_a_missing_number_of_a_parquet_file_is_named(tmp_path: Path) -> None:
     path = tmp_path / "rows.parquet"
     pq.write_table(pa.table({"text": ["a", "b"], "score": [0.5, float("nan")]}), path)
     with pytest.raises(TaskDataError, match=r"rows.parquet row 2: score is None; allowed: text"):
-        read_rows(path)
+        propose(read_rows(path), Options())
 
 
 @pytest.mark.parametrize(
@@ -168,6 +180,10 @@ def test_a_missing_number_of_a_parquet_file_is_named(tmp_path: Path) -> None:
         ({"labels": ("bad",)}, r"--labels has 1 words, the target 2 values: \['0', '1'\]"),
         ({"labels": ("a", "b"), "metric": "rouge"}, "stars is a text; leave it out"),
         ({"validation": "0.9"}, "a share is more than 0 and at most 0.5"),
+        ({"labels": ("a", "a")}, r"--labels contains \['a'\] more than once"),
+        ({"labels": ("a", "")}, "--labels has an empty word"),
+        ({"inputs": ("text", "text")}, r"--inputs contains \['text'\] more than once"),
+        ({"validation": "configs"}, "--validation is 'configs'; allowed: a share such as 0.2, or"),
         ({"target": "text", "inputs": ("text",)}, "which are the target or the split"),
     ],
 )
@@ -181,6 +197,103 @@ def test_an_option_that_does_not_fit_is_refused(
 def test_a_column_that_does_not_exist_is_named_with_the_nearest(tmp_path: Path) -> None:
     (tmp_path / "rows.csv").write_text(REVIEWS, encoding="utf-8")
     with pytest.raises(TaskDataError, match="has no column 'star'.*nearest: 'stars'"):
-        read_rows(tmp_path / "rows.csv", ["text", "star"])
+        propose(read_rows(tmp_path / "rows.csv"), Options(target="star"))
     with pytest.raises(TaskDataError, match="has no column 'txt'.*nearest: 'text'"):
         propose(read_rows(tmp_path / "rows.csv"), Options(inputs=("txt",)))
+
+
+SPLIT_ROWS = ["a,x,train", "b,y,train", "c,x,dev", "d,y,test"]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"inputs": ("text",), "target": "label"}, {"target": "label"}, {"metric": "accuracy"}],
+)
+def test_rows_of_test_are_not_trained_on_whatever_the_options(
+    options: dict[str, Any], tmp_path: Path
+) -> None:
+    definition = csv(tmp_path, "text,label,split", *SPLIT_ROWS, **options)
+    assert definition["split_column"] == "split"
+    assert definition["fields"] == ["text"]
+    assert "validation_share" not in definition
+
+
+@pytest.mark.parametrize("validation", ["0.2", "other.csv"])
+def test_a_column_of_splits_and_another_division_are_refused(
+    validation: str, tmp_path: Path
+) -> None:
+    with pytest.raises(SettingsError, match=f"--validation is {validation}, but the column split"):
+        csv(tmp_path, "text,label,split", *SPLIT_ROWS, validation=validation)
+
+
+def test_a_column_of_splits_that_names_one_is_no_input(tmp_path: Path) -> None:
+    definition = csv(tmp_path, "text,label,split", "a,x,train", "b,y,train")
+    assert definition["fields"] == ["text"]
+    assert definition["validation_share"] == 0.2
+
+
+def test_a_column_that_tells_the_target_is_no_input(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    rows = [f"row {n},{n % 2},{'good' if n % 2 else 'bad'}" for n in range(8)]
+    path.write_text("\n".join(["text,label,label_text", *rows, ""]), encoding="utf-8")
+    proposal = propose(read_rows(path), Options())
+    assert proposal.definition["fields"] == ["text"]
+    assert proposal.left_out == ("label_text (it tells the label)",)
+
+
+def test_a_translation_with_a_repeated_row_keeps_its_input(tmp_path: Path) -> None:
+    rows = ["one,eins,x", "two,zwei,y", "three,drei,x", "one,eins,y"]
+    assert csv(tmp_path, "en,target,topic", *rows)["fields"] == ["en", "topic"]
+
+
+def test_a_test_split_without_targets_is_left_out(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    rows = ["a,x,train", "b,y,train", "c,x,dev", "d,,test"]
+    path.write_text("\n".join(["text,label,split", *rows, ""]), encoding="utf-8")
+    proposal = propose(read_rows(path), Options())
+    assert proposal.splits == ("train", "validation")
+    assert proposal.definition["labels"] == ["x", "y"]
+    assert proposal.left_out == ("1 rows of test (they have no label)",)
+
+
+def test_a_column_that_no_task_can_have_is_left_out(tmp_path: Path) -> None:
+    path = tmp_path / "rows.parquet"
+    columns = {"text": ["a", "b"], "note": ["n", None], "list": [[1], [2]], "label": ["x", "y"]}
+    pq.write_table(pa.table(columns), path)
+    proposal = propose(read_rows(path), Options())
+    assert proposal.definition["fields"] == ["text"]
+    note, lists = proposal.left_out
+    assert "row 2: note is None" in note
+    assert "row 1: list is [1]" in lists
+    assert "tasks.own" not in note + lists
+    path = tmp_path / "rows.jsonl"
+    lines = ['{"text": "a", "note": 1, "label": "x"}', '{"text": "b", "label": "y"}']
+    path.write_text("\n".join(lines), encoding="utf-8")
+    assert propose(read_rows(path), Options()).definition["fields"] == ["text"]
+    with pytest.raises(TaskDataError, match="line 2: no 'note' among"):
+        propose(read_rows(path), Options(inputs=("note",)))
+
+
+def test_a_damaged_page_of_a_parquet_file_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "rows.parquet"
+    texts = [f"text {n * 7919 % 1000003}" for n in range(5000)]
+    pq.write_table(pa.table({"text": texts, "label": texts}), path, compression="zstd")
+    data = bytearray(path.read_bytes())
+    data[50:] = b"\xff" * 20_000 + data[20_050:]
+    path.write_bytes(data)
+    with pytest.raises(TaskDataError, match="rows.parquet row 1: cannot be read"):
+        read_rows(path)
+
+
+def test_parquet_text_that_is_not_utf_8_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "rows.parquet"
+    wrong = pa.array([b"\xff\xfe"], pa.binary())
+    text = pa.Array.from_buffers(pa.string(), 1, wrong.buffers())
+    pq.write_table(pa.table({"text": text, "label": text}), path)
+    with pytest.raises(TaskDataError, match="rows.parquet row 1: cannot be read: .*utf-8"):
+        read_rows(path)
+
+
+def test_f1_of_three_labels_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match="--metric is f1, which needs two labels, .* has 3"):
+        csv(tmp_path, "text,label", *(f"{n},{'abc'[n % 3]}" for n in range(9)), metric="f1")

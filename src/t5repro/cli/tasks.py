@@ -90,7 +90,7 @@ def _new_task(arguments: argparse.Namespace) -> None:
 
 
 def _comma_separated(text: str) -> tuple[str, ...]:
-    return tuple(part for part in text.split(",") if part)
+    return tuple(part.strip() for part in text.split(",")) if text else ()
 
 
 def _submit(arguments: argparse.Namespace) -> None:

@@ -4,12 +4,19 @@ Each guess is a rule of a line or two; an option replaces it.
 """
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from t5repro.config.sections.tasks import METRICS_OF_LABELS, METRICS_OF_NUMBERS, METRICS_OF_TEXT
+from t5repro.config.field import repeated
+from t5repro.config.sections.tasks import (
+    METRICS_OF_LABELS,
+    METRICS_OF_NUMBERS,
+    METRICS_OF_TEXT,
+    METRICS_OF_TWO_LABELS,
+    OWN_SUFFIXES,
+)
 from t5repro.errors import SettingsError, TaskDataError, nearest
 from t5repro.new_task.rows import Rows, check_columns
 from t5repro.tasks.lines import invalid_data
@@ -60,26 +67,30 @@ class Proposal:
         definition: an entry of `tasks.own` without `files`.
         validation: file of the validation split; None if `file` has it as well.
         splits: splits that the file of rows has.
+        left_out: columns and rows that are no part of the task, with the reason.
     """
 
     definition: dict[str, Any]
     validation: Path | None
     splits: tuple[str, ...]
+    left_out: tuple[str, ...]
 
 
 def propose(rows: Rows, options: Options) -> Proposal:
     """Return the task of a file of rows.
 
     Raises:
-        TaskDataError: a row has no value in a column of the task, or no number among numbers; an
-            option names a column that does not exist.
+        TaskDataError: a row has no value in a column of the task, no number among numbers, or an
+            unknown split; an option names a column that does not exist.
         SettingsError: the options do not fit the file.
     """
     check_columns(rows.path, rows.columns, [*filter(None, [options.target]), *options.inputs])
-    split, splits, validation = _split(rows, options)
-    split_column = split.get("split_column", "")
+    _check_lists(options)
+    split_column = _split_column(rows, options)
+    split, splits, validation = _split(rows, options, split_column)
     target = _target(rows, options, split_column)
-    inputs = _inputs(rows, options, {target, split_column})
+    rows, splits, left_out = _labelled(rows, target, split_column, splits)
+    inputs, leaks = _inputs(rows, options, target, split_column)
     _check_values(rows, [*inputs, target])
     values = rows.column(target)
     kind = _kind(rows, target, options)
@@ -89,31 +100,87 @@ def propose(rows: Rows, options: Options) -> Proposal:
     elif options.labels:
         raise SettingsError(f"--labels names words, but {target} is a {kind}; leave it out")
     definition["metrics"] = _metrics(kind, values, options.metric)
-    return Proposal(definition, validation, splits)
+    left_out += [f"{name} (it tells the {target})" for name in leaks]
+    left_out += [f"{name} ({error})" for name, error in rows.unreadable.items()]
+    return Proposal(definition, validation, splits, tuple(left_out))
 
 
-def _split(rows: Rows, options: Options) -> tuple[dict[str, Any], tuple[str, ...], Path | None]:
-    """Return the settings of the split, the splits of the file, and another file."""
-    if options.validation:
-        try:
-            share = float(options.validation)
-        except ValueError:
-            return {}, ("train",), Path(options.validation)
-        if not 0 < share <= 0.5:
-            raise SettingsError(
-                f"--validation is {options.validation}; a share is more than 0 and at most 0.5"
-            )
-        return {"validation_share": share}, ("train", "validation"), None
+def _check_lists(options: Options) -> None:
+    for option, names in (("--inputs", options.inputs), ("--labels", options.labels)):
+        if duplicates := repeated(names):
+            raise SettingsError(f"{option} contains {duplicates} more than once; name each once")
+        if "" in names:
+            raise SettingsError(f"{option} has an empty word; leave out the comma next to it")
+
+
+def _split_column(rows: Rows, options: Options) -> str:
+    """Return the column that names the split of each row; empty if there is none."""
     for name in rows.columns:
-        values = {value.strip().lower() for value in rows.column(name)}
-        if name.lower() in SPLITS and values <= set(SPLIT_NAMES):
-            present = {SPLIT_NAMES[value] for value in values}
-            if {"train", "validation"} <= present or {"train", "test"} <= present:
-                order = dict.fromkeys(SPLIT_NAMES.values())
-                splits = tuple(split for split in order if split in present)
-                return {"split_column": name}, splits, None
-    share = SHARE_OF_FEW if len(rows.cells) < FEW_ROWS else SHARE
+        if name.lower() not in SPLITS or name == options.target:
+            continue
+        values = [value.strip().lower() for value in rows.column(name)]
+        unknown = [number for number, value in enumerate(values) if value not in SPLIT_NAMES]
+        # `set` may be a word of another field; `split` is none.
+        if name.lower() != SPLITS[0] and len(unknown) == len(values):
+            continue
+        if unknown:
+            location, cells = rows.cells[unknown[0]]
+            allowed = " or ".join(SPLIT_NAMES)
+            cure = "correct the row, or rename the column if it names no splits"
+            raise invalid_data(location, f"{name} is", cells[name], allowed, cure)
+        return name
+    return ""
+
+
+def _split(
+    rows: Rows, options: Options, column: str
+) -> tuple[dict[str, Any], tuple[str, ...], Path | None]:
+    """Return the settings of the split, the splits of the file, and another file."""
+    present = {_split_name(cells, column) for _, cells in rows.cells} if column else {"train"}
+    if "train" not in present:
+        raise TaskDataError(
+            f"{rows.path}: {column} gives no row to train, only to {', '.join(sorted(present))}; "
+            "add rows of train"
+        )
+    if len(present) > 1:
+        if options.validation:
+            raise SettingsError(
+                f"--validation is {options.validation}, but the column {column} of {rows.path} "
+                "names the split of each row; leave out the option or remove the column"
+            )
+        order = dict.fromkeys(SPLIT_NAMES.values())
+        return {"split_column": column}, tuple(name for name in order if name in present), None
+    if not options.validation:
+        share = SHARE_OF_FEW if len(rows.cells) < FEW_ROWS else SHARE
+        return {"validation_share": share}, ("train", "validation"), None
+    try:
+        share = float(options.validation)
+    except ValueError:
+        return {}, ("train",), _validation_file(rows, options.validation)
+    if not 0 < share <= 0.5:
+        raise SettingsError(
+            f"--validation is {options.validation}; a share is more than 0 and at most 0.5"
+        )
     return {"validation_share": share}, ("train", "validation"), None
+
+
+def _split_name(cells: Mapping[str, str], column: str) -> str:
+    return SPLIT_NAMES[cells[column].strip().lower()]
+
+
+def _validation_file(rows: Rows, name: str) -> Path:
+    path = Path(name)
+    if path.suffix not in OWN_SUFFIXES:
+        raise SettingsError(
+            f"--validation is {name!r}; allowed: a share such as 0.2, or a file that ends in "
+            f"{', '.join(OWN_SUFFIXES)}"
+        )
+    if path.resolve() == rows.path.resolve():
+        raise SettingsError(
+            f"--validation names {name}, whose rows are those of training; name another file, or "
+            "a share of the rows such as 0.2"
+        )
+    return path
 
 
 def _target(rows: Rows, options: Options, split_column: str) -> str:
@@ -122,26 +189,60 @@ def _target(rows: Rows, options: Options, split_column: str) -> str:
     columns = [name for name in rows.columns if name not in (split_column, *options.inputs)]
     by_name = {name.lower(): name for name in columns}
     named = next((by_name[name] for name in TARGETS if name in by_name), "")
-    target = named or next((name for name in reversed(columns) if not _is_identity(name)), "")
+    last = (name for name in reversed(columns) if not _is_identity(name) and name in rows.readable)
+    target = named or next(last, "")
     if not target:
         raise SettingsError(f"{rows.path}: no column is left for the target; name one: --target")
     return target
 
 
-def _inputs(rows: Rows, options: Options, others: set[str]) -> list[str]:
+def _labelled(
+    rows: Rows, target: str, split_column: str, splits: tuple[str, ...]
+) -> tuple[Rows, tuple[str, ...], list[str]]:
+    """Leave out the test split if none of its rows has a target; return a reason, too."""
+    if "validation" not in splits or "test" not in splits:
+        return rows, splits, []
+    values = rows.column(target)
+    is_test = [_split_name(cells, split_column) == "test" for _, cells in rows.cells]
+    if any(value.strip() for value, test in zip(values, is_test, strict=True) if test):
+        return rows, splits, []
+    kept = tuple(row for row, test in zip(rows.cells, is_test, strict=True) if not test)
+    reason = f"{len(values) - len(kept)} rows of test (they have no {target})"
+    return replace(rows, cells=kept), tuple(name for name in splits if name != "test"), [reason]
+
+
+def _inputs(
+    rows: Rows, options: Options, target: str, split_column: str
+) -> tuple[list[str], list[str]]:
+    """Return the columns of the input, and those that are none because they tell the target."""
+    others = {target, split_column}
     if options.inputs:
         if taken := sorted(set(options.inputs) & others):
             raise SettingsError(f"--inputs names {taken}, which are the target or the split")
-        return list(options.inputs)
-    columns = [name for name in rows.columns if name not in others and not _is_identity(name)]
-    inputs = [
-        name for name in columns if any(_number(value) is None for value in rows.column(name))
-    ]
-    if not (inputs or columns):
+        return list(options.inputs), []
+    columns = [name for name in rows.readable if name not in others and not _is_identity(name)]
+    if not columns:
+        if rows.unreadable:
+            raise next(iter(rows.unreadable.values()))
         raise SettingsError(
             f"{rows.path}: the columns {list(rows.columns)} leave no input; name some: --inputs"
         )
-    return inputs or columns
+    leaks = [name for name in columns if _tells(rows.column(name), rows.column(target))]
+    if len(leaks) == len(columns):
+        leaks = []  # few inputs, each of them repeated
+    columns = [name for name in columns if name not in leaks]
+    texts = [name for name in columns if any(_number(value) is None for value in rows.column(name))]
+    return texts or columns, leaks
+
+
+def _tells(values: Sequence[str], targets: Sequence[str]) -> bool:
+    """Return whether values and targets are one to one, as a label and its word are.
+
+    Values that mostly differ are texts, such as sentences and their translations.
+    """
+    distinct = len(set(values))
+    is_one_to_one = distinct == len(set(targets)) == len(set(zip(values, targets, strict=True)))
+    return is_one_to_one and distinct <= len(values) / 2
 
 
 def _is_identity(name: str) -> bool:
@@ -149,10 +250,10 @@ def _is_identity(name: str) -> bool:
 
 
 def _check_values(rows: Rows, columns: Sequence[str]) -> None:
-    for location, cells in rows.cells:
-        for name in columns:
-            if not cells[name].strip():
-                raise invalid_data(location, f"{name} is", cells[name], "a value", CURE)
+    for name in columns:
+        for (location, _), value in zip(rows.cells, rows.column(name), strict=True):
+            if not value.strip():
+                raise invalid_data(location, f"{name} is", value, "a value", CURE)
 
 
 def _kind(rows: Rows, target: str, options: Options) -> Kind:
@@ -182,7 +283,8 @@ def _kind(rows: Rows, target: str, options: Options) -> Kind:
             f"{target} is",
             cells[target],
             f"a number, as in {count} of {len(numbers)} rows",
-            "correct the row, or treat all values as labels with --metric accuracy",
+            f"correct the row, or treat all values as {'labels' if are_labels else 'text'} with "
+            "--metric accuracy",
         )
     return "label" if are_labels else "text"
 
@@ -225,6 +327,11 @@ def _labels(values: Sequence[str], words: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _metrics(kind: Kind, values: Sequence[str], metric: str) -> list[str]:
+    if metric in METRICS_OF_TWO_LABELS and len(set(values)) > 2:
+        raise SettingsError(
+            f"--metric is {metric}, which needs two labels, and the target has "
+            f"{len(set(values))}; allowed: accuracy, macro_f1"
+        )
     if metric:
         return [metric]
     if kind == "label":

@@ -2,18 +2,24 @@
 
 import csv
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+
+import pyarrow as pa
 
 from t5repro.config.field import repeated
 from t5repro.config.sections.tasks import OWN_SUFFIXES
 from t5repro.errors import TaskDataError, nearest
+from t5repro.tasks import lines, own, parquet
 from t5repro.tasks.lines import BYTE_ORDER_MARK, invalid_data, raw_lines, read_lines
-from t5repro.tasks.own import read_cells
 from t5repro.tasks.parquet import parquet_columns
+from t5repro.tasks.records import LONE_SURROGATE
 
 CURE = "correct the file"
+RUN_FILE_CURES = (lines.CURE, own.CURE, parquet.CURE)  # there is no run file yet
+TYPED_SUFFIXES = (".jsonl", ".parquet")
 SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "bars"}
 
 
@@ -23,43 +29,103 @@ class Rows:
 
     Attributes:
         path: the file.
-        columns: its columns, or those that were asked for.
-        cells: location and cells of each row, as text.
+        columns: its columns.
+        cells: location and cells of each row, as text, without those of unreadable columns.
+        unreadable: column that no task can have -> its first fault, such as a list or a null.
     """
 
     path: Path
     columns: tuple[str, ...]
     cells: tuple[tuple[str, dict[str, str]], ...]
+    unreadable: Mapping[str, TaskDataError]
+
+    @property
+    def readable(self) -> list[str]:
+        """The columns that a task can have."""
+        return [name for name in self.columns if name not in self.unreadable]
 
     def column(self, name: str) -> list[str]:
-        """Return the values of a column."""
+        """Return the values of a column.
+
+        Raises:
+            TaskDataError: it is unreadable.
+        """
+        if name in self.unreadable:
+            raise self.unreadable[name]
         return [cells[name] for _, cells in self.cells]
 
 
-def read_rows(path: Path, columns: Sequence[str] = ()) -> Rows:
+def read_rows(path: Path) -> Rows:
     """Read a file.
 
-    Args:
-        path: .csv, .tsv, .jsonl or .parquet.
-        columns: columns to read; all by default.
-
     Raises:
-        TaskDataError: the file is missing, broken, empty or has fewer than two columns, or lacks
-            one of the columns.
+        TaskDataError: the file is missing, broken, empty or has fewer than two columns.
     """
     if path.suffix not in OWN_SUFFIXES:
         raise TaskDataError(
             f"{path}: the file must end in {', '.join(OWN_SUFFIXES)}; convert it, or rename it if "
             "it has such a content"
         )
-    header = columns_of(path)
+    if not path.exists():
+        raise TaskDataError(f"{path} is missing; name a file of rows that exists")
+    with cures_without_run_file():
+        header = columns_of(path)
     _check_header(path, header)
-    check_columns(path, header, columns)
-    names = tuple(dict.fromkeys(columns)) or tuple(header)
-    cells = tuple(read_cells(path, "train", names[:-1], names[-1]))
+    cells, unreadable = _cells(path, header)
     if not cells:
         raise TaskDataError(f"{path} has a header and no rows; add a row for each example")
-    return Rows(path, names, cells)
+    return Rows(path, tuple(header), tuple(cells), unreadable)
+
+
+def _cells(
+    path: Path, header: Sequence[str]
+) -> tuple[list[tuple[str, dict[str, str]]], dict[str, TaskDataError]]:
+    """Return location and cells of each row, and the columns that cannot be read."""
+    try:
+        return _cells_of(path, header), {}
+    except TaskDataError:
+        if path.suffix not in TYPED_SUFFIXES:  # elsewhere every cell is text
+            raise
+    readable, unreadable = [], {}
+    for name in header:
+        try:
+            _cells_of(path, [name])
+        except TaskDataError as error:
+            unreadable[name] = error
+        else:
+            readable.append(name)
+    if not readable:
+        raise next(iter(unreadable.values()))
+    return _cells_of(path, readable), unreadable
+
+
+def _cells_of(path: Path, names: Sequence[str]) -> list[tuple[str, dict[str, str]]]:
+    cells: list[tuple[str, dict[str, str]]] = []
+    unit = "row" if path.suffix == ".parquet" else "line"
+    try:
+        with cures_without_run_file():
+            for row in own.read_cells(path, "train", tuple(names[:-1]), names[-1]):
+                cells.append(row)  # its length is the place of a fault
+    # A damaged page, text that is not UTF-8, nested or long JSON that the parser gives up on.
+    except (OSError, pa.ArrowException, ValueError, RecursionError) as error:
+        location = f"{path} {unit} {len(cells) + 1}"
+        fault = (str(error) or type(error).__name__).splitlines()[0]
+        raise invalid_data(
+            location, "cannot be read:", fault, "rows of text and numbers", CURE
+        ) from error
+    return cells
+
+
+@contextmanager
+def cures_without_run_file() -> Iterator[None]:
+    """Replace cures of errors that would edit a run file."""
+    try:
+        yield
+    except TaskDataError as error:
+        text = str(error)
+        for cure in RUN_FILE_CURES:
+            text = text.replace(cure, CURE)
+        raise TaskDataError(text) from error
 
 
 def check_columns(path: Path, header: Sequence[str], columns: Sequence[str]) -> None:
@@ -98,23 +164,31 @@ def columns_of(path: Path) -> list[str]:
 
 
 def _keys(path: Path, line: str) -> list[str]:
-    """Return the keys of a JSON object whose values are no lists and no objects."""
+    """Return the keys of a JSON object."""
     if not line:
         return []
+    if line.startswith(BYTE_ORDER_MARK):  # the rule `tasks` cannot read it either
+        raise TaskDataError(
+            f"{path} line 1 begins with a byte order mark, which JSON does not allow; save the "
+            "file as UTF-8 without one"
+        )
     try:
         record = json.loads(line)
-    except json.JSONDecodeError as error:
+    except (ValueError, RecursionError) as error:
         raise invalid_data(
             f"{path} line 1", f"not JSON ({error}):", line, "one JSON object per line", CURE
         ) from error
     if not isinstance(record, dict):
         raise invalid_data(f"{path} line 1", "found", record, "one JSON object per line", CURE)
-    return [key for key, value in record.items() if not isinstance(value, dict | list)]
+    return list(record)
 
 
 def _check_header(path: Path, header: Sequence[str]) -> None:
     if not header:
         raise TaskDataError(f"{path} is empty; it must have a header and a row for each example")
+    if broken := [name for name in header if LONE_SURROGATE.search(name)]:
+        allowed = "names without halves of surrogate pairs"
+        raise invalid_data(f"{path} line 1", "the columns are", broken, allowed, CURE)
     if duplicates := repeated(header):
         raise invalid_data(
             f"{path} line 1", "the header repeats", duplicates, "each name once", CURE

@@ -14,10 +14,11 @@ from t5repro.config.load import load_settings
 from t5repro.config.sections.tasks import OwnTask
 from t5repro.config.task_files import check_listed_files
 from t5repro.config.task_layouts import TASK_FILES
+from t5repro.config.validation import validate
 from t5repro.errors import SettingsError, TaskDataError
 from t5repro.files import sha256_of
 from t5repro.new_task.proposal import Options, Proposal, propose
-from t5repro.new_task.rows import read_rows
+from t5repro.new_task.rows import cures_without_run_file, read_rows
 from t5repro.new_task.start import Start, below_working_folder
 from t5repro.tasks.own import own_task
 from t5repro.tasks.task import Example
@@ -69,10 +70,11 @@ def new_task(
             do not fit the file.
     """
     file = below_working_folder(file)
-    chosen = [*options.inputs, options.target] if options.inputs and options.target else []
-    proposal = propose(read_rows(file, chosen), options)
+    proposal = propose(read_rows(file), options)
     name = _checked_name(name or re.sub(r"[^a-z0-9]+", "_", file.stem.lower()).strip("_"), start)
-    definition, examples = _with_examples(name, file, proposal)
+    # A share that the user gives is kept.
+    shares = () if options.validation else SHARES
+    definition, examples = _with_examples(name, file, proposal, shares)
     vocabulary = Vocabulary.load(start.vocabulary)
     _check_labels(definition, vocabulary)
     files = dict.fromkeys(path for paths in definition.files.values() for path in paths)
@@ -90,6 +92,7 @@ def new_task(
     )
     check_listed_files(load_settings(parse_yaml(text, "the proposed run file")))
     reasons = _reasons(definition, {split: len(rows) for split, rows in examples.items()}, start)
+    reasons += tuple(f"left out: {reason}" for reason in proposal.left_out)
     return NewTask(name, text, reasons, examples["train"][0].inputs)
 
 
@@ -122,16 +125,18 @@ def _checked_name(name: str, start: Start) -> str:
 
 
 def _with_examples(
-    name: str, file: Path, proposal: Proposal
+    name: str, file: Path, proposal: Proposal, shares: Sequence[float]
 ) -> tuple[OwnTask, dict[str, list[Example]]]:
     """Return the definition and the examples of each split, as the rule `tasks` will read them."""
     files = {split: [file.as_posix()] for split in proposal.splits}
     if proposal.validation:
-        files["validation"] = [below_working_folder(proposal.validation).as_posix()]
+        validation = below_working_folder(proposal.validation)
+        read_rows(validation)  # refuses a damaged file with its row
+        files["validation"] = [validation.as_posix()]
     share = proposal.definition.get("validation_share", 0)
-    for number in dict.fromkeys((share, *(other for other in SHARES if share and other > share))):
+    for number in dict.fromkeys((share, *(other for other in shares if share and other > share))):
         values = proposal.definition | ({"validation_share": number} if share else {})
-        definition = OwnTask.model_validate({"files": files, **values})
+        definition = validate(OwnTask, {"files": files, **values}, label="the proposed task: ")
         examples: dict[str, list[Example]] = {
             split: list(_examples(name, definition, split, paths))
             for split, paths in definition.files.items()
@@ -139,6 +144,11 @@ def _with_examples(
         if all(examples.values()):
             return definition, examples
     empty = [split for split, rows in examples.items() if not rows]
+    if share and not shares:
+        raise SettingsError(
+            f"--validation {share:g} of {file} leaves no row for {', '.join(empty)}; give a larger "
+            "share, at most 0.5, or a file: --validation FILE"
+        )
     raise TaskDataError(
         f"{file} has no row for {', '.join(empty)}; add rows, or name a file: --validation FILE"
     )
@@ -148,17 +158,25 @@ def _examples(
     name: str, definition: OwnTask, split: str, paths: Sequence[str]
 ) -> Iterator[Example]:
     task = own_task(name, definition)
-    for row in task.read([Path(path) for path in paths], split, Counter()):
-        yield from task.to_examples(row)
+    with cures_without_run_file():
+        for row in task.read([Path(path) for path in paths], split, Counter()):
+            yield from task.to_examples(row)
 
 
 def _check_labels(definition: OwnTask, vocabulary: Vocabulary) -> None:
     for label in definition.labels:
-        if UNK_ID in vocabulary.encode(label):
-            raise SettingsError(
-                f"the label {label!r} has a character that the vocabulary lacks, so the model "
-                "cannot write it; name words for the labels: --labels WORD,WORD"
-            )
+        ids = vocabulary.encode(label)
+        written = vocabulary.decode(ids)
+        if UNK_ID in ids:
+            fault = "has a character that the vocabulary lacks"
+        elif written != label:  # spaces and forms of characters that SentencePiece normalises
+            fault = f"becomes {written!r} in the vocabulary"
+        else:
+            continue
+        raise SettingsError(
+            f"the label {label!r} {fault}, so the model cannot write it; name words for the "
+            "labels: --labels WORD,WORD"
+        )
 
 
 def _evaluated(definition: OwnTask) -> str:
