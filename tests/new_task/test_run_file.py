@@ -119,7 +119,7 @@ def test_the_run_file_is_complete_and_valid(checkout: Path, capsys: Any) -> None
 
 
 def test_the_task_has_at_most_eight_lines(checkout: Path) -> None:
-    words = ["--labels", "odd,text", "--name", "mine", "--validation", "0.25", "--out", "my.yaml"]
+    words = ["--labels", "odd, text", "--name", "mine", "--validation", "0.25", "--out", "my.yaml"]
     assert main(["new-task", "rows.csv", *words]) == 0
     lines = Path("my.yaml").read_text(encoding="utf-8").splitlines()
     first, last = lines.index("    mine:"), lines.index("      metrics: [accuracy, f1]")
@@ -172,6 +172,9 @@ def test_a_published_checkpoint_is_a_start_too(checkout: Path, capsys: Any) -> N
         (["rows.csv", "--from", "absent"], "absent is no folder"),
         (["rows.csv", "--from", "results"], "results contains no readable weights"),
         (["rows.csv", "--validation", "absent.csv"], "absent.csv is missing"),
+        (["rows.csv", "--validation", "rows.csv"], "whose rows are those of training"),
+        (["rows.csv", "--validation", "0.00001"], "leaves no row for validation; give a larger"),
+        (["spaces.csv"], "the label 'good ' becomes 'good' in the vocabulary"),
         (["unwritable.csv"], "the label 'ж' has a character that the vocabulary lacks"),
         (["few.csv"], "few.csv has no row for"),
     ],
@@ -180,6 +183,7 @@ def test_what_cannot_be_used_is_refused(
     words: list[str], message: str, checkout: Path, capsys: Any
 ) -> None:
     Path("unwritable.csv").write_text("text,label\na,ж\nb,ж\nc,d\ne,d\n", encoding="utf-8")
+    Path("spaces.csv").write_text("text,label\na,good \nb,good \nc,bad\nd,bad\n", encoding="utf-8")
     Path("few.csv").write_text("text,label\na,x\na,y\n", encoding="utf-8")
     assert main(["new-task", *words, "--out", "my.yaml"]) != 0
     assert message in capsys.readouterr().err
@@ -195,6 +199,28 @@ def test_altered_weights_are_refused(checkout: Path, capsys: Any) -> None:
     finally:
         path.write_bytes(data)
     assert "run t5repro verify" in capsys.readouterr().err
+
+
+def test_an_altered_vocabulary_is_refused(checkout: Path, capsys: Any) -> None:
+    data = VOCABULARY.read_bytes()
+    VOCABULARY.write_bytes(data + b" ")
+    try:
+        assert main(["new-task", "rows.csv"]) != 0
+    finally:
+        VOCABULARY.write_bytes(data)
+    assert "sentencepiece.model has SHA-256" in capsys.readouterr().err
+
+
+def test_imported_weights_are_a_checkpoint_and_no_training(checkout: Path, capsys: Any) -> None:
+    words = ["--weights", f"{TRAINING}/manifest.json", "--vocabulary", VOCABULARY.as_posix()]
+    for command in (
+        ["export_weights", *words, "--form", "huggingface", "--folder", "published"],
+        ["import_weights", "published", "--folder", "imported"],
+        ["new-task", "rows.csv", "--from", "imported", "--out", "my.yaml"],
+    ):
+        ran = run_in(checkout, sys.executable, "-m", "t5repro", *command)
+        assert ran.returncode == 0, ran.stdout
+    assert load_run_file(Path("my.yaml")).pretrain.start_from == "imported"
 
 
 def test_a_file_that_exists_is_not_overwritten(checkout: Path, capsys: Any) -> None:

@@ -61,7 +61,9 @@ def find_start(name: str) -> Start:
     folder = below_working_folder(Path(name)) if name else _only_run()
     training = next(filter(None, map(_first_node, (folder / stage for stage in STAGES))), folder)
     if (training / WEIGHTS).is_file() and (training / MANIFEST).is_file():
-        return _start_of_training(training)
+        manifest = read_manifest(training / MANIFEST)
+        if manifest["rule"] in STAGES:  # `import_weights` writes a manifest, too
+            return _start_of_training(training, manifest)
     if not training.is_dir():
         raise ArtifactError(
             f"{training} is no folder; name that of a run, such as results/demo, or of a checkpoint"
@@ -102,8 +104,7 @@ def _first_node(stage: Path) -> Path | None:
 # A training of this project
 
 
-def _start_of_training(folder: Path) -> Start:
-    manifest = read_manifest(folder / MANIFEST)
+def _start_of_training(folder: Path, manifest: Mapping[str, Any]) -> Start:
     for entry in manifest["outputs"]:
         path = folder / Path(entry["path"]).name
         if path.name == WEIGHTS and sha256_of(path) != entry["sha256"]:
@@ -132,16 +133,25 @@ def _start_of_training(folder: Path) -> Start:
 
 def _vocabulary_of(folder: Path, manifest: Mapping[str, Any]) -> Path:
     """Return the vocabulary that a training read, itself or through the ids of its corpus."""
-    paths = [entry["path"] for entry in manifest["inputs"]]
-    for path in [path for path in paths if path.endswith(MANIFEST) and Path(path).is_file()]:
-        paths += [entry["path"] for entry in read_manifest(Path(path))["inputs"]]
-    paths += sorted(map(str, folder.parent.parent.glob(f"vocab/*/{VOCABULARIES[0]}")))
-    vocabularies = [Path(path) for path in paths if path.endswith(".model")]
-    for path in vocabularies:
+    entries = list(manifest["inputs"])
+    for entry in manifest["inputs"]:
+        if entry["path"].endswith(MANIFEST) and Path(entry["path"]).is_file():
+            entries += read_manifest(Path(entry["path"]))["inputs"]
+    for path in sorted(folder.parent.parent.glob(f"vocab/*/{MANIFEST}")):
+        entries += read_manifest(path)["outputs"]
+    vocabularies = [entry for entry in entries if entry["path"].endswith(".model")]
+    for entry in vocabularies:
+        path = Path(entry["path"])
         if path.is_file():
+            if sha256_of(path) != entry["sha256"]:
+                raise ArtifactError(
+                    f"{path} has SHA-256 {sha256_of(path)}, the manifest that names it expects "
+                    f"{entry['sha256']}; run t5repro verify"
+                )
             return below_working_folder(path)
+    names = ", ".join(entry["path"] for entry in vocabularies) or "none"
     raise ArtifactError(
-        f"{folder} names no vocabulary that exists ({vocabularies}); run snakemake, or dvc pull"
+        f"{folder}: its vocabulary does not exist (named: {names}); run snakemake, or dvc pull"
     )
 
 
