@@ -132,3 +132,9 @@ def test_the_usage_of_a_command_names_that_command_once(capsys: pytest.CaptureFi
     with pytest.raises(SystemExit):
         main(["trace", "--help"])
     assert capsys.readouterr().out.startswith("usage: t5repro trace [-h]")
+
+
+def test_a_text_is_no_required_argument_of_predict(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["predict"])
+    assert capsys.readouterr().err.endswith("the following arguments are required: run\n")

@@ -25,6 +25,7 @@ def add_results(commands: Commands) -> None:
     predict.add_argument(
         "text",
         nargs="*",
+        default=[],  # without one, argparse says that a text is required
         help='inputs, such as "sst2 sentence: a joy"; by default the lines of standard input',
     )
     predict.add_argument("--file", type=Path, help="file with an input in each line")
