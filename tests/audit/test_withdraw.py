@@ -9,10 +9,12 @@ from clones import commit
 from made_crawl import CORPUS, IDS, OLD, ONE, RUN_FILE
 from made_graphs import RESULT, WEIGHTS, manifest, write
 
-from t5repro.audit.withdraw import withdraw
+from t5repro.audit.withdraw import _own_text, withdraw
 from t5repro.config.withdrawn import FILES, PAGES, read_files, read_pages
 from t5repro.errors import LineageError
 from t5repro.files import sha256_of
+from t5repro.lineage.graph import load_graph
+from t5repro.lineage.store import Folder
 
 SHARD = "data/crawl/1.warc.wet.gz"
 
@@ -105,3 +107,17 @@ def test_a_dry_run_changes_no_file_and_names_the_scores(run: Path) -> None:
 def test_a_withdrawal_needs_a_reason(crawl: Path) -> None:
     with pytest.raises(LineageError, match="--reason is empty; say why"):
         withdraw(crawl, ONE, reason="  ")
+
+
+def test_a_row_that_two_jobs_read_differently_is_withdrawn_for_both(run: Path) -> None:
+    name = "data/own.jsonl"
+    write(run, name, json.dumps({"url": "u", "key": "k", "text": "Secret", "title": "T"}) + "\n")
+    data = {"data": {"folder": "data", "source": ""}}
+    manifest(run, f"{RESULT}/data/manifest.json", rule="data", outputs=[name], settings=data)
+    for node, corpus in (("a", {}), ("b", {"id": "key", "text": "title"})):
+        path = f"{RESULT}/corpus/{node}/manifest.json"
+        output = f"{RESULT}/corpus/{node}/pages.parquet"
+        write(run, output, "rows")
+        settings = {"corpus": {"files": ["own.jsonl"], **corpus}}
+        manifest(run, path, rule="corpus", inputs=[name], outputs=[output], settings=settings)
+    assert [rows.text for rows in _own_text(load_graph(Folder(run)), name)] == ["text", "title"]

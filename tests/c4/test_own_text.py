@@ -337,9 +337,9 @@ def test_a_withdrawn_row_loses_its_text_and_no_other_row_changes(tmp_path, endin
     path = write_rows(tmp_path / f"own{ending}", rows)
     before = rows_of(path)
     settings, withdrawn = TextRows(files=["own"]), "http://a.example/4"
-    assert redact_rows(path, path.name, settings, lambda url: url == "http://b.example/") == 0
-    assert redact_rows(path, path.name, settings, lambda url: url == withdrawn) == 1
-    assert redact_rows(path, path.name, settings, lambda url: url == withdrawn) == 1
+    assert redact_rows(path, path.name, [settings], lambda url: url == "http://b.example/") == 0
+    assert redact_rows(path, path.name, [settings], lambda url: url == withdrawn) == 1
+    assert redact_rows(path, path.name, [settings], lambda url: url == withdrawn) == 1
     after = list(read_rows(path, path.name, settings, lambda url: url == withdrawn))
     assert [row for row in after if row.id != withdrawn] == [r for r in before if r.id != withdrawn]
     assert after[4] == before[4]._replace(text="")
@@ -367,12 +367,35 @@ def test_a_plain_text_of_withdrawn_rows_alone_is_read_as_no_row(tmp_path, data, 
     path, settings = tmp_path / "own.txt", TextRows(files=["own"], documents=unit)
     path.write_bytes(data)
     withdrawn = f"row://own.txt#{number}".__eq__
-    assert redact_rows(path, path.name, settings, withdrawn) == 1
+    assert redact_rows(path, path.name, [settings], withdrawn) == 1
     assert b"secret" not in path.read_bytes()
     assert list(read_rows(path, path.name, settings, withdrawn)) == []
-    assert redact_rows(path, path.name, settings, withdrawn) == 0
+    assert redact_rows(path, path.name, [settings], withdrawn) == 0
     with pytest.raises(RawDataError, match=r"is empty|has no row"):
         rows_of(path, documents=unit)
+
+
+@pytest.mark.parametrize("ending", [".parquet", ".jsonl"])
+def test_a_row_is_withdrawn_however_the_file_is_read(tmp_path, ending):
+    rows = [{"url": f"u{n}", "key": f"k{n}", "text": f"x{n}", "title": f"y{n}"} for n in range(3)]
+    path = write_rows(tmp_path / f"own{ending}", rows)
+    readings = [TextRows(files=["own"]), TextRows(files=["own"], id="key", text="title")]
+    assert redact_rows(path, path.name, readings, "row://k0".__eq__) == 1
+    assert redact_rows(path, path.name, readings, "row://u2".__eq__) == 1  # after another
+    for settings, prefix in zip(readings, "xy", strict=True):
+        read = list(read_rows(path, path.name, settings))
+        assert [row.text for row in read] == ["", f"{prefix}1", ""]
+        assert len({row.id for row in read}) == 3
+
+
+def test_a_paragraph_is_withdrawn_from_a_text_that_another_job_reads_by_line(tmp_path):
+    path = tmp_path / "own.txt"
+    path.write_text("a\nb\n\nc\nd\n")
+    readings = [TextRows(files=["own"], documents=unit) for unit in ("paragraph", "line")]
+    assert redact_rows(path, path.name, readings, "row://own.txt#3".__eq__) == 1
+    assert path.read_text() == "a\nb\n\n\n\n"
+    assert redact_rows(path, path.name, readings, "row://own.txt#1".__eq__) == 1
+    assert path.read_text() == "a\n\n\n\n\n"
 
 
 def test_no_byte_of_a_withdrawn_row_remains_in_columns_with_dictionaries(tmp_path):
@@ -388,10 +411,10 @@ def test_no_byte_of_a_withdrawn_row_remains_in_columns_with_dictionaries(tmp_pat
     pq.write_table(pa.table(columns), path)
     withdrawn = "http://a.example/1".__eq__
     assert b"secret" in path.read_bytes()
-    assert redact_rows(path, path.name, TextRows(files=["own"]), withdrawn) == 1
+    assert redact_rows(path, path.name, [TextRows(files=["own"])], withdrawn) == 1
     assert b"secret" not in path.read_bytes()
     first, second = pq.read_table(path).to_pylist()
-    assert first == dict.fromkeys(columns) | {"url": "http://a.example/1"}
+    assert first == dict.fromkeys(columns) | {"text": "", "url": "http://a.example/1"}
     assert (second["text"], second["words"], second["parts"]) == ("b", ["b"], {"first": "b"})
     rows = list(read_rows(path, path.name, TextRows(files=["own"]), withdrawn))
     assert [row.text for row in rows] == ["", "b"]
@@ -408,7 +431,7 @@ def test_a_withdrawn_document_of_a_plain_text_leaves_its_line_ends(
     path.write_bytes(b"a\nb\n\nc\nd\n")
     settings = TextRows(files=["own.txt"], documents=unit)
     withdrawn = f"row://own.txt#{number}"
-    assert redact_rows(path, path.name, settings, lambda url: url == withdrawn) == 1
+    assert redact_rows(path, path.name, [settings], lambda url: url == withdrawn) == 1
     assert path.read_bytes() == expected
 
 

@@ -209,12 +209,15 @@ def _bundled_copies(root: Path, graph: Graph, path: str) -> list[str]:
     return [copy.as_posix()] if is_inside and (root / copy).is_file() else []
 
 
-def _own_text(graph: Graph, path: str) -> TextRows | None:
-    """Return the settings with which a run reads a raw file as own text; None for a WET file."""
+def _own_text(graph: Graph, path: str) -> list[TextRows]:
+    """Return the ways in which jobs read a raw file as own text; none for a WET file."""
+    readings: list[TextRows] = []
     for job in graph.jobs.values():
         if job.rule == OWN_TEXT and any(file.path == path for file in job.inputs):
-            return TextRows.model_validate(job.settings["corpus"])
-    return None
+            settings = TextRows.model_validate(job.settings["corpus"])
+            if settings not in readings:
+                readings.append(settings)
+    return readings
 
 
 def _delete_or_redact(
@@ -241,8 +244,8 @@ def _delete_or_redact(
     def is_withdrawn(url: str) -> bool:
         return url == raw.name if raw.kind == "url" else in_domain(url, raw.name)
 
-    if (rows := _own_text(graph, original)) is not None:
-        count = redact_rows(path, _below_data_folder(graph, original), rows, is_withdrawn)
+    if readings := _own_text(graph, original):
+        count = redact_rows(path, _below_data_folder(graph, original), readings, is_withdrawn)
     else:
         count = redact(path, is_withdrawn)
     withdrawal.redacted[name] = count

@@ -8,7 +8,7 @@ they are no row, and nothing counts them.
 
 import gzip
 import json
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -24,41 +24,58 @@ COMPRESSION = 9
 
 
 def redact_rows(
-    path: Path, name: str, settings: TextRows, is_withdrawn: Callable[[str], bool]
+    path: Path, name: str, readings: Sequence[TextRows], is_withdrawn: Callable[[str], bool]
 ) -> int:
     """Rewrite a file without the text of withdrawn rows; return the number of these rows.
 
     Args:
         path: the file. Without withdrawn rows it is not touched.
         name: its path below `data.folder`.
-        settings: columns and documents.
+        readings: columns and documents, for each way in which jobs read the file.
         is_withdrawn: returns whether the row of an id is withdrawn.
 
     Raises:
         RawDataError: it cannot be read.
     """
     # Rows that were withdrawn before have no text any more.
-    rows = list(read_rows(path, name, settings, is_withdrawn))
-    numbers = {row.number for row in rows if is_withdrawn(row.id)}
+    withdrawn = [
+        {
+            row.number
+            for row in read_rows(path, name, settings, is_withdrawn)
+            if is_withdrawn(row.id)
+        }
+        for settings in readings
+    ]
+    numbers = set().union(*withdrawn)
     if numbers:
-        kept = _kept_columns(settings)
+        texts = {settings.text for settings in readings}
+        kept = {column for settings in readings for column in _kept_columns(settings)} - texts
         with atomic_path(path) as temporary:
             if format_of(name) == "parquet":
-                _rewrite_parquet(path, temporary, numbers, kept)
+                _rewrite_parquet(path, temporary, numbers, kept, texts)
             else:
+                lines = (
+                    _json_lines(path, numbers, kept, texts)
+                    if format_of(name) == "json"
+                    else _text_lines(path, list(zip(readings, withdrawn, strict=True)))
+                )
                 with _writer(temporary, path.suffix) as write:
-                    for line in _lines(path, name, settings, numbers, kept):
+                    for line in lines:
                         write(line)
     return len(numbers)
 
 
 def _kept_columns(settings: TextRows) -> set[str]:
     names = (settings.id or "url", settings.timestamp or "timestamp", settings.language_column)
-    return {name for name in names if name and name != settings.text}
+    return {name for name in names if name}
 
 
 def _rewrite_parquet(
-    source: Path, target: Path, numbers: Collection[int], kept: Collection[str]
+    source: Path,
+    target: Path,
+    numbers: Collection[int],
+    kept: Collection[str],
+    texts: Collection[str],
 ) -> None:
     with pq.ParquetFile(source) as parquet:
         schema = pa.schema(
@@ -80,13 +97,18 @@ def _rewrite_parquet(
                 columns = [
                     table.column(field.name)
                     if field.name in kept
-                    else table.column(field.name)
-                    .cast(field.type)
-                    .take(pa.array(places, pa.int64()))
+                    else _emptied(table.column(field.name), field, places, texts)
                     for field in schema
                 ]
                 writer.write_table(pa.Table.from_arrays(columns, schema=schema))
                 first += len(table)
+
+
+def _emptied(column: Any, field: Any, places: list[int | None], texts: Collection[str]) -> Any:
+    """Return a column whose withdrawn rows are null, or empty if it is a column of texts."""
+    emptied = column.cast(field.type).take(pa.array(places, pa.int64()))
+    # A job that knows the row by another id reads it too, and refuses null.
+    return emptied.fill_null("") if field.name in texts else emptied
 
 
 def _without_dictionary(kind: Any) -> Any:
@@ -104,29 +126,32 @@ def _without_dictionary(kind: Any) -> Any:
     return kind
 
 
-def _lines(
-    path: Path, name: str, settings: TextRows, numbers: Collection[int], kept: Collection[str]
+def _json_lines(
+    path: Path, numbers: Collection[int], kept: Collection[str], texts: Collection[str]
 ) -> Iterator[bytes]:
     """Yield the lines of a file with withdrawn rows emptied."""
-    if format_of(name) == "json":
-        for number, line in numbered_lines(path):
-            yield _without_text(line, settings, kept) if number in numbers else line
-        return
-    texts = [line.decode("utf-8") for _, line in numbered_lines(path)]
+    for number, line in numbered_lines(path):
+        yield _without_text(line, kept, texts) if number in numbers else line
+
+
+def _text_lines(path: Path, withdrawn: list[tuple[TextRows, set[int]]]) -> Iterator[bytes]:
+    """Yield the lines of a plain text, those of withdrawn documents without their text."""
+    lines = [line.decode("utf-8") for _, line in numbered_lines(path)]
     emptied = {
         line
-        for number, text in documents(iter(enumerate(texts)), settings.documents)
+        for settings, numbers in withdrawn
+        for number, text in documents(iter(enumerate(lines)), settings.documents)
         if number in numbers
         for line in range(number, number + text.count("\n") + 1)
     }
-    for number, text in enumerate(texts):
-        yield (_line_end(text) if number in emptied else text).encode("utf-8")
+    for number, line_text in enumerate(lines):
+        yield (_line_end(line_text) if number in emptied else line_text).encode("utf-8")
 
 
-def _without_text(line: bytes, settings: TextRows, kept: Collection[str]) -> bytes:
+def _without_text(line: bytes, kept: Collection[str], texts: Collection[str]) -> bytes:
     row: dict[str, Any] = json.loads(line)
     values = {key: value for key, value in row.items() if key in kept}
-    return (LINE_ENCODER.encode({**values, settings.text: ""}) + "\n").encode("utf-8")
+    return (LINE_ENCODER.encode({**values, **dict.fromkeys(sorted(texts), "")}) + "\n").encode()
 
 
 def _line_end(line: str) -> str:
