@@ -51,7 +51,6 @@ class TableCell:
         exact: our score in full precision; empty if undefined or the paper's.
         is_bold: whether it is within two deviations of the best of its column.
         sd: standard deviation over our seeds, as a suffix.
-        interval: empty; the table of scores has the intervals.
         difference: our score minus the paper's.
         counts: whether the difference exceeds two deviations; None without a deviation.
         reason: why our score is missing.
@@ -62,7 +61,6 @@ class TableCell:
     exact: str = ""
     is_bold: bool = False
     sd: str = ""
-    interval: str = ""
     difference: str = ""
     counts: bool | None = None
     reason: str = ""
