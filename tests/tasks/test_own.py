@@ -256,6 +256,21 @@ def test_rows_of_a_parquet_file(tmp_path):
         read_table(**columns, label=["true", None])
 
 
+def test_a_damaged_page_of_a_parquet_file_is_refused(tmp_path):
+    definition = {"fields": ["text"], "target": "label", "labels": ["x", "y"]}
+    definition |= {"files": {"train": ["a.parquet"]}, "metrics": ["accuracy"]}
+    task = task_named("mine", texts(mine=definition))
+    path = tmp_path / "a.parquet"
+    words = [f"text {number}" for number in range(500)]
+    table = pa.table({"text": words, "label": ["x", "y"] * 250})
+    pq.write_table(table, path, compression="zstd", use_dictionary=False)
+    data = bytearray(path.read_bytes())
+    data[200:260] = bytes(60)
+    path.write_bytes(data)
+    with pytest.raises(TaskDataError, match=r"a\.parquet: cannot be read: .*; allowed: Parquet"):
+        list(task.read([path], "train", Counter()))
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [

@@ -195,6 +195,13 @@ REFUSED = [
         [records({"premise": "p", "hypothesis": "h", "label": "neutral", "idx": 0}, "")],
         ["file0 line 2", "not JSON"],
     ),
+    (
+        "brackets without end",
+        "super_glue_cb",
+        "train",
+        ["[" * 100_000 + "\n"],
+        ["line 1", "not JSON"],
+    ),
     ("a list", "super_glue_cb", "train", ["[1]\n"], ["file0 line 1", "found [1]", "JSON object"]),
     (
         "an absent field",

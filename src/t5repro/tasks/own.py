@@ -16,7 +16,6 @@ from typing import Any
 from t5repro.config.sections.tasks import OwnTask
 from t5repro.tasks.baselines import MAJORITY, MEAN, copy_baseline
 from t5repro.tasks.lines import invalid_data, refuse_repeated
-from t5repro.tasks.parquet import parquet_columns, parquet_rows
 from t5repro.tasks.predictions import (
     is_blank,
     is_invalid_label,
@@ -195,6 +194,9 @@ def read_cells(
         else:
             yield from csv_rows(path, (*required, target))
     elif path.suffix == ".parquet":
+        # Here: no other task needs pyarrow, whose import takes longer than most of them.
+        from t5repro.tasks.parquet import parquet_columns, parquet_rows
+
         names = [*required, target]
         if split == "test" and target not in parquet_columns(path):
             names.pop()

@@ -40,18 +40,33 @@ def parquet_rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[str, dict
             allowed = f"a file with the columns {list(columns)} (missing: {missing})"
             raise invalid_data(str(path), "found the columns", names, allowed, CURE)
         number = 0
-        for batch in file.iter_batches(columns=list(columns)):
-            for row in batch.to_pylist():
+        for batch in _batches(file, columns, path):
+            for row in batch:
                 number += 1
                 yield f"{path} row {number}", {name: _value(value) for name, value in row.items()}
+
+
+def _batches(
+    file: pq.ParquetFile, columns: Sequence[str], path: Path
+) -> Iterator[list[dict[str, Any]]]:
+    """Yield the rows of a file; only errors of reading are caught, not those of the consumer."""
+    try:
+        for batch in file.iter_batches(columns=list(columns)):
+            yield batch.to_pylist()
+    except (OSError, pa.ArrowException, UnicodeDecodeError) as error:
+        raise _damaged(error, path) from error
 
 
 def _opened(handle: Any, path: Path) -> Any:
     try:
         return pq.ParquetFile(handle)
-    except pa.ArrowInvalid as error:
-        first_line = str(error).splitlines()[0]
-        raise invalid_data(str(path), "cannot be read:", first_line, "Parquet", CURE) from error
+    except (OSError, pa.ArrowException) as error:
+        raise _damaged(error, path) from error
+
+
+def _damaged(error: Exception, path: Path) -> Exception:
+    first_line = (str(error).splitlines() or [type(error).__name__])[0]
+    return invalid_data(str(path), "cannot be read:", first_line, "Parquet", CURE)
 
 
 def _value(value: Any) -> Any:

@@ -35,7 +35,7 @@ def read_records(
         for location, line in read_lines(path):
             try:
                 record = json.loads(line)
-            except json.JSONDecodeError as error:
+            except (ValueError, RecursionError) as error:  # also a number of 5,000 digits
                 raise invalid_data(
                     location, f"not JSON ({error}):", line, "one JSON object per line"
                 ) from error
