@@ -134,6 +134,12 @@ def test_a_seal_that_is_killed_leaves_the_old_lock_or_the_new_one(
         lock = folder / "dvc.lock"
         assert not lock.exists() or lock.read_bytes() == complete
         check_files(folder, artifact_hashes(task_chain))
+    torn = folder / ".dvc/tmp/rwlock"
+    for content in ("", '{"write": {'):  # DVC writes it in place
+        torn.write_text(content)
+        ran = run_in(folder, "t5repro", "seal")
+        assert ran.returncode == 0, ran.stdout
+        (folder / "dvc.lock").unlink()
     assert run_in(folder, "t5repro", "seal").returncode == 0
     check_equal(folder, task_chain)
 

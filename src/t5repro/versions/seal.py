@@ -5,6 +5,7 @@ prove it (`proof`). Any other difference from the lock is refused with the name 
 lock is not changed.
 """
 
+import json
 import os
 import subprocess
 import sys
@@ -228,6 +229,7 @@ def _commit(
 
     lock = Path(LOCK_FILE)
     with Repo() as repo, repo.lock:
+        _remove_torn_rwlock(Path(repo.tmp_dir or ".dvc/tmp"))
         dvc_stages = {stage.name: stage for stage in repo.index.stages if hasattr(stage, "name")}
         content = load_yaml(str(lock)) if lock.is_file() else {}
         entries = dict(content.get("stages") or {})
@@ -250,6 +252,20 @@ def _commit(
         }
         if ordered != content.get("stages"):
             write_text(lock, dumps_yaml({"schema": "2.0", "stages": ordered}))
+
+
+def _remove_torn_rwlock(folder: Path) -> None:
+    """Remove DVC's list of the paths in use if a killed command left half of it.
+
+    DVC writes it in place, and then refuses every command. The caller holds DVC's lock.
+    """
+    path = folder / "rwlock"
+    try:
+        json.loads(path.read_bytes())
+    except FileNotFoundError:
+        return
+    except ValueError:
+        path.unlink()
 
 
 def _paths(entry: Mapping[str, Any]) -> set[str]:
