@@ -147,8 +147,8 @@ def test_options_replace_every_guess(tmp_path: Path) -> None:
         ("rows.csv", "text,label,split\na,x,test\nb,y,test\n", "split gives no row to train"),
         ("rows.csv", "text,label\na,b,c\n", "3 columns in 'a,b,c'.*; correct the file$"),
         ("rows.jsonl", "[" * 100_000 + "\n", "line 1: not JSON"),
-        ("rows.jsonl", '{"a": 1, "b": "x"}\n' + "[" * 100_000, "line 2: cannot be read"),
-        ("rows.jsonl", f'{{"a": 1, "b": 2}}\n{{"a": {"1" * 5000}, "b": 2}}\n', "line 2: cannot be"),
+        ("rows.jsonl", '{"a": 1, "b": "x"}\n' + "[" * 100_000, "line 2: not JSON"),
+        ("rows.jsonl", f'{{"a": 1, "b": 2}}\n{{"a": {"1" * 5000}, "b": 2}}\n', "line 2: not JSON"),
         ("rows.jsonl", '{"a\\ud800": "x", "b": "y"}\n', "without halves of surrogate pairs"),
         ("rows.jsonl", '\ufeff{"a": "x", "b": "y"}\n', "line 1 begins with a byte order mark"),
         ("rows.xlsx", "text", "must end in .tsv, .csv, .jsonl, .parquet"),
@@ -281,7 +281,7 @@ def test_a_damaged_page_of_a_parquet_file_is_refused(tmp_path: Path) -> None:
     data = bytearray(path.read_bytes())
     data[50:] = b"\xff" * 20_000 + data[20_050:]
     path.write_bytes(data)
-    with pytest.raises(TaskDataError, match="rows.parquet row 1: cannot be read"):
+    with pytest.raises(TaskDataError, match="rows.parquet: cannot be read"):
         read_rows(path)
 
 
@@ -290,7 +290,7 @@ def test_parquet_text_that_is_not_utf_8_is_refused(tmp_path: Path) -> None:
     wrong = pa.array([b"\xff\xfe"], pa.binary())
     text = pa.Array.from_buffers(pa.string(), 1, wrong.buffers())
     pq.write_table(pa.table({"text": text, "label": text}), path)
-    with pytest.raises(TaskDataError, match="rows.parquet row 1: cannot be read: .*utf-8"):
+    with pytest.raises(TaskDataError, match="rows.parquet: cannot be read: .*utf-8"):
         read_rows(path)
 
 
