@@ -281,7 +281,7 @@ def test_a_damaged_page_of_a_parquet_file_is_refused(tmp_path: Path) -> None:
     data = bytearray(path.read_bytes())
     data[50:] = b"\xff" * 20_000 + data[20_050:]
     path.write_bytes(data)
-    with pytest.raises(TaskDataError, match="rows.parquet: cannot be read"):
+    with pytest.raises(TaskDataError, match="rows.parquet after row 0: cannot be read"):
         read_rows(path)
 
 
@@ -290,7 +290,7 @@ def test_parquet_text_that_is_not_utf_8_is_refused(tmp_path: Path) -> None:
     wrong = pa.array([b"\xff\xfe"], pa.binary())
     text = pa.Array.from_buffers(pa.string(), 1, wrong.buffers())
     pq.write_table(pa.table({"text": text, "label": text}), path)
-    with pytest.raises(TaskDataError, match="rows.parquet: cannot be read: .*utf-8"):
+    with pytest.raises(TaskDataError, match="rows.parquet after row 0: cannot be read: .*utf-8"):
         read_rows(path)
 
 

@@ -267,7 +267,9 @@ def test_a_damaged_page_of_a_parquet_file_is_refused(tmp_path):
     data = bytearray(path.read_bytes())
     data[200:260] = bytes(60)
     path.write_bytes(data)
-    with pytest.raises(TaskDataError, match=r"a\.parquet: cannot be read: .*; allowed: Parquet"):
+    with pytest.raises(
+        TaskDataError, match=r"a\.parquet after row 0: cannot be read: .*; allowed: Parquet"
+    ):
         list(task.read([path], "train", Counter()))
 
 

@@ -30,6 +30,20 @@ class Broken(keras.callbacks.Callback):
             raise ConnectionError("no route to host")
 
 
+class Offline(keras.callbacks.Callback):
+    """A logger that asks its server when it is made."""
+
+    def __init__(self):
+        raise ConnectionError("no route to host")
+
+
+class Unattached(keras.callbacks.Callback):
+    """A logger that cannot take the model."""
+
+    def set_model(self, model):
+        raise RuntimeError("no sample of the inputs")
+
+
 def test_a_logger_gets_every_row_of_the_history(tiny, tmp_path):
     job = tiny.make_job(
         tmp_path,
@@ -63,6 +77,25 @@ def test_a_logger_that_fails_ends_no_training(tiny, tmp_path, capsys):
     assert (tmp_path / "logs" / "table.csv").read_text().count("\n") == 4
 
 
+def test_two_loggers_of_one_class_both_write(tiny, tmp_path):
+    names = ["first.csv", "second.csv"]
+    loggers = [
+        {"callback": "keras.callbacks.CSVLogger", "arguments": {"filename": f"{{folder}}/{name}"}}
+        for name in names
+    ]
+    job = tiny.make_job(tmp_path, monitor=True, steps=2, log_every_steps=2, loggers=loggers)
+    loop.run(job, tiny.on_this_process())
+    assert all((tmp_path / "logs" / name).read_text().count("\n") == 2 for name in names)
+
+
+def test_a_logger_that_refuses_the_model_gets_no_rows(capsys):
+    entry = {"callback": f"{__name__}.Unattached", "arguments": {}}
+    loggers = Loggers([entry, entry], None, folder=None, announce=print)
+    loggers.write(1, {"loss": 1.0})
+    printed = capsys.readouterr().out
+    assert printed.count("Unattached.set_model failed (RuntimeError: no sample of the inputs)") == 2
+
+
 def test_loggers_change_no_byte_of_the_results(tiny, tmp_path):
     job = tiny.make_job(tmp_path / "one", monitor=True, steps=4)
     loop.run(job, tiny.on_this_process())
@@ -78,6 +111,7 @@ def test_loggers_change_no_byte_of_the_results(tiny, tmp_path):
         ("no_such_package.Logger", {}, "cannot be imported"),
         ("keras.callbacks.NoSuchLogger", {}, "keras.callbacks has no NoSuchLogger"),
         ("keras.callbacks.CSVLogger", {"file": "x"}, "refuses {'file': 'x'}"),
+        (f"{__name__}.Offline", {}, "refuses {} (ConnectionError: no route to host)"),
         ("collections.OrderedDict", {}, "is no keras.callbacks.Callback"),
     ],
 )

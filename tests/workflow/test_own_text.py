@@ -1,13 +1,12 @@
 """Own text through Snakemake: `docs/own_text.md` walked, and the ids of the text through C4."""
 
-import subprocess
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import yaml
-from clones import ROOT, commit, environment, run_in, small_run, snakemake
+from clones import ROOT, commit, run_in, small_run, snakemake
 from documented_steps import steps_of
 
 from t5repro.files import read_json, sha256_of
@@ -27,15 +26,7 @@ def test_the_walk_does_what_the_page_says(fresh: Path) -> None:
         if step.path:
             (fresh / step.path).write_text(step.text, "utf-8")
             continue
-        ran = subprocess.run(
-            ["bash", "-c", step.command],
-            cwd=fresh,
-            env=environment(fresh),
-            check=False,
-            text=True,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-        )
+        ran = run_in(fresh, "bash", "-c", step.command)
         assert (ran.returncode == 0) != step.command.startswith(REFUSED), ran.stdout
         if step.text:  # the page shows what it prints
             assert step.text in ran.stdout, step.command

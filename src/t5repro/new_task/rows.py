@@ -7,8 +7,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-import pyarrow as pa
-
 from t5repro.config.field import repeated
 from t5repro.config.sections.tasks import OWN_SUFFIXES
 from t5repro.errors import TaskDataError, nearest
@@ -100,20 +98,8 @@ def _cells(
 
 
 def _cells_of(path: Path, names: Sequence[str]) -> list[tuple[str, dict[str, str]]]:
-    cells: list[tuple[str, dict[str, str]]] = []
-    unit = "row" if path.suffix == ".parquet" else "line"
-    try:
-        with cures_without_run_file():
-            for row in own.read_cells(path, "train", tuple(names[:-1]), names[-1]):
-                cells.append(row)  # its length is the place of a fault
-    # A damaged page, text that is not UTF-8, nested or long JSON that the parser gives up on.
-    except (OSError, pa.ArrowException, ValueError, RecursionError) as error:
-        location = f"{path} {unit} {len(cells) + 1}"
-        fault = (str(error) or type(error).__name__).splitlines()[0]
-        raise invalid_data(
-            location, "cannot be read:", fault, "rows of text and numbers", CURE
-        ) from error
-    return cells
+    with cures_without_run_file():
+        return list(own.read_cells(path, "train", tuple(names[:-1]), names[-1]))
 
 
 @contextmanager

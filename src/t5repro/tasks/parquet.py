@@ -39,34 +39,34 @@ def parquet_rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[str, dict
         if missing := [name for name in columns if name not in names]:
             allowed = f"a file with the columns {list(columns)} (missing: {missing})"
             raise invalid_data(str(path), "found the columns", names, allowed, CURE)
-        number = 0
-        for batch in _batches(file, columns, path):
-            for row in batch:
-                number += 1
-                yield f"{path} row {number}", {name: _value(value) for name, value in row.items()}
+        for number, row in _numbered(file, columns, path):
+            yield f"{path} row {number}", {name: _value(value) for name, value in row.items()}
 
 
-def _batches(
+def _numbered(
     file: pq.ParquetFile, columns: Sequence[str], path: Path
-) -> Iterator[list[dict[str, Any]]]:
-    """Yield the rows of a file; only errors of reading are caught, not those of the consumer."""
+) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield number and values of each row; a fault is located by the rows read before it."""
+    number = 0
     try:
         for batch in file.iter_batches(columns=list(columns)):
-            yield batch.to_pylist()
+            for row in batch.to_pylist():
+                number += 1
+                yield number, row
     except (OSError, pa.ArrowException, UnicodeDecodeError) as error:
-        raise _damaged(error, path) from error
+        raise _damaged(error, f"{path} after row {number}") from error
 
 
 def _opened(handle: Any, path: Path) -> Any:
     try:
         return pq.ParquetFile(handle)
     except (OSError, pa.ArrowException) as error:
-        raise _damaged(error, path) from error
+        raise _damaged(error, str(path)) from error
 
 
-def _damaged(error: Exception, path: Path) -> Exception:
+def _damaged(error: Exception, location: str) -> Exception:
     first_line = (str(error).splitlines() or [type(error).__name__])[0]
-    return invalid_data(str(path), "cannot be read:", first_line, "Parquet", CURE)
+    return invalid_data(location, "cannot be read:", first_line, "Parquet", CURE)
 
 
 def _value(value: Any) -> Any:

@@ -40,10 +40,9 @@ class Loggers:
         self._announce = announce
         if named and folder is not None:
             folder.mkdir(parents=True, exist_ok=True)
-        self._callbacks = {entry["callback"]: _made(**_placed(entry, folder)) for entry in named}
-        for callback in self._callbacks.values():
-            callback.set_params({})
-            callback.set_model(model)
+        self._callbacks = [(entry["callback"], _made(**_placed(entry, folder))) for entry in named]
+        self._call("set_params", {})
+        self._call("set_model", model)
         self._call("on_train_begin")
 
     def write(self, step: int, values: Mapping[str, float]) -> None:
@@ -57,13 +56,13 @@ class Loggers:
         self._call("on_train_end")
 
     def _call(self, method: str, *arguments: Any) -> None:
-        for name, callback in list(self._callbacks.items()):
+        for name, callback in list(self._callbacks):
             # A logger gets a copy: Keras' own add to the values or remove from them.
             copies = [dict(value) if isinstance(value, Mapping) else value for value in arguments]
             try:
                 getattr(callback, method)(*copies)
             except Exception as error:
-                del self._callbacks[name]
+                self._callbacks.remove((name, callback))
                 self._announce(
                     f"run.loggers: {name}.{method} failed ({type(error).__name__}: {error}); "
                     "training goes on without this logger"
@@ -88,9 +87,9 @@ def _made(callback: str, arguments: Mapping[str, Any]) -> keras.callbacks.Callba
         ) from error
     except AttributeError as error:
         raise SettingsError(f"run.loggers: {module} has no {name}") from error
-    except (TypeError, ValueError) as error:
+    except Exception as error:  # a wrong argument, or a server that it asks at once
         raise SettingsError(
-            f"run.loggers: {callback} refuses {dict(arguments)} ({error})"
+            f"run.loggers: {callback} refuses {dict(arguments)} ({type(error).__name__}: {error})"
         ) from error
     if not isinstance(made, keras.callbacks.Callback):
         raise SettingsError(
