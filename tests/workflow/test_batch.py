@@ -18,19 +18,26 @@ PREFIX = "runs/small"
 FOLDER = f".snakemake/storage/s3/{BUCKET}/{PREFIX}"
 
 # Stands for a batch service: takes the script of a job, runs it in another checkout, as another
-# user would on another machine, and knows its state.
+# user would on another machine, and knows its state. A machine has one job at a time: each unpacks
+# the sources that Snakemake sends, which another job may be importing.
 SUBMIT = """#!/bin/bash
 job=$(mktemp "$SERVICE/jobs/XXXXXXXX")
 cp "${@: -1}" "$job"
 echo running > "$job.state"
-cd "$SERVICE/checkout"
 (
-    export HOME="$SERVICE/checkout-home" PYTHONPATH="$SERVICE/checkout/src"
+    for machine in "$SERVICE"/machine-*; do
+        exec 9> "$machine/lock"
+        flock --nonblock 9 && break
+    done
+    flock 9
+    cd "$machine/checkout"
+    export HOME="$machine/checkout-home" PYTHONPATH="$machine/checkout/src"
     bash "$job" > "$job.log" 2>&1 && state=success || state=failed
     echo $state > "$job.new" && mv "$job.new" "$job.state"
 ) > /dev/null 2>&1 &
 basename "$job"
 """
+MACHINES = 2
 OTHER_WORKFLOW = """
 rule count_rows:
     output: "rows.txt"
@@ -56,15 +63,16 @@ def address() -> Iterator[str]:
 
 
 class Service:
-    """A batch service with a machine, which has a clone of a checkout and a home of its own."""
+    """A batch service with machines, each of which has a clone of a checkout and a home."""
 
     def __init__(self, folder: Path, origin: Path) -> None:
         self.folder = folder
-        self.checkout = folder / "checkout"
+        self.checkouts = [folder / f"machine-{number}/checkout" for number in range(MACHINES)]
         self.jobs = folder / "jobs"
         self.jobs.mkdir(parents=True)
-        subprocess.run(["git", "clone", "--quiet", origin, self.checkout], check=True)
-        environment(self.checkout)  # makes its home
+        for checkout in self.checkouts:
+            subprocess.run(["git", "clone", "--quiet", origin, checkout], check=True)
+            environment(checkout)  # makes its home
         for name, text in (("submit", SUBMIT), ("status", STATUS)):
             (folder / name).write_text(text)
             (folder / name).chmod(0o755)
@@ -85,7 +93,15 @@ def run_batch(
     """Run the small chain from a clone, through a service and a bucket."""
     command = ["snakemake", "--profile", "batch", "--configfile", "configs/demo.yaml"]
     command += ["--default-storage-prefix", f"s3://{BUCKET}/{PREFIX}", *service.options()]
-    command += ["--jobs", "2", "--seconds-between-status-checks", "1", *words, "--config", *config]
+    command += [
+        "--jobs",
+        str(MACHINES),
+        "--seconds-between-status-checks",
+        "1",
+        *words,
+        "--config",
+        *config,
+    ]
     variables = {
         **CREDENTIALS,
         "SNAKEMAKE_STORAGE_S3_ENDPOINT_URL": address,
@@ -106,6 +122,7 @@ def test_a_run_without_a_shared_file_system_writes_the_bytes_of_a_local_run(
     scripts = [path for path in service.jobs.iterdir() if not path.suffix]
     assert len(scripts) == 32  # all jobs but data_fetch, which copies the bundled files
     assert not any(str(folder) in script.read_text() for script in scripts)
+    assert {path.read_text() for path in service.jobs.glob("*.state")} == {"success\n"}
     assert artifact_hashes(folder) == artifact_hashes(finished)
 
     assert "sealed: " in ran.stdout
@@ -138,7 +155,7 @@ def test_raw_files_of_the_user_are_uploaded_and_a_failed_job_returns_its_log(
     raw.write_bytes(right)
     ran = run_batch(fresh, service, address, *words, config=config)
     assert ran.returncode == 0, ran.stdout[-4000:]
-    assert (service.checkout / "data/lists/badwords.en.txt").read_bytes() == right
+    assert (service.checkouts[0] / "data/lists/badwords.en.txt").read_bytes() == right
     assert (fresh / "results/demo/data/manifest.json").is_file()
     assert read_record(fresh / "records/demo/data.json").sealable
 
