@@ -4,6 +4,9 @@ import tracemalloc
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import rankdata
 
 from t5repro.config.sections.tasks import OwnTask
 from t5repro.metrics.registry import compute_scores
@@ -12,6 +15,7 @@ from t5repro.report.bootstrap import (
     RESAMPLES,
     Resamples,
     _correlations,
+    _ranks,
     resample,
     score_interval_text,
 )
@@ -134,6 +138,16 @@ def test_the_correlation_of_a_large_task_takes_little_memory() -> None:
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 100e6
+
+
+@given(
+    st.lists(st.floats(allow_nan=False) | st.sampled_from([0.0, -0.0, 1.0]), min_size=1),
+    st.integers(0, 2**32),
+)
+def test_ranks_of_resamples_are_those_of_scipy(values: list[float], seed: int) -> None:
+    draws = np.random.default_rng(seed).integers(len(values), size=(3, len(values)), dtype=np.int32)
+    numbers = np.asarray(values)
+    assert np.array_equal(_ranks(numbers, draws), rankdata(numbers[draws], axis=1))
 
 
 def test_an_interval_is_written_with_one_decimal() -> None:
