@@ -22,7 +22,9 @@ def serve_bucket() -> Iterator[str]:
     server.start()
     _, port = server.get_host_and_port()
     address = f"http://127.0.0.1:{port}"
-    open_bucket(address).create()
+    bucket = open_bucket(address)
+    bucket.create()
+    bucket.objects.delete()  # moto keeps what an earlier server of this process got
     try:
         yield address
     finally:
