@@ -80,7 +80,7 @@ class Service:
     def options(self) -> list[str]:
         """Return the options that make Snakemake use the service."""
         return [
-            *("--executor", "cluster-generic"),
+            *("--executor", "cluster-generic", "--jobs", str(MACHINES)),
             *("--cluster-generic-submit-cmd", str(self.folder / "submit")),
             *("--cluster-generic-status-cmd", str(self.folder / "status")),
             "--job-deploy-sources",  # as executors of clouds do by themselves
@@ -93,15 +93,7 @@ def run_batch(
     """Run the small chain from a clone, through a service and a bucket."""
     command = ["snakemake", "--profile", "batch", "--configfile", "configs/demo.yaml"]
     command += ["--default-storage-prefix", f"s3://{BUCKET}/{PREFIX}", *service.options()]
-    command += [
-        "--jobs",
-        str(MACHINES),
-        "--seconds-between-status-checks",
-        "1",
-        *words,
-        "--config",
-        *config,
-    ]
+    command += ["--seconds-between-status-checks", "1", *words, "--config", *config]
     variables = {
         **CREDENTIALS,
         "SNAKEMAKE_STORAGE_S3_ENDPOINT_URL": address,
