@@ -8,7 +8,7 @@ import pytest
 import regex
 from random_texts import RANDOM_CASES, ngrams, random_text, similar_text
 
-from t5repro.metrics.bleu import bleu, bleu_signature
+from t5repro.metrics.bleu import bleu, bleu_of_sums, bleu_rows, bleu_signature
 
 
 def international_words(text):
@@ -51,6 +51,23 @@ def test_bleu_equals_its_definition():
         assert score == pytest.approx(bleu_by_definition(references, predictions), abs=1e-9)
         above_zero += score > 0
     assert above_zero > RANDOM_CASES / 2
+
+
+def test_the_sums_of_the_rows_have_exactly_the_score_of_the_corpus(caplog):
+    for seed in range(RANDOM_CASES):
+        generator = random.Random(seed)
+        references = [random_text(generator) for _ in range(generator.randint(1, 6))]
+        predictions = [similar_text(generator, reference) for reference in references]
+        rows = bleu_rows(references, predictions)
+        assert rows.shape == (len(references), 10)
+        assert bleu_of_sums(rows.sum(axis=0)) == bleu(references, predictions)
+    assert not caplog.records
+
+
+def test_the_statistics_of_a_row_are_its_counts_of_words():
+    rows = bleu_rows(["the cat sat on the mat ."], ["the cat sat on a mat ."])
+    assert rows.tolist() == [[7, 7, 6, 4, 2, 1, 7, 6, 5, 4]]
+    assert bleu_rows([], []).shape == (0, 10)
 
 
 def test_bleu_of_the_released_tests():

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from random_texts import WORDS
+from sacrebleu import BLEU
 from scipy.stats import rankdata
 
 from t5repro.config.sections.tasks import OwnTask
@@ -16,9 +18,11 @@ from t5repro.report.bootstrap import (
     Resamples,
     _correlations,
     _ranks,
+    _resampled,
     resample,
     score_interval_text,
 )
+from t5repro.report.rows import BOOTSTRAP
 from t5repro.tasks.own import own_task
 from t5repro.tasks.registry import task_named
 
@@ -30,13 +34,22 @@ PREDICTIONS = {
     "glue_stsb": ["1.0", "2.6", "4.0", "nonsense"],
     "super_glue_cb": ["entailment", "contradiction", "neutral", "nonsense"],
     "squad": ["the red house", "house", "a blue car", ""],
+    "wmt_en_de": ["the cat sat on a mat .", "the dog sat", "«x» , don't !", ""],
+    "cnn_dailymail": ["the cat sat . the dog ran .", "a dog", "the house . a cat", ""],
 }
+TEXTS = st.lists(st.sampled_from(WORDS), max_size=8).map(" ".join)
 
 
 def rows_of(name: str, seed: int = 0) -> list[dict]:
     generator = stream(seed, "test", name)
     words = PREDICTIONS[name]
-    answers = {"glue_stsb": [1.0, 2.6, 4.0], "squad": [["red house"], ["house", "car"]]}
+    texts = ["the cat sat on the mat .", "the dog ran . a cat sat ."]
+    answers = {
+        "glue_stsb": [1.0, 2.6, 4.0],
+        "squad": [["red house"], ["house", "car"]],
+        "wmt_en_de": texts,
+        "cnn_dailymail": texts,
+    }
     choices = answers.get(name) or list(range(len(task_named(name).labels)))
     return [
         {
@@ -63,7 +76,36 @@ def test_a_resample_has_the_scores_of_the_metrics(name: str) -> None:
             classes=len(task.labels),
         )
         scores = {metric: values[number] for (_, metric, _), values in resamples.scores.items()}
-        assert scores == pytest.approx(expected)
+        resampled = {key: value for key, value in expected.items() if not key.endswith(BOOTSTRAP)}
+        assert scores == pytest.approx(resampled)
+
+
+@pytest.mark.parametrize("name", ["wmt_en_de", "cnn_dailymail"])
+@given(pairs=st.lists(st.tuples(TEXTS, TEXTS), min_size=1, max_size=6))
+def test_every_row_once_has_exactly_the_bleu_or_rouge_of_the_scores(
+    name: str, pairs: list[tuple[str, str]]
+) -> None:
+    task = task_named(name)
+    rows = [{"answer": answer, "prediction": prediction} for answer, prediction in pairs]
+    once = np.arange(len(rows), dtype=np.int32)[np.newaxis]
+    expected = compute_scores(task.metrics, *map(list, zip(*pairs, strict=True)), classes=0)
+    scores = {metric: values.item() for metric, values in _resampled(task, rows, once).items()}
+    assert scores == {key: expected[key] for key in scores}
+    assert set(scores) in ({"bleu"}, {"rouge1", "rouge2", "rougeLsum"})
+
+
+def test_an_interval_of_bleu_is_that_of_sacrebleus_own_resamples() -> None:
+    name = "wmt_en_de"
+    rows = rows_of(name)
+    resamples = resample({name: task_named(name)}, {name: {"a": rows}}, seed=0)
+    low, high = resamples.interval(name, "bleu", ["a"])
+    scorer = BLEU(tokenize="intl", smooth_method="exp", force=True)
+    score = scorer.corpus_score(
+        [row["prediction"] for row in rows], [[row["answer"] for row in rows]], n_bootstrap=1000
+    )
+    # Other draws of the same distribution; `ci` is half of sacrebleu's 95 % interval.
+    assert (low + high) / 2 == pytest.approx(score._mean, abs=2)
+    assert (high - low) / 2 == pytest.approx(score._ci, rel=0.15)
 
 
 def test_an_interval_contains_the_score_and_narrows_with_more_rows() -> None:

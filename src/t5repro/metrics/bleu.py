@@ -3,12 +3,21 @@
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 
-def _scorer() -> Any:
+TOKENIZER, SMOOTHING = "intl", "exp"
+
+Counts = npt.NDArray[np.int64]
+
+
+def _scorer(*, of_sentences: bool = False) -> Any:
     from sacrebleu import BLEU
 
     # `force` only silences a warning about tokenized text; it does not change the score.
-    return BLEU(tokenize="intl", smooth_method="exp", effective_order=False, force=True)
+    return BLEU(
+        tokenize=TOKENIZER, smooth_method=SMOOTHING, effective_order=of_sentences, force=True
+    )
 
 
 def bleu(answers: Sequence[str], predictions: Sequence[str]) -> float:
@@ -26,6 +35,42 @@ def bleu(answers: Sequence[str], predictions: Sequence[str]) -> float:
     if not predictions:
         return 0.0
     return float(_scorer().corpus_score(list(predictions), [list(answers)]).score)
+
+
+def bleu_rows(answers: Sequence[str], predictions: Sequence[str]) -> Counts:
+    """Return the sufficient statistics of BLEU, whose sums over rows give the score.
+
+    Args:
+        answers: one reference translation per row.
+        predictions: one text per row.
+
+    Returns:
+        int64 ``(rows, 10)``: words of the prediction and of the answer, then the right n-grams and
+        all n-grams of the prediction, of 1 to 4 words each.
+    """
+    # sacrebleu warns of the score of a sentence without `effective_order`, which changes no count.
+    scorer = _scorer(of_sentences=True)
+    scores = (
+        scorer.sentence_score(prediction, [answer])
+        for answer, prediction in zip(answers, predictions, strict=True)
+    )
+    rows = [[score.sys_len, score.ref_len, *score.counts, *score.totals] for score in scores]
+    return np.asarray(rows, np.int64).reshape(-1, 10)
+
+
+def bleu_of_sums(sums: Counts) -> float:
+    """Return the corpus BLEU of summed rows of `bleu_rows`, in percent."""
+    from sacrebleu import BLEU
+
+    predicted, expected, *counts = sums.tolist()
+    score = BLEU.compute_bleu(
+        correct=counts[:4],
+        total=counts[4:],
+        sys_len=predicted,
+        ref_len=expected,
+        smooth_method=SMOOTHING,
+    )
+    return float(score.score)
 
 
 def bleu_signature() -> str:

@@ -5,9 +5,10 @@ the same draws, so that the interval of a difference is of equal rows. An interv
 score would move with other rows of the same kind; the spread over seeds says how far it moves with
 another training.
 
-BLEU, ROUGE and the metrics of grouped rows have no interval here.
+A row is scored once for all resamples: BLEU sums counts of n-grams over rows, ROUGE is a mean over
+rows. The metrics of grouped rows have no interval here.
 
-Source: Efron (1979); percentile intervals.
+Source: Efron (1979); percentile intervals. Koehn (2004) for BLEU.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,7 +17,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from t5repro.metrics.bleu import bleu_of_sums, bleu_rows
 from t5repro.metrics.question_answering import squad
+from t5repro.metrics.rouge import rouge_rows
 from t5repro.randomness import stream
 from t5repro.tasks.task import ScoredRow, Task
 
@@ -96,12 +99,19 @@ def _resampled(task: Task, rows: Sequence[ScoredRow], draws: Integers) -> dict[s
     scores: dict[str, Floats] = {}
     if "accuracy" in task.metrics:
         scores["accuracy"] = _means(
-            [a == p for a, p in zip(answers, predictions, strict=True)], draws
+            [100.0 * (a == p) for a, p in zip(answers, predictions, strict=True)], draws
         )
     if "squad" in task.metrics:
         by_row = [squad([a], [p]) for a, p in zip(answers, predictions, strict=True)]
         for name in ("em", "f1"):
-            scores[name] = _means([entry[name] / 100 for entry in by_row], draws)
+            scores[name] = _means([entry[name] for entry in by_row], draws)
+    if "rouge" in task.metrics:
+        for name, values in rouge_rows(answers, predictions).items():
+            scores[name] = _means(values, draws)
+    if "bleu" in task.metrics:
+        counts_by_row = bleu_rows(answers, predictions)
+        sums = [counts_by_row[draw].sum(axis=0) for draw in draws]
+        scores["bleu"] = np.asarray([bleu_of_sums(counts) for counts in sums])
     if "pearson_corrcoef" in task.metrics:
         scores["pearson_corrcoef"] = _correlations(answers, predictions, draws)
     if "spearman_corrcoef" in task.metrics:
@@ -114,10 +124,10 @@ def _resampled(task: Task, rows: Sequence[ScoredRow], draws: Integers) -> dict[s
     return scores
 
 
-def _means(values: Sequence[float], draws: Integers) -> Floats:
+def _means(percentages: Sequence[float] | Floats, draws: Integers) -> Floats:
     # One draw at a time: all at once would take gigabytes for the largest tasks.
-    numbers = np.asarray(values, np.float64)
-    return np.asarray([100 * numbers[draw].mean() for draw in draws])
+    numbers = np.asarray(percentages, np.float64)
+    return np.asarray([numbers[draw].mean() for draw in draws])
 
 
 def _confusions(
