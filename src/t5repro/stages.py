@@ -163,7 +163,7 @@ STAGES = (
         "report",
         module="report.page",
         settings="schema.ReportStage",
-        upstream=("evaluate_score", "evaluate_predict", "pretrain", "finetune", "c4"),
+        upstream=("evaluate_score", "evaluate_predict", "pretrain", "finetune", "vocab", "c4"),
         produces="report",
         per_experiment=False,
     ),

@@ -24,7 +24,7 @@ IDS = "[...document.querySelectorAll('[id]')].map(e => e.id)"
 def names(report: Path) -> list[str]:
     """Return the pages of the report."""
     pages = sorted(path.relative_to(report).as_posix() for path in report.rglob("*.html"))
-    assert {"report.html", "trace.html", "answers/glue_sst2.html"} <= set(pages)
+    assert {"report.html", "trace.html", "corpus.html", "answers/glue_sst2.html"} <= set(pages)
     return pages
 
 
@@ -118,6 +118,31 @@ def test_a_reader_clicks_from_a_score_to_a_crawl_file_and_back(
     wet = Path(unquote(urlsplit(row.locator("a").first.evaluate("a => a.href")).path))
     assert "WARC-Type: conversion" in gzip.decompress(wet.read_bytes()).decode(errors="replace")
     page.locator("section.job:has(:target) a", has_text="report").first.click()
+    assert page.url == (report / "report.html").as_uri()
+
+
+def test_a_reader_clicks_from_an_answer_to_its_predictions(open_page: Callable[..., Any]) -> None:
+    page = open_page("answers/glue_sst2.html")
+    page.locator(".experiments a", has_text="lineage").first.click()
+    row = page.locator("tr:target")
+    assert row.inner_text().startswith("results/demo/evaluate_predict/baseline/glue_sst2.jsonl")
+
+
+def test_a_reader_sees_the_corpus_before_and_after_corruption(
+    open_page: Callable[..., Any], report: Path
+) -> None:
+    page = open_page("report.html")
+    page.locator("a", has_text="corpus and vocabulary").click()
+    assert page.url.endswith("corpus.html")
+    first = page.locator("#objectives .examples > li").first
+    inputs, targets = (first.locator("dl > div").nth(number) for number in (1, 2))
+    sentinels = inputs.locator("mark", has_text="extra_id").all_inner_texts()
+    assert sentinels == [f"<extra_id_{number}>" for number in range(len(sentinels))]
+    assert targets.locator("mark", has_text="extra_id").all_inner_texts() == sentinels
+    page.locator("#kept a", has_text="en-train").click()
+    assert page.locator("tr:target").inner_text().startswith("results/demo/c4/baseline/en-train")
+    page.go_back()
+    page.locator("a", has_text="run report").click()
     assert page.url == (report / "report.html").as_uri()
 
 

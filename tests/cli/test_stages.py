@@ -32,7 +32,7 @@ def test_arguments_are_keywords_of_the_function(row) -> None:
 
 NO_FILES = {"task", "engine", "loggers", "resume_changed"}
 UNVERIFIED = {  # options with a path that no manifest attests, and why
-    "manifest metrics folder output model pieces html trace csv answers": "written",
+    "manifest metrics folder output model pieces html trace csv answers corpus_page": "written",
     "work monitor downloads": "written",
     "withdrawn": "tracked by git",
     "root": "the folder of raw files that other options name",

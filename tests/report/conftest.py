@@ -124,6 +124,10 @@ CORPUS: dict[str, Any] = {
         },
         "other_languages": {"es": 9, "it": 12},
         "detector": "test",
+        "faults": {
+            "counts": {"invalid_utf8": 1},
+            "named": [{"file": "a.warc", "detail": f"{HOSTILE} \u202e\x00"}],
+        },
         "samples": {
             "javascript": [{"text": HOSTILE, "url": "http://evil.example/?a=<b>"}],
             "bad_word": [

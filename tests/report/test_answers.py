@@ -197,7 +197,12 @@ def test_a_damaged_prediction_is_named(tmp_path: Path) -> None:
         read_predictions({"a": [path]})
 
 
-def texts_of(report: Any, predictions: dict[str, list[Path]], answers: dict[str, Path]) -> Any:
+def texts_of(
+    report: Any,
+    predictions: dict[str, list[Path]],
+    answers: dict[str, Path],
+    trace: Path | None = None,
+) -> Any:
     files = {
         name: {arm: Path(f"{folder}/{arm}/{file}") for arm in report.scores}
         for name, folder, file in (
@@ -216,6 +221,7 @@ def texts_of(report: Any, predictions: dict[str, list[Path]], answers: dict[str,
         corpus=dict.fromkeys(report.scores, Path("c4/manifest.json")),
         html=report.html,
         csv=report.csv,
+        trace=trace,
         predictions=predictions,
         answers=answers,
     )
@@ -236,5 +242,10 @@ def test_the_report_links_to_answers_and_shows_intervals_in_any_order_of_files(r
     assert "95 % interval over rows" in texts.html
     assert '<a href="../report.html">' in texts.answers["glue_cola"]
     assert '<a href="glue_sst2.html">SST-2</a>' in texts.answers["glue_cola"]
+    assert ">lineage<" not in texts.answers["glue_cola"]
+    traced = texts_of(report, predictions, pages, Path("report/trace.html")).answers["glue_cola"]
+    assert re.findall(r'<a href="([^"]*)">lineage</a>', traced) == [
+        f"../trace.html#file:evaluate_predict.{arm}.glue_cola.jsonl" for arm in report.scores
+    ]
     reversed_files = {arm: paths[::-1] for arm, paths in predictions.items()}
     assert texts_of(report, reversed_files, dict(reversed(pages.items()))) == texts

@@ -7,9 +7,12 @@ READS     results/{run}/evaluate_score/{node}/scores.json   every experiment
           results/{run}/evaluate_predict/{node}/{task}.jsonl  answers of the last step
           results/{run}/c4/{node}/manifest.json             pages dropped by each rule, if an
                                                             experiment reads the corpus
+          results/{run}/c4/{node}/{language}-train-00000-of-{n}.parquet   first pages, likewise
+          results/{run}/vocab/{node}/sentencepiece.model    and its list of pieces
           results/{run}/**/manifest.json                    of every job: the lineage page
 WRITES    results/{run}/report/report.html                  self-contained
           results/{run}/report/trace.html                   lineage page: scores to raw files
+          results/{run}/report/corpus.html                  corrupted rows, pages, vocabulary
           results/{run}/report/answers/{task}.html          right and wrong answers
           results/{run}/report/scores.csv
           results/{run}/report/{experiment}.metrics.json    scores and last losses, for DVC
@@ -26,6 +29,13 @@ CORPORA = {
     for name, path in by_experiment("c4", "manifest.json").items()
     if settings_at(name).reads_corpus
 }
+# The corpus page shows the first pages of each language; it reads no other file of the corpus.
+PAGES = {
+    name: [path for path in files_at("c4", name) if "-train-00000-of-" in path]
+    for name in CORPORA
+}
+VOCABULARIES = by_experiment("vocab", "sentencepiece.model")
+PIECES = by_experiment("vocab", "sentencepiece.vocab")
 PREDICTIONS = {name: files_at("evaluate_predict", name) for name in EXPERIMENTS}
 ANSWERS = {
     Path(path).stem: f"results/{RUN}/report/answers/{Path(path).stem}.html"
@@ -56,11 +66,15 @@ rule report:
         pretrain=list(PRETRAIN_HISTORIES.values()),
         finetune=list(FINETUNE_HISTORIES.values()),
         corpus=list(CORPORA.values()),
+        pages=sorted({path for paths in PAGES.values() for path in paths}),
+        vocabularies=list(VOCABULARIES.values()),
+        pieces=list(PIECES.values()),
         manifests=upstream_manifests,
         code=code_of("report"),
     output:
         html=report("<results>/report/report.html", category="Report"),
         trace=report("<results>/report/trace.html", category="Report"),
+        corpus_page=report("<results>/report/corpus.html", category="Report"),
         answers=[f"<results>/report/answers/{task}.html" for task in ANSWERS],
         csv=report("<results>/report/scores.csv", category="Scores"),
         metrics=[f"<results>/report/{name}.metrics.json" for name in EXPERIMENTS],
@@ -70,7 +84,7 @@ rule report:
     benchmark:
         "<logs>/report.tsv"
     resources:
-        mem_mb=memory(1000),
+        mem_mb=memory(2000),
         runtime=60,
     params:
         settings=settings_of("report"),
@@ -83,6 +97,8 @@ rule report:
             f"{name}={path}" for name, paths in PREDICTIONS.items() for path in paths
         ],
         answers=pairs(ANSWERS),
+        pages=[f"{name}={path}" for name, paths in PAGES.items() for path in paths],
+        vocabularies=pairs(VOCABULARIES),
     shell:
         "t5repro report"
         " --settings {params.settings:q}"
@@ -94,6 +110,9 @@ rule report:
         " --trace {output.trace:q}"
         " --predictions {params.predictions:q}"
         " --answers {params.answers:q}"
+        " --pages {params.pages:q}"
+        " --vocabularies {params.vocabularies:q}"
+        " --corpus-page {output.corpus_page:q}"
         " --csv {output.csv:q}"
         " --metrics {params.metrics:q}"
         " --manifest {output.manifest:q}"

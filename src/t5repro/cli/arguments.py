@@ -89,11 +89,18 @@ def paths(
 
 
 def named_paths(
-    name: str, meaning: str, key: str, *, required: bool = True, kind: Kind = "input"
+    name: str,
+    meaning: str,
+    key: str,
+    *,
+    required: bool = True,
+    kind: Kind = "input",
+    listed: tuple[str, ...] = (),
 ) -> Argument:
     """Return a list of ``KEY=FILE``, which becomes a mapping."""
     options = {"nargs": "+", "required": True} if required else {"nargs": "*", "default": []}
-    return Argument(name, meaning, {**options, "metavar": f"{key}=FILE"}, pairs, kind=kind)
+    options = {**options, "metavar": f"{key}=FILE"}
+    return Argument(name, meaning, options, pairs, kind=kind, listed=listed)
 
 
 MANIFEST = path("manifest", "manifest to write")

@@ -330,6 +330,20 @@ STAGE_COMMANDS = (
             named_paths(
                 "answers", "page with its answers to write", "TASK", required=False, kind="other"
             ),
+            Argument(
+                "pages",
+                "first training file of each language of its corpus, if any",
+                {"nargs": "*", "default": [], "metavar": "EXPERIMENT=FILE"},
+                pair_lists,
+                kind="input",
+            ),
+            named_paths(
+                "vocabularies",
+                "its SentencePiece model, next to the list of its pieces",
+                "EXPERIMENT",
+                listed=("*.vocab",),
+            ),
+            path("corpus_page", "page of the corpus and the vocabulary to write"),
             named_paths(
                 "metrics", "its scores and last losses to write", "EXPERIMENT", kind="other"
             ),

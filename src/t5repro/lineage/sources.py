@@ -19,7 +19,7 @@ PACKAGE = Path(t5repro.__file__).parent
 CHECKOUT = PACKAGE.parent.parent
 CLOSURES = Path("configs/resolved/code")
 PREFIX = "t5repro."
-RESOURCES = {".css", ".j2", ".json"}  # data files that modules read from their own folder
+RESOURCES = {".css", ".j2", ".js", ".json"}  # data files that modules read from their own folder
 
 
 class SourceTree:

@@ -13,7 +13,9 @@
 | `published_scores`, `paper_tables` | the paper's scores, and its tables with our scores |
 | `best_checkpoints` | best kept checkpoints compared with the last |
 | `loss_curves`, `charts` | training losses as inline SVG |
-| `corpus` | drop reasons and languages of C4 |
+| `corpus` | drop reasons and languages of C4, samples of dropped text |
+| `corpus_page` | a page of both corpus and vocabulary |
+| `training_rows`, `vocabulary` | rows before and after corruption; pieces |
 | `decisions` | settings, and choices where paper and code disagree |
 | `links` | files behind a score |
 | `lineage_page`, `render_lineage`, `stage_graph` | the page that traces them, and its picture |

@@ -143,6 +143,7 @@ def answers_page(
     split: str,
     report: str,
     others: Mapping[str, str],
+    lineage: Mapping[str, str] | None = None,
 ) -> str:
     """Return the page of a task.
 
@@ -155,6 +156,7 @@ def answers_page(
         split: the scored split.
         report: link to the report.
         others: task -> link to its page, of every task with a page.
+        lineage: arm -> link to its predictions on the lineage page.
     """
     answering = [entry for entry in experiments if all(arm in rows for arm in entry.arms)]
     examples = _examples(task, rows, answering)
@@ -173,6 +175,7 @@ def answers_page(
         shares=[_share(examples, number) for number in range(len(answering))],
         confusions=[_confusion(task, rows, entry) for entry in answering] if has_labels else [],
         has_marks=has_marks(task),
+        lineage=lineage or {},
         examples=shown,
         total=len(examples),
     )

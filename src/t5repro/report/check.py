@@ -20,7 +20,8 @@ from t5repro.report.metrics import ENDING as METRICS
 from t5repro.report.metrics import metrics_text
 from t5repro.report.page import report_texts
 
-PAGE, TABLE, LINEAGE_PAGE = "report.html", "scores.csv", "trace.html"
+PAGE, TABLE = "report.html", "scores.csv"
+LINEAGE_PAGE, CORPUS_PAGE = "trace.html", "corpus.html"  # without scores: hashes attest them
 ANSWERS = "answers"  # folder of the pages of the tasks
 MAX_LINE_CHARS = 100
 
@@ -69,6 +70,7 @@ def _written_again(settings: ReportStage, folder: Path, outputs: set[str]) -> di
     reads_corpus = {arm for arm in scores if settings_of_experiment(run, arm).reads_corpus}
     corpora = files("c4", "manifest.json")
     trace = folder / LINEAGE_PAGE
+    corpus_page = folder / CORPUS_PAGE
     answers = {
         path.stem: path for path in map(Path, sorted(outputs)) if path.parent == folder / ANSWERS
     }
@@ -83,6 +85,7 @@ def _written_again(settings: ReportStage, folder: Path, outputs: set[str]) -> di
         trace=trace if trace.as_posix() in outputs else None,
         predictions=inputs if answers else {},
         answers=answers,
+        corpus_page=corpus_page if corpus_page.as_posix() in outputs else None,
     )
     metrics = {
         f"{arm}{METRICS}": metrics_text(scores[arm], histories[arm])

@@ -19,6 +19,7 @@ from t5repro.report.best_checkpoints import checkpoint_tables
 from t5repro.report.bootstrap import Resamples, resample
 from t5repro.report.comparability import departures
 from t5repro.report.corpus import corpora
+from t5repro.report.corpus_page import CorpusFiles, corpus_page_text
 from t5repro.report.decisions import all_settings, changed_choices, choices_in_force
 from t5repro.report.differences import mean_difference
 from t5repro.report.experiments import (
@@ -29,11 +30,19 @@ from t5repro.report.experiments import (
     model_size,
 )
 from t5repro.report.lineage_page import write_lineage_page
-from t5repro.report.links import ResultLinks, link, manifest_of, read_scores, source_files
+from t5repro.report.links import (
+    STEP_PREFIX,
+    ResultLinks,
+    link,
+    manifest_of,
+    read_scores,
+    source_files,
+)
 from t5repro.report.loss_curves import LossCurve, training_curve, validation_curve
 from t5repro.report.metrics import metrics_text
 from t5repro.report.paper_tables import paper_tables
 from t5repro.report.published_scores import TASK_BY_TASK, paper_source
+from t5repro.report.render_lineage import FILE_PREFIX, anchor
 from t5repro.report.rows import ScoreRow, score_rows, with_intervals
 from t5repro.report.score_table import score_groups, tallies
 from t5repro.report.scores_csv import csv_text
@@ -67,6 +76,7 @@ def report_texts(
     trace: Path | None = None,
     predictions: Mapping[str, Sequence[Path]] | None = None,
     answers: Mapping[str, Path] | None = None,
+    corpus_page: Path | None = None,
 ) -> ReportTexts:
     """Return what `write_report` writes; the paths of the outputs decide the links between them.
 
@@ -106,6 +116,7 @@ def report_texts(
         "answers": {task_title(task): link(page, html.parent) for task, page in answers.items()},
         "csv_name": csv.name,
         "lineage_name": trace.name if trace else "",
+        "corpus_page": link(corpus_page, html.parent) if corpus_page else "",
         "paper_source": paper_source(),
     }
     # An experiment may be scored on another split than the run.
@@ -119,6 +130,7 @@ def report_texts(
             split=" and ".join(splits),
             report=link(html, page.parent),
             others={name: link(other, page.parent) for name, other in answers.items()},
+            lineage=_prediction_links(predictions, task, page.parent, trace),
         )
         for task, page in answers.items()
     }
@@ -138,8 +150,11 @@ def write_report(
     metrics: Mapping[str, Path] | None = None,
     predictions: Mapping[str, Sequence[Path]] | None = None,
     answers: Mapping[str, Path] | None = None,
+    pages: Mapping[str, Sequence[Path]] | None = None,
+    vocabularies: Mapping[str, Path] | None = None,
+    corpus_page: Path | None = None,
 ) -> None:
-    """Write the page, the CSV, the lineage page, the answers, the metrics and the manifest.
+    """Write the pages of the report, the CSV, the metrics and the manifest.
 
     Args:
         settings: all settings of the run.
@@ -154,6 +169,9 @@ def write_report(
         metrics: arm -> file to write with its scores and last losses.
         predictions: arm -> files with its predictions, named after the tasks.
         answers: task -> page to write with the answers to its rows; its predictions are needed.
+        pages: arm -> first training file of each language of its corpus, for the corpus page.
+        vocabularies: arm -> its SentencePiece model, next to the list of its pieces.
+        corpus_page: page of the corpus and the vocabulary to write; None to omit it.
 
     Raises:
         ArtifactError: an input is missing or malformed.
@@ -170,11 +188,18 @@ def write_report(
         trace=trace,
         predictions=predictions,
         answers=answers,
+        corpus_page=corpus_page,
     )
     write_text(csv, texts.csv)
     write_text(html, texts.html)
     for task, page in answers.items():
         write_text(page, texts.answers[task])
+    files = CorpusFiles(corpus, pages or {}, vocabularies or {})
+    if corpus_page:
+        text = corpus_page_text(
+            settings.settings, files, page=corpus_page, report=html, trace=trace
+        )
+        write_text(corpus_page, text)
     metrics = metrics or {}
     for arm, path in metrics.items():
         write_text(path, metrics_text(scores[arm], histories[arm]))
@@ -183,14 +208,34 @@ def write_report(
     manifests = write_lineage_page(trace, run, traced, report=html.name) if trace else []
     answered = [path for paths in predictions.values() for path in paths]
     inputs = [*traced, *map(manifest_of, scores.values()), *corpus.values(), *answered, *manifests]
+    inputs += files.read() if corpus_page else []
     write_manifest(
         manifest,
         rule="report",
         settings=settings.model_dump(mode="json"),
         inputs=list(dict.fromkeys(inputs)),  # arms can share a corpus or a history
-        outputs=[html, csv, *([trace] if trace else []), *answers.values(), *metrics.values()],
+        outputs=[
+            *(path for path in (html, csv, trace, corpus_page) if path),
+            *answers.values(),
+            *metrics.values(),
+        ],
         counters={"rows": texts.rows},
     )
+
+
+def _prediction_links(
+    predictions: Mapping[str, Sequence[Path]], task: str, folder: Path, trace: Path | None
+) -> dict[str, str]:
+    """Return arm -> link to the predictions of a task on the lineage page."""
+    if trace is None:
+        return {}
+    lineage = link(trace, folder)
+    return {
+        arm: f"{lineage}#{anchor(path.as_posix(), FILE_PREFIX)}"
+        for arm, paths in predictions.items()
+        for path in paths
+        if path.stem == task and not path.parent.name.startswith(STEP_PREFIX)
+    }
 
 
 def _scores_view(

@@ -1,0 +1,68 @@
+"""Segments before and after corruption, as lists of ids that a reader can look at."""
+
+import contextlib
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import tensorflow as tf
+
+from t5repro.config.sections.pretrain import PretrainSettings
+from t5repro.objectives.corruption import Corrupted, flatten
+from t5repro.objectives.recipes import OBJECTIVES, Segment, corrupt
+from t5repro.objectives.row_lengths import corruption_limits
+
+
+class CorruptedSegment(NamedTuple):
+    """A segment, and what a model reads and writes of it; both end in EOS.
+
+    Attributes:
+        text: ids of the segment.
+        inputs: ids of the inputs; empty if the objective has none.
+        targets: ids of the targets.
+    """
+
+    text: list[int]
+    inputs: list[int]
+    targets: list[int]
+
+
+def corrupt_segments(
+    settings: PretrainSettings,
+    segments: Sequence[Sequence[int]],
+    *,
+    total_ids: int,
+    seeds: tuple[tuple[int, int], tuple[int, int]],
+) -> list[CorruptedSegment]:
+    """Corrupt segments with the operations of pre-training, on the CPU.
+
+    Args:
+        settings: of pre-training.
+        segments: ids of each segment, at least 2 and at most `segment_length` of them.
+        total_ids: pieces and sentinels of the vocabulary.
+        seeds: of the noise and of corruptions that draw.
+    """
+    with contextlib.suppress(RuntimeError):  # fixed after TensorFlow's first operation
+        tf.config.set_visible_devices([], "GPU")  # others may need its memory
+    lengths = np.asarray([len(segment) for segment in segments], np.int32)
+    width = int(lengths.max())
+    tokens = tf.constant([[*ids, *[0] * (width - len(ids))] for ids in segments], tf.int32)
+    valid = tf.sequence_mask(lengths, width)
+    noise, corruption = (tf.constant(seed, tf.int32) for seed in seeds)
+    mask = OBJECTIVES[settings.objective].mask(settings, tf.constant(lengths), width, noise)
+    sides = corrupt(settings, Segment(tokens, mask, valid, total_ids, corruption))
+    limits = tf.constant(corruption_limits(settings, width)[lengths])
+    inputs, targets = (_ids(side, limits[:, column]) for column, side in enumerate(sides))
+    return [
+        CorruptedSegment(list(ids), inputs[row] if inputs else [], targets[row])
+        for row, ids in enumerate(segments)
+    ]
+
+
+def _ids(side: Corrupted | None, limits: tf.Tensor) -> list[list[int]]:
+    """Return the ids of one side of each segment; no lists if the objective lacks the side."""
+    if side is None:
+        return []
+    flat = flatten(side, limits=limits)
+    ends = np.cumsum(flat.lengths.numpy())[:-1]
+    return [part.tolist() for part in np.split(flat.ids.numpy(), ends)]

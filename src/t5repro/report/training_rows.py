@@ -1,0 +1,128 @@
+"""Rows of pre-training before and after the corruption of every objective of a run.
+
+The first documents of the corpus, as far as one segment of the objective, corrupted by the code
+that pre-training runs. The noise has a stream of its own (`report`, `noise`), so that the rows of
+all objectives and seeds of a run can be compared; a training draws other noise in every epoch.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from t5repro.config.schema import Settings
+from t5repro.config.sections.devices import DevicesSettings
+from t5repro.config.sections.pretrain import PretrainSettings
+from t5repro.inputs.packing import SHORTEST_SEGMENT
+from t5repro.model.devices import set_environment
+from t5repro.objectives.row_lengths import segment_length
+from t5repro.randomness import seed_pair
+from t5repro.report.corpus import safe_text
+from t5repro.report.vocabulary import SPACE, is_sentinel
+from t5repro.vocab.special_ids import EOS_ID, PAD_ID, UNK_ID
+
+ROWS = 3
+# Settings that decide the rows; the lengths decide how long a segment is.
+OF_OBJECTIVE = (
+    "objective",
+    "noise_mask",
+    "noise_density",
+    "mean_noise_span_length",
+    "final_sentinel",
+    "inputs_length",
+    "targets_length",
+)
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of a row: text, or a sentinel or another special piece."""
+
+    text: str
+    is_special: bool
+
+
+@dataclass(frozen=True)
+class Row:
+    """A segment of a document, and the inputs and the targets that the objective makes of it.
+
+    Attributes:
+        url: address of the page.
+        text: the segment.
+        inputs: what the encoder reads; empty if the objective has no inputs.
+        targets: what the decoder writes.
+        tokens: numbers of tokens of text, inputs and targets.
+    """
+
+    url: str
+    text: tuple[Part, ...]
+    inputs: tuple[Part, ...]
+    targets: tuple[Part, ...]
+    tokens: tuple[int, int, int]
+
+
+def objective_settings(settings: Settings) -> dict[str, object]:
+    """Return the settings that decide the corrupted rows; empty if an arm trains on no corpus."""
+    if not settings.pretrain.steps and not settings.finetune.corpus_examples:
+        return {}
+    return {name: getattr(settings.pretrain, name) for name in OF_OBJECTIVE}
+
+
+def corrupted_rows(
+    settings: PretrainSettings,
+    documents: Mapping[str, Sequence[int]],
+    pieces: Sequence[str],
+    *,
+    seed: int,
+) -> list[Row]:
+    """Return the first rows of a corpus under an objective.
+
+    Args:
+        settings: of pre-training.
+        documents: URL -> ids of the page, in the order of the corpus.
+        pieces: pieces of the vocabulary by id.
+        seed: seed of the run.
+    """
+    segment_tokens = segment_length(settings)
+    segments = {
+        url: ids[:segment_tokens] for url, ids in documents.items() if len(ids) >= SHORTEST_SEGMENT
+    }
+    segments = dict(list(segments.items())[:ROWS])
+    if not segments:
+        return []
+    # TensorFlow takes seconds to import, and `verify` imports this module for the scores alone.
+    set_environment(DevicesSettings())
+    from t5repro.objectives.examples import corrupt_segments
+
+    corrupted = corrupt_segments(
+        settings,
+        list(segments.values()),
+        total_ids=len(pieces),
+        seeds=(seed_pair(seed, "report", "noise"), seed_pair(seed, "report", "corruption")),
+    )
+    return [
+        Row(
+            url=safe_text(url),
+            text=parts(row.text, pieces),
+            inputs=parts(row.inputs, pieces),
+            targets=parts(row.targets, pieces),
+            tokens=(len(row.text), len(row.inputs), len(row.targets)),
+        )
+        for url, row in zip(segments, corrupted, strict=True)
+    ]
+
+
+def parts(ids: Sequence[int], pieces: Sequence[str]) -> tuple[Part, ...]:
+    """Return ids as text, with sentinels and other special pieces as parts of their own."""
+    shown: list[Part] = []
+    for special, group in groupby(ids, lambda number: _is_special(pieces[number], number)):
+        texts = [pieces[number] for number in group]
+        if special:
+            shown += [Part(text.removeprefix(SPACE), True) for text in texts]
+        else:
+            text = "".join(texts).replace(SPACE, " ")
+            shown.append(Part(safe_text(text, len(text)), False))
+    return tuple(shown)
+
+
+def _is_special(piece: str, number: int) -> bool:
+    return number in (PAD_ID, EOS_ID, UNK_ID) or is_sentinel(piece)
