@@ -206,7 +206,7 @@ def test_a_run_without_a_corpus_shows_its_vocabulary_alone(
     page = Words(page_of(settings, CorpusFiles({}, {}, files.vocabularies)))
     assert {"objectives", "kept", "dropped"} & set(page.ids) == set()
     assert f"{PIECES} pieces" in page.text
-    assert f"{SENTINELS} (ids {PIECES + SENTINELS - 1} down to {PIECES}) sentinels" in page.text
+    assert f"{SENTINELS} sentinels (ids {PIECES + SENTINELS - 1} down to {PIECES})" in page.text
 
 
 def test_documents_too_short_for_a_segment_give_no_rows(settings: Settings) -> None:

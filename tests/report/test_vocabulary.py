@@ -47,7 +47,7 @@ def test_a_piece_has_the_class_of_its_characters(piece: str, expected: str) -> N
 def test_pieces_are_counted_by_class_and_sentinels_apart() -> None:
     view = vocabulary_view("a, b", listed("▁the", "é", ".", "s"), [])
     assert (view.pieces, view.word_starts) == ("7", "1")
-    assert view.sentinels == "3 (ids 9 down to 7)"
+    assert view.sentinels == "3 sentinels (ids 9 down to 7)"
     assert [(entry.name, entry.count) for entry in view.classes] == [
         ("special ids", "3"),
         ("Latin letters, a to z", "2"),
@@ -82,7 +82,7 @@ def test_a_control_character_of_a_piece_is_replaced() -> None:
 
 
 def test_a_vocabulary_without_sentinels_has_none() -> None:
-    assert vocabulary_view("a", SPECIAL, []).sentinels == "0"
+    assert vocabulary_view("a", SPECIAL, []).sentinels == "0 sentinels"
 
 
 def test_the_use_by_a_language_counts_different_pieces_and_characters() -> None:

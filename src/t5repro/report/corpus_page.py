@@ -31,7 +31,7 @@ class ObjectiveRows:
     """The rows of the arms that share an objective: its settings, and rows of the corpus."""
 
     arms: str
-    settings: Mapping[str, object]
+    settings: Mapping[str, str]
     rows: Sequence[Row]
 
 
@@ -150,7 +150,7 @@ def _objectives(
         documents: file -> URL -> ids of its first pages.
         pieces: pieces of the vocabulary by id.
     """
-    groups: dict[tuple[tuple[tuple[str, object], ...], Path], list[str]] = {}
+    groups: dict[tuple[tuple[tuple[str, str], ...], Path], list[str]] = {}
     for arm in arms:
         resolved = settings_of_experiment(settings, arm)
         objective = objective_settings(resolved)

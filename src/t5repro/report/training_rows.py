@@ -17,6 +17,7 @@ from t5repro.model.devices import set_environment
 from t5repro.objectives.row_lengths import segment_length
 from t5repro.randomness import seed_pair
 from t5repro.report.corpus import safe_text
+from t5repro.report.experiments import format_value
 from t5repro.report.vocabulary import SPACE, is_sentinel
 from t5repro.vocab.special_ids import EOS_ID, PAD_ID, UNK_ID
 
@@ -60,11 +61,11 @@ class Row:
     tokens: tuple[int, int, int]
 
 
-def objective_settings(settings: Settings) -> dict[str, object]:
-    """Return the settings that decide the corrupted rows; empty if an arm trains on no corpus."""
+def objective_settings(settings: Settings) -> dict[str, str]:
+    """Return the settings that decide the corrupted rows; none if an arm trains on no corpus."""
     if not settings.pretrain.steps and not settings.finetune.corpus_examples:
         return {}
-    return {name: getattr(settings.pretrain, name) for name in OF_OBJECTIVE}
+    return {name: format_value(getattr(settings.pretrain, name)) for name in OF_OBJECTIVE}
 
 
 def corrupted_rows(

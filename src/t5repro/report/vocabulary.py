@@ -56,7 +56,7 @@ class VocabularyView:
         arms: names of the arms that share it.
         pieces: number of its pieces, special ids included.
         word_starts: number of pieces that start with a space.
-        sentinels: number of its sentinels, and the ids of the first and the last.
+        sentinels: number of its sentinels, and the ids of the first and the last, in words.
         classes: its pieces by class of characters, the largest class first.
         languages: its use by language; empty if no arm reads the corpus.
         first: its first pieces; all of them, if there are few.
@@ -117,7 +117,7 @@ def vocabulary_view(
         arms=arms,
         pieces=f"{len(pieces):,}",
         word_starts=f"{sum(text.startswith(SPACE) for text in texts):,}",
-        sentinels=f"{len(sentinels):,}"
+        sentinels=f"{len(sentinels):,} sentinels"
         + (f" (ids {sentinels[-1]:,} down to {sentinels[0]:,})" if sentinels else ""),
         classes=_classes(texts),
         languages=tuple(languages),
