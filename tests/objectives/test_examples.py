@@ -6,6 +6,7 @@ tf = pytest.importorskip("tensorflow")
 from t5repro.config.sections.pretrain import PretrainSettings  # noqa: E402
 from t5repro.objectives.examples import corrupt_segments  # noqa: E402
 from t5repro.objectives.recipes import OBJECTIVES  # noqa: E402
+from t5repro.objectives.row_lengths import corruption_limits  # noqa: E402
 from t5repro.vocab.special_ids import EOS_ID  # noqa: E402
 
 pytestmark = pytest.mark.keras
@@ -55,6 +56,19 @@ def test_a_prefix_and_the_rest_are_the_text() -> None:
     for text, inputs, targets in corrupted("prefix_lm", noise_density=0.5):
         assert inputs[:-1] + targets[:-1] == text
         assert 0 < len(inputs) - 1 < len(text)
+
+
+def test_documents_on_their_own_are_cut_at_what_they_reserve_in_a_row() -> None:
+    long = {"noise_density": 0.5, "noise_mask": "iid"}
+    together = corrupted("drop_tokens", **long)
+    apart = corrupted("drop_tokens", **long, concatenate_documents=False)
+    assert [row.targets[:5] for row in apart] == [row.targets[:5] for row in together]
+    for row in apart:
+        plan = PretrainSettings(
+            inputs_length=64, targets_length=128, objective="drop_tokens", **long
+        )
+        _, limit = corruption_limits(plan, len(row.text))[-1]
+        assert len(row.targets) <= limit
 
 
 def test_another_seed_is_other_noise() -> None:

@@ -11,6 +11,7 @@ from t5repro.config.sections.pretrain import PretrainSettings
 from t5repro.objectives.corruption import Corrupted, flatten
 from t5repro.objectives.recipes import OBJECTIVES, Segment, corrupt
 from t5repro.objectives.row_lengths import corruption_limits
+from t5repro.vocab.special_ids import PAD_ID
 
 
 class CorruptedSegment(NamedTuple):
@@ -46,12 +47,16 @@ def corrupt_segments(
         tf.config.set_visible_devices([], "GPU")  # others may need its memory
     lengths = np.asarray([len(segment) for segment in segments], np.int32)
     width = int(lengths.max())
-    tokens = tf.constant([[*ids, *[0] * (width - len(ids))] for ids in segments], tf.int32)
+    tokens = tf.constant([[*ids, *[PAD_ID] * (width - len(ids))] for ids in segments], tf.int32)
     valid = tf.sequence_mask(lengths, width)
     noise, corruption = (tf.constant(seed, tf.int32) for seed in seeds)
     mask = OBJECTIVES[settings.objective].mask(settings, tf.constant(lengths), width, noise)
     sides = corrupt(settings, Segment(tokens, mask, valid, total_ids, corruption))
-    limits = tf.constant(corruption_limits(settings, width)[lengths])
+    if settings.concatenate_documents:  # a segment has a row of its own
+        row = np.asarray([settings.inputs_length, settings.targets_length], np.int32)
+        limits = np.tile(row, (len(lengths), 1))
+    else:
+        limits = corruption_limits(settings, width)[lengths]
     inputs, targets = (_ids(side, limits[:, column]) for column, side in enumerate(sides))
     return [
         CorruptedSegment(list(ids), inputs[row] if inputs else [], targets[row])

@@ -2,7 +2,7 @@
 
 The first documents of the corpus, as far as one segment of the objective, corrupted by the code
 that pre-training runs. The noise has a stream of its own (`report`, `noise`), so that the rows of
-all objectives and seeds of a run can be compared; a training draws other noise in every epoch.
+all objectives and seeds of a run can be compared; a training draws other noise in every step.
 """
 
 from collections.abc import Mapping, Sequence
