@@ -30,7 +30,7 @@ def test_arguments_are_keywords_of_the_function(row) -> None:
     assert keywords == {argument.name for argument in row.arguments} - {"data"}  # `_run` uses it
 
 
-NO_FILES = {"task", "engine", "loggers", "resume_changed"}
+NO_FILES = {"task", "engine", "loggers", "resume_changed", "sample_every_steps", "sample_count"}
 UNVERIFIED = {  # options with a path that no manifest attests, and why
     "manifest metrics folder output model pieces html trace csv answers corpus_page": "written",
     "work monitor downloads": "written",

@@ -194,6 +194,8 @@ def test_every_setting_is_read_by_a_stage_or_decides_the_graph() -> None:
         "run.name",
         "run.resume_changed",
         "run.loggers",
+        "run.samples.every_steps",
+        "run.samples.examples",
         "experiments",
         "c4.recipe",
         "c4.variant",

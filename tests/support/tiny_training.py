@@ -67,6 +67,7 @@ def make_job(
     blocks: int = 1,
     resume_changed: bool = False,
     loggers: Sequence[Mapping[str, Any]] = (),
+    samples: Callable[[], Any] | None = None,
     **training: Any,
 ) -> Any:
     """Return a training job with results in `folder`/results and checkpoints in `folder`/work."""
@@ -75,6 +76,7 @@ def make_job(
     from t5repro.train.finetune import load_trained
     from t5repro.train.initialize import load_published
     from t5repro.train.loop import TrainingJob
+    from t5repro.train.validation import Validation
 
     settings = stage_settings(
         rule,
@@ -108,8 +110,10 @@ def make_job(
         monitor=folder / "logs" if monitor else None,
         resume_changed=resume_changed,
         loggers=loggers,
-        validation_batches=functools.partial(batches, 1000, 2) if every_steps else None,
-        validation_every_steps=every_steps,
+        validation=(
+            (lambda: Validation(batches(1000, 2), every_steps=every_steps)) if every_steps else None
+        ),
+        samples=samples,
     )
 
 

@@ -41,6 +41,20 @@ def test_a_training_takes_its_threads_on_a_cpu_and_all_cores_on_another_device(
     assert set(found) == threads
 
 
+def test_fine_tuning_reads_validation_examples_only_for_samples(fresh: Path) -> None:
+    for interval, split in ((0, "train"), (2, "validation")):
+        ran = snakemake(
+            fresh, "-n", "-p", config=(f"run={{samples: {{every_steps: {interval}}}}}",)
+        )
+        assert ran.returncode == 0, ran.stdout
+        commands = re.findall(r"t5repro finetune .*", ran.stdout)
+        assert len(commands) == 6
+        for command in commands:
+            splits = set(re.findall(r"results/demo/tasks/\w+/(\w+)\.jsonl", command))
+            assert splits == {"train", split}
+            assert f"--sample-every-steps {interval} --sample-count 2" in command
+
+
 def test_the_validation_of_a_run_file_plans_its_graph(fresh: Path) -> None:
     text = (fresh / "configs/demo.yaml").read_text(encoding="utf-8")
     for shards, message in (

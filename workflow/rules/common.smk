@@ -70,8 +70,8 @@ if workflow.is_main_process:
 
 SETTINGS = load_run()
 RUN = SETTINGS.run.name
-# Resources and not parameters: the checkpoint from which an interrupted training resumes and the
-# loggers change no result, so other values rerun nothing.
+# Resources and not parameters: the checkpoint from which an interrupted training resumes, the
+# loggers and the samples change no result, so other values rerun nothing.
 LOGGERS = json.dumps(
     [logger.model_dump(mode="json") for logger in SETTINGS.run.loggers]
 )

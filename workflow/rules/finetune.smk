@@ -3,6 +3,7 @@ Fine-tune the pre-trained model on the mixture of tasks.
 
 READS     results/{run}/pretrain/{node}/manifest.json       and the weights that it lists
           results/{run}/tasks/{task}/train.jsonl            every task of tasks.names
+          results/{run}/tasks/{task}/validation.jsonl       only with run.samples.every_steps
           results/{run}/vocab/{node}/sentencepiece.model
 WRITES    results/{run}/finetune/{node}/weights.safetensors
           results/{run}/finetune/{node}/optimizer.safetensors
@@ -14,6 +15,11 @@ CODE      src/t5repro/train/finetune.py
 
 def train_split(settings):
     return "train"
+
+
+def sample_split(settings):
+    """Return the split to predict from during the training; no task has one without a name."""
+    return "validation" if SETTINGS.run.samples.every_steps else ""
 
 
 def earlier_training(wildcards):
@@ -56,8 +62,10 @@ for rule_name, nodes, files in rules_by_files("finetune"):
             tokens=drawn_corpus,
             ids=drawn_ids,
             examples=examples_of(train_split),
+            sample_examples=examples_of(sample_split),
             vocabulary=of("vocab", "sentencepiece.model"),
             example_manifests=example_manifests_of(train_split),
+            sample_manifests=example_manifests_of(sample_split),
             vocabulary_manifest=of("vocab", "manifest.json"),
             code=code_of("finetune"),
         output:
@@ -81,6 +89,8 @@ for rule_name, nodes, files in rules_by_files("finetune"):
             tpu_slices=1,
             resume=RESUME,
             loggers=LOGGERS,
+            sample_every_steps=SETTINGS.run.samples.every_steps,
+            sample_count=SETTINGS.run.samples.examples,
         params:
             settings=settings_of("finetune"),
             tokens=lambda wildcards, input: (
@@ -94,6 +104,9 @@ for rule_name, nodes, files in rules_by_files("finetune"):
             " --settings {params.settings:q}"
             " --weights {input.weights:q}"
             " --examples {input.examples:q}"
+            " --sample-examples {input.sample_examples:q}"
+            " --sample-every-steps {resources.sample_every_steps}"
+            " --sample-count {resources.sample_count}"
             " --vocabulary {input.vocabulary:q}"
             " {params.tokens:q}"
             " --folder {params.folder:q}"

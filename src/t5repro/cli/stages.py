@@ -264,6 +264,17 @@ STAGE_COMMANDS = (
                 listed=("weights.safetensors", "optimizer.safetensors"),
             ),
             paths("examples", "training examples; the folder names the task", by_folder),
+            Argument(
+                "sample_examples",
+                "validation examples to predict during the training",
+                {"type": Path, "nargs": "*", "default": []},
+                by_folder,
+                kind="input",
+            ),
+            Argument(
+                "sample_every_steps", "interval of these predictions", {"type": int, "default": 0}
+            ),
+            Argument("sample_count", "number of examples of a task", {"type": int, "default": 0}),
             VOCABULARY,
             optional_path(
                 "tokens",

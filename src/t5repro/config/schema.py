@@ -35,6 +35,17 @@ class Logger(Section):
     """Keyword arguments of the class; `{folder}` in a text is the folder of the training's log."""
 
 
+class Samples(Section):
+    """Predictions for a few validation examples while a model is fine-tuned."""
+
+    every_steps: int = Field(0, ge=0)
+    """Interval of the predictions; steps. If 0, none are made. A change between 0 and another value
+    reruns `finetune`, which reads the validation examples; its results stay the same.
+    """
+    examples: int = Field(2, ge=1)
+    """Number of examples of each task, from the first. A change reruns nothing."""
+
+
 class RunSettings(Section):
     """The run as a whole."""
 
@@ -49,6 +60,8 @@ class RunSettings(Section):
     """Keras callbacks that receive the losses and speeds of every training. A change reruns
     nothing.
     """
+    samples: Samples = Samples()
+    """Predictions for a few validation examples while a model is fine-tuned."""
 
 
 class Experiment(Section):

@@ -17,14 +17,20 @@ from numpy.typing import NDArray
 
 from t5repro.config.sections.evaluate import PredictStage
 from t5repro.errors import ArtifactError, VocabularyError
-from t5repro.evaluate.batches import EncodedInputs, Ids, batches, end_inputs, pad_batch
-from t5repro.files import read_json_lines, write_json_lines, write_manifest
+from t5repro.files import write_json_lines, write_manifest
+from t5repro.model.decode_inputs import (
+    EncodedInputs,
+    Ids,
+    batches,
+    encode,
+    pad_batch,
+    read_examples,
+)
 from t5repro.model.devices import Devices
 from t5repro.progress import Progress
 from t5repro.vocab.special_ids import EOS_ID, PAD_ID
 
 WEIGHTS_FILE = "weights.safetensors"
-EXAMPLE_KEYS = ("idx", "inputs", "targets", "answer")
 ONE_DEVICE = Devices("cpu", ("CPU:0",))
 
 Rows = Sequence[Mapping[str, Any]]
@@ -74,7 +80,9 @@ def predict(
         task: read_examples(path, limit=settings.evaluate.max_examples)
         for task, path in examples.items()
     }
-    inputs = encode(settings, rows, pieces)
+    inputs = encode(
+        rows, pieces, model=settings.model, inputs_length=settings.evaluate.inputs_length
+    )
     # One set of weights per folder of predictions. They are loaded in turn into the same models, so
     # that each shape is compiled once for all checkpoints.
     weight_sets = {folder: members} | {
@@ -113,57 +121,6 @@ def weights_next_to(manifest: Path) -> Path:
     if not path.is_file():
         raise ArtifactError(f"{path} is missing; run the stage finetune, which writes it")
     return path
-
-
-def read_examples(path: Path, *, limit: int) -> list[dict[str, Any]]:
-    """Read a task's examples.
-
-    Args:
-        path: JSON lines of the stage `tasks`.
-        limit: number of examples to keep, from the first; 0 means all.
-
-    Raises:
-        ArtifactError: there are none, or a row lacks a key; the message names the line.
-    """
-    rows: list[dict[str, Any]] = []
-    for number, row in enumerate(read_json_lines(path), start=1):
-        if limit and len(rows) == limit:
-            break
-        missing = [key for key in EXAMPLE_KEYS if key not in row]
-        if missing:
-            raise ArtifactError(f"{path} line {number} lacks {missing}; rerun the stage tasks")
-        rows.append({key: row[key] for key in EXAMPLE_KEYS})
-    if not rows:
-        raise ArtifactError(
-            f"{path} contains no example; check the task's file and rerun the stage tasks"
-        )
-    return rows
-
-
-def encode(
-    settings: PredictStage, rows: Mapping[str, Rows], vocabulary: Any
-) -> list[EncodedInputs]:
-    """Return the token ids of the inputs of each row, cut and ended as in training.
-
-    Args:
-        settings: settings of the stage.
-        rows: task -> rows with the key ``inputs``.
-        vocabulary: the `Vocabulary` of the run.
-    """
-    from t5repro.vocab.vocabulary import target_marker_ids
-
-    length = settings.evaluate.inputs_length
-    end = target_marker_ids(vocabulary, settings.model, inputs_length=length)
-    return [
-        inputs
-        for task, task_rows in rows.items()
-        for inputs in end_inputs(
-            task,
-            vocabulary.encode_batch([row["inputs"] for row in task_rows]),
-            inputs_length=length,
-            end=end,
-        )
-    ]
 
 
 def _write_predictions(path: Path, rows: Rows, texts: Sequence[str]) -> None:

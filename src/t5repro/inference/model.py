@@ -97,13 +97,19 @@ class Model:
         self, texts: Sequence[str], *, beam: bool, log_probabilities: bool
     ) -> list[Prediction]:
         devices, vocabulary, models = self._load()
-        from t5repro.evaluate.predict import decode, encode
+        from t5repro.evaluate.predict import decode
+        from t5repro.model.decode_inputs import encode
         from t5repro.progress import Progress
 
         beam_tasks = [TEXTS] if beam else []
         evaluate = self.settings.evaluate.model_copy(update={"beam_tasks": beam_tasks})
         settings = self.settings.model_copy(update={"evaluate": evaluate})
-        inputs = encode(settings, {TEXTS: [{"inputs": text} for text in texts]}, vocabulary)
+        inputs = encode(
+            {TEXTS: [{"inputs": text} for text in texts]},
+            vocabulary,
+            model=settings.model,
+            inputs_length=settings.evaluate.inputs_length,
+        )
         with devices.scope(), Progress("predict", total=len(texts), unit="texts") as progress:
             ids = decode(settings, inputs, models, devices.replicas, progress)
             answers = [ids[TEXTS, row] for row in range(len(texts))]
@@ -140,7 +146,7 @@ class Model:
         self, inputs: Sequence[Any], answers: Sequence[Sequence[int]]
     ) -> dict[int, float]:
         """Return row -> log-probability of its answer, computed in batches of one shape."""
-        from t5repro.evaluate.batches import batches, pad_batch
+        from t5repro.model.decode_inputs import batches, pad_batch
 
         _, _, models = self._load()
         sums: dict[int, float] = {}

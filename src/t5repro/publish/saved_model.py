@@ -15,8 +15,8 @@ from typing import Any
 
 from t5repro.config.sections.evaluate import PredictStage
 from t5repro.errors import StorageError, storage_error
-from t5repro.evaluate.batches import padded_length
 from t5repro.evaluate.predict import build_models, weights_next_to
+from t5repro.model.decode_inputs import padded_length
 from t5repro.vocab.special_ids import EOS_ID, PAD_ID, UNK_ID
 from t5repro.vocab.vocabulary import Vocabulary
 

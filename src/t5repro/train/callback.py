@@ -7,8 +7,9 @@ import math
 import signal
 import threading
 import time
+from collections.abc import Callable
 from types import FrameType
-from typing import Any
+from typing import Any, Protocol
 
 import keras
 
@@ -29,6 +30,21 @@ class TrainingDivergedError(T5ReproError):
     """The loss is not a number."""
 
 
+class Samples(Protocol):
+    """Predictions for the same examples at every interval, without an import of `samples`.
+
+    With it, an edit of decoding would rerun pre-training, which decodes nothing.
+    """
+
+    every_steps: int
+
+    def start(self, first_step: int) -> None:
+        """Forget what an interrupted attempt wrote after the step that training resumes from."""
+
+    def write(self, step: int, model: Any) -> list[dict[str, Any]]:
+        """Predict, log and return the rows."""
+
+
 def steps_of(model: Any) -> int:
     """Return how many updates the optimizer has made, those of earlier trainings included."""
     return int(model.optimizer.iterations.numpy())
@@ -47,7 +63,7 @@ class TrainingCallback(keras.callbacks.Callback):
         progress: progress bar.
         monitor: receives speeds.
         validation: measures the loss on held-out text; if absent, none is measured.
-        validation_every_steps: interval of that loss, a multiple of the history's.
+        samples: decodes examples; if absent, none are decoded.
     """
 
     def __init__(
@@ -59,7 +75,7 @@ class TrainingCallback(keras.callbacks.Callback):
         progress: Progress,
         monitor: Monitor,
         validation: Validation | None = None,
-        validation_every_steps: int = 0,
+        samples: Samples | None = None,
     ) -> None:
         super().__init__()
         self._training = training
@@ -68,7 +84,7 @@ class TrainingCallback(keras.callbacks.Callback):
         self._progress = progress
         self._monitor = monitor
         self._validation = validation
-        self._validation_every_steps = validation_every_steps
+        self._samples = samples
         self._learning_rate = schedule(training.learning_rate)
         self._signal = 0
         self._handlers: dict[int, Any] = {}
@@ -113,11 +129,16 @@ class TrainingCallback(keras.callbacks.Callback):
         last = self._step == training.steps
         if last or self._passed(training.log_every_steps, before):
             history.finish_row(self._step, self._last_rate())
-            if self._validation and (last or self._passed(self._validation_every_steps, before)):
-                history.validation_losses[self._step] = self._measured(self._validation)
+            if self._validation and (last or self._passed(self._validation.every_steps, before)):
+                loss = self._untimed(self._validation.loss, self.model)
+                self._progress.advance(0, validation_loss=f"{loss:.4f}")
+                history.validation_losses[self._step] = loss
             self._monitor.write(
                 *history.rows[-1][:3], validation_loss=history.validation_losses.get(self._step)
             )
+        if self._samples and (last or self._passed(self._samples.every_steps, before)):
+            rows = self._untimed(self._samples.write, self._step, self.model)
+            self._monitor.write_samples(self._step, rows)
         # The last step too: results are written after it, and a failure there must not lose it.
         due = last or self._passed(training.checkpoint_every_steps, before)
         if due or self._signal:
@@ -125,16 +146,15 @@ class TrainingCallback(keras.callbacks.Callback):
         if self._signal:
             self._stop()
 
-    def _measured(self, validation: Validation) -> float:
-        """Return the loss on held-out text; the time it takes counts for no speed of training."""
+    def _untimed(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """Call a function whose time counts for no speed of training."""
         started = time.monotonic()
-        loss = validation.loss(self.model)
+        result = function(*arguments)
         seconds = time.monotonic() - started
         self._monitor.leave_out(seconds)
         if self._started is not None:
             self._started += seconds
-        self._progress.advance(0, validation_loss=f"{loss:.4f}")
-        return loss
+        return result
 
     def _steps_done(self) -> int:
         return steps_of(self.model) - self._state.offset

@@ -1,8 +1,9 @@
 """The rule `finetune`: training on a mixture of tasks (paper sections 2.4 and 3.5)."""
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from t5repro.config.sections.finetune import FinetuneSettings, FinetuneStage
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
 WEIGHTS = "weights.safetensors"
 OPTIMIZER = "optimizer.safetensors"
+NO_EXAMPLES: Mapping[str, Path] = MappingProxyType({})
 
 
 def finetune(
@@ -32,6 +34,9 @@ def finetune(
     tokens: Path | None = None,
     resume_changed: bool = False,
     loggers: Sequence[Mapping[str, Any]] = (),
+    sample_examples: Mapping[str, Path] = NO_EXAMPLES,
+    sample_every_steps: int = 0,
+    sample_count: int = 0,
 ) -> None:
     """Fine-tune the weights of an earlier training on a mixture of tasks.
 
@@ -50,11 +55,16 @@ def finetune(
         resume_changed: resume from the newest checkpoint although settings, inputs, code or
             libraries differ; the manifest records it.
         loggers: class and arguments of the loggers of other projects, see `run.loggers`.
+        sample_examples: task -> its validation examples, if some are to be predicted while the
+            model is trained; the predictions are written to `monitor`.
+        sample_every_steps: interval of these predictions; steps.
+        sample_count: examples of each task to predict.
     """
     devices = prepare(settings.devices)
     # TensorFlow reads its environment when it is imported: after `prepare`.
     from t5repro.inputs.corpus_mixture import load_finetuning_inputs
     from t5repro.train.loop import TrainingJob, run
+    from t5repro.train.samples import Samples
 
     seed = repeat_seed(settings.seed, settings.finetune.repeat)
 
@@ -62,6 +72,17 @@ def finetune(
     def load() -> "TaskInputs | MixedInputs":
         return load_finetuning_inputs(
             settings, examples=examples, vocabulary=vocabulary, seed=seed, tokens=tokens
+        )
+
+    def make_samples(folder: Path, announce: Callable[[str], None]) -> Samples:
+        return Samples(
+            sample_examples,
+            count=sample_count,
+            every_steps=sample_every_steps,
+            settings=settings,
+            vocabulary=vocabulary,
+            folder=folder,
+            announce=announce,
         )
 
     start = weights.parent
@@ -88,6 +109,7 @@ def finetune(
             monitor=monitor,
             resume_changed=resume_changed,
             loggers=loggers,
+            samples=make_samples if sample_examples else None,
         ),
         devices,
     )

@@ -28,7 +28,7 @@ from t5repro.model.checkpoints import (
 )
 from t5repro.model.devices import Devices
 from t5repro.progress import Progress
-from t5repro.train.callback import TrainingCallback, steps_of
+from t5repro.train.callback import Samples, TrainingCallback, steps_of
 from t5repro.train.checkpoint_manager import CheckpointManager
 from t5repro.train.cloud import CloudCopy, cloud_address
 from t5repro.train.compiled_model import StageSettings, check_rows, compiled_model, training_of
@@ -68,8 +68,9 @@ class TrainingJob:
         monitor: folder of the speeds and the TensorBoard files; if absent, none are written.
         resume_changed: resume from checkpoints of another fingerprint too.
         loggers: class and arguments of the loggers of other projects, see `run.loggers`.
-        validation_batches: returns batches of held-out text; if absent, no loss is measured on it.
-        validation_every_steps: interval of that loss.
+        validation: makes what measures the loss on held-out text; if absent, none is measured.
+        samples: makes what decodes examples, given the folder `monitor` and the log; if absent,
+            none are decoded.
     """
 
     rule: str
@@ -87,8 +88,8 @@ class TrainingJob:
     monitor: Path | None = None
     resume_changed: bool = False
     loggers: Sequence[Mapping[str, Any]] = ()
-    validation_batches: Callable[[], tf.data.Dataset] | None = None
-    validation_every_steps: int = 0
+    validation: Callable[[], Validation] | None = None
+    samples: Callable[[Path, Callable[[str], None]], Samples] | None = None
 
     @property
     def training(self) -> TrainingSettings:
@@ -199,6 +200,9 @@ def fit(
     first_step = steps_of(model) - state.offset
     steps = training.steps - first_step
     monitor = make_monitor(job, model, first_step=first_step)
+    samples = job.samples(job.monitor, job.log) if job.samples and job.monitor else None
+    if samples:
+        samples.start(first_step)
     started = time.monotonic()
     with Progress(job.rule, total=training.steps, unit="steps", done=first_step) as progress:
         callback = TrainingCallback(
@@ -207,8 +211,8 @@ def fit(
             checkpoint_manager=checkpoint_manager,
             progress=progress,
             monitor=monitor,
-            validation=Validation(job.validation_batches()) if job.validation_batches else None,
-            validation_every_steps=job.validation_every_steps,
+            validation=job.validation() if job.validation else None,
+            samples=samples,
         )
         try:
             model.fit(

@@ -5,7 +5,9 @@ next to the log, the TensorBoard files in Cloud Storage if `devices.cloud_folder
 """
 
 import csv
+import re
 import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,8 @@ from t5repro.errors import storage_error
 from t5repro.train.loggers import Loggers
 
 TABLE = "speed.csv"
+SAMPLE_COLUMNS = ("task", "inputs", "targets", "prediction")
+MARKUP = re.compile(r"[\\`*_{}\[\]()<>#+.!|~-]")
 COLUMNS = (
     "step",
     "loss",
@@ -120,12 +124,34 @@ class Monitor:
             self._loggers.write(step, {name: row[name] for name in COLUMNS[1:] if name in row})
         self._begin_row()
 
+    def write_samples(self, step: int, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Write predictions for examples to TensorBoard, as a table.
+
+        Args:
+            step: steps so far.
+            rows: texts with the keys ``task``, ``inputs``, ``targets`` and ``prediction``.
+        """
+        if self._writer is None:
+            return
+        with self._writer.as_default():
+            tf.summary.text("samples", _markdown_table(rows), step=step)
+            self._writer.flush()
+
     def close(self) -> None:
         """Close the TensorBoard file and the loggers."""
         if self._loggers is not None:
             self._loggers.end()
         if self._writer is not None:
             self._writer.close()
+
+
+def _markdown_table(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return rows of texts as a table; what a text contains is no markup."""
+    lines = [f"|{'|'.join(SAMPLE_COLUMNS)}|", "|---" * len(SAMPLE_COLUMNS) + "|"]
+    for row in rows:
+        cells = [MARKUP.sub(r"\\\g<0>", str(row[name])) for name in SAMPLE_COLUMNS]
+        lines.append(f"|{'|'.join(' '.join(cell.split()) for cell in cells)}|")
+    return "\n".join(lines)
 
 
 def _keep_rows(table: Path, first_step: int) -> None:

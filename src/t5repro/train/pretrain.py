@@ -59,6 +59,7 @@ def pretrain(
     from t5repro.inputs.pretraining import load_corpus_inputs
     from t5repro.train.initialize import load_published
     from t5repro.train.loop import TrainingJob, run
+    from t5repro.train.validation import Validation
 
     token_folder = tokens.parent if tokens else Path()  # not read if there are no steps
     ids, offsets = split_files(token_folder, "train")
@@ -79,6 +80,9 @@ def pretrain(
             decoder_only=settings.model.decoder_only,
         )
 
+    def validation() -> Validation:
+        return Validation(held_out_batches(settings, token_folder), every_steps=every_steps)
+
     run(
         TrainingJob(
             rule="pretrain",
@@ -96,10 +100,7 @@ def pretrain(
             monitor=monitor,
             resume_changed=resume_changed,
             loggers=loggers,
-            validation_batches=(
-                functools.partial(held_out_batches, settings, token_folder) if held_out else None
-            ),
-            validation_every_steps=every_steps,
+            validation=validation if held_out else None,
         ),
         devices,
     )

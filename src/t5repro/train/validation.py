@@ -18,9 +18,11 @@ class Validation:
 
     Args:
         batches: features and targets, as for training; kept in memory after the first reading.
+        every_steps: interval, a multiple of the history's; steps.
     """
 
-    def __init__(self, batches: tf.data.Dataset) -> None:
+    def __init__(self, batches: tf.data.Dataset, *, every_steps: int) -> None:
+        self.every_steps = every_steps
         self._batches = batches.cache()
         self._sums: Sums | None = None
 

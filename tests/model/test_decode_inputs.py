@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from t5repro.evaluate.batches import EncodedInputs, batches, end_inputs, pad_batch, padded_length
+from t5repro.model.decode_inputs import EncodedInputs, batches, end_inputs, pad_batch, padded_length
 from t5repro.vocab.special_ids import EOS_ID
 
 LENGTHS = st.lists(st.integers(0, 90), min_size=1, max_size=60)

@@ -1,12 +1,20 @@
-"""Examples as token ids, grouped into batches of one padded length."""
+"""Inputs to predict from: examples as token ids, grouped into batches of one padded length."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from t5repro.config.sections.model import ModelSettings
+from t5repro.errors import ArtifactError
+from t5repro.files import read_json_lines
 from t5repro.vocab.special_ids import EOS_ID
+from t5repro.vocab.vocabulary import Vocabulary, target_marker_ids
+
+EXAMPLE_KEYS = ("idx", "inputs", "targets", "answer")
 
 # Every padded length costs a compilation; below this one, padding costs less.
 SHORTEST_LENGTH = 32
@@ -31,6 +39,59 @@ class EncodedInputs:
     tokens: tuple[int, ...]
     truncated: bool
     padded_length: int
+
+
+def read_examples(path: Path, *, limit: int) -> list[dict[str, Any]]:
+    """Read a task's examples.
+
+    Args:
+        path: JSON lines of the stage `tasks`.
+        limit: number of examples to keep, from the first; 0 means all.
+
+    Raises:
+        ArtifactError: there are none, or a row lacks a key; the message names the line.
+    """
+    rows: list[dict[str, Any]] = []
+    for number, row in enumerate(read_json_lines(path), start=1):
+        if limit and len(rows) == limit:
+            break
+        missing = [key for key in EXAMPLE_KEYS if key not in row]
+        if missing:
+            raise ArtifactError(f"{path} line {number} lacks {missing}; rerun the stage tasks")
+        rows.append({key: row[key] for key in EXAMPLE_KEYS})
+    if not rows:
+        raise ArtifactError(
+            f"{path} contains no example; check the task's file and rerun the stage tasks"
+        )
+    return rows
+
+
+def encode(
+    rows: Mapping[str, Sequence[Mapping[str, Any]]],
+    vocabulary: Vocabulary,
+    *,
+    model: ModelSettings,
+    inputs_length: int,
+) -> list[EncodedInputs]:
+    """Return the token ids of the inputs of each row, cut and ended as in training.
+
+    Args:
+        rows: task -> rows with the key ``inputs``.
+        vocabulary: the vocabulary of the run.
+        model: architecture and target marker, which decide the end.
+        inputs_length: maximum length including the end; tokens.
+    """
+    end = target_marker_ids(vocabulary, model, inputs_length=inputs_length)
+    return [
+        inputs
+        for task, task_rows in rows.items()
+        for inputs in end_inputs(
+            task,
+            vocabulary.encode_batch([row["inputs"] for row in task_rows]),
+            inputs_length=inputs_length,
+            end=end,
+        )
+    ]
 
 
 def end_inputs(

@@ -1,0 +1,108 @@
+"""Predictions of a model in training for a few validation examples (`run.samples`).
+
+They are no outputs of the graph: lines of JSON next to the table of speeds, the log and TensorBoard
+show them. They change no bit of the weights.
+"""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from t5repro.config.sections.finetune import FinetuneStage
+from t5repro.files import read_json_lines, write_json_lines
+from t5repro.model.decode import greedy
+from t5repro.model.decode_inputs import batches, encode, pad_batch, read_examples
+from t5repro.model.distribution import shared_rows
+from t5repro.vocab.vocabulary import Vocabulary
+
+FILE = "samples.jsonl"
+
+
+class Samples:
+    """Decodes the same examples at every interval, greedily and without dropout.
+
+    Args:
+        examples: task -> JSON lines of its validation split.
+        count: examples of each task, from the first.
+        every_steps: interval; steps.
+        settings: settings of the stage.
+        vocabulary: SentencePiece model.
+        folder: folder of the training's log.
+        announce: prints a line to the log.
+
+    Raises:
+        ArtifactError: a file of examples is missing or damaged.
+    """
+
+    def __init__(
+        self,
+        examples: Mapping[str, Path],
+        *,
+        count: int,
+        every_steps: int,
+        settings: FinetuneStage,
+        vocabulary: Path,
+        folder: Path,
+        announce: Callable[[str], None],
+    ) -> None:
+        self.every_steps = every_steps
+        self._file = folder / FILE
+        self._announce = announce
+        self._max_decode_length = settings.finetune.targets_length
+        self._vocabulary = Vocabulary.load(vocabulary)
+        self._rows = {task: read_examples(path, limit=count) for task, path in examples.items()}
+        self._inputs = encode(
+            self._rows,
+            self._vocabulary,
+            model=settings.model,
+            inputs_length=settings.finetune.inputs_length,
+        )
+        self._written: list[dict[str, Any]] = []
+
+    def start(self, first_step: int) -> None:
+        """Forget what an interrupted attempt wrote after the step that training resumes from."""
+        if first_step and self._file.is_file():
+            rows = read_json_lines(self._file)
+            self._written = [row for row in rows if row["step"] <= first_step]
+
+    def write(self, step: int, model: Any) -> list[dict[str, Any]]:
+        """Decode the examples; add them to the file and the log, and return them.
+
+        Args:
+            step: steps so far.
+            model: the network.
+        """
+        predictions = self._predictions(model)
+        rows = [
+            {
+                "step": step,
+                "task": task,
+                "inputs": row["inputs"],
+                "targets": row["targets"],
+                "prediction": predictions[task, number],
+            }
+            for task, task_rows in self._rows.items()
+            for number, row in enumerate(task_rows)
+        ]
+        self._written += rows
+        write_json_lines(self._file, self._written)
+        for row in rows:
+            texts = f"{row['prediction']!r}, target {row['targets']!r}"
+            self._announce(f"step {step}, {row['task']}: {texts}")
+        return rows
+
+    def _predictions(self, model: Any) -> dict[tuple[str, int], str]:
+        """Return task and row -> predicted text."""
+        strategy = model.distribute_strategy
+        texts = {}
+        for batch in batches(self._inputs, batch_size=len(self._inputs)):
+            rows = shared_rows(len(batch), strategy.num_replicas_in_sync)
+            with strategy.scope():
+                ids = greedy(
+                    model,
+                    pad_batch(batch, batch_size=rows),
+                    max_decode_length=self._max_decode_length,
+                )
+            for row, inputs in enumerate(batch):
+                texts[inputs.task, inputs.row] = self._vocabulary.decode(ids[row].tolist())
+        return texts
