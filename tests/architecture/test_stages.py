@@ -7,7 +7,7 @@ import pytest
 from checkout import ROOT
 
 from t5repro.config.stage_settings import stage_model
-from t5repro.lineage.sources import CHECKOUT
+from t5repro.lineage.sources import PACKAGE
 from t5repro.stages import BY_NAME, STAGES, VERSIONED, ancestors, depends_on_device, stage_of_rule
 from t5repro.versions.snakemake_graph import resolve
 
@@ -26,7 +26,7 @@ def test_every_rule_has_a_row_and_every_row_a_rule() -> None:
 
 @pytest.mark.parametrize("stage", STAGES, ids=lambda stage: stage.name)
 def test_a_row_names_an_entry_module_and_settings_that_exist(stage) -> None:
-    assert (CHECKOUT / "src/t5repro" / f"{stage.module.replace('.', '/')}.py").is_file()
+    assert (PACKAGE / f"{stage.module.replace('.', '/')}.py").is_file()
     assert stage_model(stage.name).model_fields
     assert set(stage.upstream) <= BY_NAME.keys()
 

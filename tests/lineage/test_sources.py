@@ -46,7 +46,6 @@ def copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A copy of the package whose files a test may edit."""
     shutil.copytree(sources.PACKAGE, tmp_path / "src" / "t5repro")
     monkeypatch.setattr(sources, "PACKAGE", tmp_path / "src" / "t5repro")
-    monkeypatch.setattr(sources, "CHECKOUT", tmp_path)
     return tmp_path / "src" / "t5repro"
 
 

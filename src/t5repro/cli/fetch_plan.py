@@ -37,12 +37,13 @@ def add_fetch_plan(commands: Commands) -> None:
 
 def _fetch_plan(arguments: argparse.Namespace) -> None:
     from t5repro.config.load import load_run_file
+    from t5repro.config.project_files import project_file
     from t5repro.config.sections.c4 import languages_to_train
     from t5repro.data.fetch_plan import parse_rate, plan_fetch, plan_lines
 
     if arguments.sample < 0:
         raise SettingsError(f"--sample {arguments.sample} must be 0 or a number of files")
-    settings = load_run_file(arguments.run_file)
+    settings = load_run_file(project_file(arguments.run_file))
     c4, rate = settings.c4, parse_rate(arguments.rate)
     path_list = arguments.paths
     if path_list is None:

@@ -23,6 +23,7 @@ from t5repro.cli import (
     export,
     fetch_plan,
     preflight,
+    project,
     publish,
     results,
     settings,
@@ -44,7 +45,13 @@ SHELLS = ("bash", "zsh", "fish")
 GROUPS = (
     (
         "a run and its results",
-        (results.add_results, settings.add_config, tasks.add_tasks, fetch_plan.add_fetch_plan),
+        (
+            project.add_init,
+            results.add_results,
+            settings.add_config,
+            tasks.add_tasks,
+            fetch_plan.add_fetch_plan,
+        ),
     ),
     ("audit", (audit.add_audit, export.add_export)),
     ("versions with DVC", (versions.add_versions,)),

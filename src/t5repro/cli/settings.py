@@ -19,15 +19,19 @@ def add_config(commands: Commands) -> None:
 def _config(arguments: argparse.Namespace) -> None:
     from t5repro.config import generate
     from t5repro.config.load import load_run_file
+    from t5repro.config.project_files import project_file
     from t5repro.files import write_text
     from t5repro.lineage.sources import leftover_closures, stale_closures, write_closures
     from t5repro.versions import dvc_pipeline
 
     if arguments.action == "show":
-        print(load_run_file(arguments.run_file).model_dump_json(indent=2))
-    elif arguments.action == "validate":
+        print(load_run_file(project_file(arguments.run_file)).model_dump_json(indent=2))
+        return
+    if arguments.action == "validate":
         _validate(arguments.run_file)
-    elif arguments.action == "check":
+        return
+    generate.require_checkout()
+    if arguments.action == "check":
         # First: Snakemake brings these files up to date when it plans the graph of dvc.yaml.
         files = [*stale_closures(), *leftover_closures()]
         stale = [f"{path} is out of sync with the code; {CURE}" for path in files]
@@ -50,9 +54,10 @@ def _validate(path: Path) -> None:
     """
     from t5repro.config.load import load_run_file
     from t5repro.config.origins import Origins, read_yaml
+    from t5repro.config.project_files import is_project
     from t5repro.config.task_files import check_listed_files
     from t5repro.data.fetch import missing_files
-    from t5repro.versions.snakemake_graph import SNAKEFILE, planned
+    from t5repro.versions.snakemake_graph import planned
 
     if not read_yaml(path):
         raise SettingsError(f"{path} is empty; t5repro new-task FILE writes a run file")
@@ -61,7 +66,7 @@ def _validate(path: Path) -> None:
         check_listed_files(settings)
     if missing := missing_files(settings.data):
         raise RawDataError("\n".join(["raw files are missing:", *missing]))
-    if SNAKEFILE.is_file():
+    if is_project():
         with planned(path):
             pass
     names = [experiment.name for experiment in settings.experiments]

@@ -58,6 +58,7 @@ def _add_new_task(commands: Commands) -> None:
 
 
 def _new_task(arguments: argparse.Namespace) -> None:
+    from t5repro.config.project_files import is_project
     from t5repro.files import write_text
     from t5repro.new_task.proposal import Options
     from t5repro.new_task.run_file import new_task
@@ -85,6 +86,8 @@ def _new_task(arguments: argparse.Namespace) -> None:
         return
     write_text(arguments.out, proposed.text)
     print(f"wrote {arguments.out}; run it, then ask the model:")
+    if not is_project():
+        print("  t5repro init .")
     print(f"  snakemake --profile local --configfile {arguments.out}")
     print(f"  t5repro predict results/{proposed.name} {shlex.quote(proposed.example)}")
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from t5repro.cli.arguments import Commands, Handler, add_command
+from t5repro.config.project_files import require_project
 from t5repro.errors import LineageError, SettingsError
 
 if TYPE_CHECKING:
@@ -94,6 +95,7 @@ def _dvc(arguments: argparse.Namespace) -> None:
     from t5repro.files import write_text
     from t5repro.versions import dvc_pipeline
 
+    require_project()
     if arguments.action == "dag":
         from t5repro.versions.dvc_dag import drawing
 
@@ -117,6 +119,7 @@ def _dvc(arguments: argparse.Namespace) -> None:
 def _seal(arguments: argparse.Namespace) -> None:
     from t5repro.versions.seal import seal
 
+    require_project()
     versioned = _versioned(arguments)
     sealing = seal(versioned.run_file, versioned.profile, arguments.only)
     for path in sealing.pruned:
@@ -152,6 +155,7 @@ def _sign(arguments: argparse.Namespace) -> None:
 def _rehydrate(arguments: argparse.Namespace) -> None:
     from t5repro.versions.rehydrate import rehydrate
 
+    require_project()
     names = rehydrate(_versioned(arguments).run_file)
     print(f"equal to dvc.lock: {' '.join(names) or 'nothing'}")
 
@@ -161,6 +165,7 @@ def _certificate(arguments: argparse.Namespace) -> int:
         return _machine()
     from t5repro.versions.certificate import certify
 
+    require_project()
     run_file = _versioned(arguments).run_file
     certificate = certify(run_file, arguments.rev, strict=arguments.strict)
     if arguments.html:

@@ -10,12 +10,13 @@ from typing import Any
 import yaml
 
 from t5repro.config.baseline import baseline_changes
-from t5repro.config.decisions import decision_files
+from t5repro.config.decisions import TABLE, decision_files
 from t5repro.config.descriptions import describe_sections
 from t5repro.config.load import load_settings
 from t5repro.config.run_file import ExperimentForEach, IncludedSources
 from t5repro.config.schema import Settings
 from t5repro.config.setting_names import describe, leaves
+from t5repro.errors import SettingsError
 
 CURE = "run `make generate` and commit the result"
 
@@ -28,6 +29,19 @@ def generated_files() -> dict[Path, str]:
         Path("docs/settings.md"): _page(),
         **decision_files(),
     }
+
+
+def require_checkout() -> None:
+    """Refuse to generate files outside of a checkout of the repository.
+
+    Raises:
+        SettingsError: the working folder has no decisions, from which a part is generated.
+    """
+    if not TABLE.is_file():
+        raise SettingsError(
+            f"{Path.cwd()} has no {TABLE}, so it is no checkout of the repository, to which the "
+            "generated files belong; `t5repro dvc generate` writes the dvc.yaml of a project"
+        )
 
 
 def drifted() -> list[str]:

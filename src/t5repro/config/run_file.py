@@ -12,6 +12,7 @@ from pydantic import Field
 from t5repro.config.bounded_yaml import parse_yaml
 from t5repro.config.field import Name, Section
 from t5repro.config.origins import FREE_KEYS
+from t5repro.config.project_files import project_file
 from t5repro.config.schema import Experiment
 from t5repro.config.sections.data import RawFiles
 from t5repro.config.task_layouts import TASK_FILES
@@ -126,7 +127,7 @@ def read_sources(path: Path) -> list[dict[str, Any]]:
         SettingsError: the file cannot be read, or is not a list of entries of `data.sources`.
     """
     try:
-        sources = parse_yaml(path.read_text(encoding="utf-8"), str(path))
+        sources = parse_yaml(project_file(path).read_text(encoding="utf-8"), str(path))
     except OSError as error:
         raise SettingsError(f"{path} cannot be read ({error.strerror})") from error
     except UnicodeDecodeError as error:

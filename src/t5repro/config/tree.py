@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from t5repro.config.origins import FREE_KEYS, read_yaml
+from t5repro.config.project_files import project_file
 from t5repro.errors import SettingsError, nearest
 
 RECIPES = Path("configs/c4")
@@ -59,9 +60,9 @@ def variant(name: str | None) -> dict[str, Any]:
 
 
 def _parameter_file(kind: str, name: str, folder: Path) -> dict[str, Any]:
-    names = sorted(path.stem for path in folder.glob("*.yaml"))
+    names = sorted(path.stem for path in project_file(folder).glob("*.yaml"))
     if name not in names:
         raise SettingsError(
             f"c4.{kind} is {name!r}; {kind}s in {folder}/ are {names}{nearest(str(name), names)}"
         )
-    return {"c4": nested(read_yaml(folder / f"{name}.yaml"))}
+    return {"c4": nested(read_yaml(project_file(folder) / f"{name}.yaml"))}

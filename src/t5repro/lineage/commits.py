@@ -9,6 +9,7 @@ from pathlib import Path
 
 from t5repro.lineage.git import contents, try_git
 from t5repro.lineage.record import Record
+from t5repro.lineage.sources import SOURCES, is_source
 
 COMMIT = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
 PIN = re.compile(rb"^([A-Za-z0-9][\w.-]*)==([^\s;\\]+)", re.MULTILINE)
@@ -25,6 +26,8 @@ class Commits:
         pins: (commit, path of a package lock) -> library -> its versions, by Python's version.
         reachable: commits in the history of the state.
         shallow: whether this clone has only a part of the history.
+        has_sources: whether the checkout has the package. A project of `t5repro init` does not: its
+            jobs run the installed one, and no commit has its files.
     """
 
     times: Mapping[str, datetime | None]
@@ -32,6 +35,7 @@ class Commits:
     pins: Mapping[tuple[str, str], Mapping[str, set[str]]]
     reachable: frozenset[str]
     shallow: bool
+    has_sources: bool = True
 
     def is_known(self, record: Record) -> bool:
         """Return whether git has the commit of a record."""
@@ -63,7 +67,7 @@ class Commits:
             return
         for path, sha256 in sorted((record.start.code | record.start.machine.locks).items()):
             actual = self.files.get((commit, path))
-            if actual != sha256:
+            if actual != sha256 and (self.has_sources or not is_source(path)):
                 state = f"has {actual[:12]}" if actual else "lacks it"
                 yield (
                     f"says that it ran {path} {sha256[:12]} of commit {commit[:12]} without "
@@ -121,7 +125,8 @@ def read_commits(root: Path, records: Iterable[Record], revision: str = "HEAD") 
             for name, version in PIN.findall(data):
                 pins[commit, path].setdefault(_normal(name.decode()), set()).add(version.decode())
     shallow = (try_git(root, "rev-parse", "--is-shallow-repository") or b"").strip() == b"true"
-    return Commits(times, files, pins, _reachable(root, times, revision), shallow)
+    reachable = _reachable(root, times, revision)
+    return Commits(times, files, pins, reachable, shallow, (root / SOURCES).is_dir())
 
 
 def _commit_time(commit: bytes | None) -> datetime | None:

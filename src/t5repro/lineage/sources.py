@@ -8,7 +8,7 @@ Records keep the SHA-256 of every byte as well.
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import t5repro
 from t5repro.files import sha256_of, write_text
@@ -16,7 +16,7 @@ from t5repro.lineage.syntax import RememberedFacts, SourceFacts, facts_of
 from t5repro.stages import BY_NAME, STAGES
 
 PACKAGE = Path(t5repro.__file__).parent
-CHECKOUT = PACKAGE.parent.parent
+SOURCES = PurePosixPath("src/t5repro")  # names of sources begin with it, in a wheel as well
 CLOSURES = Path("configs/resolved/code")
 PREFIX = "t5repro."
 RESOURCES = {".css", ".j2", ".js", ".json"}  # data files that modules read from their own folder
@@ -50,11 +50,11 @@ class SourceTree:
                     queue.extend(name for name in imports if name.startswith(PREFIX))
         for folder in {path.parent for path in files} - {PACKAGE}:
             files.update(self._resources_of(folder))
-        return tuple(sorted(path.relative_to(CHECKOUT).as_posix() for path in files))
+        return tuple(sorted(map(source_name, files)))
 
     def hashes(self, module: str) -> dict[str, str]:
         """Return source file -> hash of its syntax tree, for the closure of a module."""
-        return {name: self._syntax_hash(CHECKOUT / name) for name in self.files(module)}
+        return {name: self._syntax_hash(_installed(name)) for name in self.files(module)}
 
     def closure(self, rule: str) -> dict[str, str]:
         """Return source file -> hash of its syntax tree, for the closure of a rule."""
@@ -82,7 +82,7 @@ class SourceTree:
 
 
 def source_files(module: str) -> tuple[str, ...]:
-    """Return the closure of a module, sorted, relative to this checkout.
+    """Return the closure of a module, sorted, relative to the checkout.
 
     It holds the module, all modules of the package that it imports, inside functions too, the
     ``__init__.py`` of every package on the way (Python runs them), and the data files next to them.
@@ -93,9 +93,35 @@ def source_files(module: str) -> tuple[str, ...]:
     return SourceTree().files(module)
 
 
+def source_name(path: Path) -> str:
+    """Return the name of a file of the package: its path in a checkout of the repository."""
+    return (SOURCES / path.relative_to(PACKAGE)).as_posix()
+
+
+def is_source(name: str) -> bool:
+    """Return whether a record's name of a file is that of a file of the package."""
+    return PurePosixPath(name).is_relative_to(SOURCES)
+
+
+def source_path(root: Path, name: str) -> Path:
+    """Return the path of a file that a record names, relative to a project.
+
+    A project of `t5repro init` has no ``src/``; its jobs run the installed package.
+
+    Args:
+        root: the project.
+        name: of a file of the package, or of another file of the project.
+    """
+    return _installed(name) if is_source(name) and not (root / SOURCES).is_dir() else Path(name)
+
+
+def _installed(name: str) -> Path:
+    return PACKAGE / PurePosixPath(name).relative_to(SOURCES)
+
+
 def hashes_of_rule(rule: str) -> dict[str, str]:
     """Return the SHA-256 of each file of a rule's closure, as the files are now."""
-    return {name: sha256_of(CHECKOUT / name) for name in source_files(BY_NAME[rule].module)}
+    return {name: sha256_of(_installed(name)) for name in source_files(BY_NAME[rule].module)}
 
 
 def closure_path(rule: str) -> Path:

@@ -17,7 +17,7 @@ from t5repro.files import sha256_of
 from t5repro.lineage.byte_code import is_forged
 from t5repro.lineage.packages import Installed, interpreter_files
 from t5repro.lineage.redaction import hidden, redact
-from t5repro.lineage.sources import CHECKOUT, PACKAGE
+from t5repro.lineage.sources import PACKAGE, source_name
 
 VARIABLE_PREFIXES = (
     "ARROW_",
@@ -78,7 +78,7 @@ def place(path: str) -> str:
     absolute = os.path.abspath(path or ".")
     roots = {
         "checkout": os.getcwd(),
-        "package": str(CHECKOUT),
+        "package": str(PACKAGE.parents[1]),
         "environment": sys.prefix,
         "python": sys.base_prefix,
     }
@@ -151,17 +151,15 @@ def loaded_modules() -> list[str]:
 def forged_byte_code() -> list[str]:
     """Return the imported files of this package whose byte code is not that of the source."""
     own = (path for path in loaded_modules() if path.startswith(f"{PACKAGE}{os.sep}"))
-    return [Path(path).relative_to(CHECKOUT).as_posix() for path in own if is_forged(Path(path))]
+    return [source_name(Path(path)) for path in own if is_forged(Path(path))]
 
 
 def own_modules(closure: Iterable[str]) -> dict[str, str]:
     """Return file -> SHA-256 of the imported files of this package outside of a closure."""
-    known = {str(CHECKOUT / name) for name in closure}
-    return {
-        Path(path).relative_to(CHECKOUT).as_posix(): _sha256(path)
-        for path in loaded_modules()
-        if path.startswith(f"{PACKAGE}{os.sep}") and path not in known
-    }
+    known = set(closure)
+    own = (path for path in loaded_modules() if path.startswith(f"{PACKAGE}{os.sep}"))
+    names = {source_name(Path(path)): path for path in own}
+    return {name: _sha256(path) for name, path in names.items() if name not in known}
 
 
 def foreign_modules(installed: Installed) -> dict[str, str]:

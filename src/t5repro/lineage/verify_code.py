@@ -10,7 +10,7 @@ from t5repro.lineage.graph import Graph
 from t5repro.lineage.hashes import Hasher
 from t5repro.lineage.job_code import is_reworded, locked_code, recorded_bytes
 from t5repro.lineage.sealed_records import RecordCheck
-from t5repro.lineage.sources import closure_path, has_syntax_hash
+from t5repro.lineage.sources import closure_path, has_syntax_hash, source_path
 
 
 def check_code(
@@ -29,8 +29,9 @@ def _unlike_records(
         if job.name in check.altered:
             continue
         for name, expected in sorted(recorded_bytes(job.record).items()):
-            actual = hasher.sha256(name)
-            if actual != expected and not is_reworded(root / name, name, job.record):
+            path = source_path(root, name)
+            actual = hasher.sha256(path.as_posix())
+            if actual != expected and not is_reworded(root / path, name, job.record):
                 ran, now = _shown(expected, actual)
                 message = f"{job.name} ran {ran}, it is {now} now; rerun the job"
                 yield Finding(CODE, name, job.name, message)
@@ -59,7 +60,7 @@ def _unlike_closures(root: Path, graph: Graph, check: RecordCheck) -> Iterator[F
             continue
         for item in hashes.items():
             if item not in same:
-                same[item] = has_syntax_hash(root / item[0], item[1])
+                same[item] = has_syntax_hash(root / source_path(root, item[0]), item[1])
             if not same[item]:
                 message = (
                     f"{path} has other code, and {job} has no record of its own; rerun the job"

@@ -17,6 +17,7 @@ from t5repro.lineage.findings import CODE, FOREIGN, SETTINGS, SINCE, Finding
 from t5repro.lineage.git import try_git
 from t5repro.lineage.graph import Job
 from t5repro.lineage.redaction import redact
+from t5repro.lineage.sources import source_path
 from t5repro.lineage.workflow_files import rule_text_hash
 from t5repro.stages import BY_NAME
 
@@ -71,7 +72,7 @@ class _Files:
         """Return the hash of a file; None if there is none."""
         key = ("", name, hash_of)
         if key not in self._hashes:
-            path = self._root / name
+            path = self._root / source_path(self._root, name)
             self._hashes[key] = hash_of(path.read_bytes()) if path.is_file() else None
         return self._hashes[key]
 

@@ -18,6 +18,7 @@ import yaml
 from t5repro.config import experiments
 from t5repro.config.field import Section
 from t5repro.config.origins import read_yaml
+from t5repro.config.project_files import SNAKEFILE
 from t5repro.config.reproducibility import EXACT, Reproducibility, training_reproducibility
 from t5repro.config.run_file import included_files
 from t5repro.config.schema import Settings
@@ -27,11 +28,11 @@ from t5repro.errors import SettingsError
 from t5repro.files import write_text
 from t5repro.lineage.dvc_lock import LOCK_FILE, Lock, LockedStage, YamlLoader, folder_md5, read_lock
 from t5repro.lineage.hashes import Hasher
-from t5repro.lineage.sources import CLOSURES, write_closures
+from t5repro.lineage.sources import CLOSURES, SOURCES, write_closures
 from t5repro.lineage.verify_lock import folder_hashes
 from t5repro.lineage.workflow_files import RULE_FILES
 from t5repro.stages import depends_on_device
-from t5repro.versions.snakemake_graph import PROFILE, RUN_FILE, SNAKEFILE, PlannedStage, resolve
+from t5repro.versions.snakemake_graph import PROFILE, RUN_FILE, PlannedStage, resolve
 
 PIPELINE = Path("dvc.yaml")
 RESOLVED = Path("configs/resolved")
@@ -40,7 +41,6 @@ SETTINGS_COMMAND = "t5repro dvc settings"
 METRICS = ".metrics.json"  # of each experiment, written with the report
 TRAININGS = ("pretrain", "finetune")
 IGNORED = {"__pycache__"}  # in .dvcignore
-SOURCES = "src/t5repro"
 RULE_SOURCES = (SNAKEFILE.as_posix(), RULE_FILES.as_posix())
 # DVC's run cache drops these keys at any depth of a stage: with another value it would restore the
 # outputs of the old one (dvc/stage/cache.py, `_get_cache_hash`).
@@ -252,10 +252,15 @@ def pipeline_text(
 def _settings_stage(settings: Settings, run_file: Path, profile: str) -> dict[str, Any]:
     included = [path.as_posix() for path in included_files(read_yaml(run_file))]
     recipes = sorted(path.as_posix() for path in RECIPES.glob("*.yaml"))
+    # DVC cannot watch an installed package: its code is then compared at every `dvc repro`.
+    has_sources = Path(SOURCES).is_dir()
+    code = {} if has_sources else {"always_changed": True}
+    sources = [SOURCES.as_posix()] if has_sources else []
     return {
         "cmd": f"{SETTINGS_COMMAND} --run-file {run_file.as_posix()} --profile {profile}",
         "desc": "the settings of every stage and the code of every rule",
-        "deps": [run_file.as_posix(), *included, *recipes, SOURCES, *RULE_SOURCES],
+        "deps": [run_file.as_posix(), *included, *recipes, *sources, *RULE_SOURCES],
+        **code,
         "outs": [
             {resolved_path(settings).as_posix(): {"cache": False}},
             {CLOSURES.as_posix(): {"cache": False}},

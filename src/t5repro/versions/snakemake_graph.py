@@ -14,6 +14,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from t5repro.config import load
+from t5repro.config.project_files import SNAKEFILE
 from t5repro.config.schema import Settings
 from t5repro.errors import ArtifactError, SettingsError
 from t5repro.lineage.record import record_path
@@ -23,7 +24,6 @@ from t5repro.versions.remembered_graph import graph_key, recall_graph, remember_
 
 RUN_FILE = Path("configs/demo.yaml")
 PROFILE = "local"
-SNAKEFILE = Path("Snakefile")
 # Raw files are versioned by data.dvc and not by the stage that fetches them; a preflight has no
 # artifacts.
 UNVERSIONED_RULES = {"all", *(stage.name for stage in STAGES if not stage.versioned)}
