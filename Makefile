@@ -7,20 +7,27 @@ WORKERS ?= 2
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 export PYTHONHASHSEED ?= 0
 
-.PHONY: help demo setup parity browser preflight test test-all check format generate lock compare spread clean
+# What a run needs: the shorter environment of `make runtime`, if it is there.
+ENVIRONMENT := $(or $(wildcard .venv/runtime),.venv/installed)
 
-demo: setup ## run the whole chain on the bundled mini crawl
+.PHONY: help demo setup runtime parity browser preflight test test-all check format generate lock compare spread clean
+
+demo: $(ENVIRONMENT) ## run the whole chain on the bundled mini crawl
 	snakemake --profile local --cores $(CORES) --quiet rules host
 	t5repro frozen data.dvc
 	code=0; t5repro certificate || code=$$?; t5repro show results/demo && exit $$code
 
 setup: .venv/installed ## .venv with the locked packages
 
+runtime: .venv/runtime ## .venv with what a run on a CPU needs: no Spark, export or developers' tools
+
 .venv/installed: requirements/cpu-gpu.txt pyproject.toml
+.venv/runtime: requirements/runtime.txt pyproject.toml
+.venv/installed .venv/runtime:
 	$(PYTHON) -c "import sys; sys.exit(None if (3, 11) <= sys.version_info < (3, 14) else 'Python 3.11, 3.12 or 3.13 is needed; name one with make PYTHON=python3.12')"
-	@echo "installing $$(grep -c '^[a-z].*==' $<) locked packages into .venv: 4 GB of disk, a few minutes"
+	@echo "installing $$(grep -c '^[a-z].*==' $<) locked packages into .venv: 3 to 4 GB of disk, a few minutes"
 	$(PYTHON) -m venv --clear .venv # a package of an older lock, or of `make parity`, would stay
-	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r requirements/cpu-gpu.txt
+	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r $<
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	touch $@
 

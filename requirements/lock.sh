@@ -9,6 +9,8 @@ compile() {
         --no-emit-index-url --no-emit-find-links --custom-compile-command "make lock" "$@"
 }
 compile --extra cpu --extra dev pyproject.toml -o requirements/cpu-gpu.txt
+# What a run needs on a CPU: no Spark, export, tests or developers' tools (`make runtime`).
+compile --extra cpu -c requirements/cpu-gpu.txt pyproject.toml -o requirements/runtime.txt
 compile --extra gpu -c requirements/cpu-gpu.txt pyproject.toml -o requirements/cuda.txt
 echo "tensorflow; python_version < '3'" > requirements/.override.txt
 compile --extra tpu --extra dev -c requirements/cpu-gpu.txt --override requirements/.override.txt \

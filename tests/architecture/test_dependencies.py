@@ -112,3 +112,22 @@ def test_every_import_is_declared() -> None:
         if (modules := undeclared(path, extras))
     }
     assert not faults, "\n".join(f"{path}: {names}" for path, names in faults.items())
+
+
+def locked(name: str) -> dict[tuple[str, str], set[str]]:
+    """Return (package, version) -> hashes of a lock."""
+    text = (ROOT / f"requirements/{name}.txt").read_text(encoding="utf-8")
+    entries = re.findall(r"^([\w.-]+)==(\S+).*\\\n((?:    --hash=.+\n)+)", text, re.MULTILINE)
+    return {
+        (package, version): set(re.findall(r"sha256:\w+", hashes))
+        for package, version, hashes in entries
+    }
+
+
+def test_the_lock_of_a_run_has_the_versions_of_the_whole_lock() -> None:
+    run, whole = locked("runtime"), locked("cpu-gpu")
+    assert all(whole[entry] == hashes for entry, hashes in run.items())
+    packages = {name for name, _ in run}
+    assert declared("") | declared("cpu") <= packages
+    tools = {"pyspark", "ruff", "mypy", "pytest", "moto", "mlcroissant", "cyclonedx-python-lib"}
+    assert tools <= {name for name, _ in whole} - packages

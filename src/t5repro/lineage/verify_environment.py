@@ -125,7 +125,11 @@ def _forged_byte_code(packages: Installed) -> Iterator[Finding]:
 
 
 def nearest_lock(root: Path) -> tuple[str, list[Finding]]:
-    """Return the lock that the installed versions differ from least, and how they differ."""
+    """Return the lock that the environment was made from, and how the versions differ from it.
+
+    It is the lock that has least in which the two differ. Packages that a lock lacks count: an
+    edited version must not move an environment to a shorter lock, which does not name the package.
+    """
     found = {
         _normalized(name): str(distribution.version)
         for distribution in metadata.distributions()
@@ -133,12 +137,14 @@ def nearest_lock(root: Path) -> tuple[str, list[Finding]]:
     }
     results = []
     for path in sorted((root / REQUIREMENTS).glob("*.txt")):
-        name = path.relative_to(root).as_posix()
-        results.append((name, list(_unlike_lock(name, locked_versions(path), found))))
+        name, locked = path.relative_to(root).as_posix(), locked_versions(path)
+        findings = list(_unlike_lock(name, locked, found))
+        results.append((len(findings) + len(found.keys() - locked.keys()), name, findings))
     if not results:
         message = "absent: the versions of packages cannot be checked; restore it with git checkout"
         return "no lock", [Finding(MISSING, REQUIREMENTS.as_posix(), "", message)]
-    return min(results, key=lambda result: len(result[1]))
+    _, name, findings = min(results, key=lambda result: result[:2])
+    return name, findings
 
 
 def locked_versions(path: Path) -> dict[str, str]:
