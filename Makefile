@@ -27,7 +27,8 @@ runtime: .venv/runtime ## .venv with what a run on a CPU needs: no Spark, export
 	$(PYTHON) -c "import sys; sys.exit(None if (3, 11) <= sys.version_info < (3, 14) else 'Python 3.11, 3.12 or 3.13 is needed; name one with make PYTHON=python3.12')"
 	@echo "installing $$(grep -c '^[a-z].*==' $<) locked packages into .venv: 3 to 4 GB of disk, a few minutes"
 	$(PYTHON) -m venv --clear .venv # a package of an older lock, or of `make parity`, would stay
-	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r $<
+	# pip of Debian 12 would run setup.py of four packages, which then have no list of their files.
+	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes --no-deps --use-pep517 -r $<
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	touch $@
 

@@ -62,7 +62,8 @@ class CleanEnvironment:
         _run([self.python, "-I", "-m", "venv", str(folder)], clone, _installing())
         python = folder / "bin/python"
         pip = [str(python), "-I", "-m", "pip", "install", "--quiet", "--no-deps"]
-        lock = ["--require-hashes", "--no-cache-dir", "-r", str(self.requirements)]
+        # Old releases of pip would run setup.py, which leaves no list of the files of a package.
+        lock = ["--require-hashes", "--no-cache-dir", "--use-pep517", "-r", str(self.requirements)]
         _run([*pip, *lock], clone, _installing())
         _run([*pip, "--no-build-isolation", "--editable", "."], clone, _installing())
         return python
