@@ -11,6 +11,7 @@ from t5repro.lineage.git import contents, try_git
 from t5repro.lineage.record import Record
 from t5repro.lineage.sources import SOURCES, is_source
 
+PACKAGE_FILE = f"{SOURCES}/__init__.py"  # a commit with the package has it
 COMMIT = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
 PIN = re.compile(rb"^([A-Za-z0-9][\w.-]*)==([^\s;\\]+)", re.MULTILINE)
 CLOCKS_APART_SECONDS = 86_400.0  # clocks of two machines, or a wrong time zone
@@ -26,8 +27,8 @@ class Commits:
         pins: (commit, path of a package lock) -> library -> its versions, by Python's version.
         reachable: commits in the history of the state.
         shallow: whether this clone has only a part of the history.
-        has_sources: whether the checkout has the package. A project of `t5repro init` does not: its
-            jobs run the installed one, and no commit has its files.
+        has_package: whether the checkout or the state has the package. A project of `t5repro init`
+            does not: its jobs run the installed one, and no commit has its files.
     """
 
     times: Mapping[str, datetime | None]
@@ -35,7 +36,7 @@ class Commits:
     pins: Mapping[tuple[str, str], Mapping[str, set[str]]]
     reachable: frozenset[str]
     shallow: bool
-    has_sources: bool = True
+    has_package: bool
 
     def is_known(self, record: Record) -> bool:
         """Return whether git has the commit of a record."""
@@ -65,9 +66,10 @@ class Commits:
             yield f"starts at {record.start.at}, before its commit {commit[:12]} was made ({made})"
         if record.start.uncommitted is not None:
             return
+        has_package = self.has_package or self.files.get((commit, PACKAGE_FILE)) is not None
         for path, sha256 in sorted((record.start.code | record.start.machine.locks).items()):
             actual = self.files.get((commit, path))
-            if actual != sha256 and (self.has_sources or not is_source(path)):
+            if actual != sha256 and (has_package or not is_source(path)):
                 state = f"has {actual[:12]}" if actual else "lacks it"
                 yield (
                     f"says that it ran {path} {sha256[:12]} of commit {commit[:12]} without "
@@ -112,9 +114,11 @@ def read_commits(root: Path, records: Iterable[Record], revision: str = "HEAD") 
     for record in records:
         commit = record.start.commit or ""
         if times.get(commit) is not None:
-            wanted |= {(commit, path) for path in record.start.code}
+            wanted |= {(commit, path) for path in (*record.start.code, PACKAGE_FILE)}
             locks |= {(commit, path) for path in record.start.machine.locks}
-    found = contents(root, [f"{commit}:{path}" for commit, path in sorted(wanted | locks)])
+    package = f"{revision}:{PACKAGE_FILE}"
+    names = [f"{commit}:{path}" for commit, path in sorted(wanted | locks)]
+    found = contents(root, [*names, package])
     files: dict[tuple[str, str], str | None] = {}
     pins: dict[tuple[str, str], dict[str, set[str]]] = {}
     for commit, path in wanted | locks:
@@ -126,7 +130,8 @@ def read_commits(root: Path, records: Iterable[Record], revision: str = "HEAD") 
                 pins[commit, path].setdefault(_normal(name.decode()), set()).add(version.decode())
     shallow = (try_git(root, "rev-parse", "--is-shallow-repository") or b"").strip() == b"true"
     reachable = _reachable(root, times, revision)
-    return Commits(times, files, pins, reachable, shallow, (root / SOURCES).is_dir())
+    has_package = found[package] is not None or (root / SOURCES).is_dir()
+    return Commits(times, files, pins, reachable, shallow, has_package)
 
 
 def _commit_time(commit: bytes | None) -> datetime | None:
