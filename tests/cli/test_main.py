@@ -56,6 +56,25 @@ def test_a_pair_argument_without_a_name_is_refused(capfd: pytest.CaptureFixture[
     assert "argument 'train' must be NAME=FILE" in capfd.readouterr().err
 
 
+def test_a_package_that_the_lock_of_a_run_lacks_is_named_with_the_lock_that_has_it(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "key").touch()
+    code = (
+        "import sys; from t5repro.cli.main import main\n"
+        "sys.modules['securesystemslib'] = None\n"  # an import of it then fails
+        "sys.exit(main(['sign', '--key', 'key', '--allow', 'me']))"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    message = (
+        "t5repro sign: securesystemslib is not installed; requirements/cpu-gpu.txt has "
+        "the packages of all commands (make setup)\n"
+    )
+    assert (ran.returncode, ran.stderr) == (2, message)
+
+
 def test_bash_completes_commands_and_their_options() -> None:
     script = """
         eval "$(python -m t5repro --completion bash)"

@@ -37,7 +37,7 @@ from t5repro.lineage.storage_folder import checkout_paths
 from t5repro.progress import announce, log_to
 from t5repro.stages import BY_NAME
 
-NO_UTF8 = UNREADABLE = 2
+NO_UTF8 = UNREADABLE = NOT_INSTALLED = 2
 CLOSED_PIPE = 141  # what a shell reports after SIGPIPE
 INTERRUPTED = 130  # what a shell reports after Ctrl-C
 TERMINATED = 143  # what a shell reports after SIGTERM
@@ -82,6 +82,15 @@ def main(argv: Sequence[str] | None = None) -> int:
                 "owner of the checkout, or have them allow reading: chmod -R a+rX"
             )
             return UNREADABLE
+        except ModuleNotFoundError as error:
+            package = (error.name or "").partition(".")[0]
+            if package in ("", "t5repro"):
+                raise
+            announce(
+                f"t5repro {arguments.command}: {package} is not installed; "
+                "requirements/cpu-gpu.txt has the packages of all commands (make setup)"
+            )
+            return NOT_INSTALLED
         except BrokenPipeError:  # as in `t5repro verify | head`
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for the last flush
             return CLOSED_PIPE
