@@ -53,11 +53,17 @@ class CleanEnvironment:
             its interpreter.
 
         Raises:
-            LineageError: the clone has no such lock, or a package cannot be installed.
+            LineageError: the clone has no such lock or not this package; a package cannot be
+                installed.
         """
         if not (clone / self.requirements).is_file():
             raise LineageError(
                 f"{self.requirements} is not committed; name a lock with --requirements"
+            )
+        if not (clone / "pyproject.toml").is_file():
+            raise LineageError(
+                "pyproject.toml is not committed: a project of t5repro init runs the installed "
+                "package; a clean rebuild needs a checkout of the repository"
             )
         _run([self.python, "-I", "-m", "venv", str(folder)], clone, _installing())
         python = folder / "bin/python"
