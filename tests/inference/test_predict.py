@@ -10,89 +10,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+from finished_run import RUN, TEXTS, VOCABULARY, WORDS, settings, write_run
 
 import t5repro
-from t5repro.config.schema import Settings
-from t5repro.config.sections.evaluate import PredictStage
-from t5repro.config.sections.vocab import VocabStage
-from t5repro.config.stage_settings import stage_settings
 from t5repro.errors import ArtifactError, LineageError, SettingsError
-from t5repro.files import write_manifest
 
 pytestmark = [
     pytest.mark.keras,
     # Another test of this process may have started TensorFlow.
     pytest.mark.filterwarnings("ignore:TensorFlow already runs with"),
 ]
-RUN = Path("results/r")
-VOCABULARY = RUN / "vocab/baseline/sentencepiece.model"
-WORDS = [f"word{number} and yes or no word{number + 1}" for number in range(200)]
-TEXTS = [" ".join(WORDS[start : start + 1 + start % 9]) for start in range(0, 33, 3)]
-
-
-def settings(beam_tasks: tuple[str, ...]) -> PredictStage:
-    tree = stage_settings(Settings(), "evaluate_predict")
-    tree["model"] |= {"d_model": 16, "d_ff": 32, "d_kv": 8, "num_heads": 2}
-    tree["model"] |= {"num_encoder_layers": 2, "num_decoder_layers": 2}
-    tree["vocab"] |= {"vocab_size": 120, "extra_ids": 8}
-    tree["evaluate"] |= {
-        "batch_size": 4,
-        "inputs_length": 64,
-        "max_decode_length": 12,
-        "beam_tasks": list(beam_tasks),
-    }
-    return PredictStage.model_validate(tree)
-
-
-def write_run(folder: Path) -> None:
-    """Write what the stages of a run with two experiments write, in the current folder."""
-    from t5repro.evaluate.predict import predict
-    from t5repro.model.checkpoints import save_weights
-    from t5repro.model.transformer import T5
-    from t5repro.vocab.train import train_vocabulary
-
-    sample = folder / "sample.txt"
-    sample.write_text("\n".join(WORDS), encoding="utf-8")
-    vocab = VocabStage.model_validate(
-        {"vocab": {"vocab_size": 120, "extra_ids": 8, "character_coverage": 1.0}}
-    )
-    train_vocabulary(
-        vocab,
-        sample=sample,
-        model=VOCABULARY,
-        pieces=VOCABULARY.with_suffix(".pieces"),
-        manifest=VOCABULARY.with_name("manifest.json"),
-    )
-    rows = [
-        {"inputs": text, "targets": "yes", "idx": number, "answer": 1}
-        for number, text in enumerate(TEXTS)
-    ]
-    examples = RUN / "tasks/one/validation.jsonl"
-    examples.parent.mkdir(parents=True)
-    examples.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    for seed, (name, beam_tasks) in enumerate({"other": ("one",), "baseline": ()}.items()):
-        stage = settings(beam_tasks)
-        model = T5(
-            stage.model, embedding_rows=stage.vocab.embedding_rows, dropout_rate=0.0, seed=seed
-        )
-        trained = RUN / "finetune" / name
-        save_weights(trained / "weights.safetensors", model)
-        write_manifest(
-            trained / "manifest.json",
-            rule="finetune",
-            settings={"model": stage.model.model_dump(), "vocab": stage.vocab.model_dump()},
-            inputs=[VOCABULARY],
-            outputs=[trained / "weights.safetensors"],
-            counters={},
-        )
-        predict(
-            stage,
-            weights=[trained / "manifest.json"],
-            examples={"one": examples},
-            vocabulary=VOCABULARY,
-            folder=RUN / "evaluate_predict" / name,
-            manifest=RUN / "evaluate_predict" / name / "manifest.json",
-        )
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""Subcommands that exchange models: import and export of weights, a model to serve."""
+"""Subcommands that exchange models: import, export, a model to serve, a folder for the Hub."""
 
 import argparse
 from pathlib import Path
@@ -6,6 +6,7 @@ from pathlib import Path
 from t5repro.cli.arguments import Commands, add_command, add_settings, parsed_settings
 
 FORMS = ("huggingface", "keras_hub")
+STAGES = ("finetune", "pretrain")
 
 
 def add_publish(commands: Commands) -> None:
@@ -28,7 +29,14 @@ def add_publish(commands: Commands) -> None:
     ):
         parser.add_argument("--weights", type=Path, required=True, help=weights)
         parser.add_argument("--vocabulary", type=Path, required=True, help="SentencePiece model")
-    for parser in (importer, exporter, server):
+    hub = add_command(
+        commands, "publish", _publish, "write a model of a run as a folder for the Hugging Face Hub"
+    )
+    hub.add_argument("run", type=Path, help="folder of the run, such as results/demo")
+    hub.add_argument("--arm", default="", help="an experiment with its seed, as baseline_seed_1")
+    hub.add_argument("--stage", default="", choices=STAGES, help="default: the arm's last one")
+    hub.add_argument("--license", help="licence of the weights, as apache-2.0; else none is stated")
+    for parser in (importer, exporter, server, hub):
         parser.add_argument("--folder", type=Path, required=True, help="folder to write")
 
 
@@ -73,3 +81,20 @@ def _serve(arguments: argparse.Namespace) -> None:
         folder=arguments.folder,
     )
     print(f"wrote {arguments.folder}")
+
+
+def _publish(arguments: argparse.Namespace) -> None:
+    from t5repro.config.sections.devices import DevicesSettings
+    from t5repro.model.devices import set_environment
+
+    set_environment(DevicesSettings())  # before a reader of weights imports TensorFlow
+    from t5repro.hub.publish import publish
+
+    files = publish(
+        arguments.run,
+        folder=arguments.folder,
+        arm=arguments.arm,
+        stage=arguments.stage,
+        licence=arguments.license,
+    )
+    print(f"wrote {arguments.folder}: {', '.join(files)}")

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from t5repro.config.sections.evaluate import PredictStage
-from t5repro.errors import StorageError, storage_error
 from t5repro.evaluate.predict import build_models, weights_next_to
 from t5repro.model.decode_inputs import padded_length
+from t5repro.publish.new_folder import new_folder
 from t5repro.vocab.special_ids import EOS_ID, PAD_ID, UNK_ID
 from t5repro.vocab.vocabulary import Vocabulary
 
@@ -37,26 +37,22 @@ def export_server(settings: PredictStage, *, weights: Path, vocabulary: Path, fo
         StorageError: the folder exists, or cannot be written.
         VocabularyError: the vocabulary has more ids than the model has embeddings.
     """
+    with new_folder(folder) as temporary:
+        _save(settings, weights=weights, vocabulary=vocabulary, folder=temporary)
+
+
+def _save(settings: PredictStage, *, weights: Path, vocabulary: Path, folder: Path) -> None:
     import tensorflow as tf
 
     from t5repro.model.checkpoints import load_weights
 
-    if folder.exists():
-        raise StorageError(f"{folder} exists; name a new folder, or remove this one")
     total_ids = Vocabulary.load(vocabulary).total_ids
     (model,) = build_models(settings, 1, total_ids=total_ids)
     weights_file = weights_next_to(weights)
     load_weights(weights_file, model)
     module = serving_module(settings, model, vocabulary.read_bytes(), total_ids=total_ids)
-    # Written under another name and renamed, so that a reader never sees half a model.
-    temporary = folder.with_name(f".writing-{folder.name}")
     signatures = {"serving_default": module.greedy, "beam": module.beam}
-    try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        tf.saved_model.save(module, str(temporary), signatures=signatures)
-        temporary.rename(folder)
-    except OSError as error:
-        raise storage_error(folder, error) from error
+    tf.saved_model.save(module, str(folder), signatures=signatures)
 
 
 def serving_module(settings: PredictStage, model: Any, proto: bytes, *, total_ids: int) -> Any:

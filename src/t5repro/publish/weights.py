@@ -30,6 +30,10 @@ from t5repro.model.weight_names import weight_names
 from t5repro.vocab.special_ids import EOS_ID, PAD_ID, add_sentinels
 from t5repro.vocab.vocabulary import Vocabulary
 
+GENERATION_CONFIG = "generation_config.json"
+TOKENIZER_CONFIG = "tokenizer_config.json"
+SPECIAL_TOKENS = "special_tokens_map.json"
+TOKENS = {"eos_token": "</s>", "pad_token": "<pad>", "unk_token": "<unk>"}
 HUB_BUCKETS, HUB_DISTANCE = 32, 128  # fixed in keras-hub
 
 
@@ -65,48 +69,46 @@ def write_huggingface(
         name.huggingface: float32_array(weights[name.path], transposed=name.transposed)
         for name in weight_names(model)
     }
-    files = [folder / name for name in (FACE_WEIGHTS, FACE_CONFIG, FACE_VOCABULARY)]
-    files.append(folder / "tokenizer_config.json")
+    ids = {"pad_token_id": PAD_ID, "eos_token_id": EOS_ID, "decoder_start_token_id": PAD_ID}
     # Without this entry of its metadata transformers refuses the file.
-    write_bytes(files[0], save(dict(sorted(arrays.items())), metadata={"format": "pt"}))
-    write_json(
-        files[1],
-        {
-            "architectures": ["T5ForConditionalGeneration"],
-            "model_type": "t5",
-            "vocab_size": int(weights["embedding"].shape[0]),
-            "d_model": model.d_model,
-            "d_ff": model.d_ff,
-            "d_kv": model.d_kv,
-            "num_heads": model.num_heads,
-            "num_layers": model.num_encoder_layers,
-            "num_decoder_layers": model.num_decoder_layers,
-            "feed_forward_proj": FEED_FORWARD[model.feed_forward],
-            "tie_word_embeddings": model.tie_embeddings,
-            "relative_attention_num_buckets": model.relative_position_buckets,
-            "relative_attention_max_distance": model.relative_position_max_distance,
-            "layer_norm_epsilon": model.norm_epsilon,
-            "dropout_rate": 0.1,
-            "is_encoder_decoder": True,
-            "pad_token_id": PAD_ID,
-            "eos_token_id": EOS_ID,
-            "decoder_start_token_id": PAD_ID,
-            "torch_dtype": "float32",
-        },
-    )
-    write_bytes(files[2], vocabulary.without_sentinels)
-    write_json(
-        files[3],
-        {
-            "tokenizer_class": "T5Tokenizer",
-            "extra_ids": vocabulary.sentinels,
-            "eos_token": "</s>",
-            "pad_token": "<pad>",
-            "unk_token": "<unk>",
-            "legacy": True,
-        },
-    )
-    return files
+    data = save(dict(sorted(arrays.items())), metadata={"format": "pt"})
+    write_bytes(folder / FACE_WEIGHTS, data)
+    write_bytes(folder / FACE_VOCABULARY, vocabulary.without_sentinels)
+    config = {
+        "architectures": ["T5ForConditionalGeneration"],
+        "model_type": "t5",
+        "vocab_size": int(weights["embedding"].shape[0]),
+        "d_model": model.d_model,
+        "d_ff": model.d_ff,
+        "d_kv": model.d_kv,
+        "num_heads": model.num_heads,
+        "num_layers": model.num_encoder_layers,
+        "num_decoder_layers": model.num_decoder_layers,
+        "feed_forward_proj": FEED_FORWARD[model.feed_forward],
+        "tie_word_embeddings": model.tie_embeddings,
+        "relative_attention_num_buckets": model.relative_position_buckets,
+        "relative_attention_max_distance": model.relative_position_max_distance,
+        "layer_norm_epsilon": model.norm_epsilon,
+        "dropout_rate": 0.1,
+        "is_encoder_decoder": True,
+        **ids,
+        "torch_dtype": "float32",
+    }
+    tokenizer = {
+        **TOKENS,
+        "tokenizer_class": "T5Tokenizer",
+        "extra_ids": vocabulary.sentinels,
+        "legacy": True,
+    }
+    documents = {
+        FACE_CONFIG: config,
+        GENERATION_CONFIG: ids,
+        TOKENIZER_CONFIG: tokenizer,
+        SPECIAL_TOKENS: TOKENS,
+    }
+    for name, values in documents.items():
+        write_json(folder / name, values)
+    return [folder / name for name in (FACE_WEIGHTS, FACE_VOCABULARY, *documents)]
 
 
 def write_keras_hub(
@@ -193,12 +195,28 @@ def export_weights(manifest: Path, *, vocabulary: Path, form: str, folder: Path)
             "finetune"
         )
     model = ModelSettings.model_validate(settings["model"])
+    weights = read_arrays(manifest.parent / WEIGHTS)
+    _check_no_more(weights, model, manifest.parent / WEIGHTS)
     WRITERS[form](
         folder,
         model,
-        read_arrays(manifest.parent / WEIGHTS),
+        weights,
         vocabulary_files(vocabulary, VocabSettings.model_validate(settings["vocab"])),
     )
+
+
+def _check_no_more(weights: Mapping[str, np.ndarray], model: ModelSettings, path: Path) -> None:
+    """Check that the other library has a name for every weight.
+
+    Raises:
+        CheckpointError: there are more, such as adapters, without which answers would differ.
+    """
+    more = sorted(set(weights) - {name.path for name in weight_names(model)})
+    if more:
+        raise CheckpointError(
+            f"{path} has {len(more)} weights that no other library's T5 has, such as {more[0]!r}; "
+            "export a model that was fine-tuned without adapters (finetune.method: all)"
+        )
 
 
 def vocabulary_files(path: Path, vocab: VocabSettings) -> VocabularyFiles:

@@ -1,0 +1,316 @@
+"""The model card: the Hub's metadata as YAML, then Markdown.
+
+Every number and name is from a record. Sentences only say what the records contain or that they
+do not contain it; a run says nothing about uses for which it has no score.
+
+Source: the Hub's specification of model cards.
+"""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import yaml
+
+from t5repro import __version__
+from t5repro.export.facts import code_hash, machine_of, manifest_hash, start_of
+from t5repro.hub.model_facts import ModelFacts
+from t5repro.report.rows import ScoreRow
+from t5repro.report.titles import AVERAGE, format_score, format_sd, metric_title
+
+TASK = "text2text-generation"
+METRIC_IDS = {  # metrics that have another name on the Hub
+    "matthews_corrcoef": "matthews_correlation",
+    "pearson_corrcoef": "pearsonr",
+    "spearman_corrcoef": "spearmanr",
+    "em": "exact_match",
+    "bleu": "sacrebleu",
+}
+UNKNOWN = "not recorded"
+LINE_CHARS = 1000  # no folds: a value is on one line
+
+USE = """\
+```python
+from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
+
+folder = "."  # this folder, or its name on the Hub
+tokenizer = AutoTokenizer.from_pretrained(folder)
+model = AutoModelForSeq2SeqLM.from_pretrained(folder)
+inputs = tokenizer([{example}], return_tensors="pt", padding=True, truncation=True)
+print(tokenizer.batch_decode(model.generate(**inputs), skip_special_tokens=True))
+```
+"""
+
+
+def model_card(facts: ModelFacts, hashes: Mapping[str, str], licence: str | None) -> str:
+    """Return the text of ``README.md``.
+
+    Args:
+        facts: the model.
+        hashes: file of the folder -> SHA-256.
+        licence: licence of the weights; None if nobody stated one.
+    """
+    header = yaml.safe_dump(
+        metadata(facts, licence), sort_keys=False, allow_unicode=True, width=LINE_CHARS
+    )
+    sections = (
+        [f"# {facts.name}", _introduction(facts)],
+        ["## Use", *_use(facts)],
+        ["## Training data", *_data(facts)],
+        ["## Training", *_training(facts)],
+        ["## Scores", *_scores(facts)],
+        ["## Intended use and limits", _bullets(_limits(facts, licence))],
+        ["## Provenance", *_provenance(facts, hashes)],
+    )
+    parts = [part.rstrip("\n") for section in sections for part in section]
+    return f"---\n{header}---\n\n" + "\n\n".join(parts) + "\n"
+
+
+def metadata(facts: ModelFacts, licence: str | None) -> dict[str, Any]:
+    """Return the Hub's metadata; keys without a recorded value are absent."""
+    results = [_result(facts, row) for row in _defined(facts.scores)]
+    values = {
+        "language": facts.languages,
+        "license": licence,
+        "library_name": "transformers",
+        "tags": ["t5", TASK, "t5repro"],
+        "datasets": facts.hub_datasets,
+        "metrics": list(dict.fromkeys(result["metrics"][0]["type"] for result in results)),
+        "model-index": [{"name": facts.name, "results": results}] if results else None,
+    }
+    return {name: value for name, value in values.items() if value}
+
+
+def _defined(rows: Iterable[ScoreRow]) -> list[ScoreRow]:
+    return [row for row in rows if row.value is not None]
+
+
+def _result(facts: ModelFacts, row: ScoreRow) -> dict[str, Any]:
+    """Return a score as an entry of ``model-index``; its revision is the hash of the examples."""
+    dataset: dict[str, Any] = {"name": row.task, "type": row.task}
+    if row.metric != AVERAGE:
+        dataset["split"] = facts.lengths["split"]
+        dataset["revision"] = _examples_hash(facts, row.task)
+        dataset["args"] = {"rows": row.examples}
+    return {
+        "task": {"type": TASK},
+        "dataset": dataset,
+        "metrics": [
+            {
+                "type": METRIC_IDS.get(row.metric, row.metric),
+                "name": metric_title(row.metric),
+                "value": row.value,
+            }
+        ],
+    }
+
+
+def _examples_hash(facts: ModelFacts, task: str) -> str:
+    inputs = facts.prediction.inputs if facts.prediction else ()
+    return next(artifact.sha256 for artifact in inputs if artifact.path.split("/")[-2:-1] == [task])
+
+
+def _introduction(facts: ModelFacts) -> str:
+    parameters = facts.training.counters.get("parameters", 0)
+    return (
+        f"A T5 with {parameters:,} parameters: the weights of the stage `{facts.training.rule}` of "
+        f"the arm `{facts.arm}` of the run `{facts.run.name}`, written by t5repro {__version__}. "
+        "Every number on this page is from the manifests and records of that run."
+    )
+
+
+def _use(facts: ModelFacts) -> list[str]:
+    first = next(iter(facts.prefixes.values()), "")
+    parts = [USE.format(example=json.dumps(f"{first}…", ensure_ascii=False))]
+    if facts.prefixes:
+        rows = [(task, f"`{prefix.strip()}`") for task, prefix in facts.prefixes.items()]
+        parts.append(_table(("task", "inputs begin with"), rows))
+    if facts.lengths:
+        parts.append(
+            f"The run cut inputs to {facts.lengths['inputs_length']} tokens, the end included "
+            "(`model_max_length`), and answers have at most "
+            f"{facts.lengths['max_decode_length']} (`max_new_tokens`). `generate` decodes greedily."
+        )
+    if facts.training.rule == "pretrain":
+        objective = facts.training.settings["pretrain"]["objective"]
+        parts.append(f"The weights are those before fine-tuning; the objective is `{objective}`.")
+    return parts
+
+
+def _data(facts: ModelFacts) -> list[str]:
+    parts = [
+        _table(
+            ("raw files", "origin", "licence"),
+            [(source.files, source.origin, source.licence) for source in facts.sources],
+        )
+    ]
+    corpora = facts.run.of_rule("c4")
+    languages = corpora[-1].counters.get("languages", {}) if corpora else {}
+    rows = [
+        (
+            language,
+            *(
+                f"{languages[language].get(counter, 0):,}"
+                for counter in ("train_pages", "train_characters", "validation_pages")
+            ),
+        )
+        for language in facts.corpus_languages
+        if language in languages
+    ]
+    if rows:
+        parts.append("Pre-training text, after cleaning and deduplication:")
+        parts.append(_table(("language", "pages", "characters", "held-out pages"), rows))
+    if facts.tasks:
+        drawn = facts.training.counters.get("drawn", {})
+        examples = facts.training.counters["examples"]
+        parts.append("Fine-tuning:")
+        parts.append(
+            _table(
+                ("task", "training examples", "examples drawn"),
+                [(task, f"{examples[task]:,}", f"{drawn.get(task, 0):,}") for task in facts.tasks],
+            )
+        )
+    return parts
+
+
+def _training(facts: ModelFacts) -> list[str]:
+    rows = []
+    for job in facts.run.of_rule("pretrain", "finetune"):
+        counters, settings = job.counters, job.settings[job.rule]
+        validation = counters.get("final_validation_loss")
+        rows.append(
+            (
+                job.rule,
+                f"{counters.get('steps', 0):,}",
+                settings["batch_size"],
+                _loss(counters.get("final_loss")),
+                _loss(validation),
+            )
+        )
+    columns = ("stage", "steps", "batch size", "final loss", "loss on held-out text")
+    settings_text = yaml.safe_dump(
+        dict(facts.training.settings), allow_unicode=True, width=LINE_CHARS
+    )
+    return [
+        _table(columns, rows),
+        f"All settings that the job `{facts.training.name}` received:",
+        f"```yaml\n{settings_text}```",
+    ]
+
+
+def _loss(value: float | None) -> str:
+    return "–" if value is None else f"{value:.4f}"
+
+
+def _scores(facts: ModelFacts) -> list[str]:
+    rows = _defined(facts.scores)
+    if not rows:
+        return ["The run has no scores of these weights."]
+    means = {(row.task, row.metric): row for row in facts.means}
+    cells = []
+    for row in rows:
+        mean = means.get((row.task, row.metric))
+        cells.append(
+            (
+                row.task,
+                metric_title(row.metric),
+                format_score(row.value),
+                "–" if row.low is None else f"{format_score(row.low)} to {format_score(row.high)}",
+                "–" if mean is None else format_score(mean.value) + format_sd(mean.sd),
+                f"{format_score(row.baseline)} {row.baseline_kind}" if row.baseline_kind else "–",
+                "–" if row.examples is None else row.examples,
+                "–" if row.invalid is None else row.invalid,
+            )
+        )
+    seeds = max((row.runs for row in facts.means), default=1)
+    columns = (
+        "task",
+        "metric",
+        "this model",
+        "95 % interval",
+        f"mean of {seeds} seeds ± standard deviation" if seeds > 1 else "mean of several seeds",
+        "trivial baseline",
+        "rows",
+        "invalid answers",
+    )
+    return [
+        f"On the split `{facts.lengths['split']}`; scores are on the scale of 100. The interval is "
+        "the bootstrap over rows, from the report of the run.",
+        _table(columns, cells),
+    ]
+
+
+def _limits(facts: ModelFacts, licence: str | None) -> list[str]:
+    """Return the limits that follow from the records."""
+    limits = []
+    if facts.prefixes:
+        limits.append(
+            f"The model was trained to answer inputs of {len(facts.tasks)} tasks, in the form "
+            "above. The run contains no evaluation of any other use."
+        )
+    else:
+        limits.append("The run contains no evaluation of these weights.")
+    rows = _defined(facts.scores)
+    weak = [
+        f"{row.task} ({metric_title(row.metric)})"
+        for row in rows
+        if row.baseline is not None and row.value is not None and row.value <= row.baseline
+    ]
+    if weak:
+        limits.append(f"No better than the trivial baseline: {', '.join(weak)}.")
+    if any(row.runs > 1 for row in facts.means):
+        limits.append("Other seeds of the same settings score differently: see the deviations.")
+    if facts.corpus_languages:
+        limits.append(f"Languages of the pre-training text: {', '.join(facts.corpus_languages)}.")
+    if not facts.sources:
+        limits.append("The run records no raw files behind these weights.")
+    if not facts.hub_datasets:
+        limits.append("No recorded origin of the data is a data set of the Hub.")
+    if licence is None:
+        limits.append(
+            "No licence of the weights was stated; the table of training data has those of the "
+            "data."
+        )
+    return limits
+
+
+def _provenance(facts: ModelFacts, hashes: Mapping[str, str]) -> list[str]:
+    job, start = facts.training, start_of(facts.training)
+    differences = start.get("uncommitted")
+    rows = [
+        ("commit of the code", f"`{start['commit']}`" if start.get("commit") else UNKNOWN),
+        ("uncommitted differences", f"`{differences}`" if differences else _no(start)),
+        ("code of the job, SHA-256", f"`{code_hash(job)}`" if code_hash(job) else UNKNOWN),
+        (f"`{facts.weights.path}`", f"`{facts.weights.sha256}`"),
+        (f"`{job.manifest}`", f"`{manifest_hash(job)}`"),
+        (f"`{facts.vocabulary.path}`", f"`{facts.vocabulary.sha256}`"),
+        *((f"`{path}`", f"`{sha}`") for path, sha in machine_of(job).get("locks", {}).items()),
+    ]
+    start_of_hash = facts.weights.sha256[:12]
+    return [
+        _table(("fact", "value"), rows),
+        "In a checkout of the run, this prints everything that the weights were made from, and "
+        "compares all files with their hashes:",
+        f"```\nt5repro trace {start_of_hash}\nt5repro verify\n```",
+        "The files of this folder are a function of the weights, the vocabulary and the records:",
+        _table(("file", "SHA-256"), [(name, f"`{sha}`") for name, sha in hashes.items()]),
+    ]
+
+
+def _no(start: Mapping[str, Any]) -> str:
+    return "none" if start.get("commit") else UNKNOWN
+
+
+def _table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    lines = [columns, ["---"] * len(columns), *([_cell(value) for value in row] for row in rows)]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _cell(value: Any) -> str:
+    """Return a value as a cell of Markdown: on one line, without markup of its own."""
+    text = " ".join(str(value).split())
+    return text.replace("|", "\\|").replace("<", "&lt;") if text else "–"
+
+
+def _bullets(sentences: Iterable[str]) -> str:
+    return "\n".join(f"- {sentence}" for sentence in sentences)

@@ -1,0 +1,250 @@
+"""A folder for the Hub: complete, from records alone, and the same bytes every time."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import yaml
+from finished_run import RUN, TEXTS, VOCABULARY
+from published_run import write_published_run
+
+import t5repro
+from t5repro.cli.main import main
+from t5repro.errors import ArtifactError, CheckpointError, LineageError
+from t5repro.export.facts import read_run
+from t5repro.files import read_json, sha256_of, write_json_lines
+from t5repro.hub.model_facts import shared_prefixes
+from t5repro.hub.publish import publish
+from t5repro.lineage.graph import Artifact, Job
+
+pytestmark = [pytest.mark.keras, pytest.mark.filterwarnings("ignore:TensorFlow already runs with")]
+FILES = {
+    "README.md",
+    "config.json",
+    "generation_config.json",
+    "model.safetensors",
+    "special_tokens_map.json",
+    "spiece.model",
+    "tokenizer_config.json",
+}
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("finished")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        write_published_run(folder)
+    return folder
+
+
+@pytest.fixture
+def checkout(finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A checkout with the run; the current folder."""
+    shutil.copytree(finished, tmp_path / "checkout")
+    monkeypatch.chdir(tmp_path / "checkout")
+    return tmp_path / "checkout"
+
+
+def card_of(folder: str) -> tuple[dict[str, Any], str]:
+    _, header, text = Path(folder, "README.md").read_text(encoding="utf-8").split("---\n", 2)
+    return yaml.safe_load(header), text
+
+
+def test_the_folder_has_what_the_hub_expects_and_answers_as_the_run(checkout: Path) -> None:
+    assert set(publish(RUN, folder=Path("out"))) == FILES == {p.name for p in Path("out").iterdir()}
+    assert read_json(Path("out/generation_config.json")) == {
+        "decoder_start_token_id": 0,
+        "eos_token_id": 1,
+        "pad_token_id": 0,
+        "max_new_tokens": 12,
+    }
+    tokenizer = read_json(Path("out/tokenizer_config.json"))
+    assert (tokenizer["model_max_length"], tokenizer["extra_ids"]) == (64, 8)
+    model = t5repro.load("out")
+    run = t5repro.load(RUN)
+    assert isinstance(model, t5repro.Model)
+    assert isinstance(run, t5repro.Run)
+    lengths = {"evaluate": run.model().settings.evaluate}
+    model.settings = model.settings.model_copy(update=lengths)
+    assert model.predict(TEXTS) == run.predict(TEXTS)
+
+
+def test_the_metadata_are_read_by_the_library_of_the_hub(checkout: Path) -> None:
+    huggingface_hub = pytest.importorskip("huggingface_hub")
+    publish(RUN, folder=Path("out"), licence="apache-2.0")
+    card = huggingface_hub.ModelCard.load("out/README.md").data
+    assert (card.language, card.license, card.library_name) == (
+        ["en"],
+        "apache-2.0",
+        "transformers",
+    )
+    assert card.datasets == ["owner/crawl"]
+    (result,) = card.eval_results
+    assert (result.metric_type, result.metric_value) == ("accuracy", 62.5)
+    assert (result.dataset_type, result.dataset_split) == ("one", "validation")
+    assert result.dataset_revision == sha256_of(RUN / "tasks/one/validation.jsonl")
+
+
+def test_the_card_quotes_corpus_scores_spread_and_hashes(checkout: Path) -> None:
+    publish(RUN, folder=Path("out"))
+    text = card_of("out")[1]
+    for line in (
+        "# r-baseline",
+        "| en | 1,173 | 23,662 | 36 |",
+        "| 1 | https://huggingface.co/datasets/owner/crawl/resolve/main/0.wet | odc-by |",
+        "| 1 | written \\| by &lt;hand> | CC0 |",  # the unused file of this origin is not counted
+        "| one | 96 | 1,600 |",
+        "| finetune | 100 | 16 | 0.5000 | – |",
+        "| one | accuracy | 62.50 | – | 56.25 ±8.84 | 62.50 majority | 11 | 2 |",
+        "- No better than the trivial baseline: one (accuracy).",
+        f"| commit of the code | `{'c0ffee' + '0' * 34}` |",
+        f"| `{VOCABULARY.as_posix()}` | `{sha256_of(VOCABULARY)}` |",
+        f"| model.safetensors | `{sha256_of(Path('out/model.safetensors'))}` |",
+    ):
+        assert line in text.splitlines()
+
+
+def test_the_command_in_the_card_finds_the_weights(
+    checkout: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    publish(RUN, folder=Path("out"))
+    lines = card_of("out")[1].splitlines()
+    (command,) = (line for line in lines if line.startswith("t5repro trace "))
+    main(command.split()[1:])
+    assert f"{RUN.as_posix()}/finetune/baseline/weights.safetensors" in capsys.readouterr().out
+
+
+def test_without_a_licence_the_card_says_so_and_the_metadata_have_none(checkout: Path) -> None:
+    publish(RUN, folder=Path("out"))
+    metadata, text = card_of("out")
+    assert "license" not in metadata
+    assert "- No licence of the weights was stated;" in text
+
+
+def test_the_same_run_gives_the_same_bytes_in_another_folder(
+    checkout: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    publish(RUN, folder=Path("out"))
+    shutil.copytree(checkout, checkout.parent / "elsewhere", ignore=shutil.ignore_patterns("out"))
+    monkeypatch.chdir(checkout.parent / "elsewhere")
+    publish(RUN, folder=Path("another"))
+    for name in FILES:
+        assert Path("another", name).read_bytes() == (checkout / "out" / name).read_bytes()
+
+
+def test_pretrained_weights_have_no_scores_and_an_untrained_model_no_language(
+    checkout: Path,
+) -> None:
+    publish(RUN, folder=Path("first"), stage="pretrain")
+    metadata, text = card_of("first")
+    assert metadata["language"] == ["en"]
+    assert "model-index" not in metadata
+    assert "The run has no scores of these weights." in text
+    assert "max_new_tokens" not in read_json(Path("first/generation_config.json"))
+    publish(RUN, folder=Path("second"), stage="pretrain", arm="other")
+    metadata, text = card_of("second")
+    assert "language" not in metadata
+    assert "Pre-training text" not in text
+
+
+def test_without_a_report_the_scores_have_no_spread(checkout: Path) -> None:
+    shutil.rmtree(RUN / "report")
+    publish(RUN, folder=Path("out"))
+    assert "| one | accuracy | 62.50 | – | – | 62.50 majority | 11 | 2 |" in card_of("out")[1]
+
+
+def test_without_a_record_the_commit_is_not_recorded(checkout: Path) -> None:
+    shutil.rmtree("records")
+    publish(RUN, folder=Path("out"))
+    assert "| commit of the code | not recorded |" in card_of("out")[1]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["results/absent"], "results/absent is no run; name its folder, such as results/demo"),
+        (["results/r/finetune"], "results/r/finetune is no run"),
+        (["results/r", "--arm", "bassline"], "no arm 'bassline'; nearest: 'baseline'"),
+        (["results/r", "--license", " "], "--license is empty"),
+    ],
+)
+def test_a_wrong_request_is_named_and_leaves_no_folder(
+    checkout: Path, capsys: pytest.CaptureFixture[str], words: list[str], message: str
+) -> None:
+    assert main(["publish", *words, "--folder", "out"]) != 0
+    assert message in capsys.readouterr().err
+    assert not list(Path().glob("*out*"))
+
+
+def test_an_existing_folder_is_never_overwritten(
+    checkout: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("out").mkdir()
+    assert main(["publish", "results/r", "--folder", "out"]) != 0
+    assert "out exists; name a new folder, or remove this one" in capsys.readouterr().err
+
+
+def test_altered_weights_are_not_published(checkout: Path) -> None:
+    weights = RUN / "finetune/baseline/weights.safetensors"
+    weights.write_bytes(weights.read_bytes()[:-1] + b"x")
+    with pytest.raises(LineageError, match=r"baseline/weights.safetensors was altered"):
+        publish(RUN, folder=Path("out"))
+    assert not Path("out").exists()
+
+
+def test_an_arm_without_the_stage_is_named(checkout: Path) -> None:
+    shutil.rmtree(RUN / "pretrain")
+    with pytest.raises(ArtifactError, match="the arm baseline has no pretrain; leave --stage out"):
+        publish(RUN, folder=Path("out"), stage="pretrain")
+
+
+def test_an_ensemble_is_no_single_model(checkout: Path) -> None:
+    path = RUN / "evaluate_predict/baseline/manifest.json"
+    values = json.loads(path.read_bytes())
+    values["inputs"] += [
+        entry
+        for entry in read_json(RUN / "evaluate_predict/other/manifest.json")["inputs"]
+        if entry["path"].endswith("weights.safetensors")
+    ]
+    del values["checksum"]
+    path.write_text(json.dumps(values), encoding="utf-8")
+    with pytest.raises(ArtifactError, match="has 2 model files .* name an arm that is no ensemble"):
+        publish(RUN, folder=Path("out"))
+
+
+def test_a_model_with_adapters_is_refused(checkout: Path) -> None:
+    from t5repro.model.checkpoints import read_arrays, write_arrays
+    from t5repro.publish.weights import export_weights
+
+    path = RUN / "finetune/baseline/weights.safetensors"
+    arrays = read_arrays(path)
+    arrays["encoder/block_0/adapter/down"] = np.zeros((2, 2), np.float32)
+    write_arrays(path, arrays)
+    with pytest.raises(CheckpointError, match=r"1 weights that no other .*block_0/adapter/down"):
+        export_weights(
+            path.with_name("manifest.json"),
+            vocabulary=VOCABULARY,
+            form="huggingface",
+            folder=Path("out"),
+        )
+
+
+def test_a_prefix_is_what_all_rows_share_up_to_a_colon_and_never_the_text_of_one(
+    checkout: Path,
+) -> None:
+    rows = {
+        "two": ["sst2 sentence: The day: a", "sst2 sentence: The day is"],
+        "single": ["sst2 sentence: The day"],
+        "none": ["a b", "a c"],
+    }
+    outputs = []
+    for task, inputs in rows.items():
+        path = Path(f"{task}.jsonl")
+        write_json_lines(path, [{"inputs": text} for text in inputs])
+        outputs.append(Artifact(path.name, sha256_of(path), path.stat().st_size))
+    job = Job("r/p/a", "evaluate_predict", "", {}, (), tuple(outputs), {})
+    assert shared_prefixes(read_run(Path(), "r"), job) == {"two": "sst2 sentence: "}
