@@ -10,7 +10,7 @@ export PYTHONHASHSEED ?= 0
 # What a run needs: the shorter environment of `make runtime`, if it is there.
 ENVIRONMENT := $(or $(wildcard .venv/runtime),.venv/installed)
 
-.PHONY: help demo setup runtime parity browser preflight test test-all check format generate lock compare spread clean
+.PHONY: help demo setup runtime parity browser preflight docs test test-all check format generate lock compare spread clean
 
 demo: $(ENVIRONMENT) ## run the whole chain on the bundled mini crawl
 	snakemake --profile local --cores $(CORES) --quiet rules host
@@ -59,6 +59,14 @@ preflight: .venv-preflight/installed ## an environment with the TPU compiler
 .venv-preflight/installed: requirements/preflight.txt
 	$(PYTHON) -m venv .venv-preflight
 	.venv-preflight/bin/pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r requirements/preflight.txt
+	touch $@
+
+docs: .venv-docs/installed ## the documentation site, in site/
+	NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs build --strict --quiet
+
+.venv-docs/installed: requirements/docs.txt
+	$(PYTHON) -m venv --clear .venv-docs
+	.venv-docs/bin/pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r requirements/docs.txt
 	touch $@
 
 check: setup ## style, types, rule files, names in documents, generated files

@@ -19,3 +19,7 @@ rm requirements/.override.txt
 # The TPU compiler is no part of the run's environment: `make preflight` gives it one of its own.
 sed -n 's/^preflight = \[\(.*\)\]$/\1/p' pyproject.toml | tr -d '", ' | sed 's/jaxlib/\njaxlib/; s/libtpu/\nlibtpu/' |
     compile -c requirements/cpu-gpu.txt - -o requirements/preflight.txt
+# Neither is what builds the documentation: `make docs`. The notebook runs in both environments, so
+# their common packages have one version.
+sed -n 's/^docs = \[\(.*\)\]$/\1/p' pyproject.toml | tr -d '" ' | tr ',' '\n' |
+    compile -c requirements/cpu-gpu.txt - -o requirements/docs.txt

@@ -1,0 +1,64 @@
+"""MkDocs' hook: pages of the site that are not in ``docs/``, and links between them and the others.
+
+The files are written for readers of the checkout. A link to a page becomes one of the site; a link
+to any other file of the checkout becomes its text, because the site does not contain it.
+"""
+
+import posixpath
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[1]
+DOCS = "docs/"
+OUTSIDE = {  # file of the checkout -> page of the site
+    "README.md": "index.md",
+    "CONTRIBUTING.md": "contributing.md",
+    "CHANGELOG.md": "changelog.md",
+    "examples/mini/README.md": "mini_crawl.md",
+}
+LINK = re.compile(r"(?<!!)\[(?P<text>[^\[\]]*)\]\((?P<path>[^()#:\s]+)(?P<anchor>#[^()\s]*)?\)")
+CODE = re.compile(r"^```.*?^```$|`[^`\n]+`", re.MULTILINE | re.DOTALL)
+
+
+def on_files(files: Any, config: Any) -> Any:
+    """Add the pages outside of ``docs/``."""
+    from mkdocs.structure.files import File  # of the environment that builds the site
+
+    for source, page in OUTSIDE.items():
+        text = (ROOT / source).read_text(encoding="utf-8")
+        files.append(File.generated(config, page, content=text))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
+    """Rewrite the links of a page."""
+    source_of = {site: source for source, site in OUTSIDE.items()}
+    uri = page.file.src_uri
+    pages = {DOCS + name: name for name in files.src_uris} | OUTSIDE
+    return with_site_links(markdown, source_of.get(uri, DOCS + uri), uri, pages)
+
+
+def with_site_links(markdown: str, source: str, page: str, pages: Mapping[str, str]) -> str:
+    """Return a page with links of the site.
+
+    Args:
+        markdown: text of the page.
+        source: its file in the checkout.
+        page: its name in the site.
+        pages: file of the checkout -> page of the site.
+    """
+
+    def rewrite(link: re.Match[str]) -> str:
+        target = posixpath.normpath(posixpath.join(posixpath.dirname(source), link["path"]))
+        if target not in pages:
+            return link["text"]
+        path = posixpath.relpath(pages[target], posixpath.dirname(page) or ".")
+        return f"[{link['text']}]({path}{link['anchor'] or ''})"
+
+    parts, end = [], 0
+    for code in CODE.finditer(markdown):
+        parts += [LINK.sub(rewrite, markdown[end : code.start()]), code[0]]
+        end = code.end()
+    return "".join([*parts, LINK.sub(rewrite, markdown[end:])])
