@@ -10,7 +10,7 @@ export PYTHONHASHSEED ?= 0
 # What a run needs: the shorter environment of `make runtime`, if it is there.
 ENVIRONMENT := $(or $(wildcard .venv/runtime),.venv/installed)
 
-.PHONY: help demo setup runtime parity browser preflight docs test test-all check format generate lock compare spread clean
+.PHONY: help demo setup runtime parity browser preflight docs notebook test test-all check format generate lock compare spread clean
 
 demo: $(ENVIRONMENT) ## run the whole chain on the bundled mini crawl
 	snakemake --profile local --cores $(CORES) --quiet rules host
@@ -63,6 +63,9 @@ preflight: .venv-preflight/installed ## an environment with the TPU compiler
 
 docs: .venv-docs/installed ## the documentation site, in site/
 	NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs build --strict --quiet
+
+notebook: setup .venv-docs/installed ## run examples/notebook on the finished demo, into exports/
+	PYTHONPATH=$$(echo $(CURDIR)/.venv-docs/lib/python3*/site-packages) python examples/notebook/execute.py examples/notebook/use_a_model.ipynb exports/use_a_model.ipynb
 
 .venv-docs/installed: requirements/docs.txt
 	$(PYTHON) -m venv --clear .venv-docs
