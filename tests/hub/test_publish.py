@@ -100,6 +100,8 @@ def test_the_card_quotes_corpus_scores_spread_and_hashes(checkout: Path) -> None
         "| one | 96 | 1,600 |",
         "| finetune | 100 | 16 | 0.5000 | – |",
         "| one | accuracy | 62.50 | – | 56.25 ±8.84 | 62.50 majority | 11 | 2 |",
+        "- The model was trained to answer inputs of: one.",
+        "- The run contains no evaluation of any use but the scores above.",
         "- No better than the trivial baseline: one (accuracy).",
         f"| commit of the code | `{'c0ffee' + '0' * 34}` |",
         f"| `{VOCABULARY.as_posix()}` | `{sha256_of(VOCABULARY)}` |",
@@ -144,6 +146,7 @@ def test_pretrained_weights_have_no_scores_and_an_untrained_model_no_language(
     assert metadata["language"] == ["en"]
     assert "model-index" not in metadata
     assert "The run has no scores of these weights." in text
+    assert "- The run contains no evaluation of these weights." in text
     assert "max_new_tokens" not in read_json(Path("first/generation_config.json"))
     publish(RUN, folder=Path("second"), stage="pretrain", arm="other")
     metadata, text = card_of("second")

@@ -90,7 +90,7 @@ def _result(facts: ModelFacts, row: ScoreRow) -> dict[str, Any]:
     dataset: dict[str, Any] = {"name": row.task, "type": row.task}
     if row.metric != AVERAGE:
         dataset["split"] = facts.lengths["split"]
-        dataset["revision"] = _examples_hash(facts, row.task)
+        dataset |= _examples_hash(facts, row.task)
         dataset["args"] = {"rows": row.examples}
     return {
         "task": {"type": TASK},
@@ -105,9 +105,11 @@ def _result(facts: ModelFacts, row: ScoreRow) -> dict[str, Any]:
     }
 
 
-def _examples_hash(facts: ModelFacts, task: str) -> str:
+def _examples_hash(facts: ModelFacts, task: str) -> dict[str, str]:
+    """Return the revision of a task's evaluated examples; nothing if no file has its name."""
     inputs = facts.prediction.inputs if facts.prediction else ()
-    return next(artifact.sha256 for artifact in inputs if artifact.path.split("/")[-2:-1] == [task])
+    hashes = [file.sha256 for file in inputs if file.path.split("/")[-2:-1] == [task]]
+    return {"revision": hashes[0]} if hashes else {}
 
 
 def _introduction(facts: ModelFacts) -> str:
@@ -243,14 +245,14 @@ def _scores(facts: ModelFacts) -> list[str]:
 def _limits(facts: ModelFacts, licence: str | None) -> list[str]:
     """Return the limits that follow from the records."""
     limits = []
-    if facts.prefixes:
-        limits.append(
-            f"The model was trained to answer inputs of {len(facts.tasks)} tasks, in the form "
-            "above. The run contains no evaluation of any other use."
-        )
-    else:
-        limits.append("The run contains no evaluation of these weights.")
+    if facts.tasks:
+        limits.append(f"The model was trained to answer inputs of: {', '.join(facts.tasks)}.")
     rows = _defined(facts.scores)
+    limits.append(
+        "The run contains no evaluation of any use but the scores above."
+        if rows
+        else "The run contains no evaluation of these weights."
+    )
     weak = [
         f"{row.task} ({metric_title(row.metric)})"
         for row in rows
