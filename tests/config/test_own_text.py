@@ -91,6 +91,30 @@ def test_a_file_of_data_sources_keeps_its_origin_and_hash(folder: Path) -> None:
     assert settings.data.sources[1].files == {"b/c.txt": "", "b/d.json.gz": ""}
 
 
+def test_an_address_of_the_hub_is_a_file_with_its_origin() -> None:
+    train = "hf://datasets/allenai/c4@1588ec4/en/c4-train.00000-of-01024.json.gz"
+    held_out = "hf://datasets/allenai/c4/en/a file.json.gz"
+    settings = load_settings({"corpus": {"files": [train], "validation_files": [held_out]}})
+    found = [(source.origin, [*source.files]) for source in settings.data.sources]
+    hub = "https://huggingface.co/datasets/allenai/c4/resolve"
+    name = "en/c4-train.00000-of-01024.json.gz"
+    assert found == [
+        (f"{hub}/1588ec4/{name}", [f"hub/allenai/c4/1588ec4/{name}"]),
+        (f"{hub}/main/en/a%20file.json.gz", ["hub/allenai/c4/main/en/a file.json.gz"]),
+    ]
+    listed = {name for source in settings.data.sources for name in source.files}
+    assert text_files(settings.corpus, listed) == tuple([name] for _, (name,) in found)
+
+
+def test_an_address_of_the_hub_that_data_sources_lists_keeps_its_hash() -> None:
+    name = "hub/a/b/main/c.parquet"
+    source = {"origin": "o", "licence": "CC0-1.0", "files": {name: "0" * 64}}
+    settings = load_settings(
+        {"data.sources": [source], "corpus": {"files": ["hf://datasets/a/b/c.parquet"]}}
+    )
+    assert [entry.files for entry in settings.data.sources] == [{name: "0" * 64}]
+
+
 def test_a_language_decides_that_of_corpus_vocabulary_and_ids_unless_they_are_set() -> None:
     settings = load_settings({"corpus": {"files": ["a.txt"], "language": "ro"}})
     assert settings.c4.languages == settings.tokens.languages == ["ro"]
@@ -118,7 +142,17 @@ def test_a_language_decides_that_of_corpus_vocabulary_and_ids_unless_they_are_se
         ({"files": ["b/*"]}, r"matches \['b/notes.md'\]; files of own text end in .parquet"),
         ({"files": ["../a.txt"]}, r"corpus names '../a.txt'; write a path below data.folder"),
         ({"files": ["/etc/a.txt"]}, r"names '/etc/a.txt'; write a path below data.folder"),
-        ({"files": ["hf://datasets/a/b/c.parquet"]}, r"address 'hf://.*huggingface.co/datasets"),
+        (
+            {"files": ["hf://datasets/a/b/*.parquet"]},
+            r"names the address 'hf://.*'; allowed: hf://",
+        ),
+        ({"files": ["hf://datasets/a/b/../c.txt"]}, r"names the address 'hf://.*'; allowed: hf://"),
+        (
+            {"files": ["hf://datasets/a/b/c.zip"]},
+            r"names the address .* files that end in .parquet",
+        ),
+        ({"files": ["hf://a/b/c.txt"]}, r"names the address 'hf://a/b/c.txt'; allowed: hf://data"),
+        ({"files": ["https://x.org/a.txt"]}, r"list any other address in data.sources"),
         ({"validation_files": ["a.txt"]}, r"corpus.files is empty; name the files for training"),
         (
             {"files": ["a.txt"], "language": "en", "language_column": "l"},

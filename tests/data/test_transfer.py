@@ -45,6 +45,17 @@ def test_a_fault_that_passes_costs_an_attempt_and_no_byte_twice(
         assert found.received == https.sent == len(CONTENT)
 
 
+def test_a_transfer_continues_behind_a_redirection(https: Server, tmp_path: Path) -> None:
+    # The Hugging Face Hub answers with the address of its storage.
+    https.files["/stored"] = CONTENT
+    https.moved["/resolve"] = origin(https, "stored")
+    https.fault = lambda path, number: CUT if (path, number) == ("/stored", 1) else None
+    found = fetch_address(origin(https, "resolve"), tmp_path / "pages")
+    assert (tmp_path / "pages").read_bytes() == CONTENT
+    assert (found.resumed, found.received) == (len(CONTENT) // 2, len(CONTENT))
+    assert https.asked == {"/resolve": 2, "/stored": 2}
+
+
 def test_a_thousand_files_arrive_through_a_server_that_fails_one_time_in_five(
     https: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

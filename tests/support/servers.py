@@ -31,6 +31,7 @@ class Server(http.server.ThreadingHTTPServer):
 
     Attributes:
         files: path -> content.
+        moved: path -> address that answers for it.
         fault: says what is wrong with an answer: 503 (`BUSY`), half of the content (`CUT`), half of
             it and then silence (`STALL`), or a length that is larger than the content (`LIE`).
         busy_headers: those of an answer 503.
@@ -41,6 +42,7 @@ class Server(http.server.ThreadingHTTPServer):
     def __init__(self) -> None:
         super().__init__((HERE, 0), Handler)
         self.files: dict[str, bytes] = {}
+        self.moved: dict[str, str] = {}
         self.fault: Fault = no_fault
         self.busy_headers: dict[str, str] = {}
         self.asked: Counter[str] = Counter()
@@ -69,6 +71,12 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.send_response(503)
             for name, value in self.server.busy_headers.items():
                 self.send_header(name, value)
+            self.end_headers()
+            return
+        if self.path in self.server.moved:
+            self.send_response(302)
+            self.send_header("Location", self.server.moved[self.path])
+            self.send_header("Content-Length", "0")
             self.end_headers()
             return
         data = self.server.files.get(self.path)

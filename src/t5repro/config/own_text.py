@@ -10,6 +10,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from t5repro.config.hub_address import hub_file
 from t5repro.config.schema import Settings
 from t5repro.config.sections.corpus import ENDINGS, CorpusSettings, format_of
 from t5repro.config.task_layouts import TASK_FILES
@@ -17,6 +18,7 @@ from t5repro.errors import SettingsError
 
 ORIGIN = "own text, named by corpus.files"
 LICENCE = "that of the owner"
+HUB_LICENCE = "that of the data set on the Hub"
 UNFILTERED = {
     "clean": {"enabled": False, "min_paragraphs": 0, "bad_words": "off"},
     "dedup": {"unit": "off"},
@@ -80,14 +82,22 @@ def own_text_sources(settings: Settings) -> list[dict[str, Any]]:
     """
     listed = {name for source in settings.data.sources for name in source.files}
     of_tasks = files_of_tasks(settings)
-    found = {
-        name: ""
-        for key in ("files", "validation_files")
-        for index, pattern in enumerate(getattr(settings.corpus, key))
-        for name in _files_of(settings, pattern, listed, of_tasks, ("corpus", key, index))
-        if name not in listed
-    }
-    return [{"origin": ORIGIN, "licence": LICENCE, "files": found}] if found else []
+    found: dict[str, dict[str, str]] = {}  # origin -> files
+    for key in ("files", "validation_files"):
+        for index, pattern in enumerate(getattr(settings.corpus, key)):
+            file = hub_file(pattern)
+            names = (
+                [file.path]
+                if file
+                else _files_of(settings, pattern, listed, of_tasks, ("corpus", key, index))
+            )
+            entry = found.setdefault(file.origin if file else ORIGIN, {})
+            entry |= {name: "" for name in names if name not in listed}
+    return [
+        {"origin": origin, "licence": LICENCE if origin == ORIGIN else HUB_LICENCE, "files": files}
+        for origin, files in found.items()
+        if files
+    ]
 
 
 def files_of_tasks(settings: Settings) -> frozenset[str]:
@@ -174,7 +184,12 @@ def _is_plain(pattern: str) -> bool:
 
 
 def _matches(name: str, pattern: str, of_tasks: Collection[str]) -> bool:
-    """Return whether a file has a path, matches a pattern, or is readable and in a folder."""
+    """Return whether a file has a path, matches a pattern, or is readable and in a folder.
+
+    A path may be an address of the Hub.
+    """
+    if hub := hub_file(pattern):
+        return name == hub.path
     file, path = PurePosixPath(name), PurePosixPath(pattern)
     if name in of_tasks:
         return file == path

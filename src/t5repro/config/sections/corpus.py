@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 from pydantic import Field, StringConstraints, model_validator
 
 from t5repro.config.field import Section
+from t5repro.config.hub_address import FORM, hub_file
 from t5repro.config.sections.c4 import BadWordLists, CleanSettings, DedupUnit, PunktSettings
 
 Format = Literal["parquet", "json", "text"]
@@ -37,7 +38,8 @@ class TextRows(Section):
     files: list[str] = []
     """Files with own text, which replace the crawl: paths or patterns below `data.folder`, or
     folders there. Parquet, JSON lines (`.jsonl`, `.json`, `.ndjson`) or plain text (`.txt`); the
-    last two may be compressed (`.gz`, `.zst`). If empty, the corpus is made from the crawl.
+    last two may be compressed (`.gz`, `.zst`). `hf://datasets/OWNER/NAME/FILE` is a file of the
+    Hugging Face Hub, which `data.download` fetches. If empty, the corpus is made from the crawl.
     """
     validation_files: list[str] = []
     """Files of the validation split. If set, all rows of `files` are for training. If empty,
@@ -63,12 +65,14 @@ class TextRows(Section):
         for name in (*self.files, *self.validation_files):
             path = PurePosixPath(name)
             if "://" in name:
-                raise ValueError(
-                    f"corpus names the address {name!r}; a raw file is downloaded with "
-                    "data.sources: list it there with its origin (a file of a data set on the Hub: "
-                    "https://huggingface.co/datasets/OWNER/NAME/resolve/main/FILE), set "
-                    "data.download, and name its path here"
-                )
+                file = hub_file(name)
+                if file is None or format_of(file.path) is None:
+                    raise ValueError(
+                        f"corpus names the address {name!r}; allowed: {FORM}, with files that end "
+                        f"in {ENDINGS}; list any other address in data.sources as the origin of a "
+                        "file, and name its path here"
+                    )
+                continue
             if not name or path.is_absolute() or ".." in path.parts or "\0" in name:
                 raise ValueError(f"corpus names {name!r}; write a path below data.folder")
         if self.validation_files and not self.files:
