@@ -54,6 +54,26 @@ def test_a_terminal_gets_a_bar_and_the_log_still_plain_lines(tmp_path: Path) -> 
     assert "vocab: 3/3 pages loss=2.5 (done)" in log.read_text().splitlines()
 
 
+def test_the_remaining_time_leaves_out_what_the_first_item_took(
+    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [0.0]
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
+    with progress.Progress("pretrain", total=101, unit="steps", done=50) as bar:
+        now[0] += 300  # to compile
+        bar.advance(0, loss=3)
+        for _ in range(3):
+            bar.advance()
+            now[0] += 10
+        bar.advance()
+    assert capfd.readouterr().err.splitlines() == [
+        "pretrain: 50/101 steps (started)",
+        "pretrain: 50/101 steps loss=3 (running for 5:00)",
+        "pretrain: 53/101 steps loss=3 (0.1 steps/s, 8:00 left)",
+        "pretrain: 54/101 steps loss=3 (done)",
+    ]
+
+
 def test_an_interrupted_stage_says_that_it_stopped(capfd: pytest.CaptureFixture[str]) -> None:
     def interrupted() -> None:
         with progress.Progress("x", total=2, unit="steps") as bar:

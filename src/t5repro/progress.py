@@ -76,6 +76,9 @@ def _print_line(text: str, screen: TextIO) -> None:
 class Progress:
     """Counts finished items and shows speed and remaining time.
 
+    The first items do not count for the speed: before them a training compiles its step, which
+    would make the remaining time many times too long.
+
     A terminal shows a bar. A log, or an output that is not a terminal, gets a line at most every
     `SECONDS_BETWEEN_LINES`, one at the start and one at the end.
 
@@ -90,9 +93,9 @@ class Progress:
         self._total = total
         self._unit = unit
         self._done = done
-        self._first = done
         self._facts: dict[str, Any] = {}
         self._started = self._printed = time.monotonic()
+        self._first: tuple[int, float] | None = None  # items and time after the first `advance`
         self._bar: tqdm[Any] | None = None
 
     def __enter__(self) -> Self:
@@ -115,6 +118,8 @@ class Progress:
         """Count `count` more items and show `facts`, such as the loss or examples per second."""
         self._done += count
         self._facts = facts or self._facts
+        if self._first is None and count:
+            self._first = self._done, time.monotonic()
         if self._bar is not None:
             self._bar.set_postfix(self._facts, refresh=False)
             self._bar.update(count)
@@ -133,12 +138,14 @@ class Progress:
         self._print("done" if kind is None else "stopped")
 
     def _speed(self) -> str:
-        seconds = time.monotonic() - self._started
-        rate = (self._done - self._first) / seconds if seconds else 0.0
+        now = time.monotonic()
+        if self._first is None or self._done == self._first[0]:
+            return f"running for {_minutes(now - self._started)}"
+        items, since = self._first
+        rate = (self._done - items) / max(now - since, 1e-9)
         text = f"{rate:.1f} {self._unit}/s"
-        if self._total and rate:
-            remaining = int((self._total - self._done) / rate)
-            text += f", {remaining // 60}:{remaining % 60:02d} left"
+        if self._total:
+            text += f", {_minutes((self._total - self._done) / rate)} left"
         return text
 
     def _print(self, state: str) -> None:
@@ -151,3 +158,8 @@ class Progress:
             announce(line)
         else:
             _print_line(line, sys.stderr)
+
+
+def _minutes(seconds: float) -> str:
+    minutes, rest = divmod(int(seconds), 60)
+    return f"{minutes}:{rest:02d}"
