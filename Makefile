@@ -38,13 +38,19 @@ test: setup ## run the tests that take seconds, and a small chain end to end
 test-all: setup ## run every test
 	pytest
 
-parity: .venv/parity ## compare with peers: Hugging Face on torch, TFDS; installs them
+parity: .venv/parity .venv/transformers-5/installed ## compare with peers: Hugging Face on torch, TFDS; installs them
 	pytest -m parity tests/parity tests/c4/test_parity_tfds.py
+	PYTHONPATH=.venv/transformers-5 pytest -m parity tests/parity
 
 .venv/parity: .venv/installed
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable ".[parity]" --no-build-isolation
 	# Only its functions are called, so its dependencies are not needed.
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps tensorflow-datasets==4.9.10
+	touch $@
+
+# A folder of its own, found before the packages of .venv, which has transformers 4.
+.venv/transformers-5/installed: .venv/parity requirements/transformers-5.txt
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --upgrade --target $(@D) -r requirements/transformers-5.txt
 	touch $@
 
 browser: .venv/browser ## look at the report of a small run in Chromium; installs its driver

@@ -10,6 +10,7 @@ from t5repro.config.sections.model import ModelSettings  # noqa: E402
 from t5repro.errors import ArtifactError, CheckpointError  # noqa: E402
 from t5repro.model.checkpoints import (  # noqa: E402
     optimizer_variables,
+    read_arrays,
     save_weights,
     weight_variables,
     write_arrays,
@@ -111,6 +112,70 @@ def test_hugging_face_folders_are_read_back_unchanged(tmp_path, make_model, vari
         np.testing.assert_array_equal(foreign.weights[name], value)
 
 
+def write_changed(folder, config=None, drop=(), add=None):
+    """Change configuration and arrays of a folder of Hugging Face."""
+    path = folder / "config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | (config or {})))
+    arrays = read_arrays(folder / "model.safetensors")
+    kept = {name: value for name, value in arrays.items() if name not in drop}
+    write_arrays(folder / "model.safetensors", kept | (add or {}))
+
+
+def test_the_configuration_of_transformers_5_is_read_as_that_of_4(
+    tmp_path, make_model, variant, vocabulary
+):
+    model = make_model(seed=3, **variant)
+    write_huggingface(tmp_path, model.settings, arrays_of(model), vocabulary)
+    scales = {"scale_decoder_outputs": model.settings.tie_embeddings}
+    write_changed(tmp_path, {"tie_word_embeddings": True, **scales})
+    foreign = read_foreign(tmp_path)
+    assert foreign.model == model.settings
+    for name, value in arrays_of(model).items():
+        np.testing.assert_array_equal(foreign.weights[name], value)
+
+
+def test_transformers_5_leaves_out_an_output_matrix_that_is_the_embedding(
+    tmp_path, make_model, vocabulary
+):
+    model = make_model(seed=3, tie_embeddings=False)
+    write_huggingface(tmp_path, model.settings, arrays_of(model), vocabulary)
+    write_changed(tmp_path, drop=["lm_head.weight"])
+    with pytest.raises(CheckpointError, match=r"lacks 'output_matrix' .*lm_head.weight"):
+        read_foreign(tmp_path)  # of transformers 4: an incomplete download
+    write_changed(tmp_path, {"tie_word_embeddings": True, "scale_decoder_outputs": False})
+    weights = read_foreign(tmp_path).weights
+    np.testing.assert_array_equal(weights["output_matrix"], weights["embedding"].T)
+
+
+def test_an_embedding_stored_under_the_name_of_a_stack_is_found_and_the_output_matrix_is_not_it(
+    tmp_path, make_model, vocabulary
+):
+    model = make_model(seed=3, tie_embeddings=False)
+    embedding = arrays_of(model)["embedding"]
+    for name in ("encoder.embed_tokens.weight", "decoder.embed_tokens.weight"):
+        write_huggingface(tmp_path, model.settings, arrays_of(model), vocabulary)
+        write_changed(tmp_path, drop=["shared.weight"], add={name: embedding})
+        np.testing.assert_array_equal(read_foreign(tmp_path).weights["embedding"], embedding)
+    write_changed(tmp_path, drop=["decoder.embed_tokens.weight"])
+    with pytest.raises(CheckpointError, match=r"lacks 'embedding' .*shared.weight"):
+        read_foreign(tmp_path)
+
+
+def test_an_output_matrix_of_a_model_that_shares_its_embedding_is_equal_or_refused(
+    tmp_path, make_model, vocabulary
+):
+    model = make_model(seed=3)
+    embedding = arrays_of(model)["embedding"]
+    write_huggingface(tmp_path, model.settings, arrays_of(model), vocabulary)
+    write_changed(tmp_path, add={"lm_head.weight": embedding})
+    assert read_foreign(tmp_path).model.tie_embeddings
+    write_changed(tmp_path, drop=["shared.weight"])
+    np.testing.assert_array_equal(read_foreign(tmp_path).weights["embedding"], embedding)
+    write_changed(tmp_path, add={"shared.weight": embedding + 1})
+    with pytest.raises(CheckpointError, match=r"lm_head.weight is not its shared.weight; .*delete"):
+        read_foreign(tmp_path)
+
+
 def test_the_same_weights_are_the_same_hugging_face_bytes(tmp_path, make_model, vocabulary):
     model = make_model(seed=3)
     for name in ("one", "two"):
@@ -120,8 +185,6 @@ def test_the_same_weights_are_the_same_hugging_face_bytes(tmp_path, make_model, 
 
 
 def test_shards_of_a_hugging_face_folder_are_joined(tmp_path, make_model, vocabulary):
-    from t5repro.model.checkpoints import read_arrays
-
     model = make_model(seed=3)
     write_huggingface(tmp_path, model.settings, arrays_of(model), vocabulary)
     arrays = read_arrays(tmp_path / "model.safetensors")
@@ -311,8 +374,6 @@ def test_a_model_that_is_no_t5_is_refused(tmp_path, make_model, vocabulary, chan
 
 
 def test_a_missing_weight_is_named_by_its_names(tmp_path, make_model, vocabulary):
-    from t5repro.model.checkpoints import read_arrays
-
     model = make_model()
     write_huggingface(tmp_path, model.settings, arrays_of(model), vocabulary)
     arrays = read_arrays(tmp_path / "model.safetensors")

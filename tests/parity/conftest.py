@@ -24,6 +24,10 @@ VARIANTS = {
 }
 
 
+def pytest_report_header() -> str:
+    return f"peers: torch {torch.__version__}, transformers {transformers.__version__}"
+
+
 @pytest.fixture(params=VARIANTS.values(), ids=VARIANTS.keys())
 def shape(request: pytest.FixtureRequest) -> ModelSettings:
     """Return an odd shape of each variant."""

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch", reason="peers are not installed: make parity")
+transformers = pytest.importorskip("transformers", reason="peers are not installed: make parity")
 
 pytestmark = [pytest.mark.parity, pytest.mark.keras]
 
@@ -35,6 +36,24 @@ def test_logits_agree_to_a_ten_thousandth(pair, inputs):
     error = np.abs(found - expected).max() / np.abs(expected).max()
     assert error < 1e-4
     assert expected.std() > 0.5  # the comparison is of numbers that differ
+
+
+def test_exported_weights_give_the_same_logits(shape, inputs, tmp_path):
+    from t5repro.model.checkpoints import weight_variables
+    from t5repro.model.transformer import T5
+    from t5repro.publish.weights import VocabularyFiles, write_huggingface
+
+    ours = T5(shape, embedding_rows=97, dropout_rate=0.0, seed=4)
+    noise = np.random.default_rng(4)
+    for variable in weight_variables(ours).values():
+        variable.assign_add(noise.normal(0, 0.3, variable.shape))
+    arrays = {name: variable.numpy() for name, variable in weight_variables(ours).items()}
+    write_huggingface(tmp_path, shape, arrays, VocabularyFiles(b"", b"", 0))
+    theirs = transformers.T5ForConditionalGeneration.from_pretrained(tmp_path).eval()
+    targets = np.random.default_rng(6).integers(2, 97, (8, 27)).astype(np.int32)
+    found, expected = logits_of(theirs, ours, inputs, targets)
+    assert np.abs(found - expected).max() < 1e-4 * np.abs(expected).max()
+    assert expected.std() > 0.5
 
 
 def generate(theirs, inputs, steps, **options):

@@ -11,9 +11,15 @@ from t5repro.errors import CheckpointError
 
 FEED_FORWARD = {"relu": "relu", "gated_gelu": "gated-gelu"}  # our setting -> Hugging Face's
 
+SCALES_OUTPUTS = "scale_decoder_outputs"
+
 
 def huggingface_shape(path: Path, config: Mapping[str, Any]) -> ModelSettings:
     """Return the shape in a configuration of Hugging Face.
+
+    T5 1.1 has an output matrix of its own and does not scale what the decoder returns. Up to
+    transformers 4 that is ``tie_word_embeddings: false``; transformers 5 writes ``true`` for every
+    T5, and ``scale_decoder_outputs``.
 
     Raises:
         CheckpointError: a value is missing, or is none that a T5 can have.
@@ -33,7 +39,7 @@ def huggingface_shape(path: Path, config: Mapping[str, Any]) -> ModelSettings:
             num_encoder_layers=config["num_layers"],
             num_decoder_layers=config.get("num_decoder_layers") or config["num_layers"],
             feed_forward="gated_gelu" if feed_forward == "gated-gelu" else "relu",
-            tie_embeddings=config.get("tie_word_embeddings", True),
+            tie_embeddings=config.get(SCALES_OUTPUTS, config.get("tie_word_embeddings", True)),
             relative_position_buckets=config.get("relative_attention_num_buckets", 32),
             relative_position_max_distance=config.get("relative_attention_max_distance", 128),
             norm_epsilon=config.get("layer_norm_epsilon", 1e-6),
