@@ -10,6 +10,8 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 
+from t5repro.c4.wet.pages import read_pages
+
 from .conftest import NARROW, SCREENSHOTS, WIDE
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -118,6 +120,27 @@ def test_a_reader_clicks_from_a_score_to_a_crawl_file_and_back(
     wet = Path(unquote(urlsplit(row.locator("a").first.evaluate("a => a.href")).path))
     assert "WARC-Type: conversion" in gzip.decompress(wet.read_bytes()).decode(errors="replace")
     page.locator("section.job:has(:target) a", has_text="report").first.click()
+    assert page.url == (report / "report.html").as_uri()
+
+
+def test_a_reader_clicks_from_a_score_to_a_record_of_the_crawl_and_back(
+    open_page: Callable[..., Any], report: Path
+) -> None:
+    page = open_page("report.html")
+    page.locator("table.scores details.cell summary").first.click()
+    page.locator("table.scores details.cell[open] a", has_text="lineage").first.click()
+    page.locator("a", has_text="corpus and vocabulary").first.click()
+    kept = page.locator("#kept .where", has_text="record ").first
+    url, _, record = (part.strip() for part in kept.inner_text().split("\u00b7"))
+    number, _, name = record.removeprefix("record ").partition(" of ")
+    kept.locator("a").click()
+    row = page.locator("tr:target")
+    wet = Path(unquote(urlsplit(row.locator("a").first.evaluate("a => a.href")).path))
+    assert wet.name == name
+    (read,) = (item for item in read_pages(wet) if item.record == int(number))
+    assert read.url == url
+    page.go_back()
+    page.locator("a", has_text="run report").first.click()
     assert page.url == (report / "report.html").as_uri()
 
 

@@ -454,20 +454,37 @@ def test_every_reason_has_its_examples(tmp_path, one_page):
     extra.write_bytes(bad.encode("utf-8", "surrogateescape") + b"WARC/1.0\nWARC-Date: 1\nText.\n")
     folder = run(tmp_path, [*wet, extra])
     samples = samples_of(folder)
-    assert samples["lorem_ipsum"] == [
-        {"url": "http://lorem", "text": "This is lorem ipsum for you."}
-    ]
-    assert samples["curly_bracket"] == [{"url": "http://code", "text": "This is { some code."}]
-    assert samples["javascript"] == [{"url": "http://short", "text": "Use javascript in this one."}]
-    assert {entry["text"] for entry in samples["no_terminal_punctuation"]} == {"menu"}
-    assert samples["invalid_utf8"] == [{"url": "http://bad", "text": "b?d"}]
-    assert samples["no_url"] == [{"url": "", "text": "Text."}]
+    texts = {
+        reason: [(entry["url"], entry["text"]) for entry in entries]
+        for reason, entries in samples.items()
+    }
+    assert texts["lorem_ipsum"] == [("http://lorem", "This is lorem ipsum for you.")]
+    assert texts["curly_bracket"] == [("http://code", "This is { some code.")]
+    assert texts["javascript"] == [("http://short", "Use javascript in this one.")]
+    assert {text for _, text in texts["no_terminal_punctuation"]} == {"menu"}
+    assert texts["invalid_utf8"] == [("http://bad", "b?d")]
+    assert texts["no_url"] == [("", "Text.")]
     assert samples["duplicate_url"][0]["url"] == "http://old"
     assert all(len(entry["text"]) <= 200 for kept in samples.values() for entry in kept)
     own = json.loads((tmp_path / "00000.json").read_text())["counters"]
     assert own["read"]["invalid_utf8"] == 1
     assert own["cleaned"]["lorem_ipsum"] == 1
     assert own["samples"]["lorem_ipsum"] == samples["lorem_ipsum"]
+
+
+def test_the_manifest_names_the_records_of_the_first_pages_of_the_corpus(tmp_path, crawl):
+    folder = run(tmp_path, crawl, shards=1)
+    counters = json.loads((folder / "manifest.json").read_text())["counters"]
+    records = {(path.name, page.record): page.url for path in crawl for page in read_pages(path)}
+    for name, kept in counters["kept"].items():
+        (shard,) = folder.glob(f"{name}-train-*.parquet")
+        urls = pq.read_table(shard).column("url").to_pylist()
+        assert [entry["url"] for entry in kept] == urls[:3]
+        assert [records[entry["file"], entry["record"]] for entry in kept] == urls[:3]
+        assert all(entry.keys() == {"file", "record", "url"} for entry in kept)
+    assert set(counters["kept"]) == {
+        name for name, entry in counters["languages"].items() if entry["train_pages"]
+    }
 
 
 def test_manifests_name_what_went_in_and_out(tmp_path, crawl):

@@ -18,8 +18,12 @@ def collect(numbers):
 def test_the_three_smallest_ranks_are_kept_and_excerpts_are_short():
     samples = collect([5, 1, 4, 2, 3])
     assert samples.readable() == {
-        "reason": [{"url": f"http://{number}", "text": f"text {number}"} for number in (1, 2, 3)]
+        "reason": [
+            {"file": "file", "record": number, "url": f"http://{number}", "text": f"text {number}"}
+            for number in (1, 2, 3)
+        ]
     }
+    assert samples.pages()["reason"][0] == {"file": "file", "record": 1, "url": "http://1"}
     samples.offer("long", rank(1), "http://x", "  many\n  words " * 200)
     text = samples.readable()["long"][0]["text"]
     assert len(text) == EXCERPT_CHARS

@@ -95,7 +95,7 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def lineage_page(graph: Graph) -> str:
-    return to_html(graph, "Lineage", root="../../..", report="report.html")
+    return to_html(graph, "Lineage", root="../../..", links={"run report": "report.html"})
 
 
 def test_the_lineage_page_allows_its_own_style_and_nothing_else(checkout: Path) -> None:
@@ -234,6 +234,7 @@ def test_markup_in_any_text_of_the_report_is_only_text(attack: str) -> None:
             }
         ],
         "lineage_name": "trace.html",
+        "corpus_page": "corpus.html",
     }
     page = report_page(view)
     check_harmless(page)

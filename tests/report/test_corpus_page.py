@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from t5repro.config.schema import Experiment, ReportStage, Settings
+from t5repro.config.sections.data import RawFiles
 from t5repro.config.sections.tokens import TokensStage
 from t5repro.config.sections.vocab import VocabStage
 from t5repro.files import sha256_of, write_manifest
@@ -113,6 +114,28 @@ def page_of(settings: Settings, files: CorpusFiles, trace: str = "report/trace.h
         report=Path("report/report.html"),
         trace=Path(trace) if trace else None,
     )
+
+
+def test_kept_and_dropped_pages_name_their_record_and_link_to_its_file(
+    settings: Settings, files: CorpusFiles
+) -> None:
+    corpus = json.loads(json.dumps(CORPUS))
+    corpus["counters"]["kept"] = {
+        "en": [{"file": "0.wet", "record": 7, "url": "http://en.example/0"}],
+        "de": [{"file": "other.wet", "record": 9, "url": "http://de.example/0"}],
+    }
+    dropped = corpus["counters"]["samples"]["curly_bracket"][0]
+    corpus["counters"]["samples"]["curly_bracket"] = [dropped | {"file": "0.wet", "record": 3}]
+    Path("c4/manifest.json").write_text(json.dumps(corpus), encoding="utf-8")
+    source = RawFiles(origin="o", licence="l", files={"crawl/0.wet": "", "a/x": "", "b/x": ""})
+    data = settings.data.model_copy(update={"folder": "raw", "sources": [source]})
+    page = page_of(settings.model_copy(update={"data": data}), files)
+    words = Words(page)
+    assert words.text.count("record 7 of 0.wet") == words.text.count("record 3 of 0.wet") == 1
+    assert words.text.count("record 9 of other.wet") == 1  # is no raw file of the run
+    assert words.links.count("trace.html#file:raw.crawl.0.wet") == 2
+    assert not any("other.wet" in link for link in words.links)
+    assert "trace.html" not in page_of(settings, files, trace="")
 
 
 def test_each_objective_of_the_run_has_its_rows_once(

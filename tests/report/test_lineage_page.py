@@ -36,7 +36,7 @@ def test_the_page_has_the_jobs_behind_the_scores_and_links_to_their_records(tmp_
 def test_the_page_of_a_report_links_back_to_it(tmp_path: Path) -> None:
     run = small_run(tmp_path / "checkout")
     page = run / RESULT / "report/trace.html"
-    write_lineage_page(page, "r", [Path(SCORES)], root=run, report="report.html")
+    write_lineage_page(page, "r", [Path(SCORES)], root=run, links={"run report": "report.html"})
     assert page.read_text(encoding="utf-8").count('href="report.html"') == 1 + 9
 
 

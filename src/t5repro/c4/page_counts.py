@@ -17,6 +17,8 @@ class PageCounts:
 
     Attributes:
         samples: examples of each reason.
+        kept: first pages of each language of the training split, in the order of the corpus,
+            without their text: a manifest is kept longer than a page that is withdrawn.
         faults: faults of the WET files.
         pages: pages by reason.
         lines: lines of the newest pages, by `tables.LINE_COUNTS`.
@@ -30,6 +32,7 @@ class PageCounts:
 
     def __init__(self) -> None:
         self.samples = Samples()
+        self.kept = Samples()
         self.faults = FaultLog()
         self.pages: Counter[str] = Counter()
         self.lines: Counter[str] = Counter()
@@ -54,6 +57,7 @@ class PageCounts:
                 for name, counter in self._pair_counters().items()
             },
             "samples": self.samples.to_json(),
+            "kept": self.kept.to_json(),
             "faults": self.faults.to_json(),
         }
 
@@ -64,6 +68,7 @@ class PageCounts:
         for name, pair_counter in self._pair_counters().items():
             pair_counter.update({(first, second): n for first, second, n in counts[name]})
         self.samples.join(counts["samples"])
+        self.kept.join(counts["kept"])
         self.faults.merge(counts["faults"])
 
     def _counters(self) -> dict[str, Counter[str]]:
@@ -96,6 +101,7 @@ class PageCounts:
             "faults": self.faults.to_json(),
             "detector": language.detector_version(),
             "samples": self.samples.readable(),
+            "kept": self.kept.pages(),
         }
 
     def _language(self, name: str) -> dict[str, Any]:

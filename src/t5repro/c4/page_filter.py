@@ -238,6 +238,9 @@ class PageFilter:
                 not page.split
                 and is_validation(page.normalized_url_md5, self._settings.validation_modulus)
             )
+            if not validation:
+                in_order = (page.normalized_url_md5.hex(), *page.rank[1:])
+                self.counts.kept.offer(name, in_order, page.url, "")
             self.counts.split_pages[name, SPLITS[validation]] += 1
             self.counts.split_chars[name, SPLITS[validation]] += len(page.text)
             high, low = key_halves(page.normalized_url_md5)[0].tolist()

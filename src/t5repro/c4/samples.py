@@ -57,9 +57,21 @@ class Samples:
                 if self.wants(reason, (key, file, record)):
                     self._keep(reason, (key, file, record), url, excerpt)
 
-    def readable(self) -> dict[str, list[dict[str, str]]]:
-        """Return reason -> examples, each with ``url`` and ``text``, for a manifest."""
+    def readable(self) -> dict[str, list[dict[str, Any]]]:
+        """Return reason -> examples with ``file``, ``record``, ``url``, ``text``, for a manifest."""
         return {
-            reason: [{"url": url, "text": text} for _, url, text in examples]
+            reason: [
+                {"file": file, "record": record, "url": url, "text": text}
+                for (_, file, record), url, text in examples
+            ]
             for reason, examples in sorted(self._examples.items())
+        }
+
+    def pages(self) -> dict[str, list[dict[str, Any]]]:
+        """Return the same without the texts."""
+        return {
+            reason: [
+                {key: example[key] for key in ("file", "record", "url")} for example in examples
+            ]
+            for reason, examples in self.readable().items()
         }

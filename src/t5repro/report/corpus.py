@@ -55,11 +55,20 @@ class Language:
 
 
 @dataclass(frozen=True)
+class Place:
+    """The record that a page was made from, as text and link; empty if the manifest lacks it."""
+
+    text: str = ""
+    link: str = ""
+
+
+@dataclass(frozen=True)
 class Excerpt:
-    """The beginning of a dropped text, and the URL of its page."""
+    """The beginning of a dropped text, the URL of its page, and its record of the crawl."""
 
     text: str
     url: str
+    place: Place
 
 
 @dataclass(frozen=True)
@@ -101,11 +110,12 @@ class Corpus:
     named_faults: tuple[str, ...] = ()
 
 
-def corpora(manifests: Mapping[str, Path]) -> list[Corpus]:
+def corpora(manifests: Mapping[str, Path], links: Mapping[str, str] | None = None) -> list[Corpus]:
     """Return each distinct corpus once, with the arms that share it.
 
     Args:
         manifests: arm -> manifest of its corpus.
+        links: name of a raw file -> link to it; by default no file has one.
 
     Raises:
         ArtifactError: a manifest is missing or has no counts.
@@ -115,10 +125,10 @@ def corpora(manifests: Mapping[str, Path]) -> list[Corpus]:
         if not path.is_file():
             raise ArtifactError(f"{path} is missing; run the stage c4, which writes it")
         by_content.setdefault(sha256_of(path), ([], path))[0].append(arm)
-    return [_corpus(", ".join(arms), path) for arms, path in by_content.values()]
+    return [_corpus(", ".join(arms), path, links or {}) for arms, path in by_content.values()]
 
 
-def _corpus(arms: str, path: Path) -> Corpus:
+def _corpus(arms: str, path: Path, links: Mapping[str, str]) -> Corpus:
     counters = read_json(path).get("counters", {})
     missing = [key for key in ("rules", "languages") if not counters.get(key)]
     if missing:
@@ -139,7 +149,7 @@ def _corpus(arms: str, path: Path) -> Corpus:
         other_languages=", ".join(
             f"{name} {count:,}" for name, count in counters.get("other_languages", {}).items()
         ),
-        samples=_samples(counters.get("samples", {})),
+        samples=_samples(counters.get("samples", {}), links),
         faults=", ".join(
             f"{rule_title(name)} {count:,}" for name, count in faults.get("counts", {}).items()
         ),
@@ -195,22 +205,35 @@ def percentage(part: int, total: int) -> str:
     return f"{100 * part / total:.1f} %" if total else ""
 
 
-def _samples(samples: Mapping[str, list[Any]]) -> tuple[Sample, ...]:
+def _samples(samples: Mapping[str, list[Any]], links: Mapping[str, str]) -> tuple[Sample, ...]:
     return tuple(
         Sample(
             rule=rule_title(rule),
-            excerpts=tuple(_excerpt(sample) for sample in samples[rule][:SAMPLES_PER_RULE]),
+            excerpts=tuple(
+                Excerpt(
+                    text=safe_text(sample["text"]),
+                    url=safe_text(sample["url"]),
+                    place=place_of(sample, links),
+                )
+                for sample in samples[rule][:SAMPLES_PER_RULE]
+            ),
         )
         for rule in sorted(samples)
         if samples[rule]
     )
 
 
-def _excerpt(sample: Any) -> Excerpt:
-    if isinstance(sample, Mapping):
-        url = safe_text(str(sample.get("url", "")))
-        return Excerpt(text=safe_text(str(sample["text"])), url=url)
-    return Excerpt(text=safe_text(str(sample)), url="")
+def place_of(page: Mapping[str, Any], links: Mapping[str, str]) -> Place:
+    """Return the record of a page of a manifest.
+
+    Args:
+        page: has ``file`` and ``record``, unless an earlier version wrote it.
+        links: name of a raw file -> link to it.
+    """
+    if "file" not in page:
+        return Place()
+    file = page["file"]
+    return Place(f"record {page['record']} of {safe_text(file)}", links.get(file, ""))
 
 
 def safe_text(text: str, chars: int = EXCERPT_CHARS) -> str:

@@ -6,11 +6,13 @@ pages are ordered by a hash of their URL, so these are practically random.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
+from typing import Any
 
 from t5repro.config.experiments import settings_of_experiment
 from t5repro.config.schema import Settings
-from t5repro.report.corpus import corpora, safe_text
+from t5repro.files import read_json
+from t5repro.report.corpus import Place, corpora, place_of, safe_text
 from t5repro.report.links import link
 from t5repro.report.render_lineage import FILE_PREFIX, anchor
 from t5repro.report.templates import render
@@ -37,11 +39,12 @@ class ObjectiveRows:
 
 @dataclass(frozen=True)
 class KeptPage:
-    """The start of a page of the corpus, and its length in characters."""
+    """The start of a page of the corpus, its length in characters, and its record of the crawl."""
 
     url: str
     text: str
     characters: str
+    place: Place
 
 
 @dataclass(frozen=True)
@@ -101,6 +104,8 @@ def corpus_page_text(
     for arm, model in files.vocabularies.items():
         arms_of.setdefault(model, []).append(arm)
     lineage = link(trace, page.parent) if trace else ""
+    links = _links_of_raw_files(settings, lineage)
+    places = _places(files, links)
     objectives: list[ObjectiveRows] = []
     views = []
     for model, arms in arms_of.items():
@@ -120,8 +125,8 @@ def corpus_page_text(
         report=link(report, page.parent),
         lineage=lineage,
         objectives=objectives,
-        kept=[_kept_language(path, pages[path], lineage) for path in pages],
-        corpora=corpora(files.manifests),
+        kept=[_kept_language(path, pages[path], places[path], lineage=lineage) for path in pages],
+        corpora=corpora(files.manifests, links),
         vocabularies=views,
     )
 
@@ -174,13 +179,45 @@ def _objectives(
     ]
 
 
-def _kept_language(shard: Path, pages: Pages, lineage: str) -> KeptLanguage:
+def _links_of_raw_files(settings: Settings, lineage: str) -> dict[str, str]:
+    """Return name -> link to the file on the lineage page, for names that one raw file has."""
+    paths: dict[str, list[str]] = {}
+    for source in settings.data.sources if lineage else ():
+        for name in source.files:
+            path = PurePosixPath(settings.data.folder, name)
+            paths.setdefault(path.name, []).append(path.as_posix())
+    return {name: _file_link(found[0], lineage) for name, found in paths.items() if len(found) == 1}
+
+
+def _places(files: CorpusFiles, links: Mapping[str, str]) -> dict[Path, dict[str, Place]]:
+    """Return shard -> URL -> record of its first pages, which the manifest of the corpus names."""
+    places: dict[Path, dict[str, Place]] = {}
+    for arm, shards in files.pages.items():
+        kept: dict[str, list[Any]] = read_json(files.manifests[arm])["counters"].get("kept", {})
+        for shard in shards:
+            entries = kept.get(_language(shard), [])
+            places[shard] = {entry["url"]: place_of(entry, links) for entry in entries}
+    return places
+
+
+def _kept_language(
+    shard: Path, pages: Pages, places: Mapping[str, Place], *, lineage: str
+) -> KeptLanguage:
     return KeptLanguage(
         name=_language(shard),
         file=shard.as_posix(),
-        lineage=f"{lineage}#{anchor(shard.as_posix(), FILE_PREFIX)}" if lineage else "",
+        lineage=_file_link(shard.as_posix(), lineage),
         pages=tuple(
-            KeptPage(safe_text(url, URL_CHARS), safe_text(text, PAGE_CHARS), f"{len(text):,}")
+            KeptPage(
+                url=safe_text(url, URL_CHARS),
+                text=safe_text(text, PAGE_CHARS),
+                characters=f"{len(text):,}",
+                place=places.get(url, Place()),
+            )
             for url, text in list(pages.items())[:PAGES_SHOWN]
         ),
     )
+
+
+def _file_link(path: str, lineage: str) -> str:
+    return f"{lineage}#{anchor(path, FILE_PREFIX)}" if lineage else ""

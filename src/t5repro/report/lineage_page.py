@@ -17,7 +17,11 @@ from t5repro.report.stage_graph import State
 
 
 def write_lineage_page(
-    page: Path, run: str, artifacts: Iterable[Path], root: Path = Path(), report: str = ""
+    page: Path,
+    run: str,
+    artifacts: Iterable[Path],
+    root: Path = Path(),
+    links: Mapping[str, str] | None = None,
 ) -> list[Path]:
     """Write the page; return the manifests of its jobs, which are all the files it was made from.
 
@@ -26,7 +30,7 @@ def write_lineage_page(
         run: name of the run, for the heading.
         artifacts: scores and histories to trace, as manifests name them.
         root: the checkout; paths of artifacts are relative to it.
-        report: link to the report; empty for none.
+        links: words -> link to another page of the report.
 
     Raises:
         LineageError: no manifest names one of the artifacts.
@@ -43,7 +47,7 @@ def write_lineage_page(
         read_manifest(root / manifest)
     checkout = Path(os.path.relpath(root, page.parent)).as_posix()
     title = f"Lineage of {run}"
-    write_text(page, to_html(Graph(jobs.values()), title, root=checkout, report=report))
+    write_text(page, to_html(Graph(jobs.values()), title, root=checkout, links=links))
     return manifests
 
 

@@ -205,7 +205,9 @@ def write_report(
         write_text(path, metrics_text(scores[arm], histories[arm]))
     traced = [*scores.values(), *(path for paths in histories.values() for path in paths.values())]
     run = settings.settings.run.name
-    manifests = write_lineage_page(trace, run, traced, report=html.name) if trace else []
+    others = {"run report": html, "corpus and vocabulary": corpus_page}
+    links = {words: link(page, html.parent) for words, page in others.items() if page}
+    manifests = write_lineage_page(trace, run, traced, links=links) if trace else []
     answered = [path for paths in predictions.values() for path in paths]
     inputs = [*traced, *map(manifest_of, scores.values()), *corpus.values(), *answered, *manifests]
     inputs += files.read() if corpus_page else []

@@ -166,7 +166,7 @@ def to_html(
     *,
     start: str = "",
     root: str = "",
-    report: str = "",
+    links: Mapping[str, str] | None = None,
     states: Mapping[str, State] | None = None,
 ) -> str:
     """Return all jobs as a page: inputs link to their producers, outputs to their readers.
@@ -178,7 +178,7 @@ def to_html(
         root: link to the checkout. The page then links to records and raw files. Records of equal
             runs differ, so a page that must be equal for equal runs does not include them; empty
             for no links.
-        report: link to the report; empty for none.
+        links: words -> link to another page of the report.
         states: job -> what a comparison found; by default how closely the job repeats.
     """
     job_states = state_of_jobs(graph, states or {})
@@ -189,7 +189,7 @@ def to_html(
         "lineage.html.j2",
         title=title,
         start=start if start in graph.jobs else "",
-        report=report,
+        links=links or {},
         picture=stage_graph(graph, job_states),
         legend={state: STATES[state] for state in STATES if state in job_states.values()},
         is_compared=bool(states),
