@@ -189,6 +189,17 @@ def test_what_reads_the_crawl_alone_is_refused_with_own_text(
         load_settings(values)
 
 
+def test_every_language_of_own_text_is_trained_on_unless_it_is_set() -> None:
+    corpus = {"files": ["a.parquet"], "language_column": "l"}
+    settings = load_settings({"corpus": corpus, "c4.languages": ["de", "en"]})
+    assert settings.tokens.languages == ["de", "en"]
+    assert settings.vocab.language_parts == {"de": 1, "en": 1}
+    settings = load_settings({"corpus": corpus})
+    assert settings.tokens.languages == settings.c4.languages == ["en", "de", "fr", "ro"]
+    settings = load_settings({"corpus": corpus, "tokens.languages": ["en"]})
+    assert settings.tokens.languages == ["en"]
+
+
 def test_a_file_in_both_splits_is_refused() -> None:
     settings = load_settings({"corpus": {"files": ["a.txt"], "validation_files": ["a.txt"]}})
     with pytest.raises(SettingsError, match=r"both name \['a.txt'\]; a row is in one split"):

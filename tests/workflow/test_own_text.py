@@ -54,6 +54,7 @@ def test_own_text_has_the_ids_of_the_same_text_through_c4(tmp_path: Path) -> Non
         "data": {"folder": "own"},
         "corpus": {"files": ["*.parquet"], "language_column": "language"},
         "c4": {"validation_modulus": values["c4"]["validation_modulus"]},
+        "tokens": {"languages": ["en"]},
         "vocab": values["vocab"],
     }
     (folder / RUN_FILE).write_text(yaml.safe_dump(own), encoding="utf-8")

@@ -58,7 +58,7 @@ class Samples:
                     self._keep(reason, (key, file, record), url, excerpt)
 
     def readable(self) -> dict[str, list[dict[str, Any]]]:
-        """Return reason -> examples with ``file``, ``record``, ``url``, ``text``, for a manifest."""
+        """Return reason -> examples, each with ``file``, ``record``, ``url`` and ``text``."""
         return {
             reason: [
                 {"file": file, "record": record, "url": url, "text": text}

@@ -12,8 +12,10 @@ from typing import Any
 
 from t5repro.config.hub_address import hub_file
 from t5repro.config.schema import Settings
+from t5repro.config.sections.c4 import C4Settings
 from t5repro.config.sections.corpus import ENDINGS, CorpusSettings, format_of
 from t5repro.config.task_layouts import TASK_FILES
+from t5repro.config.tree import lookup
 from t5repro.errors import SettingsError
 
 ORIGIN = "own text, named by corpus.files"
@@ -45,8 +47,11 @@ def own_text_settings(tree: Mapping[str, Any]) -> dict[str, Any]:
     language = corpus.get("language")
     if language and isinstance(language, str):  # validation refuses anything else
         c4["languages"] = [language]
-        settings["tokens"] = {"languages": [language]}
-        settings["vocab"] = {"language_parts": {language: 1}}
+    # A text that is read is also trained on; of the crawl, T5 was pre-trained on English alone.
+    languages = c4.get("languages") or lookup(tree, "c4", "languages") or C4Settings().languages
+    if isinstance(languages, list):
+        settings["tokens"] = {"languages": languages}
+        settings["vocab"] = {"language_parts": {str(name): 1 for name in languages}}
     return settings
 
 

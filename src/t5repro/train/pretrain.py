@@ -131,7 +131,10 @@ def held_out_batches(settings: PretrainStage, folder: Path) -> "tf.data.Dataset"
             decoder_only=settings.model.decoder_only,
         )
     except CorpusError as error:
-        raise CorpusError(f"{ids}: {error}; or set pretrain.validation_every_steps to 0") from error
+        raise CorpusError(
+            f"{ids}: {error}; lower c4.validation_modulus (of own text, or name "
+            "corpus.validation_files), or set pretrain.validation_every_steps to 0"
+        ) from error
     filled = max(1, corpus.rows_per_epoch // settings.pretrain.batch_size)
     steps = min(filled, settings.pretrain.validation_batches)
     return corpus.batches(first_step=0, steps=steps)
