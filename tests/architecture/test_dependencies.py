@@ -25,6 +25,7 @@ ALLOWED = (
     ("src/t5repro/**/*.py", ("cpu",)),
     ("workflow/rules/*.smk", ()),
     ("Snakefile", ()),
+    ("workflow/site_pages.py", ("docs",)),
     ("workflow/**/*.py", ()),
     ("setup.py", ()),
     ("tests/browser/*.py", ("cpu", "dev", "browser")),

@@ -67,10 +67,11 @@ class RevisionFiles:
     def _errors_about(self, name: str) -> Iterator[None]:
         """Say what is missing and where it can come from."""
         from dvc.exceptions import DvcException
+        from dvc_data.index import DataIndexError
 
         try:
             yield
-        except (OSError, DvcException) as error:
+        except (OSError, DvcException, DataIndexError) as error:
             raise ArtifactError(
                 f"{name} of revision {self.revision[:12]} is neither in DVC's cache nor in its "
                 f"remote ({error}); push it with dvc push where it was made, or check the "
