@@ -6,6 +6,7 @@ import pytest
 from made_crawl import EARLY, OLD, ONE, TWO
 
 from t5repro.audit.find import find_raw_source, raw_files, source_kind
+from t5repro.config.withdrawn import PAGES
 from t5repro.errors import LineageError
 from t5repro.lineage.graph import Graph
 
@@ -64,9 +65,14 @@ def test_an_unknown_source_is_refused_and_the_error_says_how_to_name_one(
 ) -> None:
     with pytest.raises(LineageError, match=r"no raw file of this name; there are 2, such as data"):
         find_raw_source(graph, crawl, "crawl/7.wet")
-    with pytest.raises(LineageError, match=r"no page of this domain was read from the crawl"):
+    with pytest.raises(LineageError, match=r"no page of this domain was read .* write a domain"):
         find_raw_source(graph, crawl, "example.org")
-    with pytest.raises(LineageError, match=r"no page of this url was read from the crawl"):
+    with pytest.raises(LineageError, match=r"no page of this url was read .* row://FILE#NUMBER"):
         find_raw_source(graph, crawl, f"{ONE}/")
+    (crawl / PAGES).parent.mkdir()
+    (crawl / PAGES).write_text("domains: {gone.example: asked by its author}", encoding="utf-8")
+    for name in ("gone.example", "http://www.gone.example/a"):
+        with pytest.raises(LineageError, match=r"pages.yaml withdraws it: asked by its author"):
+            find_raw_source(graph, crawl, name)
     with pytest.raises(LineageError, match="results/ names none"):
         find_raw_source(Graph([]), crawl, "crawl/7.wet")

@@ -96,7 +96,12 @@ def test_a_dry_run_changes_no_file_and_names_the_scores(run: Path) -> None:
     assert files_of(run) == before
     assert answer.scores == (f"{RESULT}/evaluate_score/a/scores.json",)
     assert WEIGHTS in [item.path for item in answer.touched.outputs["weights"]]
+    assert answer.pruned == [
+        item.path for items in answer.touched.outputs.values() for item in items
+    ]
     text = answer.to_text()
+    assert text.startswith("dry run, nothing is changed:\n")
+    assert f"pruned: {len(answer.pruned)} artifacts" in text
     assert "  score: results/r/evaluate_score/a/scores.json" in text
     assert "cache: 0 objects still contain it (--delete-cache deletes them)" in text
     values = json.loads(json.dumps(answer.to_json()))

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from t5repro.audit.pages import CrawlPage, find_pages
-from t5repro.config.withdrawn import in_domain
+from t5repro.config.withdrawn import PAGES, in_domain, read_pages
 from t5repro.errors import LineageError
 from t5repro.lineage.graph import DATA, Artifact, Graph
 from t5repro.lineage.trace import artifact_json
@@ -83,10 +83,21 @@ def find_raw_source(graph: Graph, root: Path, name: str) -> RawSource:
     )
     if not pages:
         raise LineageError(
-            f"{name}: no page of this {kind} was read from the crawl (cleaned shards were "
-            "searched); write a domain without http:// and without a path"
+            f"{name}: no page of this {kind} was read (cleaned shards were searched); "
+            + _why_absent(root, name, kind)
         )
     return RawSource(kind, name, starts, tuple(artifact.path for artifact in starts), pages)
+
+
+def _why_absent(root: Path, name: str, kind: SourceKind) -> str:
+    withdrawn = read_pages(root / PAGES)
+    reasons = [reason for url, reason in withdrawn.urls.items() if url == name]
+    reasons += [reason for domain, reason in withdrawn.domains.items() if in_domain(name, domain)]
+    if reasons:
+        return f"{PAGES} withdraws it: {reasons[0]}"
+    if kind == "domain":
+        return "write a domain without http:// and without a path"
+    return "write the whole address, as the crawl has it; a row of own text is row://FILE#NUMBER"
 
 
 def source_kind(name: str) -> SourceKind:

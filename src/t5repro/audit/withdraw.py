@@ -51,11 +51,12 @@ class Withdrawal:
         deleted: deleted raw files.
         redacted: raw file -> number of redacted pages.
         rewritten: committed files in which the hash of a redacted file was replaced.
-        pruned: deleted artifacts.
+        pruned: artifacts to delete.
         cache: objects of DVC's local cache that contain the source or depend on it.
         cache_deleted: whether they were deleted.
         remote: names of the same objects below a DVC remote.
         by_hand: other copies, for the user to delete.
+        dry_run: whether nothing was changed.
     """
 
     raw: RawSource
@@ -70,6 +71,7 @@ class Withdrawal:
     cache_deleted: bool = False
     remote: list[str] = field(default_factory=list)
     by_hand: list[str] = field(default_factory=list)
+    dry_run: bool = False
 
     def to_json(self) -> dict[str, Any]:
         """Return the withdrawal as plain JSON values."""
@@ -81,6 +83,7 @@ class Withdrawal:
         """Return the withdrawal as human-readable text."""
         files = sum(len(artifacts) for artifacts in self.touched.outputs.values())
         lines = [
+            *(["dry run, nothing is changed:"] if self.dry_run else []),
             f"{self.raw.kind} {self.raw.name}: {len(self.touched.jobs)} jobs and {files} files "
             "depend on it",
             *(f"  score: {path}" for path in self.scores),
@@ -145,6 +148,8 @@ def withdraw(
         ],
         remote=forward.remote_objects(objects),
         by_hand=_other_copies(root, raw, graph),
+        pruned=_artifacts_to_delete(root, touched),
+        dry_run=dry_run,
     )
     if dry_run:
         return withdrawal
@@ -153,7 +158,8 @@ def withdraw(
     for path in raw.paths:
         for copy in [path, *_bundled_copies(root, graph, path)]:
             _delete_or_redact(root, copy, withdrawal, graph, path)
-    _delete_artifacts(root, withdrawal)
+    for artifact in withdrawal.pruned:
+        (root / artifact).unlink(missing_ok=True)
     _update_data_dvc(root, graph)
     if delete_cache:
         for cached_path in cached_paths:
@@ -268,16 +274,17 @@ def _replace_hash(root: Path, before: str, after: str) -> list[str]:
     return changed
 
 
-def _delete_artifacts(root: Path, withdrawal: Withdrawal) -> None:
-    """Delete every artifact that depends on the source."""
-    for artifacts in withdrawal.touched.outputs.values():
-        for artifact in artifacts:
-            path = root / artifact.path
-            # Manifests are input too: a path that leaves `results/` is never deleted.
-            is_result = artifact.path.startswith(f"{RESULTS}/") and ".." not in path.parts
-            if is_result and path.is_file():
-                path.unlink()
-                withdrawal.pruned.append(artifact.path)
+def _artifacts_to_delete(root: Path, touched: forward.Impact) -> list[str]:
+    """Return the artifacts in `results/` that depend on the source."""
+    # Manifests are input too: a path that leaves `results/` is never deleted.
+    return [
+        artifact.path
+        for artifacts in touched.outputs.values()
+        for artifact in artifacts
+        if artifact.path.startswith(f"{RESULTS}/")
+        and ".." not in Path(artifact.path).parts
+        and (root / artifact.path).is_file()
+    ]
 
 
 def _update_data_dvc(root: Path, graph: Graph) -> None:
