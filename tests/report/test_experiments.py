@@ -47,3 +47,12 @@ def test_the_introduction_says_whether_the_text_is_the_users_own() -> None:
     own = Settings().model_copy(update={"corpus": CorpusSettings(files=["a.txt"])})
     assert "2 experiments on 1 task, from own text to the scores" in introduction(own, 2, 1)
     assert "from the crawl to the scores" in introduction(Settings(), 2, 1)
+
+
+def test_the_introduction_names_given_weights() -> None:
+    given = Settings.model_validate(
+        {"pretrain": {"steps": 0, "start_from": "t5_small"}, "finetune": {"steps": 1200}}
+    )
+    text = introduction(given, 1, 1)
+    assert "from given weights to the scores" in text
+    assert "weights are those of t5_small, and it is fine-tuned for 1,200 steps" in text

@@ -102,11 +102,14 @@ def format_value(value: Any) -> str:
 def introduction(settings: Settings, experiments: int, tasks: int) -> str:
     """Return the first sentences of the page: number of experiments and tasks, size of the run."""
     origin = "own text" if settings.corpus.files else "the crawl"
+    start = f"It is pre-trained for {settings.pretrain.steps:,} and"
+    if settings.pretrain.start_from and not settings.pretrain.steps:
+        origin = "given weights"
+        start = f"Its weights are those of {settings.pretrain.start_from}, and it is"
     return (
         f"{counted(experiments, 'experiment')} on {counted(tasks, 'task')}, from {origin} to the "
-        f"scores. The model has {model_size(settings)}. It is pre-trained for "
-        f"{settings.pretrain.steps:,} and fine-tuned for {settings.finetune.steps:,} steps, unless "
-        "an experiment changes this."
+        f"scores. The model has {model_size(settings)}. {start} fine-tuned for "
+        f"{settings.finetune.steps:,} steps, unless an experiment changes this."
     )
 
 

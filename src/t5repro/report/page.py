@@ -259,7 +259,9 @@ def _scores_view(
         rows, contents, experiments, links, split=split, is_comparable=not departing
     )
     # The paper's scores get columns of their own only if its table by task is not shown below.
-    has_paper_columns = TASK_BY_TASK not in {table.number for table in tables}
+    has_paper_columns = TASK_BY_TASK not in {table.number for table in tables} and any(
+        line.paper for _, lines in groups for line in lines
+    )
     tasks = {task for content in contents.values() for task in content["tasks"]}
     return {
         "run": settings.run.name,
