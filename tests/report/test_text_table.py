@@ -106,5 +106,5 @@ def test_the_text_has_the_table_and_the_path_of_the_report(report: Any) -> None:
 
 
 def test_a_missing_report_is_an_error_with_its_cure(tmp_path: Path) -> None:
-    with pytest.raises(ArtifactError, match=r"contains no scores\.csv; run the stage report"):
+    with pytest.raises(ArtifactError, match=r"contains no scores\.csv: a run without tasks ends"):
         scores_text(tmp_path)

@@ -8,6 +8,8 @@ from t5repro.inference.model import Model
 from t5repro.inference.run import STAGE, Run
 from t5repro.lineage.store import Folder, Revision, checkout_of, open_store
 
+PRETRAIN = "pretrain"
+
 
 def load(folder: str | Path, *, revision: str = "") -> Run | Model:
     """Open a finished run, or the weights that another library or `export_weights` wrote.
@@ -32,6 +34,13 @@ def load(folder: str | Path, *, revision: str = "") -> Run | Model:
         return _run_at(root, path, open_store(root, revision))
     if not path.is_dir():
         raise ArtifactError(f"{path} is no folder; name that of a run, such as results/demo")
+    if (path / PRETRAIN).is_dir() and not (path / STAGE).is_dir():
+        raise ArtifactError(
+            f"{path} has no predictions: the run ends with pre-training, or is not finished; "
+            f"t5repro export_weights --weights {path}/{PRETRAIN}/EXPERIMENT/manifest.json "
+            f"--vocabulary {path}/vocab/EXPERIMENT/sentencepiece.model --folder FOLDER makes a "
+            "folder to name here"
+        )
     if not (path / STAGE).is_dir():
         return imported_model(path)
     root = checkout_of(path)

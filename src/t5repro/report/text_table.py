@@ -25,7 +25,10 @@ def scores_text(run: Path) -> str:
     """
     paths = sorted((run / "report").rglob("scores.csv"))
     if not paths:
-        raise ArtifactError(f"{run / 'report'} contains no scores.csv; run the stage report first")
+        raise ArtifactError(
+            f"{run / 'report'} contains no scores.csv: a run without tasks ends "
+            "with pre-training and has no scores; any other is not finished, run snakemake again"
+        )
     texts = []
     for path in paths:
         rows = read_csv(path)
