@@ -31,6 +31,19 @@ def test_a_link_is_a_hash_that_leaves_one_job_and_enters_another(run: Path) -> N
     assert names[-1] == "r/evaluate_score/a"
 
 
+def test_a_list_of_withdrawn_pages_is_an_input_that_no_job_writes(run: Path) -> None:
+    path = run / f"{RESULT}/c4/a/manifest.json"
+    values = json.loads(path.read_text())
+    values["inputs"].append({"path": "withdrawn/pages.yaml", "sha256": "0" * 64, "bytes": 1})
+    path.write_text(json.dumps(values))
+    store = Folder(run)
+    graph = load_graph(store)
+    found = trace(graph, store, SCORES)
+    assert graph.broken == []
+    assert found.broken == ()
+    assert "withdrawn/pages.yaml" in [file.path for file in found.raw]
+
+
 def test_a_moved_file_is_linked_by_its_content(run: Path) -> None:
     path = run / f"{RESULT}/c4/a/manifest.json"
     values = json.loads(path.read_text())

@@ -17,11 +17,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from t5repro.config.withdrawn import FILES, PAGES
 from t5repro.errors import ArtifactError, LineageError
 from t5repro.lineage.store import RECORDS, RESULTS, Store
 
 MANIFEST = "manifest.json"
 DATA = "data"  # the rule whose outputs are the raw files
+WITHDRAWN_LISTS = frozenset(path.as_posix() for path in (FILES, PAGES))
 SHA256 = re.compile("[0-9a-f]{64}")
 MIN_HASH_CHARS = 6  # shorter starts of a hash are taken for names alone
 MAX_NAMES_COMPARED = 5000  # by difflib, which is slow
@@ -79,7 +81,8 @@ class Graph:
         consumers: key of an artifact -> names of the jobs that read it.
         by_hash: SHA-256 -> artifacts.
         by_path: path -> artifacts; more than one if manifests disagree.
-        broken: (job, input) for inputs that no job wrote with this content.
+        broken: (job, input) for inputs that no job wrote with this content. Lists of withdrawn
+            sources are none of them: git keeps them, and they change after jobs have read them.
     """
 
     def __init__(self, jobs: Iterable[Job]) -> None:
@@ -99,7 +102,8 @@ class Graph:
             for artifact in job.inputs:
                 source = self.source_of(artifact)
                 if source is None:
-                    self.broken.append((job.name, artifact))
+                    if artifact.path not in WITHDRAWN_LISTS:
+                        self.broken.append((job.name, artifact))
                     self._add(artifact)
                     source = artifact
                 self.consumers.setdefault(source.key, []).append(job.name)

@@ -88,7 +88,8 @@ def trace(graph: Graph, store: Store, query: str) -> Trace:
             earlier = graph.job_of(file)
             if earlier is None:
                 raw[file.path] = file
-                broken.append((job.name, file))
+                if (job.name, file) in graph.broken:
+                    broken.append((job.name, file))
             elif earlier.rule == DATA:
                 raw[file.path] = file
                 queue.append(earlier)

@@ -21,7 +21,7 @@ from t5repro.config.sections.vocab import LANES
 from t5repro.errors import ArtifactError, CheckpointError
 from t5repro.files import read_json
 from t5repro.model.checkpoints import read_arrays
-from t5repro.model.huggingface_config import SCALES_OUTPUTS, huggingface_shape
+from t5repro.model.huggingface_config import add_shared_arrays, huggingface_shape
 from t5repro.model.weight_names import Arrays, WeightName, shape_of, weight_names
 
 WEIGHTS = "weights.safetensors"
@@ -30,7 +30,6 @@ VOCABULARY = "sentencepiece.model"
 FACE_CONFIG, FACE_WEIGHTS = "config.json", "model.safetensors"
 FACE_INDEX, FACE_PICKLE = "model.safetensors.index.json", "pytorch_model.bin"
 FACE_VOCABULARY = "spiece.model"
-EMBEDDING, OUTPUT_MATRIX = "shared.weight", "lm_head.weight"
 HUB_WEIGHTS = "model.weights.h5"
 HUB_VOCABULARY = "assets/tokenizer/vocabulary.spm"
 NOT_IN_WEIGHTS = ("published", "target_marker")  # settings of `model` that change no weight
@@ -184,7 +183,7 @@ def _read_huggingface(folder: Path) -> ForeignWeights | None:
     arrays = _face_arrays(folder)
     if (layers := model.num_encoder_layers + model.num_decoder_layers) > len(arrays):
         raise CheckpointError(f"{path} has {layers} layers, the weights have {len(arrays)} arrays")
-    _name_shared_arrays(path, model, arrays, head_is_shared=SCALES_OUTPUTS in config)
+    add_shared_arrays(arrays, path, config, model)
     weights = {
         name.path: float32_array(arrays[name.huggingface], transposed=name.transposed)
         for name in weight_names(model)
@@ -209,38 +208,6 @@ def _face_arrays(folder: Path) -> Arrays:
             raise CheckpointError(f"{index} names {name!r}, which is outside the folder; refused")
         arrays |= read_arrays(folder / name)
     return arrays
-
-
-def _name_shared_arrays(
-    config: Path, model: ModelSettings, arrays: Arrays, *, head_is_shared: bool
-) -> None:
-    """Add the embedding and the output matrix if they are stored under another array's name.
-
-    Args:
-        config: configuration, for messages.
-        model: its shape.
-        arrays: arrays of the files; changed.
-        head_is_shared: whether an output matrix that is not stored is the embedding.
-
-    Raises:
-        CheckpointError: there is an output matrix of a model that has none.
-    """
-    names = [EMBEDDING, "encoder.embed_tokens.weight", "decoder.embed_tokens.weight"]
-    if model.tie_embeddings:
-        names.append(OUTPUT_MATRIX)
-    stored = next((arrays[name] for name in names if name in arrays), None)
-    if stored is None:
-        return  # `_check_complete` refuses it
-    arrays[EMBEDDING] = stored
-    if head_is_shared:
-        arrays.setdefault(OUTPUT_MATRIX, stored)
-    head = arrays.get(OUTPUT_MATRIX, stored)
-    if model.tie_embeddings and head is not stored and not np.array_equal(head, stored):
-        raise CheckpointError(
-            f"{config}: the model scales the decoder's output as T5 1.0 does, and its "
-            f"{OUTPUT_MATRIX} is not its {EMBEDDING}; transformers 4 ignores the former and "
-            "transformers 5 uses it: delete it from the file if the embedding is meant"
-        )
 
 
 def float32_array(array: np.ndarray, *, transposed: bool) -> np.ndarray:

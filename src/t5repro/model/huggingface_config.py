@@ -1,9 +1,10 @@
-"""The shape of a T5 in a configuration of Hugging Face (`config.json`)."""
+"""What a configuration of Hugging Face (`config.json`) says of a T5: shape, shared arrays."""
 
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from pydantic import ValidationError
 
 from t5repro.config.sections.model import ModelSettings
@@ -12,6 +13,7 @@ from t5repro.errors import CheckpointError
 FEED_FORWARD = {"relu": "relu", "gated_gelu": "gated-gelu"}  # our setting -> Hugging Face's
 
 SCALES_OUTPUTS = "scale_decoder_outputs"
+EMBEDDING, OUTPUT_MATRIX = "shared.weight", "lm_head.weight"
 
 
 def huggingface_shape(path: Path, config: Mapping[str, Any]) -> ModelSettings:
@@ -52,3 +54,35 @@ def huggingface_shape(path: Path, config: Mapping[str, Any]) -> ModelSettings:
         raise CheckpointError(
             f"{path}: model.{name} is {fault['input']!r}; {fault['msg']}"
         ) from error
+
+
+def add_shared_arrays(
+    arrays: dict[str, np.ndarray], path: Path, config: Mapping[str, Any], model: ModelSettings
+) -> None:
+    """Add the embedding and the output matrix if they are stored under another array's name.
+
+    Args:
+        arrays: arrays of the files; changed.
+        path: file of the configuration.
+        config: the configuration.
+        model: its shape.
+
+    Raises:
+        CheckpointError: there is an output matrix of a model that has none.
+    """
+    names = [EMBEDDING, "encoder.embed_tokens.weight", "decoder.embed_tokens.weight"]
+    if model.tie_embeddings:
+        names.append(OUTPUT_MATRIX)
+    stored = next((arrays[name] for name in names if name in arrays), None)
+    if stored is None:
+        return  # the reader refuses a weight that is missing
+    arrays[EMBEDDING] = stored
+    if SCALES_OUTPUTS in config:  # transformers 5 leaves out what is equal
+        arrays.setdefault(OUTPUT_MATRIX, stored)
+    head = arrays.get(OUTPUT_MATRIX, stored)
+    if model.tie_embeddings and head is not stored and not np.array_equal(head, stored):
+        raise CheckpointError(
+            f"{path}: the model scales the decoder's output as T5 1.0 does, and its "
+            f"{OUTPUT_MATRIX} is not its {EMBEDDING}; transformers 4 ignores the former and "
+            "transformers 5 uses it: delete it from the file if the embedding is meant"
+        )
