@@ -5,7 +5,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from clones import SMALL, artifact_hashes, clone, environment, run_in, shrink, snakemake
+from clones import ROOT, SMALL, artifact_hashes, clone, environment, run_in, shrink, snakemake
 
 pytestmark = pytest.mark.workflow
 
@@ -15,19 +15,12 @@ printf '%s\\n' "$*" >> submitted.txt
 setsid bash "${@: -1}" > /dev/null 2>&1 &
 echo $!
 """
-OTHER_WORKFLOW = """
-configfile: "configs/demo.yaml"
-
-module t5repro:
-    snakefile: "{checkout}/Snakefile"
-    config: config
-
-use rule * from t5repro as t5_*
-
+# A rule of the workflow that uses those of this project as docs/run_on_a_cluster.md shows.
+COUNT_ROWS = """
 rule count_rows:
     input: "results/demo/tasks/glue_sst2/validation.jsonl"
     output: "rows.txt"
-    shell: "wc -l {{input}} > {{output}}"
+    shell: "wc -l {input} > {output}"
 """
 
 
@@ -80,7 +73,9 @@ def test_a_node_with_other_files_has_a_rule_of_its_own(fresh: Path) -> None:
 
 def test_another_workflow_uses_the_rules_as_a_module(fresh: Path, tmp_path: Path) -> None:
     snakefile = tmp_path / "Snakefile"
-    snakefile.write_text(OTHER_WORKFLOW.format(checkout=fresh))
+    page = (ROOT / "docs/run_on_a_cluster.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    snakefile.write_text(block.replace("path/to/checkout", str(fresh)) + COUNT_ROWS)
     words = ("--cores", "1", "--snakefile", str(snakefile), "--directory", str(fresh))
     ran = run_in(fresh, "snakemake", *words, "count_rows")
     assert ran.returncode == 0, ran.stdout

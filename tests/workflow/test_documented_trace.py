@@ -45,7 +45,7 @@ def untrained(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_the_documented_trace_is_the_one_that_the_command_prints(untrained: Path) -> None:
     text = DOCUMENT.read_text(encoding="utf-8")
-    (block,) = re.findall(r"```\n\$ (t5repro trace \S+ --steps)\n(.*?)```", text, flags=re.DOTALL)
+    (block,) = re.findall(r"\n\$ (t5repro trace \S+ --steps)\n(.*?)```", text, flags=re.DOTALL)
     command, expected = block
     printed = run_in(untrained, *shlex.split(command)).stdout
     lines = [line.rstrip() for line in printed.splitlines()]
