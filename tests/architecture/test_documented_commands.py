@@ -1,46 +1,35 @@
 """Every command and block of the pages has a test that executes it, or a reason why none does."""
 
 import ast
-import io
+import re
 import shlex
 from collections import Counter
 from collections.abc import Iterator
 
 import pytest
 from checkout import ROOT
-from documented_commands import (
-    LANGUAGES,
-    PROGRAMS,
-    Entry,
-    documented,
-    entries,
-    languages_of,
-    names,
-    pages,
-)
+from documented_commands import LANGUAGES, PROGRAMS, Entry, documented, entries, names, pages
 
 from t5repro.cli.main import main
 
+ANY = "any page"  # a command is the same on every page, a block is that of its page
+
 
 def shown(page: str, text: str) -> Iterator[tuple[str, str]]:
-    """Yield the commands and blocks of a page as `listed` has them."""
     for one in documented(text):
-        yield ("" if one.kind == "command" else page), one.name
+        yield (ANY if one.kind == "command" else page), one.name
 
 
-def listed(entry: Entry) -> Iterator[tuple[str, str]]:
-    """Yield ("", command) and (page, name of a block) of an entry."""
-    yield from (("", command) for command in entry.commands)
-    yield from ((page, name) for page, blocks in entry.blocks.items() for name in blocks)
+def listed() -> Iterator[tuple[str, str]]:
+    yield from ((ANY, name) for name in names())
+    for entry in entries():
+        yield from ((ANY, command) for command in entry.commands)
+        yield from ((page, name) for page, blocks in entry.blocks.items() for name in blocks)
 
 
 def unlisted(page: str, text: str) -> list[str]:
-    known = {key for entry in entries() for key in listed(entry)}
-    return [
-        name
-        for key, name in shown(page, text)
-        if (key, name) not in known and not (key == "" and name in names())
-    ]
+    known = set(listed())
+    return [name for key, name in shown(page, text) if (key, name) not in known]
 
 
 @pytest.mark.parametrize("page", pages())
@@ -52,9 +41,11 @@ def test_every_command_and_block_of_a_page_is_listed(page: str) -> None:
 
 def test_nothing_is_listed_that_no_page_shows() -> None:
     on_pages = {key for page, text in pages().items() for key in shown(page, text)}
-    every = [key for entry in entries() for key in listed(entry)] + [("", n) for n in names()]
-    assert [key for key in every if key not in on_pages] == []
-    assert [key for key, count in Counter(every).items() if count > 1] == []
+    assert [key for key in listed() if key not in on_pages] == []
+
+
+def test_nothing_is_listed_twice() -> None:
+    assert [key for key, count in Counter(listed()).items() if count > 1] == []
 
 
 @pytest.mark.parametrize("entry", entries(), ids=lambda entry: entry.test or entry.reason)
@@ -72,19 +63,21 @@ def test_an_entry_has_a_test_that_exists_or_a_sentence(entry: Entry) -> None:
 
 @pytest.mark.parametrize("name", [name for name in names() if name.startswith("t5repro ")])
 def test_a_name_is_no_command_because_it_is_refused_without_further_words(
-    name: str, monkeypatch: pytest.MonkeyPatch
+    name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("sys.stdin", io.StringIO(""))
     try:
         code: object = main(shlex.split(name)[1:])
-    except SystemExit as exit_of_parser:
-        code = exit_of_parser.code
+    except SystemExit as refusal:
+        code = refusal.code
     assert code == 2
+    assert "Traceback" not in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("page", pages())
-def test_the_language_of_every_block_is_known(page: str) -> None:
-    assert set(languages_of(pages()[page])) <= LANGUAGES
+def test_every_block_is_fenced_at_the_margin_and_in_a_known_language(page: str) -> None:
+    text = pages()[page]
+    assert set(re.findall(r"^```(\w*)", text, re.MULTILINE)) <= LANGUAGES
+    assert re.findall(r"^ +```.*|^ *~~~.*|(?<=\n\n) {4}\S.*", text, re.MULTILINE) == []
 
 
 MADE_UP = """\

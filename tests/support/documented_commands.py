@@ -15,6 +15,7 @@ import yaml
 from check_docs.snippets import FENCE, SHELL_BLOCKS, document_snippets
 from checkout import CASES, ROOT
 
+# The changelog is history.
 PAGES = ("README.md", "CONTRIBUTING.md", "docs/**/*.md", "examples/**/*.md", "configs/**/*.md")
 PROGRAMS = (
     *("t5repro", "snakemake", "dvc", "make", "tensorboard", "python", "python3", "pip", "git"),
@@ -78,11 +79,6 @@ def names() -> list[str]:
 def documented(text: str) -> list[Documented]:
     """Return the commands and blocks of a page in its order."""
     return sorted([*_commands(text), *_blocks(text)], key=lambda one: one.line)
-
-
-def languages_of(text: str) -> list[str]:
-    """Return the language of every block of a page, indented blocks included."""
-    return [language or "" for language in re.findall(r"^ *(?:```|~~~)(\w*)", text, re.MULTILINE)]
 
 
 @cache
