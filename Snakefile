@@ -45,7 +45,9 @@ rule all:
     """Everything that the run file asks for."""
     input:
         report=f"results/{RUN}/report/report.html" if ALL_TASKS else [],
-        weights=[] if ALL_TASKS else STAGE_TARGETS["stage_pretrain"],
+        # Named here, because Snakemake leaves a missing input alone if the outputs made of it are
+        # there: what a failed rerun deleted would never be made again.
+        manifests=manifests_of_all_stages,
     default_target: True
 
 

@@ -47,6 +47,11 @@ def test_rewording_a_help_text_a_docstring_or_a_comment_reruns_nothing(checkout:
     assert planned(checkout) == set()
 
 
+def test_results_that_a_failed_rerun_deleted_are_made_again(checkout: Path) -> None:
+    shutil.rmtree(checkout / "results/demo/finetune/baseline")
+    assert planned(checkout) == {"finetune", "evaluate_predict", *SCORES}
+
+
 def test_an_edit_of_a_metric_reruns_scores_and_report_only(checkout: Path) -> None:
     append(checkout, "metrics/classification.py")
     append(checkout, "metrics/__init__.py")

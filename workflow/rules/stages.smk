@@ -39,6 +39,14 @@ for rule_name in VERSIONED:
         for path in manifests_of(rule_name, node_name)
     ]
 
+
+def manifests_of_all_stages(wildcards):
+    """Return the manifest of every job; a run without tasks ends with pre-training."""
+    without_tasks = (f"stage_{rule}" for rule in (*OF_CORPUS, "vocab", "pretrain"))
+    names = STAGE_TARGETS if ALL_TASKS else ("stage_data", *without_tasks)
+    return sorted({path for name in names for path in STAGE_TARGETS.get(name, [])})
+
+
 for target_name, target_files in STAGE_TARGETS.items():
 
     rule:

@@ -24,7 +24,9 @@ def read_node(text: str, name: str) -> yaml.Node | None:
         SettingsError: it is not YAML, or its aliases expand to more than `MAX_NODES` values.
     """
     try:
-        root = yaml.SafeLoader(text).get_single_node()
+        loader = yaml.SafeLoader(text)
+        loader.name = name  # in place of "<unicode string>"
+        root = loader.get_single_node()
     except (yaml.YAMLError, RecursionError) as error:
         raise SettingsError(f"{name} is not YAML: {error}") from error
     if root is not None and "&" in text:  # without an anchor there is no alias
