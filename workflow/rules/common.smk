@@ -17,6 +17,7 @@ from t5repro.config import experiments, load, origins, task_files as inventory
 from t5repro.config.own_text import files_of_tasks, text_files
 from t5repro.config.sections.c4 import PUNKT_FILES, corpus_files, languages_to_train
 from t5repro.config.sections.corpus import row_files
+from t5repro.config.logger_packages import check_logger_packages
 from t5repro.config.stage_settings import stage_settings
 from t5repro.data import crawl_lists, fetch, paths as raw_paths
 from t5repro.errors import T5ReproError
@@ -47,6 +48,7 @@ def load_run():
         with origins.Origins(source.configfiles, source.config).located_errors():
             settings = load.load_settings(config)
             inventory.check_listed_files(settings)
+            check_logger_packages(settings)
     except T5ReproError as error:
         raise WorkflowError(str(error)) from None
     missing = fetch.missing_files(settings.data)

@@ -53,6 +53,7 @@ def _validate(path: Path) -> None:
     rules check what only they need to know.
     """
     from t5repro.config.load import load_run_file
+    from t5repro.config.logger_packages import check_logger_packages
     from t5repro.config.origins import Origins, read_yaml
     from t5repro.config.project_files import is_project
     from t5repro.config.task_files import check_listed_files
@@ -64,6 +65,7 @@ def _validate(path: Path) -> None:
     settings = load_run_file(path)
     with Origins([path]).located_errors():
         check_listed_files(settings)
+        check_logger_packages(settings)
     if missing := missing_files(settings.data):
         raise RawDataError("\n".join(["raw files are missing:", *missing]))
     if is_project():
