@@ -2,6 +2,8 @@
 
 The files are written for readers of the checkout. A link to a page becomes one of the site; a link
 to any other file of the checkout becomes its text, because the site does not contain it.
+The README's Mermaid graph becomes a drawing: GitHub's script for it is not part of the theme, and
+the site loads nothing.
 """
 
 import posixpath
@@ -18,7 +20,11 @@ OUTSIDE = {  # file of the checkout -> page of the site
     "CHANGELOG.md": "changelog.md",
     "examples/mini/README.md": "mini_crawl.md",
 }
-LINK = re.compile(r"(?<!!)\[(?P<text>[^\[\]]*)\]\((?P<path>[^()#:\s]+)(?P<anchor>#[^()\s]*)?\)")
+GRAPH = "![The stages from the crawl to the report](docs/images/stages.svg)"
+MERMAID = re.compile(r"^```mermaid\n.*?^```$", re.MULTILINE | re.DOTALL)
+LINK = re.compile(
+    r"(?P<image>!?)\[(?P<text>[^\[\]]*)\]\((?P<path>[^()#:\s]+)(?P<anchor>#[^()\s]*)?\)"
+)
 CODE = re.compile(r"^```.*?^```$|`[^`\n]+`", re.MULTILINE | re.DOTALL)
 
 
@@ -33,15 +39,15 @@ def on_files(files: Any, config: Any) -> Any:
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
-    """Rewrite the links of a page."""
+    """Draw the graph of a page and rewrite its links."""
     source_of = {site: source for source, site in OUTSIDE.items()}
     uri = page.file.src_uri
     pages = {DOCS + name: name for name in files.src_uris} | OUTSIDE
-    return with_site_links(markdown, source_of.get(uri, DOCS + uri), uri, pages)
+    return with_site_links(MERMAID.sub(GRAPH, markdown), source_of.get(uri, DOCS + uri), uri, pages)
 
 
 def with_site_links(markdown: str, source: str, page: str, pages: Mapping[str, str]) -> str:
-    """Return a page with links of the site.
+    """Return a page with links and images of the site.
 
     Args:
         markdown: text of the page.
@@ -51,11 +57,12 @@ def with_site_links(markdown: str, source: str, page: str, pages: Mapping[str, s
     """
 
     def rewrite(link: re.Match[str]) -> str:
+        image, text = link["image"], link["text"]
         target = posixpath.normpath(posixpath.join(posixpath.dirname(source), link["path"]))
         if target not in pages:
-            return link["text"]
+            return link[0] if image else text  # MkDocs names an image that the site lacks
         path = posixpath.relpath(pages[target], posixpath.dirname(page) or ".")
-        return f"[{link['text']}]({path}{link['anchor'] or ''})"
+        return f"{image}[{text}]({path}{link['anchor'] or ''})"
 
     parts, end = [], 0
     for code in CODE.finditer(markdown):

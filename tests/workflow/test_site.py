@@ -1,4 +1,4 @@
-"""The documentation site: every page is in its menu, its links work, it loads nothing."""
+"""The documentation site: a menu of every page, links and images that exist, nothing loaded."""
 
 import re
 import subprocess
@@ -9,11 +9,17 @@ from typing import Any
 import pytest
 import yaml
 from checkout import ROOT
-from site_pages import OUTSIDE, with_site_links
+from site_pages import MERMAID, OUTSIDE, with_site_links
 
 MKDOCS = ROOT / ".venv-docs/bin/mkdocs"
 LOADS = re.compile(r"<(?:script|img|link|iframe)\b[^>]*?(?:src|href)=\"?(?:https?:)?//[^>]*>")
-PAGES = {"docs/exchange.md": "exchange.md", "docs/decisions/D-1.md": "decisions/D-1.md", **OUTSIDE}
+IMAGE = re.compile(r"<img\b[^>]*?src=\"([^\"]+)\"")
+PAGES = {
+    "docs/exchange.md": "exchange.md",
+    "docs/decisions/D-1.md": "decisions/D-1.md",
+    "docs/images/a.png": "images/a.png",
+    **OUTSIDE,
+}
 
 
 class Loader(yaml.SafeLoader):
@@ -47,6 +53,8 @@ def test_the_menu_lists_every_page_once_and_the_register_every_decision() -> Non
     ("source", "page", "text", "expected"),
     [
         ("README.md", "index.md", "[a](docs/exchange.md#serve)", "[a](exchange.md#serve)"),
+        ("README.md", "index.md", "![a](docs/images/a.png)", "![a](images/a.png)"),
+        ("README.md", "index.md", "![a](docs/images/b.png)", "![a](docs/images/b.png)"),
         ("docs/exchange.md", "exchange.md", "[a](../README.md)", "[a](index.md)"),
         ("docs/exchange.md", "exchange.md", "[a](../configs/demo.yaml) b", "a b"),
         ("docs/decisions/D-1.md", "decisions/D-1.md", "[a](../exchange.md)", "[a](../exchange.md)"),
@@ -72,9 +80,23 @@ def test_addresses_anchors_and_code_stay_as_they_are(text: str) -> None:
     assert with_site_links(text, "README.md", "index.md", PAGES) == text
 
 
+def test_the_drawing_of_the_stages_has_the_boxes_and_arrows_of_the_graph() -> None:
+    graph = MERMAID.search((ROOT / "README.md").read_text(encoding="utf-8"))
+    assert graph is not None
+    lines = graph[0].splitlines()[2:-1]
+    chains = [re.split(r" (?:-->|-\.->) ", line.strip()) for line in lines]
+    names = {re.sub(r"\[.*", "", node) for chain in chains for node in chain}
+    labels = dict(re.findall(r"(\w+)\[([^\]]+)\]", graph[0]))
+    boxes = {labels.get(name, name).replace("<br>", " ") for name in names}
+    drawing = (ROOT / "docs/images/stages.svg").read_text(encoding="utf-8")
+    drawn = re.findall(r"<rect.* rx=.*\n((?: *<text.*\n)+)", drawing)
+    assert {" ".join(re.findall(r">(.+)<", lines)) for lines in drawn} == boxes
+    assert drawing.count("marker-end") == sum(len(chain) - 1 for chain in chains)
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(not MKDOCS.is_file(), reason="MkDocs is not installed: make docs")
-def test_the_site_is_built_without_a_warning_and_loads_nothing_from_other_hosts(
+def test_the_site_is_built_without_a_warning_has_its_images_and_loads_nothing(
     tmp_path: Path,
 ) -> None:
     built = subprocess.run(
@@ -89,9 +111,14 @@ def test_the_site_is_built_without_a_warning_and_loads_nothing_from_other_hosts(
     assert "WARNING" not in built.stderr
     pages = list((tmp_path / "site").rglob("*.html"))
     assert len(pages) > 60
+    start = IMAGE.findall((tmp_path / "site/index.html").read_text(encoding="utf-8"))
+    assert start == ["images/stages.svg", "images/report.png"]
     for page in pages:
         html = page.read_text(encoding="utf-8")
         assert LOADS.search(html) is None, page
+        assert "flowchart" not in html, page  # Mermaid's source
+        for image in IMAGE.findall(html):
+            assert image.startswith("data:") or (page.parent / image).is_file(), (page, image)
     assert (tmp_path / "site/search/search_index.json").stat().st_size > 100_000
     for sheet in (tmp_path / "site").rglob("*.css"):
         assert not re.search(r"url\(\"?https?:|@import", sheet.read_text(encoding="utf-8"))
