@@ -85,7 +85,8 @@ def test_the_metadata_are_read_by_the_library_of_the_hub(checkout: Path) -> None
     assert card.datasets == ["owner/crawl"]
     (result,) = card.eval_results
     assert (result.metric_type, result.metric_value) == ("accuracy", 62.5)
-    assert (result.dataset_type, result.dataset_split) == ("one", "validation")
+    assert (result.dataset_type, result.dataset_split) == ("t5repro-r-one", "validation")
+    assert result.dataset_name == "one: 11 rows, origin: written | by <hand>"
     assert result.dataset_revision == sha256_of(RUN / "tasks/one/validation.jsonl")
 
 
@@ -102,6 +103,8 @@ def test_the_card_quotes_corpus_scores_spread_and_hashes(checkout: Path) -> None
         "| one | accuracy | 62.50 | – | 56.25 ±8.84 | 62.50 majority | 11 | 2 |",
         "- The model was trained to answer inputs of: one.",
         "- The run contains no evaluation of any use but the scores above.",
+        "- Scored rows: one (11), origin: written \\| by &lt;hand>. The name of a task is that of its "
+        "format: these are results of a benchmark only if its rows were scored.",
         "- No better than the trivial baseline: one (accuracy).",
         f"| commit of the code | `{'c0ffee' + '0' * 34}` |",
         f"| `{VOCABULARY.as_posix()}` | `{sha256_of(VOCABULARY)}` |",
@@ -158,6 +161,15 @@ def test_without_a_report_the_scores_have_no_spread(checkout: Path) -> None:
     shutil.rmtree(RUN / "report")
     publish(RUN, folder=Path("out"))
     assert "| one | accuracy | 62.50 | – | – | 62.50 majority | 11 | 2 |" in card_of("out")[1]
+
+
+def test_rows_without_a_recorded_origin_say_so(checkout: Path) -> None:
+    shutil.rmtree(RUN / "data")
+    publish(RUN, folder=Path("out"))
+    metadata, text = card_of("out")
+    (result,) = metadata["model-index"][0]["results"]
+    assert result["dataset"]["name"] == "one: 11 rows, origin: not recorded"
+    assert "- Scored rows: one (11), origin: not recorded." in text
 
 
 def test_without_a_record_the_commit_is_not_recorded(checkout: Path) -> None:

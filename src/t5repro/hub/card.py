@@ -86,9 +86,15 @@ def _defined(rows: Iterable[ScoreRow]) -> list[ScoreRow]:
 
 
 def _result(facts: ModelFacts, row: ScoreRow) -> dict[str, Any]:
-    """Return a score as an entry of ``model-index``; its revision is the hash of the examples."""
-    dataset: dict[str, Any] = {"name": row.task, "type": row.task}
+    """Return a score as an entry of ``model-index``; its revision is the hash of the examples.
+
+    A task's name alone would claim the rows of the benchmark of that name.
+    """
+    kind = f"t5repro-{facts.run.name}-{row.task}"
+    dataset: dict[str, Any] = {"name": f"{row.task} of the run {facts.run.name}", "type": kind}
     if row.metric != AVERAGE:
+        origin = facts.origins.get(row.task, UNKNOWN)
+        dataset["name"] = f"{row.task}: {row.examples} rows, origin: {origin}"
         dataset["split"] = facts.lengths["split"]
         dataset |= _examples_hash(facts, row.task)
         dataset["args"] = {"rows": row.examples}
@@ -253,6 +259,8 @@ def _limits(facts: ModelFacts, licence: str | None) -> list[str]:
         if rows
         else "The run contains no evaluation of these weights."
     )
+    if rows:
+        limits.append(_scored_rows(facts, rows))
     weak = [
         f"{row.task} ({metric_title(row.metric)})"
         for row in rows
@@ -274,6 +282,20 @@ def _limits(facts: ModelFacts, licence: str | None) -> list[str]:
             "data."
         )
     return limits
+
+
+def _scored_rows(facts: ModelFacts, scores: Iterable[ScoreRow]) -> str:
+    """Return a sentence about number and origin of the rows behind the scores."""
+    by_origin: dict[str, dict[str, str]] = {}
+    for row in scores:
+        if row.metric != AVERAGE:
+            tasks = by_origin.setdefault(facts.origins.get(row.task, UNKNOWN), {})
+            tasks[row.task] = f"{row.task} ({row.examples})"
+    origins = (f"{', '.join(tasks.values())}, origin: {_cell(o)}" for o, tasks in by_origin.items())
+    return (
+        f"Scored rows: {'; '.join(origins)}. The name of a task is that of its format: these are "
+        "results of a benchmark only if its rows were scored."
+    )
 
 
 def _provenance(facts: ModelFacts, hashes: Mapping[str, str]) -> list[str]:

@@ -4,7 +4,7 @@ Nothing is read from the clock or the machine. Files that the card quotes are ve
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 from pathlib import Path
@@ -51,6 +51,7 @@ class ModelFacts:
         scores: rows of the arm; empty if these weights have no scores.
         means: the rows of its experiment over several seeds; empty for one seed.
         prefixes: task -> how all of its evaluated inputs begin.
+        origins: task -> origin of its evaluated rows; without the tasks whose origin is unrecorded.
     """
 
     run: Run
@@ -62,6 +63,7 @@ class ModelFacts:
     scores: tuple[ScoreRow, ...]
     means: tuple[ScoreRow, ...]
     prefixes: Mapping[str, str]
+    origins: Mapping[str, str]
 
     @property
     def name(self) -> str:
@@ -99,18 +101,8 @@ class ModelFacts:
     @property
     def sources(self) -> list[Source]:
         """The raw files behind the weights, by origin."""
-        sources = []
         # The rule `data` lists every raw file of the run; the other jobs read what the model needs.
-        used = {
-            artifact.path for job in self.run.jobs if job.rule != DATA for artifact in job.inputs
-        }
-        for job in self.run.of_rule(DATA):
-            folder = job.settings["data"].get("folder", "")
-            for entry in job.settings["data"].get("sources", []):
-                files = sum((Path(folder) / name).as_posix() in used for name in entry["files"])
-                if files:
-                    sources.append(Source(entry["origin"], entry["licence"], files))
-        return sources
+        return _sources(self.run, [job for job in self.run.jobs if job.rule != DATA])
 
     @property
     def hub_datasets(self) -> list[str]:
@@ -155,7 +147,32 @@ def model_facts(folder: Path, *, arm: str = "", stage: str = "") -> ModelFacts:
         scores=scores,
         means=means,
         prefixes=shared_prefixes(whole, prediction) if prediction else {},
+        origins=_origins(whole, prediction) if prediction else {},
     )
+
+
+def _sources(run: Run, jobs: Iterable[Job]) -> list[Source]:
+    """Return the raw files that jobs read, by origin."""
+    sources = []
+    used = {artifact.path for job in jobs for artifact in job.inputs}
+    for data in run.of_rule(DATA):
+        folder = data.settings["data"].get("folder", "")
+        for entry in data.settings["data"].get("sources", []):
+            files = sum((Path(folder) / name).as_posix() in used for name in entry["files"])
+            if files:
+                sources.append(Source(entry["origin"], entry["licence"], files))
+    return sources
+
+
+def _origins(run: Run, prediction: Job) -> dict[str, str]:
+    """Return task -> origin of the rows that a job predicted."""
+    producers = run.producers()
+    origins = {}
+    for artifact in prediction.inputs:
+        job = producers.get(artifact.key)
+        if job and job.rule == "tasks" and (sources := _sources(run, [job])):
+            origins[_node(job)] = "; ".join(source.origin for source in sources)
+    return origins
 
 
 def _node(job: Job) -> str:
