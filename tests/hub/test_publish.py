@@ -103,8 +103,8 @@ def test_the_card_quotes_corpus_scores_spread_and_hashes(checkout: Path) -> None
         "| one | accuracy | 62.50 | – | 56.25 ±8.84 | 62.50 majority | 11 | 2 |",
         "- The model was trained to answer inputs of: one.",
         "- The run contains no evaluation of any use but the scores above.",
-        "- Scored rows: one (11), origin: written \\| by &lt;hand>. The name of a task is that of its "
-        "format: these are results of a benchmark only if its rows were scored.",
+        "- Scored rows: one (11), origin: written \\| by &lt;hand>. The name of a task is that "
+        "of its format: these are results of a benchmark only if its rows were scored.",
         "- No better than the trivial baseline: one (accuracy).",
         f"| commit of the code | `{'c0ffee' + '0' * 34}` |",
         f"| `{VOCABULARY.as_posix()}` | `{sha256_of(VOCABULARY)}` |",

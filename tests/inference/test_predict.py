@@ -3,6 +3,7 @@
 import json
 import math
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -13,7 +14,9 @@ import pytest
 from finished_run import RUN, TEXTS, VOCABULARY, WORDS, settings, write_run
 
 import t5repro
+from t5repro.cli.main import main
 from t5repro.errors import ArtifactError, LineageError, SettingsError
+from t5repro.files import read_json, write_json_lines, write_manifest
 
 pytestmark = [
     pytest.mark.keras,
@@ -192,6 +195,80 @@ def test_the_command_prints_answers_of_arguments_files_and_standard_input(checko
     wrong = predict("text", "--file", "texts")
     assert wrong.returncode != 0
     assert "texts and --file are given" in wrong.stderr
+
+
+def test_blank_lines_are_skipped_and_json_lines_have_their_inputs(
+    run: t5repro.Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def answers(file: str) -> list[str]:
+        assert main(["predict", RUN.as_posix(), "--file", file]) == 0
+        return capsys.readouterr().out.splitlines()
+
+    Path("blank").write_text(f"\n{TEXTS[0]}\n \t\n{TEXTS[1]}\n\n", encoding="utf-8")
+    assert answers("blank") == evaluated("baseline")[:2]
+    assert answers(f"{RUN}/tasks/one/validation.jsonl") == evaluated("baseline")
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("sst2 sentence: a", "rows.jsonl line 2 is not JSON .* name a file with a text per line"),
+        ('{"input": "a"}', "rows.jsonl line 2: 'inputs' is None; each line of a .jsonl file is an"),
+        ("[1]", "rows.jsonl line 2: 'inputs' is None"),
+    ],
+)
+def test_a_wrong_json_line_is_named(
+    run: t5repro.Run, capsys: pytest.CaptureFixture[str], line: str, message: str
+) -> None:
+    Path("rows.jsonl").write_text(f'{{"inputs": "a"}}\n{line}\n', encoding="utf-8")
+    assert main(["predict", RUN.as_posix(), "--file", "rows.jsonl"]) == 1
+    assert re.search(message, capsys.readouterr().err)
+
+
+def test_inputs_without_a_prefix_of_the_run_are_counted_and_answered(
+    run: t5repro.Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run.prefixes() == {"one": ""}  # its inputs share no beginning: any text is right
+    assert main(["predict", RUN.as_posix(), "a joy"]) == 0
+    assert "prefix" not in capsys.readouterr().err
+    rows = [{"inputs": f"one text: {text}"} for text in TEXTS]
+    path = RUN / "evaluate_predict/baseline/one.jsonl"
+    manifest = path.with_name("manifest.json")
+    before = path.read_bytes(), manifest.read_bytes()
+    try:
+        write_json_lines(path, rows)
+        values = read_json(manifest)
+        write_manifest(
+            manifest,
+            rule="evaluate_predict",
+            settings=values["settings"],
+            inputs=[Path(entry["path"]) for entry in values["inputs"]],
+            outputs=[path],
+            counters={},
+        )
+        assert main(["predict", RUN.as_posix(), "a joy", "one text: a", "one txt: b"]) == 0
+        printed = capsys.readouterr()
+    finally:
+        path.write_bytes(before[0])
+        manifest.write_bytes(before[1])
+    assert len(printed.out.splitlines()) == 3
+    assert printed.err.splitlines()[0] == (
+        "t5repro predict: 2 of 3 inputs begin with no prefix of the tasks of results/r; a right "
+        "beginning is 'one text: '"
+    )
+
+
+def test_a_run_without_its_predictions_answers_all_the_same(
+    run: t5repro.Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = RUN / "evaluate_predict/baseline/one.jsonl"
+    expected, content = evaluated("baseline")[:1], path.read_bytes()
+    path.unlink()
+    try:
+        assert main(["predict", RUN.as_posix(), TEXTS[0]]) == 0
+    finally:
+        path.write_bytes(content)
+    assert capsys.readouterr().out.splitlines() == expected
 
 
 def evaluated_in(folder: Path, experiment: str) -> list[str]:

@@ -4,11 +4,15 @@ import argparse
 import dataclasses
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from t5repro.cli.arguments import Commands, add_command
-from t5repro.errors import RawDataError, SettingsError
+from t5repro.errors import ArtifactError, RawDataError, SettingsError
+
+if TYPE_CHECKING:
+    from t5repro.inference.run import Run
 
 
 def add_results(commands: Commands) -> None:
@@ -28,7 +32,7 @@ def add_results(commands: Commands) -> None:
         default=[],  # without one, argparse says that a text is required
         help='inputs, such as "sst2 sentence: a joy"; by default the lines of standard input',
     )
-    predict.add_argument("--file", type=Path, help="file with an input in each line")
+    predict.add_argument("--file", type=Path, help="an input in each line; .jsonl: its key inputs")
     predict.add_argument("--experiment", default="", help="experiment; by default the first")
     predict.add_argument("--step", type=int, help="step of fine-tuning whose weights were kept")
     predict.add_argument("--rev", default="", help="git revision whose weights DVC has")
@@ -72,6 +76,7 @@ def _predict(arguments: argparse.Namespace) -> None:
     texts = list(_texts(arguments))
     model = load(arguments.run, revision=arguments.rev)
     if not isinstance(model, Model):
+        _name_other_beginnings(model, arguments.experiment, texts)
         model = model.model(arguments.experiment, step=arguments.step)
     elif arguments.experiment or arguments.step is not None:
         raise SettingsError(
@@ -88,6 +93,21 @@ def _predict(arguments: argparse.Namespace) -> None:
             print(answer.prediction)
 
 
+def _name_other_beginnings(run: "Run", experiment: str, texts: Sequence[str]) -> None:
+    """Say on standard error how many texts begin like no task: the model answers these, too."""
+    try:
+        prefixes = list(run.prefixes(experiment=experiment).values())
+    except ArtifactError:  # answers do not need the predictions of the stage
+        return
+    others = sum(not text.startswith(tuple(p.rstrip() for p in prefixes)) for text in texts)
+    if others and prefixes and all(prefixes):  # a task without a prefix takes any text
+        print(
+            f"t5repro predict: {others} of {len(texts)} inputs begin with no prefix of the tasks "
+            f"of {run.name}; a right beginning is {prefixes[0]!r}",
+            file=sys.stderr,
+        )
+
+
 def _texts(arguments: argparse.Namespace) -> Iterator[str]:
     if arguments.text and arguments.file:
         raise SettingsError("texts and --file are given; leave one out")
@@ -100,13 +120,33 @@ def _texts(arguments: argparse.Namespace) -> Iterator[str]:
             lines = stream.read().splitlines()
     except OSError as error:
         raise RawDataError(f"{name}: {error.strerror}; name a file with a text per line") from error
+    has_objects = arguments.file is not None and arguments.file.suffix == ".jsonl"
     for number, line in enumerate(lines, start=1):
         try:
-            yield line.decode()
+            text = line.decode()
         except UnicodeDecodeError as error:
             raise RawDataError(
                 f"{name} line {number} is not UTF-8 (byte {error.start}); convert it"
             ) from error
+        if text.strip():
+            yield _inputs_of(text, f"{name} line {number}") if has_objects else text
+
+
+def _inputs_of(line: str, place: str) -> str:
+    """Return the value of the key ``inputs`` of a JSON object."""
+    try:
+        row = json.loads(line)
+    except json.JSONDecodeError as error:
+        raise RawDataError(
+            f"{place} is not JSON ({error}); correct it, or name a file with a text per line"
+        ) from error
+    text = row.get("inputs") if isinstance(row, dict) else None
+    if not isinstance(text, str):
+        raise RawDataError(
+            f"{place}: 'inputs' is {text!r}; each line of a .jsonl file is an object with the key "
+            "'inputs', which is a text"
+        )
+    return text
 
 
 def _batches(arguments: argparse.Namespace) -> None:

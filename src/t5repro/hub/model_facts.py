@@ -6,7 +6,6 @@ Nothing is read from the clock or the machine. Files that the card quotes are ve
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from t5repro.lineage.store import RESULTS, checkout_of
 from t5repro.report.experiments import Experiment
 from t5repro.report.rows import ScoreRow, score_rows
 from t5repro.report.scores_csv import read_csv
+from t5repro.tasks.prefixes import shared_prefix
 
 STAGES = ("finetune", "pretrain")  # the first one that the arm has is the default
 BY_ARM = ("evaluate_score", "evaluate_predict", *STAGES)  # from the last rule to the first
@@ -25,7 +25,6 @@ FIRST_CHOICE = "baseline"
 WEIGHTS = "/weights.safetensors"
 HUB_DATASET = re.compile(r"https://huggingface\.co/datasets/([\w.-]+/[\w.-]+)")
 TRANSLATION = re.compile(r"wmt_([a-z]{2})_([a-z]{2})")
-PREFIX = re.compile(r".*:\s", re.DOTALL)  # "sst2 sentence: "
 
 
 @dataclass(frozen=True)
@@ -255,20 +254,12 @@ def _scores(run: Run, job: Job, arm: str) -> tuple[tuple[ScoreRow, ...], tuple[S
 
 
 def shared_prefixes(run: Run, prediction: Job) -> dict[str, str]:
-    """Return task -> the beginning that all evaluated inputs share, up to a colon.
-
-    A single row is left out: its beginning would be its text.
-    """
+    """Return task -> the beginning that all of its evaluated inputs share."""
     files = [artifact for artifact in prediction.outputs if artifact.path.endswith(".jsonl")]
     check_files(run, files)
     prefixes = {}
     for artifact in files:
         inputs = [row["inputs"] for row in read_json_lines(run.root / artifact.path)]
-        if len(inputs) > 1 and (match := PREFIX.match(_common_prefix(inputs))):
-            prefixes[Path(artifact.path).stem] = match[0]
+        if prefix := shared_prefix(inputs):
+            prefixes[Path(artifact.path).stem] = prefix
     return prefixes
-
-
-def _common_prefix(texts: Sequence[str]) -> str:
-    pairs = zip(min(texts), max(texts), strict=False)  # the first and the last in order
-    return "".join(first for first, _ in takewhile(lambda pair: pair[0] == pair[1], pairs))

@@ -11,6 +11,7 @@ from t5repro.errors import ArtifactError, SettingsError, nearest
 from t5repro.files import read_json_lines, read_manifest, sha256_of
 from t5repro.inference.model import Model, Prediction
 from t5repro.lineage.store import Folder, Revision
+from t5repro.tasks.prefixes import shared_prefix
 
 MANIFEST = "manifest.json"
 STAGE = "evaluate_predict"
@@ -130,6 +131,18 @@ class Run:
             tasks = [Path(other).stem for other in paths if Path(other).parent == Path(folder)]
             raise SettingsError(f"{experiment} has no task {task!r}{nearest(task, tasks)}")
         return pd.DataFrame(list(read_json_lines(self._verified(path, manifest["outputs"]))))
+
+    def prefixes(self, *, experiment: str = "") -> dict[str, str]:
+        """Return task -> the beginning of all of its evaluated inputs; empty if they differ.
+
+        Raises:
+            ArtifactError: a file is missing, or differs from the manifest of the predictions.
+            SettingsError: there is no such experiment.
+        """
+        outputs = self._manifest(self._experiment(experiment))["outputs"]
+        files = [entry["path"] for entry in outputs if entry["path"].endswith(".jsonl")]
+        rows = {Path(path).stem: read_json_lines(self._verified(path, outputs)) for path in files}
+        return {task: shared_prefix([row["inputs"] for row in rows[task]]) for task in rows}
 
     def lineage(self, artifact: str) -> dict[str, Any]:
         """Return what an artifact was made from, as ``t5repro trace --json`` prints it.
