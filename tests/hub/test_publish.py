@@ -183,6 +183,7 @@ def test_without_a_record_the_commit_is_not_recorded(checkout: Path) -> None:
     [
         (["results/absent"], "results/absent is no run; name its folder, such as results/demo"),
         (["results/r/finetune"], "results/r/finetune is no run"),
+        (["results/r", "--experiment", "bassline"], "no arm 'bassline'; nearest: 'baseline'"),
         (["results/r", "--arm", "bassline"], "no arm 'bassline'; nearest: 'baseline'"),
         (["results/r", "--license", " "], "--license is empty"),
     ],

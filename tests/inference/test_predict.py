@@ -189,6 +189,8 @@ def test_the_command_prints_answers_of_arguments_files_and_standard_input(checko
     rows = [json.loads(line) for line in intermixed.stdout.splitlines()]
     assert [row["inputs"] for row in rows] == TEXTS[:3]
     assert [row["prediction"] for row in rows] == before[:3]
+    arm = predict("--arm", "other", "--beam", TEXTS[0]).stdout
+    assert arm.splitlines() == evaluated_in(checkout, "other")[:1]
     unknown = predict("--bem", TEXTS[0])
     assert unknown.returncode == 2
     assert "unrecognized arguments: --bem" in unknown.stderr

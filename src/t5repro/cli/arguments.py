@@ -181,6 +181,14 @@ def add_log(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_experiment(parser: argparse.ArgumentParser, meaning: str) -> None:
+    """Add ``--experiment``, and ``--arm``, the word of the report's tables, without help."""
+    parser.add_argument("--experiment", default="", help=meaning)
+    parser.add_argument(
+        "--arm", dest="experiment", default=argparse.SUPPRESS, help=argparse.SUPPRESS
+    )
+
+
 def parsed_settings(arguments: argparse.Namespace, stage: str) -> Any:
     """Return the typed settings of a stage from ``--settings``.
 

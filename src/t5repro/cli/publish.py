@@ -3,7 +3,13 @@
 import argparse
 from pathlib import Path
 
-from t5repro.cli.arguments import Commands, add_command, add_settings, parsed_settings
+from t5repro.cli.arguments import (
+    Commands,
+    add_command,
+    add_experiment,
+    add_settings,
+    parsed_settings,
+)
 
 FORMS = ("huggingface", "keras_hub")
 STAGES = ("finetune", "pretrain")
@@ -33,8 +39,10 @@ def add_publish(commands: Commands) -> None:
         commands, "publish", _publish, "write a model of a run as a folder for the Hugging Face Hub"
     )
     hub.add_argument("run", type=Path, help="folder of the run, such as results/demo")
-    hub.add_argument("--arm", default="", help="an experiment with its seed, as baseline_seed_1")
-    hub.add_argument("--stage", default="", choices=STAGES, help="default: the arm's last one")
+    add_experiment(hub, "an experiment with its seed, as baseline_seed_1")
+    hub.add_argument(
+        "--stage", default="", choices=STAGES, help="default: the experiment's last one"
+    )
     hub.add_argument("--license", help="licence of the weights, as apache-2.0; else none is stated")
     for parser in (importer, exporter, server, hub):
         parser.add_argument("--folder", type=Path, required=True, help="folder to write")
@@ -93,7 +101,7 @@ def _publish(arguments: argparse.Namespace) -> None:
     files = publish(
         arguments.run,
         folder=arguments.folder,
-        arm=arguments.arm,
+        arm=arguments.experiment,
         stage=arguments.stage,
         licence=arguments.license,
     )

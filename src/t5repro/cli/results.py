@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from t5repro.cli.arguments import Commands, add_command
+from t5repro.cli.arguments import Commands, add_command, add_experiment
 from t5repro.errors import ArtifactError, RawDataError, SettingsError
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def add_results(commands: Commands) -> None:
         help='inputs, such as "sst2 sentence: a joy"; by default the lines of standard input',
     )
     predict.add_argument("--file", type=Path, help="an input in each line; .jsonl: its key inputs")
-    predict.add_argument("--experiment", default="", help="experiment; by default the first")
+    add_experiment(predict, "experiment, as no_pretraining; by default the first")
     predict.add_argument("--step", type=int, help="step of fine-tuning whose weights were kept")
     predict.add_argument("--rev", default="", help="git revision whose weights DVC has")
     predict.add_argument("--beam", action="store_true", help="beam search instead of greedy")
