@@ -56,6 +56,35 @@ def test_a_pair_argument_without_a_name_is_refused(capfd: pytest.CaptureFixture[
     assert "argument 'train' must be NAME=FILE" in capfd.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["config", "validate", "folder"], "folder is a folder; name a run file, such as configs/"),
+        (["config", "show", "folder"], "folder is a folder; name a run file, such as configs/"),
+        (
+            ["export_weights", "--form=huggingface", "--weights=folder", "--vocabulary=v"],
+            "--weights folder is a folder; name a file, such as folder/manifest.json",
+        ),
+        (
+            ["export_server", "--settings={}", "--weights=m", "--vocabulary=folder"],
+            "--vocabulary folder is a folder; name a file, such as folder/sentencepiece.model",
+        ),
+    ],
+)
+def test_a_folder_in_place_of_a_file_is_named(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+    words: list[str],
+    message: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("folder").mkdir()
+    out = ["--folder=out"] if words[0] != "config" else []
+    assert main([*words, *out]) == 2
+    assert message in capfd.readouterr().err
+
+
 def test_a_package_that_the_lock_of_a_run_lacks_is_named_with_the_lock_that_has_it(
     tmp_path: Path,
 ) -> None:

@@ -116,6 +116,7 @@ def test_weights_that_are_not_those_of_the_predictions_are_refused(
         (lambda run: run.predict(["yes"], experiment="othr"), "no experiment 'othr'; nearest: 'o"),
         (lambda run: run.predict(["yes"], step=7), "step 7 of baseline was not evaluated"),
         (lambda run: run.predict("yes"), "texts is a string"),
+        (lambda run: run.predict(["a", 1]), r"texts\[1\] is 1; give strings, such as 'sst2"),
         (lambda run: run.predict(["\ud800"]), "cannot be written as UTF-8"),
         (lambda run: run.predictions("on"), "no task 'on'; nearest: 'one'"),
     ],

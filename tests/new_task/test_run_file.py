@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 import shutil
 import sys
 from pathlib import Path
@@ -116,6 +117,18 @@ def test_the_run_file_is_complete_and_valid(checkout: Path, capsys: Any) -> None
         VOCABULARY.as_posix(),
     }
     assert files == {path: sha256_of(Path(path)) for path in files}
+
+
+def test_the_command_that_asks_the_model_is_one_line(checkout: Path, capsys: Any) -> None:
+    rows = [{"text": f"good {'and bad ' * 20}\n\nbad word{n}", "label": n % 2} for n in range(60)]
+    Path("lines.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert main(["new-task", "lines.jsonl", "--labels", "bad,good", "--out", "lines.yaml"]) == 0
+    (command,) = [line for line in capsys.readouterr().out.splitlines() if "predict" in line]
+    words = shlex.split(command)
+    assert words[:3] == ["t5repro", "predict", "results/lines"]
+    assert words[3].startswith("lines text: good and bad")
+    assert len(words[3]) == 100
+    Path("lines.yaml").unlink()
 
 
 def test_the_task_has_at_most_eight_lines(checkout: Path) -> None:

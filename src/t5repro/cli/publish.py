@@ -10,7 +10,9 @@ from t5repro.cli.arguments import (
     add_settings,
     parsed_settings,
 )
+from t5repro.errors import SettingsError
 
+MANIFEST, VOCABULARY = "manifest.json", "sentencepiece.model"
 FORMS = ("huggingface", "keras_hub")
 STAGES = ("finetune", "pretrain")
 
@@ -59,7 +61,17 @@ def _import(arguments: argparse.Namespace) -> None:
     print(f"wrote {arguments.folder}")
 
 
+def _require_files(arguments: argparse.Namespace) -> None:
+    for option, name in (("weights", MANIFEST), ("vocabulary", VOCABULARY)):
+        path: Path = getattr(arguments, option)
+        if path.is_dir():
+            raise SettingsError(
+                f"--{option} {path} is a folder; name a file, such as {path / name}"
+            )
+
+
 def _export(arguments: argparse.Namespace) -> None:
+    _require_files(arguments)
     from t5repro.config.sections.devices import DevicesSettings
     from t5repro.model.devices import prepare
 
@@ -76,6 +88,7 @@ def _export(arguments: argparse.Namespace) -> None:
 
 
 def _serve(arguments: argparse.Namespace) -> None:
+    _require_files(arguments)
     from t5repro.model.devices import prepare
 
     settings = parsed_settings(arguments, "evaluate_predict")

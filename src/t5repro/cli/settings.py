@@ -24,6 +24,10 @@ def _config(arguments: argparse.Namespace) -> None:
     from t5repro.lineage.sources import leftover_closures, stale_closures, write_closures
     from t5repro.versions import dvc_pipeline
 
+    if arguments.run_file.is_dir():
+        raise SettingsError(
+            f"{arguments.run_file} is a folder; name a run file, such as configs/demo.yaml"
+        )
     if arguments.action == "show":
         print(load_run_file(project_file(arguments.run_file)).model_dump_json(indent=2))
         return

@@ -8,6 +8,8 @@ from pathlib import Path
 from t5repro.cli.arguments import Commands, add_command
 from t5repro.errors import SettingsError
 
+EXAMPLE_CHARS = 100  # of an input that is printed
+
 
 def add_tasks(commands: Commands) -> None:
     """Add `new-task`, `submit`, `list_tasks`, `list_sources` and `list_mixtures`."""
@@ -89,7 +91,8 @@ def _new_task(arguments: argparse.Namespace) -> None:
     if not is_project():
         print("  t5repro init .")
     print(f"  snakemake --profile local --configfile {arguments.out}")
-    print(f"  t5repro predict results/{proposed.name} {shlex.quote(proposed.example)}")
+    example = " ".join(proposed.example.split())[:EXAMPLE_CHARS]  # on one line
+    print(f"  t5repro predict results/{proposed.name} {shlex.quote(example)}")
 
 
 def _comma_separated(text: str) -> tuple[str, ...]:

@@ -75,11 +75,16 @@ class Model:
 
         Raises:
             ArtifactError: the weights are damaged.
-            SettingsError: `texts` is a string, or a text has characters that are no UTF-8;
-                log-probabilities of a decoder without an encoder.
+            SettingsError: `texts` is a string, or a text is none or has characters that are no
+                UTF-8; log-probabilities of a decoder without an encoder.
         """
         if isinstance(texts, str):
             raise SettingsError("texts is a string; give a list: [text]")
+        for index, text in enumerate(texts):
+            if not isinstance(text, str):
+                raise SettingsError(
+                    f"texts[{index}] is {text!r}; give strings, such as 'sst2 sentence: a joy'"
+                )
         if surrogates := [text for text in texts if re.search("[\ud800-\udfff]", text)]:
             raise SettingsError(
                 f"{surrogates[0]!r} cannot be written as UTF-8; correct its encoding"
