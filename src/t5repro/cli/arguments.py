@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from t5repro.cli.examples import epilog
 from t5repro.errors import SettingsError
 from t5repro.lineage.input_hashes import Expected, expected_files, expected_raw_files, manifest_of
 
@@ -209,7 +210,13 @@ def parsed_settings(arguments: argparse.Namespace, stage: str) -> Any:
 def add_command(
     commands: Commands, name: str, handler: Handler, meaning: str
 ) -> argparse.ArgumentParser:
-    """Add a subcommand without arguments of its own."""
-    parser: argparse.ArgumentParser = commands.add_parser(name, help=meaning, description=meaning)
+    """Add a subcommand without arguments of its own; its help ends with its examples."""
+    parser: argparse.ArgumentParser = commands.add_parser(
+        name,
+        help=meaning,
+        description=meaning,
+        epilog=epilog(name),
+        formatter_class=argparse.RawDescriptionHelpFormatter,  # keeps the lines of the examples
+    )
     parser.set_defaults(handler=handler)
     return parser

@@ -12,8 +12,20 @@ CURE = "run `make generate` and commit the result"
 def add_config(commands: Commands) -> None:
     """Add the subcommand."""
     config = add_command(commands, "config", _config, "print, generate or check settings")
-    config.add_argument("action", choices=["show", "validate", "generate", "check"])
-    config.add_argument("run_file", type=Path, nargs="?", default=Path("configs/base.yaml"))
+    config.add_argument(
+        "action",
+        choices=["show", "validate", "generate", "check"],
+        help="show: print all settings of a run file as JSON; validate: check a run file as "
+        "planning does; generate: write the files generated from the schema; check: compare these "
+        "with it",
+    )
+    config.add_argument(
+        "run_file",
+        type=Path,
+        nargs="?",
+        default=Path("configs/base.yaml"),
+        help="of show and validate; default: configs/base.yaml",
+    )
 
 
 def _config(arguments: argparse.Namespace) -> None:

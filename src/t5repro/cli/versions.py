@@ -22,7 +22,12 @@ def add_versions(commands: Commands) -> None:
     dvc = _add_version_command(
         commands, "dvc", _dvc, "generate, check or draw dvc.yaml; write the resolved settings"
     )
-    dvc.add_argument("action", choices=["generate", "check", "settings", "dag"])
+    dvc.add_argument(
+        "action",
+        choices=["generate", "check", "settings", "dag"],
+        help="generate: write dvc.yaml; check: compare it with the graph; settings: write the "
+        "resolved settings; dag: draw the stages",
+    )
     seal = _add_version_command(
         commands, "seal", _seal, "write to dvc.lock what the jobs of this checkout built"
     )

@@ -1,0 +1,77 @@
+"""Examples at the end of each command's help; after ``make demo`` they run in the checkout.
+
+Exceptions need something of the user's: a signing key, a file of rows, predictions of test sets.
+"""
+
+TRAINED = "results/demo/finetune/baseline/manifest.json"
+VOCABULARY = "results/demo/vocab/baseline/sentencepiece.model"
+PAGE = "http://www.hill-and-dale.example/en/2016/page-0429.html"
+EXAMPLES = {
+    "init": ("t5repro init my_project",),
+    "show": ("t5repro show results/demo",),
+    "cost": ("t5repro cost results/demo", "t5repro cost results/demo --html exports/cost.html"),
+    "predict": (
+        't5repro predict results/demo "sst2 sentence: a joy"',
+        "t5repro predict results/demo --file results/demo/tasks/glue_sst2/validation.jsonl --json",
+    ),
+    "batches": (
+        "t5repro batches results/demo/pretrain/baseline/manifest.json --step 3",
+        "t5repro batches results/demo/pretrain/baseline/manifest.json --document 67",
+    ),
+    "config": (
+        "t5repro config validate configs/demo.yaml",
+        "t5repro config show configs/demo.yaml",
+    ),
+    "new-task": (
+        "t5repro new-task rows.csv --from results/demo",
+        "t5repro new-task rows.csv --from results/demo --target label --out rows.yaml",
+    ),
+    "submit": (
+        "t5repro submit glue --predictions results/RUN/evaluate_predict/NODE --output glue.zip",
+    ),
+    "list_tasks": ("t5repro list_tasks", "t5repro list_tasks configs/demo.yaml"),
+    "list_sources": ("t5repro list_sources glue_sst2 squad",),
+    "list_mixtures": ("t5repro list_mixtures",),
+    "fetch_plan": ("t5repro fetch_plan configs/base.yaml --paths wet.paths --sample 0",),
+    "trace": (
+        "t5repro trace 'results/demo/evaluate_score/baseline/scores.json#glue_sst2'",
+        f"t5repro trace {PAGE} --steps",
+    ),
+    "verify": ("t5repro verify", "t5repro verify --deep"),
+    "impact": ("t5repro impact data/crawl/MINI-2019-18-00000.warc.wet.gz",),
+    "withdraw": (f"t5repro withdraw {PAGE} --reason 'asked by its author' --dry-run",),
+    "diff": ("t5repro diff HEAD .",),
+    "rebuild": ("t5repro rebuild vocab", "t5repro rebuild --sample 2 --seed 1"),
+    "export": (
+        "t5repro export --format prov --output exports/prov.json",
+        "t5repro export --format cyclonedx --output exports/cyclonedx.json",
+    ),
+    "dvc": ("t5repro dvc generate", "t5repro dvc dag"),
+    "seal": ("t5repro seal",),
+    "sign": ("t5repro sign --key ~/.config/t5repro/key.pem",),
+    "certificate": ("t5repro certificate", "t5repro certificate --machine"),
+    "rehydrate": ("t5repro rehydrate",),
+    "frozen": ("t5repro frozen",),
+    "import_weights": ("t5repro import_weights exports/hf --folder exports/own",),
+    "export_weights": (
+        f"t5repro export_weights --form huggingface --weights {TRAINED} \\\n"
+        f"    --vocabulary {VOCABULARY} --folder exports/hf",
+    ),
+    "export_server": (
+        f"t5repro export_server --settings configs/demo.yaml --weights {TRAINED} \\\n"
+        f"    --vocabulary {VOCABULARY} --folder exports/server/1",
+    ),
+    "publish": (
+        "t5repro publish results/demo --folder exports/demo",
+        "t5repro publish results/demo --experiment baseline_seed_1 --folder exports/seed_1",
+    ),
+}
+
+
+def epilog(command: str) -> str | None:
+    """Return the end of a command's help; None for the commands of the rules."""
+    lines = EXAMPLES.get(command)
+    if lines is None:
+        return None
+    title = "example:" if len(lines) == 1 else "examples:"
+    return "\n".join([title, *("  " + line.replace("\n", "\n  ") for line in lines)])
