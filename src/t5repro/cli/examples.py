@@ -1,6 +1,7 @@
 """Examples at the end of each command's help; after ``make demo`` they run in the checkout.
 
 Exceptions need something of the user's: a signing key, a file of rows, predictions of test sets.
+`import_weights` reads the folder that the example of `export_weights` writes.
 """
 
 TRAINED = "results/demo/finetune/baseline/manifest.json"
