@@ -75,7 +75,7 @@ class Model:
 
         Raises:
             ArtifactError: the weights are damaged.
-            SettingsError: `texts` is a string, or a text is none or has characters that are no
+            SettingsError: `texts` is a string, or a text is no string or cannot be written as
                 UTF-8; log-probabilities of a decoder without an encoder.
         """
         if isinstance(texts, str):
