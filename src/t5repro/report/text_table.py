@@ -27,7 +27,7 @@ def scores_text(run: Path) -> str:
     if not paths:
         raise ArtifactError(
             f"{run / 'report'} contains no scores.csv: a run without tasks ends "
-            "with pre-training and has no scores; any other is not finished, run snakemake again"
+            "with pre-training and has no scores; start any other run again, it is not finished"
         )
     texts = []
     for path in paths:
