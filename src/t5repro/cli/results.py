@@ -76,7 +76,8 @@ def _predict(arguments: argparse.Namespace) -> None:
     texts = list(_texts(arguments))
     model = load(arguments.run, revision=arguments.rev)
     if not isinstance(model, Model):
-        _name_other_beginnings(model, arguments.experiment, texts)
+        if not arguments.rev:  # of a revision, DVC would have to fetch the predictions
+            _name_other_beginnings(model, arguments.experiment, texts)
         model = model.model(arguments.experiment, step=arguments.step)
     elif arguments.experiment or arguments.step is not None:
         raise SettingsError(
