@@ -9,6 +9,7 @@ import yaml
 from clones import ROOT, commit, run_in, small_run, snakemake
 from documented_steps import steps_of
 
+from t5repro.config.schema import Settings
 from t5repro.files import read_json, sha256_of
 
 pytestmark = [pytest.mark.workflow, pytest.mark.slow]
@@ -54,8 +55,9 @@ def test_own_text_has_the_ids_of_the_same_text_through_c4(tmp_path: Path) -> Non
         "data": {"folder": "own"},
         "corpus": {"files": ["*.parquet"], "language_column": "language"},
         "c4": {"validation_modulus": values["c4"]["validation_modulus"]},
+        # As for the crawl; of own text every language has an equal part.
         "tokens": {"languages": ["en"]},
-        "vocab": values["vocab"],
+        "vocab": {"language_parts": Settings().vocab.language_parts, **values["vocab"]},
     }
     (folder / RUN_FILE).write_text(yaml.safe_dump(own), encoding="utf-8")
     words = ("--configfile", RUN_FILE, "--", "stage_tokens")
