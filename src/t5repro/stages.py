@@ -29,6 +29,7 @@ class Stage:
             no versioned outputs.
         per_experiment: whether experiments with different settings have different nodes. If false,
             a run has one node.
+        per_group: whether an experiment has a node for each of its groups of tasks.
     """
 
     name: str
@@ -39,6 +40,7 @@ class Stage:
     on_device: bool = False
     versioned: bool = True
     per_experiment: bool = True
+    per_group: bool = False
 
 
 STAGES = (
@@ -143,6 +145,7 @@ STAGES = (
         upstream=("pretrain", "tasks", "vocab", "tokens"),
         produces="weights",
         on_device=True,
+        per_group=True,
     ),
     Stage(
         "evaluate_predict",
@@ -151,6 +154,7 @@ STAGES = (
         upstream=("finetune", "tasks", "vocab"),
         produces="predictions",
         on_device=True,
+        per_group=True,
     ),
     Stage(
         "evaluate_score",

@@ -206,6 +206,7 @@ def test_every_setting_is_read_by_a_stage_or_decides_the_graph() -> None:
         "tasks.folder",
         "tasks.files",
         "tasks.mixture",
+        "finetune.groups",
         "corpus.filters",
     }
     free = (

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import yaml
 from finished_run import RUN, TEXTS, VOCABULARY
+from made_graphs import manifest
 from published_run import write_published_run
 
 import t5repro
@@ -16,7 +17,7 @@ from t5repro.cli.main import main
 from t5repro.errors import ArtifactError, CheckpointError, LineageError
 from t5repro.export.facts import read_run
 from t5repro.files import read_json, sha256_of, write_json_lines
-from t5repro.hub.model_facts import shared_prefixes
+from t5repro.hub.model_facts import model_facts, shared_prefixes
 from t5repro.hub.publish import publish
 from t5repro.lineage.graph import Artifact, Job
 
@@ -228,8 +229,25 @@ def test_an_ensemble_is_no_single_model(checkout: Path) -> None:
     ]
     del values["checksum"]
     path.write_text(json.dumps(values), encoding="utf-8")
-    with pytest.raises(ArtifactError, match="has 2 model files .* name an arm that is no ensemble"):
+    with pytest.raises(ArtifactError, match="has 2 model files .* or an arm that is no ensemble"):
         publish(RUN, folder=Path("out"))
+
+
+def test_the_model_of_a_group_has_the_scores_of_its_tasks(checkout: Path) -> None:
+    assert {row.task for row in model_facts(RUN).scores} == {"one", "glue"}
+    # The scores of the arm are those of the predictions of this model among others.
+    manifest(
+        Path(),
+        f"{RUN}/evaluate_score/baseline/manifest.json",
+        rule="evaluate_score",
+        inputs=[f"{RUN}/evaluate_predict/{node}/one.jsonl" for node in ("baseline", "other")],
+        outputs=[f"{RUN}/evaluate_score/baseline/scores.json"],
+    )
+    facts = model_facts(RUN, arm="other")
+    assert {(row.arm, row.task, row.value) for row in facts.scores if row.metric == "accuracy"} == {
+        ("baseline", "one", 62.5)
+    }
+    assert {row.task for row in facts.scores} == {"one"}
 
 
 def test_a_model_with_adapters_is_refused(checkout: Path) -> None:

@@ -1,11 +1,13 @@
 """A run in hand: answers, log-probabilities, scores and tables of a finished run."""
 
+import contextlib
 import json
 import math
 import os
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -234,12 +236,24 @@ def test_inputs_without_a_prefix_of_the_run_are_counted_and_answered(
     assert run.prefixes() == {"one": ""}  # its inputs share no beginning: any text is right
     assert main(["predict", RUN.as_posix(), "a joy"]) == 0
     assert "prefix" not in capsys.readouterr().err
-    rows = [{"inputs": f"one text: {text}"} for text in TEXTS]
-    path = RUN / "evaluate_predict/baseline/one.jsonl"
-    manifest = path.with_name("manifest.json")
-    before = path.read_bytes(), manifest.read_bytes()
+    with answers_replaced("baseline", "one"):
+        assert main(["predict", RUN.as_posix(), "a joy", "one text: a", "one txt: b"]) == 0
+    printed = capsys.readouterr()
+    assert len(printed.out.splitlines()) == 3
+    assert printed.err.splitlines()[0] == (
+        "t5repro predict: 2 of 3 inputs begin with no prefix of the tasks of results/r; a right "
+        "beginning is 'one text: '"
+    )
+
+
+@contextlib.contextmanager
+def answers_replaced(experiment: str, task: str) -> Iterator[None]:
+    """Give an experiment a single task, whose inputs begin with its name."""
+    folder = RUN / "evaluate_predict" / experiment
+    manifest, path = folder / "manifest.json", folder / f"{task}.jsonl"
+    before = {file: file.read_bytes() for file in folder.iterdir()}
     try:
-        write_json_lines(path, rows)
+        write_json_lines(path, [{"inputs": f"{task} text: {text}"} for text in TEXTS])
         values = read_json(manifest)
         write_manifest(
             manifest,
@@ -249,16 +263,26 @@ def test_inputs_without_a_prefix_of_the_run_are_counted_and_answered(
             outputs=[path],
             counters={},
         )
-        assert main(["predict", RUN.as_posix(), "a joy", "one text: a", "one txt: b"]) == 0
-        printed = capsys.readouterr()
+        yield
     finally:
-        path.write_bytes(before[0])
-        manifest.write_bytes(before[1])
-    assert len(printed.out.splitlines()) == 3
-    assert printed.err.splitlines()[0] == (
-        "t5repro predict: 2 of 3 inputs begin with no prefix of the tasks of results/r; a right "
-        "beginning is 'one text: '"
-    )
+        path.unlink()
+        for file, content in before.items():
+            file.write_bytes(content)
+
+
+def test_the_experiment_that_was_evaluated_on_the_task_of_a_text_answers(
+    run: t5repro.Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    texts = ["two text: a joy", "two text: no"]
+    with answers_replaced("baseline", "one"), answers_replaced("other", "two"):
+        assert run.experiment_for(texts) == "other"
+        assert run.tasks(experiment="other") == ("two",)
+        assert run.experiment_for(["one text: a", *texts]) == ""
+        assert main(["predict", RUN.as_posix(), *texts]) == 0
+        chosen = capsys.readouterr()
+        assert main(["predict", RUN.as_posix(), "--experiment", "other", *texts]) == 0
+    assert chosen == capsys.readouterr()
+    assert "prefix" not in chosen.err
 
 
 def test_a_run_without_its_predictions_answers_all_the_same(

@@ -1,7 +1,6 @@
 """Losses of several experiments: one chart a phase, each named in its key."""
 
 import re
-from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -24,20 +23,24 @@ EXPERIMENTS = [
 OBJECTIVES = ("replace_spans random_spans", "replace_spans iid", "lm iid")
 
 
+Histories = dict[str, dict[str, Path]]  # arm -> name of its line -> file
+
+
 @pytest.fixture
-def histories(tmp_path: Path) -> dict[str, Path]:
+def histories(tmp_path: Path) -> Histories:
     """Write four histories, the last of them longer."""
     answer = {}
     for number, (name, steps) in enumerate(
         {"random_spans": 40, "again": 40, "iid_spans": 40, "lm": 60}.items()
     ):
         rows = [f"{step},{6 - step / 20 + number}" for step in range(20, steps + 1, 20)]
-        answer[name] = tmp_path / f"{name}.csv"
-        answer[name].write_text("\n".join(["step,loss", *rows]) + "\n", encoding="utf-8")
+        path = tmp_path / f"{name}.csv"
+        answer[name] = {name: path}
+        path.write_text("\n".join(["step,loss", *rows]) + "\n", encoding="utf-8")
     return answer
 
 
-def draw(histories: Mapping[str, Path], divisor: str = "target_tokens") -> LossCurve:
+def draw(histories: Histories, divisor: str = "target_tokens") -> LossCurve:
     return training_curve(
         "pretrain",
         "Pre-training",
@@ -49,7 +52,7 @@ def draw(histories: Mapping[str, Path], divisor: str = "target_tokens") -> LossC
 
 
 def test_experiments_of_different_objectives_share_one_chart_with_a_legend(
-    histories: dict[str, Path],
+    histories: Histories,
 ) -> None:
     answer = draw(histories)
     assert str(answer.chart).count("<polyline") == 4
@@ -60,7 +63,7 @@ def test_experiments_of_different_objectives_share_one_chart_with_a_legend(
     assert answer.note == DIFFERENT_OBJECTIVES
 
 
-def test_losses_are_compared_after_the_same_number_of_steps(histories: dict[str, Path]) -> None:
+def test_losses_are_compared_after_the_same_number_of_steps(histories: Histories) -> None:
     answer = draw(histories)
     assert answer.common_step == "40"
     assert {row.name: row.common for row in answer.rows} == {
@@ -78,12 +81,12 @@ def test_losses_are_compared_after_the_same_number_of_steps(histories: dict[str,
     [("padded_size", "sum / padded size"), ("target_tokens", "per target token")],
 )
 def test_the_axis_says_what_the_loss_is_divided_by(
-    histories: dict[str, Path], divisor: str, title: str
+    histories: Histories, divisor: str, title: str
 ) -> None:
     assert f"training loss ({title})" in str(draw(histories, divisor).chart)
 
 
-def test_one_objective_needs_no_warning(histories: dict[str, Path]) -> None:
+def test_one_objective_needs_no_warning(histories: Histories) -> None:
     answer = training_curve(
         "pretrain",
         "Pre-training",
@@ -126,7 +129,9 @@ def test_losses_on_held_out_text_have_a_chart_with_their_perplexity(tmp_path: Pa
         "step,loss,validation_loss\n10,5.5,\n20,5.0,4.5\n30,4.0,\n40,3.5,3.0\n", encoding="utf-8"
     )
     experiments = [Experiment(name="baseline", arms=("baseline",), seeds=(0,), style=0)]
-    answer = validation_curve(experiments, {"baseline": path}, objectives=OBJECTIVES[:1])
+    answer = validation_curve(
+        experiments, {"baseline": {"baseline": path}}, objectives=OBJECTIVES[:1]
+    )
     assert answer is not None
     (row,) = answer.rows
     assert (row.steps, row.first, row.last, row.lowest) == ("40", "4.500", "3.000", "3.000")
@@ -134,5 +139,5 @@ def test_losses_on_held_out_text_have_a_chart_with_their_perplexity(tmp_path: Pa
     assert "cross-entropy of a target token (nats)" in str(answer.chart)
 
 
-def test_without_losses_on_held_out_text_there_is_no_chart(histories: dict[str, Path]) -> None:
+def test_without_losses_on_held_out_text_there_is_no_chart(histories: Histories) -> None:
     assert validation_curve(EXPERIMENTS, histories, objectives=OBJECTIVES) is None

@@ -16,7 +16,42 @@ def test_the_tpu_profile_plans_the_papers_baseline_from_a_fresh_clone(fresh: Pat
     assert ran.returncode == 0, ran.stdout
     jobs = dict(line.split()[:2] for line in ran.stdout.splitlines() if len(line.split()) == 2)
     assert jobs["c4_clean"] == "1024"
-    assert jobs["pretrain"] == jobs["finetune"] == jobs["report"] == "1"
+    assert jobs["pretrain"] == jobs["evaluate_score"] == jobs["report"] == "1"
+    # A row of the paper is seven fine-tunings; those of one group have files of other tasks.
+    assert jobs["finetune"] == "7"
+    assert sum(int(jobs[name]) for name in jobs if name.startswith("evaluate_predict")) == 7
+
+
+def test_groups_with_kept_checkpoints_are_joined_in_the_scores_and_the_report(fresh: Path) -> None:
+    change = {
+        "finetune.groups": {
+            "glue": {"tasks.names": ["glue_sst2", "glue_rte"]},
+            "boolq": {"tasks.names": ["super_glue_boolq"]},
+        },
+        "finetune.keep_checkpoints": "all",
+        "finetune.checkpoint_every_steps": 50,
+        "evaluate.checkpoints": "all",
+    }
+    run_file = fresh / "configs/demo.yaml"
+    values = yaml.safe_load(run_file.read_text(encoding="utf-8"))
+    values["experiments"] = [{"name": "baseline", "change": change}]
+    run_file.write_text(yaml.safe_dump(values, sort_keys=False), encoding="utf-8")
+    ran = snakemake(fresh, "-n", "-p")
+    assert ran.returncode == 0, ran.stdout
+    folder = "results/demo/evaluate_predict"
+    last = [
+        f"{folder}/baseline_glue/glue_sst2.jsonl",
+        f"{folder}/baseline_glue/glue_rte.jsonl",
+        f"{folder}/baseline_boolq/super_glue_boolq.jsonl",
+    ]
+    (score,) = re.findall(r"t5repro evaluate_score .*", ran.stdout)
+    assert re.findall(rf"{folder}/\S+", score) == last
+    assert "--kept-steps 50 100 " in score
+    (report,) = re.findall(r"t5repro report .*", ran.stdout)
+    # Answers of earlier checkpoints are in the scores alone.
+    assert re.findall(rf"baseline=({folder}/\S+)", report) == last
+    histories = {f"baseline_{group}" for group in ("glue", "boolq")}
+    assert {*re.findall(r"(\w+)=results/demo/finetune/", report)} == histories
 
 
 def test_each_profile_names_its_run_file_and_no_default_profile_overrides_it() -> None:

@@ -10,6 +10,10 @@ from clones import clone, commit, shrink, snakemake
 
 pytestmark = [pytest.mark.workflow, pytest.mark.slow, pytest.mark.keras]
 
+GROUPS = {
+    "sst2": {"tasks.names": ["glue_sst2"]},
+    "mrpc": {"tasks.names": ["glue_mrpc"], "finetune.targets_length": 24},
+}
 ARMS = {
     "baseline": {},
     "adapters": {"finetune.method": "adapters", "finetune.adapter_width": 8},
@@ -21,9 +25,16 @@ ARMS = {
         "finetune.steps": 2,
     },
     "again": {"finetune.repeat": 1},
-    "with_corpus": {"finetune.corpus_examples": 2000},
+    "with_corpus": {"finetune.corpus_examples": 2000, "finetune.targets_length": 48},
     "alone": {"evaluate.ensemble": ["baseline"]},
     "both": {"evaluate.ensemble": ["baseline", "again"]},
+    "grouped": {
+        "finetune.groups": GROUPS,
+        "finetune.keep_checkpoints": "all",
+        "evaluate.checkpoints": "all",
+    },
+    "grouped_then": {"finetune.groups": GROUPS, "finetune.start_from": "grouped"},
+    "grouped_both": {"finetune.groups": GROUPS, "evaluate.ensemble": ["grouped", "grouped_then"]},
 }
 
 
@@ -51,7 +62,9 @@ def read(path: Path) -> dict:
 def test_every_method_runs_from_the_crawl_to_the_report(results: Path) -> None:
     trained = {path.name for path in (results / "finetune").iterdir()}
     # An ensemble and an arm that only evaluates more train nothing of their own.
-    assert trained == set(ARMS) - {"alone", "both"}
+    single = {name for name, change in ARMS.items() if "finetune.groups" not in change}
+    grouped = {f"{name}_{group}" for name in ("grouped", "grouped_then") for group in GROUPS}
+    assert trained == single - {"alone", "both"} | grouped
     record = read(results / "finetune/adapters/manifest.json")["counters"]
     baseline = read(results / "finetune/baseline/manifest.json")["counters"]
     assert record["trained_parameters"] < record["parameters"]
@@ -74,7 +87,7 @@ def test_kept_checkpoints_are_answered_and_the_choice_is_traceable(results: Path
         assert item["means"][str(item["step"])] == max(item["means"].values())
     with (results / "report/scores.csv").open(encoding="utf-8") as handle:
         names = {row["experiment"] for row in csv.DictReader(handle)}
-    assert names == {*ARMS, "kept:best"}
+    assert names == {*ARMS, "kept:best", "grouped:best"}
     assert "Best checkpoints of kept" in (results / "report/report.html").read_text("utf-8")
     # Keeping more weights changes neither the last ones nor their answers.
     for stage, name in (
@@ -100,3 +113,28 @@ def test_an_ensemble_of_one_equals_its_member(results: Path) -> None:
     assert weights == [
         f"results/demo/finetune/{arm}/weights.safetensors" for arm in ("baseline", "again")
     ]
+
+
+def test_groups_are_fine_tuned_apart_and_scored_together(results: Path) -> None:
+    scores = read(results / "evaluate_score/grouped/scores.json")
+    assert list(scores["tasks"]) == ["glue_sst2", "glue_mrpc"]
+    assert set(scores["checkpoints"]["best"]) == {"glue_sst2", "glue_mrpc"}
+    for task, group in (("glue_sst2", "sst2"), ("glue_mrpc", "mrpc")):
+        predicted = results / f"evaluate_predict/grouped_{group}"
+        assert [path.name for path in predicted.glob("*.jsonl")] == [f"{task}.jsonl"]
+        trained = read(results / f"finetune/grouped_{group}/manifest.json")
+        assert trained["settings"]["tasks"]["names"] == [task]
+        # The next fine-tuning and the ensemble read the model of the same group.
+        then = read(results / f"finetune/grouped_then_{group}/manifest.json")["inputs"]
+        assert any(f"finetune/grouped_{group}/weights" in entry["path"] for entry in then)
+        both = read(results / f"evaluate_predict/grouped_both_{group}/manifest.json")["inputs"]
+        members = [entry["path"] for entry in both if entry["path"].endswith("weights.safetensors")]
+        assert members == [
+            f"results/demo/finetune/{arm}_{group}/weights.safetensors"
+            for arm in ("grouped", "grouped_then")
+        ]
+    metrics = read(results / "report/grouped.metrics.json")
+    assert {"finetune_sst2", "finetune_mrpc", "pretrain"} <= set(metrics["loss"])
+    with (results / "report/scores.csv").open(encoding="utf-8") as handle:
+        rows = [row for row in csv.DictReader(handle) if row["experiment"] == "grouped"]
+    assert {row["task"] for row in rows} >= {"glue_sst2", "glue_mrpc"}

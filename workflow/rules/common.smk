@@ -3,6 +3,7 @@ Settings of the run and helper functions of the rules: nodes, files, settings of
 
 A node is the output of a rule for one or more experiments. Experiments share a node if their
 settings of the rule and of all earlier rules are equal; the node has the name of the first of them.
+The rules `finetune` and `evaluate_predict` have a node for each group of tasks of an experiment.
 """
 
 import json
@@ -14,6 +15,8 @@ from pathlib import Path
 from snakemake.exceptions import WorkflowError
 
 from t5repro.config import experiments, load, origins, task_files as inventory
+from t5repro.config.dependencies import finetuning_named
+from t5repro.config.groups import finetunings
 from t5repro.config.own_text import files_of_tasks, text_files
 from t5repro.config.sections.c4 import PUNKT_FILES, corpus_files, languages_to_train
 from t5repro.config.sections.corpus import row_files
@@ -82,10 +85,20 @@ HOST_THREADS = 8  # feed an accelerator; a profile changes them with set-threads
 EXPERIMENTS = [experiment.name for experiment in SETTINGS.experiments]
 
 
-@cache
-def settings_at(node):
-    """Return the settings of the experiment that gives a node its name."""
-    return experiments.settings_of_experiment(SETTINGS, node)
+# Returns the settings of the experiment or fine-tuning that gives a node its name.
+settings_at = experiments.settings_by_name(SETTINGS)
+
+# Fine-tuning -> its experiment and group of tasks; without groups, they have one name.
+FINETUNINGS = {
+    name: (experiment, group)
+    for experiment in EXPERIMENTS
+    for group, name in finetunings(settings_at(experiment), experiment).items()
+}
+
+
+def finetunings_of(experiment):
+    """Return the fine-tunings of an experiment: one, or one for each group of tasks."""
+    return list(finetunings(settings_at(experiment), experiment).values())
 
 
 @cache
@@ -104,7 +117,7 @@ def settings_of(rule):
 
 @cache
 def nodes_of(rule):
-    """Return experiment -> its node of `rule`."""
+    """Return experiment or fine-tuning -> its node of `rule`."""
     return experiments.nodes_by_experiment(SETTINGS, rule, settings_at)
 
 
@@ -118,7 +131,7 @@ def required_nodes(rule):
 
     An experiment with given weights and vocabulary reads no corpus, one with own text no crawl.
     """
-    readers = [name for name in EXPERIMENTS if requires(settings_at(name), rule)]
+    readers = [name for name in nodes_of(rule) if requires(settings_at(name), rule)]
     return list(dict.fromkeys(node_of(rule, name) for name in readers))
 
 
@@ -130,9 +143,10 @@ def requires(settings, rule):
     return of_crawl is None or of_crawl is not bool(settings.corpus.files)
 
 
-def node_of(rule, experiment):
-    """Return the node of `rule` that an experiment uses."""
-    return nodes_of(rule)[experiment]
+def node_of(rule, name):
+    """Return the node of `rule` that an experiment or a fine-tuning uses."""
+    nodes = nodes_of(rule)
+    return nodes[name] if name in nodes else nodes[FINETUNINGS[name][0]]
 
 
 def of(rule, name):
@@ -171,15 +185,21 @@ def earlier_steps(settings):
     return sorted(settings.finetune.kept_steps)[:-1]
 
 
-def prediction_names(settings):
-    """Return the names of the predictions of a node."""
+def task_predictions(settings):
+    """Return the names of the predictions with the last weights."""
     split = settings.evaluate.split
-    folders = ["", *(f"step-{step}/" for step in earlier_steps(settings))]
     return [
-        f"{folder}{task}.jsonl"
-        for folder in folders
+        f"{task}.jsonl"
         for task in settings.tasks.names
         if split in inventory.task_files(SETTINGS, task)
+    ]
+
+
+def prediction_names(settings):
+    """Return the names of the predictions of a node, those of kept checkpoints included."""
+    folders = ["", *(f"step-{step}/" for step in earlier_steps(settings))]
+    return [
+        f"{folder}{name}" for folder in folders for name in task_predictions(settings)
     ]
 
 
@@ -230,26 +250,19 @@ def files_of(rule):
 def rules_by_files(rule):
     """Return name, pattern of nodes and output patterns of every rule that stands for `rule`.
 
-    Outputs cannot depend on a wildcard. The rule has the nodes with the files of the first one;
-    each other node has a rule of its own, `<rule>-<node>`.
+    Outputs cannot depend on a wildcard, so the nodes with the same files have a rule: those of the
+    first node `rule` itself, all others `<rule>-<the first node of them>`.
     """
-    nodes = distinct_nodes(rule)
-    shared = [
-        node for node in nodes if names_of(rule, node) == names_of(rule, nodes[0])
-    ]
-    groups = {rule: shared} | {
-        f"{rule}-{node}": [node] for node in nodes if node not in shared
-    }
+    nodes_by_names = {}
+    for node in distinct_nodes(rule):
+        nodes_by_names.setdefault(tuple(names_of(rule, node)), []).append(node)
     return [
         (
-            name,
-            "|".join(members),
-            [
-                f"<results>/{rule}/{{node}}/{file}"
-                for file in names_of(rule, members[0])
-            ],
+            f"{rule}-{nodes[0]}" if index else rule,
+            "|".join(nodes),
+            [f"<results>/{rule}/{{node}}/{name}" for name in names],
         )
-        for name, members in groups.items()
+        for index, (names, nodes) in enumerate(nodes_by_names.items())
     ]
 
 
@@ -257,7 +270,7 @@ def by_experiment(rule, name):
     """Return experiment -> file `name` of its node of `rule`."""
     return {
         experiment: f"results/{RUN}/{rule}/{node_of(rule, experiment)}/{name}"
-        for experiment in EXPERIMENTS
+        for experiment in nodes_of(rule)
     }
 
 

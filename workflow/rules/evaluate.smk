@@ -19,27 +19,46 @@ def evaluated_split(settings):
     return settings.evaluate.split
 
 
-def predictions(wildcards):
-    """Return the prediction files of the node's tasks."""
-    node = node_of("evaluate_predict", wildcards.node)
-    settings = settings_at(node)
+def predicted(wildcards):
+    """Return the manifests of the predictions of every group of tasks."""
     return [
-        f"results/{RUN}/evaluate_predict/{node}/{task}.jsonl"
-        for task in settings.tasks.names
-        if settings.evaluate.split in inventory.task_files(SETTINGS, task)
+        f"results/{RUN}/evaluate_predict/{node_of('evaluate_predict', name)}/manifest.json"
+        for name in finetunings_of(wildcards.node)
     ]
 
 
-def predicting_experiments(wildcards):
-    """Return the experiments whose models predict: the node's own, or an ensemble's."""
-    return settings_at(wildcards.node).evaluate.ensemble or [wildcards.node]
+def predicted_files(wildcards):
+    """Return the predictions of every group of tasks, those of kept checkpoints included."""
+    return [
+        path
+        for name in finetunings_of(wildcards.node)
+        for path in files_at("evaluate_predict", name)
+    ]
+
+
+def last_predictions(experiment):
+    """Return the predictions of an experiment with its last weights."""
+    return [
+        f"results/{RUN}/evaluate_predict/{node_of('evaluate_predict', name)}/{file}"
+        for name in finetunings_of(experiment)
+        for file in task_predictions(settings_at(name))
+    ]
+
+
+def predicting_finetunings(wildcards):
+    """Return the fine-tunings whose models predict: the node's own, or an ensemble's."""
+    _, group = FINETUNINGS[wildcards.node]
+    members = settings_at(wildcards.node).evaluate.ensemble
+    return [
+        finetuning_named(settings_at(member), member, group) for member in members
+    ] or [wildcards.node]
 
 
 def predicting_models(wildcards):
     """Return the manifests of the models that predict."""
     return [
-        f"results/{RUN}/finetune/{node_of('finetune', experiment)}/manifest.json"
-        for experiment in predicting_experiments(wildcards)
+        f"results/{RUN}/finetune/{node_of('finetune', name)}/manifest.json"
+        for name in predicting_finetunings(wildcards)
     ]
 
 
@@ -109,8 +128,8 @@ for rule_name, nodes, files in rules_by_files("evaluate_predict"):
 rule evaluate_score:
     """Score the predictions and the trivial answers."""
     input:
-        predicted=of("evaluate_predict", "manifest.json"),
-        predictions=files_of("evaluate_predict"),
+        predicted=predicted,
+        predictions=predicted_files,
         train=examples_of(train_split),
         train_manifests=example_manifests_of(train_split),
         code=code_of("evaluate_score"),
@@ -131,7 +150,7 @@ rule evaluate_score:
     params:
         settings=settings_of("evaluate_score"),
         steps=kept_steps,
-        predictions=predictions,
+        predictions=lambda wildcards: last_predictions(wildcards.node),
     shell:
         "t5repro evaluate_score"
         " --settings {params.settings:q}"

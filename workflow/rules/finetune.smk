@@ -1,5 +1,5 @@
 """
-Fine-tune the pre-trained model on the mixture of tasks.
+Fine-tune the pre-trained model on the mixture of tasks, or on each of its groups.
 
 READS     results/{run}/pretrain/{node}/manifest.json       and the weights that it lists
           results/{run}/tasks/{task}/train.jsonl            every task of tasks.names
@@ -23,9 +23,12 @@ def sample_split(settings):
 
 
 def earlier_training(wildcards):
-    """Return rule and experiment of the training to start from."""
+    """Return the rule of the training to start from, and the experiment or fine-tuning."""
     start = settings_at(wildcards.node).finetune.start_from
-    return ("finetune", start) if start else ("pretrain", wildcards.node)
+    if not start:
+        return "pretrain", wildcards.node
+    _, group = FINETUNINGS[wildcards.node]
+    return "finetune", finetuning_named(settings_at(start), start, group)
 
 
 def earlier_manifest(wildcards):

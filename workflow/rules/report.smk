@@ -36,7 +36,7 @@ PAGES = {
 }
 VOCABULARIES = by_experiment("vocab", "sentencepiece.model")
 PIECES = by_experiment("vocab", "sentencepiece.vocab")
-PREDICTIONS = {name: files_at("evaluate_predict", name) for name in EXPERIMENTS}
+PREDICTIONS = {name: last_predictions(name) for name in EXPERIMENTS}
 ANSWERS = {
     Path(path).stem: f"results/{RUN}/report/answers/{Path(path).stem}.html"
     for paths in PREDICTIONS.values()

@@ -33,7 +33,7 @@ def add_results(commands: Commands) -> None:
         help='inputs, such as "sst2 sentence: a joy"; by default the lines of standard input',
     )
     predict.add_argument("--file", type=Path, help="an input in each line; .jsonl: its key inputs")
-    add_experiment(predict, "experiment, as no_pretraining; by default the first")
+    add_experiment(predict, "experiment, as no_pretraining; by default the first with such tasks")
     predict.add_argument("--step", type=int, help="step of fine-tuning whose weights were kept")
     predict.add_argument("--rev", default="", help="git revision whose weights DVC has")
     predict.add_argument("--beam", action="store_true", help="beam search instead of greedy")
@@ -76,9 +76,10 @@ def _predict(arguments: argparse.Namespace) -> None:
     texts = list(_texts(arguments))
     model = load(arguments.run, revision=arguments.rev)
     if not isinstance(model, Model):
+        experiment = arguments.experiment
         if not arguments.rev:  # of a revision, DVC would have to fetch the predictions
-            _name_other_beginnings(model, arguments.experiment, texts)
-        model = model.model(arguments.experiment, step=arguments.step)
+            experiment = _experiment_for(model, experiment, texts)
+        model = model.model(experiment, step=arguments.step)
     elif arguments.experiment or arguments.step is not None:
         raise SettingsError(
             f"{arguments.run} is one model, no run; leave --experiment and --step out"
@@ -94,12 +95,16 @@ def _predict(arguments: argparse.Namespace) -> None:
             print(answer.prediction)
 
 
-def _name_other_beginnings(run: "Run", experiment: str, texts: Sequence[str]) -> None:
-    """Say on standard error how many texts begin like no task: the model answers these, too."""
+def _experiment_for(run: "Run", experiment: str, texts: Sequence[str]) -> str:
+    """Return the experiment that answers: the named one, or one that knows the texts' beginnings.
+
+    Says on standard error how many texts begin like no task of it: the model answers these, too.
+    """
     try:
+        experiment = experiment or run.experiment_for(texts)
         prefixes = list(run.prefixes(experiment=experiment).values())
     except ArtifactError:  # answers do not need the predictions of the stage
-        return
+        return experiment
     others = sum(not text.startswith(tuple(p.rstrip() for p in prefixes)) for text in texts)
     if others and prefixes and all(prefixes):  # a task without a prefix takes any text
         print(
@@ -107,6 +112,7 @@ def _name_other_beginnings(run: "Run", experiment: str, texts: Sequence[str]) ->
             f"of {run.name}; a right beginning is {prefixes[0]!r}",
             file=sys.stderr,
         )
+    return experiment
 
 
 def _texts(arguments: argparse.Namespace) -> Iterator[str]:

@@ -87,12 +87,11 @@ def _train(settings: Any, arguments: argparse.Namespace, values: dict[str, Any])
 
 
 def _report(settings: Any, arguments: argparse.Namespace, values: dict[str, Any]) -> None:
+    from t5repro.report.experiments import histories_by_arm
     from t5repro.report.page import write_report
 
     pretrain, finetune = values.pop("pretrain_history"), values.pop("finetune_history")
-    histories = {
-        name: {"pretrain": pretrain[name], "finetune": finetune[name]} for name in pretrain
-    }
+    histories = histories_by_arm(settings.settings, pretrain, finetune)
     write_report(settings, histories=histories, **values)
 
 

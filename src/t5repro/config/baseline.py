@@ -1,21 +1,40 @@
-"""Settings of `configs/base.yaml` that differ from the schema's values: crawl, sources, devices."""
+"""Settings of `configs/base.yaml` that differ from the schema's values.
+
+They are the crawl, the sources, the devices, and the fine-tuning of the paper on seven groups of
+tasks with the best checkpoint of each task (sections 2.4 and 3.1.3).
+"""
 
 from typing import Any
 
-from t5repro.config.sections.tasks import TasksSettings
+from t5repro.config.groups import tasks_of_groups
+
+# Targets have the lengths of the released configurations: `sequence_lengths` of each mixture.
+GROUPS: dict[str, dict[str, Any]] = {
+    "glue": {"tasks.mixture": "glue_v002_proportional", "finetune.targets_length": 84},
+    "super_glue": {"tasks.mixture": "super_glue_v102_proportional", "finetune.targets_length": 62},
+    "cnn_dailymail": {"tasks.names": ["cnn_dailymail"]},
+    "squad": {"tasks.names": ["squad"], "finetune.targets_length": 97},
+    "wmt_en_de": {"tasks.names": ["wmt_en_de"]},
+    "wmt_en_fr": {"tasks.names": ["wmt_en_fr"]},
+    "wmt_en_ro": {"tasks.names": ["wmt_en_ro"]},
+}
 
 
 def baseline_changes() -> dict[str, Any]:
     """Return the settings of `configs/base.yaml` that differ from the schema's values."""
+    tasks = tasks_of_groups(GROUPS)
     return {
         "data": {
             "folder": "data_base",  # not the demo's folder, which data.dvc tracks
             "download": True,
             "sources": [
                 {"include": "configs/sources/crawl_2019_18.yaml"},
-                {"include": "configs/sources/tasks.yaml", "tasks": TasksSettings().names},
+                {"include": "configs/sources/tasks.yaml", "tasks": tasks},
             ],
         },
+        "tasks": {"names": tasks},
+        "finetune": {"groups": GROUPS, "keep_checkpoints": "all"},
+        "evaluate": {"checkpoints": "all"},
         "devices": {
             "kind": "tpu",
             "precision": "bfloat16",

@@ -1,13 +1,16 @@
 """Settings of the experiments of a run, the nodes that they share, and their dependencies.
 
-An experiment depends on others if it continues their fine-tuning (``finetune.start_from``) or is an
-ensemble of them (``evaluate.ensemble``).
+An experiment has one fine-tuning, or one for each of its groups of tasks (`groups`). A fine-tuning
+depends on others if it continues one of them (``finetune.start_from``) or is an ensemble of them
+(``evaluate.ensemble``).
 """
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
+from functools import cache
 from typing import Any
 
+from t5repro.config.groups import finetunings, group_tasks, settings_of_group
 from t5repro.config.mixtures import mixture_settings, reset_mixture
 from t5repro.config.own_text import check_same_text
 from t5repro.config.published_sizes import published_shape
@@ -16,7 +19,9 @@ from t5repro.config.stage_settings import settings_of_stages
 from t5repro.config.tree import lookup, merge, nested, recipe, variant
 from t5repro.config.validation import validate
 from t5repro.errors import SettingsError
-from t5repro.stages import BY_NAME, STAGES, ancestors
+from t5repro.stages import BY_NAME, ancestors
+
+SettingsAt = Callable[[str], Settings]
 
 # Settings that all experiments of a run share:
 SHARED = (
@@ -50,23 +55,59 @@ def one_per_seed(experiment: Experiment) -> list[Experiment]:
 
 
 def settings_of_experiment(settings: Settings, name: str) -> Settings:
-    """Return the settings of the run with the changes of one experiment.
+    """Return the settings of the run with the changes of one experiment, or of one fine-tuning.
+
+    Args:
+        settings: settings of the run.
+        name: name of an experiment, or of the fine-tuning of one of its groups (`finetunings`).
 
     Raises:
-        SettingsError: the experiment is unknown, or its changes are unknown or invalid.
+        SettingsError: there is no such experiment, or its changes are unknown or invalid.
     """
-    try:
-        return _changed_settings(settings, name)
-    except SettingsError as error:
-        error.experiment = name
-        raise
+    return settings_by_name(settings)(name)
+
+
+def settings_by_name(settings: Settings) -> SettingsAt:
+    """Return `settings_of_experiment` of a run as a function that computes each name once."""
+
+    @cache
+    def settings_at(name: str) -> Settings:
+        experiment = _experiment_of(settings, name)
+        try:
+            if name == experiment:
+                return _changed_settings(settings, experiment)
+            changed = settings_at(experiment)
+            groups = {node: group for group, node in finetunings(changed, experiment).items()}
+            if name not in groups:
+                raise SettingsError(f"experiment {experiment!r} has no fine-tuning {name!r}")
+            return settings_of_group(changed, groups[name])
+        except SettingsError as error:
+            error.experiment = experiment
+            raise
+
+    return settings_at
+
+
+def _experiment_of(settings: Settings, name: str) -> str:
+    """Return the experiment with this name, or with a fine-tuning of this name.
+
+    Raises:
+        SettingsError: there is none.
+    """
+    names = [experiment.name for experiment in settings.experiments]
+    if name in names:
+        return name
+    # The longest: `a_b_c` is rather the group `c` of `a_b` than the group `b_c` of `a`.
+    starts = sorted((other for other in names if name.startswith(f"{other}_")), key=len)
+    if not starts:
+        raise SettingsError(f"no experiment {name!r}; the run has {sorted(names)}")
+    return starts[-1]
 
 
 def _changed_settings(settings: Settings, name: str) -> Settings:
     changes = {experiment.name: experiment.change for experiment in settings.experiments}
-    if name not in changes:
-        raise SettingsError(f"no experiment {name!r}; the run has {sorted(changes)}")
-    tree = settings.model_dump(mode="json")
+    # Without the other experiments: to validate them for each one takes longer than all else.
+    tree = settings.model_dump(mode="json", exclude={"experiments"})
     change = nested(changes[name])
     check_same_text(name, change, settings.corpus)
     new_recipe, new_variant = lookup(change, "c4", "recipe"), lookup(change, "c4", "variant")
@@ -79,7 +120,10 @@ def _changed_settings(settings: Settings, name: str) -> Settings:
     merge(tree, published_shape(change))
     merge(tree, change)
     merge(tree, mixture_settings(change))
-    changed = validate(Settings, tree, label=f"experiment {name!r}: ")
+    merge(tree, group_tasks(change))
+    changed = validate(Settings, tree, label=f"experiment {name!r}: ", unchecked=change)
+    if "experiments" not in change:
+        changed = changed.model_copy(update={"experiments": settings.experiments})
     for shared_name in SHARED:
         if _value(changed, shared_name) != _value(settings, shared_name):
             raise SettingsError(
@@ -97,139 +141,51 @@ def _value(settings: Settings, name: str) -> Any:
     return value
 
 
-def nodes_by_experiment(
-    settings: Settings, rule: str, settings_at: Callable[[str], Settings] | None = None
-) -> dict[str, str]:
-    """Return experiment -> its node of `rule`.
-
-    Experiments share a node if their settings of the rule and of all earlier rules are equal. The
-    node has the name of the first of them.
+def names_at(settings: Settings, rule: str, settings_at: SettingsAt | None = None) -> list[str]:
+    """Return the names that may have a node of `rule`: experiments, or their fine-tunings.
 
     Args:
         settings: settings of the run.
         rule: name of the rule.
-        settings_at: returns the settings of an experiment, for a caller that keeps them: to
-            compute them for every rule again takes most of the planning of a large run.
+        settings_at: see `nodes_by_experiment`.
     """
-    rules = {rule, *ancestors(rule)}
-    first_experiments: dict[str, str] = {}
+    experiments = [experiment.name for experiment in settings.experiments]
+    if not BY_NAME[rule].per_group:
+        return experiments
+    at = settings_at or settings_by_name(settings)
+    return [
+        name
+        for experiment in experiments
+        for name in finetunings(at(experiment), experiment).values()
+    ]
+
+
+def nodes_by_experiment(
+    settings: Settings, rule: str, settings_at: SettingsAt | None = None
+) -> dict[str, str]:
+    """Return experiment -> its node of `rule`; of a rule per group, fine-tuning -> its node.
+
+    They share a node if their settings of the rule and of all earlier rules are equal, for a rule
+    after fine-tuning those of all groups. The node has the name of the first of them.
+
+    Args:
+        settings: settings of the run.
+        rule: name of the rule.
+        settings_at: returns the settings of an experiment or fine-tuning, for a caller that keeps
+            them: to compute them for every rule again takes most of the planning of a large run.
+    """
+    at = settings_at or settings_by_name(settings)
+    rules = sorted({rule, *ancestors(rule)})
+    joins_groups = not BY_NAME[rule].per_group and any(BY_NAME[name].per_group for name in rules)
+    first_names: dict[str, str] = {}
     nodes = {}
-    for experiment in settings.experiments:
-        name = experiment.name
-        resolved = settings_at(name) if settings_at else settings_of_experiment(settings, name)
-        key = json.dumps(settings_of_stages(resolved, sorted(rules)))
-        nodes[name] = first_experiments.setdefault(key, name)
+    for name in names_at(settings, rule, at):
+        parts = finetunings(at(name), name).values() if joins_groups else [name]
+        key = json.dumps([settings_of_stages(at(part), rules) for part in parts])
+        nodes[name] = first_names.setdefault(key, name)
     return nodes
 
 
 def node_of(settings: Settings, rule: str, experiment: str) -> str:
     """Return the node of `rule` that an experiment uses."""
     return nodes_by_experiment(settings, rule)[experiment]
-
-
-def check_experiments(experiments: Mapping[str, Settings]) -> None:
-    """Check the dependencies between experiments.
-
-    Args:
-        experiments: experiment -> its settings, in the order of the run file.
-
-    Raises:
-        SettingsError: an experiment depends on one that is unknown, comes later or does not fit.
-    """
-    earlier: list[str] = []
-    for name, settings in experiments.items():
-        try:
-            if start := settings.finetune.start_from:
-                _check_start(name, start, experiments, earlier)
-            if settings.evaluate.ensemble:
-                _check_ensemble(name, experiments)
-        except SettingsError as error:
-            error.experiment = name
-            raise
-        earlier.append(name)
-
-
-def _check_start(
-    name: str, start: str, experiments: Mapping[str, Settings], earlier: list[str]
-) -> None:
-    label = f"experiment {name!r}: finetune.start_from"
-    if start not in earlier:
-        raise SettingsError(
-            f"{label} is {start!r}; it must be one of the experiments before it: {earlier}"
-        )
-    settings, start_settings = experiments[name], experiments[start]
-    before_finetuning = _stages(ancestors("finetune"))
-    _check_equal(
-        f"{label} names {start!r}",
-        _without_devices(settings_of_stages(settings, before_finetuning)),
-        _without_devices(settings_of_stages(start_settings, before_finetuning)),
-    )
-    # Adapters may be added to a trained network; those of a trained network cannot be removed.
-    if start_settings.finetune.width and start_settings.finetune.width != settings.finetune.width:
-        raise SettingsError(
-            f"{label} is {start!r}, whose network has adapters of width "
-            f"{start_settings.finetune.adapter_width}; finetune.method and finetune.adapter_width "
-            "of both must be the same"
-        )
-
-
-def _check_ensemble(name: str, experiments: Mapping[str, Settings]) -> None:
-    label = f"experiment {name!r}: evaluate.ensemble"
-    settings = experiments[name]
-    for member in settings.evaluate.ensemble:
-        if member not in experiments:
-            raise SettingsError(
-                f"{label} names {member!r}; the experiments are {list(experiments)}"
-            )
-        member_settings = experiments[member]
-        if member_settings.evaluate.ensemble:
-            raise SettingsError(f"{label} names {member!r}, which is an ensemble itself")
-        _check_equal(
-            f"{label} names {member!r}", _ensemble_parts(settings), _ensemble_parts(member_settings)
-        )
-        if settings.finetune.width != member_settings.finetune.width:
-            raise SettingsError(
-                f"{label} names {member!r}, which has other adapters; finetune.method and "
-                "finetune.adapter_width of the ensemble and its members must be the same"
-            )
-
-
-def _ensemble_parts(settings: Settings) -> dict[str, Any]:
-    """Return the settings that the members of an ensemble have in common."""
-    vocabulary = settings_of_stages(settings, _stages({"vocab", *ancestors("vocab")}))
-    return {"seed": settings.seed, **vocabulary, "model": settings.model.model_dump(mode="json")}
-
-
-def _stages(names: Iterable[str]) -> list[str]:
-    """Return those stages that experiments may have nodes of, in the order of a run."""
-    required = set(names)
-    return [stage.name for stage in STAGES if stage.name in required and stage.per_experiment]
-
-
-def _without_devices(stages: Mapping[str, Any]) -> dict[str, Any]:
-    """Return settings of stages without the devices: weights move from one device to another."""
-    return {
-        stage: {key: value for key, value in values.items() if key != "devices"}
-        for stage, values in stages.items()
-    }
-
-
-def _check_equal(label: str, values: Mapping[str, Any], other_values: Mapping[str, Any]) -> None:
-    """Raise SettingsError if two experiments differ in settings that must be equal."""
-    for key in values:
-        if values[key] != other_values[key]:
-            # A stage is no part of a setting's name.
-            name = "" if key in BY_NAME else key
-            raise SettingsError(
-                f"{label}, but {_difference(name, values[key], other_values[key])}; "
-                "both must have the same there"
-            )
-
-
-def _difference(name: str, value: Any, other_value: Any) -> str:
-    """Return the first setting in which two trees differ, with both values."""
-    if isinstance(value, dict) and isinstance(other_value, dict) and set(value) == set(other_value):
-        for key in value:
-            if value[key] != other_value[key]:
-                return _difference(f"{name}.{key}".lstrip("."), value[key], other_value[key])
-    return f"{name} is {value!r} and {other_value!r}"

@@ -9,7 +9,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from t5repro.config.experiments import check_experiments, one_per_seed, settings_of_experiment
+from t5repro.config.dependencies import check_experiments
+from t5repro.config.experiments import one_per_seed
+from t5repro.config.groups import group_tasks
 from t5repro.config.mixtures import mixture_settings
 from t5repro.config.origins import Origins, read_yaml
 from t5repro.config.own_text import own_text_settings, own_text_sources
@@ -66,6 +68,7 @@ def load_settings(
     merge(merged, own_text_settings(tree))
     merge(merged, tree)
     merge(merged, mixture_settings(tree))
+    merge(merged, group_tasks(tree))
     settings = validate(Settings, merged, entries=entries)
     if sources := own_text_sources(settings):
         merged["data"]["sources"] = [*merged["data"]["sources"], *sources]
@@ -80,6 +83,5 @@ def load_settings(
     check_own_names(settings)
     if not keep_withdrawn:
         settings = without_withdrawn(settings, read_files())
-    names = [experiment.name for experiment in settings.experiments]
-    check_experiments({name: settings_of_experiment(settings, name) for name in names})
+    check_experiments(settings)
     return settings

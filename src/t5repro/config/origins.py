@@ -25,7 +25,10 @@ FREE_KEYS = {
     "own",
     "mixture_weights",
     "conf",
+    "groups",
 }
+# Of these, the values are settings again, so that their dots separate sections.
+OF_SETTINGS = {"change", "groups"}
 
 COMMAND_LINE = "--config"
 NAME = re.compile(r"[A-Za-z0-9_]+(?:\.[A-Za-z0-9_]+)*")
@@ -108,8 +111,7 @@ def _nodes(
             parts = (name,) if free else tuple(name.split("."))
             for length in range(1, len(parts)):
                 yield (*keys, *parts[:length]), line, False
-            # The keys of `change` are settings again, so their dots separate sections.
-            free_below = free or (parts[-1] in FREE_KEYS and parts[-1] != "change")
+            free_below = free or parts[-1] in FREE_KEYS - OF_SETTINGS
             yield from _value_nodes(value, (*keys, *parts), key, free=free_below, file=file)
 
 

@@ -16,7 +16,7 @@ from t5repro.config.sections.corpus import CorpusSettings
 from t5repro.config.sections.data import DataSettings
 from t5repro.config.sections.devices import DevicesSettings
 from t5repro.config.sections.evaluate import EvaluateSettings
-from t5repro.config.sections.finetune import FinetuneSettings
+from t5repro.config.sections.finetune import GroupedFinetuneSettings
 from t5repro.config.sections.model import ModelSettings
 from t5repro.config.sections.pretrain import PretrainSettings
 from t5repro.config.sections.tasks import TasksSettings
@@ -113,7 +113,7 @@ class Settings(Section):
     """Pre-training."""
     tasks: TasksSettings = TasksSettings()
     """Downstream tasks."""
-    finetune: FinetuneSettings = FinetuneSettings()
+    finetune: GroupedFinetuneSettings = GroupedFinetuneSettings()
     """Fine-tuning."""
     evaluate: EvaluateSettings = EvaluateSettings()
     """Prediction and scores."""

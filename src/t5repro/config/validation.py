@@ -26,6 +26,7 @@ def validate(
     label: str = "",
     keys: Keys = (),
     entries: Mapping[Keys, Keys] | None = None,
+    unchecked: Any = None,
 ) -> Model:
     """Return validated settings.
 
@@ -35,13 +36,14 @@ def validate(
         label: beginning of the message, such as ``experiment 'a': ``.
         keys: path of `values` in the run file.
         entries: path of a list entry in `values` -> its path in the run file, where they differ.
+        unchecked: part of `values` that was not checked for credentials; all of them by default.
 
     Raises:
         SettingsError: a setting is unknown, missing, contains a credential or has an invalid value.
     """
     try:
         # First: other messages print the value.
-        check_no_credentials(values, keys=keys)
+        check_no_credentials(values if unchecked is None else unchecked, keys=keys)
     except SettingsError as error:
         path = _path_in_run_file(error.keys, entries or {})
         raise SettingsError(f"{label}{error}", keys=path) from None

@@ -225,7 +225,8 @@ def _only(jobs: Sequence[Job], arm: str, noun: str) -> Job:
         names = ", ".join(job.name for job in jobs)
         raise ArtifactError(
             f"the arm {arm} has {len(jobs)} {noun} files ({names or 'none'}), and a folder of the "
-            "Hub has one; name an arm that is no ensemble"
+            "Hub has one; name one of them, if they are fine-tuned on groups of tasks, or an arm "
+            "that is no ensemble"
         )
     return jobs[0]
 
@@ -235,22 +236,40 @@ def _output(job: Job, ending: str) -> Artifact:
 
 
 def _scores(run: Run, job: Job, arm: str) -> tuple[tuple[ScoreRow, ...], tuple[ScoreRow, ...]]:
-    """Return the rows of an arm and of its experiment: from the report of this very file."""
+    """Return the rows of an arm and of its experiment: from the report of this very file.
+
+    Of the fine-tuning on one group of tasks, they are the rows of these tasks.
+    """
+    tasks: set[str] | None = None
+    if job.rule == "evaluate_predict":
+        tasks = {Path(artifact.path).stem for artifact in job.outputs}
+        joined = (score for score in run.of_rule("evaluate_score") if job in _direct(run, score))
+        job = next(joined, job)
     if job.rule != "evaluate_score":
         return (), ()
+    arm = _node(job)
     scores = _output(job, "/scores.json")
     for report in run.of_rule("report"):
         if scores.key in {artifact.key for artifact in report.inputs}:
             table = _output(report, "/scores.csv")
             check_files(run, [table])
-            rows = read_csv(run.root / table.path)
+            rows = [
+                row for row in read_csv(run.root / table.path) if tasks is None or row.task in tasks
+            ]
             own = tuple(row for row in rows if row.arm == arm)
             experiments = {row.experiment for row in own}
             means = (row for row in rows if row.runs > 1 and row.experiment in experiments)
             return own, tuple(means)
     check_files(run, [scores])
     content = {arm: read_json(run.root / scores.path)}
-    return tuple(score_rows([Experiment(arm, (arm,), (0,))], content)), ()
+    rows = score_rows([Experiment(arm, (arm,), (0,))], content)
+    return tuple(row for row in rows if tasks is None or row.task in tasks), ()
+
+
+def _direct(run: Run, job: Job) -> list[Job | None]:
+    """Return the jobs that made the inputs of a job."""
+    producers = run.producers()
+    return [producers.get(artifact.key) for artifact in job.inputs]
 
 
 def shared_prefixes(run: Run, prediction: Job) -> dict[str, str]:

@@ -50,7 +50,9 @@ class Run:
 
     @property
     def experiments(self) -> tuple[str, ...]:
-        """The experiments that have predictions, one name for each seed, `baseline` first.
+        """The experiments that have predictions, `baseline` first.
+
+        There is a name for each seed, and for each group of tasks that is fine-tuned separately.
 
         Raises:
             ArtifactError: there are none.
@@ -124,13 +126,42 @@ class Run:
 
         experiment = self._experiment(experiment)
         folder = f"{self.name}/{STAGE}/{experiment}"
-        manifest = self._manifest(experiment)
-        paths = {entry["path"] for entry in manifest["outputs"]}
-        path = f"{folder}/{task}.jsonl"
-        if path not in paths:
-            tasks = [Path(other).stem for other in paths if Path(other).parent == Path(folder)]
+        tasks = self.tasks(experiment=experiment)
+        if task not in tasks:
             raise SettingsError(f"{experiment} has no task {task!r}{nearest(task, tasks)}")
-        return pd.DataFrame(list(read_json_lines(self._verified(path, manifest["outputs"]))))
+        outputs = self._manifest(experiment)["outputs"]
+        return pd.DataFrame(
+            list(read_json_lines(self._verified(f"{folder}/{task}.jsonl", outputs)))
+        )
+
+    def tasks(self, *, experiment: str = "") -> tuple[str, ...]:
+        """The tasks that a fine-tuned model was evaluated on.
+
+        Raises:
+            ArtifactError: the manifest of the predictions is missing.
+            SettingsError: there is no such experiment.
+        """
+        experiment = self._experiment(experiment)
+        folder = Path(f"{self.name}/{STAGE}/{experiment}")
+        paths = (Path(entry["path"]) for entry in self._manifest(experiment)["outputs"])
+        return tuple(path.stem for path in paths if path.parent == folder)
+
+    def experiment_for(self, texts: Sequence[str]) -> str:
+        """Return the first experiment with a task for the beginning of every text; "" if none.
+
+        Raises:
+            ArtifactError: a file is missing, or differs from the manifest of the predictions.
+        """
+        seen = set()
+        for name in self.experiments:
+            tasks = self.tasks(experiment=name)
+            if tasks in seen:  # the beginnings are the same
+                continue
+            seen.add(tasks)
+            beginnings = tuple(p.rstrip() for p in self.prefixes(experiment=name).values())
+            if all(text.startswith(beginnings) for text in texts):
+                return name
+        return ""
 
     def prefixes(self, *, experiment: str = "") -> dict[str, str]:
         """Return task -> the beginning of all of its evaluated inputs; empty if they differ.

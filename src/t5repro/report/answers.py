@@ -16,7 +16,6 @@ from t5repro.evaluate.score import read_rows
 from t5repro.metrics.question_answering import squad
 from t5repro.report.corpus import safe_text
 from t5repro.report.experiments import Experiment
-from t5repro.report.links import STEP_PREFIX
 from t5repro.report.templates import render
 from t5repro.report.titles import format_score, task_title
 from t5repro.tasks.task import ScoredRow, Task
@@ -94,7 +93,7 @@ def read_predictions(predictions: Mapping[str, Sequence[Path]]) -> Mapping[str, 
     """Return task -> arm -> rows at the last step.
 
     Args:
-        predictions: arm -> files named after the task; kept steps have folders ``step-<n>``.
+        predictions: arm -> files named after the task.
 
     Raises:
         ArtifactError: a file is missing, empty or lacks a key.
@@ -102,9 +101,8 @@ def read_predictions(predictions: Mapping[str, Sequence[Path]]) -> Mapping[str, 
     tasks: dict[str, dict[str, Sequence[ScoredRow]]] = {}
     for arm, paths in predictions.items():
         for path in paths:
-            if not path.parent.name.startswith(STEP_PREFIX):
-                rows = read_rows(path, "inputs", "targets", "answer", "prediction")
-                tasks.setdefault(path.stem, {})[arm] = rows
+            rows = read_rows(path, "inputs", "targets", "answer", "prediction")
+            tasks.setdefault(path.stem, {})[arm] = rows
     return tasks
 
 

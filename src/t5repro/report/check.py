@@ -15,7 +15,8 @@ from t5repro.config.schema import ReportStage
 from t5repro.errors import T5ReproError
 from t5repro.lineage.findings import CONTRADICTED, Finding
 from t5repro.lineage.graph import Graph, Job
-from t5repro.report.links import prediction_files
+from t5repro.report.experiments import histories_by_arm
+from t5repro.report.links import last_predictions
 from t5repro.report.metrics import ENDING as METRICS
 from t5repro.report.metrics import metrics_text
 from t5repro.report.page import report_texts
@@ -66,7 +67,7 @@ def _written_again(settings: ReportStage, folder: Path, outputs: set[str]) -> di
 
     pretrain, finetune = files("pretrain", "history.csv"), files("finetune", "history.csv")
     scores = files("evaluate_score", "scores.json")
-    histories = {arm: {"pretrain": pretrain[arm], "finetune": finetune[arm]} for arm in pretrain}
+    histories = histories_by_arm(run, pretrain, finetune)
     reads_corpus = {arm for arm in scores if settings_of_experiment(run, arm).reads_corpus}
     corpora = files("c4", "manifest.json")
     trace = folder / LINEAGE_PAGE
@@ -74,7 +75,7 @@ def _written_again(settings: ReportStage, folder: Path, outputs: set[str]) -> di
     answers = {
         path.stem: path for path in map(Path, sorted(outputs)) if path.parent == folder / ANSWERS
     }
-    inputs = {arm: [Path(name) for name in prediction_files(path)] for arm, path in scores.items()}
+    inputs = {arm: last_predictions(path) for arm, path in scores.items()}
     texts = report_texts(
         settings,
         scores=scores,

@@ -3,9 +3,11 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from t5repro.config.experiments import settings_of_experiment
+from t5repro.config.groups import finetunings
 from t5repro.config.origins import FREE_KEYS
 from t5repro.config.schema import Settings
 from t5repro.report.published_scores import rows_named
@@ -84,6 +86,25 @@ def group_arms(settings: Settings, arms: Sequence[str]) -> list[Experiment]:
         )
         for style, ((_, row), by_seed) in enumerate(groups)
     ]
+
+
+def histories_by_arm(
+    settings: Settings, pretrain: Mapping[str, Path], finetune: Mapping[str, Path]
+) -> dict[str, dict[str, Path]]:
+    """Return arm -> phase -> history, the phases ``pretrain`` and ``finetune``.
+
+    With groups of tasks there is a phase for each, such as ``finetune_glue``.
+
+    Args:
+        settings: settings of the run.
+        pretrain: arm -> ``history.csv`` of its pre-training.
+        finetune: arm, or its fine-tuning on a group of tasks -> ``history.csv``.
+    """
+    histories = {arm: {"pretrain": path} for arm, path in pretrain.items()}
+    for arm, phases in histories.items():
+        for group, name in finetunings(settings_of_experiment(settings, arm), arm).items():
+            phases[f"finetune_{group}" if group else "finetune"] = finetune[name]
+    return histories
 
 
 def paper_row_title(name: str) -> str:

@@ -197,6 +197,12 @@ def prediction_files(scores: Path) -> list[str]:
     return [entry["path"] for entry in inputs if "/evaluate_predict/" in f"/{entry['path']}"]
 
 
+def last_predictions(scores: Path) -> list[Path]:
+    """Return those of `prediction_files` that were made with the last weights."""
+    paths = map(Path, prediction_files(scores))
+    return [path for path in paths if not path.parent.name.startswith(STEP_PREFIX)]
+
+
 def link(target: Path, folder: Path) -> str:
     """Return a relative link from a folder to a file, quoted for an attribute."""
     return urllib.parse.quote(Path(os.path.relpath(target, folder)).as_posix())

@@ -53,7 +53,7 @@ class LossCurve:
 
 @dataclass
 class _Line:
-    """The arms of one experiment that have the same history."""
+    """The arms of one experiment, or their groups of tasks, that have the same history."""
 
     experiment: Experiment
     points: list[tuple[float, float]]
@@ -64,7 +64,7 @@ def training_curve(
     phase: str,
     title: str,
     experiments: Sequence[Experiment],
-    histories: Mapping[str, Path],
+    histories: Mapping[str, Mapping[str, Path]],
     *,
     normalisers: Sequence[str],
     objectives: Sequence[str] = (),
@@ -75,7 +75,7 @@ def training_curve(
         phase: ``pretrain`` or ``finetune``.
         title: title of the phase.
         experiments: the experiments; the arms of one share colour and legend.
-        histories: arm -> ``history.csv``.
+        histories: arm -> name of its line -> ``history.csv``.
         normalisers: `loss_normaliser` of each experiment.
         objectives: objective and mask of each experiment.
     """
@@ -90,13 +90,16 @@ def training_curve(
 
 
 def validation_curve(
-    experiments: Sequence[Experiment], histories: Mapping[str, Path], *, objectives: Sequence[str]
+    experiments: Sequence[Experiment],
+    histories: Mapping[str, Mapping[str, Path]],
+    *,
+    objectives: Sequence[str],
 ) -> LossCurve | None:
     """Draw the losses on the validation split of the corpus; None if none was measured.
 
     Args:
         experiments: as of `training_curve`.
-        histories: arm -> ``history.csv`` of its pre-training.
+        histories: arm -> name of its line -> ``history.csv`` of its pre-training.
         objectives: objective and mask of each experiment.
     """
     lines = _lines(experiments, histories, "validation_loss")
@@ -148,15 +151,15 @@ def _curve(name: str, title: str, lines: Sequence[_Line], *, y_label: str, note:
 
 
 def _lines(
-    experiments: Sequence[Experiment], histories: Mapping[str, Path], column: str
+    experiments: Sequence[Experiment], histories: Mapping[str, Mapping[str, Path]], column: str
 ) -> list[_Line]:
     lines: dict[str, _Line] = {}
     for experiment in experiments:
-        for arm in experiment.arms:
-            if points := read_history(histories[arm], column):
+        named = [entry for arm in experiment.arms for entry in histories[arm].items()]
+        for name, path in named:
+            if points := read_history(path, column):
                 # Experiments that share a phase's node have the same file content.
-                digest = sha256_of(histories[arm])
-                lines.setdefault(digest, _Line(experiment, points, [])).arms.append(arm)
+                lines.setdefault(sha256_of(path), _Line(experiment, points, [])).arms.append(name)
     return list(lines.values())
 
 

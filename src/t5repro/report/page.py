@@ -30,14 +30,7 @@ from t5repro.report.experiments import (
     model_size,
 )
 from t5repro.report.lineage_page import write_lineage_page
-from t5repro.report.links import (
-    STEP_PREFIX,
-    ResultLinks,
-    link,
-    manifest_of,
-    read_scores,
-    source_files,
-)
+from t5repro.report.links import ResultLinks, link, manifest_of, read_scores, source_files
 from t5repro.report.loss_curves import LossCurve, training_curve, validation_curve
 from t5repro.report.metrics import metrics_text
 from t5repro.report.paper_tables import paper_tables
@@ -160,14 +153,14 @@ def write_report(
         settings: all settings of the run.
         scores: arm -> ``scores.json``, with its manifest in the same folder; the page keeps the
             order.
-        histories: arm -> phase (``pretrain``, ``finetune``) -> ``history.csv``.
+        histories: arm -> phase -> ``history.csv`` (`histories_by_arm`).
         corpus: arm -> manifest of its corpus.
         html: page to write.
         csv: table of the scores to write, in full precision.
         manifest: manifest to write.
         trace: lineage page to write; None to omit it.
         metrics: arm -> file to write with its scores and last losses.
-        predictions: arm -> files with its predictions, named after the tasks.
+        predictions: arm -> files with its predictions at the last step, named after the tasks.
         answers: task -> page to write with the answers to its rows; its predictions are needed.
         pages: arm -> first training file of each language of its corpus, for the corpus page.
         vocabularies: arm -> its SentencePiece model, next to the list of its pieces.
@@ -236,7 +229,7 @@ def _prediction_links(
         arm: f"{lineage}#{anchor(path.as_posix(), FILE_PREFIX)}"
         for arm, paths in predictions.items()
         for path in paths
-        if path.stem == task and not path.parent.name.startswith(STEP_PREFIX)
+        if path.stem == task
     }
 
 
@@ -298,7 +291,7 @@ def _curves(
         "pretrain": [arm.pretrain.loss_normaliser for arm in resolved],
         "finetune": [arm.finetune.loss_normaliser for arm in resolved],
     }
-    by_phase = {phase: {arm: paths[phase] for arm, paths in histories.items()} for phase in PHASES}
+    by_phase = {phase: _of_phase(histories, phase) for phase in PHASES}
     held_out = validation_curve(experiments, by_phase["pretrain"], objectives=objectives)
     curves = {
         phase: training_curve(
@@ -312,6 +305,20 @@ def _curves(
         for phase, title in PHASES.items()
     }
     return [curves["pretrain"], *([held_out] if held_out else []), curves["finetune"]]
+
+
+def _of_phase(
+    histories: Mapping[str, Mapping[str, Path]], phase: str
+) -> dict[str, dict[str, Path]]:
+    """Return arm -> name of the line -> history; fine-tuning can have a line for each group."""
+    return {
+        arm: {
+            arm + name.removeprefix(phase): path
+            for name, path in paths.items()
+            if name.startswith(phase)
+        }
+        for arm, paths in histories.items()
+    }
 
 
 def _settings_view(settings: Settings, experiments: Sequence[Experiment]) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """Settings of fine-tuning (`finetune.*`) and of the stage `finetune`."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, StringConstraints, model_validator
 
@@ -65,6 +65,16 @@ class FinetuneSettings(TrainingSettings, AddedLayers):
                 f"{self.steps}; an episode has at least one step"
             )
         return self
+
+
+class GroupedFinetuneSettings(FinetuneSettings):
+    """Fine-tuning of an experiment: all tasks together, or in groups."""
+
+    groups: dict[Name, dict[str, Any]] = {}
+    """Groups of tasks that are fine-tuned separately from the same pre-trained weights: name ->
+    dotted settings of the group (`tasks.names` or `tasks.mixture`, `finetune.*`, `evaluate.*`). If
+    empty, all tasks are fine-tuned together (`docs/fine_tuning.md`).
+    """
 
 
 class FinetuneStage(Section):

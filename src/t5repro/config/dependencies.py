@@ -1,0 +1,197 @@
+"""Checks of the experiments that depend on others of their run.
+
+A fine-tuning may continue that of an earlier experiment (``finetune.start_from``), or predict with
+the models of others (``evaluate.ensemble``). If experiments have groups of tasks, a group depends
+on the same group of the other, or on all of an experiment without groups.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from t5repro.config.experiments import SettingsAt, settings_by_name
+from t5repro.config.groups import finetunings
+from t5repro.config.schema import Settings
+from t5repro.config.stage_settings import settings_of_stages
+from t5repro.errors import SettingsError
+from t5repro.stages import BY_NAME, STAGES, ancestors
+
+
+def finetuning_named(settings: Settings, experiment: str, group: str) -> str:
+    """Return the fine-tuning of an experiment on which a group of another one depends.
+
+    Args:
+        settings: settings of the experiment.
+        experiment: its name.
+        group: group of the other experiment; "" if it has none.
+    """
+    names = finetunings(settings, experiment)
+    return names[group] if group in names else names[""]
+
+
+def check_experiments(settings: Settings) -> None:
+    """Check the dependencies between the experiments of a run.
+
+    Args:
+        settings: settings of the run.
+
+    Raises:
+        SettingsError: an experiment is invalid, or depends on one that is unknown, comes later or
+            does not fit.
+    """
+    names = [experiment.name for experiment in settings.experiments]
+    settings_at = settings_by_name(settings)
+    experiments = {name: settings_at(name) for name in names}
+    parts_of: dict[str, dict[str, Settings]] = {}
+    for name, changed in experiments.items():
+        try:
+            parts_of[name] = _finetunings_settings(name, settings_at, names)
+            for group, part in parts_of[name].items():
+                if start := part.finetune.start_from:
+                    _check_start(name, group, part, start, parts_of)
+            if changed.evaluate.ensemble:
+                _check_ensemble(name, experiments)
+        except SettingsError as error:
+            error.experiment = name
+            raise
+
+
+def _finetunings_settings(
+    experiment: str, settings_at: SettingsAt, experiments: list[str]
+) -> dict[str, Settings]:
+    """Return group -> settings of its fine-tuning.
+
+    Raises:
+        SettingsError: a fine-tuning has the name of an experiment, or its own kept checkpoints.
+    """
+    changed = settings_at(experiment)
+    parts: dict[str, Settings] = {}
+    for group, name in finetunings(changed, experiment).items():
+        if group and name in experiments:
+            raise SettingsError(
+                f"finetune.groups.{group} of experiment {experiment!r} is called {name!r}, as "
+                "another experiment; rename one of the two"
+            )
+        parts[group] = settings_at(name)
+        # The best checkpoint of each task is selected from the same steps.
+        if (
+            changed.evaluate.checkpoints == "all"
+            and parts[group].finetune.kept_steps != changed.finetune.kept_steps
+        ):
+            raise SettingsError(
+                f"finetune.groups.{group} keeps the checkpoints of other steps than experiment "
+                f"{experiment!r}; with evaluate.checkpoints 'all', finetune.steps and "
+                "finetune.checkpoint_every_steps of its groups must be the same"
+            )
+    return parts
+
+
+def _check_start(
+    name: str,
+    group: str,
+    settings: Settings,
+    start: str,
+    parts_of: Mapping[str, Mapping[str, Settings]],
+) -> None:
+    """Raise SettingsError if a fine-tuning cannot continue that of an experiment.
+
+    Args:
+        name: experiment of the fine-tuning.
+        group: its group of tasks.
+        settings: its settings.
+        start: experiment to continue.
+        parts_of: experiment -> group -> settings, of this experiment and all before it.
+    """
+    label = f"experiment {name!r}: finetune.start_from"
+    earlier = [other for other in parts_of if other != name]
+    if start not in earlier:
+        raise SettingsError(
+            f"{label} is {start!r}; it must be one of the experiments before it: {earlier}"
+        )
+    parts = parts_of[start]
+    if group not in parts and "" not in parts:
+        raise SettingsError(
+            f"{label} is {start!r}, which is fine-tuned in the groups {sorted(parts)}, not on "
+            f"{group or 'all tasks'}; start from an experiment without groups or with the same"
+        )
+    start_settings = parts[group] if group in parts else parts[""]
+    before_finetuning = _stages(ancestors("finetune"))
+    _check_equal(
+        f"{label} names {start!r}",
+        _without_devices(settings_of_stages(settings, before_finetuning)),
+        _without_devices(settings_of_stages(start_settings, before_finetuning)),
+    )
+    # Adapters may be added to a trained network; those of a trained network cannot be removed.
+    if start_settings.finetune.width and start_settings.finetune.width != settings.finetune.width:
+        raise SettingsError(
+            f"{label} is {start!r}, whose network has adapters of width "
+            f"{start_settings.finetune.adapter_width}; finetune.method and finetune.adapter_width "
+            "of both must be the same"
+        )
+
+
+def _check_ensemble(name: str, experiments: Mapping[str, Settings]) -> None:
+    label = f"experiment {name!r}: evaluate.ensemble"
+    settings = experiments[name]
+    for member in settings.evaluate.ensemble:
+        if member not in experiments:
+            raise SettingsError(
+                f"{label} names {member!r}; the experiments are {list(experiments)}"
+            )
+        member_settings = experiments[member]
+        if member_settings.evaluate.ensemble:
+            raise SettingsError(f"{label} names {member!r}, which is an ensemble itself")
+        _check_equal(
+            f"{label} names {member!r}", _ensemble_parts(settings), _ensemble_parts(member_settings)
+        )
+        if list(settings.finetune.groups) != list(member_settings.finetune.groups):
+            raise SettingsError(
+                f"{label} names {member!r}, which has the groups of tasks "
+                f"{list(member_settings.finetune.groups)} instead of "
+                f"{list(settings.finetune.groups)}; members have the same finetune.groups"
+            )
+        if settings.finetune.width != member_settings.finetune.width:
+            raise SettingsError(
+                f"{label} names {member!r}, which has other adapters; finetune.method and "
+                "finetune.adapter_width of the ensemble and its members must be the same"
+            )
+
+
+def _ensemble_parts(settings: Settings) -> dict[str, Any]:
+    """Return the settings that the members of an ensemble have in common."""
+    vocabulary = settings_of_stages(settings, _stages({"vocab", *ancestors("vocab")}))
+    return {"seed": settings.seed, **vocabulary, "model": settings.model.model_dump(mode="json")}
+
+
+def _stages(names: Iterable[str]) -> list[str]:
+    """Return those stages that experiments may have nodes of, in the order of a run."""
+    required = set(names)
+    return [stage.name for stage in STAGES if stage.name in required and stage.per_experiment]
+
+
+def _without_devices(stages: Mapping[str, Any]) -> dict[str, Any]:
+    """Return settings of stages without the devices: weights move from one device to another."""
+    return {
+        stage: {key: value for key, value in values.items() if key != "devices"}
+        for stage, values in stages.items()
+    }
+
+
+def _check_equal(label: str, values: Mapping[str, Any], other_values: Mapping[str, Any]) -> None:
+    """Raise SettingsError if two experiments differ in settings that must be equal."""
+    for key in values:
+        if values[key] != other_values[key]:
+            # A stage is no part of a setting's name.
+            name = "" if key in BY_NAME else key
+            raise SettingsError(
+                f"{label}, but {_difference(name, values[key], other_values[key])}; "
+                "both must have the same there"
+            )
+
+
+def _difference(name: str, value: Any, other_value: Any) -> str:
+    """Return the first setting in which two trees differ, with both values."""
+    if isinstance(value, dict) and isinstance(other_value, dict) and set(value) == set(other_value):
+        for key in value:
+            if value[key] != other_value[key]:
+                return _difference(f"{name}.{key}".lstrip("."), value[key], other_value[key])
+    return f"{name} is {value!r} and {other_value!r}"
