@@ -2,8 +2,9 @@
 
 import pytest
 
-from t5repro.config.experiments import node_of
+from t5repro.config.experiments import node_of, nodes_by_experiment, settings_of_experiment
 from t5repro.config.load import load_settings
+from t5repro.config.stage_settings import stage_settings
 from t5repro.errors import SettingsError
 
 
@@ -74,3 +75,89 @@ def test_members_of_an_ensemble_differ_in_their_repetition_and_share_what_comes_
     assert node_of(settings, "finetune", "three") == "three"
     assert node_of(settings, "finetune", "all") == "one"  # nothing is trained for the ensemble
     assert node_of(settings, "evaluate_predict", "all") == "all"
+
+
+FROM = {"vocab.from_experiment": "baseline"}
+
+
+def other_corpora():
+    """Experiments with three corpora; the last two use the vocabulary of the first."""
+    wiki = {"corpus": {"files": ["wiki.jsonl"], "language": "en"}}
+    return run_of(
+        ("baseline", {}),
+        ("unfiltered", {"c4.variant": "en.noclean", "tokens.languages": ["en"], **FROM}),
+        ("wiki", {**wiki, **FROM}),
+        ("wiki_longer", {**wiki, **FROM, "pretrain.steps": 7}),
+    )
+
+
+def test_experiments_with_other_corpora_use_the_vocabulary_of_one():
+    settings = other_corpora()
+    names = ["baseline", "unfiltered", "wiki", "wiki_longer"]
+    for rule in ("vocab_sample", "vocab"):
+        assert nodes_by_experiment(settings, rule) == dict.fromkeys(names, "baseline")
+    for rule in ("c4", "tokens"):
+        assert list(nodes_by_experiment(settings, rule).values()) == [*names[:3], "wiki"]
+    assert list(nodes_by_experiment(settings, "pretrain").values()) == names
+    parts = settings_of_experiment(settings, "wiki").vocab.language_parts
+    assert parts == {"en": 10, "de": 1, "fr": 1, "ro": 1}
+    assert "from_experiment" not in stage_settings(settings, "pretrain")["vocab"]
+
+
+def test_an_experiment_with_the_same_corpus_and_vocabulary_shares_all_nodes():
+    settings = run_of(("baseline", {}), ("again", FROM))
+    assert node_of(settings, "evaluate_score", "again") == "baseline"
+
+
+def test_an_experiment_with_given_weights_reads_no_corpus_for_the_vocabulary_of_another():
+    given = {"pretrain.steps": 0, "pretrain.start_from": "published"}
+    settings = run_of(("baseline", {}), ("given", {**given, **FROM}), ("own", given))
+    assert not settings_of_experiment(settings, "given").reads_corpus
+    assert settings_of_experiment(settings, "own").reads_corpus
+
+
+@pytest.mark.parametrize(
+    ("experiments", "message"),
+    [
+        ([("a", {"vocab.from_experiment": "a"})], r"is 'a'; it must be one of .* before it: \[\]"),
+        ([("a", {}), ("b", {"vocab.from_experiment": "x"})], r"before it: \['a'\]"),
+        (
+            [("a", {}), ("b", {"vocab": {"from_experiment": "a", "vocab_size": 99}})],
+            r"it changes \['vocab.vocab_size'\]; remove these changes, or vocab.from_experiment",
+        ),
+        (
+            [
+                ("a", {}),
+                ("b", {"vocab.from_experiment": "a"}),
+                ("c", {"vocab.from_experiment": "b"}),
+            ],
+            "is 'b', whose vocabulary is that of 'a'; name that experiment",
+        ),
+    ],
+)
+def test_a_vocabulary_that_another_experiment_cannot_give_is_refused(experiments, message):
+    with pytest.raises(SettingsError, match=f"'{experiments[-1][0]}': .*{message}"):
+        run_of(*experiments)
+
+
+def test_a_run_uses_no_vocabulary_of_its_experiments():
+    with pytest.raises(
+        SettingsError, match=r"'baseline': vocab.from_experiment .* before it: \[\]"
+    ):
+        load_settings({"vocab.from_experiment": "baseline"})
+
+
+def test_members_of_an_ensemble_with_other_corpora_need_one_vocabulary():
+    corpus = {"c4.dedup.unit": "line"}
+    ensemble = ("all", {"evaluate.ensemble": ["a", "b"]})
+    run_of(("a", {}), ("b", {**corpus, "vocab.from_experiment": "a"}), ensemble)
+    with pytest.raises(SettingsError, match="c4.dedup.unit is 'three_sentence_span' and 'line'"):
+        run_of(("a", {}), ("b", corpus), ensemble)
+
+
+def test_fine_tuning_continues_with_the_vocabulary_that_it_began_with():
+    corpus = {"c4.dedup.unit": "line"}
+    then = {**corpus, "finetune.start_from": "b", "vocab.from_experiment": "a"}
+    run_of(("a", {}), ("b", {**corpus, "vocab.from_experiment": "a"}), ("then", then))
+    with pytest.raises(SettingsError, match="names 'b', with another vocabulary, but c4.dedup"):
+        run_of(("a", {}), ("b", corpus), ("then", then))

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from checkout import ROOT
 
-from t5repro.config.experiments import settings_of_experiment
+from t5repro.config.experiments import nodes_by_experiment, settings_of_experiment
 from t5repro.config.load import load_settings
 from t5repro.config.own_text import files_of_tasks, text_files
 from t5repro.errors import SettingsError
@@ -210,13 +210,44 @@ def test_a_file_in_both_splits_is_refused() -> None:
     ("key", "value"),
     [("files", ["b.txt"]), ("validation_files", ["b.txt"]), ("filters", "c4"), ("language", "ro")],
 )
-def test_an_experiment_has_the_text_of_its_run(key: str, value: object) -> None:
+def test_an_experiment_has_the_own_text_of_its_run(key: str, value: object) -> None:
     corpus = {"files": ["a.txt"], "language": "en"}
     for change in ({"corpus": {key: value}}, {f"corpus.{key}": value}):
         with pytest.raises(SettingsError, match=rf"'b' changes corpus.{key} from .*a run file of"):
             load_settings(
                 {"corpus": corpus, "experiments": [{"name": "a"}, {"name": "b", "change": change}]}
             )
+
+
+def test_an_experiment_of_a_run_on_the_crawl_may_have_its_own_text() -> None:
+    change = {"corpus": {"files": ["a.txt", "hub.txt"], "language": "de"}}
+    listed = {"origin": "o", "licence": "l", "files": {"hub.txt": "0" * 64}}
+    experiments = [{"name": "a"}, {"name": "b", "change": change}, {"name": "c", "change": change}]
+    run = load_settings({"data.sources": [listed], "experiments": experiments})
+    sources = run.data.sources
+    assert [source.files for source in sources] == [{"hub.txt": "0" * 64}, {"a.txt": ""}]
+    assert sources[1].origin == "own text, named by corpus.files"
+    crawl, own = (settings_of_experiment(run, name) for name in ("a", "b"))
+    assert (crawl.corpus.files, crawl.c4.clean.enabled) == ([], True)
+    assert (own.c4.clean.enabled, own.c4.dedup.unit, own.c4.punkt_training) == (False, "off", False)
+    assert own.c4.languages == own.tokens.languages == ["de"]
+    assert own.vocab.language_parts == {"de": 1}
+    assert own.tasks == crawl.tasks
+    assert nodes_by_experiment(run, "c4") == {"a": "a", "b": "b", "c": "b"}
+    assert load_settings(run.model_dump(mode="json")) == run
+
+
+def test_text_of_an_experiment_that_matches_no_file_is_refused(folder: Path) -> None:
+    experiments = [{"name": "a"}, {"name": "b", "change": {"corpus.files": ["none/*.txt"]}}]
+    with pytest.raises(SettingsError, match=r"names 'none/\*.txt', which matches no file") as error:
+        load_settings({"data.folder": str(folder), "experiments": experiments})
+    assert error.value.experiment == "b"
+
+
+def test_an_experiment_without_own_text_names_no_language_of_it() -> None:
+    experiments = [{"name": "a"}, {"name": "b", "change": {"corpus.language": "de"}}]
+    with pytest.raises(SettingsError, match="'b' changes corpus.language from '' to 'de'"):
+        load_settings({"experiments": experiments})
 
 
 def test_an_experiment_may_repeat_the_text_of_its_run_and_read_it_otherwise() -> None:

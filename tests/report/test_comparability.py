@@ -3,7 +3,7 @@
 import pytest
 
 from t5repro.config.load import load_settings
-from t5repro.report.comparability import PAPER_PAGES, departures
+from t5repro.report.comparability import PAPER_PAGES, departures, has_corpus_of_run
 
 
 def test_the_baseline_on_the_papers_corpus_departs_in_nothing() -> None:
@@ -37,3 +37,20 @@ def test_own_text_is_a_departure_whatever_its_number_of_pages() -> None:
 def test_a_corpus_of_another_size_is_a_departure() -> None:
     (departure,) = departures(load_settings({}), [650])
     assert departure == "data (a corpus of 650 pages instead of 364,868,892)"
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        ({"pretrain.steps": 0}, True),
+        ({"c4.variant": "en.noclean", "vocab.from_experiment": "baseline"}, False),
+        ({"corpus": {"files": ["wiki.txt"], "language": "en"}}, False),
+    ],
+)
+def test_the_corpus_of_an_experiment_is_what_its_row_of_the_paper_changes(
+    change: dict[str, object], expected: bool
+) -> None:
+    experiments = [{"name": "baseline"}, {"name": "other", "change": change}]
+    settings = load_settings({"tokens.languages": ["en"], "experiments": experiments})
+    assert has_corpus_of_run(settings, "baseline")
+    assert has_corpus_of_run(settings, "other") == expected

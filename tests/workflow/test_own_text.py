@@ -1,12 +1,14 @@
 """Own text through Snakemake: `docs/own_text.md` walked, and the ids of the text through C4."""
 
+import json
+import re
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import yaml
-from clones import ROOT, commit, run_in, small_run, snakemake
+from clones import ROOT, clone, commit, run_in, shrink, small_run, snakemake
 from documented_steps import steps_of
 
 from t5repro.config.schema import Settings
@@ -89,3 +91,61 @@ def test_own_text_has_the_ids_of_the_same_text_through_c4(tmp_path: Path) -> Non
     assert ran.returncode == 0, ran.stdout[-3000:]
     read = read_json(folder / "results/own/corpus/baseline/manifest.json")["counters"]["read"]
     assert read["read"] == len(rows) - len(own_rows)
+
+
+def test_an_experiment_on_own_text_uses_the_vocabulary_of_another_on_the_crawl(
+    tmp_path: Path,
+) -> None:
+    folder = clone(tmp_path / "clone")
+    shrink(folder)
+    (folder / "raw/own").mkdir(parents=True)
+    rows = [
+        {"url": f"https://own.example/{n}", "text": f"Boats of number {n} sail past the pier."}
+        for n in range(400)
+    ]
+    text = "".join(f"{json.dumps(row)}\n" for row in rows)
+    (folder / "raw/own/text.jsonl").write_text(text, "utf-8")
+    values = yaml.safe_load((folder / "configs/demo.yaml").read_text(encoding="utf-8"))
+    values["run"]["name"] = "both"
+    values["data"]["folder"] = "raw"
+    corpus = {"files": ["own/text.jsonl"], "language": "en"}
+    change = {"corpus": corpus, "vocab.from_experiment": "baseline"}
+    values["experiments"] = [{"name": "baseline"}, {"name": "own", "change": change}]
+    (folder / RUN_FILE).write_text(yaml.safe_dump(values, sort_keys=False), encoding="utf-8")
+    generated = run_in(folder, "t5repro", "dvc", "generate", "--run-file", RUN_FILE)
+    assert generated.returncode == 0, generated.stdout
+    commit(folder, "own text")
+    words = ("--configfile", RUN_FILE, "--", "stage_tokens")
+    ran = snakemake(folder, *words)
+    assert ran.returncode == 0, ran.stdout[-3000:]
+
+    results = folder / "results/both"
+    nodes = {path.name: sorted(node.name for node in path.iterdir()) for path in results.iterdir()}
+    assert nodes["vocab_sample"] == nodes["vocab"] == nodes["c4_clean"] == ["baseline"]
+    assert nodes["corpus"] == ["own"]
+    assert nodes["c4"] == nodes["tokens"] == ["baseline", "own"]
+    inputs = read_json(results / "tokens/own/manifest.json")["inputs"]
+    folders = {Path(entry["path"]).parent.as_posix() for entry in inputs}
+    assert folders == {"results/both/c4/own", "results/both/vocab/baseline"}
+    assert "Nothing to be done" in snakemake(folder, *words).stdout
+
+    # What the ids come from: the text, and the crawl from which the vocabulary was made.
+    traced = run_in(folder, "t5repro", "trace", "results/both/tokens/own/train.ids").stdout
+    assert "own/text.jsonl" in traced
+    assert "crawl/MINI-2019-18-00000.warc.wet.gz" in traced
+    assert (
+        "of results/both/tokens/own/train.ids"
+        in run_in(folder, "t5repro", "trace", rows[3]["url"]).stdout
+    )
+    for source, nodes_of_ids in (
+        ("crawl/MINI-2019-18-00000.warc.wet.gz", {"baseline", "own"}),
+        ("own/text.jsonl", {"own"}),
+    ):
+        reached = run_in(folder, "t5repro", "impact", f"raw/{source}").stdout
+        assert set(re.findall(r"results/both/tokens/(\w+)/train.ids", reached)) == nodes_of_ids
+    stages = yaml.safe_load((folder / "dvc.yaml").read_text())["stages"]
+    assert "results/both/vocab/baseline" in stages["tokens-own"]["deps"]
+    assert "vocab-own" not in stages
+    commit(folder, "sealed")
+    verified = run_in(folder, "t5repro", "verify").stdout
+    assert not [line for line in verified.splitlines() if "results/both" in line], verified

@@ -48,6 +48,12 @@ def check_experiments(settings: Settings) -> None:
             for group, part in parts_of[name].items():
                 if start := part.finetune.start_from:
                     _check_start(name, group, part, start, parts_of)
+                    _check_equal(
+                        f"experiment {name!r}: finetune.start_from names {start!r}, with another "
+                        "vocabulary",
+                        _vocabulary_stages(name, experiments),
+                        _vocabulary_stages(start, experiments),
+                    )
             if changed.evaluate.ensemble:
                 _check_ensemble(name, experiments)
         except SettingsError as error:
@@ -141,7 +147,9 @@ def _check_ensemble(name: str, experiments: Mapping[str, Settings]) -> None:
         if member_settings.evaluate.ensemble:
             raise SettingsError(f"{label} names {member!r}, which is an ensemble itself")
         _check_equal(
-            f"{label} names {member!r}", _ensemble_parts(settings), _ensemble_parts(member_settings)
+            f"{label} names {member!r}",
+            _ensemble_parts(name, experiments),
+            _ensemble_parts(member, experiments),
         )
         if list(settings.finetune.groups) != list(member_settings.finetune.groups):
             raise SettingsError(
@@ -156,10 +164,20 @@ def _check_ensemble(name: str, experiments: Mapping[str, Settings]) -> None:
             )
 
 
-def _ensemble_parts(settings: Settings) -> dict[str, Any]:
+def _ensemble_parts(name: str, experiments: Mapping[str, Settings]) -> dict[str, Any]:
     """Return the settings that the members of an ensemble have in common."""
-    vocabulary = settings_of_stages(settings, _stages({"vocab", *ancestors("vocab")}))
-    return {"seed": settings.seed, **vocabulary, "model": settings.model.model_dump(mode="json")}
+    settings = experiments[name]
+    return {
+        "seed": settings.seed,
+        **_vocabulary_stages(name, experiments),
+        "model": settings.model.model_dump(mode="json"),
+    }
+
+
+def _vocabulary_stages(name: str, experiments: Mapping[str, Settings]) -> dict[str, Any]:
+    """Return the settings of the stages that make the vocabulary of an experiment."""
+    source = experiments[name].vocab.from_experiment or name
+    return settings_of_stages(experiments[source], _stages({"vocab", *ancestors("vocab")}))
 
 
 def _stages(names: Iterable[str]) -> list[str]:

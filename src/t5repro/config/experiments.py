@@ -2,17 +2,19 @@
 
 An experiment has one fine-tuning, or one for each of its groups of tasks (`groups`). A fine-tuning
 depends on others if it continues one of them (``finetune.start_from``) or is an ensemble of them
-(``evaluate.ensemble``).
+(``evaluate.ensemble``). An experiment may use the vocabulary of an earlier one
+(``vocab.from_experiment``).
 """
 
+import copy
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
 from t5repro.config.groups import finetunings, group_tasks, settings_of_group
 from t5repro.config.mixtures import mixture_settings, reset_mixture
-from t5repro.config.own_text import check_same_text
+from t5repro.config.own_text import check_same_text, names_own_text, own_text_settings
 from t5repro.config.published_sizes import published_shape
 from t5repro.config.schema import Experiment, Settings
 from t5repro.config.stage_settings import settings_of_stages
@@ -35,6 +37,7 @@ SHARED = (
     "c4.engine",
     "c4.spark",
 )
+VOCABULARY = frozenset({"vocab_sample", "vocab"})  # rules whose nodes may be another experiment's
 
 
 def one_per_seed(experiment: Experiment) -> list[Experiment]:
@@ -52,6 +55,24 @@ def one_per_seed(experiment: Experiment) -> list[Experiment]:
         )
         for index, seed in enumerate(experiment.seeds)
     ] or [experiment]
+
+
+def own_text_experiments(settings: Settings) -> list[str]:
+    """Return the experiments that have own text while the run reads the crawl."""
+    return [
+        experiment.name
+        for experiment in settings.experiments
+        if names_own_text(_change_of(experiment), settings.corpus)
+    ]
+
+
+def _change_of(experiment: Experiment) -> dict[str, Any]:
+    """Return the nested changes of an experiment."""
+    try:
+        return nested(experiment.change)
+    except SettingsError as error:
+        error.experiment = experiment.name
+        raise
 
 
 def settings_of_experiment(settings: Settings, name: str) -> Settings:
@@ -105,10 +126,10 @@ def _experiment_of(settings: Settings, name: str) -> str:
 
 
 def _changed_settings(settings: Settings, name: str) -> Settings:
-    changes = {experiment.name: experiment.change for experiment in settings.experiments}
+    experiments = {experiment.name: experiment for experiment in settings.experiments}
     # Without the other experiments: to validate them for each one takes longer than all else.
     tree = settings.model_dump(mode="json", exclude={"experiments"})
-    change = nested(changes[name])
+    change = _change_of(experiments[name])
     check_same_text(name, change, settings.corpus)
     new_recipe, new_variant = lookup(change, "c4", "recipe"), lookup(change, "c4", "variant")
     if new_recipe or (new_variant is not None and settings.c4.variant):
@@ -118,9 +139,15 @@ def _changed_settings(settings: Settings, name: str) -> Settings:
         merge(tree, variant(settings.c4.variant if new_variant is None else new_variant))
     merge(tree, reset_mixture(change, tree))
     merge(tree, published_shape(change))
+    if names_own_text(change, settings.corpus):
+        changed_tree = copy.deepcopy(tree)
+        merge(changed_tree, change)
+        merge(tree, own_text_settings(changed_tree))
     merge(tree, change)
     merge(tree, mixture_settings(change))
     merge(tree, group_tasks(change))
+    if source := lookup(tree, "vocab", "from_experiment"):
+        tree["vocab"] = _vocabulary_settings(settings, name, source, change)
     changed = validate(Settings, tree, label=f"experiment {name!r}: ", unchecked=change)
     if "experiments" not in change:
         changed = changed.model_copy(update={"experiments": settings.experiments})
@@ -132,6 +159,28 @@ def _changed_settings(settings: Settings, name: str) -> Settings:
                 keys=tuple(shared_name.split(".")),
             )
     return changed
+
+
+def _vocabulary_settings(
+    settings: Settings, name: str, source: str, change: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return the section `vocab` of an experiment that uses the vocabulary of another one."""
+    label = f"experiment {name!r}: vocab.from_experiment is {source!r}"
+    names = [experiment.name for experiment in settings.experiments]
+    earlier = names[: names.index(name)]
+    if source not in earlier:
+        raise SettingsError(f"{label}; it must be one of the experiments before it: {earlier}")
+    if others := sorted(set(change.get("vocab", {})) - {"from_experiment"}):
+        raise SettingsError(
+            f"{label}, so all of its vocab settings are those of {source!r}, but it changes "
+            f"{[f'vocab.{key}' for key in others]}; remove these changes, or vocab.from_experiment"
+        )
+    vocab = _changed_settings(settings, source).vocab
+    if vocab.from_experiment:
+        raise SettingsError(
+            f"{label}, whose vocabulary is that of {vocab.from_experiment!r}; name that experiment"
+        )
+    return {**vocab.model_dump(mode="json"), "from_experiment": source}
 
 
 def _value(settings: Settings, name: str) -> Any:
@@ -166,7 +215,9 @@ def nodes_by_experiment(
     """Return experiment -> its node of `rule`; of a rule per group, fine-tuning -> its node.
 
     They share a node if their settings of the rule and of all earlier rules are equal, for a rule
-    after fine-tuning those of all groups. The node has the name of the first of them.
+    after fine-tuning those of all groups. The node has the name of the first of them. With
+    `vocab.from_experiment` the rules of the vocabulary, and those before them, have the settings
+    of that experiment.
 
     Args:
         settings: settings of the run.
@@ -175,13 +226,23 @@ def nodes_by_experiment(
             them: to compute them for every rule again takes most of the planning of a large run.
     """
     at = settings_at or settings_by_name(settings)
-    rules = sorted({rule, *ancestors(rule)})
+    rules = {rule, *ancestors(rule)}
     joins_groups = not BY_NAME[rule].per_group and any(BY_NAME[name].per_group for name in rules)
+    own_rules = sorted(set() if rule in VOCABULARY else rules - VOCABULARY)
+    vocabulary_rules = sorted({"vocab", *ancestors("vocab")} if rules & VOCABULARY else set())
     first_names: dict[str, str] = {}
     nodes = {}
     for name in names_at(settings, rule, at):
-        parts = finetunings(at(name), name).values() if joins_groups else [name]
-        key = json.dumps([settings_of_stages(at(part), rules) for part in parts])
+        resolved = at(name)
+        parts = finetunings(resolved, name).values() if joins_groups else [name]
+        source = at(resolved.vocab.from_experiment or name)
+        key = json.dumps(
+            [
+                *(settings_of_stages(at(part), own_rules) for part in parts),
+                settings_of_stages(source, vocabulary_rules),
+            ]
+        )
+        # An experiment comes after that whose vocabulary it uses, so no node has its name.
         nodes[name] = first_names.setdefault(key, name)
     return nodes
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from t5repro.config.dependencies import check_experiments
-from t5repro.config.experiments import one_per_seed
+from t5repro.config.experiments import one_per_seed, own_text_experiments, settings_of_experiment
 from t5repro.config.groups import group_tasks
 from t5repro.config.mixtures import mixture_settings
 from t5repro.config.origins import Origins, read_yaml
@@ -23,6 +23,7 @@ from t5repro.config.tree import lookup, merge, nested, recipe, variant
 from t5repro.config.validation import validate
 from t5repro.config.withdrawn import read_files
 from t5repro.config.withdrawn_files import without_withdrawn
+from t5repro.errors import SettingsError
 
 
 def load_run_file(path: Path, overrides: Mapping[str, Any] | None = None) -> Settings:
@@ -70,9 +71,10 @@ def load_settings(
     merge(merged, mixture_settings(tree))
     merge(merged, group_tasks(tree))
     settings = validate(Settings, merged, entries=entries)
-    if sources := own_text_sources(settings):
-        merged["data"]["sources"] = [*merged["data"]["sources"], *sources]
-        settings = validate(Settings, merged, entries=entries)
+    for name in ["", *own_text_experiments(settings)]:
+        if sources := _own_text_sources(settings, name):
+            merged["data"]["sources"] = [*merged["data"]["sources"], *sources]
+            settings = validate(Settings, merged, entries=entries)
     if any(experiment.seeds for experiment in settings.experiments):
         merged["experiments"] = [
             single.model_dump(mode="json")
@@ -85,3 +87,14 @@ def load_settings(
         settings = without_withdrawn(settings, read_files())
     check_experiments(settings)
     return settings
+
+
+def _own_text_sources(settings: Settings, experiment: str) -> list[dict[str, Any]]:
+    """Return the entries of `data.sources` for own text of the run, or of an experiment."""
+    if not experiment:
+        return own_text_sources(settings)
+    try:
+        return own_text_sources(settings_of_experiment(settings, experiment))
+    except SettingsError as error:
+        error.experiment = experiment
+        raise

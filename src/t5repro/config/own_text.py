@@ -25,7 +25,7 @@ UNFILTERED = {
     "clean": {"enabled": False, "min_paragraphs": 0, "bad_words": "off"},
     "dedup": {"unit": "off"},
 }
-# Other settings and `data.sources` follow from them, once for the whole run:
+# Other settings follow from them, so experiments of a run on own text cannot change them:
 SHARED = ("files", "validation_files", "filters", "language")
 
 
@@ -33,7 +33,7 @@ def own_text_settings(tree: Mapping[str, Any]) -> dict[str, Any]:
     """Return the settings that follow from own text, for a tree of settings that names it.
 
     Args:
-        tree: nested settings of a run file, not validated yet.
+        tree: nested settings of a run file or of an experiment, not validated yet.
     """
     corpus = tree.get("corpus")
     if not isinstance(corpus, Mapping) or not corpus.get("files"):
@@ -55,8 +55,18 @@ def own_text_settings(tree: Mapping[str, Any]) -> dict[str, Any]:
     return settings
 
 
+def names_own_text(change: Mapping[str, Any], corpus: CorpusSettings) -> bool:
+    """Return whether an experiment has own text while its run reads the crawl.
+
+    Args:
+        change: its nested changes.
+        corpus: the section of the run.
+    """
+    return bool(lookup(change, "corpus", "files")) and not corpus.files
+
+
 def check_same_text(name: str, change: Mapping[str, Any], corpus: CorpusSettings) -> None:
-    """Refuse an experiment that has other own text than its run.
+    """Refuse an experiment that has other own text than its run, which has some.
 
     Args:
         name: the experiment.
@@ -67,8 +77,8 @@ def check_same_text(name: str, change: Mapping[str, Any], corpus: CorpusSettings
         SettingsError: it changes a setting that all experiments of a run share.
     """
     changed = change.get("corpus")
-    if not isinstance(changed, Mapping):
-        return  # validation refuses it
+    if not isinstance(changed, Mapping) or names_own_text(change, corpus):
+        return  # validation refuses what is no mapping
     for key in SHARED:
         if key in changed and changed[key] != (value := getattr(corpus, key)):
             raise SettingsError(

@@ -90,6 +90,15 @@ class Experiment(Section):
         return self
 
 
+class RunVocab(VocabSettings):
+    """The vocabulary, its own or that of another experiment. Stages receive `VocabSettings`."""
+
+    from_experiment: str = ""
+    """Earlier experiment whose vocabulary an experiment uses, with all other settings of `vocab`,
+    such as that of the baseline for another corpus. If empty, it has its own.
+    """
+
+
 class Settings(Section):
     """All settings of a run."""
 
@@ -103,7 +112,7 @@ class Settings(Section):
     """Own text instead of a crawl."""
     c4: C4Settings = C4Settings()
     """Corpus."""
-    vocab: VocabSettings = VocabSettings()
+    vocab: RunVocab = RunVocab()
     """Vocabulary."""
     tokens: TokensSettings = TokensSettings()
     """Tokenized corpus."""
@@ -126,12 +135,12 @@ class Settings(Section):
     def reads_corpus(self) -> bool:
         """Whether a stage reads the corpus.
 
-        None does if weights and vocabulary are given and fine-tuning draws tasks alone: then no
-        stage of the corpus runs.
+        None does if weights and vocabulary are given, by files or by another experiment, and
+        fine-tuning draws tasks alone: then no stage of the corpus runs.
         """
         return (
             self.pretrain.reads_corpus
-            or not self.vocab.model_file
+            or not (self.vocab.model_file or self.vocab.from_experiment)
             or self.finetune.corpus_examples > 0
         )
 
@@ -177,9 +186,11 @@ def _check_lists(settings: Settings) -> None:
 def _check_corpus(settings: Settings) -> None:
     """Raise ValueError if a language is not built, or a limit drops pages that the rules allow."""
     languages = set(settings.c4.languages)
+    # Another experiment's vocabulary has the languages of its corpus.
+    of_vocabulary = [] if settings.vocab.from_experiment else settings.vocab.language_parts
     for key, names in (
         ("tokens.languages", settings.tokens.languages),
-        ("vocab.language_parts", settings.vocab.language_parts),
+        ("vocab.language_parts", of_vocabulary),
     ):
         if missing := sorted(set(names) - languages):
             raise ValueError(

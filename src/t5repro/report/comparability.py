@@ -6,6 +6,7 @@ before these changes.
 
 from collections.abc import Sequence
 
+from t5repro.config.experiments import settings_of_experiment
 from t5repro.config.schema import Settings
 from t5repro.report.experiments import flatten
 
@@ -33,12 +34,18 @@ PAPER_PAGES = 364_868_892  # of the paper's C4 (D-025)
 NEAR_PAGES = 0.1  # relative; a crawl that is fetched later lacks some pages
 
 
+def has_corpus_of_run(settings: Settings, arm: str) -> bool:
+    """Return whether an arm has the corpus of the run, by the settings of `c4` and `corpus`."""
+    resolved = settings_of_experiment(settings, arm)
+    return (resolved.c4, resolved.corpus) == (settings.c4, settings.corpus)
+
+
 def departures(settings: Settings, pages: Sequence[int]) -> list[str]:
     """Return in what a run departs from the paper's model, data and steps; empty if in nothing.
 
     Args:
         settings: of the run.
-        pages: number of pages of each of its corpora.
+        pages: number of pages of each of its corpora, without those that an experiment changes.
     """
     ours, paper = flatten(settings), flatten(Settings())
     parts = []

@@ -17,7 +17,7 @@ from t5repro.files import write_manifest, write_text
 from t5repro.report.answers import answers_page, read_predictions
 from t5repro.report.best_checkpoints import checkpoint_tables
 from t5repro.report.bootstrap import Resamples, resample
-from t5repro.report.comparability import departures
+from t5repro.report.comparability import departures, has_corpus_of_run
 from t5repro.report.corpus import corpora
 from t5repro.report.corpus_page import CorpusFiles, corpus_page_text
 from t5repro.report.decisions import all_settings, changed_choices, choices_in_force
@@ -99,7 +99,8 @@ def report_texts(
         scores, contents, rows, folder=html.parent, lineage_page=trace, answers=answers
     )
     read_corpora = corpora(corpus)
-    departing = departures(run, [entry.pages for entry in read_corpora])
+    of_run = {arm: path for arm, path in corpus.items() if has_corpus_of_run(run, arm)}
+    departing = departures(run, [entry.pages for entry in corpora(of_run)])
     view = {
         **_scores_view(run, contents, rows, experiments, links, resamples, departing),
         **_settings_view(run, experiments),
