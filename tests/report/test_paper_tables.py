@@ -297,3 +297,46 @@ def test_the_best_kept_checkpoints_follow_the_last(run: Any) -> None:
     assert [row[0]["text"] for row in rows[3:5]] == ["baseline", "baseline:best"]
     assert rows[4][3]["text"].startswith("30.00−50.88 ●")
     assert rows[4][3]["links"][0] == "../score/baseline/scores.json"
+
+
+def test_repetitions_of_the_baseline_have_a_standard_deviation_next_to_the_papers(run: Any) -> None:
+    scores = run.scores["baseline"]
+    changes: dict[str, dict[str, int]] = {
+        "baseline": {},
+        "again_2": {"pretrain.repeat": 1},
+        "again_3": {"pretrain.repeat": 2},
+        "finetuned_2": {"finetune.repeat": 1},  # shares the pre-training of the first
+    }
+    with_experiments(
+        run,
+        *(
+            Experiment(name=name, row="Baseline average", change=change)
+            for name, change in changes.items()
+        ),
+    )
+    run.scores = {}
+    run.histories = dict.fromkeys(changes, run.histories["baseline"])
+    for name, value in zip(changes, (20.0, 22.0, 27.0, 90.0), strict=True):
+        run.scores[name] = json.loads(json.dumps(scores))
+        run.scores[name]["tasks"]["squad"]["metrics"]["em"] = value
+    tables = tables_of(run.at_paper_scale().write().page)
+    row = row_named(tables["paper-1"], "our standard deviation")
+    # GLUE and SuperGLUE have no average in this run; the other scores are equal.
+    assert [cell["text"].strip() for cell in row] == [
+        "our standard deviation, 3 trainings",
+        "–",
+        "0.000",
+        "3.606",
+        "–",
+        "0.000",
+        "0.000",
+        "0.000",
+    ]
+    header, *rows = tables["paper-16"]
+    assert header[3]["text"] == "our SD, 3 trainings"
+    assert {len(row) for row in rows} == {len(header)}
+    assert {row[3]["text"] for row in rows} == {"–", "0.000", "3.606"}
+
+
+def test_one_training_of_the_baseline_has_no_standard_deviation(report: Any) -> None:
+    assert "our standard deviation" not in report.page

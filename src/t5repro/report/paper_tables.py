@@ -7,6 +7,7 @@ if it exceeds two standard deviations of the paper's baseline, which was trained
 Source: section 3.1.5 for the rule, tables 1 to 16 for the layout.
 """
 
+import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -14,6 +15,7 @@ from typing import Any
 from t5repro.report.experiments import Experiment, counted
 from t5repro.report.links import ResultLinks, RunLinks
 from t5repro.report.published_scores import (
+    BASELINE,
     DECISION_OF_TABLE,
     DEVIATION,
     PREVIOUS_BEST,
@@ -98,6 +100,8 @@ class PaperTable:
         is_transposed: whether numbers are shown down and rows across.
         columns: titles of task and metric of each column.
         deviations: the paper's standard deviation of each column, or a dash.
+        our_deviations: that of our repetitions of the baseline; empty without repetitions.
+        repetitions: number of trainings of the baseline in them, the first included.
         rows: rows of the paper, each followed by the experiments that reproduce it.
         notes: footnotes, in order.
         reasons: why scores of ours are missing.
@@ -108,6 +112,8 @@ class PaperTable:
     is_transposed: bool
     columns: tuple[tuple[str, str], ...]
     deviations: tuple[str, ...]
+    our_deviations: tuple[str, ...]
+    repetitions: int
     rows: tuple[TableRow, ...]
     notes: tuple[str, ...]
     reasons: tuple[str, ...]
@@ -169,6 +175,12 @@ class _OurScores:
         row = self._row(experiment, key)
         return None if row is None else row.value
 
+    def deviation(self, trainings: Sequence[Experiment], key: str) -> float | None:
+        """Return the standard deviation (n - 1) of a score over trainings; None below two."""
+        values = [self.value(experiment, key) for experiment in trainings]
+        defined = [value for value in values if value is not None]
+        return statistics.stdev(defined) if len(defined) > 1 else None
+
     def cell(
         self, experiment: Experiment, key: str, paper: float, deviation: float | None
     ) -> TableCell:
@@ -216,6 +228,7 @@ def _table(number: int, experiments: Sequence[Experiment], our_scores: _OurScore
     }
     paper_bold = _paper_bold(published, keys, deviations)
     our_bold = _our_bold(reproductions, our_scores, keys, deviations)
+    trainings = baseline_trainings(experiments)
     notes: list[str] = []
     rows: list[TableRow] = []
     # Our rows follow the row that they reproduce, so that the two can be read column by column.
@@ -257,11 +270,39 @@ def _table(number: int, experiments: Sequence[Experiment], our_scores: _OurScore
         title=published_title(number),
         is_transposed=len(keys) > MAX_COLUMNS,
         columns=tuple(map(_column_title, keys)),
-        deviations=tuple(UNDEFINED if sd is None else f"{sd:.3f}" for sd in deviations),
+        deviations=tuple(map(_deviation_text, deviations)),
+        our_deviations=tuple(
+            _deviation_text(our_scores.deviation(trainings, key))
+            for key in keys
+            if len(trainings) > 1
+        ),
+        repetitions=len(trainings),
         rows=tuple(rows),
         notes=tuple(notes),
         reasons=_reasons(rows, keys),
     )
+
+
+def baseline_trainings(experiments: Sequence[Experiment]) -> list[Experiment]:
+    """Return the experiments that train the baseline, from fresh weights each.
+
+    Ours is measured as the paper's deviation: over repetitions of pre-training and fine-tuning.
+    Repetitions of fine-tuning alone share a pre-training and are left out. If there are scores of
+    best checkpoints, they count, as in the paper.
+
+    Source: section 3.1.5.
+    """
+    trainings = [
+        experiment
+        for experiment in experiments
+        if experiment.row == BASELINE and experiment.changes.keys() <= {"pretrain.repeat"}
+    ]
+    best = [experiment for experiment in trainings if experiment.name.endswith(BEST)]
+    return best or trainings
+
+
+def _deviation_text(deviation: float | None) -> str:
+    return UNDEFINED if deviation is None else f"{deviation:.3f}"
 
 
 def reproduces(experiment: Experiment, row: PublishedRow) -> bool:
