@@ -7,10 +7,13 @@ from checkout import ROOT
 from t5repro.config.experiments import nodes_by_experiment, settings_of_experiment
 from t5repro.config.load import load_settings
 from t5repro.config.mixtures import GROUPS
+from t5repro.config.own_text import text_files
 from t5repro.config.published_sizes import SIZES
 from t5repro.config.schema import Settings
+from t5repro.config.task_files import check_listed_files, raw_files
+from t5repro.config.tree import merge
 from t5repro.errors import SettingsError
-from t5repro.report.published_scores import rows_named
+from t5repro.report.published_scores import published_rows, rows_named
 
 
 @pytest.fixture(autouse=True)
@@ -20,10 +23,9 @@ def _at_the_root(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="module")
 def run() -> Settings:
-    values = {
-        **yaml.safe_load((ROOT / "configs/base.yaml").read_text(encoding="utf-8")),
-        **yaml.safe_load((ROOT / "configs/paper_rows.yaml").read_text(encoding="utf-8")),
-    }
+    values: dict[str, object] = {}
+    for name in ("base.yaml", "paper_rows.yaml"):  # as Snakemake merges them
+        merge(values, yaml.safe_load((ROOT / "configs" / name).read_text(encoding="utf-8")))
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(ROOT)
         return load_settings(values)
@@ -36,7 +38,7 @@ TRAINED_TOGETHER = {"equal", "k16", "k17", "k18", "k19", "k20", "k21", "t2", "t4
 
 
 def test_every_experiment_of_the_paper_is_possible_and_names_a_published_row(run: Settings) -> None:
-    assert len(run.experiments) == 68
+    assert len(run.experiments) == 78
     for experiment in run.experiments:
         settings_of_experiment(run, experiment.name)
         is_row = experiment.name not in PARTS_OF_ROWS
@@ -79,15 +81,63 @@ def test_multi_task_training_draws_c4_and_every_task_once(run: Settings) -> None
 
 
 def test_experiments_share_what_they_have_in_common(run: Settings) -> None:
-    corpora = set(nodes_by_experiment(run, "c4").values())
-    assert corpora == {"baseline", "c4_unfiltered"}
+    assert set(nodes_by_experiment(run, "c4").values()) == set(CORPORA)
+    assert set(nodes_by_experiment(run, "vocab").values()) == {"baseline"}
     trained = set(nodes_by_experiment(run, "pretrain").values())
-    # Three repetitions for the ensemble; supervised experiments share the fresh weights of
+    # Nine repetitions of the baseline; supervised experiments share the fresh weights of
     # `no_pretraining`; prefix language modeling stands in tables 2 and 4 with the same settings.
-    assert len(trained) == 35
-    # 43 rows on seven groups; ten multi-task rows; nine models that other rows start from; the
-    # rest of 53 rows share theirs.
-    assert len(set(nodes_by_experiment(run, "finetune").values())) == 341
+    assert len(trained) == 45
+    # 56 experiments on seven groups, three of which repeat fine-tuning alone; ten multi-task rows
+    # and nine models that rows of table 12 start from. The others share theirs.
+    assert len(set(nodes_by_experiment(run, "finetune").values())) == 411
+
+
+CORPORA = (
+    "baseline",
+    "c4_unfiltered",
+    "realnews_like",
+    "webtext_like",
+    "wikipedia",
+    "wikipedia_books",
+)
+
+
+def test_the_corpora_of_table_8_are_the_papers(run: Settings) -> None:
+    corpora = {name: settings_of_experiment(run, name) for name in CORPORA}
+    rows = {entry.name: entry.row for entry in run.experiments if entry.name in CORPORA[1:]}
+    table = [row.name for row in published_rows() if row.table == 8]
+    assert list(rows.values()) == table[1:]
+    # All have the vocabulary of the baseline and train on English for the same steps.
+    for settings in corpora.values():
+        assert settings.tokens.languages == ["en"]
+        assert settings.vocab.language_parts == {"en": 10, "de": 1, "fr": 1, "ro": 1}
+        assert settings.pretrain == corpora["baseline"].pretrain
+    # Unfiltered: of C4's rules the language alone.
+    unfiltered = corpora["c4_unfiltered"].c4
+    assert (unfiltered.clean.enabled, unfiltered.clean.bad_words) == (False, "off")
+    assert (unfiltered.dedup.unit, unfiltered.dedup.min_sentences) == ("off", 0)
+    assert (unfiltered.languages, unfiltered.min_language_probability) == (["en"], 0.99)
+    for name, select in (("realnews_like", "domains"), ("webtext_like", "urls")):
+        c4 = corpora[name].c4
+        assert c4.clean == corpora["baseline"].c4.clean
+        assert getattr(c4.select, select) in raw_files(run)
+    assert corpora["webtext_like"].c4.crawl_paths in raw_files(run)
+
+
+def test_wikipedia_has_all_its_files_and_the_books_only_in_one_corpus(run: Settings) -> None:
+    listed = set(raw_files(run))
+    wikipedia, both = (
+        text_files(settings_of_experiment(run, name).corpus, listed)[0]
+        for name in ("wikipedia", "wikipedia_books")
+    )
+    assert len(wikipedia) == 41
+    assert set(both) - set(wikipedia) == {"text/bookcorpusopen.jsonl"}
+
+
+def test_the_run_file_lists_what_the_baseline_and_its_rows_read(run: Settings) -> None:
+    check_listed_files(run)
+    base = yaml.safe_load((ROOT / "configs/base.yaml").read_text(encoding="utf-8"))
+    assert set(raw_files(load_settings(base))) <= set(raw_files(run))
 
 
 def test_a_published_size_sets_the_shape_except_for_settings_of_the_run_file() -> None:
