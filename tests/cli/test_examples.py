@@ -11,7 +11,7 @@ from t5repro.cli.examples import EXAMPLES
 from t5repro.cli.main import main, parser
 from t5repro.stages import BY_NAME
 
-QUICK = ("list_tasks", "list_sources", "list_mixtures", "init")
+QUICK = ("list_tasks", "list_sources", "list_mixtures", "list_rows", "init")
 
 
 def commands() -> dict[str, argparse.ArgumentParser]:

@@ -33,6 +33,7 @@ EXAMPLES = {
     "list_tasks": ("t5repro list_tasks", "t5repro list_tasks configs/demo.yaml"),
     "list_sources": ("t5repro list_sources glue_sst2 squad",),
     "list_mixtures": ("t5repro list_mixtures",),
+    "list_rows": ("t5repro list_rows",),
     "fetch_plan": ("t5repro fetch_plan configs/base.yaml --paths wet.paths --sample 0",),
     "trace": (
         "t5repro trace 'results/demo/evaluate_score/baseline/scores.json#glue_sst2'",

@@ -1,4 +1,4 @@
-"""Subcommands of tasks: a new one, lists, origins of files, leaderboard submissions."""
+"""Subcommands of tasks and of the paper's rows: a new task, lists, leaderboard submissions."""
 
 import argparse
 import shlex
@@ -12,7 +12,7 @@ EXAMPLE_CHARS = 100  # of an input that is printed
 
 
 def add_tasks(commands: Commands) -> None:
-    """Add `new-task`, `submit`, `list_tasks`, `list_sources` and `list_mixtures`."""
+    """Add `new-task`, `submit`, and the lists of tasks, sources, mixtures and rows."""
     _add_new_task(commands)
     submit = add_command(commands, "submit", _submit, "write the zip of a leaderboard submission")
     submit.add_argument("leaderboard", choices=["glue", "super_glue"])
@@ -29,6 +29,9 @@ def add_tasks(commands: Commands) -> None:
     sources.add_argument("tasks", nargs="+", metavar="TASK", help="name of a task")
     add_command(
         commands, "list_mixtures", _list_mixtures, "print the named mixtures with their tasks"
+    )
+    add_command(
+        commands, "list_rows", _list_rows, "print the paper's rows, their experiments and states"
     )
 
 
@@ -138,3 +141,9 @@ def _list_mixtures(arguments: argparse.Namespace) -> None:
     for name, mixture in MIXTURES.items():
         note = " (with C4)" if mixture.c4 else ""
         print(f"{name}: {mixture.kind}{note}: {' '.join(mixture.tasks)}")
+
+
+def _list_rows(arguments: argparse.Namespace) -> None:
+    from t5repro.report.row_states import row_states_text
+
+    print(row_states_text())
