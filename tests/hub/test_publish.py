@@ -15,9 +15,10 @@ from published_run import write_published_run
 import t5repro
 from t5repro.cli.main import main
 from t5repro.errors import ArtifactError, CheckpointError, LineageError
-from t5repro.export.facts import read_run
+from t5repro.export.facts import Run, read_run
 from t5repro.files import read_json, sha256_of, write_json_lines
 from t5repro.hub.model_facts import model_facts, shared_prefixes
+from t5repro.hub.model_facts import pretraining_corpus, shared_prefixes
 from t5repro.hub.publish import publish
 from t5repro.lineage.graph import Artifact, Job
 
@@ -282,3 +283,17 @@ def test_a_prefix_is_what_all_rows_share_up_to_a_colon_and_never_the_text_of_one
         outputs.append(Artifact(path.name, sha256_of(path), path.stat().st_size))
     job = Job("r/p/a", "evaluate_predict", "", {}, (), tuple(outputs), {})
     assert shared_prefixes(read_run(Path(), "r"), job) == {"two": "sst2 sentence: "}
+
+
+def test_the_text_of_pretraining_is_not_that_of_another_experiments_vocabulary() -> None:
+    def job(rule: str, node: str, inputs: tuple[Job, ...] = ()) -> Job:
+        written = (Artifact(f"r/{rule}/{node}/file", "0", 1),)
+        read = tuple(earlier.outputs[0] for earlier in inputs)
+        return Job(f"{rule}/{node}", rule, "", {}, read, written, {})
+
+    crawl, own = job("c4", "baseline"), job("c4", "own")
+    vocabulary = job("vocab", "baseline", (crawl,))
+    for jobs in ((crawl, own), (own, crawl)):
+        run = Run("r", Path(), (*jobs, vocabulary, job("tokens", "own", (vocabulary, own))))
+        assert pretraining_corpus(run) is own
+    assert pretraining_corpus(Run("r", Path(), (crawl, vocabulary))) is None

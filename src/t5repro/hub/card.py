@@ -14,7 +14,7 @@ import yaml
 
 from t5repro import __version__
 from t5repro.export.facts import code_hash, machine_of, manifest_hash, start_of
-from t5repro.hub.model_facts import ModelFacts
+from t5repro.hub.model_facts import ModelFacts, pretraining_corpus
 from t5repro.report.rows import ScoreRow
 from t5repro.report.titles import AVERAGE, format_score, format_sd, metric_title
 
@@ -152,8 +152,8 @@ def _data(facts: ModelFacts) -> list[str]:
             [(source.files, source.origin, source.licence) for source in facts.sources],
         )
     ]
-    corpora = facts.run.of_rule("c4")
-    languages = corpora[-1].counters.get("languages", {}) if corpora else {}
+    corpus = pretraining_corpus(facts.run)
+    languages = corpus.counters.get("languages", {}) if corpus else {}
     rows = [
         (
             language,

@@ -150,6 +150,17 @@ def model_facts(folder: Path, *, arm: str = "", stage: str = "") -> ModelFacts:
     )
 
 
+def pretraining_corpus(run: Run) -> Job | None:
+    """Return the job whose pages are the text of pre-training; None if there is none.
+
+    The vocabulary may come from the corpus of another experiment (`vocab.from_experiment`).
+    """
+    producers = run.producers()
+    read = (artifact for tokens in run.of_rule("tokens") for artifact in tokens.inputs)
+    writers = (producers.get(artifact.key) for artifact in read)
+    return next((job for job in writers if job and job.rule == "c4"), None)
+
+
 def _sources(run: Run, jobs: Iterable[Job]) -> list[Source]:
     """Return the raw files that jobs read, by origin."""
     sources = []
