@@ -161,3 +161,9 @@ def test_fine_tuning_continues_with_the_vocabulary_that_it_began_with():
     run_of(("a", {}), ("b", {**corpus, "vocab.from_experiment": "a"}), ("then", then))
     with pytest.raises(SettingsError, match="names 'b', with another vocabulary, but c4.dedup"):
         run_of(("a", {}), ("b", corpus), ("then", then))
+
+
+def test_a_setting_that_no_experiment_can_change_names_the_experiment():
+    with pytest.raises(SettingsError, match="whole mapping") as error:
+        run_of(("a", {}), ("b", {"vocab.language_parts.en": 5}))
+    assert error.value.experiment == "b"

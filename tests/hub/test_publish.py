@@ -17,8 +17,7 @@ from t5repro.cli.main import main
 from t5repro.errors import ArtifactError, CheckpointError, LineageError
 from t5repro.export.facts import Run, read_run
 from t5repro.files import read_json, sha256_of, write_json_lines
-from t5repro.hub.model_facts import model_facts, shared_prefixes
-from t5repro.hub.model_facts import pretraining_corpus, shared_prefixes
+from t5repro.hub.model_facts import model_facts, pretraining_corpus, shared_prefixes
 from t5repro.hub.publish import publish
 from t5repro.lineage.graph import Artifact, Job
 
