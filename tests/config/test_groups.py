@@ -161,7 +161,7 @@ def test_a_group_that_cannot_be_fine_tuned_is_refused(
                     },
                 )
             ],
-            "keeps the checkpoints of other steps",
+            "groups.x has 10000 steps and experiment 'a' 262144",
         ),
     ],
 )

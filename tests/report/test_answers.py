@@ -182,14 +182,6 @@ def test_hostile_text_of_rows_and_models_is_only_text() -> None:
     assert "unsafe" not in policy
 
 
-def test_predictions_of_kept_steps_are_not_read(tmp_path: Path) -> None:
-    last, kept = tmp_path / "glue_cola.jsonl", tmp_path / "step-3/glue_cola.jsonl"
-    last.write_text(json.dumps(row(1, "acceptable")) + "\n")
-    answered = read_predictions({"a": [last, kept]})
-    assert list(answered) == ["glue_cola"]
-    assert answered["glue_cola"]["a"] == [row(1, "acceptable")]
-
-
 def test_a_damaged_prediction_is_named(tmp_path: Path) -> None:
     path = tmp_path / "glue_cola.jsonl"
     path.write_text("{}\n")

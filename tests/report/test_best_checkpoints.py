@@ -7,6 +7,7 @@ import pytest
 from t5repro.config.sections.score import ScoreStage
 from t5repro.evaluate.checkpoint_selection import best_metrics
 from t5repro.evaluate.score import score
+from t5repro.files import write_manifest
 from t5repro.report.best_checkpoints import checkpoint_tables
 from t5repro.report.scores_csv import csv_text
 
@@ -20,19 +21,30 @@ def scored(tmp_path):
         8: {"glue_sst2": "negative", "glue_rte": "entailment"},
     }
     right = {"glue_sst2": 1, "glue_rte": 0}
+    predicted = tmp_path / "evaluate_predict"
+    files = []
     for step, by_task in answers.items():
-        folder = tmp_path if step == 8 else tmp_path / f"step-{step}"
-        folder.mkdir(exist_ok=True)
+        folder = predicted if step == 8 else predicted / f"step-{step}"
+        folder.mkdir(exist_ok=True, parents=True)
         for task, prediction in by_task.items():
             row = {"idx": 0, "inputs": "", "targets": "", "answer": right[task]}
             row["prediction"] = prediction
-            (folder / f"{task}.jsonl").write_text(json.dumps(row) + "\n")
+            files.append(folder / f"{task}.jsonl")
+            files[-1].write_text(json.dumps(row) + "\n")
     output = tmp_path / "scores.json"
 
-    def run(steps):
+    def run(steps, without=None):
+        write_manifest(
+            predicted / "manifest.json",
+            rule="evaluate_predict",
+            settings={},
+            inputs=[],
+            outputs=[file for file in files if file != without],
+            counters={},
+        )
         score(
             ScoreStage(),
-            predictions={task: tmp_path / f"{task}.jsonl" for task in right},
+            predictions={task: predicted / f"{task}.jsonl" for task in right},
             train={},
             output=output,
             manifest=tmp_path / "manifest.json",
@@ -66,6 +78,14 @@ def test_scores_have_every_step_the_best_step_and_its_weights(scored, tmp_path, 
     lines = {line.weights: (line.step, line.best, line.last) for line in table.lines}
     assert lines["step-3/weights.safetensors"] == ("3", "100.00", "0.00")
     assert lines["step-8/weights.safetensors"] == ("8", "100.00", "100.00")
+
+
+def test_a_group_of_tasks_may_keep_the_checkpoints_of_other_steps(scored, tmp_path):
+    content = scored((3, 6, 8), without=tmp_path / "evaluate_predict/step-3/glue_sst2.jsonl")
+    best = content["checkpoints"]["best"]
+    assert best["glue_sst2"]["means"] == {"6": 0.0, "8": 0.0}
+    assert set(best["glue_rte"]["means"]) == {"3", "6", "8"}
+    assert set(content["checkpoints"]["scores"]["3"]) == {"glue_rte"}
 
 
 def test_without_kept_checkpoints_there_is_no_table(scored):

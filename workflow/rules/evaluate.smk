@@ -74,11 +74,18 @@ def predicting_weights(wildcards):
 
 
 def kept_steps(wildcards):
-    """Return the option with the kept checkpoints to evaluate, if there are any."""
+    """Return the option with the kept checkpoints to evaluate, if there are any.
+
+    It names those of all groups of tasks, if the node is that of an experiment.
+    """
     settings = settings_at(wildcards.node)
     if settings.evaluate.checkpoints == "last":
         return []
-    return ["--kept-steps", *map(str, settings.finetune.kept_steps)]
+    parts = [wildcards.node]
+    if wildcards.node in EXPERIMENTS:
+        parts = finetunings_of(wildcards.node)
+    steps = {step for name in parts for step in settings_at(name).finetune.kept_steps}
+    return ["--kept-steps", *map(str, sorted(steps))]
 
 
 for rule_name, nodes, files in rules_by_files("evaluate_predict"):

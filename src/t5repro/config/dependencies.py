@@ -67,7 +67,7 @@ def _finetunings_settings(
     """Return group -> settings of its fine-tuning.
 
     Raises:
-        SettingsError: a fine-tuning has the name of an experiment, or its own kept checkpoints.
+        SettingsError: a fine-tuning has the name of an experiment, or its own number of steps.
     """
     changed = settings_at(experiment)
     parts: dict[str, Settings] = {}
@@ -78,15 +78,15 @@ def _finetunings_settings(
                 "another experiment; rename one of the two"
             )
         parts[group] = settings_at(name)
-        # The best checkpoint of each task is selected from the same steps.
+        # The last step of all groups is one, to which their earlier checkpoints are compared.
         if (
             changed.evaluate.checkpoints == "all"
-            and parts[group].finetune.kept_steps != changed.finetune.kept_steps
+            and parts[group].finetune.steps != changed.finetune.steps
         ):
             raise SettingsError(
-                f"finetune.groups.{group} keeps the checkpoints of other steps than experiment "
-                f"{experiment!r}; with evaluate.checkpoints 'all', finetune.steps and "
-                "finetune.checkpoint_every_steps of its groups must be the same"
+                f"finetune.groups.{group} has {parts[group].finetune.steps} steps and experiment "
+                f"{experiment!r} {changed.finetune.steps}; with evaluate.checkpoints 'all', "
+                "finetune.steps of its groups must be the same"
             )
     return parts
 

@@ -51,7 +51,8 @@ def best_checkpoints(by_step: Mapping[int, Metrics]) -> dict[str, dict[str, Any]
     """Return the best step of each group with the values that decided it.
 
     Args:
-        by_step: step -> task -> score -> value.
+        by_step: step -> task -> score -> value. The last step has all tasks, others those that kept
+            a checkpoint there.
 
     Returns:
         Group -> ``step``, ``metrics`` (task -> score -> value at that step), ``columns`` and
@@ -60,9 +61,11 @@ def best_checkpoints(by_step: Mapping[int, Metrics]) -> dict[str, dict[str, Any]
     steps = sorted(by_step)
     best: dict[str, dict[str, Any]] = {}
     for group, columns in groups_of(by_step[steps[-1]]).items():
-        means = {step: mean_of(columns, by_step[step]) for step in steps}
-        best_step = max(steps, key=lambda step: _rank(means[step]))  # of equal steps, the first
         tasks = dict.fromkeys(task for task, _ in columns)
+        means = {
+            step: mean_of(columns, by_step[step]) for step in steps if tasks.keys() & by_step[step]
+        }
+        best_step = max(means, key=lambda step: _rank(means[step]))  # of equal steps, the first
         best[group] = {
             "step": best_step,
             "metrics": {task: dict(by_step[best_step][task]) for task in tasks},

@@ -13,7 +13,7 @@ from t5repro.config.sections.score import ScoreStage
 from t5repro.config.sections.tasks import TaskTexts
 from t5repro.errors import ArtifactError
 from t5repro.evaluate.checkpoint_selection import RULE, best_checkpoints, best_metrics
-from t5repro.files import read_json_lines, write_json, write_manifest
+from t5repro.files import read_json_lines, read_manifest, write_json, write_manifest
 from t5repro.metrics.registry import compute_scores, score_names, signature_of
 from t5repro.tasks.averages import BENCHMARKS, benchmark_averages
 from t5repro.tasks.registry import task_named
@@ -41,8 +41,8 @@ def score(
         output: ``scores.json``.
         manifest: manifest to write.
         kept_steps: fine-tuning steps with predictions; those of all but the last are in
-            ``step-<n>/`` next to `predictions`. The best step of each group of tasks is selected
-            among them.
+            ``step-<n>/`` next to `predictions`, of those tasks whose manifest lists them. The best
+            step of each group of tasks is selected among them.
 
     Raises:
         ArtifactError: a file is missing, empty, or lacks a key.
@@ -56,10 +56,7 @@ def score(
         for task, path in predictions.items()
     }
     content = {"tasks": tasks, "averages": averages(tasks), "beats_baseline": beaten(tasks)}
-    earlier = {
-        step: {task: path.parent / f"step-{step}" / path.name for task, path in predictions.items()}
-        for step in sorted(kept_steps)[:-1]
-    }
+    earlier = earlier_predictions(predictions, sorted(kept_steps)[:-1])
     if kept_steps:
         content["checkpoints"] = checkpoints(
             tasks, earlier, last=max(kept_steps), texts=settings.tasks
@@ -77,6 +74,34 @@ def score(
         outputs=[output],
         counters={"examples": {task: entry["examples"] for task, entry in tasks.items()}},
     )
+
+
+def earlier_predictions(
+    predictions: Mapping[str, Path], steps: Sequence[int]
+) -> dict[int, dict[str, Path]]:
+    """Return step -> task -> predictions of that step; groups of tasks may keep other steps.
+
+    Args:
+        predictions: task -> predictions of the last step, beside the manifest of its group.
+        steps: the kept steps of all groups but the last.
+
+    Raises:
+        ArtifactError: a manifest is missing or was altered.
+    """
+    manifests = {path.with_name("manifest.json") for path in predictions.values()}
+    listed = {
+        entry["path"]
+        for manifest in manifests
+        for entry in (read_manifest(manifest)["outputs"] if steps else ())
+    }
+    by_step = {
+        step: {task: path.parent / f"step-{step}" / path.name for task, path in predictions.items()}
+        for step in steps
+    }
+    return {
+        step: {task: path for task, path in paths.items() if path.as_posix() in listed}
+        for step, paths in by_step.items()
+    }
 
 
 def checkpoints(

@@ -93,9 +93,9 @@ ARMS: Mapping[int, Mapping[str, str]] = {
     12: {
         "Unsupervised pre-training + fine-tuning": BASELINE,
         "Multi-task training": "multi_k19",
-        "Multi-task pre-training + fine-tuning": "multi_pretrained, multi_then_…",
-        "Leave-one-out multi-task training": "without_…, without_then_…",
-        "Supervised multi-task pre-training": "supervised, supervised_…",
+        "Multi-task pre-training + fine-tuning": "multi_pretrained, multi_then",
+        "Leave-one-out multi-task training": "without_…, leave_one_out",
+        "Supervised multi-task pre-training": "supervised, supervised_then",
     },
     13: {
         "Baseline": BASELINE,
@@ -108,16 +108,16 @@ ARMS: Mapping[int, Mapping[str, str]] = {
     },
     14: {
         "Previous best": "",
-        "T5-Small": f"{FINAL_MODELS}t5_small, t5_small_…",
-        "T5-Base": f"{FINAL_MODELS}t5_base, t5_base_…",
-        "T5-Large": f"{FINAL_MODELS}t5_large, t5_large_…",
-        "T5-3B": f"{FINAL_MODELS}t5_3b, t5_3b_…",
-        "T5-11B": f"{FINAL_MODELS}t5_11b, t5_11b_…",
+        "T5-Small": f"{FINAL_MODELS}t5_small, t5_small_tasks",
+        "T5-Base": f"{FINAL_MODELS}t5_base, t5_base_tasks",
+        "T5-Large": f"{FINAL_MODELS}t5_large, t5_large_tasks",
+        "T5-3B": f"{FINAL_MODELS}t5_3b, t5_3b_tasks",
+        "T5-11B": f"{FINAL_MODELS}t5_11b, t5_11b_tasks",
     },
     15: {
         "Baseline": BASELINE,
         "Baseline-1T": "baseline_1t",
-        "T5-Base": f"{FINAL_MODELS}t5_base, t5_base_…",
+        "T5-Base": f"{FINAL_MODELS}t5_base, t5_base_tasks",
     },
     16: {
         "Baseline average": REPETITIONS,
@@ -129,7 +129,6 @@ _PREFIX_LM = (
     "tables 2 and 4 print 79.56 and 80.69 for GLUE of what is one configuration as far as known"
 )
 _OF_2023 = "the dump of November 2023 for that of 2019, which is no longer distributed"
-_NOT_JOINED = "each task is an experiment: the averages of GLUE and SuperGLUE are not formed"
 
 # (table, row) -> state, if it is not `EXACT` alone.
 DIFFERENCES: Mapping[tuple[int, str], str] = {
@@ -140,7 +139,6 @@ DIFFERENCES: Mapping[tuple[int, str], str] = {
         f"stand-in: {_OF_2023}; BookCorpusOpen for the Toronto Books Corpus, which cannot be had"
     ),
     (14, "Previous best"): "cannot be had: published scores of other models",
-    (15, "T5-Base"): f"{EXACT}; {_NOT_JOINED}",
 }
 OTHERS_OF_TASK_BY_TASK = (
     "cannot be had: no source was found from which every printed number could be read; ours, of "
@@ -157,8 +155,8 @@ class RowState:
         row: its name there.
         arm: experiments that reproduce it, of `configs/paper_rows.yaml` or another run file.
         state: ``exact``, ``stand-in: what`` or ``cannot be had: why``, with a remark after a
-            semicolon. It is that of the pre-training and of what the row changes; all rows have the
-            tasks and the fine-tuning of the run file.
+            semicolon. It is that of the settings: pre-training, groups of fine-tuning, what the
+            row changes.
     """
 
     table: int
