@@ -23,7 +23,7 @@ ORDER = (  # from the lowest layer to the highest
     ("inputs",),
     ("train", "evaluate"),
     ("publish", "report"),
-    ("audit", "hub", "inference", "new_task"),
+    ("audit", "estimate", "hub", "inference", "new_task"),
     ("cli",),
     ("__main__",),
 )

@@ -34,6 +34,11 @@ EXAMPLES = {
     "list_sources": ("t5repro list_sources glue_sst2 squad",),
     "list_mixtures": ("t5repro list_mixtures",),
     "list_rows": ("t5repro list_rows",),
+    "estimate": (
+        "t5repro estimate",
+        "t5repro estimate --configfile configs/base.yaml configs/paper_rows.yaml \\\n"
+        "    --machine v5e-8 --table 6",
+    ),
     "fetch_plan": ("t5repro fetch_plan configs/base.yaml --paths wet.paths --sample 0",),
     "trace": (
         "t5repro trace 'results/demo/evaluate_score/baseline/scores.json#glue_sst2'",

@@ -20,6 +20,7 @@ from typing import Any, NoReturn
 from t5repro import __version__
 from t5repro.cli import (
     audit,
+    estimate,
     export,
     fetch_plan,
     preflight,
@@ -50,6 +51,7 @@ GROUPS = (
             results.add_results,
             settings.add_config,
             tasks.add_tasks,
+            estimate.add_estimate,
             fetch_plan.add_fetch_plan,
         ),
     ),

@@ -1,0 +1,111 @@
+"""The subcommand `estimate`: hours, disk and memory of a run before anything runs."""
+
+import argparse
+from pathlib import Path
+
+from t5repro.cli.arguments import Commands, add_command
+from t5repro.errors import SettingsError
+
+BEYOND_BUDGET = 3
+
+
+def add_estimate(commands: Commands) -> None:
+    """Add the subcommand."""
+    parser = add_command(
+        commands,
+        "estimate",
+        _estimate,
+        "print FLOPs, hours, disk and memory of a run's nodes and experiments, before it runs",
+    )
+    parser.add_argument(
+        "--configfile",
+        type=Path,
+        nargs="+",
+        default=[Path("configs/demo.yaml")],
+        metavar="FILE",
+        help="run files, as for Snakemake; default: configs/demo.yaml",
+    )
+    parser.add_argument(
+        "--machine",
+        default="",
+        help="such as v5e-8, v4-8, h100-8, a100 or cpu-2; default: that of devices.slice, or a CPU",
+    )
+    parser.add_argument("--chips", type=int, help="number of chips; of a CPU cores")
+    parser.add_argument(
+        "--table",
+        type=int,
+        nargs="+",
+        default=[],
+        metavar="N",
+        help="tables of the paper; also prints the cheapest experiments that fill them",
+    )
+    parser.add_argument(
+        "--budget",
+        type=float,
+        metavar="HOURS",
+        help="chip-hours, of a CPU core-hours; exit code 3 if the estimate is above",
+    )
+    parser.add_argument("--rates", type=Path, help="measured speeds, in YAML or JSON")
+    parser.add_argument("--prices", type=Path, help="prices of chips, in YAML; without, no money")
+    parser.add_argument("--json", type=Path, help="write the estimate to a file, too")
+    parser.add_argument("--all", action="store_true", help="print every node")
+    parser.add_argument(
+        "--from-table", action="store_true", help="use no record of this checkout for speeds"
+    )
+
+
+def _estimate(arguments: argparse.Namespace) -> int:
+    from t5repro.estimate.machines import machine_named, machine_of
+    from t5repro.estimate.plan import Calibration, estimate_run
+    from t5repro.estimate.prices import read_price
+    from t5repro.estimate.rates import read_rates
+    from t5repro.estimate.records import examples_in, samples_of
+    from t5repro.estimate.run_files import load_run_files
+    from t5repro.estimate.tables import cheapest_of_tables, table_estimates
+    from t5repro.estimate.text import estimate_text, estimate_values, money_text
+    from t5repro.files import write_json
+    from t5repro.lineage.graph import read_records
+    from t5repro.lineage.store import Folder
+
+    budget = arguments.budget
+    if budget is not None and not 0 <= budget < float("inf"):
+        raise SettingsError(f"--budget {budget:g} must be 0 or a number of hours")
+    settings = load_run_files(arguments.configfile)
+    machine = (
+        machine_named(arguments.machine, arguments.chips)
+        if arguments.machine
+        else machine_of(settings.devices, arguments.chips)
+    )
+    price = read_price(arguments.prices, machine.kind.name) if arguments.prices else None
+    root = Path()
+    records = read_records(Folder(root))
+    calibration = Calibration(
+        samples=[] if arguments.from_table else samples_of(records),
+        measured=read_rates(arguments.rates) if arguments.rates else [],
+        examples=examples_in(records, settings.run.name),
+    )
+    estimate = estimate_run(settings, machine, root=root, calibration=calibration)
+    tables = table_estimates(estimate, arguments.table)
+    print(estimate_text(estimate, tables, every_node=arguments.all), end="")
+    if price is not None:
+        print(money_text(estimate, price))
+    if arguments.table:
+        names = cheapest_of_tables(estimate, arguments.table)
+        hours = estimate.hours(estimate.alone(names))
+        print(f"cheapest  {hours:,.1f} {machine.unit}-hours fill these tables: {', '.join(names)}")
+    if arguments.json:
+        write_json(arguments.json, estimate_values(estimate, tables))
+    return _within(budget, estimate.hours(estimate.total), machine.unit)
+
+
+def _within(budget: float | None, hours: float, unit: str) -> int:
+    """Print whether the hours are within the budget; return the exit code."""
+    if budget is None:
+        return 0
+    from t5repro.estimate.text import number
+
+    if hours <= budget:
+        print(f"budget    {budget:,g} {unit}-hours: enough")
+        return 0
+    print(f"budget    {budget:,g} {unit}-hours: {number(hours - budget)} too few")
+    return BEYOND_BUDGET

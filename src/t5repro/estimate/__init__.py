@@ -1,0 +1,1 @@
+"""The cost of a run before it runs: work, time, memory and disk of every node."""

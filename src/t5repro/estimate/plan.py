@@ -1,0 +1,334 @@
+"""The estimate of a run: the costs of its nodes, and of experiments alone and in addition.
+
+A node counts once, however many experiments use it. A node that is done costs nothing.
+"""
+
+import json
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+from t5repro.config.schema import Settings
+from t5repro.estimate.machines import KINDS, Machine
+from t5repro.estimate.memory import Memory, training_memory
+from t5repro.estimate.nodes import Key, PlannedNode, plan_nodes
+from t5repro.estimate.rates import (
+    DATA_START,
+    MeasuredRate,
+    Rate,
+    data_rate,
+    decoding_seconds,
+    device_rate,
+    device_start,
+    written_share,
+)
+from t5repro.estimate.records import Sample, done_nodes, shape_of
+from t5repro.estimate.volumes import input_bytes, output_bytes
+from t5repro.estimate.work import (
+    ON_DEVICE,
+    TRAININGS,
+    Work,
+    examples_of,
+    prediction_work,
+    training_work,
+)
+
+HOUR = 3600
+NO_EXAMPLES: Mapping[str, int] = {}
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """Known speeds and numbers of examples.
+
+    Attributes:
+        samples: earlier jobs.
+        measured: speeds of a file.
+        examples: task -> rows to predict, where they are known.
+    """
+
+    samples: Sequence[Sample] = ()
+    measured: Sequence[MeasuredRate] = ()
+    examples: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class NodeEstimate:
+    """The estimate of one node.
+
+    Attributes:
+        node: the node.
+        work: its work.
+        rate: the speed that was used.
+        is_done: whether it is sealed already; then its time, hours and bytes are 0.
+        seconds: time from start to end; of jobs without the model on one core.
+        chips: chips or cores that it uses all this time.
+        disk_bytes: bytes that it writes.
+        memory: memory of a chip; None for jobs other than trainings, and on a CPU.
+    """
+
+    node: PlannedNode
+    work: Work
+    rate: Rate
+    is_done: bool
+    seconds: float
+    chips: int
+    disk_bytes: float
+    memory: Memory | None
+
+    @property
+    def on_device(self) -> bool:
+        """Whether it computes with the model."""
+        return self.node.rule in ON_DEVICE
+
+    @property
+    def hours(self) -> float:
+        """Chip-hours, or core-hours of jobs on a CPU."""
+        return self.seconds * self.chips / HOUR
+
+
+@dataclass(frozen=True)
+class Cost:
+    """The cost of a set of nodes.
+
+    Attributes:
+        flops: operations of trainings and predictions.
+        chip_hours: hours of the chips of an accelerator.
+        core_hours: hours of processor cores.
+        seconds: time of the jobs on the machine's device, one after another.
+        disk_bytes: bytes that they write.
+    """
+
+    flops: float = 0
+    chip_hours: float = 0
+    core_hours: float = 0
+    seconds: float = 0
+    disk_bytes: float = 0
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """The estimate of a run.
+
+    Attributes:
+        run: name of the run.
+        machine: machine of trainings and predictions.
+        experiments: names, in the order of the run file.
+        rows: experiment -> row of the paper that it reproduces; empty for none.
+        nodes: nodes, in the order of the stages.
+    """
+
+    run: str
+    machine: Machine
+    experiments: tuple[str, ...]
+    rows: Mapping[str, str]
+    nodes: tuple[NodeEstimate, ...]
+
+    @cached_property
+    def total(self) -> Cost:
+        """The cost of the run."""
+        return self.cost(lambda node: True)
+
+    def cost(self, counts: Callable[[PlannedNode], bool]) -> Cost:
+        """Return the cost of the nodes that `counts` selects."""
+        nodes = [one for one in self.nodes if counts(one.node) and not one.is_done]
+        on_chips = [one for one in nodes if self.is_on_chips(one)]
+        on_cores = [one for one in nodes if not self.is_on_chips(one)]
+        return Cost(
+            flops=sum(one.work.flops for one in nodes),
+            chip_hours=sum(one.hours for one in on_chips),
+            core_hours=sum(one.hours for one in on_cores),
+            seconds=sum(one.seconds for one in nodes if one.on_device),
+            disk_bytes=sum(one.disk_bytes for one in nodes),
+        )
+
+    def is_on_chips(self, one: NodeEstimate) -> bool:
+        """Whether a node takes chip-hours and not core-hours."""
+        return one.on_device and self.machine.unit == "chip"
+
+    def hours(self, cost: Cost) -> float:
+        """Return the hours that a budget counts: of chips, or of cores if the machine is a CPU."""
+        return cost.chip_hours if self.machine.unit == "chip" else cost.core_hours
+
+    def hours_between(self) -> tuple[float, float]:
+        """Return the range of the hours that a budget counts."""
+        counted = [
+            one
+            for one in self.nodes
+            if self.is_on_chips(one) or self.machine.unit == "core"
+        ]  # fmt: skip
+        return (
+            sum(one.hours * one.rate.low for one in counted),
+            sum(one.hours * one.rate.high for one in counted),
+        )
+
+    def alone(self, experiments: Collection[str]) -> Cost:
+        """Return the cost of experiments without the others: all nodes that one of them needs."""
+        names = set(experiments)
+        return self.cost(lambda node: bool(names.intersection(node.experiments)))
+
+    def additional(self, experiments: Collection[str]) -> Cost:
+        """Return the cost of the nodes that no other experiment needs."""
+        names = set(experiments)
+        return self.cost(lambda node: names.issuperset(node.experiments))
+
+    def attributed(self, experiment: str) -> Cost:
+        """Return the cost of the nodes that no earlier experiment needs.
+
+        Over all experiments the sum is the total.
+        """
+        return self.cost(lambda node: node.experiments[0] == experiment)
+
+    def of_rule(self, rule: str) -> Cost:
+        """Return the cost of the nodes of a rule."""
+        return self.cost(lambda node: node.rule == rule)
+
+
+@dataclass
+class _Estimator:
+    """Estimates nodes in the order of the stages: later ones read the outputs of earlier ones."""
+
+    machine: Machine
+    calibration: Calibration
+    done: Collection[Key]
+    preflight: Callable[[PlannedNode], Memory | None]
+    written: dict[Key, float] = field(default_factory=dict)
+
+    def estimate(self, node: PlannedNode) -> NodeEstimate:
+        if node.rule in ON_DEVICE:
+            work, rate, seconds, chips = self._on_device(node)
+            read = 0.0
+        else:
+            read = input_bytes(node, self.written, self.calibration.examples)
+            work, chips = Work(input_bytes=read), 1
+            jobs = _jobs(node)
+            rate = data_rate(node.rule, read / jobs, self.calibration.samples)
+            seconds = DATA_START * jobs + read / rate.per_second
+        share = written_share(node.rule, read / _jobs(node), self.calibration.samples)
+        disk_bytes = self.written[node.key] = output_bytes(
+            node, read, share, self.calibration.examples
+        )
+        is_done = node.key in self.done
+        return NodeEstimate(
+            node=node,
+            work=work,
+            rate=rate,
+            is_done=is_done,
+            seconds=0.0 if is_done else seconds,
+            chips=chips,
+            disk_bytes=0.0 if is_done else disk_bytes,
+            memory=self._memory(node),
+        )
+
+    def _on_device(self, node: PlannedNode) -> tuple[Work, Rate, float, int]:
+        settings, chips = node.settings, _chips(node, self.machine)
+        rate = device_rate(
+            node.rule,
+            shape_of(node.rule, settings, chips),
+            machine=self.machine,
+            precision=settings.devices.precision,
+            samples=self.calibration.samples,
+            measured=self.calibration.measured,
+        )
+        work = node_work(node, self.calibration.examples)
+        seconds = work.flops / (rate.per_second * chips)
+        if rate.source == "table" and node.rule == "evaluate_predict":
+            seconds = max(seconds, decoding_seconds(work, self.machine) / chips)
+        return work, rate, device_start(self.machine) + seconds, chips
+
+    def _memory(self, node: PlannedNode) -> Memory | None:
+        if node.rule not in TRAININGS or not self.machine.kind.memory:
+            return None
+        settings = node.settings
+        return self.preflight(node) or training_memory(
+            settings.model,
+            getattr(settings, node.rule),
+            embedding_rows=settings.vocab.embedding_rows,
+            precision=settings.devices.precision,
+            chips=self.machine.chips * self.machine.kind.replicas,
+            available=self.machine.kind.memory / self.machine.kind.replicas,
+        )
+
+
+def node_work(node: PlannedNode, known: Mapping[str, int] = NO_EXAMPLES) -> Work:
+    """Return the work of a training or prediction.
+
+    Args:
+        node: the node.
+        known: task -> rows to predict, where they are known.
+    """
+    settings = node.settings
+    if node.rule in TRAININGS:
+        return training_work(settings.model, getattr(settings, node.rule), settings.vocab)
+    evaluate = settings.evaluate
+    checkpoints = len(settings.finetune.kept_steps) if evaluate.checkpoints == "all" else 1
+    return prediction_work(
+        settings.model,
+        evaluate,
+        settings.vocab,
+        examples_of(settings.tasks.names, evaluate, known),
+        models=max(checkpoints, 1) * (len(evaluate.ensemble) or 1),
+        precision=settings.devices.precision,
+    )
+
+
+def estimate_run(
+    settings: Settings,
+    machine: Machine,
+    *,
+    root: Path | None = None,
+    calibration: Calibration = Calibration(),
+) -> Estimate:
+    """Return the estimate of a run.
+
+    Args:
+        settings: settings of the run.
+        machine: machine of trainings and predictions.
+        root: checkout whose sealed nodes are done; if absent, none is.
+        calibration: known speeds and numbers of examples.
+    """
+    nodes = plan_nodes(settings)
+    done = done_nodes(root, settings.run.name, nodes) if root else set()
+
+    def preflight(node: PlannedNode) -> Memory | None:
+        return _preflight(root, settings.run.name, node, machine) if root else None
+
+    estimator = _Estimator(machine, calibration, done, preflight)
+    return Estimate(
+        run=settings.run.name,
+        machine=machine,
+        experiments=tuple(experiment.name for experiment in settings.experiments),
+        rows={experiment.name: experiment.row for experiment in settings.experiments},
+        nodes=tuple(map(estimator.estimate, nodes)),
+    )
+
+
+def _preflight(root: Path, run: str, node: PlannedNode, machine: Machine) -> Memory | None:
+    """Return the memory that the rule `preflight` reports for this step on these chips."""
+    path = root / "logs" / run / "preflight" / f"{node.name}.json"
+    if node.rule != "pretrain" or not path.is_file():
+        return None
+    facts = json.loads(path.read_text(encoding="utf-8"))
+    training = node.settings.pretrain
+    rows = training.batch_size / (machine.chips * machine.kind.replicas)
+    if facts["slice"].partition(":")[0] != machine.kind.name or facts["rows_per_core"] != rows:
+        return None
+    return Memory(
+        float(facts["needed_bytes"]),
+        float(facts["hbm_bytes"]),
+        training.micro_batches if facts["fits"] else 0,
+        "preflight",
+    )
+
+
+def _chips(node: PlannedNode, machine: Machine) -> int:
+    """Return the chips of a job: all, but of a CPU as many cores as it has threads."""
+    if machine.kind is KINDS["cpu"]:
+        return min(machine.chips, node.settings.devices.intra_op_threads)
+    return machine.chips
+
+
+def _jobs(node: PlannedNode) -> int:
+    """Return the number of jobs of a node: cleaning has one for each shard."""
+    return node.settings.c4.clean_shards if node.rule == "c4_clean" else 1

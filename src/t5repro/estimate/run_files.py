@@ -1,0 +1,25 @@
+"""Settings of several run files, merged as Snakemake merges those of ``--configfile``."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from t5repro.config.load import load_settings
+from t5repro.config.origins import Origins, read_yaml
+from t5repro.config.project_files import project_file
+from t5repro.config.schema import Settings
+from t5repro.config.tree import merge, nested
+
+
+def load_run_files(paths: Sequence[Path]) -> Settings:
+    """Return the settings of run files; later files replace values of earlier ones.
+
+    Raises:
+        SettingsError: a file cannot be read, or a setting is unknown or invalid.
+    """
+    files = [project_file(path) for path in paths]
+    with Origins(files).located_errors():
+        tree: dict[str, Any] = {}
+        for file in files:
+            merge(tree, nested(read_yaml(file)))
+        return load_settings(tree)

@@ -1,0 +1,254 @@
+"""The estimate as text and as JSON."""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from t5repro.estimate.memory import Memory
+from t5repro.estimate.plan import Cost, Estimate, NodeEstimate
+from t5repro.estimate.prices import Price
+from t5repro.estimate.tables import TableEstimate
+
+SHOWN_NODES = 40
+RIGHT = ">"
+DURATIONS = ((86400.0, "d"), (3600.0, "h"), (60.0, "min"), (1.0, "s"))
+BYTES = ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
+OPERATIONS = ((1e18, "EFLOP"), (1e15, "PFLOP"), (1e12, "TFLOP"), (1e9, "GFLOP"))
+SPEEDS = ((1e15, "PFLOP/s"), (1e12, "TFLOP/s"), (1e9, "GFLOP/s"), (1e6, "MB/s"), (1.0, "B/s"))
+
+
+def quantity(value: float, units: Sequence[tuple[float, str]]) -> str:
+    """Return a value with three digits in the largest fitting unit."""
+    if not value:
+        return "0"
+    factor, unit = next((pair for pair in units if value >= pair[0]), units[-1])
+    return f"{number(value / factor)} {unit}"
+
+
+def number(value: float) -> str:
+    """Return three significant digits, without an exponent."""
+    digits = 0 if value >= 100 else 1 if value >= 10 else 2 if value >= 0.1 or not value else 4
+    return f"{value:,.{digits}f}"
+
+
+def estimate_text(
+    estimate: Estimate, tables: Sequence[TableEstimate], *, every_node: bool = False
+) -> str:
+    """Return nodes, experiments, tables and totals as plain text.
+
+    Args:
+        estimate: the estimate.
+        tables: the tables to show.
+        every_node: whether to show all nodes, however many there are.
+    """
+    parts = [
+        f"run {estimate.run} on {estimate.machine.name}",
+        _nodes_text(estimate, every_node),
+        _experiments_text(estimate),
+    ]
+    if tables:
+        parts.append(_tables_text(estimate, tables))
+    parts.append(_totals_text(estimate))
+    return "\n\n".join(parts) + "\n"
+
+
+def _nodes_text(estimate: Estimate, every_node: bool) -> str:
+    nodes = list(estimate.nodes)
+    note = ""
+    if len(nodes) > SHOWN_NODES and not every_node:
+        costly = sorted(nodes, key=lambda one: -one.seconds * one.chips)[:SHOWN_NODES]
+        note = f"\n{len(nodes) - SHOWN_NODES:,} further nodes; --all shows them"
+        nodes = [one for one in nodes if one in costly]
+    head = ("node", ">work", ">rate", "source", ">time", ">hours", ">disk", "memory of a chip")
+    rows = [
+        (
+            one.node.label,
+            _work(one),
+            "" if one.is_done else _rate(one),
+            "done" if one.is_done else one.rate.source,
+            quantity(one.seconds, DURATIONS),
+            f"{number(one.hours)} {'chip' if estimate.is_on_chips(one) else 'core'}-h",
+            quantity(one.disk_bytes, BYTES),
+            "" if one.is_done or one.memory is None else memory_text(one.memory),
+        )
+        for one in nodes
+    ]
+    return table_text(head, rows) + note
+
+
+def _experiments_text(estimate: Estimate) -> str:
+    unit = f"{estimate.machine.unit}-h"
+    head = ("experiment", f">alone, {unit}", f">extra, {unit}", ">work alone", ">work extra")
+    rows = [
+        (name, *_alone_and_extra(estimate, estimate.alone([name]), estimate.additional([name])))
+        for name in estimate.experiments
+    ]
+    return table_text(head, rows)
+
+
+def _tables_text(estimate: Estimate, tables: Sequence[TableEstimate]) -> str:
+    unit = f"{estimate.machine.unit}-h"
+    head = (
+        "table of the paper",
+        f">alone, {unit}",
+        f">extra, {unit}",
+        ">work alone",
+        ">work extra",
+        ">experiments",
+        ">rows without one",
+    )
+    rows = [
+        (
+            f"table {one.number}",
+            *_alone_and_extra(estimate, one.alone, one.extra),
+            str(len(one.experiments)),
+            str(len(one.missing)),
+        )
+        for one in tables
+    ]
+    return table_text(head, rows)
+
+
+def _alone_and_extra(estimate: Estimate, alone: Cost, extra: Cost) -> tuple[str, str, str, str]:
+    return (
+        number(estimate.hours(alone)),
+        number(estimate.hours(extra)),
+        quantity(alone.flops, OPERATIONS),
+        quantity(extra.flops, OPERATIONS),
+    )
+
+
+def _totals_text(estimate: Estimate) -> str:
+    total, machine = estimate.total, estimate.machine
+    low, high = estimate.hours_between()
+    done = sum(one.is_done for one in estimate.nodes)
+    head = ("rule", ">nodes", ">done", ">work", ">chip-h", ">core-h", ">disk")
+    rows = []
+    for rule in dict.fromkeys(one.node.rule for one in estimate.nodes):
+        nodes = [one for one in estimate.nodes if one.node.rule == rule]
+        rows.append(
+            _total_row(
+                rule, len(nodes), sum(one.is_done for one in nodes), estimate.of_rule(rule)
+            )
+        )  # fmt: skip
+    rows.append(_total_row("total", len(estimate.nodes), done, total))
+    asked = sum(len(one.node.experiments) for one in estimate.nodes if _is_training(one))
+    made = sum(map(_is_training, estimate.nodes))
+    lines = [
+        table_text(head, rows),
+        "",
+        f"hours     {number(estimate.hours(total))} {machine.unit}-hours, between {number(low)} "
+        f"and {number(high)}",
+        f"time      {quantity(total.seconds, DURATIONS)} of trainings and predictions, one after "
+        f"another on {machine.name}",
+        f"shared    {len(estimate.experiments)} experiments need {asked:,} trainings; "
+        f"{made:,} are made",
+    ]
+    return "\n".join(lines)
+
+
+def _total_row(name: str, nodes: int, done: int, cost: Cost) -> tuple[str, ...]:
+    return (
+        name,
+        f"{nodes:,}",
+        f"{done:,}",
+        quantity(cost.flops, OPERATIONS),
+        number(cost.chip_hours),
+        number(cost.core_hours),
+        quantity(cost.disk_bytes, BYTES),
+    )
+
+
+def _is_training(one: NodeEstimate) -> bool:
+    return one.node.rule in ("pretrain", "finetune")
+
+
+def _work(one: NodeEstimate) -> str:
+    if one.on_device:
+        return quantity(one.work.flops, OPERATIONS)
+    return quantity(one.work.input_bytes, BYTES)
+
+
+def _rate(one: NodeEstimate) -> str:
+    if one.on_device:
+        return quantity(one.rate.per_second * one.chips, SPEEDS)
+    return quantity(one.rate.per_second, SPEEDS[3:])
+
+
+def memory_text(memory: Memory) -> str:
+    """Return whether a step fits, and the cure if it does not."""
+    figures = f"{memory.needed / 2**30:.1f} of {memory.available / 2**30:.1f} GiB"
+    if memory.source == "preflight":
+        figures += " (preflight)"
+    if memory.fits:
+        return f"fits, {figures}"
+    if memory.micro_batches:
+        return f"needs micro_batches {memory.micro_batches}, {figures}"
+    return f"does not fit, {figures}"
+
+
+def table_text(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return a table; columns whose head begins with > are flush right."""
+    titles = [title.removeprefix(RIGHT) for title in head]
+    widths = [max(map(len, column)) for column in zip(titles, *rows, strict=True)]
+    return "\n".join(
+        "  ".join(
+            cell.rjust(width) if title.startswith(RIGHT) else cell.ljust(width)
+            for title, cell, width in zip(head, row, widths, strict=True)
+        ).rstrip()
+        for row in [titles, *rows]
+    )
+
+
+def money_text(estimate: Estimate, price: Price) -> str:
+    """Return the price of the hours, with its range and its source."""
+    amounts = [
+        f"{hours * price.per_chip_hour:,.0f}"
+        for hours in (estimate.hours(estimate.total), *estimate.hours_between())
+    ]
+    unit = estimate.machine.unit
+    return (
+        f"money     {amounts[0]} {price.currency}, between {amounts[1]} and {amounts[2]}; "
+        f"{price.per_chip_hour:g} {price.currency} per {unit}-hour as of {price.as_of} "
+        f"({price.source})"
+    )
+
+
+def estimate_values(estimate: Estimate, tables: Sequence[TableEstimate]) -> dict[str, Any]:
+    """Return the estimate as JSON values; seconds, hours, bytes and operations in full."""
+    low, high = estimate.hours_between()
+    machine = estimate.machine
+    return {
+        "run": estimate.run,
+        "machine": {"kind": machine.kind.name, "chips": machine.chips},
+        "total": asdict(estimate.total) | {"hours_low": low, "hours_high": high},
+        "nodes": [_node_values(one) for one in estimate.nodes],
+        "experiments": [
+            {
+                "name": name,
+                "row": estimate.rows[name],
+                "alone": asdict(estimate.alone([name])),
+                "extra": asdict(estimate.additional([name])),
+                "attributed": asdict(estimate.attributed(name)),
+            }
+            for name in estimate.experiments
+        ],
+        "tables": [asdict(one) for one in tables],
+    }
+
+
+def _node_values(one: NodeEstimate) -> dict[str, Any]:
+    memory = one.memory
+    return {
+        "rule": one.node.rule,
+        "node": one.node.name,
+        "experiments": list(one.node.experiments),
+        "upstream": ["/".join(key).rstrip("/") for key in one.node.upstream],
+        "done": one.is_done,
+        **asdict(one.work),
+        "rate": asdict(one.rate),
+        "seconds": one.seconds,
+        "chips": one.chips,
+        "disk_bytes": one.disk_bytes,
+        "memory": None if memory is None else asdict(memory) | {"fits": memory.fits},
+    }

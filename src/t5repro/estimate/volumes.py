@@ -1,0 +1,105 @@
+"""Bytes that jobs read and write. Sizes of raw files that are absent are assumed."""
+
+import fnmatch
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from t5repro.config.schema import Settings
+from t5repro.config.task_files import raw_files, task_files
+from t5repro.data.paths import raw_path
+from t5repro.estimate.nodes import Key, PlannedNode
+from t5repro.estimate.work import TRAININGS, WEIGHT_BYTES, examples_of
+from t5repro.model.sizes import parameter_count
+
+WET_FILE_BYTES = 131e6  # the mean of CC-MAIN-2019-09, as in `t5repro fetch_plan`
+WET_FILES = 56_000  # of CC-MAIN-2019-18, unless the list of paths is present
+ABSENT_FILE_BYTES = 10e6  # a raw file of a task that was not fetched yet
+TEXT_PER_CORPUS_BYTE = 3  # characters in a byte of compressed Parquet; the demo has 2.8
+SCORED_BYTES = 440  # prediction and example, in the demo's records
+PREDICTION_BYTES = 200
+REPORTED_BYTES = 0.5e6  # scores, predictions and histories of an experiment
+SLOTS = 0.015  # Adafactor's factors as a share of the weights
+
+
+def input_bytes(node: PlannedNode, written: Mapping[Key, float], known: Mapping[str, int]) -> float:
+    """Return the bytes that a job without the model reads.
+
+    Args:
+        node: the node.
+        written: node -> bytes that it writes, for all nodes of earlier stages.
+        known: task -> rows to predict, where they are known.
+    """
+    settings = node.settings
+    if node.rule == "data":
+        return _present(settings, raw_files(settings))
+    if node.rule in ("c4_punkt", "c4_clean"):
+        sample = settings.c4.punkt_sample_files * WET_FILE_BYTES
+        crawl = crawl_bytes(settings)
+        return min(crawl, sample) if node.rule == "c4_punkt" else crawl
+    if node.rule == "corpus":
+        return _bytes_of(settings, settings.corpus.files)
+    if node.rule == "tasks":
+        files = {name for names in task_files(settings, node.name).values() for name in names}
+        return _bytes_of(settings, files)
+    if node.rule == "evaluate_score":
+        return SCORED_BYTES * _examples(settings, known)
+    if node.rule == "report":
+        return REPORTED_BYTES * len(node.experiments)
+    return sum(written.get(key, 0.0) for key in node.upstream)
+
+
+def output_bytes(node: PlannedNode, read: float, share: float, known: Mapping[str, int]) -> float:
+    """Return the bytes that a node writes.
+
+    Args:
+        node: the node.
+        read: bytes that it reads.
+        share: bytes that its rule writes for a byte read.
+        known: task -> rows to predict, where they are known.
+    """
+    settings = node.settings
+    if node.rule in TRAININGS:
+        weights = WEIGHT_BYTES * parameter_count(settings.model, settings.vocab.embedding_rows)
+        kept = len(getattr(settings, node.rule).kept_steps)
+        return weights * (1 + SLOTS + kept)
+    if node.rule == "evaluate_predict":
+        return PREDICTION_BYTES * _examples(settings, known)
+    if node.rule == "vocab_sample":
+        return min(settings.vocab.sample_chars, TEXT_PER_CORPUS_BYTE * read)
+    return read * share
+
+
+def crawl_bytes(settings: Settings) -> float:
+    """Return the bytes of the WET files of a run."""
+    c4 = settings.c4
+    if c4.crawl_paths:
+        return WET_FILES * WET_FILE_BYTES
+    names = [
+        name
+        for name in raw_files(settings)
+        if any(fnmatch.fnmatch(name, pattern) for pattern in c4.crawl)
+    ]
+    return _bytes_of(settings, names, absent=WET_FILE_BYTES)
+
+
+def _examples(settings: Settings, known: Mapping[str, int]) -> int:
+    return sum(examples_of(settings.tasks.names, settings.evaluate, known).values())
+
+
+def _bytes_of(
+    settings: Settings, names: Iterable[str], *, absent: float = ABSENT_FILE_BYTES
+) -> float:
+    return sum(_size(settings, name, absent) for name in names)
+
+
+def _present(settings: Settings, names: Iterable[str]) -> float:
+    return sum(_size(settings, name, 0.0) for name in names)
+
+
+def _size(settings: Settings, name: str, absent: float) -> float:
+    """Return the bytes of a raw file: in the folder of data, or where it will be copied from."""
+    source = Path(settings.data.source) / name if settings.data.source else None
+    for path in (raw_path(settings.data, name), source):
+        if path is not None and path.is_file():
+            return float(path.stat().st_size)
+    return absent

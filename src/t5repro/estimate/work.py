@@ -1,0 +1,133 @@
+"""The work of a node: operations of a training or a prediction, bytes of any other job.
+
+A training is counted as `train/flops.py` counts it. A prediction reads the decoder's weights for
+every token that it writes, so the memory more often than the arithmetic decides its time.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from t5repro.config.sections.evaluate import EvaluateSettings
+from t5repro.config.sections.model import ModelSettings
+from t5repro.config.sections.training import TrainingSettings
+from t5repro.config.sections.vocab import VocabSettings
+from t5repro.model.sizes import parameter_count
+from t5repro.train.flops import MULTIPLY_ADD, forward_multiplications, step_flops
+
+TRAININGS = ("pretrain", "finetune")
+ON_DEVICE = (*TRAININGS, "evaluate_predict")
+WEIGHT_BYTES = 4  # stored and updated in float32
+
+# Rows of the validation splits, from the tasks' papers. Of others `ASSUMED_EXAMPLES` are assumed.
+ASSUMED_EXAMPLES = 1000
+VALIDATION_EXAMPLES = {
+    "glue_cola": 1043,
+    "glue_sst2": 872,
+    "glue_mrpc": 1725,  # the test file of the original corpus, which has labels
+    "glue_stsb": 1500,
+    "glue_qqp": 40430,
+    "glue_mnli": 9815,
+    "glue_mnli_matched": 9815,
+    "glue_mnli_mismatched": 9832,
+    "glue_qnli": 5463,
+    "glue_rte": 277,
+    "glue_wnli": 71,
+    "super_glue_boolq": 3270,
+    "super_glue_cb": 56,
+    "super_glue_copa": 100,
+    "super_glue_multirc": 4848,
+    "super_glue_record": 10000,
+    "super_glue_rte": 277,
+    "super_glue_wic": 638,
+    "super_glue_wsc": 104,
+    "squad": 10570,
+    "cnn_dailymail": 13368,
+    "wmt_en_de": 3000,
+    "wmt_en_fr": 3000,
+    "wmt_en_ro": 1999,
+}
+
+
+@dataclass(frozen=True)
+class Work:
+    """The work of one node.
+
+    Attributes:
+        flops: floating-point operations; 0 for jobs without the model.
+        weight_bytes: bytes of weights that decoding reads, all examples together.
+        input_bytes: bytes that a job without the model reads.
+    """
+
+    flops: float = 0
+    weight_bytes: float = 0
+    input_bytes: float = 0
+
+
+def training_work(model: ModelSettings, training: TrainingSettings, vocab: VocabSettings) -> Work:
+    """Return the work of a training: its steps, without validation and checkpoints."""
+    step = step_flops(model, training, embedding_rows=vocab.embedding_rows)
+    return Work(flops=training.steps * step)
+
+
+def prediction_work(
+    model: ModelSettings,
+    evaluate: EvaluateSettings,
+    vocab: VocabSettings,
+    examples: Mapping[str, int],
+    *,
+    models: int = 1,
+    precision: str = "float32",
+) -> Work:
+    """Return the work of predictions that use their whole length.
+
+    Args:
+        model: shape of the network.
+        evaluate: lengths, batch size and beams.
+        vocab: rows of the output matrix.
+        examples: task -> number of its examples.
+        models: networks that predict: members of an ensemble times checkpoints.
+        precision: `devices.precision`.
+    """
+    written = evaluate.max_decode_length
+    encoding = forward_multiplications(
+        model,
+        inputs_length=evaluate.inputs_length,
+        targets_length=0,
+        embedding_rows=vocab.embedding_rows,
+    )
+    both = forward_multiplications(
+        model,
+        inputs_length=evaluate.inputs_length,
+        targets_length=written,
+        embedding_rows=vocab.embedding_rows,
+    )
+    read_bytes = parameter_count(model, vocab.embedding_rows) * precision_bytes(precision)
+    flops, weight_bytes = 0.0, 0.0
+    for task, rows in examples.items():
+        beams = evaluate.beam_width if task in evaluate.beam_tasks else 1
+        flops += MULTIPLY_ADD * rows * (encoding + beams * (both - encoding))
+        weight_bytes += -(-rows // evaluate.batch_size) * written * read_bytes
+    return Work(flops=flops * models, weight_bytes=weight_bytes * models)
+
+
+def precision_bytes(precision: str) -> int:
+    """Return the bytes of an activation."""
+    return 2 if precision == "bfloat16" else 4
+
+
+def examples_of(
+    tasks: Iterable[str], evaluate: EvaluateSettings, known: Mapping[str, int]
+) -> dict[str, int]:
+    """Return task -> number of examples to predict; an assumption for other tasks than the paper's.
+
+    Args:
+        tasks: names of tasks.
+        evaluate: the largest number of examples.
+        known: task -> number, where it was counted.
+    """
+    rows = {
+        task: known.get(task, VALIDATION_EXAMPLES.get(task, ASSUMED_EXAMPLES)) for task in tasks
+    }
+    if evaluate.max_examples:
+        return {task: min(count, evaluate.max_examples) for task, count in rows.items()}
+    return rows

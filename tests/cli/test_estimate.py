@@ -1,0 +1,112 @@
+"""The command that estimates a run before it runs."""
+
+import json
+import shlex
+from pathlib import Path
+
+import pytest
+from checkout import ROOT
+
+from t5repro.cli.main import main
+
+STUDY = "--configfile configs/base.yaml configs/paper_rows.yaml --machine v5e-8 --from-table "
+PRICES = "v5e: {per_chip_hour: 2, currency: EUR, as_of: 2026-01-31, source: my contract}\n"
+
+
+@pytest.fixture(autouse=True)
+def _at_the_root(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+
+
+def run(words: str, capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
+    code = main(["estimate", *shlex.split(words)])
+    captured = capsys.readouterr()
+    return code, captured.out + captured.err
+
+
+def test_the_study_is_printed_and_written(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    (tmp_path / "prices.yaml").write_text(PRICES)
+    words = f"--json {tmp_path}/e.json --prices {tmp_path}/prices.yaml --table 6 7 --budget 20000"
+    code, text = run(STUDY + words, capsys)
+    assert code == 0
+    lines = text.splitlines()
+    assert lines[0] == "run paper_rows on v5e, 8 chips"
+    assert "hours     18,290 chip-hours, between 10,974 and 32,922" in lines
+    assert any(
+        line.startswith("shared    86 experiments need 202 trainings; 118") for line in lines
+    )
+    money = "money     36,581 EUR, between 21,948 and 65,845; 2 EUR per chip-hour as of 2026-01-31"
+    assert f"{money} (my contract)" in lines
+    assert "rate_10, rate_25, rate_50, span_2, span_3, span_5, span_10" in text
+    assert lines[-1] == "budget    20,000 chip-hours: enough"
+    values = json.loads((tmp_path / "e.json").read_text())
+    assert values["total"]["chip_hours"] == pytest.approx(18290, abs=1)
+    assert len(values["nodes"]) == 315
+    total = sum(one["attributed"]["flops"] for one in values["experiments"])
+    assert total == pytest.approx(values["total"]["flops"])
+
+
+def test_a_budget_that_is_too_small_has_an_exit_code(capsys: pytest.CaptureFixture[str]) -> None:
+    code, text = run(STUDY + "--budget 500", capsys)
+    assert code == 3
+    assert text.endswith("budget    500 chip-hours: 17,790 too few\n")
+
+
+def test_a_finished_run_costs_nothing_and_no_money_is_printed(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    code, text = run("--budget 0 --all", capsys)
+    assert code == 0
+    assert "hours     0.00 core-hours, between 0.00 and 0.00" in text
+    assert "money" not in text
+    assert text.count(" done ") >= 39
+
+
+def test_a_long_list_of_nodes_is_cut_unless_all_are_asked_for(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    _, text = run(STUDY, capsys)
+    assert "275 further nodes; --all shows them" in text
+    _, text = run(STUDY + "--all", capsys)
+    assert "further nodes" not in text
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("--machine v7", "--machine 'v7' is unknown; name a kind and a number, such as v5e-8"),
+        ("--budget -1", "--budget -1 must be 0 or a number of hours"),
+        ("--budget nan", "--budget nan must be 0 or a number of hours"),
+        ("--configfile missing.yaml", "missing.yaml"),
+        ("--table 99", "--table 99: the paper's tables with scores are [1, 2"),
+        ("--rates missing.json", "--rates missing.json cannot be read"),
+        ("--prices missing.yaml", "--prices missing.yaml cannot be read"),
+    ],
+)
+def test_wrong_words_are_refused(
+    words: str, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, text = run(words, capsys)
+    assert code == 2
+    assert message in text
+
+
+@pytest.mark.parametrize(
+    ("prices", "message"),
+    [
+        (PRICES.replace("v5e", "v5x"), "machine 'v5x' is unknown; kinds: v2"),
+        (PRICES.replace("v5e", "v4"), "has no price of v5e; it has ['v4']; add one with"),
+        (PRICES.replace(", source: my contract", ""), "source"),
+        (PRICES.replace("2026-01-31", "lately"), "as_of"),
+        (PRICES.replace(": 2,", ": -2,"), "per_chip_hour"),
+    ],
+)
+def test_wrong_prices_are_refused(
+    prices: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "prices.yaml").write_text(prices)
+    code, text = run(f"--machine v5e-8 --prices {tmp_path}/prices.yaml", capsys)
+    assert code == 2
+    assert message in text

@@ -1,0 +1,96 @@
+"""The formula of a step's memory, compared with the TPU compiler."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from t5repro.config.published_sizes import SIZES
+from t5repro.config.sections.pretrain import PretrainSettings
+from t5repro.estimate.machines import machine_named
+from t5repro.estimate.memory import training_memory
+from t5repro.estimate.plan import estimate_run
+from t5repro.estimate.run_files import load_run_files
+from t5repro.estimate.text import memory_text
+from t5repro.model.sizes import PUBLISHED_EMBEDDING_ROWS
+
+GIB = 2**30
+
+
+@pytest.mark.parametrize(
+    ("size", "inputs", "targets", "needed"),
+    # docs/run_on_tpu.md: total of eight rows in bfloat16 on a core of v5e, without the program.
+    [("small", 512, 114, 1.58), ("base", 512, 192, 4.88)],
+)
+def test_the_formula_agrees_with_the_tpu_compiler(
+    size: str, inputs: int, targets: int, needed: float
+) -> None:
+    memory = training_memory(
+        SIZES[size],
+        PretrainSettings(batch_size=128, inputs_length=inputs, targets_length=targets),
+        embedding_rows=PUBLISHED_EMBEDDING_ROWS,
+        precision="bfloat16",
+        chips=16,
+        available=16 * GIB,
+    )
+    assert memory.needed / GIB == pytest.approx(needed, rel=0.1)
+    assert memory.fits
+
+
+@pytest.mark.parametrize(
+    ("available", "micro_batches", "words"),
+    [(16, 1, "fits, "), (6, 2, "needs micro_batches 2, "), (1, 0, "does not fit, ")],
+)
+def test_the_micro_batches_with_which_a_step_fits_are_named(
+    available: int, micro_batches: int, words: str
+) -> None:
+    memory = training_memory(
+        SIZES["base"],
+        PretrainSettings(batch_size=128),
+        embedding_rows=PUBLISHED_EMBEDDING_ROWS,
+        precision="bfloat16",
+        chips=8,
+        available=available * GIB,
+    )
+    assert memory.micro_batches == micro_batches
+    assert memory_text(memory).startswith(words)
+
+
+def test_the_largest_sizes_fit_as_the_arithmetic_of_their_weights_says() -> None:
+    def micro_batches(size: str, machine: str) -> int:
+        return training_memory(
+            SIZES[size],
+            PretrainSettings(batch_size=128),
+            embedding_rows=PUBLISHED_EMBEDDING_ROWS,
+            precision="bfloat16",
+            chips=8,
+            available=machine_named(machine).kind.memory,
+        ).micro_batches
+
+    # 3B: 21 GiB of weights and gradients on each chip; 11B: 84.
+    assert micro_batches("3b", "v5e-8") == 0
+    assert micro_batches("3b", "h100-8") > 0
+    assert micro_batches("11b", "h100-8") == 0
+
+
+def test_a_report_of_preflight_replaces_the_formula(tmp_path: Path) -> None:
+    settings = load_run_files([Path("configs/base.yaml")])
+    facts = {
+        "slice": "v5e:2x4",
+        "rows_per_core": 16,
+        "needed_bytes": 3 * GIB,
+        "hbm_bytes": 16 * GIB,
+        "fits": True,
+    }
+    folder = tmp_path / "logs/base/preflight"
+    folder.mkdir(parents=True)
+    (folder / "baseline.json").write_text(json.dumps(facts))
+    estimate = estimate_run(settings, machine_named("v5e-8"), root=tmp_path)
+    (memory,) = [one.memory for one in estimate.nodes if one.node.rule == "pretrain"]
+    assert memory is not None
+    assert memory_text(memory) == "fits, 3.0 of 16.0 GiB (preflight)"
+    # That of another number of chips says nothing about this one.
+    estimate = estimate_run(settings, machine_named("v5e-16"), root=tmp_path)
+    (memory,) = [one.memory for one in estimate.nodes if one.node.rule == "pretrain"]
+    assert memory is not None
+    assert memory.source == "formula"

@@ -1,0 +1,81 @@
+"""The nodes of a run before it runs."""
+
+import yaml
+from checkout import ROOT
+
+from t5repro.config.load import load_settings
+from t5repro.config.schema import Settings
+from t5repro.estimate.nodes import PlannedNode, plan_nodes
+
+
+def by_label(settings: Settings) -> dict[str, PlannedNode]:
+    return {node.label: node for node in plan_nodes(settings)}
+
+
+def labels(*keys: tuple[str, str]) -> list[str]:
+    return [f"{rule} {name}".rstrip() for rule, name in keys]
+
+
+def test_the_demo_has_the_nodes_of_its_pipeline(demo: Settings) -> None:
+    # dvc.yaml is written from the graph that Snakemake builds.
+    stages = set(yaml.safe_load((ROOT / "dvc.yaml").read_text(encoding="utf-8"))["stages"])
+    planned = {
+        f"{node.rule}{'_' if node.rule == 'tasks' else '-'}{node.name}".rstrip("-")
+        for node in plan_nodes(demo)
+    }
+    assert planned == stages - {"data_fetch", "settings"}
+
+
+def test_the_nodes_of_the_paper_s_rows_are_those_of_the_study(paper_rows: Settings) -> None:
+    rules = [node.rule for node in plan_nodes(paper_rows)]
+    counts = {rule: rules.count(rule) for rule in ("c4", "pretrain", "finetune")}
+    assert counts == {"c4": 2, "pretrain": 35, "finetune": 83}
+    assert rules.count("evaluate_predict") == 85
+
+
+def test_a_node_names_the_experiments_that_need_it(demo: Settings) -> None:
+    nodes = by_label(demo)
+    assert len(nodes["tokens baseline"].experiments) == 6
+    assert nodes["pretrain baseline_seed_1"].experiments == ("baseline_seed_1",)
+    assert labels(*nodes["tokens baseline"].upstream) == ["c4 baseline", "vocab baseline"]
+
+
+def test_an_experiment_needs_the_training_that_it_continues(paper_rows: Settings) -> None:
+    nodes = by_label(paper_rows)
+    assert "multi_then_glue" in nodes["finetune multi_pretrained"].experiments
+    assert ("finetune", "multi_pretrained") in nodes["finetune multi_then_glue"].upstream
+
+
+def test_an_ensemble_needs_the_models_of_its_members(paper_rows: Settings) -> None:
+    nodes = by_label(paper_rows)
+    upstream = nodes["evaluate_predict ensemble"].upstream
+    members = nodes["evaluate_predict ensemble"].settings.evaluate.ensemble
+    assert len(members) == 4
+    assert {("finetune", member) for member in members} <= set(upstream)
+    assert all("ensemble" in nodes[f"finetune {member}"].experiments for member in members)
+
+
+def test_a_run_with_given_weights_and_vocabulary_needs_no_corpus() -> None:
+    settings = load_settings(
+        {
+            "data": {
+                "sources": [
+                    {
+                        "origin": "x",
+                        "licence": "none",
+                        "files": {"m/model": "", "sst2/train.tsv": "", "sst2/dev.tsv": ""},
+                    }
+                ]
+            },
+            "pretrain": {"start_from": "m", "steps": 0},
+            "vocab": {"model_file": "m/model"},
+            "tasks": {"names": ["glue_sst2"]},
+            "experiments": [{"name": "baseline"}],
+        }
+    )
+    nodes = by_label(settings)
+    assert {node.rule for node in nodes.values()} == {
+        "data", "vocab", "pretrain", "tasks", "finetune", "evaluate_predict", "evaluate_score",
+        "report",
+    }  # fmt: skip
+    assert nodes["pretrain baseline"].upstream == (("data", ""),)

@@ -1,0 +1,170 @@
+"""Sums of the estimate: over nodes, experiments and tables, with and without finished nodes."""
+
+import json
+import shutil
+from dataclasses import astuple
+from pathlib import Path
+from typing import Any
+
+import pytest
+from checkout import ROOT
+
+from t5repro.config.load import load_settings
+from t5repro.config.schema import Settings
+from t5repro.estimate.machines import machine_named
+from t5repro.estimate.nodes import plan_nodes
+from t5repro.estimate.plan import Calibration, Estimate, estimate_run
+from t5repro.estimate.records import done_nodes, examples_in, samples_of
+from t5repro.estimate.tables import cheapest_of_tables, table_estimates
+from t5repro.estimate.work import ON_DEVICE
+from t5repro.train.flops import step_flops
+
+V5E = machine_named("v5e-8")
+Records = dict[str, dict[str, Any]]
+
+
+@pytest.fixture(scope="module")
+def study(paper_rows: Settings) -> Estimate:
+    return estimate_run(paper_rows, V5E)
+
+
+def test_the_sum_over_nodes_is_the_sum_over_experiments(study: Estimate) -> None:
+    parts = [astuple(study.attributed(name)) for name in study.experiments]
+    assert [sum(part) for part in zip(*parts, strict=True)] == pytest.approx(astuple(study.total))
+    nodes = [one for one in study.nodes if one.on_device]
+    assert study.total.chip_hours == pytest.approx(sum(one.hours for one in nodes))
+
+
+def test_the_operations_of_a_training_are_those_of_its_steps(study: Estimate) -> None:
+    trainings = [one for one in study.nodes if one.node.rule in ("pretrain", "finetune")]
+    for one in trainings:
+        settings = one.node.settings
+        training = getattr(settings, one.node.rule)
+        rows = settings.vocab.embedding_rows
+        step = step_flops(settings.model, training, embedding_rows=rows)
+        assert one.work.flops == training.steps * step
+    assert sum(one.work.flops for one in trainings) / 1e18 == pytest.approx(5810, abs=1)
+
+
+def test_an_experiment_adds_what_no_other_needs(study: Estimate) -> None:
+    total, without = study.total, [name for name in study.experiments if name != "rate_10"]
+    added = study.additional(["rate_10"])
+    assert total.flops - study.alone(without).flops == pytest.approx(added.flops)
+    # Its pre-training and fine-tuning; corpus, vocabulary and ids are those of the baseline.
+    assert added.flops == pytest.approx(53.9e18, rel=0.01)
+    assert added.core_hours < 0.1 < study.alone(["rate_10"]).core_hours
+
+
+def test_experiments_with_equal_settings_cost_nothing_extra(study: Estimate) -> None:
+    assert study.additional(["prefix_language_modeling"]).flops == 0
+    assert study.alone(["prefix_language_modeling"]).flops > 50e18
+
+
+def test_a_table_costs_what_its_experiments_cost_together(study: Estimate) -> None:
+    (six,) = table_estimates(study, [6])
+    assert {"rate_10", "rate_25", "rate_50"} < set(six.experiments)
+    assert six.missing == ()
+    assert six.alone == study.alone(six.experiments)
+    assert study.additional(["rate_10"]).flops < six.extra.flops < six.alone.flops
+    names = cheapest_of_tables(study, [6])
+    assert set(names) - {"rate_10", "rate_25", "rate_50"} in ({"baseline"}, {"again_2"})
+    assert study.alone(names).chip_hours < six.alone.chip_hours
+
+
+def test_nodes_that_are_sealed_cost_nothing(demo: Settings) -> None:
+    estimate = estimate_run(demo, machine_named("cpu-1"), root=ROOT)
+    assert all(one.is_done for one in estimate.nodes)
+    assert set(astuple(estimate.total)) == {0}
+    changed = demo.model_copy(
+        update={"finetune": demo.finetune.model_copy(update={"steps": 120})}
+    )  # fmt: skip
+    again = estimate_run(changed, machine_named("cpu-1"), root=ROOT)
+    open_rules = {one.node.rule for one in again.nodes if not one.is_done}
+    assert open_rules == {"finetune", "evaluate_predict", "evaluate_score", "report"}
+    assert again.total.core_hours > 0
+
+
+def test_a_record_that_is_not_sealed_or_failed_is_not_done(tmp_path: Path, demo: Settings) -> None:
+    shutil.copytree(ROOT / "records", tmp_path / "records")
+    nodes = plan_nodes(demo)
+    assert len(done_nodes(tmp_path, "demo", nodes)) == len(nodes)
+    path = tmp_path / "records/demo/pretrain/baseline_seed_1.json"
+    record = json.loads(path.read_text(encoding="utf-8"))
+    record["end"]["ok"] = False
+    path.write_text(json.dumps(record), encoding="utf-8")
+    labels = {f"{rule} {name}" for rule, name in done_nodes(tmp_path, "demo", nodes)}
+    assert "pretrain baseline" in labels
+    assert not {"pretrain baseline_seed_1", "evaluate_score baseline_seed_1"} & labels
+    (tmp_path / "records/demo.index.json").unlink()
+    assert done_nodes(tmp_path, "demo", nodes) == set()
+
+
+@pytest.mark.parametrize("rule", ["pretrain", "finetune", "evaluate_predict"])
+def test_jobs_of_the_demo_are_estimated_from_the_other_jobs(
+    rule: str, demo: Settings, records: Records
+) -> None:
+    """The estimate of a job knows the other jobs of the demo and not the job itself."""
+    machine, examples = machine_named("cpu-1"), examples_in(records, "demo")
+    estimated, recorded = 0.0, 0.0
+    for job in [job for job in records if job.startswith(f"demo/{rule}/")]:
+        others = samples_of({name: record for name, record in records.items() if name != job})
+        demo_jobs = [sample for sample in others if sample.job.startswith("demo/")]
+        calibration = Calibration(samples=demo_jobs, examples=examples)
+        estimate = estimate_run(demo, machine, calibration=calibration)
+        (one,) = [
+            one
+            for one in estimate.nodes
+            if (one.node.rule, one.node.name) == (rule, job.split("/")[2])
+        ]
+        assert one.rate.source == "own"
+        estimated += one.seconds
+        recorded += records[job]["end"]["seconds"]
+    assert estimated == pytest.approx(recorded, rel=0.3)
+
+
+def test_another_run_is_estimated_from_the_records_of_the_demo(records: Records) -> None:
+    """A fine-tuning of the demo's model on the user's rows, a quarter of the demo's length."""
+    settings = load_settings(
+        {
+            **records["feelings/finetune/baseline"]["start"]["settings"],
+            "run": {"name": "feelings"},
+            "data": {
+                "sources": [
+                    {
+                        "origin": "x",
+                        "licence": "none",
+                        "files": {
+                            "results/demo/pretrain/baseline/weights.safetensors": "",
+                            "results/demo/vocab/baseline/sentencepiece.model": "",
+                            "feelings.tsv": "",
+                        },
+                    }
+                ]
+            },
+            "tasks": {
+                "folder": ".",
+                "names": ["feelings"],
+                "own": {
+                    "feelings": {
+                        "files": {"train": ["feelings.tsv"], "validation": ["feelings.tsv"]},
+                        "validation_share": 0.2,
+                        "fields": ["sentence"],
+                        "target": "label",
+                        "labels": ["negative", "positive"],
+                        "label_values": ["0", "1"],
+                        "metrics": ["accuracy"],
+                    }
+                },
+            },
+            "evaluate": records["feelings/evaluate_predict/baseline"]["start"]["settings"][
+                "evaluate"
+            ],
+            "experiments": [{"name": "baseline"}],
+        }
+    )
+    samples = [one for one in samples_of(records) if one.job.startswith("demo/")]
+    calibration = Calibration(samples=samples, examples=examples_in(records, "feelings"))
+    estimate = estimate_run(settings, machine_named("cpu-1"), calibration=calibration)
+    nodes = [one for one in estimate.nodes if one.node.rule in ON_DEVICE]
+    recorded = [records[f"feelings/{one.node.rule}/baseline"]["end"]["seconds"] for one in nodes]
+    assert sum(one.seconds for one in nodes) == pytest.approx(sum(recorded), rel=0.3)
