@@ -35,7 +35,8 @@ def test_the_study_is_printed_and_written(
     assert lines[0] == "run paper_rows on v5e, 8 chips"
     assert "hours     18,290 chip-hours, between 10,974 and 32,922" in lines
     assert any(
-        line.startswith("shared    86 experiments need 202 trainings; 118") for line in lines
+        line.startswith("shared    the experiments need 202 trainings if each is run alone; 118")
+        for line in lines
     )
     money = "money     36,581 EUR, between 21,948 and 65,845; 2 EUR per chip-hour as of 2026-01-31"
     assert f"{money} (my contract)" in lines
@@ -110,3 +111,23 @@ def test_wrong_prices_are_refused(
     code, text = run(f"--machine v5e-8 --prices {tmp_path}/prices.yaml", capsys)
     assert code == 2
     assert message in text
+
+
+def test_the_estimate_of_a_run_stands_next_to_its_cost(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["cost", "results/demo", "--configfile", "configs/demo.yaml"]) == 0
+    head, *lines = capsys.readouterr().out.splitlines()
+    assert head.split()[:4] == ["stage", "jobs", "seconds", "estimated"]
+    rows = {line.split()[0]: line.split()[1:4] for line in lines}
+    assert rows["data_fetch"][2] == "–"
+    # Six starts of 5 s, and 400 steps of 7.9 GFLOP each at 92.5 GFLOP/s in three of them. Records
+    # of the run itself tell nothing here.
+    assert float(rows["pretrain"][2]) == pytest.approx(6 * 5 + 3 * 400 * 7.86e9 / 92.5e9, rel=0.01)
+    estimated = [float(row[2]) for name, row in rows.items() if name not in ("data_fetch", "total")]
+    assert float(rows["total"][2]) == pytest.approx(sum(estimated), abs=1)
+
+
+def test_the_cost_of_a_run_is_not_compared_with_the_estimate_of_another(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["cost", "results/demo", "--configfile", "configs/base.yaml"]) == 2
+    assert "--configfile has the run 'base' and results/demo is another" in capsys.readouterr().err

@@ -1,12 +1,15 @@
 """Speeds: from records, from a file, from the table."""
 
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
+from checkout import ROOT
 
 from t5repro.errors import SettingsError
 from t5repro.estimate.machines import machine_named
+from t5repro.estimate.prices import read_price
 from t5repro.estimate.rates import data_rate, device_rate, read_rates
 from t5repro.estimate.records import Sample, samples_of
 from t5repro.estimate.work import Work
@@ -103,3 +106,13 @@ def test_records_that_tell_no_speed_are_left_out(records: dict[str, dict[str, An
     old = {**record, "start": {"settings": {**settings, "unknown": 1}}}
     assert samples_of({"r/finetune/a": record})[0].kind == "cpu"
     assert samples_of({"a": failed, "b": killed, "c": on_gpu, "d": old}) == []
+
+
+def test_the_files_of_the_page_are_read(tmp_path: Path) -> None:
+    page = (ROOT / "docs/estimate.md").read_text(encoding="utf-8")
+    rates, prices = re.findall(r"```yaml\n(.*?)```", page, flags=re.DOTALL)
+    path = tmp_path / "file.yaml"
+    path.write_text(rates)
+    assert [rate.machine for rate in read_rates(path)] == ["h100"]
+    path.write_text(prices)
+    assert read_price(path, "v5e").per_chip_hour == 1

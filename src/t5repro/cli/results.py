@@ -21,6 +21,13 @@ def add_results(commands: Commands) -> None:
     show.add_argument("run", type=Path, help="folder of the run, such as results/demo")
     cost = add_command(commands, "cost", _cost, "print time, memory and machine of every stage")
     cost.add_argument("run", type=Path, help="folder of the run, such as results/demo")
+    cost.add_argument(
+        "--configfile",
+        type=Path,
+        nargs="+",
+        metavar="FILE",
+        help="run files of the run; adds the seconds that they are estimated to take",
+    )
     cost.add_argument("--html", type=Path, help="write the table as a page, too")
     predict = add_command(
         commands, "predict", _predict, "print the answers of a fine-tuned model to texts"
@@ -66,7 +73,28 @@ def _cost(arguments: argparse.Namespace) -> None:
     stages = stage_costs(job_costs(arguments.run))
     if arguments.html:
         write_text(arguments.html, cost_page(arguments.run.resolve().name, stages))
-    print(cost_text(stages), end="")
+    if not arguments.configfile:
+        print(cost_text(stages), end="")
+        return
+    from t5repro.estimate.text import cost_comparison
+
+    print(cost_comparison(stages, _estimated(arguments)), end="")
+
+
+def _estimated(arguments: argparse.Namespace) -> dict[str, float]:
+    """Return stage -> estimated seconds of a finished run."""
+    from t5repro.estimate.plan import estimated_seconds
+    from t5repro.estimate.run_files import load_run_files
+    from t5repro.lineage.graph import read_records
+    from t5repro.lineage.store import Folder
+
+    settings, folder = load_run_files(arguments.configfile), arguments.run.resolve()
+    if settings.run.name != folder.name:
+        raise SettingsError(
+            f"--configfile has the run {settings.run.name!r} and {arguments.run} is another; name "
+            "the run files of that run"
+        )
+    return estimated_seconds(settings, read_records(Folder(folder.parents[1])))
 
 
 def _predict(arguments: argparse.Namespace) -> None:

@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 
 from t5repro.config.schema import Settings
-from t5repro.estimate.machines import KINDS, Machine
+from t5repro.estimate.machines import KINDS, Machine, machine_of
 from t5repro.estimate.memory import Memory, training_memory
 from t5repro.estimate.nodes import Key, PlannedNode, plan_nodes
 from t5repro.estimate.rates import (
@@ -23,7 +23,7 @@ from t5repro.estimate.rates import (
     device_start,
     written_share,
 )
-from t5repro.estimate.records import Sample, done_nodes, shape_of
+from t5repro.estimate.records import Records, Sample, done_nodes, examples_in, samples_of, shape_of
 from t5repro.estimate.volumes import input_bytes, output_bytes
 from t5repro.estimate.work import (
     ON_DEVICE,
@@ -302,6 +302,30 @@ def estimate_run(
         rows={experiment.name: experiment.row for experiment in settings.experiments},
         nodes=tuple(map(estimator.estimate, nodes)),
     )
+
+
+def estimated_seconds(settings: Settings, records: Records) -> dict[str, float]:
+    """Return rule -> seconds of its jobs, for a comparison with the records of the run.
+
+    Its own records tell no speed here, only those of other runs; no node is done.
+
+    Args:
+        settings: settings of the run.
+        records: records of the checkout.
+
+    Raises:
+        SettingsError: the settings name no machine.
+    """
+    run = settings.run.name
+    calibration = Calibration(
+        samples=[one for one in samples_of(records) if one.job.partition("/")[0] != run],
+        examples=examples_in(records, run),
+    )
+    estimate = estimate_run(settings, machine_of(settings.devices), calibration=calibration)
+    seconds: dict[str, float] = {}
+    for one in estimate.nodes:
+        seconds[one.node.rule] = seconds.get(one.node.rule, 0.0) + one.seconds
+    return seconds
 
 
 def _preflight(root: Path, run: str, node: PlannedNode, machine: Machine) -> Memory | None:

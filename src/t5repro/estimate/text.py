@@ -1,6 +1,6 @@
 """The estimate as text and as JSON."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -8,6 +8,7 @@ from t5repro.estimate.memory import Memory
 from t5repro.estimate.plan import Cost, Estimate, NodeEstimate
 from t5repro.estimate.prices import Price
 from t5repro.estimate.tables import TableEstimate
+from t5repro.report.cost import UNKNOWN, StageCost
 
 SHOWN_NODES = 40
 RIGHT = ">"
@@ -59,7 +60,7 @@ def _nodes_text(estimate: Estimate, every_node: bool) -> str:
         costly = sorted(nodes, key=lambda one: -one.seconds * one.chips)[:SHOWN_NODES]
         note = f"\n{len(nodes) - SHOWN_NODES:,} further nodes; --all shows them"
         nodes = [one for one in nodes if one in costly]
-    head = ("node", ">work", ">rate", "source", ">time", ">hours", ">disk", "memory of a chip")
+    head = ("node", ">work", ">rate", "source", ">time", ">hours", ">disk", "memory")
     rows = [
         (
             one.node.label,
@@ -141,7 +142,7 @@ def _totals_text(estimate: Estimate) -> str:
         f"and {number(high)}",
         f"time      {quantity(total.seconds, DURATIONS)} of trainings and predictions, one after "
         f"another on {machine.name}",
-        f"shared    {len(estimate.experiments)} experiments need {asked:,} trainings; "
+        f"shared    the experiments need {asked:,} trainings if each is run alone; "
         f"{made:,} are made",
     ]
     return "\n".join(lines)
@@ -198,6 +199,30 @@ def table_text(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
         ).rstrip()
         for row in [titles, *rows]
     )
+
+
+def cost_comparison(stages: Sequence[StageCost], estimated: Mapping[str, float]) -> str:
+    """Return the cost of a finished run with a column of the estimated seconds.
+
+    Args:
+        stages: costs of the stages, then the total.
+        estimated: stage -> estimated seconds.
+    """
+    seconds = {**estimated, "total": sum(estimated.values())}
+    head = ("stage", ">jobs", ">seconds", ">estimated", ">CPU seconds", ">peak MB", "machine")
+    rows = [
+        (
+            stage.rule,
+            str(stage.jobs),
+            stage.seconds,
+            f"{seconds[stage.rule]:,.1f}" if stage.rule in seconds else UNKNOWN,
+            stage.cpu_seconds,
+            stage.megabytes,
+            stage.machines,
+        )
+        for stage in stages
+    ]
+    return table_text(head, rows) + "\n"
 
 
 def money_text(estimate: Estimate, price: Price) -> str:
