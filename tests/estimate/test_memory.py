@@ -7,6 +7,7 @@ import pytest
 
 from t5repro.config.published_sizes import SIZES
 from t5repro.config.sections.pretrain import PretrainSettings
+from t5repro.errors import ArtifactError
 from t5repro.estimate.machines import machine_named
 from t5repro.estimate.memory import training_memory
 from t5repro.estimate.plan import estimate_run
@@ -80,7 +81,6 @@ def test_a_report_of_preflight_replaces_the_formula(tmp_path: Path) -> None:
         "rows_per_core": 16,
         "needed_bytes": 3 * GIB,
         "hbm_bytes": 16 * GIB,
-        "fits": True,
     }
     folder = tmp_path / "logs/base/preflight"
     folder.mkdir(parents=True)
@@ -94,3 +94,13 @@ def test_a_report_of_preflight_replaces_the_formula(tmp_path: Path) -> None:
     (memory,) = [one.memory for one in estimate.nodes if one.node.rule == "pretrain"]
     assert memory is not None
     assert memory.source == "formula"
+
+
+@pytest.mark.parametrize("text", ["{", "[]", "{}", '{"slice": 1}'])
+def test_a_damaged_report_of_preflight_is_named(text: str, tmp_path: Path) -> None:
+    folder = tmp_path / "logs/base/preflight"
+    folder.mkdir(parents=True)
+    (folder / "baseline.json").write_text(text)
+    settings = load_run_files([Path("configs/base.yaml")])
+    with pytest.raises(ArtifactError, match=r"baseline\.json is no report of the rule preflight"):
+        estimate_run(settings, machine_named("v5e-8"), root=tmp_path)

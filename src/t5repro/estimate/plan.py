@@ -10,6 +10,7 @@ from functools import cached_property
 from pathlib import Path
 
 from t5repro.config.schema import Settings
+from t5repro.errors import ArtifactError
 from t5repro.estimate.machines import KINDS, Machine, machine_of
 from t5repro.estimate.memory import Memory, training_memory
 from t5repro.estimate.nodes import Key, PlannedNode, plan_nodes
@@ -333,17 +334,21 @@ def _preflight(root: Path, run: str, node: PlannedNode, machine: Machine) -> Mem
     path = root / "logs" / run / "preflight" / f"{node.name}.json"
     if node.rule != "pretrain" or not path.is_file():
         return None
-    facts = json.loads(path.read_text(encoding="utf-8"))
+    try:
+        facts = json.loads(path.read_text(encoding="utf-8"))
+        kind, rows_per_core = facts["slice"].partition(":")[0], facts["rows_per_core"]
+        needed, available = float(facts["needed_bytes"]), float(facts["hbm_bytes"])
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ArtifactError(
+            f"{path} is no report of the rule preflight ({type(error).__name__}: {error}); delete "
+            "it, and the next run writes it again"
+        ) from error
     training = node.settings.pretrain
     rows = training.batch_size / (machine.chips * machine.kind.replicas)
-    if facts["slice"].partition(":")[0] != machine.kind.name or facts["rows_per_core"] != rows:
+    if (kind, rows_per_core) != (machine.kind.name, rows):
         return None
-    return Memory(
-        float(facts["needed_bytes"]),
-        float(facts["hbm_bytes"]),
-        training.micro_batches if facts["fits"] else 0,
-        "preflight",
-    )
+    # Only steps that fit have a report.
+    return Memory(needed, available, training.micro_batches, "preflight")
 
 
 def _chips(node: PlannedNode, machine: Machine) -> int:

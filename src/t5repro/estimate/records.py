@@ -93,7 +93,13 @@ def _work(rule: str, settings: Any, numbers: Mapping[str, Any]) -> Work:
         for name, value in numbers.items()
         if name.startswith("tasks.") and name.endswith(".examples")
     }
-    return prediction_work(settings.model, settings.evaluate, settings.vocab, examples)
+    return prediction_work(
+        settings.model,
+        settings.evaluate,
+        settings.vocab,
+        examples,
+        models=len(settings.evaluate.ensemble) or 1,
+    )
 
 
 def shape_of(rule: str, settings: Any, chips: int) -> tuple[float, ...]:
@@ -114,7 +120,8 @@ def examples_in(records: Records, run: str) -> dict[str, int]:
     for job, record in records.items():
         words, end = job.split("/"), record.get("end")
         if words[:2] == [run, "tasks"] and isinstance(end, dict):
-            rows = end.get("numbers", {}).get("validation.rows")
+            numbers = end.get("numbers")
+            rows = numbers.get("validation.rows") if isinstance(numbers, dict) else None
             if isinstance(rows, int):
                 examples[words[-1]] = rows
     return examples
