@@ -46,6 +46,13 @@ def add_estimate(commands: Commands) -> None:
         help="chip-hours, of a CPU core-hours; exit code 3 if the estimate is above",
     )
     parser.add_argument("--rates", type=Path, help="measured speeds, in YAML or JSON")
+    parser.add_argument(
+        "--probe",
+        type=Path,
+        metavar="FILE",
+        help="measure 20 steps of each distinct training on this machine, write them to FILE for "
+        "--rates, and use them in place of records",
+    )
     parser.add_argument("--prices", type=Path, help="prices of chips, in YAML; without, no money")
     parser.add_argument("--json", type=Path, help="write the estimate to a file, too")
     parser.add_argument("--all", action="store_true", help="print every node")
@@ -56,8 +63,10 @@ def add_estimate(commands: Commands) -> None:
 
 def _estimate(arguments: argparse.Namespace) -> int:
     from t5repro.estimate.machines import machine_named, machine_of
+    from t5repro.estimate.nodes import plan_nodes
     from t5repro.estimate.plan import Calibration, estimate_run
     from t5repro.estimate.prices import read_price
+    from t5repro.estimate.probe import probe_rates
     from t5repro.estimate.rates import read_rates
     from t5repro.estimate.records import examples_in, samples_of
     from t5repro.estimate.run_files import load_run_files
@@ -79,9 +88,14 @@ def _estimate(arguments: argparse.Namespace) -> int:
     price = read_price(arguments.prices, machine.kind.name) if arguments.prices else None
     root = Path()
     records = read_records(Folder(root))
+    measured = read_rates(arguments.rates) if arguments.rates else ()
+    if arguments.probe:
+        measured += probe_rates(plan_nodes(settings), machine)
+        write_json(arguments.probe, {"rates": [rate.model_dump() for rate in measured]})
+    without_records = arguments.from_table or arguments.probe
     calibration = Calibration(
-        samples=[] if arguments.from_table else samples_of(records),
-        measured=read_rates(arguments.rates) if arguments.rates else [],
+        samples=[] if without_records else samples_of(records),
+        measured=measured,
         examples=examples_in(records, settings.run.name),
     )
     estimate = estimate_run(settings, machine, root=root, calibration=calibration)

@@ -1,0 +1,66 @@
+"""Speeds measured before a run: steps of each distinct training, on one chip of this machine."""
+
+from collections.abc import Iterable
+
+from t5repro.config.stage_settings import stage_model, stage_settings
+from t5repro.errors import SettingsError
+from t5repro.estimate.machines import Machine
+from t5repro.estimate.nodes import PlannedNode
+from t5repro.estimate.rates import MeasuredRate
+from t5repro.estimate.records import shape_of
+from t5repro.estimate.work import TRAININGS
+from t5repro.progress import announce
+from t5repro.train.flops import step_flops
+
+
+def probe_rates(nodes: Iterable[PlannedNode], machine: Machine) -> tuple[MeasuredRate, ...]:
+    """Return the measured speed of every distinct training step of nodes.
+
+    A chip gets its share of a batch. The exchange of gradients between chips is not measured.
+
+    Args:
+        nodes: nodes of a run.
+        machine: the machine; one of its chips, or its cores, must be in this computer.
+
+    Raises:
+        SettingsError: it is a TPU, which is measured by a short training.
+        DeviceError: the device is missing.
+    """
+    if machine.kind.device == "tpu":
+        raise SettingsError(
+            f"--probe measures CPUs and GPUs, not {machine.kind.name}; take the speeds from "
+            "speed.csv of a short training, and name them with --rates"
+        )
+    from t5repro.train.probe import step_seconds
+
+    rates: dict[tuple[float, ...], MeasuredRate] = {}
+    for node in nodes:
+        settings = node.settings
+        if node.rule not in TRAININGS or not getattr(settings, node.rule).steps:
+            continue
+        on_cpu = machine.kind.device == "cpu"
+        chips = min(machine.chips, settings.devices.intra_op_threads) if on_cpu else machine.chips
+        shape = shape_of(node.rule, settings, chips)
+        if shape in rates:
+            continue
+        training = getattr(settings, node.rule)
+        rows = training.batch_size if on_cpu else max(training.batch_size // machine.chips, 1)
+        devices = settings.devices.model_copy(
+            update={"kind": machine.kind.device, "steps_per_execution": 1}
+        )
+        stage = stage_model(node.rule).model_validate(stage_settings(settings, node.rule))
+        announce(f"probe: {node.label}, {rows} rows")
+        seconds = step_seconds(stage.model_copy(update={"devices": devices}), rows=rows)
+        flops = step_flops(settings.model, training, embedding_rows=settings.vocab.embedding_rows)
+        rates[shape] = MeasuredRate(
+            machine=machine.kind.name,
+            d_model=settings.model.d_model,
+            length=int(shape[1]),
+            rows_per_chip=shape[2],
+            flops_per_second=flops
+            * rows
+            / training.batch_size
+            / seconds
+            / (chips if on_cpu else 1),
+        )
+    return tuple(rates.values())

@@ -1,0 +1,44 @@
+"""The time of a training step on one device of this machine, measured on rows of padding."""
+
+import statistics
+import time
+from typing import Any
+
+from t5repro.randomness import single_seed
+from t5repro.train.preflight import example_batch
+
+STEPS = 20
+WARM_UP = 3  # the first step compiles
+
+
+def step_seconds(settings: Any, *, rows: int, steps: int = STEPS) -> float:
+    """Return the median time of a step; the weights are new and are thrown away.
+
+    Args:
+        settings: settings of `pretrain` or `finetune`, for a CPU or a GPU.
+        rows: rows of a batch.
+        steps: measured steps.
+
+    Raises:
+        DeviceError: the device is missing.
+    """
+    from t5repro.model.devices import prepare
+
+    prepare(settings.devices)
+    import keras
+    import tensorflow as tf
+
+    from t5repro.train.compiled_model import compiled_model, training_of
+
+    keras.backend.clear_session()
+    keras.utils.set_random_seed(0)  # deterministic operations require a seed
+    training = training_of(settings)
+    model = compiled_model(settings, seed=single_seed(0, "probe"))
+    batch = example_batch(training, rows, decoder_only=settings.model.decoder_only)
+    step = tf.function(model.train_step, autograph=False)
+    times = []
+    for _ in range(WARM_UP + steps):
+        start = time.monotonic()
+        float(step(batch)["loss"])  # waits for the device
+        times.append(time.monotonic() - start)
+    return statistics.median(times[WARM_UP:])
