@@ -75,7 +75,13 @@ def test_a_run_with_given_weights_and_vocabulary_needs_no_corpus() -> None:
     )
     nodes = by_label(settings)
     assert {node.rule for node in nodes.values()} == {
-        "data", "vocab", "pretrain", "tasks", "finetune", "evaluate_predict", "evaluate_score",
+        "data",
+        "vocab",
+        "pretrain",
+        "tasks",
+        "finetune",
+        "evaluate_predict",
+        "evaluate_score",
         "report",
-    }  # fmt: skip
+    }
     assert nodes["pretrain baseline"].upstream == (("data", ""),)

@@ -75,9 +75,7 @@ def test_nodes_that_are_sealed_cost_nothing(demo: Settings) -> None:
     estimate = estimate_run(demo, machine_named("cpu-1"), root=ROOT)
     assert all(one.is_done for one in estimate.nodes)
     assert set(astuple(estimate.total)) == {0}
-    changed = demo.model_copy(
-        update={"finetune": demo.finetune.model_copy(update={"steps": 120})}
-    )  # fmt: skip
+    changed = demo.model_copy(update={"finetune": demo.finetune.model_copy(update={"steps": 120})})
     again = estimate_run(changed, machine_named("cpu-1"), root=ROOT)
     open_rules = {one.node.rule for one in again.nodes if not one.is_done}
     assert open_rules == {"finetune", "evaluate_predict", "evaluate_score", "report"}

@@ -122,10 +122,10 @@ class _Plan:
         settings = self.settings_at(name)
         if rule == "report":  # reads every experiment; an experiment alone has a report of itself
             return []
-        return [
+        reads = (
             read for other in BY_NAME[rule].upstream for read in self._reads(rule, other, name)
-            if _requires(settings, read[0])
-        ]  # fmt: skip
+        )
+        return [read for read in reads if _requires(settings, read[0])]
 
     def _reads(self, rule: str, other: str, name: str) -> Iterator[Key]:
         """Yield the nodes of the rule `other` that a node of `rule` reads."""

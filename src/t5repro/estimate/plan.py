@@ -155,10 +155,8 @@ class Estimate:
     def hours_between(self) -> tuple[float, float]:
         """Return the range of the hours that a budget counts."""
         counted = [
-            one
-            for one in self.nodes
-            if self.is_on_chips(one) or self.machine.unit == "core"
-        ]  # fmt: skip
+            one for one in self.nodes if self.is_on_chips(one) or self.machine.unit == "core"
+        ]
         return (
             sum(one.hours * one.rate.low for one in counted),
             sum(one.hours * one.rate.high for one in counted),

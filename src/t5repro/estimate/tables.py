@@ -43,9 +43,7 @@ def table_estimates(estimate: Estimate, tables: Sequence[int] = ()) -> list[Tabl
 
 
 def _table_estimate(estimate: Estimate, number: int) -> TableEstimate:
-    candidates = {
-        row.name: experiments_of_row(row, estimate.rows) for row in table_rows(number)
-    }  # fmt: skip
+    candidates = {row.name: experiments_of_row(row, estimate.rows) for row in table_rows(number)}
     names = {name for names in candidates.values() for name in names}
     experiments = tuple(name for name in estimate.experiments if name in names)
     return TableEstimate(

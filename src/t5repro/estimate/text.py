@@ -128,10 +128,8 @@ def _totals_text(estimate: Estimate) -> str:
     for rule in dict.fromkeys(one.node.rule for one in estimate.nodes):
         nodes = [one for one in estimate.nodes if one.node.rule == rule]
         rows.append(
-            _total_row(
-                rule, len(nodes), sum(one.is_done for one in nodes), estimate.of_rule(rule)
-            )
-        )  # fmt: skip
+            _total_row(rule, len(nodes), sum(one.is_done for one in nodes), estimate.of_rule(rule))
+        )
     rows.append(_total_row("total", len(estimate.nodes), done, total))
     asked = sum(len(one.node.experiments) for one in estimate.nodes if _is_training(one))
     made = sum(map(_is_training, estimate.nodes))
