@@ -4,6 +4,7 @@ import yaml
 from checkout import ROOT
 
 from t5repro.config.load import load_settings
+from t5repro.config.mixtures import GROUPS
 from t5repro.config.schema import Settings
 from t5repro.estimate.nodes import PlannedNode, plan_nodes
 
@@ -29,8 +30,10 @@ def test_the_demo_has_the_nodes_of_its_pipeline(demo: Settings) -> None:
 def test_the_nodes_of_the_paper_s_rows_are_those_of_the_study(paper_rows: Settings) -> None:
     rules = [node.rule for node in plan_nodes(paper_rows)]
     counts = {rule: rules.count(rule) for rule in ("c4", "pretrain", "finetune")}
-    assert counts == {"c4": 2, "pretrain": 35, "finetune": 83}
-    assert rules.count("evaluate_predict") == 85
+    # 56 experiments on seven groups of tasks and 19 on a mixture of all; two ensembles of seven.
+    assert counts == {"c4": 6, "pretrain": 45, "finetune": 7 * 56 + 19}
+    assert rules.count("evaluate_predict") == counts["finetune"] + 2 * 7
+    assert rules.count("evaluate_score") == 77
 
 
 def test_a_node_names_the_experiments_that_need_it(demo: Settings) -> None:
@@ -42,16 +45,31 @@ def test_a_node_names_the_experiments_that_need_it(demo: Settings) -> None:
 
 def test_an_experiment_needs_the_training_that_it_continues(paper_rows: Settings) -> None:
     nodes = by_label(paper_rows)
-    assert "multi_then_glue" in nodes["finetune multi_pretrained"].experiments
+    assert "multi_then" in nodes["finetune multi_pretrained"].experiments
     assert ("finetune", "multi_pretrained") in nodes["finetune multi_then_glue"].upstream
+    assert ("finetune", "without_squad") in nodes["finetune leave_one_out_squad"].upstream
+
+
+def test_scores_need_the_predictions_of_every_group(paper_rows: Settings) -> None:
+    nodes = by_label(paper_rows)
+    predicted = [key for key in nodes["evaluate_score shared"].upstream if "predict" in key[0]]
+    assert predicted == [("evaluate_predict", f"shared_{group}") for group in sorted(GROUPS)]
+    assert nodes["evaluate_predict shared_squad"].experiments == ("shared",)
+    assert nodes["finetune shared_squad"].settings.finetune.targets_length == 97
+
+
+def test_another_corpus_needs_the_vocabulary_that_it_names(paper_rows: Settings) -> None:
+    nodes = by_label(paper_rows)
+    assert set(nodes["tokens wikipedia"].upstream) == {("c4", "wikipedia"), ("vocab", "baseline")}
+    assert "wikipedia" in nodes["vocab baseline"].experiments
 
 
 def test_an_ensemble_needs_the_models_of_its_members(paper_rows: Settings) -> None:
     nodes = by_label(paper_rows)
-    upstream = nodes["evaluate_predict ensemble"].upstream
-    members = nodes["evaluate_predict ensemble"].settings.evaluate.ensemble
+    node = nodes["evaluate_predict ensemble_squad"]
+    members = [f"{member}_squad" for member in node.settings.evaluate.ensemble]
     assert len(members) == 4
-    assert {("finetune", member) for member in members} <= set(upstream)
+    assert {("finetune", member) for member in members} <= set(node.upstream)
     assert all("ensemble" in nodes[f"finetune {member}"].experiments for member in members)
 
 

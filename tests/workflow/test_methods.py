@@ -34,7 +34,11 @@ ARMS = {
         "evaluate.checkpoints": "all",
     },
     "grouped_then": {"finetune.groups": GROUPS, "finetune.start_from": "grouped"},
-    "grouped_both": {"finetune.groups": GROUPS, "evaluate.ensemble": ["grouped", "grouped_then"]},
+    "grouped_both": {
+        "finetune.groups": GROUPS,
+        "finetune.keep_checkpoints": "all",
+        "evaluate.ensemble": ["grouped", "grouped_then"],
+    },
 }
 
 

@@ -8,7 +8,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 
-from t5repro.config.experiments import nodes_by_experiment, settings_of_experiment
+from t5repro.config.dependencies import finetuning_named
+from t5repro.config.experiments import nodes_by_experiment, settings_by_name
+from t5repro.config.groups import finetunings
 from t5repro.config.schema import Settings
 from t5repro.stages import BY_NAME, OF_CORPUS, STAGES
 
@@ -22,8 +24,9 @@ class PlannedNode:
 
     Attributes:
         rule: name of the rule.
-        name: name of the node: an experiment, a task for the rule `tasks`, or empty.
-        settings: settings of the experiment that gives the node its name.
+        name: name of the node: an experiment, the fine-tuning of one of its groups, a task for the
+            rule `tasks`, or empty.
+        settings: settings of the experiment or fine-tuning that gives the node its name.
         upstream: nodes that its jobs read.
         experiments: experiments that need it, directly or not, in the order of the run file.
     """
@@ -78,18 +81,40 @@ class _Plan:
 
     def __init__(self, settings: Settings) -> None:
         self.experiments = [experiment.name for experiment in settings.experiments]
-        resolved = {name: settings_of_experiment(settings, name) for name in self.experiments}
-        first = resolved[self.experiments[0]]
+        at = settings_by_name(settings)
+        # Fine-tuning -> its experiment and group; without groups, they have one name.
+        self._parts = {
+            name: (experiment, group)
+            for experiment in self.experiments
+            for group, name in finetunings(at(experiment), experiment).items()
+        }
+        names = {*self.experiments, *self._parts}
         # Nodes without an experiment have the settings that all experiments share.
-        self.settings_at: Callable[[str], Settings] = lambda name: resolved.get(name, first)
-        self.nodes_of: Callable[[str], dict[str, str]] = cache(
-            lambda rule: nodes_by_experiment(settings, rule, resolved.__getitem__)
+        self.settings_at: Callable[[str], Settings] = lambda name: at(
+            name if name in names else self.experiments[0]
         )
-        self._has_tasks = any(one.tasks.names for one in resolved.values())
+        self.nodes_of: Callable[[str], dict[str, str]] = cache(
+            lambda rule: nodes_by_experiment(settings, rule, at)
+        )
+        self._has_tasks = any(at(name).tasks.names for name in self.experiments)
+        self._order = [*dict.fromkeys([*self.experiments, *self._parts])]
 
     def position(self, name: str) -> int:
-        """Return the position of an experiment in the run file; -1 for other names."""
-        return self.experiments.index(name) if name in self.experiments else -1
+        """Return the position of an experiment or fine-tuning; -1 for other names."""
+        return self._order.index(name) if name in self._order else -1
+
+    def finetunings_of(self, experiment: str) -> list[str]:
+        """Return the fine-tunings of an experiment: one, or one for each group of tasks."""
+        return list(finetunings(self.settings_at(experiment), experiment).values())
+
+    def node_of(self, rule: str, name: str) -> str:
+        """Return the node of `rule` that an experiment or a fine-tuning uses."""
+        nodes = self.nodes_of(rule)
+        return nodes[name] if name in nodes else nodes[self._parts[name][0]]
+
+    def other_finetuning(self, name: str, experiment: str) -> str:
+        """Return the fine-tuning of another experiment that a fine-tuning reads."""
+        return finetuning_named(self.settings_at(experiment), experiment, self._parts[name][1])
 
     def roots(self, experiment: str) -> Iterator[Key]:
         """Yield the nodes that a run makes for an experiment."""
@@ -103,7 +128,8 @@ class _Plan:
             elif (self._has_tasks or stage.name in without_tasks) and _requires(
                 self.settings_at(experiment), stage.name
             ):
-                yield stage.name, self.nodes_of(stage.name)[experiment]
+                for name in self.finetunings_of(experiment) if stage.per_group else [experiment]:
+                    yield stage.name, self.node_of(stage.name, name)
 
     def closure(self, roots: Iterator[Key]) -> list[Key]:
         """Return nodes and all that they read, directly or not, each once."""
@@ -139,12 +165,16 @@ class _Plan:
         elif rule == "finetune" and other == "tokens" and not settings.finetune.corpus_examples:
             return
         elif rule == "finetune" and other == "pretrain" and settings.finetune.start_from:
-            yield rule, self.nodes_of(rule)[settings.finetune.start_from]
-        elif rule == "evaluate_predict" and other == "finetune":
-            for member in settings.evaluate.ensemble or [name]:
-                yield other, self.nodes_of(other)[member]
+            start = self.other_finetuning(name, settings.finetune.start_from)
+            yield rule, self.node_of(rule, start)
+        elif rule == "evaluate_predict" and other == "finetune" and settings.evaluate.ensemble:
+            for member in settings.evaluate.ensemble:
+                yield other, self.node_of(other, self.other_finetuning(name, member))
+        elif BY_NAME[other].per_group and not BY_NAME[rule].per_group:
+            for part in self.finetunings_of(name):
+                yield other, self.node_of(other, part)
         else:
-            yield other, self.nodes_of(other)[name]
+            yield other, self.node_of(other, name)
 
 
 def _reads_raw_files(rule: str, settings: Settings) -> bool:
