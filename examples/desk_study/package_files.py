@@ -71,7 +71,7 @@ def _members(archive: Path) -> Iterator[tuple[str, IO[bytes]]]:
 
 
 def _data_of_deb(archive: Path) -> IO[bytes]:
-    """Return the tar of a package's files: ``data.tar.xz`` or ``.gz`` in the ar archive."""
+    """Return the tar of a package's files: its data.tar.xz or data.tar.gz."""
     data = archive.read_bytes()
     position = len(AR_MAGIC)
     while data.startswith(AR_MAGIC) and position + AR_HEADER_BYTES <= len(data):
