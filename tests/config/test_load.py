@@ -50,6 +50,14 @@ def test_an_empty_run_file_is_the_papers_baseline() -> None:
         ({"tasks.names": []}, r"tasks.names is empty"),
         ({"pretrain.objective": "lm"}, r"objective lm has no inputs, which model.architecture"),
         (
+            {
+                "vocab.extra_ids": 3,
+                "pretrain.objective": "mixture_of_denoisers",
+                "pretrain.denoisers": [{"mode_token": "NLU"}],
+            },
+            r"vocab.extra_ids is 3, but the mode tokens of pretrain.denoisers are three",
+        ),
+        (
             {"model.architecture": "shared_encoder_decoder", "model.num_decoder_layers": 6},
             r"stacks that share weights need as many blocks",
         ),

@@ -19,7 +19,7 @@ SEEDS = ((1, 2), (3, 4))
 
 def corrupted(objective, **more):
     plan = PretrainSettings(inputs_length=64, targets_length=128, objective=objective, **more)
-    return corrupt_segments(plan, SEGMENTS, total_ids=TOTAL_IDS, seeds=SEEDS)
+    return corrupt_segments(plan, SEGMENTS, total_ids=TOTAL_IDS, extra_ids=100, seeds=SEEDS)
 
 
 @pytest.mark.parametrize("objective", OBJECTIVES)
@@ -73,5 +73,7 @@ def test_documents_on_their_own_are_cut_at_what_they_reserve_in_a_row() -> None:
 
 def test_another_seed_is_other_noise() -> None:
     plan = PretrainSettings(inputs_length=64, targets_length=128)
-    other = corrupt_segments(plan, SEGMENTS, total_ids=TOTAL_IDS, seeds=((5, 6), SEEDS[1]))
+    other = corrupt_segments(
+        plan, SEGMENTS, total_ids=TOTAL_IDS, extra_ids=100, seeds=((5, 6), SEEDS[1])
+    )
     assert other != corrupted("replace_spans")

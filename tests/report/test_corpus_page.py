@@ -10,6 +10,7 @@ import pytest
 
 from t5repro.config.schema import Experiment, ReportStage, Settings
 from t5repro.config.sections.data import RawFiles
+from t5repro.config.sections.pretrain import Denoiser, PretrainSettings
 from t5repro.config.sections.tokens import TokensStage
 from t5repro.config.sections.vocab import VocabStage
 from t5repro.files import sha256_of, write_manifest
@@ -18,6 +19,7 @@ from t5repro.report.page import write_report
 from t5repro.report.training_rows import corrupted_rows, objective_settings, parts
 from t5repro.report.vocabulary import read_pieces
 from t5repro.vocab.encode import encode_corpus
+from t5repro.vocab.special_ids import sentinel_piece
 from t5repro.vocab.token_files import read_ids, read_offsets
 from t5repro.vocab.train import train_vocabulary
 from t5repro.vocab.vocabulary import Vocabulary
@@ -234,6 +236,31 @@ def test_a_run_without_a_corpus_shows_its_vocabulary_alone(
 
 def test_documents_too_short_for_a_segment_give_no_rows(settings: Settings) -> None:
     assert corrupted_rows(settings.pretrain, {"u": [5, 6]}, ["x"] * 9, seed=0) == []
+
+
+def test_a_mixture_shows_the_first_document_under_each_denoiser(settings: Settings) -> None:
+    denoisers = (
+        Denoiser(mode_token="NLU"),
+        Denoiser(objective="prefix_lm", noise_density=0.25, mode_token="S2S", weight=2),
+    )
+    change = {"objective": "mixture_of_denoisers", "denoisers": denoisers, "targets_length": 512}
+    pretrain = PretrainSettings.model_validate({**settings.pretrain.model_dump(), **change})
+    pieces = ["<pad>", "</s>", "<unk>", *"abcdefgh", *map(sentinel_piece, reversed(range(5)))]
+    documents = {"u": [3, 4, 5, 6, 7, 8, 9, 10], "v": [3, 4, 5, 6]}
+    rows = corrupted_rows(pretrain, documents, pieces, seed=0)
+    assert [row.url for row in rows] == ["u", "u"]
+    assert [row.inputs[0].text for row in rows] == ["<extra_id_4>", "<extra_id_3>"]
+    prefix, continuation = rows[1].inputs[1].text, rows[1].targets[0].text
+    assert prefix + continuation == "abcdefgh"
+    run = settings.model_copy(update={"pretrain": pretrain})
+    last = run.vocab.extra_ids - 1
+    assert objective_settings(run)["denoiser_0"] == (
+        f"[NLU] = <extra_id_{last}>, replace_spans, density 0.15, mean span 3.0, weight 1.0"
+    )
+    assert objective_settings(run)["denoiser_1"] == (
+        f"[S2S] = <extra_id_{last - 1}>, prefix_lm, density 0.25, weight 2.0"
+    )
+    assert "noise_mask" not in objective_settings(run)
 
 
 def test_an_arm_has_an_objective_if_it_reads_the_corpus_in_pretraining_or_fine_tuning(

@@ -16,6 +16,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 import pytest
+import yaml
 from clones import artifact_hashes, commit, environment, run_in
 from documented_commands import Documented, documented, entry_of, pages
 
@@ -24,6 +25,7 @@ FILE = "tests/workflow/test_documented_commands.py"
 ON_PAGES = entry_of(f"{FILE}::test_the_commands_of_a_page_do_what_it_says")
 ON_SPARK = entry_of(f"{FILE}::test_c4_is_built_on_the_cluster_of_the_page")
 PLAN = entry_of(f"{FILE}::test_the_papers_rows_are_planned_as_the_page_says")
+RECIPES = entry_of(f"{FILE}::test_the_recent_recipes_are_planned_as_the_page_says")
 SLOW = {"README.md", "docs/audit_a_score.md", "docs/exchange.md", "docs/versions.md"}
 
 
@@ -104,6 +106,14 @@ def test_the_papers_rows_are_planned_as_the_page_says(fresh: Path) -> None:
     (command,) = PLAN.commands
     jobs = dict(re.findall(r"^(\w+) +(\d+)$", ran(fresh, "bash", "-c", command), re.MULTILINE))
     assert int(jobs["evaluate_score"]) == 77  # two of the 78 experiments have the same settings
+
+
+@pytest.mark.slow
+def test_the_recent_recipes_are_planned_as_the_page_says(fresh: Path) -> None:
+    (command,) = RECIPES.commands
+    recipes = yaml.safe_load((fresh / "configs/recent_recipes.yaml").read_text(encoding="utf-8"))
+    jobs = dict(re.findall(r"^(\w+) +(\d+)$", ran(fresh, "bash", "-c", command), re.MULTILINE))
+    assert int(jobs["pretrain"]) == int(jobs["evaluate_score"]) == len(recipes["experiments"])
 
 
 @pytest.fixture

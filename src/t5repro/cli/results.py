@@ -197,4 +197,7 @@ def _batches(arguments: argparse.Namespace) -> None:
     if not 0 <= arguments.step < steps:
         raise SettingsError(f"--step is {arguments.step}; the training had steps 0 to {steps - 1}")
     for span in spans_in_step(inputs, arguments.step):
-        print(json.dumps(dataclasses.asdict(span)))
+        row = dataclasses.asdict(span)
+        if span.denoiser is None:  # the objective is no mixture of denoisers
+            del row["denoiser"]
+        print(json.dumps(row))

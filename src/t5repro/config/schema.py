@@ -240,6 +240,12 @@ def _check_training(settings: Settings) -> None:
             f"pretrain.objective lm has no inputs, which model.architecture "
             f"{settings.model.architecture} needs; use prefix_lm, or a language model"
         )
+    mode_tokens = {denoiser.mode_token for denoiser in settings.pretrain.denoisers} - {""}
+    if mode_tokens and settings.vocab.extra_ids < 4:
+        raise ValueError(
+            f"vocab.extra_ids is {settings.vocab.extra_ids}, but the mode tokens of "
+            "pretrain.denoisers are three sentinels and spans need at least one; raise it to 4"
+        )
     if unknown := sorted(set(settings.finetune.mixture_weights) - set(settings.tasks.names)):
         raise ValueError(
             f"finetune.mixture_weights names {unknown}, which are not in tasks.names; "

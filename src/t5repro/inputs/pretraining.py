@@ -28,9 +28,9 @@ from t5repro.inputs.batches import (
 from t5repro.inputs.corpus_layout import CorpusLayout, lay_out
 from t5repro.inputs.packing import Integers, Stream
 from t5repro.inputs.row_index import Reader, packed_reader, stream_reader
-from t5repro.objectives.corruption import Corrupted, Segments, flatten, sentinel_overflow
+from t5repro.objectives.corruption import Corrupted, Segments, flatten
 from t5repro.objectives.masks import PHILOX
-from t5repro.objectives.recipes import OBJECTIVES, Segment, corrupt
+from t5repro.objectives.mixture import Seeds, Texts, apply_objective, draw_denoisers
 from t5repro.randomness import seed_pair
 from t5repro.vocab.token_files import id_dtype, read_ids, read_offsets
 
@@ -47,11 +47,13 @@ class Pieces(NamedTuple):
         starts: start of each piece, ``(pieces,)``.
         lengths: its tokens, ``(pieces,)``.
         rows: its row in the batch, ``(pieces,)``.
+        segments: its segment in the batch, ``(pieces,)``.
     """
 
     starts: Integers
     lengths: Integers
     rows: Integers
+    segments: Integers
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,13 +109,28 @@ class CorpusInputs(CorpusLayout):
         """Return the pieces of the file of ids in the batch of a step."""
         read = self._reader()(tf.constant(step, tf.int64))
         starts, lengths, segment_lengths, _, segments_per_row = (array.numpy() for array in read)
-        # Pieces and segments cover the same tokens: a piece is in the row in whose range of tokens
-        # it starts.
-        row_ends = np.cumsum(segment_lengths, dtype=np.int64)[np.cumsum(segments_per_row) - 1]
-        piece_starts = np.cumsum(lengths, dtype=np.int64) - lengths
-        rows = np.searchsorted(row_ends, piece_starts, side="right")
+        # Pieces and segments cover the same tokens: a piece is in the segment in whose range of
+        # tokens it starts, and in the row of this segment.
+        segment_ends = np.cumsum(segment_lengths, dtype=np.int64)
         filled = lengths > 0
-        return Pieces(starts[filled], lengths[filled].astype(np.int64), rows[filled])
+        piece_starts = (np.cumsum(lengths, dtype=np.int64) - lengths)[filled]
+        segments = np.searchsorted(segment_ends, piece_starts, side="right")
+        rows = np.searchsorted(np.cumsum(segments_per_row), segments, side="right")
+        return Pieces(starts[filled], lengths[filled].astype(np.int64), rows, segments)
+
+    def denoisers(self, step: int) -> Integers:
+        """Return the index of the denoiser of each segment of a step, of a mixture of denoisers."""
+        segments = self._reader()(tf.constant(step, tf.int64)).segment_lengths.shape[0]
+        seeds = self._seeds(tf.constant(step, tf.int64))
+        drawn = draw_denoisers(self.settings.denoisers, segments, seeds.denoiser)
+        return drawn.numpy().astype(np.int64)
+
+    def _seeds(self, step: tf.Tensor) -> Seeds:
+        """Return the seeds of a step: the noise of step n needs no state of earlier steps."""
+        uses = (seed_pair(self.seed, "pretrain", use) for use in Seeds._fields)
+        return Seeds(
+            *(tf.random.fold_in(tf.constant(pair, tf.int32), step, alg=PHILOX) for pair in uses)
+        )
 
     def _reader(self) -> Reader:
         if isinstance(self.layout, Stream):
@@ -123,13 +140,8 @@ class CorpusInputs(CorpusLayout):
 
     def _batch_maker(self) -> Maker:
         """Return the function from a step to features, targets and statistics."""
-        settings, total_ids = self.settings, self.vocab.total_ids
-        objective = OBJECTIVES[settings.objective]
+        settings = self.settings
         read = self._reader()
-        noise, corruption = (
-            tf.constant(seed_pair(self.seed, "pretrain", use), tf.int32)
-            for use in ("noise", "corruption")
-        )
         width = self.segment_tokens
         assemble = decoder_only_batch if self.decoder_only else encoder_decoder_batch
 
@@ -138,14 +150,10 @@ class CorpusInputs(CorpusLayout):
             lengths = pieces.segment_lengths
             flat = FlatSegments(gather_pieces(self.ids, pieces.starts, pieces.lengths), lengths)
             tokens = pad_segments(flat, width)
-            valid = tf.sequence_mask(lengths, width)
-            # The step is folded into the seed: noise of step n needs no state of earlier steps.
-            seeds = [tf.random.fold_in(seed, step, alg=PHILOX) for seed in (noise, corruption)]
-            mask = objective.mask(settings, lengths, width, seeds[0])
-            sides = corrupt(settings, Segment(tokens, mask, valid, total_ids, seeds[1]))
-            inputs, targets = (
-                _flatten(side, pieces.limits[:, column]) for column, side in enumerate(sides)
-            )
+            texts = Texts(tokens, lengths, self.vocab.total_ids, self.vocab.extra_ids)
+            pair = apply_objective(settings, texts, self._seeds(step))
+            inputs = _flatten(pair.inputs, pieces.limits[:, 0])
+            targets = _flatten(pair.targets, pieces.limits[:, 1])
             features, labels = assemble(
                 FlatSegments(inputs.ids, inputs.lengths),
                 FlatSegments(targets.ids, targets.lengths),
@@ -153,15 +161,7 @@ class CorpusInputs(CorpusLayout):
                 inputs_length=settings.packed_inputs_length,
                 targets_length=settings.targets_length,
             )
-            overflow = tf.zeros_like(lengths)
-            if objective.unique_sentinels:
-                overflow = sentinel_overflow(
-                    mask,
-                    valid,
-                    extra_ids=self.vocab.extra_ids,
-                    final_sentinel=settings.final_sentinel,
-                )
-            return features, labels, _statistics(inputs, targets, overflow)
+            return features, labels, _statistics(inputs, targets, pair.missing_sentinels)
 
         return make
 

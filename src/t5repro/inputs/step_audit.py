@@ -30,6 +30,8 @@ class DocumentSpan:
         document: index of the document in the files of `tokens`, from 0.
         first_token: index of the first token within its document.
         tokens: number of tokens, before corruption.
+        denoiser: index of the denoiser of its segment in `pretrain.denoisers`; None if the
+            objective is no mixture.
     """
 
     step: int
@@ -37,6 +39,7 @@ class DocumentSpan:
     document: int
     first_token: int
     tokens: int
+    denoiser: int | None = None
 
 
 def open_recorded_inputs(manifest: Path) -> tuple[CorpusInputs, int]:
@@ -84,11 +87,17 @@ def spans_in_step(inputs: CorpusInputs, step: int) -> list[DocumentSpan]:
 
     A document that occurs twice in a row, or continues in the next one, has a span for each.
     """
-    starts, tokens, rows = inputs.pieces(step)
+    starts, tokens, rows, segments = inputs.pieces(step)
     documents = np.searchsorted(inputs.offsets, starts, side="right") - 1
+    denoisers = inputs.denoisers(step)[segments].tolist() if inputs.settings.denoisers else None
     return [
         DocumentSpan(
-            step, int(row), int(document), int(start - inputs.offsets[document]), int(count)
+            step,
+            int(rows[piece]),
+            int(document),
+            int(starts[piece] - inputs.offsets[document]),
+            int(tokens[piece]),
+            denoisers[piece] if denoisers else None,
         )
-        for start, count, row, document in zip(starts, tokens, rows, documents, strict=True)
+        for piece, document in enumerate(documents)
     ]

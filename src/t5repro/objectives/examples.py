@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from t5repro.config.sections.pretrain import PretrainSettings
 from t5repro.objectives.corruption import Corrupted, flatten
-from t5repro.objectives.recipes import OBJECTIVES, Segment, corrupt
+from t5repro.objectives.mixture import Seeds, Texts, apply_objective
 from t5repro.objectives.row_lengths import corruption_limits
 from t5repro.vocab.special_ids import PAD_ID
 
@@ -33,7 +33,9 @@ def corrupt_segments(
     segments: Sequence[Sequence[int]],
     *,
     total_ids: int,
+    extra_ids: int,
     seeds: tuple[tuple[int, int], tuple[int, int]],
+    denoisers: Sequence[int] | None = None,
 ) -> list[CorruptedSegment]:
     """Corrupt segments with the operations of pre-training, on the CPU.
 
@@ -41,23 +43,28 @@ def corrupt_segments(
         settings: of pre-training.
         segments: ids of each segment, at least 2 and at most `segment_length` of them.
         total_ids: pieces and sentinels of the vocabulary.
+        extra_ids: sentinels of the vocabulary.
         seeds: of the noise and of corruptions that draw.
+        denoisers: index of the denoiser of each segment, of a mixture of denoisers.
     """
     with contextlib.suppress(RuntimeError):  # fixed after TensorFlow's first operation
         tf.config.set_visible_devices([], "GPU")  # others may need its memory
     lengths = np.asarray([len(segment) for segment in segments], np.int32)
     width = int(lengths.max())
     tokens = tf.constant([[*ids, *[PAD_ID] * (width - len(ids))] for ids in segments], tf.int32)
-    valid = tf.sequence_mask(lengths, width)
     noise, corruption = (tf.constant(seed, tf.int32) for seed in seeds)
-    mask = OBJECTIVES[settings.objective].mask(settings, tf.constant(lengths), width, noise)
-    sides = corrupt(settings, Segment(tokens, mask, valid, total_ids, corruption))
+    pair = apply_objective(
+        settings,
+        Texts(tokens, tf.constant(lengths), total_ids, extra_ids),
+        Seeds(noise, corruption, denoiser=noise),
+        None if denoisers is None else tf.constant(denoisers, tf.int32),
+    )
     if settings.concatenate_documents:  # a segment has a row of its own
         row = np.asarray([settings.inputs_length, settings.targets_length], np.int32)
         limits = np.tile(row, (len(lengths), 1))
     else:
         limits = corruption_limits(settings, width)[lengths]
-    inputs, targets = (_ids(side, limits[:, column]) for column, side in enumerate(sides))
+    inputs, targets = (_ids(side, limits[:, column]) for column, side in enumerate(pair[:2]))
     return [
         CorruptedSegment(list(ids), inputs[row] if inputs else [], targets[row])
         for row, ids in enumerate(segments)

@@ -8,27 +8,30 @@ import numpy.typing as npt
 
 from t5repro.config.sections.pretrain import PretrainSettings
 from t5repro.errors import SettingsError
-from t5repro.objectives.lengths import corrupted_lengths, random_spans_lengths, span_counts
+from t5repro.objectives.lengths import (
+    SpanLengths,
+    corrupted_lengths,
+    random_spans_lengths,
+    span_counts,
+)
 
 
 def segment_length(settings: PretrainSettings) -> int:
     """Return the raw tokens of the longest segment whose inputs and targets fit a row.
 
     Raises:
-        SettingsError: the targets of random spans do not fit `targets_length`.
+        SettingsError: the targets of random spans or of a denoiser do not fit `targets_length`.
 
     Source: paper section 3.1.4; released code: one token less than a row, for EOS, except that
     ``random_spans_helper`` makes segments longer by the tokens that sentinels replace.
     """
+    if settings.objective == "mixture_of_denoisers":
+        return _longest_of_denoisers(settings)
     if settings.objective == "lm":
         return settings.targets_length - 1
     if settings.noise_mask == "iid" or settings.objective != "replace_spans":
         return settings.inputs_length - 1
-    lengths = random_spans_lengths(
-        inputs_length=settings.inputs_length,
-        noise_density=settings.noise_density,
-        mean_noise_span_length=settings.mean_noise_span_length,
-    )
+    lengths = _random_spans(settings)
     targets = lengths.targets + settings.final_sentinel
     if targets > settings.targets_length:
         raise SettingsError(
@@ -39,13 +42,62 @@ def segment_length(settings: PretrainSettings) -> int:
     return lengths.tokens
 
 
+def denoiser_settings(settings: PretrainSettings) -> list[PretrainSettings]:
+    """Return the settings of each denoiser of a mixture as those of an objective of its own.
+
+    The inputs are shorter by the mode token.
+    """
+    return [
+        settings.model_copy(
+            update={
+                "objective": denoiser.objective,
+                "noise_mask": "random_spans",
+                "noise_density": denoiser.noise_density,
+                "mean_noise_span_length": denoiser.mean_noise_span_length,
+                "inputs_length": settings.inputs_length - bool(denoiser.mode_token),
+                "denoisers": (),
+            }
+        )
+        for denoiser in settings.denoisers
+    ]
+
+
+def _longest_of_denoisers(settings: PretrainSettings) -> int:
+    """Return the raw tokens of the longest segment that fits a row under every denoiser.
+
+    Segments are cut before a denoiser is drawn, as UL2 does with sequences of 512 tokens.
+    """
+    longest = min(
+        _random_spans(denoiser).tokens
+        if denoiser.objective == "replace_spans"
+        else denoiser.inputs_length - 1
+        for denoiser in denoiser_settings(settings)
+    )
+    targets = int(_reserved_lengths(settings, longest)[-1, 1])
+    if targets > settings.targets_length:
+        raise SettingsError(
+            f"pretrain.targets_length is {settings.targets_length}, but a denoiser of "
+            f"{settings.inputs_length} inputs can give {targets} targets; set it to {targets} or "
+            f"more, or shorten pretrain.inputs_length"
+        )
+    return longest
+
+
+def _random_spans(settings: PretrainSettings) -> SpanLengths:
+    return random_spans_lengths(
+        inputs_length=settings.inputs_length,
+        noise_density=settings.noise_density,
+        mean_noise_span_length=settings.mean_noise_span_length,
+    )
+
+
 def corruption_limits(settings: PretrainSettings, segment_tokens: int) -> npt.NDArray[np.int32]:
     """Return the tokens of inputs and targets reserved for a segment of 0, 1, ... tokens.
 
     Exact for random spans and for objectives whose targets are the whole text. A random prefix can
     be nearly all of a segment or nearly none, so both sides reserve all of it. An i.i.d. mask has
     no fixed number of noise tokens: its targets reserve the mean plus four standard deviations,
-    and longer targets are cut, as in any row.
+    and longer targets are cut, as in any row. A mixture reserves the most that a denoiser needs.
 
     Args:
         settings: of pre-training.
@@ -54,6 +106,18 @@ def corruption_limits(settings: PretrainSettings, segment_tokens: int) -> npt.ND
     Returns:
         int32 ``(segment_tokens + 1, 2)``, EOS included.
     """
+    row = (settings.inputs_length, settings.targets_length)
+    return np.minimum(_reserved_lengths(settings, segment_tokens), row).astype(np.int32)
+
+
+def _reserved_lengths(settings: PretrainSettings, segment_tokens: int) -> npt.NDArray[np.int32]:
+    """Return `corruption_limits` without the limit of a row."""
+    if settings.objective == "mixture_of_denoisers":
+        lengths = [
+            _reserved_lengths(own, segment_tokens) + np.array([bool(denoiser.mode_token), 0])
+            for own, denoiser in zip(denoiser_settings(settings), settings.denoisers, strict=True)
+        ]
+        return np.max(lengths, axis=0).astype(np.int32)
     tokens = np.arange(segment_tokens + 1)
     noise, spans = _noise_limits(settings, segment_tokens)
     reserved = {
@@ -67,8 +131,7 @@ def corruption_limits(settings: PretrainSettings, segment_tokens: int) -> npt.ND
     inputs, targets = reserved.get(settings.objective, (tokens + 1, tokens + 1))
     if settings.objective == "replace_spans":
         targets = targets + settings.final_sentinel
-    row = (settings.inputs_length, settings.targets_length)
-    return np.minimum(np.stack([inputs, targets], axis=1), row).astype(np.int32)
+    return np.stack([inputs, targets], axis=1).astype(np.int32)
 
 
 def _noise_limits(

@@ -11,15 +11,17 @@ from itertools import groupby
 
 from t5repro.config.schema import Settings
 from t5repro.config.sections.devices import DevicesSettings
-from t5repro.config.sections.pretrain import PretrainSettings
+from t5repro.config.sections.pretrain import Denoiser, PretrainSettings
+from t5repro.config.sections.vocab import VocabSettings
 from t5repro.inputs.packing import SHORTEST_SEGMENT
 from t5repro.model.devices import set_environment
+from t5repro.objectives.mode_tokens import mode_token_id
 from t5repro.objectives.row_lengths import segment_length
 from t5repro.randomness import seed_pair
 from t5repro.report.corpus import safe_text
 from t5repro.report.experiments import format_value
 from t5repro.report.vocabulary import SPACE, is_sentinel
-from t5repro.vocab.special_ids import EOS_ID, PAD_ID, UNK_ID
+from t5repro.vocab.special_ids import EOS_ID, PAD_ID, UNK_ID, sentinel
 
 ROWS = 3
 # Settings that decide the rows; the lengths decide how long a segment is.
@@ -32,6 +34,7 @@ OF_OBJECTIVE = (
     "inputs_length",
     "targets_length",
 )
+OF_MIXTURE = ("objective", "inputs_length", "targets_length")
 
 
 @dataclass(frozen=True)
@@ -65,7 +68,26 @@ def objective_settings(settings: Settings) -> dict[str, str]:
     """Return the settings that decide the corrupted rows; none if an arm trains on no corpus."""
     if not settings.pretrain.steps and not settings.finetune.corpus_examples:
         return {}
-    return {name: format_value(getattr(settings.pretrain, name)) for name in OF_OBJECTIVE}
+    pretrain = settings.pretrain
+    names = OF_MIXTURE if pretrain.denoisers else OF_OBJECTIVE
+    values = {name: format_value(getattr(pretrain, name)) for name in names}
+    denoisers = {
+        f"denoiser_{number}": _denoiser_text(denoiser, settings.vocab)
+        for number, denoiser in enumerate(pretrain.denoisers)
+    }
+    return {**values, **denoisers}
+
+
+def _denoiser_text(denoiser: Denoiser, vocab: VocabSettings) -> str:
+    """Return a denoiser in words, such as ``[NLU] = <extra_id_99>, replace_spans, ...``."""
+    parts = [denoiser.objective, f"density {denoiser.noise_density}"]
+    if denoiser.objective == "replace_spans":
+        parts.append(f"mean span {denoiser.mean_noise_span_length}")
+    if name := denoiser.mode_token:
+        ids = {"total_ids": vocab.total_ids, "extra_ids": vocab.extra_ids}
+        number = vocab.total_ids - 1 - mode_token_id(name, **ids)
+        parts.insert(0, f"[{name}] = {sentinel(number)}")
+    return ", ".join([*parts, f"weight {denoiser.weight}"])
 
 
 def corrupted_rows(
@@ -77,6 +99,8 @@ def corrupted_rows(
 ) -> list[Row]:
     """Return the first rows of a corpus under an objective.
 
+    Of a mixture of denoisers, each denoiser corrupts the first document once.
+
     Args:
         settings: of pre-training.
         documents: URL -> ids of the page, in the order of the corpus.
@@ -87,18 +111,22 @@ def corrupted_rows(
     segments = {
         url: ids[:segment_tokens] for url, ids in documents.items() if len(ids) >= SHORTEST_SEGMENT
     }
-    segments = dict(list(segments.items())[:ROWS])
-    if not segments:
+    shown = list(segments.items())[:ROWS]
+    if not shown:
         return []
+    if settings.denoisers:
+        shown = shown[:1] * len(settings.denoisers)
     # TensorFlow takes seconds to import, and `verify` imports this module for the scores alone.
     set_environment(DevicesSettings())
     from t5repro.objectives.examples import corrupt_segments
 
     corrupted = corrupt_segments(
         settings,
-        list(segments.values()),
+        [ids for _, ids in shown],
         total_ids=len(pieces),
+        extra_ids=sum(map(is_sentinel, pieces)),
         seeds=(seed_pair(seed, "report", "noise"), seed_pair(seed, "report", "corruption")),
+        denoisers=range(len(shown)) if settings.denoisers else None,
     )
     return [
         Row(
@@ -108,7 +136,7 @@ def corrupted_rows(
             targets=parts(row.targets, pieces),
             tokens=(len(row.text), len(row.inputs), len(row.targets)),
         )
-        for url, row in zip(segments, corrupted, strict=True)
+        for (url, _), row in zip(shown, corrupted, strict=True)
     ]
 
 

@@ -11,16 +11,50 @@ from t5repro.config.sections.training import TrainingSettings
 from t5repro.config.sections.vocab import VocabSettings
 
 
+class Denoiser(Section):
+    """One denoiser of the objective `mixture_of_denoisers` (UL2)."""
+
+    objective: Literal["replace_spans", "prefix_lm"] = "replace_spans"
+    """Objective: spans replaced by sentinels (UL2's R and X), or a prefix language model (S)."""
+    noise_density: float = Field(0.15, gt=0, lt=1)
+    """Fraction of corrupted tokens; of a prefix language model on average, at most 0.5."""
+    mean_noise_span_length: float = Field(3.0, ge=1)
+    """Mean length of a corrupted span of `replace_spans`; tokens."""
+    mode_token: Literal["", "NLU", "S2S", "NLG"] = ""
+    """Mode token at the start of the inputs: one of the last three sentinels (D-047). If empty,
+    there is none.
+    """
+    weight: float = Field(1.0, gt=0)
+    """Weight in the mixture: the probability is its share in the sum of all weights."""
+
+    @model_validator(mode="after")
+    def _prefix_is_possible(self) -> "Denoiser":
+        _check_prefix_density(self.objective, self.noise_density)
+        return self
+
+
 class PretrainSettings(TrainingSettings):
     """Unsupervised pre-training (paper sections 3.1.4 and 3.3)."""
 
     targets_length: int = Field(192, ge=4)
     """Length of the targets of a row; tokens."""
     objective: Literal[
-        "replace_spans", "drop_tokens", "mass_style", "bert_style", "deshuffling", "prefix_lm", "lm"
+        "replace_spans",
+        "drop_tokens",
+        "mass_style",
+        "bert_style",
+        "deshuffling",
+        "prefix_lm",
+        "lm",
+        "mixture_of_denoisers",
     ] = "replace_spans"
-    """Objective: a row of the paper's tables 4 to 7 (`docs/paper_rows.md`). Determines how
-    corrupted tokens are replaced, or how a text is split into inputs and targets.
+    """Objective: a row of the paper's tables 4 to 7 (`docs/paper_rows.md`), or UL2's mixture of
+    `denoisers` (`docs/recent_recipes.md`). Determines how corrupted tokens are replaced, or how a
+    text is split into inputs and targets.
+    """
+    denoisers: tuple[Denoiser, ...] = ()
+    """Denoisers of `mixture_of_denoisers`: one is drawn for each segment of a row, and its mask and
+    density are used in place of `noise_mask`, `noise_density` and `mean_noise_span_length`.
     """
     noise_mask: Literal["iid", "random_spans"] = "iid"
     """Selection of corrupted tokens: independently (the baseline), or in spans."""
@@ -74,9 +108,18 @@ class PretrainSettings(TrainingSettings):
                 f"targets_length {self.targets_length} must be at least inputs_length "
                 f"{self.inputs_length}"
             )
-        if self.objective == "prefix_lm" and self.noise_density > 0.5:
+        _check_prefix_density(self.objective, self.noise_density)
+        is_mixture = self.objective == "mixture_of_denoisers"
+        if is_mixture != bool(self.denoisers):
             raise ValueError(
-                f"noise_density of objective prefix_lm is {self.noise_density}; at most 0.5"
+                f"objective is {self.objective} with {len(self.denoisers)} denoisers; "
+                "mixture_of_denoisers needs a list, and no other objective reads one; UL2's is in "
+                "configs/recent_recipes.yaml"
+            )
+        if is_mixture and self.final_sentinel:
+            raise ValueError(
+                "final_sentinel is true, but targets of mixture_of_denoisers have no further "
+                "sentinel; set it to false"
             )
         if self.validation_every_steps % self.log_every_steps:
             raise ValueError(
@@ -84,6 +127,12 @@ class PretrainSettings(TrainingSettings):
                 f"log_every_steps {self.log_every_steps}; the loss is a column of the history"
             )
         return self
+
+
+def _check_prefix_density(objective: str, noise_density: float) -> None:
+    """Raise ValueError if a prefix cannot leave this share of a text on average."""
+    if objective == "prefix_lm" and noise_density > 0.5:
+        raise ValueError(f"noise_density of objective prefix_lm is {noise_density}; at most 0.5")
 
 
 class PretrainStage(Section):

@@ -1,0 +1,50 @@
+"""The run file of recent recipes: each experiment changes what its name says, and nothing else."""
+
+import pytest
+import yaml
+from checkout import ROOT
+
+from t5repro.config.experiments import nodes_by_experiment, settings_of_experiment
+from t5repro.config.load import load_settings
+from t5repro.config.schema import Settings
+from t5repro.objectives.row_lengths import segment_length
+
+
+@pytest.fixture(scope="module")
+def run() -> Settings:
+    values = {
+        **yaml.safe_load((ROOT / "configs/base.yaml").read_text(encoding="utf-8")),
+        **yaml.safe_load((ROOT / "configs/recent_recipes.yaml").read_text(encoding="utf-8")),
+    }
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(ROOT)
+        return load_settings(values)
+
+
+@pytest.fixture(autouse=True)
+def _at_the_root(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+
+
+def test_every_recipe_is_a_training_of_its_own_on_the_same_text(run: Settings) -> None:
+    assert len(set(nodes_by_experiment(run, "pretrain").values())) == len(run.experiments)
+    assert set(nodes_by_experiment(run, "tokens").values()) == {"baseline"}
+
+
+def test_the_mixture_is_table_1_of_the_article(run: Settings) -> None:
+    pretrain = settings_of_experiment(run, "mixture_of_denoisers").pretrain
+    assert [
+        (one.mode_token, one.objective, one.noise_density, one.mean_noise_span_length, one.weight)
+        for one in pretrain.denoisers
+        if one.objective == "replace_spans"
+    ] == [
+        ("NLU", "replace_spans", 0.15, 3, 1),
+        ("NLU", "replace_spans", 0.15, 8, 1),
+        ("NLG", "replace_spans", 0.5, 3, 1),
+        ("NLG", "replace_spans", 0.5, 8, 1),
+        ("NLG", "replace_spans", 0.15, 64, 1),
+        ("NLG", "replace_spans", 0.5, 64, 1),
+    ]
+    (prefix,) = (one for one in pretrain.denoisers if one.objective == "prefix_lm")
+    assert (prefix.mode_token, prefix.noise_density, prefix.weight) == ("S2S", 0.25, 1)
+    assert segment_length(pretrain) == 510
