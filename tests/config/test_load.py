@@ -50,6 +50,22 @@ def test_an_empty_run_file_is_the_papers_baseline() -> None:
         ({"tasks.names": []}, r"tasks.names is empty"),
         ({"pretrain.objective": "lm"}, r"objective lm has no inputs, which model.architecture"),
         (
+            {"pretrain.optimizer": "adamw"},
+            r"finetune.optimizer is adafactor and pretrain.optimizer adamw, so the state of one",
+        ),
+        (
+            {"pretrain.weight_decay": 0.1},
+            r"weight_decay is 0.1, which optimizer adafactor does not have",
+        ),
+        (
+            {"pretrain.learning_rate.schedule": "cosine", "pretrain.steps": 10_000},
+            r"warmup_steps 10000 of the schedule cosine must be less than steps 10000",
+        ),
+        (
+            {"pretrain.learning_rate": {"schedule": "cosine", "factor": 0.1, "final_factor": 0.2}},
+            r"final_factor 0.2 is more than factor 0.1",
+        ),
+        (
             {
                 "vocab.extra_ids": 3,
                 "pretrain.objective": "mixture_of_denoisers",

@@ -48,3 +48,11 @@ def test_the_mixture_is_table_1_of_the_article(run: Settings) -> None:
     (prefix,) = (one for one in pretrain.denoisers if one.objective == "prefix_lm")
     assert (prefix.mode_token, prefix.noise_density, prefix.weight) == ("S2S", 0.25, 1)
     assert segment_length(pretrain) == 510
+
+
+def test_adamw_has_the_settings_of_nanot5(run: Settings) -> None:
+    settings = settings_of_experiment(run, "adamw_cosine")
+    rate = settings.pretrain.learning_rate
+    assert (settings.pretrain.optimizer, settings.finetune.optimizer) == ("adamw", "adafactor")
+    assert (rate.factor, rate.final_factor, rate.warmup_steps) == (0.02, 1e-5, 10_000)
+    assert settings.pretrain.weight_decay == 0

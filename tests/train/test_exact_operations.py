@@ -96,6 +96,14 @@ TRAININGS = {  # name -> settings of model, stage and learning rate
             "z_loss": 0.0,
         },
     ),
+    "adamw": (
+        {},
+        {
+            "optimizer": "adamw",
+            "weight_decay": 0.1,
+            "learning_rate": {"schedule": "cosine", "factor": 0.02, "warmup_steps": 4},
+        },
+    ),
     "language_model": (
         {"architecture": "language_model", "target_marker": "target_word"},
         {"dropout_rate": 0.0},

@@ -240,6 +240,13 @@ def _check_training(settings: Settings) -> None:
             f"pretrain.objective lm has no inputs, which model.architecture "
             f"{settings.model.architecture} needs; use prefix_lm, or a language model"
         )
+    finetune, pretrain = settings.finetune, settings.pretrain
+    if finetune.optimizer_state == "continue" and finetune.optimizer != pretrain.optimizer:
+        raise ValueError(
+            f"finetune.optimizer is {finetune.optimizer} and pretrain.optimizer "
+            f"{pretrain.optimizer}, so the state of one is not that of the other; set "
+            "finetune.optimizer_state to 'fresh', or both optimizers alike"
+        )
     mode_tokens = {denoiser.mode_token for denoiser in settings.pretrain.denoisers} - {""}
     if mode_tokens and settings.vocab.extra_ids < 4:
         raise ValueError(

@@ -85,7 +85,9 @@ class TrainingCallback(keras.callbacks.Callback):
         self._monitor = monitor
         self._validation = validation
         self._samples = samples
-        self._learning_rate = schedule(training.learning_rate)
+        self._learning_rate = schedule(
+            training.learning_rate, steps=training.steps, offset=state.offset
+        )
         self._signal = 0
         self._handlers: dict[int, Any] = {}
 

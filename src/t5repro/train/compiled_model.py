@@ -8,6 +8,7 @@ from t5repro.config.sections.training import TrainingSettings
 from t5repro.config.sections.vocab import VocabSettings
 from t5repro.errors import SettingsError
 from t5repro.model.devices import Devices
+from t5repro.train.adamw import AdamW
 from t5repro.train.loss import PaddedMeanLoss
 from t5repro.train.optimizer import Adafactor, schedule
 from t5repro.train.step import TrainedT5
@@ -65,7 +66,7 @@ def compiled_model(settings: StageSettings, *, seed: int) -> Any:
         micro_batches=training.micro_batches,
     )
     freeze(model, training)
-    optimizer = Adafactor(schedule(training.learning_rate))
+    optimizer = make_optimizer(training)
     optimizer.build(model.trainable_variables)
     model.compile(
         optimizer=optimizer,
@@ -74,6 +75,14 @@ def compiled_model(settings: StageSettings, *, seed: int) -> Any:
         steps_per_execution=settings.devices.steps_per_execution,
     )
     return model
+
+
+def make_optimizer(training: TrainingSettings) -> Adafactor | AdamW:
+    """Return the optimizer of a stage that begins with its first update."""
+    rate = schedule(training.learning_rate, steps=training.steps)
+    if training.optimizer == "adamw":
+        return AdamW(rate, decay=training.weight_decay)
+    return Adafactor(rate)
 
 
 def check_rows(training: TrainingSettings, devices: Devices) -> None:

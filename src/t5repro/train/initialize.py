@@ -5,6 +5,7 @@ from typing import Any
 
 from t5repro.model.checkpoints import assign, optimizer_variables, rows_in_use, weight_variables
 from t5repro.model.foreign_weights import fit, read_foreign
+from t5repro.train.adamw import AdamW
 
 
 def load_published(folder: Path, model: Any) -> str:
@@ -12,8 +13,8 @@ def load_published(folder: Path, model: Any) -> str:
 
     Args:
         folder: files of any library that `model/foreign_weights.py` reads.
-        model: the network of the run, with Adafactor, built. If the checkpoint has no optimizer
-            state, the optimizer keeps its initial one.
+        model: the network of the run with its optimizer, built. If the checkpoint has no state of
+            this optimizer, it keeps its initial one.
 
     Returns:
         The source of the weights, for the log.
@@ -26,7 +27,9 @@ def load_published(folder: Path, model: Any) -> str:
     weights = fit(published, model.settings, embedding_rows=model.embedding_rows, where=folder)
     assign(folder, weights, weight_variables(model), "the model")
     model.rows_in_use = rows_in_use(weights)
-    if not published.optimizer:
+    is_adamw = any(name.endswith(".first_moment") for name in published.optimizer)
+    # The state of another optimizer is no start for this one.
+    if not published.optimizer or is_adamw != isinstance(model.optimizer, AdamW):
         return f"starting from {published.form} weights of {folder}, optimizer reinitialised"
     slots = optimizer_variables(model.optimizer)
     # Keras counts the learning rate among the variables; the run's schedule sets it.

@@ -37,6 +37,7 @@ from t5repro.train.flops import step_flops
 from t5repro.train.history import CHANGED, History, LoopState
 from t5repro.train.loggers import Loggers
 from t5repro.train.monitor import Monitor
+from t5repro.train.optimizer import schedule
 from t5repro.train.trainable import unfreeze_steps
 from t5repro.train.validation import Validation
 
@@ -126,6 +127,9 @@ def run(job: TrainingJob, devices: Devices) -> None:
     )
     state = resume(job, model, checkpoint_manager) or LoopState(offset=steps_of(model))
     schedule_unfreezing(job, model, offset=state.offset)
+    model.optimizer.learning_rate = schedule(
+        job.training.learning_rate, steps=job.training.steps, offset=state.offset
+    )
     if steps_of(model) - state.offset < job.training.steps:
         separate_noise(model)
         fit(job, model, checkpoint_manager, state)

@@ -11,6 +11,7 @@ import string
 from typing import Any
 
 import keras
+import numpy as np
 from keras import ops
 
 from t5repro.config.sections.training import LearningRate
@@ -55,8 +56,69 @@ class Constant(keras.optimizers.schedules.LearningRateSchedule):
         return {"factor": self.factor}
 
 
-def schedule(settings: LearningRate) -> keras.optimizers.schedules.LearningRateSchedule:
-    """Return the learning rate that the settings describe."""
+class Cosine(keras.optimizers.schedules.LearningRateSchedule):
+    """A linear warm-up from half of the factor, then half a cosine down to a final rate.
+
+    The rates are a table: cosines have other bits on other CPUs, and its float32 values have not.
+
+    Args:
+        factor: rate after the warm-up.
+        final_factor: rate after the last step.
+        warmup_steps: updates until the rate is `factor`.
+        steps: updates of the stage.
+        offset: updates before the stage.
+
+    Source: nanoT5 ``get_lr_scheduler`` (PyTorch's ``LinearLR``, then ``CosineAnnealingLR``).
+    """
+
+    def __init__(
+        self, factor: float, final_factor: float, warmup_steps: int, steps: int, offset: int = 0
+    ) -> None:
+        self._arguments = {
+            "factor": factor,
+            "final_factor": final_factor,
+            "warmup_steps": warmup_steps,
+            "steps": steps,
+            "offset": offset,
+        }
+        self.offset = offset
+        rising = [factor * (0.5 + 0.5 * step / warmup_steps) for step in range(warmup_steps)]
+        falling = steps - warmup_steps
+        amplitude = (factor - final_factor) / 2
+        self._rates = np.array(
+            [
+                *rising,
+                *(
+                    final_factor + amplitude * (1 + math.cos(math.pi * step / falling))
+                    for step in range(falling)
+                ),
+            ],
+            np.float32,
+        )
+
+    def __call__(self, step: Tensor) -> Tensor:
+        """Return the rate of the update after `step` updates."""
+        number = ops.cast(step, "int32") - self.offset
+        return ops.take(self._rates, ops.clip(number, 0, len(self._rates) - 1))
+
+    def get_config(self) -> dict[str, Any]:
+        """Return the arguments."""
+        return dict(self._arguments)
+
+
+def schedule(
+    settings: LearningRate, *, steps: int = 1, offset: int = 0
+) -> keras.optimizers.schedules.LearningRateSchedule:
+    """Return the learning rate that the settings describe.
+
+    Args:
+        settings: of the learning rate.
+        steps: updates of the stage, for the end of a cosine.
+        offset: updates before the stage; a cosine begins after them, the other schedules count
+            them, as the released code does.
+    """
+    if settings.schedule == "cosine":
+        return Cosine(settings.factor, settings.final_factor, settings.warmup_steps, steps, offset)
     if settings.schedule == "constant":
         return Constant(settings.factor)
     return InverseSquareRoot(settings.factor, settings.warmup_steps)

@@ -33,7 +33,7 @@ class FinetuneSettings(TrainingSettings, AddedLayers):
     they are the pre-trained ones.
     """
     optimizer_state: Literal["continue", "fresh"] = "continue"
-    """Second moments and step of Adafactor: continued from pre-training, as in the released code,
+    """Moments and step of the optimizer: continued from pre-training, as in the released code,
     or reinitialised.
     """
     mixture: Literal["proportional", "equal"] = "proportional"

@@ -10,12 +10,27 @@ from t5repro.config.field import Section
 class LearningRate(Section):
     """Learning rate as a function of the step."""
 
-    schedule: Literal["inverse_square_root", "constant"] = "inverse_square_root"
-    """Schedule: `factor` / sqrt(max(step, `warmup_steps`)), or `factor` at every step."""
+    schedule: Literal["inverse_square_root", "constant", "cosine"] = "inverse_square_root"
+    """Schedule: `factor` / sqrt(max(step, `warmup_steps`)), `factor` at every step, or a cosine
+    from `factor` after the warm-up to `final_factor` at the end of the stage.
+    """
     factor: float = Field(1.0, gt=0)
     """Factor of the schedule."""
     warmup_steps: int = Field(10_000, ge=1)
-    """Steps with a constant rate at the start of `inverse_square_root`."""
+    """Steps with a constant rate at the start of `inverse_square_root`; of `cosine`, steps in which
+    the rate rises from half of `factor` to all of it.
+    """
+    final_factor: float = Field(0.0, ge=0)
+    """Learning rate at the end of `cosine`."""
+
+    @model_validator(mode="after")
+    def _cosine_falls(self) -> "LearningRate":
+        if self.schedule == "cosine" and self.final_factor > self.factor:
+            raise ValueError(
+                f"final_factor {self.final_factor} is more than factor {self.factor}; the rate of "
+                "a cosine falls"
+            )
+        return self
 
 
 class TrainingSettings(Section):
@@ -41,6 +56,12 @@ class TrainingSettings(Section):
     """Number of equal parts into which a batch is split to save memory. Their gradients are
     accumulated, so the update is the same up to rounding.
     """
+    optimizer: Literal["adafactor", "adamw"] = "adafactor"
+    """Optimizer: Adafactor as in the paper, or AdamW with steps scaled by the root mean square of a
+    weight, as in nanoT5.
+    """
+    weight_decay: float = Field(0.0, ge=0)
+    """Weight decay of `adamw`: share of a matrix that a step subtracts, times the learning rate."""
     learning_rate: LearningRate = LearningRate()
     """Learning rate."""
     checkpoint_every_steps: int = Field(5000, ge=1)
@@ -75,5 +96,20 @@ class TrainingSettings(Section):
             raise ValueError(
                 f"batch_size {self.batch_size} is not a multiple of micro_batches "
                 f"{self.micro_batches}; the parts of a batch must have equal sizes"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _optimizer_fits(self) -> "TrainingSettings":
+        if self.weight_decay and self.optimizer != "adamw":
+            raise ValueError(
+                f"weight_decay is {self.weight_decay}, which optimizer {self.optimizer} does not "
+                "have; set it to 0, or optimizer to adamw"
+            )
+        warmup_steps = self.learning_rate.warmup_steps
+        if self.learning_rate.schedule == "cosine" and self.steps and warmup_steps >= self.steps:
+            raise ValueError(
+                f"learning_rate.warmup_steps {warmup_steps} of the schedule cosine must be less "
+                f"than steps {self.steps}"
             )
         return self
