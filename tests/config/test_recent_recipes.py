@@ -7,6 +7,7 @@ from checkout import ROOT
 from t5repro.config.experiments import nodes_by_experiment, settings_of_experiment
 from t5repro.config.load import load_settings
 from t5repro.config.schema import Settings
+from t5repro.model.sizes import parameter_count
 from t5repro.objectives.row_lengths import segment_length
 
 
@@ -56,3 +57,13 @@ def test_adamw_has_the_settings_of_nanot5(run: Settings) -> None:
     assert (settings.pretrain.optimizer, settings.finetune.optimizer) == ("adamw", "adafactor")
     assert (rate.factor, rate.final_factor, rate.warmup_steps) == (0.02, 1e-5, 10_000)
     assert settings.pretrain.weight_decay == 0
+
+
+@pytest.mark.parametrize(
+    ("experiment", "parameters"),
+    [("baseline", 222_903_552), ("swiglu", 222_903_552), ("per_layer_bias", 222_912_000)],
+)
+def test_layers_have_the_parameters_that_the_page_says(
+    run: Settings, experiment: str, parameters: int
+) -> None:
+    assert parameter_count(settings_of_experiment(run, experiment).model) == parameters

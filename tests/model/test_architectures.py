@@ -13,13 +13,35 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:Layer .* was passed an input with a mask"),
 ]
 T5_1_1 = {"feed_forward": "gated_gelu", "tie_embeddings": False}
+SWIGLU = {"feed_forward": "swiglu", "tie_embeddings": False}
+PER_LAYER = {"relative_position_bias": "per_layer"}
 SHARED = {"architecture": "shared_encoder_decoder", "num_decoder_layers": 2}
 LANGUAGE = {"architecture": "language_model"}
 PREFIX = {"architecture": "prefix_language_model"}
 EVERY = pytest.mark.parametrize(
     "change",
-    [{}, T5_1_1, SHARED, LANGUAGE, PREFIX, {**PREFIX, **T5_1_1}],
-    ids=["1.0", "1.1", "shared", "language model", "prefix", "prefix, 1.1"],
+    [
+        {},
+        T5_1_1,
+        SHARED,
+        LANGUAGE,
+        PREFIX,
+        {**PREFIX, **T5_1_1},
+        {**SWIGLU, **PER_LAYER},
+        {**SHARED, **PER_LAYER},
+        {**PREFIX, **SWIGLU, **PER_LAYER},
+    ],
+    ids=[
+        "1.0",
+        "1.1",
+        "shared",
+        "language model",
+        "prefix",
+        "prefix, 1.1",
+        "swiglu, per layer",
+        "shared, per layer",
+        "prefix, swiglu, per layer",
+    ],
 )
 DECODERS = pytest.mark.parametrize("change", [LANGUAGE, PREFIX], ids=["language model", "prefix"])
 
@@ -84,6 +106,32 @@ def test_shared_stacks_have_one_set_of_weights_and_separate_cross_attention(make
     assert len(model.trainable_variables) == len(names)
     assert model.decoder.relative_bias.table is model.encoder.relative_bias.table
     assert not model.decoder.relative_bias.bidirectional
+
+
+def test_shared_stacks_share_the_table_of_each_block(make_model):
+    model = make_model(**SHARED, **PER_LAYER)
+    tables = [name for name in weight_variables(model) if "relative_bias" in name]
+    assert tables == [f"encoder/block_{number}/relative_bias/table" for number in range(2)]
+    for one, other in zip(model.encoder.blocks, model.decoder.blocks, strict=True):
+        assert one.relative_bias.table is other.relative_bias.table
+        assert not other.relative_bias.bidirectional
+
+
+def test_equal_tables_per_layer_are_the_table_of_a_stack(make_model, examples, pack):
+    shared = randomised(make_model())
+    apart = make_model(**PER_LAYER)
+    known = weight_variables(shared)
+    for name, variable in weight_variables(apart).items():
+        stack = name.partition("/")[0]
+        is_table = name.endswith("relative_bias/table")
+        variable.assign(values(known[f"{stack}/relative_bias/table" if is_table else name]))
+    features = pack([examples[:2], examples[2:]], 24, 11)
+    features.pop("targets")
+    np.testing.assert_array_equal(values(shared(features)), values(apart(features)))
+    before = values(apart(features))
+    table = apart.decoder.blocks[2].relative_bias.table
+    table.assign(values(table) + np.arange(32, dtype=np.float32))
+    assert abs(values(apart(features)) - before).max() > 1e-3
 
 
 def test_shared_stacks_equal_two_stacks_of_equal_weights(make_model, examples, pack):

@@ -166,19 +166,42 @@ def joined_without_cache(model, ids, steps):
     return written
 
 
-@pytest.mark.parametrize("architecture", ["language_model", "prefix_language_model"])
-def test_a_decoder_alone_decodes_with_a_cache_as_without(make_model, inputs, architecture):
-    model = make_model(seed=4, architecture=architecture)
+LAYERS = pytest.mark.parametrize(
+    "layers",
+    [{}, {"feed_forward": "swiglu", "relative_position_bias": "per_layer"}],
+    ids=["T5", "swiglu, per layer"],
+)
+
+
+def shaken(model):
     generator = np.random.default_rng(1)
     for variable in model.trainable_variables:
         noise = generator.normal(size=variable.shape).astype(np.float32)
         variable.assign(np.asarray(variable.numpy()) + 0.5 * noise)
+    return model
+
+
+@LAYERS
+@pytest.mark.parametrize("architecture", ["language_model", "prefix_language_model"])
+def test_a_decoder_alone_decodes_with_a_cache_as_without(make_model, inputs, architecture, layers):
+    model = shaken(make_model(seed=4, architecture=architecture, **layers))
     found = greedy(model, inputs, max_decode_length=STEPS)
     np.testing.assert_array_equal(found, joined_without_cache(model, inputs, STEPS))
     assert len(np.unique(found)) > 10
 
 
-def test_shared_stacks_decode_with_a_cache_as_without(make_model, inputs):
-    model = make_model(seed=4, architecture="shared_encoder_decoder", num_decoder_layers=2)
+def test_layers_of_recent_models_decode_with_a_cache_as_without(make_model, inputs):
+    layers = {"feed_forward": "swiglu", "relative_position_bias": "per_layer"}
+    model = shaken(make_model(seed=4, **layers))
+    found = greedy(model, inputs, max_decode_length=STEPS)
+    np.testing.assert_array_equal(found, without_cache(model, inputs, STEPS))
+    assert len(np.unique(found)) > 10
+
+
+@LAYERS
+def test_shared_stacks_decode_with_a_cache_as_without(make_model, inputs, layers):
+    model = make_model(
+        seed=4, architecture="shared_encoder_decoder", num_decoder_layers=2, **layers
+    )
     found = greedy(model, inputs, max_decode_length=STEPS)
     np.testing.assert_array_equal(found, without_cache(model, inputs, STEPS))

@@ -120,6 +120,14 @@ def test_the_relu_feed_forward_is_two_matrices_with_negative_values_cut():
     np.testing.assert_allclose(values(layer(x)), expected, rtol=1e-5, atol=1e-6)
 
 
+def test_swiglu_has_the_logistic_form_of_silu():
+    layer = build_feed_forward("swiglu")
+    x = 5 * np.random.default_rng(1).normal(size=(2, 4, 3)).astype(np.float32)
+    a = x @ values(layer.wi_0)
+    expected = (a / (1 + np.exp(-a)) * (x @ values(layer.wi_1))) @ values(layer.wo)
+    np.testing.assert_allclose(values(layer(x)), expected, rtol=1e-5, atol=1e-5)
+
+
 def test_the_gated_feed_forward_uses_the_tanh_form_of_gelu():
     layer = build_feed_forward("gated_gelu")
     x = np.random.default_rng(1).normal(size=(2, 4, 3)).astype(np.float32)

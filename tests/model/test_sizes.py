@@ -43,8 +43,26 @@ def test_the_baseline_of_the_settings_is_the_size_base():
         {"architecture": "shared_encoder_decoder", "num_decoder_layers": 2},
         {"architecture": "language_model"},
         {"architecture": "prefix_language_model", "num_decoder_layers": 1},
+        {"feed_forward": "swiglu"},
+        {"relative_position_bias": "per_layer"},
+        {
+            "relative_position_bias": "per_layer",
+            "architecture": "shared_encoder_decoder",
+            "num_decoder_layers": 2,
+        },
+        {"relative_position_bias": "per_layer", "architecture": "language_model"},
     ],
-    ids=["1.0", "1.1", "shared", "language model", "prefix"],
+    ids=[
+        "1.0",
+        "1.1",
+        "shared",
+        "language model",
+        "prefix",
+        "swiglu",
+        "per layer",
+        "shared, per layer",
+        "language model, per layer",
+    ],
 )
 def test_the_count_is_that_of_a_network_that_was_built(make_model, change):
     model = make_model(**change)

@@ -21,6 +21,12 @@ VARIANTS = {
     "1.1": {"feed_forward": "gated_gelu", "tie_embeddings": False},
     "1.0 untied": {"tie_embeddings": False},
     "1.1 tied": {"feed_forward": "gated_gelu"},
+    "swiglu": {"feed_forward": "swiglu", "tie_embeddings": False},
+    "umt5": {
+        "feed_forward": "gated_gelu",
+        "tie_embeddings": False,
+        "relative_position_bias": "per_layer",
+    },
 }
 
 
@@ -48,12 +54,20 @@ def odd_shape(**change: Any) -> ModelSettings:
     return ModelSettings.model_validate(values | change)
 
 
+def hugging_face_classes(shape: ModelSettings) -> tuple[Any, Any]:
+    """Return Hugging Face's classes of configuration and model."""
+    if shape.relative_position_bias == "per_layer":
+        return transformers.UMT5Config, transformers.UMT5ForConditionalGeneration
+    return transformers.T5Config, transformers.T5ForConditionalGeneration
+
+
 def hugging_face(shape: ModelSettings, seed: int = 0, noise: float = 0.2) -> Any:
     """Return Hugging Face's model with random weights; noise on top varies what it writes."""
     from t5repro.model.huggingface_config import FEED_FORWARD
 
     torch.manual_seed(seed)
-    config = transformers.T5Config(
+    config_class, model_class = hugging_face_classes(shape)
+    config = config_class(
         vocab_size=EMBEDDING_ROWS,
         d_model=shape.d_model,
         d_ff=shape.d_ff,
@@ -70,7 +84,7 @@ def hugging_face(shape: ModelSettings, seed: int = 0, noise: float = 0.2) -> Any
         pad_token_id=0,
         eos_token_id=1,
     )
-    model = transformers.T5ForConditionalGeneration(config).eval()
+    model = model_class(config).eval()
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.add_(noise * torch.randn_like(parameter))

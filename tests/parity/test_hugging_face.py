@@ -49,7 +49,9 @@ def test_exported_weights_give_the_same_logits(shape, inputs, tmp_path):
         variable.assign_add(noise.normal(0, 0.3, variable.shape))
     arrays = {name: variable.numpy() for name, variable in weight_variables(ours).items()}
     write_huggingface(tmp_path, shape, arrays, VocabularyFiles(b"", b"", 0))
-    theirs = transformers.T5ForConditionalGeneration.from_pretrained(tmp_path).eval()
+    kind = f"{'UMT5' if shape.relative_position_bias == 'per_layer' else 'T5'}"
+    theirs = getattr(transformers, f"{kind}ForConditionalGeneration").from_pretrained(tmp_path)
+    theirs.eval()
     targets = np.random.default_rng(6).integers(2, 97, (8, 27)).astype(np.int32)
     found, expected = logits_of(theirs, ours, inputs, targets)
     assert np.abs(found - expected).max() < 1e-4 * np.abs(expected).max()

@@ -97,7 +97,7 @@ TRAININGS = {  # name -> settings of model, stage and learning rate
         },
     ),
     "adamw": (
-        {},
+        {"feed_forward": "swiglu", "relative_position_bias": "per_layer"},
         {
             "optimizer": "adamw",
             "weight_decay": 0.1,

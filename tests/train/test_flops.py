@@ -27,7 +27,7 @@ def test_a_gate_is_a_third_matrix():
     plan = TrainingSettings(batch_size=2, inputs_length=4, targets_length=4)
     relu, gated = (
         step_flops(ModelSettings(feed_forward=kind), plan, embedding_rows=128)
-        for kind in ("relu", "gated_gelu")
+        for kind in ("relu", "swiglu")
     )
     assert gated - relu == 3 * 2 * 2 * (12 * 4 + 12 * 4) * 768 * 3072
 

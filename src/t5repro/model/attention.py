@@ -8,6 +8,7 @@ residual stream, H heads, K features of a head.
 """
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -54,7 +55,7 @@ def relative_position_bucket(
 
 
 class RelativeBias(SeededLayer):
-    """One learned number per head and bucket of distance, shared by all layers of a stack."""
+    """One learned number per head and bucket of distance, for a stack or one of its blocks."""
 
     def __init__(
         self,
@@ -110,6 +111,11 @@ class RelativeBias(SeededLayer):
         )
         bias_HL = ops.take(self.table, bucket_L.astype("int32"), axis=1)
         return ops.take(bias_HL, distance, axis=1)
+
+
+def bias_of_block(biases: Sequence[Tensor], number: int) -> Tensor:
+    """Return the bias of a block; a single one is that of all blocks."""
+    return biases[number if len(biases) > 1 else 0]
 
 
 def segment_mask(query_segments_BL: Tensor, key_segments_BM: Tensor) -> Tensor:

@@ -21,11 +21,12 @@ import numpy as np
 from keras import ops
 
 from t5repro.errors import SettingsError
-from t5repro.model.attention import BLOCKED
+from t5repro.model.attention import BLOCKED, bias_of_block
+from t5repro.model.block import Block
 from t5repro.model.decode import call_compiled, write_step
-from t5repro.model.decode_cache import EncodedInputs, answer_bias, encode_inputs, encoded_bias
+from t5repro.model.decode_cache import EncodedInputs, answer_biases, encode_inputs, encoded_biases
 from t5repro.model.layers import Tensor, matmul
-from t5repro.model.transformer import T5, Block
+from t5repro.model.transformer import T5
 from t5repro.vocab.special_ids import EOS_ID, PAD_ID
 
 WORST = -1e9  # score that no possible answer has
@@ -163,7 +164,7 @@ class _Search:
     ) -> None:
         self.model, self.encoded = model, encoded
         self.steps, self.width, self.length_penalty = steps, width, length_penalty
-        self.bias_THT = answer_bias(model, steps)
+        self.biases_THT = answer_biases(model, steps)
         self.output_DV = model.output()
 
     def first(self, batch: Tensor) -> tuple[Tensor, ...]:
@@ -228,8 +229,11 @@ class _Search:
     def _logits(self, pools: _Pools, caches: tuple[Tensor, ...]) -> tuple[Tensor, list[Tensor]]:
         """Return the logits of the next id of each alive answer, and the updated caches."""
         model, encoded = self.model, self.encoded
-        bias_BHWP = _answer_bias(pools.step, pools.origin_BWT, self.bias_THT, width=self.width)
-        input_bias = encoded_bias(model, encoded.segments, pools.step, steps=self.steps)
+        biases_BHWP = [
+            _answer_bias(pools.step, pools.origin_BWT, bias_THT, width=self.width)
+            for bias_THT in self.biases_THT
+        ]
+        input_biases = encoded_biases(model, encoded.segments, pools.step, steps=self.steps)
         x_BWD = model.embed(pools.last_BW)
         updated: list[Tensor] = []
         for number, block in enumerate(model.decoder.blocks):
@@ -238,8 +242,8 @@ class _Search:
                 x_BWD,
                 pools.step,
                 caches[2 * number : 2 * number + 2],
-                bias_BHWP,
-                (*encoded.keys_values[number], input_bias),
+                bias_of_block(biases_BHWP, number),
+                (*encoded.keys_values[number], bias_of_block(input_biases, number)),
             )
             updated += block_caches
         return model.logits(model.decoder.norm(x_BWD), self.output_DV), updated

@@ -17,9 +17,11 @@ import keras
 import numpy as np
 from keras import ops
 
-from t5repro.model.decode_cache import answer_bias, encode_inputs, encoded_bias
+from t5repro.model.attention import bias_of_block
+from t5repro.model.block import Block
+from t5repro.model.decode_cache import answer_biases, encode_inputs, encoded_biases
 from t5repro.model.layers import Tensor
-from t5repro.model.transformer import T5, Block
+from t5repro.model.transformer import T5
 from t5repro.vocab.special_ids import EOS_ID, PAD_ID
 
 _COMPILED: weakref.WeakKeyDictionary[T5, dict[Hashable, Callable[..., Any]]] = (
@@ -122,7 +124,7 @@ class _Member:
     ) -> None:
         self.model, self.steps = model, steps
         self.encoded = encode_inputs(model, encoder_ids_BM, encoder_segments_BM)
-        self.bias_THT = answer_bias(model, steps)
+        self.biases_THT = answer_biases(model, steps)
         self.output_DV = model.output()
         self.cache_count = 2 * len(model.decoder.blocks)  # keys and values of each block
 
@@ -138,8 +140,8 @@ class _Member:
         """Return the logits of the next id, (batch, ids), and the updated caches."""
         model = self.model
         x_B1D = model.embed(last_B[:, None])
-        bias_H1T = ops.take(self.bias_THT, step, axis=0)[:, None, :]
-        input_bias = encoded_bias(model, self.encoded.segments, step, steps=self.steps)
+        biases_H1T = [ops.take(bias, step, axis=0)[:, None, :] for bias in self.biases_THT]
+        input_biases = encoded_biases(model, self.encoded.segments, step, steps=self.steps)
         updated: list[Tensor] = []
         for number, block in enumerate(model.decoder.blocks):
             x_B1D, block_caches = _step(
@@ -147,9 +149,9 @@ class _Member:
                 x_B1D,
                 step,
                 tuple(caches[2 * number : 2 * number + 2]),
-                bias_H1T,
+                bias_of_block(biases_H1T, number),
                 self.encoded.keys_values[number],
-                input_bias,
+                bias_of_block(input_biases, number),
             )
             updated += block_caches
         return model.logits(model.decoder.norm(x_B1D), self.output_DV)[:, 0], updated

@@ -2,7 +2,8 @@
 
 An encoder-decoder attends to the encoder through cross-attention. A decoder-only network attends to
 its own keys and values of the inputs, in addition to those of the answer so far. Decoding is one
-program for both: `encode_inputs` before the first step, `encoded_bias` and `answer_bias` in each.
+program for both: `encode_inputs` before the first step, `encoded_biases` and `answer_biases` in
+each.
 
 A decoder-only network sees 0, the inputs and then its answer. The first step starts from the last
 input id, whose keys are among those of the inputs, so the first position of the answer's cache
@@ -15,7 +16,7 @@ from typing import NamedTuple
 
 from keras import ops
 
-from t5repro.model.attention import BLOCKED, causal_mask, segment_mask
+from t5repro.model.attention import BLOCKED, bias_of_block, causal_mask, segment_mask
 from t5repro.model.layers import Tensor
 from t5repro.model.transformer import T5
 
@@ -60,10 +61,11 @@ def _encode_prefix(model: T5, ids_BM: Tensor, segments_BM: Tensor) -> EncodedInp
     segments_BM = ops.pad(segments_BM, [[0, 0], [1, 0]], constant_values=1)
     shifted_BM = ops.pad(ids_BM, [[0, 0], [1, 0]]) * segments_BM
     has_prefix = model.settings.architecture == "prefix_language_model"
-    bias = model.decoder.self_bias(segments_BM, segments_BM if has_prefix else None)
+    biases = model.decoder.self_biases(segments_BM, segments_BM if has_prefix else None)
     x_BMD = model.embed(shifted_BM)
     keys_values = []
-    for block in model.decoder.blocks:
+    for number, block in enumerate(model.decoder.blocks):
+        bias = bias_of_block(biases, number)
         attention = block.self_attention
         queries, keys, values = attention.queries_keys_values(block.self_attention_norm(x_BMD))
         x_BMD = block.feed_forward_sublayer(x_BMD + attention.read(queries, keys, values, bias))
@@ -73,8 +75,8 @@ def _encode_prefix(model: T5, ids_BM: Tensor, segments_BM: Tensor) -> EncodedInp
     return EncodedInputs(keys_values, segments_BM, first_ids_B)
 
 
-def encoded_bias(model: T5, segments_BM: Tensor, step: Tensor, *, steps: int) -> Tensor:
-    """Return the bias of one step's attention logits over the inputs, float32.
+def encoded_biases(model: T5, segments_BM: Tensor, step: Tensor, *, steps: int) -> list[Tensor]:
+    """Return the biases of one step's attention logits over the inputs, float32.
 
     Args:
         model: the network.
@@ -83,28 +85,30 @@ def encoded_bias(model: T5, segments_BM: Tensor, step: Tensor, *, steps: int) ->
         steps: the greatest number of steps.
 
     Returns:
-        (batch, 1 or heads, 1, M).
+        Arrays of (batch, 1 or heads, 1, M), see `attention.bias_of_block`.
     """
     ones_B1 = ops.ones_like(segments_BM[:, :1])
     mask_B11M = segment_mask(ones_B1, segments_BM)
     if not model.settings.decoder_only:
-        return mask_B11M
+        return [mask_B11M]
     # Cross-attention has no position bias; here the inputs are earlier positions of the same row.
     length = segments_BM.shape[1]
     position_B1 = ops.sum(segments_BM, axis=1, keepdims=True) - 1 + step
     distance_BM = position_B1 - ops.arange(length, dtype="int32")[None]
     farthest = length + steps
-    bias_HBM = model.decoder.relative_bias.at_distance(ops.clip(distance_BM, 0, farthest), farthest)
-    return ops.transpose(bias_HBM, (1, 0, 2))[:, :, None] + mask_B11M
+    distance_BM = ops.clip(distance_BM, 0, farthest)
+    biases = model.decoder.position_biases(lambda table: table.at_distance(distance_BM, farthest))
+    return [ops.transpose(bias_HBM, (1, 0, 2))[:, :, None] + mask_B11M for bias_HBM in biases]
 
 
-def answer_bias(model: T5, steps: int) -> Tensor:
-    """Return the bias of each step's attention logits over the answer so far, float32.
+def answer_biases(model: T5, steps: int) -> list[Tensor]:
+    """Return the biases of each step's attention logits over the answer so far, float32.
 
     Returns:
-        (steps, heads, steps): by step, head and position.
+        Arrays of (steps, heads, steps), by step, head and position, see `attention.bias_of_block`.
     """
     mask_TT = causal_mask(steps)
     if model.settings.decoder_only:
         mask_TT[:, 0] = BLOCKED
-    return ops.transpose(model.decoder.relative_bias(length=steps) + mask_TT, (1, 0, 2))
+    biases = model.decoder.position_biases(lambda table: table(length=steps) + mask_TT)
+    return [ops.transpose(bias_HTT, (1, 0, 2)) for bias_HTT in biases]

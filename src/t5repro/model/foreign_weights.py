@@ -21,7 +21,7 @@ from t5repro.config.sections.vocab import LANES
 from t5repro.errors import ArtifactError, CheckpointError
 from t5repro.files import read_json
 from t5repro.model.checkpoints import read_arrays
-from t5repro.model.huggingface_config import add_shared_arrays, huggingface_shape
+from t5repro.model.huggingface_config import UMT5, add_shared_arrays, huggingface_shape
 from t5repro.model.weight_names import Arrays, WeightName, shape_of, weight_names
 
 WEIGHTS = "weights.safetensors"
@@ -174,10 +174,10 @@ def _read_huggingface(folder: Path) -> ForeignWeights | None:
         raise ArtifactError(f"{path} contains a {type(config).__name__}; it must be a mapping")
     if "model_type" not in config:
         return None  # a keras-hub preset has this file, too
-    if config["model_type"] not in ("t5", "mt5"):
+    if config["model_type"] not in ("t5", "mt5", UMT5):
         raise CheckpointError(
-            f"{path} is of a {config['model_type']!r} model; only T5 1.0, T5 1.1 "
-            "and mT5 (model_type 't5' or 'mt5') can be read"
+            f"{path} is of a {config['model_type']!r} model; only T5 1.0, T5 1.1, "
+            "mT5 and umT5 (model_type 't5', 'mt5' or 'umt5') can be read"
         )
     model = huggingface_shape(path, config)
     arrays = _face_arrays(folder)

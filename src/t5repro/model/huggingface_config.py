@@ -10,7 +10,9 @@ from pydantic import ValidationError
 from t5repro.config.sections.model import ModelSettings
 from t5repro.errors import CheckpointError
 
-FEED_FORWARD = {"relu": "relu", "gated_gelu": "gated-gelu"}  # our setting -> Hugging Face's
+# Our setting -> Hugging Face's.
+FEED_FORWARD = {"relu": "relu", "gated_gelu": "gated-gelu", "swiglu": "gated-silu"}
+UMT5 = "umt5"  # model type with a table of position biases in each block
 
 SCALES_OUTPUTS = "scale_decoder_outputs"
 EMBEDDING, OUTPUT_MATRIX = "shared.weight", "lm_head.weight"
@@ -40,7 +42,8 @@ def huggingface_shape(path: Path, config: Mapping[str, Any]) -> ModelSettings:
             num_heads=config["num_heads"],
             num_encoder_layers=config["num_layers"],
             num_decoder_layers=config.get("num_decoder_layers") or config["num_layers"],
-            feed_forward="gated_gelu" if feed_forward == "gated-gelu" else "relu",
+            feed_forward=next(ours for ours, name in FEED_FORWARD.items() if name == feed_forward),
+            relative_position_bias="per_layer" if config.get("model_type") == UMT5 else "per_stack",
             tie_embeddings=config.get(SCALES_OUTPUTS, config.get("tie_word_embeddings", True)),
             relative_position_buckets=config.get("relative_attention_num_buckets", 32),
             relative_position_max_distance=config.get("relative_attention_max_distance", 128),

@@ -192,10 +192,19 @@ class Dropout(SeededLayer):
         return x * (keep * (1.0 / (1.0 - self.rate)))
 
 
-class FeedForward(SeededLayer):
-    """Two matrices with an activation in between; `gated_gelu` has a third matrix as a gate.
+def silu(x: Tensor) -> Tensor:
+    """Return x * sigmoid(x), with the same bits on every x86-64 CPU (D-043).
 
-    Source: paper section 2.1; T5 1.1 ``DenseGatedGeluDense`` with the tanh approximation.
+    The tangent has measured bits; TensorFlow's sigmoid has not.
+    """
+    return x * (0.5 + 0.5 * ops.tanh(0.5 * x))
+
+
+class FeedForward(SeededLayer):
+    """Two matrices with an activation in between; a gated one has a third matrix.
+
+    Source: paper section 2.1; T5 1.1 ``DenseGatedGeluDense`` with the tanh approximation; SwiGLU:
+    Shazeer, 2020.
     """
 
     def __init__(
@@ -203,7 +212,7 @@ class FeedForward(SeededLayer):
         *,
         d_model: int,
         d_ff: int,
-        activation: Literal["relu", "gated_gelu"],
+        activation: Literal["relu", "gated_gelu", "swiglu"],
         dropout_rate: float,
         **layer: Any,
     ) -> None:
@@ -217,7 +226,7 @@ class FeedForward(SeededLayer):
         """Create the matrices."""
         inward = truncated_normal(self.d_model**-0.5)
         shape = (self.d_model, self.d_ff)
-        if self.activation == "gated_gelu":
+        if self.activation != "relu":
             self.wi_0 = self.weight("wi_0", shape, inward)
             self.wi_1 = self.weight("wi_1", shape, inward)
         else:
@@ -226,8 +235,10 @@ class FeedForward(SeededLayer):
 
     def call(self, x_BLD: Tensor, training: bool = False) -> Tensor:
         """Return an array of the shape of the input, (batch, length, features)."""
-        if self.activation == "gated_gelu":
-            gate_BLF = ops.gelu(matmul(x_BLD, self.wi_0), approximate=True)
+        if self.activation != "relu":
+            gate_BLF = matmul(x_BLD, self.wi_0)
+            is_silu = self.activation == "swiglu"
+            gate_BLF = silu(gate_BLF) if is_silu else ops.gelu(gate_BLF, approximate=True)
             hidden_BLF = gate_BLF * matmul(x_BLD, self.wi_1)
         else:
             hidden_BLF = ops.relu(matmul(x_BLD, self.wi))

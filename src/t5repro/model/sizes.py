@@ -20,11 +20,14 @@ def parameter_count(model: ModelSettings, embedding_rows: int = PUBLISHED_EMBEDD
     """
     width = model.d_model
     attention = 4 * width * model.num_heads * model.d_kv
-    matrices = 3 if model.feed_forward == "gated_gelu" else 2
+    matrices = 3 if model.gated else 2
     feed_forward = matrices * width * model.d_ff
     block = attention + feed_forward + 2 * width
     cross_attention = attention + width
-    stack_ends = model.num_heads * model.relative_position_buckets + width  # bias table, last norm
+    bias_table = model.num_heads * model.relative_position_buckets
+    is_per_layer = model.relative_position_bias == "per_layer"
+    block += bias_table * is_per_layer
+    stack_ends = bias_table * (not is_per_layer) + width  # bias table, last norm
     embeddings = embedding_rows * width * (1 if model.tie_embeddings else 2)
     decoder = model.num_decoder_layers * block + stack_ends
     if model.decoder_only:

@@ -10,18 +10,22 @@ residual stream, H heads, V ids.
 """
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import keras
 from keras import ops
 
 from t5repro.config.sections.model import ModelSettings
-from t5repro.model.adapters import Adapter
-from t5repro.model.attention import Attention, RelativeBias, causal_mask, prefix_mask, segment_mask
+from t5repro.model.attention import (
+    RelativeBias,
+    bias_of_block,
+    causal_mask,
+    prefix_mask,
+    segment_mask,
+)
+from t5repro.model.block import Block, relative_bias_layer
 from t5repro.model.layers import (
     Dropout,
-    FeedForward,
     Initial,
     RMSNorm,
     SeededLayer,
@@ -33,125 +37,6 @@ from t5repro.model.layers import (
 
 PRECISIONS = {"float32": "float32", "bfloat16": "mixed_bfloat16"}
 UNUSED_LOGIT = -1e9  # a probability of 0
-
-
-class Block(SeededLayer):
-    """Self-attention, cross-attention if there is an encoder, and feed-forward.
-
-    Each sub-layer is ``x + dropout(sub(norm(x)))``.
-
-    Args:
-        model: shape of the network.
-        has_cross_attention: whether the block attends to an encoder's output.
-        dropout_rate: share of features dropped in training.
-        adapter_width: inner width of the adapter; features; 0 means none.
-        shared_with: block whose weights this one uses, except in cross-attention; if absent, the
-            block has its own.
-        layer: seed, path and precision, see `SeededLayer`.
-    """
-
-    def __init__(
-        self,
-        model: ModelSettings,
-        *,
-        has_cross_attention: bool,
-        dropout_rate: float,
-        adapter_width: int = 0,
-        shared_with: "Block | None" = None,
-        **layer: Any,
-    ) -> None:
-        super().__init__(**layer)
-        self.has_cross_attention = has_cross_attention
-        self._shape = model
-        self._dropout_rate = dropout_rate
-
-        def shared_or_new(name: str, create: Callable[[str], Any]) -> Any:
-            return create(name) if shared_with is None else getattr(shared_with, name)
-
-        self.self_attention_norm: RMSNorm = shared_or_new("self_attention_norm", self._norm)
-        self.self_attention: Attention = shared_or_new("self_attention", self._attention)
-        # Dropout has no weights, and each block has its own noise.
-        self.self_attention_dropout = self._dropout("self_attention_dropout")
-        if has_cross_attention:
-            self.cross_attention_norm = self._norm("cross_attention_norm")
-            self.cross_attention = self._attention("cross_attention")
-            self.cross_attention_dropout = self._dropout("cross_attention_dropout")
-        self.feed_forward_norm: RMSNorm = shared_or_new("feed_forward_norm", self._norm)
-        self.feed_forward: FeedForward = shared_or_new("feed_forward", self._feed_forward)
-        self.feed_forward_dropout = self._dropout("feed_forward_dropout")
-        self.adapter: Adapter | None = None
-        if adapter_width:
-            self.adapter = shared_or_new("adapter", partial(self._adapter, width=adapter_width))
-
-    def _norm(self, name: str) -> RMSNorm:
-        shape = self._shape
-        return RMSNorm(shape.d_model, epsilon=shape.norm_epsilon, **self.inner(name))
-
-    def _attention(self, name: str) -> Attention:
-        return Attention(
-            d_model=self._shape.d_model,
-            num_heads=self._shape.num_heads,
-            d_kv=self._shape.d_kv,
-            dropout_rate=self._dropout_rate,
-            **self.inner(name),
-        )
-
-    def _feed_forward(self, name: str) -> FeedForward:
-        return FeedForward(
-            d_model=self._shape.d_model,
-            d_ff=self._shape.d_ff,
-            activation=self._shape.feed_forward,
-            dropout_rate=self._dropout_rate,
-            **self.inner(name),
-        )
-
-    def _adapter(self, name: str, *, width: int) -> Adapter:
-        return Adapter(
-            d_model=self._shape.d_model,
-            width=width,
-            epsilon=self._shape.norm_epsilon,
-            dropout_rate=self._dropout_rate,
-            **self.inner(name),
-        )
-
-    def _dropout(self, name: str) -> Dropout:
-        return Dropout(self._dropout_rate, **self.inner(name))
-
-    def build(self, input_shape: Any = None) -> None:
-        """Create the weights of the sub-layers, except those that exist in `shared_with`."""
-        layers = [self.self_attention_norm, self.self_attention]
-        if self.has_cross_attention:
-            layers += [self.cross_attention_norm, self.cross_attention]
-        layers += [self.feed_forward_norm, self.feed_forward]
-        for layer in [*layers, *([self.adapter] if self.adapter else [])]:
-            if not layer.built:
-                layer.build()
-
-    def call(
-        self,
-        x_BLD: Tensor,
-        bias_BHLL: Tensor,
-        encoded_BMD: Tensor | None = None,
-        encoded_bias_BHLM: Tensor | None = None,
-        training: bool = False,
-    ) -> Tensor:
-        """Return the residual stream after the block, (batch, length, features)."""
-        attended_BLD = self.self_attention(
-            self.self_attention_norm(x_BLD), bias_BHLL, training=training
-        )
-        x_BLD = x_BLD + self.self_attention_dropout(attended_BLD, training=training)
-        if self.has_cross_attention:
-            attended_BLD = self.cross_attention(
-                self.cross_attention_norm(x_BLD), encoded_bias_BHLM, encoded_BMD, training=training
-            )
-            x_BLD = x_BLD + self.cross_attention_dropout(attended_BLD, training=training)
-        return self.feed_forward_sublayer(x_BLD, training=training)
-
-    def feed_forward_sublayer(self, x_BLD: Tensor, training: bool = False) -> Tensor:
-        """Return the residual stream after the feed-forward sub-layer and the adapter."""
-        ffn_BLD = self.feed_forward(self.feed_forward_norm(x_BLD), training=training)
-        x_BLD = x_BLD + self.feed_forward_dropout(ffn_BLD, training=training)
-        return x_BLD if self.adapter is None else self.adapter(x_BLD, training=training)
 
 
 class Stack(SeededLayer):
@@ -184,18 +69,16 @@ class Stack(SeededLayer):
         self.is_decoder = is_decoder
         self.has_cross_attention = is_decoder and not model.decoder_only
         layers = model.num_decoder_layers if is_decoder else model.num_encoder_layers
-        self.relative_bias: RelativeBias = RelativeBias(
-            num_heads=model.num_heads,
-            buckets=model.relative_position_buckets,
-            max_distance=model.relative_position_max_distance,
-            bidirectional=not is_decoder,
-            shared_with=shared_with.relative_bias if shared_with else None,
-            **self.inner("relative_bias"),
-        )
+        self.relative_bias: RelativeBias | None = None
+        if model.relative_position_bias == "per_stack":
+            shared_bias = shared_with.relative_bias if shared_with else None
+            self.relative_bias = relative_bias_layer(
+                model, is_decoder, shared_bias, **self.inner("relative_bias")
+            )
         self.blocks: list[Block] = [
             Block(
                 model,
-                has_cross_attention=self.has_cross_attention,
+                is_decoder=is_decoder,
                 dropout_rate=dropout_rate,
                 adapter_width=adapter_width,
                 shared_with=shared_with.blocks[number] if shared_with else None,
@@ -213,26 +96,34 @@ class Stack(SeededLayer):
 
     def build(self, input_shape: Any = None) -> None:
         """Create the weights of the blocks."""
-        self.relative_bias.build()
+        if self.relative_bias:
+            self.relative_bias.build()
         for block in self.blocks:
             block.build()
         if not self.norm.built:
             self.norm.build()
 
-    def self_bias(self, segments_BL: Tensor, prefix_BL: Tensor | None = None) -> Tensor:
-        """Return the sum of position bias and masks of the stack's self-attention.
+    def position_biases(self, bias_of: Callable[[RelativeBias], Tensor]) -> list[Tensor]:
+        """Return `bias_of` each block's table; of one table if the blocks share it."""
+        tables = [self.relative_bias, *(block.relative_bias for block in self.blocks)]
+        return [bias_of(table) for table in tables if table]
 
-        All layers share it: float32, (batch, heads, length, length).
+    def self_biases(self, segments_BL: Tensor, prefix_BL: Tensor | None = None) -> list[Tensor]:
+        """Return the sums of position bias and masks of self-attention, see `position_biases`.
+
+        Each is float32, (batch, heads, length, length).
 
         Args:
             segments_BL: number of the example at each position, 0 for padding.
             prefix_BL: 1 at positions that earlier ones see too; for a decoder.
         """
         length = segments_BL.shape[1]
-        bias_BHLL = self.relative_bias(length=length) + segment_mask(segments_BL, segments_BL)
+        segments = segment_mask(segments_BL, segments_BL)
+        biases = self.position_biases(lambda table: table(length=length) + segments)
         if not self.is_decoder:
-            return bias_BHLL
-        return bias_BHLL + (causal_mask(length) if prefix_BL is None else prefix_mask(prefix_BL))
+            return biases
+        order = causal_mask(length) if prefix_BL is None else prefix_mask(prefix_BL)
+        return [bias_BHLL + order for bias_BHLL in biases]
 
     def call(
         self,
@@ -253,12 +144,13 @@ class Stack(SeededLayer):
             prefix_BL: 1 at positions that earlier ones see too; for a decoder-only network.
             training: apply dropout.
         """
-        bias_BHLL = self.self_bias(segments_BL, prefix_BL)
+        biases = self.self_biases(segments_BL, prefix_BL)
         encoded_bias_BHLM = None
         if self.has_cross_attention:
             encoded_bias_BHLM = segment_mask(segments_BL, encoded_segments_BM)
         x_BLD = self.first_dropout(x_BLD, training=training)
-        for block in self.blocks:
+        for number, block in enumerate(self.blocks):
+            bias_BHLL = bias_of_block(biases, number)
             x_BLD = block(x_BLD, bias_BHLL, encoded_BMD, encoded_bias_BHLM, training=training)
         return self.last_dropout(self.norm(x_BLD), training=training)
 

@@ -72,18 +72,21 @@ def weight_names(model: ModelSettings) -> list[WeightName]:
         ("encoder", model.num_encoder_layers),
         ("decoder", model.num_decoder_layers),
     ):
-        names += _stack(stack, layers, gated=model.feed_forward == "gated_gelu")
+        per_layer = model.relative_position_bias == "per_layer"
+        names += _stack(stack, layers, gated=model.gated, per_layer=per_layer)
     return names
 
 
-def _stack(stack: str, layers: int, *, gated: bool) -> Iterator[WeightName]:
-    yield WeightName(
-        f"{stack}/relative_bias/table",
-        f"{stack}.block.0.layer.0.SelfAttention.relative_attention_bias.weight",
-        f"{stack}/block_000/layer_000/SelfAttention/relative_attention_bias",
-        f"{stack}_transformer_layers.0.self_attention.relative_attention_bias",
-        transposed_in_keras_hub=True,
-    )
+def _stack(stack: str, layers: int, *, gated: bool, per_layer: bool) -> Iterator[WeightName]:
+    for number in range(layers) if per_layer else (0,):
+        path = f"{stack}/block_{number}" if per_layer else stack
+        yield WeightName(
+            f"{path}/relative_bias/table",
+            f"{stack}.block.{number}.layer.0.SelfAttention.relative_attention_bias.weight",
+            f"{stack}/block_{number:03d}/layer_000/SelfAttention/relative_attention_bias",
+            f"{stack}_transformer_layers.{number}.self_attention.relative_attention_bias",
+            transposed_in_keras_hub=True,
+        )
     for number in range(layers):
         yield from _block(stack, number, gated=gated)
     yield WeightName(
@@ -147,7 +150,9 @@ def shape_of(weights: Mapping[str, np.ndarray], **settings: object) -> ModelSett
         CheckpointError: the arrays are not those of an encoder-decoder.
     """
     try:
-        heads, buckets = weights["encoder/relative_bias/table"].shape
+        per_layer = "encoder/block_0/relative_bias/table" in weights
+        stack = "encoder/block_0" if per_layer else "encoder"
+        heads, buckets = weights[f"{stack}/relative_bias/table"].shape
         d_model, inner = weights["encoder/block_0/self_attention/q"].shape
         gated = "encoder/block_0/feed_forward/wi_0" in weights
         d_ff = weights[f"encoder/block_0/feed_forward/{'wi_0' if gated else 'wi'}"].shape[1]
@@ -165,6 +170,7 @@ def shape_of(weights: Mapping[str, np.ndarray], **settings: object) -> ModelSett
         "num_decoder_layers": _layers(weights, "decoder"),
         "feed_forward": "gated_gelu" if gated else "relu",
         "tie_embeddings": "output_matrix" not in weights,
+        "relative_position_bias": "per_layer" if per_layer else "per_stack",
         "relative_position_buckets": buckets,
     }
     return ModelSettings.model_validate(values | settings)

@@ -25,7 +25,7 @@ from t5repro.model.foreign_weights import (
     keras_hub_variable,
     quiet_keras_hub,
 )
-from t5repro.model.huggingface_config import FEED_FORWARD
+from t5repro.model.huggingface_config import FEED_FORWARD, UMT5
 from t5repro.model.weight_names import weight_names
 from t5repro.vocab.special_ids import EOS_ID, PAD_ID, add_sentinels
 from t5repro.vocab.vocabulary import Vocabulary
@@ -60,6 +60,8 @@ def write_huggingface(
 ) -> list[Path]:
     """Write a folder that ``T5ForConditionalGeneration.from_pretrained`` reads.
 
+    With position biases per layer it is a folder for ``UMT5ForConditionalGeneration``.
+
     ``T5Tokenizer.from_pretrained`` reads its vocabulary; sentinels are its own extra ids.
 
     Returns:
@@ -74,9 +76,10 @@ def write_huggingface(
     data = save(dict(sorted(arrays.items())), metadata={"format": "pt"})
     write_bytes(folder / FACE_WEIGHTS, data)
     write_bytes(folder / FACE_VOCABULARY, vocabulary.without_sentinels)
+    is_umt5 = model.relative_position_bias == "per_layer"
     config = {
-        "architectures": ["T5ForConditionalGeneration"],
-        "model_type": "t5",
+        "architectures": [f"{'UMT5' if is_umt5 else 'T5'}ForConditionalGeneration"],
+        "model_type": UMT5 if is_umt5 else "t5",
         "vocab_size": int(weights["embedding"].shape[0]),
         "d_model": model.d_model,
         "d_ff": model.d_ff,
@@ -160,6 +163,10 @@ def _check_hub_shape(model: ModelSettings) -> None:
     faults = []
     if model.num_encoder_layers != model.num_decoder_layers:
         faults.append("model.num_encoder_layers and model.num_decoder_layers must be equal")
+    if model.feed_forward == "swiglu":
+        faults.append("model.feed_forward must be relu or gated_gelu")
+    if model.relative_position_bias != "per_stack":
+        faults.append("model.relative_position_bias must be per_stack")
     if model.relative_position_buckets != HUB_BUCKETS:
         faults.append(f"model.relative_position_buckets must be {HUB_BUCKETS}")
     if model.relative_position_max_distance != HUB_DISTANCE:

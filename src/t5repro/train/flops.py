@@ -32,7 +32,7 @@ def forward_multiplications(
 ) -> int:
     """Return the multiplications of the forward pass over one row."""
     width, inner = model.d_model, model.num_heads * model.d_kv
-    matrices = 3 if model.feed_forward == "gated_gelu" else 2
+    matrices = 3 if model.gated else 2
     projection = width * inner
     feed_forward = matrices * width * model.d_ff
     if model.decoder_only:  # inputs and targets are one row

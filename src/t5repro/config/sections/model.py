@@ -38,10 +38,15 @@ class ModelSettings(Section):
     """Blocks of the encoder."""
     num_decoder_layers: int = Field(12, ge=1)
     """Blocks of the decoder."""
-    feed_forward: Literal["relu", "gated_gelu"] = "relu"
-    """Feed-forward layer: `relu` in T5 1.0, `gated_gelu` in T5 1.1."""
+    feed_forward: Literal["relu", "gated_gelu", "swiglu"] = "relu"
+    """Feed-forward layer: `relu` in T5 1.0, `gated_gelu` in T5 1.1, `swiglu` with SiLU as its gate.
+    """
     tie_embeddings: bool = True
     """Whether input embedding and output projection share one matrix (T5 1.0)."""
+    relative_position_bias: Literal["per_stack", "per_layer"] = "per_stack"
+    """Tables of the relative position bias: one for all blocks of a stack as in T5, or one per
+    block as in umT5.
+    """
     relative_position_buckets: int = Field(32, ge=2)
     """Buckets of the relative position bias."""
     relative_position_max_distance: int = Field(128, ge=2)
@@ -53,6 +58,11 @@ class ModelSettings(Section):
     def decoder_only(self) -> bool:
         """Whether a single stack reads inputs and targets as one sequence."""
         return self.architecture in ("language_model", "prefix_language_model")
+
+    @property
+    def gated(self) -> bool:
+        """Whether the feed-forward layer has a third matrix, for its gate."""
+        return self.feed_forward != "relu"
 
     @model_validator(mode="after")
     def _stacks_can_share(self) -> "ModelSettings":
