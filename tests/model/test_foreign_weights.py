@@ -404,3 +404,13 @@ def test_weights_are_fitted_to_the_settings_or_refused(tmp_path, make_model):
         fit(foreign, other, embedding_rows=256, where=tmp_path)
     assert "model.d_ff is 48, the weights have 40" in str(refused.value)
     assert "make 256 rows of the embedding, the weights have 96" in str(refused.value)
+
+
+def test_layers_that_keras_hub_lacks_are_refused_with_their_settings(tmp_path):
+    model = ModelSettings(feed_forward="swiglu", relative_position_bias="per_layer")
+    message = (
+        "model.feed_forward must be relu or gated_gelu; "
+        "model.relative_position_bias must be per_stack; export for Hugging Face instead"
+    )
+    with pytest.raises(CheckpointError, match=message):
+        write_keras_hub(tmp_path, model, {}, VocabularyFiles(b"", b"", 0))
