@@ -46,7 +46,9 @@ def describe_sections() -> None:
     for section in sections:
         for name, text in descriptions(section).items():
             section.model_fields[name].description = text
-    for section in sections:  # after all fields, because a section contains others
+    # After all fields, because a section contains others; twice, because it can be rebuilt before
+    # those that it contains (`PretrainSettings` before `Denoiser`).
+    for section in [*sections, *sections]:
         section.model_rebuild(force=True)
 
 
