@@ -28,23 +28,23 @@ def test_the_study_is_printed_and_written(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     (tmp_path / "prices.yaml").write_text(PRICES)
-    words = f"--json {tmp_path}/e.json --prices {tmp_path}/prices.yaml --table 6 7 --budget 20000"
+    words = f"--json {tmp_path}/e.json --prices {tmp_path}/prices.yaml --table 6 7 --budget 45000"
     code, text = run(STUDY + words, capsys)
     assert code == 0
     lines = text.splitlines()
     assert lines[0] == "run paper_rows on v5e, 8 chips"
-    assert "hours     18,290 chip-hours, between 10,974 and 32,922" in lines
+    assert "hours     44,858 chip-hours, between 26,915 and 80,744" in lines
     assert any(
-        line.startswith("shared    the experiments need 202 trainings if each is run alone; 118")
+        line.startswith("shared    the experiments need 564 trainings if each is run alone; 456")
         for line in lines
     )
-    money = "money     36,581 EUR, between 21,948 and 65,845; 2 EUR per chip-hour as of 2026-01-31"
+    money = "money     89,715 EUR, between 53,829 and 161,488; 2 EUR per chip-hour as of 2026-01-31"
     assert f"{money} (my contract)" in lines
     assert "rate_10, rate_25, rate_50, span_2, span_3, span_5, span_10" in text
-    assert lines[-1] == "budget    20,000 chip-hours: enough"
+    assert lines[-1] == "budget    45,000 chip-hours: enough"
     values = json.loads((tmp_path / "e.json").read_text())
-    assert values["total"]["chip_hours"] == pytest.approx(18290, abs=1)
-    assert len(values["nodes"]) == 315
+    assert values["total"]["chip_hours"] == pytest.approx(44858, abs=1)
+    assert len(values["nodes"]) == 1013
     total = sum(one["attributed"]["flops"] for one in values["experiments"])
     assert total == pytest.approx(values["total"]["flops"])
 
@@ -52,7 +52,7 @@ def test_the_study_is_printed_and_written(
 def test_a_budget_that_is_too_small_has_an_exit_code(capsys: pytest.CaptureFixture[str]) -> None:
     code, text = run(STUDY + "--budget 500", capsys)
     assert code == 3
-    assert text.endswith("budget    500 chip-hours: 17,790 too few\n")
+    assert text.endswith("budget    500 chip-hours: 44,358 too few\n")
 
 
 def test_a_finished_run_costs_nothing_and_no_money_is_printed(
@@ -69,7 +69,7 @@ def test_a_long_list_of_nodes_is_cut_unless_all_are_asked_for(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     _, text = run(STUDY, capsys)
-    assert "275 further nodes; --all shows them" in text
+    assert "973 further nodes; --all shows them" in text
     _, text = run(STUDY + "--all", capsys)
     assert "further nodes" not in text
 

@@ -1,7 +1,5 @@
 """Short forms of a run file, and former names of settings and values."""
 
-import hashlib
-import json
 from pathlib import Path
 from typing import Any
 
@@ -129,7 +127,6 @@ def test_for_each_and_seeds_multiply() -> None:
     assert names == ["t5_cola", "t5_cola_seed_4", "t5_sst2", "t5_sst2_seed_4"]
 
 
-FINAL_MODELS_SHA256 = "a89941f1f0e8b4d23246cea4b6aae5278677daa531268a0643d9f7e303f83d7b"
 EXPERIMENTS = "experiments:\n- name: a\n- name: t5\n  change: {seed: 1}\n  for_each:\n"
 
 
@@ -147,15 +144,6 @@ EXPERIMENTS = "experiments:\n- name: a\n- name: t5\n  change: {seed: 1}\n  for_e
 )
 def test_a_wrong_for_each_is_refused_with_its_line(text: str, message: str, tmp_path: Path) -> None:
     assert message in refusal(tmp_path, text)
-
-
-def test_the_final_models_are_those_that_were_once_written_out() -> None:
-    settings = load_run_file(Path("configs/final_models.yaml")).model_dump(mode="json")
-    lists = json.dumps([settings["data"]["sources"], settings["experiments"]], sort_keys=True)
-    # Hash of the lists when the run file had one entry per source and experiment, 967 lines
-    # (and `batch_rows` for `batch_size`).
-    assert len(settings["experiments"]) == 110
-    assert hashlib.sha256(lists.encode()).hexdigest() == FINAL_MODELS_SHA256
 
 
 def test_a_former_name_is_refused_with_the_present_one(

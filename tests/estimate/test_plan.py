@@ -10,6 +10,7 @@ import pytest
 from checkout import ROOT
 
 from t5repro.config.load import load_settings
+from t5repro.config.mixtures import GROUPS
 from t5repro.config.schema import Settings
 from t5repro.estimate.machines import machine_named
 from t5repro.estimate.nodes import plan_nodes
@@ -43,7 +44,12 @@ def test_the_operations_of_a_training_are_those_of_its_steps(study: Estimate) ->
         rows = settings.vocab.embedding_rows
         step = step_flops(settings.model, training, embedding_rows=rows)
         assert one.work.flops == training.steps * step
-    assert sum(one.work.flops for one in trainings) / 1e18 == pytest.approx(5810, abs=1)
+    # The baseline: 32.9 EFLOP, then seven groups, with targets of 84, 62, 97 and 512 tokens.
+    work = {one.node.label: one.work.flops / 1e18 for one in trainings}
+    assert work["pretrain baseline"] == pytest.approx(32.9, abs=0.1)
+    groups = {group: work[f"finetune baseline_{group}"] for group in GROUPS}
+    expected = dict.fromkeys(GROUPS, 25.9) | {"glue": 13.5, "super_glue": 12.9, "squad": 13.8}
+    assert groups == pytest.approx(expected, abs=0.1)
 
 
 def test_an_experiment_adds_what_no_other_needs(study: Estimate) -> None:
@@ -51,7 +57,7 @@ def test_an_experiment_adds_what_no_other_needs(study: Estimate) -> None:
     added = study.additional(["rate_10"])
     assert total.flops - study.alone(without).flops == pytest.approx(added.flops)
     # Its pre-training and fine-tuning; corpus, vocabulary and ids are those of the baseline.
-    assert added.flops == pytest.approx(53.9e18, rel=0.01)
+    assert added.flops == pytest.approx((28 + 143.7 + 1.1) * 1e18, rel=0.01)
     assert added.core_hours < 0.1 < study.alone(["rate_10"]).core_hours
 
 
