@@ -8,6 +8,7 @@ READS     results/{run}/evaluate_score/{node}/scores.json   every experiment
           results/{run}/c4/{node}/manifest.json             pages dropped by each rule, if an
                                                             experiment reads the corpus
           results/{run}/c4/{node}/{language}-train-00000-of-{n}.parquet   first pages, likewise
+          results/{run}/tokens/{node}/manifest.json         tokens of the held-out text, likewise
           results/{run}/vocab/{node}/sentencepiece.model    and its list of pieces
           results/{run}/**/manifest.json                    of every job: the lineage page
 WRITES    results/{run}/report/report.html                  self-contained
@@ -28,6 +29,11 @@ CORPORA = {
     name: path
     for name, path in by_experiment("c4", "manifest.json").items()
     if settings_at(name).reads_corpus
+}
+TOKENS = {
+    name: path
+    for name, path in by_experiment("tokens", "manifest.json").items()
+    if name in CORPORA
 }
 # The corpus page shows the first pages of each language; it reads no other file of the corpus.
 PAGES = {
@@ -66,6 +72,7 @@ rule report:
         pretrain=list(PRETRAIN_HISTORIES.values()),
         finetune=list(FINETUNE_HISTORIES.values()),
         corpus=list(CORPORA.values()),
+        tokens=list(TOKENS.values()),
         pages=sorted({path for paths in PAGES.values() for path in paths}),
         vocabularies=list(VOCABULARIES.values()),
         pieces=list(PIECES.values()),
@@ -92,6 +99,7 @@ rule report:
         pretrain=pairs(PRETRAIN_HISTORIES),
         finetune=pairs(FINETUNE_HISTORIES),
         corpus=["--corpus", *pairs(CORPORA)] if CORPORA else [],
+        tokens=["--tokens", *pairs(TOKENS)] if TOKENS else [],
         metrics=pairs(METRICS),
         predictions=[
             f"{name}={path}" for name, paths in PREDICTIONS.items() for path in paths
@@ -106,6 +114,7 @@ rule report:
         " --pretrain-history {params.pretrain:q}"
         " --finetune-history {params.finetune:q}"
         " {params.corpus:q}"
+        " {params.tokens:q}"
         " --html {output.html:q}"
         " --trace {output.trace:q}"
         " --predictions {params.predictions:q}"

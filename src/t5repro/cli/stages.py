@@ -327,6 +327,7 @@ STAGE_COMMANDS = (
             named_paths("pretrain_history", "history of its pre-training", "EXPERIMENT"),
             named_paths("finetune_history", "history of its fine-tuning", "EXPERIMENT"),
             named_paths("corpus", "manifest of its corpus, if any", "EXPERIMENT", required=False),
+            named_paths("tokens", "manifest of its ids, if any", "EXPERIMENT", required=False),
             path("html", "page to write"),
             path("trace", "lineage page to write"),
             path("csv", "table to write"),

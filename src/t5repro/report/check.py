@@ -69,7 +69,7 @@ def _written_again(settings: ReportStage, folder: Path, outputs: set[str]) -> di
     scores = files("evaluate_score", "scores.json")
     histories = histories_by_arm(run, pretrain, finetune)
     reads_corpus = {arm for arm in scores if settings_of_experiment(run, arm).reads_corpus}
-    corpora = files("c4", "manifest.json")
+    corpora, tokens = files("c4", "manifest.json"), files("tokens", "manifest.json")
     trace = folder / LINEAGE_PAGE
     corpus_page = folder / CORPUS_PAGE
     answers = {
@@ -81,6 +81,7 @@ def _written_again(settings: ReportStage, folder: Path, outputs: set[str]) -> di
         scores=scores,
         histories=histories,
         corpus={arm: path for arm, path in corpora.items() if arm in reads_corpus},
+        tokens={arm: path for arm, path in tokens.items() if arm in reads_corpus},
         html=folder / PAGE,
         csv=folder / TABLE,
         trace=trace if trace.as_posix() in outputs else None,

@@ -13,6 +13,7 @@ from t5repro.errors import ArtifactError
 from t5repro.files import sha256_of
 from t5repro.report.charts import Series, legend, line_chart
 from t5repro.report.experiments import Experiment
+from t5repro.report.titles import UNDEFINED
 
 NORMALISER_TITLES = {"padded_size": "sum / padded size", "target_tokens": "per target token"}
 DIFFERENT_OBJECTIVES = (
@@ -21,6 +22,8 @@ DIFFERENT_OBJECTIVES = (
 )
 
 
+PETA = 1e15
+OPERATIONS = "operations of training (10^15 FLOP)"
 HELD_OUT = (
     "Measured without dropout and z-loss on documents of the validation split, which no step is "
     "trained on; the same rows, corrupted in the same way, at every measurement."
@@ -47,6 +50,7 @@ class LossCurve:
     chart: Markup | None = None
     legend: Markup | None = None
     rows: tuple[CurveRow, ...] = ()
+    x_label: str = "step"
     common_step: str = ""
     note: str = ""
 
@@ -117,11 +121,45 @@ def validation_curve(
     )
 
 
+def operations_curve(
+    experiments: Sequence[Experiment],
+    histories: Mapping[str, Mapping[str, Path]],
+    *,
+    objectives: Sequence[str],
+    operations: Sequence[int],
+) -> LossCurve | None:
+    """Draw `validation_curve` over the operations of training instead of its steps.
+
+    Args:
+        experiments: as of `training_curve`.
+        histories: as of `validation_curve`.
+        objectives: objective and mask of each experiment.
+        operations: floating-point operations of a step of each experiment.
+    """
+    of_step = dict(zip((entry.name for entry in experiments), operations, strict=True))
+    lines = _lines(experiments, histories, "validation_loss")
+    for line in lines:
+        scale = of_step[line.experiment.name] / PETA
+        line.points = [(step * scale, loss) for step, loss in line.points]
+    if not lines:
+        return None
+    return _curve(
+        "loss-operations",
+        "Pre-training, held-out text over operations",
+        lines,
+        x_label=OPERATIONS,
+        y_label="cross-entropy of a target token (nats)",
+        note=f"Models of different size compare at equal operations. {_note(objectives)}".strip(),
+    )
+
+
 def _note(objectives: Sequence[str]) -> str:
     return DIFFERENT_OBJECTIVES if len(set(objectives)) > 1 else ""
 
 
-def _curve(name: str, title: str, lines: Sequence[_Line], *, y_label: str, note: str) -> LossCurve:
+def _curve(
+    name: str, title: str, lines: Sequence[_Line], *, y_label: str, note: str, x_label: str = "step"
+) -> LossCurve:
     if not lines:
         return LossCurve(title)
     series = [
@@ -135,9 +173,9 @@ def _curve(name: str, title: str, lines: Sequence[_Line], *, y_label: str, note:
         series,
         title=f"Loss, {title.lower()}",
         description="; ".join(
-            f"{row.name}: from {row.first} to {row.last} in {row.steps} steps" for row in rows
+            f"{row.name}: from {row.first} to {row.last} at {x_label} {row.steps}" for row in rows
         ),
-        x_label="step",
+        x_label=x_label,
         y_label=y_label,
     )
     return LossCurve(
@@ -145,7 +183,8 @@ def _curve(name: str, title: str, lines: Sequence[_Line], *, y_label: str, note:
         chart=chart,
         legend=legend(_legend_series(series, lines)),
         rows=rows,
-        common_step=f"{common_step:,.0f}",
+        x_label=x_label,
+        common_step=_number(common_step),
         note=note,
     )
 
@@ -165,14 +204,20 @@ def _lines(
 
 def _row(line: Series, common_step: float) -> CurveRow:
     losses = [loss for _, loss in line.points]
+    until_common = [loss for step, loss in line.points if step <= common_step]
     return CurveRow(
         name=line.name,
-        steps=f"{line.points[-1][0]:,.0f}",
+        steps=_number(line.points[-1][0]),
         first=f"{losses[0]:.3f}",
         last=f"{losses[-1]:.3f}",
         lowest=f"{min(losses):.3f}",
-        common=f"{[loss for step, loss in line.points if step <= common_step][-1]:.3f}",
+        common=f"{until_common[-1]:.3f}" if until_common else UNDEFINED,
     )
+
+
+def _number(value: float) -> str:
+    """Return a step, or operations with three digits."""
+    return f"{value:,.0f}" if value.is_integer() else f"{value:,.3g}"
 
 
 def _legend_series(series: Sequence[Series], lines: Iterable[_Line]) -> list[Series]:

@@ -29,9 +29,10 @@ from t5repro.report.experiments import (
     introduction,
     model_size,
 )
+from t5repro.report.held_out import held_out_rows, operations_of_step
 from t5repro.report.lineage_page import write_lineage_page
 from t5repro.report.links import ResultLinks, link, manifest_of, read_scores, source_files
-from t5repro.report.loss_curves import LossCurve, training_curve, validation_curve
+from t5repro.report.loss_curves import LossCurve, operations_curve, training_curve, validation_curve
 from t5repro.report.metrics import metrics_text
 from t5repro.report.paper_tables import paper_tables
 from t5repro.report.published_scores import TASK_BY_TASK, paper_source
@@ -70,6 +71,7 @@ def report_texts(
     predictions: Mapping[str, Sequence[Path]] | None = None,
     answers: Mapping[str, Path] | None = None,
     corpus_page: Path | None = None,
+    tokens: Mapping[str, Path] | None = None,
 ) -> ReportTexts:
     """Return what `write_report` writes; the paths of the outputs decide the links between them.
 
@@ -105,6 +107,13 @@ def report_texts(
         **_scores_view(run, contents, rows, experiments, links, resamples, departing),
         **_settings_view(run, experiments),
         "curves": _curves(run, experiments, histories),
+        "held_out": held_out_rows(
+            run,
+            experiments,
+            {arm: paths["pretrain"] for arm, paths in histories.items()},
+            corpus,
+            tokens or {},
+        ),
         "corpora": read_corpora,
         "sources": source_files(scores, histories, corpus, predictions, html.parent),
         "answers": {task_title(task): link(page, html.parent) for task, page in answers.items()},
@@ -147,6 +156,7 @@ def write_report(
     pages: Mapping[str, Sequence[Path]] | None = None,
     vocabularies: Mapping[str, Path] | None = None,
     corpus_page: Path | None = None,
+    tokens: Mapping[str, Path] | None = None,
 ) -> None:
     """Write the pages of the report, the CSV, the metrics and the manifest.
 
@@ -166,6 +176,7 @@ def write_report(
         pages: arm -> first training file of each language of its corpus, for the corpus page.
         vocabularies: arm -> its SentencePiece model, next to the list of its pieces.
         corpus_page: page of the corpus and the vocabulary to write; None to omit it.
+        tokens: arm -> manifest of its ids, which counts the tokens of the held-out text.
 
     Raises:
         ArtifactError: an input is missing or malformed.
@@ -183,6 +194,7 @@ def write_report(
         predictions=predictions,
         answers=answers,
         corpus_page=corpus_page,
+        tokens=tokens,
     )
     write_text(csv, texts.csv)
     write_text(html, texts.html)
@@ -203,7 +215,8 @@ def write_report(
     links = {words: link(page, html.parent) for words, page in others.items() if page}
     manifests = write_lineage_page(trace, run, traced, links=links) if trace else []
     answered = [path for paths in predictions.values() for path in paths]
-    inputs = [*traced, *map(manifest_of, scores.values()), *corpus.values(), *answered, *manifests]
+    counted = [*corpus.values(), *(tokens or {}).values()]
+    inputs = [*traced, *map(manifest_of, scores.values()), *counted, *answered, *manifests]
     inputs += files.read() if corpus_page else []
     write_manifest(
         manifest,
@@ -293,7 +306,15 @@ def _curves(
         "finetune": [arm.finetune.loss_normaliser for arm in resolved],
     }
     by_phase = {phase: _of_phase(histories, phase) for phase in PHASES}
-    held_out = validation_curve(experiments, by_phase["pretrain"], objectives=objectives)
+    held_out = (
+        validation_curve(experiments, by_phase["pretrain"], objectives=objectives),
+        operations_curve(
+            experiments,
+            by_phase["pretrain"],
+            objectives=objectives,
+            operations=[operations_of_step(arm) for arm in resolved],
+        ),
+    )
     curves = {
         phase: training_curve(
             phase,
@@ -305,7 +326,7 @@ def _curves(
         )
         for phase, title in PHASES.items()
     }
-    return [curves["pretrain"], *([held_out] if held_out else []), curves["finetune"]]
+    return [curves["pretrain"], *(curve for curve in held_out if curve), curves["finetune"]]
 
 
 def _of_phase(

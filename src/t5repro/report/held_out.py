@@ -1,0 +1,117 @@
+"""The loss of every experiment on held-out text: per target token, per character, per operation.
+
+The validation split of the corpus is one text for all experiments that share corpus and vocabulary.
+Nats per character compare vocabularies, too; the operations of training compare models of different
+size.
+"""
+
+import math
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from t5repro.config.experiments import settings_of_experiment
+from t5repro.config.schema import Settings
+from t5repro.errors import ArtifactError
+from t5repro.files import read_json
+from t5repro.report.experiments import Experiment
+from t5repro.report.loss_curves import PETA, read_history
+from t5repro.report.titles import UNDEFINED
+from t5repro.train.flops import step_flops
+
+
+@dataclass(frozen=True)
+class HeldOutRow:
+    """The loss of an experiment on held-out text after its last step, as text.
+
+    Attributes:
+        experiment: its name.
+        style: number of its colour.
+        objective: objective and mask, on which the loss depends.
+        loss: nats per target token; of several seeds the mean, with its standard deviation.
+        perplexity: exponential of the mean.
+        per_character: the mean in nats per character of the held-out text.
+        operations: floating-point operations of the training, in multiples of 10^15.
+    """
+
+    experiment: str
+    style: int
+    objective: str
+    loss: str
+    perplexity: str
+    per_character: str
+    operations: str
+
+
+def held_out_rows(
+    settings: Settings,
+    experiments: Sequence[Experiment],
+    histories: Mapping[str, Path],
+    corpora: Mapping[str, Path],
+    tokens: Mapping[str, Path],
+) -> list[HeldOutRow]:
+    """Return a row for each experiment whose loss on held-out text was measured.
+
+    Args:
+        settings: settings of the run.
+        experiments: the experiments of the page.
+        histories: arm -> ``history.csv`` of its pre-training.
+        corpora: arm -> manifest of its corpus.
+        tokens: arm -> manifest of its ids.
+
+    Raises:
+        ArtifactError: a file is missing or malformed.
+    """
+    rows = []
+    for experiment in experiments:
+        measured = {arm: read_history(histories[arm], "validation_loss") for arm in experiment.arms}
+        losses = [points[-1][1] for points in measured.values() if points]
+        if not losses:
+            continue
+        arm = experiment.arms[0]
+        resolved = settings_of_experiment(settings, arm)
+        mean = statistics.fmean(losses)
+        deviation = f" ± {statistics.stdev(losses):.3f}" if len(losses) > 1 else ""
+        density = tokens_per_character(corpora[arm], tokens[arm]) if arm in tokens else None
+        rows.append(
+            HeldOutRow(
+                experiment=experiment.name,
+                style=experiment.style,
+                objective=f"{resolved.pretrain.objective} {resolved.pretrain.noise_mask}",
+                loss=f"{mean:.3f}{deviation}",
+                perplexity=f"{math.exp(mean):,.1f}",
+                per_character=UNDEFINED if density is None else f"{mean * density:.3f}",
+                operations=f"{resolved.pretrain.steps * operations_of_step(resolved) / PETA:,.3g}",
+            )
+        )
+    return rows
+
+
+def tokens_per_character(corpus: Path, tokens: Path) -> float | None:
+    """Return the tokens of a character of the validation split; None for a split without text.
+
+    Args:
+        corpus: manifest of the rule `c4`, which counts the characters.
+        tokens: manifest of the rule `tokens`, which counts the tokens.
+
+    Raises:
+        ArtifactError: a manifest is missing or lacks a counter.
+    """
+    try:
+        counted = read_json(tokens)["counters"]["validation"]["languages"]
+        languages = read_json(corpus)["counters"]["languages"]
+        characters = sum(languages[name]["validation_characters"] for name in counted)
+        number = sum(entry["tokens"] for entry in counted.values())
+    except (KeyError, TypeError) as error:
+        raise ArtifactError(
+            f"{corpus} and {tokens} do not count the validation split ({error}); rerun their stages"
+        ) from error
+    return number / characters if characters else None
+
+
+def operations_of_step(settings: Settings) -> int:
+    """Return the floating-point operations of one step of pre-training (`step_flops`)."""
+    return step_flops(
+        settings.model, settings.pretrain, embedding_rows=settings.vocab.embedding_rows
+    )
