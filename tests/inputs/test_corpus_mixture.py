@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from t5repro.config.schema import Settings
-from t5repro.config.sections.finetune import FinetuneSettings, FinetuneStage
+from t5repro.config.sections.finetune import FinetuneStage, GroupedFinetuneSettings
 from t5repro.config.sections.pretrain import PretrainSettings
 from t5repro.config.sections.vocab import VocabSettings
 from t5repro.config.stage_settings import stage_settings
@@ -33,7 +33,7 @@ def mixed(tmp_path, write_tokens, vocabulary):
     def load(*, corpus=True, **change):
         tree = Settings(
             pretrain=PretrainSettings(noise_mask="random_spans"),
-            finetune=FinetuneSettings(
+            finetune=GroupedFinetuneSettings(
                 **{
                     "batch_size": ROWS,
                     "inputs_length": 32,

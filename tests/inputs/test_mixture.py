@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from t5repro.cli.main import main
-from t5repro.config.schema import Settings
+from t5repro.config.schema import RunVocab, Settings
 from t5repro.config.sections.pretrain import Denoiser, PretrainSettings, PretrainStage
 from t5repro.config.stage_settings import stage_settings
 from t5repro.files import write_manifest
@@ -36,7 +36,9 @@ def stage(vocab, concatenate, **more) -> PretrainStage:
         "steps": 30,
         "concatenate_documents": concatenate,
     }
-    settings = Settings(seed=5, vocab=vocab, pretrain=PretrainSettings(**{**plan, **more}))
+    settings = Settings(
+        seed=5, vocab=RunVocab(**vocab.model_dump()), pretrain=PretrainSettings(**{**plan, **more})
+    )
     return PretrainStage.model_validate(stage_settings(settings, "pretrain"))
 
 

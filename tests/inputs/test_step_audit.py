@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from t5repro.cli.main import main
-from t5repro.config.schema import Settings
+from t5repro.config.schema import RunVocab, Settings
 from t5repro.config.sections.pretrain import PretrainSettings, PretrainStage
 from t5repro.config.stage_settings import stage_settings
 from t5repro.errors import ArtifactError
@@ -41,7 +41,7 @@ def stage(vocab, change) -> PretrainStage:
         steps=STEPS,
         **change,
     )
-    settings = Settings(seed=5, vocab=vocab, pretrain=plan)
+    settings = Settings(seed=5, vocab=RunVocab(**vocab.model_dump()), pretrain=plan)
     return PretrainStage.model_validate(stage_settings(settings, "pretrain"))
 
 

@@ -199,6 +199,7 @@ def test_markup_in_any_text_of_the_report_is_only_text(attack: str) -> None:
         "differing": (),
         "choices": (),
         "curves": (),
+        "held_out": (),
         "corpora": (),
     }
     texts = [
