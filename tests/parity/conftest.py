@@ -27,6 +27,7 @@ VARIANTS = {
         "tie_embeddings": False,
         "relative_position_bias": "per_layer",
     },
+    "umt5 tied": {"feed_forward": "gated_gelu", "relative_position_bias": "per_layer"},
 }
 
 
