@@ -18,6 +18,7 @@ from t5repro.lineage.graph import Artifact, Graph, Job, load_graph, parse_manife
 from t5repro.lineage.store import Folder
 from t5repro.lineage.trace import trace
 from t5repro.report.content_security import content_security_policy
+from t5repro.report.ordering import ColumnOrdering, Pair, TableOrdering
 from t5repro.report.page import report_page
 from t5repro.report.render_lineage import to_html, to_svg
 
@@ -187,6 +188,13 @@ def test_markup_in_a_path_is_only_text_of_the_drawing(tmp_path: Path, attack: st
     check_harmless(svg)
 
 
+def ordering_of(text: str) -> TableOrdering:
+    """Return the order of a table that has a text wherever a page shows one."""
+    pair = Pair(text, text, ours=text, error=text, paper=text, counts=True, verdict=text)
+    column = ColumnOrdering(text, text, 3, text, text, text, text, (pair,))
+    return TableOrdering(6, text, 3, text, (column,), text)
+
+
 @pytest.mark.parametrize("attack", ATTACKS)
 def test_markup_in_any_text_of_the_report_is_only_text(attack: str) -> None:
     empty: dict[str, Any] = {
@@ -215,6 +223,7 @@ def test_markup_in_any_text_of_the_report_is_only_text(attack: str) -> None:
     view = {
         **empty,
         **dict.fromkeys(texts, attack),
+        "orderings": [ordering_of(attack)],
         "introduction": attack,
         "has_seeds": False,
         "has_intervals": True,

@@ -11,6 +11,7 @@
 | `answers` | a page per task: right and wrong answers, confusion matrix |
 | `comparability` | whether scores may be compared with the paper's |
 | `published_scores`, `paper_tables` | the paper's scores, and its tables with our scores |
+| `ordering`, `order_statistics` | whether the order of the paper's rows holds in the run |
 | `row_states` | the experiment and state of each row of the paper |
 | `best_checkpoints` | best kept checkpoints compared with the last |
 | `loss_curves`, `charts` | training losses as inline SVG |

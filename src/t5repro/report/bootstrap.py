@@ -41,7 +41,7 @@ class Resamples:
     def interval(self, task: str, metric: str, arms: Sequence[str]) -> Interval | None:
         """Return the interval of the mean over arms; None if an arm has none or it is infinite."""
         mean = self._mean(task, metric, arms)
-        return None if mean is None else _interval(mean)
+        return None if mean is None else percentile_interval(mean)
 
     def difference(
         self, task: str, metric: str, first: Sequence[str], second: Sequence[str]
@@ -50,7 +50,7 @@ class Resamples:
         minuend, subtrahend = (self._mean(task, metric, arms) for arms in (first, second))
         if minuend is None or subtrahend is None:
             return None
-        return _interval(minuend - subtrahend)
+        return percentile_interval(minuend - subtrahend)
 
     def _mean(self, task: str, metric: str, arms: Sequence[str]) -> Floats | None:
         scores = [self.scores.get((task, metric, arm)) for arm in arms]
@@ -60,7 +60,8 @@ class Resamples:
         return np.asarray(sum(complete[1:], complete[0]) / len(complete))
 
 
-def _interval(values: Floats) -> Interval | None:
+def percentile_interval(values: Floats) -> Interval | None:
+    """Return the 95 % interval of resampled values; None if one of them is not finite."""
     if not np.isfinite(values).all():
         return None
     low, high = np.percentile(values, PERCENTILES)

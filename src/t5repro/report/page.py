@@ -34,6 +34,7 @@ from t5repro.report.lineage_page import write_lineage_page
 from t5repro.report.links import ResultLinks, link, manifest_of, read_scores, source_files
 from t5repro.report.loss_curves import LossCurve, operations_curve, training_curve, validation_curve
 from t5repro.report.metrics import metrics_text
+from t5repro.report.ordering import orderings
 from t5repro.report.paper_tables import paper_tables
 from t5repro.report.published_scores import TASK_BY_TASK, paper_source
 from t5repro.report.render_lineage import FILE_PREFIX, anchor
@@ -285,6 +286,7 @@ def _scores_view(
         "columns": FIXED_COLUMNS + 2 * has_paper_columns + len(experiments) + bool(difference),
         "reasons": [line.reason for _, lines in groups for line in lines if line.reason],
         "paper_tables": tables,
+        "orderings": orderings(rows, experiments, split=split, seed=settings.seed),
         "split": split,
         "limit": f" (first {limit:,} examples)" if limit else "",
         "paper_model": PAPER_MODEL,

@@ -269,7 +269,7 @@ def _table(number: int, experiments: Sequence[Experiment], our_scores: _OurScore
         number=number,
         title=published_title(number),
         is_transposed=len(keys) > MAX_COLUMNS,
-        columns=tuple(map(_column_title, keys)),
+        columns=tuple(map(column_title, keys)),
         deviations=tuple(map(_deviation_text, deviations)),
         our_deviations=tuple(
             _deviation_text(our_scores.deviation(trainings, key))
@@ -349,7 +349,7 @@ def _our_bold(
     return bold
 
 
-def _column_title(key: str) -> tuple[str, str]:
+def column_title(key: str) -> tuple[str, str]:
     """Return the titles of a column's task and metric."""
     task, metric = key.split(".")
     title = task_title(task)
@@ -364,7 +364,7 @@ def _reasons(rows: Sequence[TableRow], keys: Sequence[str]) -> tuple[str, ...]:
     for row in rows:
         for key, cell in zip(keys, row.cells, strict=True):
             if cell.reason:
-                title, metric = _column_title(key)
+                title, metric = column_title(key)
                 column = title if key.endswith(f".{AVERAGE}") else f"{title} {metric}"
                 columns_of.setdefault((row.name, cell.reason), []).append(column)
     names_of: dict[tuple[str, str], list[str]] = {}
