@@ -352,3 +352,26 @@ def test_the_page_shows_the_order_of_a_table_with_three_experiments(run: Any) ->
 
 def test_a_page_of_two_experiments_has_no_such_section(report: Any) -> None:
     assert "ordering" not in report.page
+
+
+def test_some_tasks_of_glue_stand_in_for_its_average() -> None:
+    scores = {
+        row: {
+            "glue_cola.matthews_corrcoef": [first, first + 2],
+            "glue_mrpc.f1": [60.0, 60.0],
+            "glue_mrpc.accuracy": [40.0, 42.0],
+            "glue_qqp.f1": [50.0, 50.0],  # without accuracy the task does not enter
+        }
+        for row, first in zip(RATES, (10.0, 30.0, 20.0, 0.0), strict=True)
+    }
+    entry = column(table_of(scores), "GLUE")  # the paper: 82.82, 83.28, 83.00 and 81.27
+    assert (entry.metric, entry.correlation) == ("average of the tasks here", "1.00")
+    difference = next(
+        pair.ours for pair in entry.pairs if {pair.first, pair.second} == {"10%", "15%"}
+    )
+    assert difference == "−10.00"
+
+
+def test_one_task_of_glue_does_not_stand_in_for_its_average() -> None:
+    scores = {row: {"glue_cola.matthews_corrcoef": [1.0, 2.0]} for row in RATES}
+    assert column(table_of(scores), "GLUE").correlation == UNDEFINED

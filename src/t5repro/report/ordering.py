@@ -43,6 +43,7 @@ from t5repro.report.order_statistics import (
     welch,
 )
 from t5repro.report.paper_tables import column_title, reproduces
+from t5repro.report.partial_averages import PARTIAL, partial_averages
 from t5repro.report.published_scores import (
     DEVIATION,
     PublishedRow,
@@ -52,7 +53,7 @@ from t5repro.report.published_scores import (
     published_title,
 )
 from t5repro.report.rows import BEST, ScoreRow
-from t5repro.report.titles import UNDEFINED, format_difference, format_score
+from t5repro.report.titles import AVERAGE, UNDEFINED, format_difference, format_score, task_title
 
 FEWEST = 3  # experiments whose order is a question
 MEAN = "mean"  # key of the column of the mean over columns
@@ -193,24 +194,34 @@ def ranked_experiments(
             groups.setdefault((experiment.row, kept), []).append(experiment)
     scored = {row.experiment for row in rows}
     suffix = BEST if all(f"{name}{BEST}" in scored for name in printed) else ""
-    keys = _columns(rows, published[0], list(printed))
-    by_arm = {(row.arm, f"{row.task}.{row.metric}"): row.value for row in rows if row.arm}
-    ranked = []
-    for group in groups.values():
-        arms = [f"{arm}{suffix}" for experiment in group for arm in experiment.arms]
-        scores = {key: [by_arm.get((arm, key)) for arm in arms] for key in keys}
-        complete = {
-            key: [value for value in values if value is not None] for key, values in scores.items()
-        }
-        ranked.append(
-            RankedExperiment(
-                name=group[0].name,
-                style=group[0].style,
-                paper={key: printed[group[0].name].values[key] for key in keys},
-                ours={key: values for key, values in complete.items() if len(values) == len(arms)},
-            )
+    arms_of = [
+        [f"{arm}{suffix}" for experiment in group for arm in experiment.arms]
+        for group in groups.values()
+    ]
+    by_arm = {
+        (row.arm, f"{row.task}.{row.metric}"): row.value
+        for row in rows
+        if row.arm and row.value is not None
+    }
+    partial = partial_averages(by_arm, [arm for arms in arms_of for arm in arms])
+    scores = by_arm | partial
+    stand_ins = {key.replace(PARTIAL, AVERAGE): key for _, key in partial}
+    keys = {
+        stand_ins.get(key, key): key for key in _columns(rows, published[0], list(printed))
+    }  # our column -> the paper's
+    return [
+        RankedExperiment(
+            name=group[0].name,
+            style=group[0].style,
+            paper={key: printed[group[0].name].values[paper] for key, paper in keys.items()},
+            ours={
+                key: [scores[arm, key] for arm in arms]
+                for key in keys
+                if all((arm, key) in scores for arm in arms)
+            },
         )
-    return ranked
+        for group, arms in zip(groups.values(), arms_of, strict=True)
+    ]
 
 
 def _columns(rows: Sequence[ScoreRow], row: PublishedRow, names: Sequence[str]) -> list[str]:
@@ -247,7 +258,12 @@ def _table(
 ) -> TableOrdering:
     ranked = with_mean(experiments)
     columns = {
-        key: _column(key, ranked, deviation=baseline_deviation(key, split=split), seed=seed)
+        key: _column(
+            key,
+            ranked,
+            deviation=baseline_deviation(key.replace(PARTIAL, AVERAGE), split=split),
+            seed=seed,
+        )
         for key in ranked[0].paper
     }
     table = TableOrdering(
@@ -281,7 +297,12 @@ def _column(
 
 def _title(key: str) -> tuple[str, str]:
     """Return the titles of a column's task and metric."""
-    return ("mean of the complete columns", "") if key == MEAN else column_title(key)
+    if key == MEAN:
+        return "mean of the complete columns", ""
+    task, metric = key.split(".")
+    if metric == PARTIAL:
+        return task_title(task), "average of the tasks here"
+    return column_title(key)
 
 
 def _correlation(key: str, entries: Sequence[RankedExperiment], seed: int) -> tuple[str, str, str]:
