@@ -77,6 +77,12 @@ def test_an_empty_run_file_is_the_papers_baseline() -> None:
             {"model.architecture": "shared_encoder_decoder", "model.num_decoder_layers": 6},
             r"stacks that share weights need as many blocks",
         ),
+        ({"model.positions": "rotary", "model.d_kv": 7}, r"model.d_kv is 7; make model.d_kv even"),
+        (
+            {"model.positions": "rotary", "model.relative_position_bias": "per_layer"},
+            r"model.relative_position_bias is per_layer, and model.positions rotary has no",
+        ),
+        ({"model.positions": "alibi"}, r"'model.positions' is 'alibi'; .* 'relative' or 'rotary'"),
         ({"tasks.names": ["a", "a"]}, r"tasks.names contains \['a'\] more than once"),
         ({"devices.kind": "npu"}, r"'devices.kind' is 'npu'; Input should be 'cpu', 'gpu'"),
         ({"finetune.mixture_temperature": float("nan")}, r"mixture_temperature' is nan"),

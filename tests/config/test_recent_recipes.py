@@ -61,7 +61,12 @@ def test_adamw_has_the_settings_of_nanot5(run: Settings) -> None:
 
 @pytest.mark.parametrize(
     ("experiment", "parameters"),
-    [("baseline", 222_903_552), ("swiglu", 222_903_552), ("per_layer_bias", 222_912_000)],
+    [
+        ("baseline", 222_903_552),
+        ("swiglu", 222_903_552),
+        ("per_layer_bias", 222_912_000),
+        ("rotary", 222_902_784),
+    ],
 )
 def test_layers_have_the_parameters_that_the_page_says(
     run: Settings, experiment: str, parameters: int

@@ -15,6 +15,7 @@ pytestmark = [
 T5_1_1 = {"feed_forward": "gated_gelu", "tie_embeddings": False}
 SWIGLU = {"feed_forward": "swiglu", "tie_embeddings": False}
 PER_LAYER = {"relative_position_bias": "per_layer"}
+ROTARY = {"positions": "rotary"}
 SHARED = {"architecture": "shared_encoder_decoder", "num_decoder_layers": 2}
 LANGUAGE = {"architecture": "language_model"}
 PREFIX = {"architecture": "prefix_language_model"}
@@ -30,6 +31,10 @@ EVERY = pytest.mark.parametrize(
         {**SWIGLU, **PER_LAYER},
         {**SHARED, **PER_LAYER},
         {**PREFIX, **SWIGLU, **PER_LAYER},
+        ROTARY,
+        {**SHARED, **ROTARY},
+        {**LANGUAGE, **ROTARY},
+        {**PREFIX, **ROTARY},
     ],
     ids=[
         "1.0",
@@ -41,6 +46,10 @@ EVERY = pytest.mark.parametrize(
         "swiglu, per layer",
         "shared, per layer",
         "prefix, swiglu, per layer",
+        "rotary",
+        "shared, rotary",
+        "language model, rotary",
+        "prefix, rotary",
     ],
 )
 DECODERS = pytest.mark.parametrize("change", [LANGUAGE, PREFIX], ids=["language model", "prefix"])

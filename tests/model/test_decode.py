@@ -168,8 +168,12 @@ def joined_without_cache(model, ids, steps):
 
 LAYERS = pytest.mark.parametrize(
     "layers",
-    [{}, {"feed_forward": "swiglu", "relative_position_bias": "per_layer"}],
-    ids=["T5", "swiglu, per layer"],
+    [
+        {},
+        {"feed_forward": "swiglu", "relative_position_bias": "per_layer"},
+        {"positions": "rotary"},
+    ],
+    ids=["T5", "swiglu, per layer", "rotary"],
 )
 
 
@@ -190,8 +194,8 @@ def test_a_decoder_alone_decodes_with_a_cache_as_without(make_model, inputs, arc
     assert len(np.unique(found)) > 10
 
 
-def test_layers_of_recent_models_decode_with_a_cache_as_without(make_model, inputs):
-    layers = {"feed_forward": "swiglu", "relative_position_bias": "per_layer"}
+@LAYERS
+def test_two_stacks_decode_with_a_cache_as_without(make_model, inputs, layers):
     model = shaken(make_model(seed=4, **layers))
     found = greedy(model, inputs, max_decode_length=STEPS)
     np.testing.assert_array_equal(found, without_cache(model, inputs, STEPS))

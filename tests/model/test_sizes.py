@@ -51,6 +51,8 @@ def test_the_baseline_of_the_settings_is_the_size_base():
             "num_decoder_layers": 2,
         },
         {"relative_position_bias": "per_layer", "architecture": "language_model"},
+        {"positions": "rotary"},
+        {"positions": "rotary", "architecture": "language_model"},
     ],
     ids=[
         "1.0",
@@ -62,6 +64,8 @@ def test_the_baseline_of_the_settings_is_the_size_base():
         "per layer",
         "shared, per layer",
         "language model, per layer",
+        "rotary",
+        "language model, rotary",
     ],
 )
 def test_the_count_is_that_of_a_network_that_was_built(make_model, change):

@@ -108,6 +108,11 @@ TRAININGS = {  # name -> settings of model, stage and learning rate
         {"architecture": "language_model", "target_marker": "target_word"},
         {"dropout_rate": 0.0},
     ),
+    "rotary": ({"positions": "rotary"}, {}),
+    "prefix_language_model_rotary": (
+        {"architecture": "prefix_language_model", "positions": "rotary"},
+        {},
+    ),
     "prefix_language_model_in_parts": (
         {"architecture": "prefix_language_model", "feed_forward": "gated_gelu"},
         {"micro_batches": 2},
@@ -196,7 +201,13 @@ def test_the_loss_on_held_out_text_executes_listed_operations_only(name, job_of,
 def test_decoding_executes_listed_operations_only(job_of, tiny):
     networks = {
         name: loop.make_model(job_of(name))
-        for name in ("encoder_decoder", "shared_gated_untied", "prefix_language_model_in_parts")
+        for name in (
+            "encoder_decoder",
+            "shared_gated_untied",
+            "prefix_language_model_in_parts",
+            "rotary",
+            "prefix_language_model_rotary",
+        )
     }
     features, _ = tiny.batch(3)
     inputs = [tf.constant(features[f"encoder_{name}"]) for name in ("ids", "segments")]

@@ -370,6 +370,7 @@ CHANGES: dict[str, object] = {
     "model.num_heads": 3,
     "model.num_encoder_layers": 1,
     "model.num_decoder_layers": 1,
+    "model.positions": "rotary",
     "pretrain.steps": 7,
     "pretrain.batch_size": 5,
     "pretrain.inputs_length": 120,

@@ -15,6 +15,7 @@ import numpy as np
 from keras import ops
 
 from t5repro.model.layers import Dropout, SeededLayer, Tensor, glorot_uniform, matmul, normal
+from t5repro.model.rotary import Rotation, rotate
 
 BLOCKED = -1e9  # added to masked logits; finite, so that a row without keys is not NaN
 
@@ -113,6 +114,18 @@ class RelativeBias(SeededLayer):
         return ops.take(bias_HL, distance, axis=1)
 
 
+class NoBias:
+    """Stands for `RelativeBias` in a network without position biases: zeros for all heads."""
+
+    def __call__(self, length: int) -> np.ndarray:
+        """Return float32 zeros of shape (1, length, length)."""
+        return np.zeros((1, length, length), np.float32)
+
+    def at_distance(self, distance: Tensor, farthest: int) -> Tensor:
+        """Return float32 zeros of (1, *shape of `distance`)."""
+        return ops.zeros_like(distance[None], dtype="float32")
+
+
 def bias_of_block(biases: Sequence[Tensor], number: int) -> Tensor:
     """Return the bias of a block; a single one is that of all blocks."""
     return biases[number if len(biases) > 1 else 0]
@@ -173,7 +186,12 @@ class Attention(SeededLayer):
         self.o = self.weight("o", (inner, self.d_model), normal(inner**-0.5))
 
     def call(
-        self, x_BLD: Tensor, bias: Tensor, encoded_BMD: Tensor | None = None, training: bool = False
+        self,
+        x_BLD: Tensor,
+        bias: Tensor,
+        encoded_BMD: Tensor | None = None,
+        turn: Rotation | None = None,
+        training: bool = False,
     ) -> Tensor:
         """Return the output of each position, (batch, queries, features).
 
@@ -181,18 +199,26 @@ class Attention(SeededLayer):
             x_BLD: input of the queries, (batch, queries, features).
             bias: float32, added to the logits; broadcasts to (batch, heads, queries, keys).
             encoded_BMD: input of keys and values, (batch, keys, features); if absent, `x_BLD`.
+            turn: see `queries_keys_values`; for self-attention.
             training: apply dropout to the weights.
         """
         if encoded_BMD is None:
-            q_BHLK, k_BHMK, v_BHMK = self._heads(x_BLD, (self.q, self.k, self.v))
+            q_BHLK, k_BHMK, v_BHMK = self.queries_keys_values(x_BLD, turn)
         else:
             (q_BHLK,) = self._heads(x_BLD, (self.q,))
             k_BHMK, v_BHMK = self.keys_and_values(encoded_BMD)
         return self.read(q_BHLK, k_BHMK, v_BHMK, bias, training=training)
 
-    def queries_keys_values(self, x_BLD: Tensor) -> list[Tensor]:
-        """Return queries, keys and values, each of (batch, heads, positions, d_kv)."""
-        return self._heads(x_BLD, (self.q, self.k, self.v))
+    def queries_keys_values(self, x_BLD: Tensor, turn: Rotation | None) -> list[Tensor]:
+        """Return queries, keys and values, each of (batch, heads, positions, d_kv).
+
+        Args:
+            x_BLD: input, (batch, positions, features).
+            turn: angles of the positions, which turn queries and keys; absent without rotary
+                position embeddings.
+        """
+        queries, keys, values = self._heads(x_BLD, (self.q, self.k, self.v))
+        return [rotate(queries, turn), rotate(keys, turn), values]
 
     def queries(self, x_BLD: Tensor) -> Tensor:
         """Return queries of (batch, heads, positions, d_kv)."""

@@ -24,8 +24,15 @@ from t5repro.errors import SettingsError
 from t5repro.model.attention import BLOCKED, bias_of_block
 from t5repro.model.block import Block
 from t5repro.model.decode import call_compiled, write_step
-from t5repro.model.decode_cache import EncodedInputs, answer_biases, encode_inputs, encoded_biases
+from t5repro.model.decode_cache import (
+    EncodedInputs,
+    answer_biases,
+    encode_inputs,
+    encoded_biases,
+    step_rotation,
+)
 from t5repro.model.layers import Tensor, matmul
+from t5repro.model.rotary import Rotation, rotate
 from t5repro.model.transformer import T5
 from t5repro.vocab.special_ids import EOS_ID, PAD_ID
 
@@ -234,6 +241,7 @@ class _Search:
             for bias_THT in self.biases_THT
         ]
         input_biases = encoded_biases(model, encoded.segments, pools.step, steps=self.steps)
+        turn = step_rotation(model, encoded.segments, pools.step, steps=self.steps)
         x_BWD = model.embed(pools.last_BW)
         updated: list[Tensor] = []
         for number, block in enumerate(model.decoder.blocks):
@@ -244,6 +252,7 @@ class _Search:
                 caches[2 * number : 2 * number + 2],
                 bias_of_block(biases_BHWP, number),
                 (*encoded.keys_values[number], bias_of_block(input_biases, number)),
+                turn,
             )
             updated += block_caches
         return model.logits(model.decoder.norm(x_BWD), self.output_DV), updated
@@ -328,6 +337,7 @@ def _step(
     caches: tuple[Tensor, ...],
     bias_BHWP: Tensor,
     encoded: tuple[Tensor, Tensor, Tensor],
+    turn: Rotation | None,
 ) -> tuple[Tensor, tuple[Tensor, ...]]:
     """Run one block on one position of every answer; return its output and the updated caches."""
     attention = block.self_attention
@@ -339,13 +349,13 @@ def _step(
         return ops.transpose(flat, (0, 2, 1, 3))
 
     normed_BWD = block.self_attention_norm(x_BWD)
-    key_value = [split(normed_BWD, weight) for weight in (attention.k, attention.v)]
+    key_value = [rotate(split(normed_BWD, attention.k), turn), split(normed_BWD, attention.v)]
     updated = tuple(
         write_step(cache, ops.reshape(array, (batch * heads, width * d_kv)), step)
         for cache, array in zip(caches, key_value, strict=True)
     )
     keys, values = (ops.reshape(cache, (batch, heads, -1, d_kv)) for cache in updated)
-    query = split(normed_BWD, attention.q)
+    query = rotate(split(normed_BWD, attention.q), turn)
     if not block.has_cross_attention:  # decoder-only: self-attention covers the inputs too
         attended_BWD = attention.read_both(query, encoded, (keys, values, bias_BHWP))
         return block.feed_forward_sublayer(x_BWD + attended_BWD), updated

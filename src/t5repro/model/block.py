@@ -12,6 +12,7 @@ from t5repro.config.sections.model import ModelSettings
 from t5repro.model.adapters import Adapter
 from t5repro.model.attention import Attention, RelativeBias
 from t5repro.model.layers import Dropout, FeedForward, RMSNorm, SeededLayer, Tensor
+from t5repro.model.rotary import Rotation
 
 
 def relative_bias_layer(
@@ -134,11 +135,12 @@ class Block(SeededLayer):
         bias_BHLL: Tensor,
         encoded_BMD: Tensor | None = None,
         encoded_bias_BHLM: Tensor | None = None,
+        turn: Rotation | None = None,
         training: bool = False,
     ) -> Tensor:
         """Return the residual stream after the block, (batch, length, features)."""
         attended_BLD = self.self_attention(
-            self.self_attention_norm(x_BLD), bias_BHLL, training=training
+            self.self_attention_norm(x_BLD), bias_BHLL, turn=turn, training=training
         )
         x_BLD = x_BLD + self.self_attention_dropout(attended_BLD, training=training)
         if self.has_cross_attention:

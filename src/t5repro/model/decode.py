@@ -19,8 +19,9 @@ from keras import ops
 
 from t5repro.model.attention import bias_of_block
 from t5repro.model.block import Block
-from t5repro.model.decode_cache import answer_biases, encode_inputs, encoded_biases
+from t5repro.model.decode_cache import answer_biases, encode_inputs, encoded_biases, step_rotation
 from t5repro.model.layers import Tensor
+from t5repro.model.rotary import Rotation
 from t5repro.model.transformer import T5
 from t5repro.vocab.special_ids import EOS_ID, PAD_ID
 
@@ -142,6 +143,7 @@ class _Member:
         x_B1D = model.embed(last_B[:, None])
         biases_H1T = [ops.take(bias, step, axis=0)[:, None, :] for bias in self.biases_THT]
         input_biases = encoded_biases(model, self.encoded.segments, step, steps=self.steps)
+        turn = step_rotation(model, self.encoded.segments, step, steps=self.steps)
         updated: list[Tensor] = []
         for number, block in enumerate(model.decoder.blocks):
             x_B1D, block_caches = _step(
@@ -152,6 +154,7 @@ class _Member:
                 bias_of_block(biases_H1T, number),
                 self.encoded.keys_values[number],
                 bias_of_block(input_biases, number),
+                turn,
             )
             updated += block_caches
         return model.logits(model.decoder.norm(x_B1D), self.output_DV)[:, 0], updated
@@ -217,10 +220,11 @@ def _step(
     bias_H1T: Tensor,
     encoded: list[Tensor],
     input_bias: Tensor,
+    turn: Rotation | None,
 ) -> tuple[Tensor, tuple[Tensor, ...]]:
     """Run one block on one position; return its output and the updated caches."""
     attention = block.self_attention
-    query, *key_value = attention.queries_keys_values(block.self_attention_norm(x_B1D))
+    query, *key_value = attention.queries_keys_values(block.self_attention_norm(x_B1D), turn)
     batch, heads, _, d_kv = ops.shape(query)
     updated = tuple(
         write_step(cache, ops.reshape(array, (batch * heads, d_kv)), step)

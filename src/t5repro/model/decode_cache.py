@@ -3,7 +3,7 @@
 An encoder-decoder attends to the encoder through cross-attention. A decoder-only network attends to
 its own keys and values of the inputs, in addition to those of the answer so far. Decoding is one
 program for both: `encode_inputs` before the first step, `encoded_biases` and `answer_biases` in
-each.
+each. Cached keys are turned by their own position if positions are rotary (`step_rotation`).
 
 A decoder-only network sees 0, the inputs and then its answer. The first step starts from the last
 input id, whose keys are among those of the inputs, so the first position of the answer's cache
@@ -18,6 +18,7 @@ from keras import ops
 
 from t5repro.model.attention import BLOCKED, bias_of_block, causal_mask, segment_mask
 from t5repro.model.layers import Tensor
+from t5repro.model.rotary import Rotation
 from t5repro.model.transformer import T5
 
 START_ID = 0  # first input of a decoder
@@ -62,12 +63,14 @@ def _encode_prefix(model: T5, ids_BM: Tensor, segments_BM: Tensor) -> EncodedInp
     shifted_BM = ops.pad(ids_BM, [[0, 0], [1, 0]]) * segments_BM
     has_prefix = model.settings.architecture == "prefix_language_model"
     biases = model.decoder.self_biases(segments_BM, segments_BM if has_prefix else None)
+    turn = model.decoder.rotation(segments_BM.shape[1])
     x_BMD = model.embed(shifted_BM)
     keys_values = []
     for number, block in enumerate(model.decoder.blocks):
         bias = bias_of_block(biases, number)
         attention = block.self_attention
-        queries, keys, values = attention.queries_keys_values(block.self_attention_norm(x_BMD))
+        normed_BMD = block.self_attention_norm(x_BMD)
+        queries, keys, values = attention.queries_keys_values(normed_BMD, turn)
         x_BMD = block.feed_forward_sublayer(x_BMD + attention.read(queries, keys, values, bias))
         keys_values.append([keys, values])
     last_B1 = ops.sum(segments_BM, axis=1, keepdims=True) - 1
@@ -93,8 +96,9 @@ def encoded_biases(model: T5, segments_BM: Tensor, step: Tensor, *, steps: int) 
         return [mask_B11M]
     # Cross-attention has no position bias; here the inputs are earlier positions of the same row.
     length = segments_BM.shape[1]
-    position_B1 = ops.sum(segments_BM, axis=1, keepdims=True) - 1 + step
-    distance_BM = position_B1 - ops.arange(length, dtype="int32")[None]
+    distance_BM = (
+        _positions(model, segments_BM, step)[:, None] - ops.arange(length, dtype="int32")[None]
+    )
     farthest = length + steps
     distance_BM = ops.clip(distance_BM, 0, farthest)
     biases = model.decoder.position_biases(lambda table: table.at_distance(distance_BM, farthest))
@@ -112,3 +116,23 @@ def answer_biases(model: T5, steps: int) -> list[Tensor]:
         mask_TT[:, 0] = BLOCKED
     biases = model.decoder.position_biases(lambda table: table(length=steps) + mask_TT)
     return [ops.transpose(bias_HTT, (1, 0, 2)) for bias_HTT in biases]
+
+
+def step_rotation(model: T5, segments_BM: Tensor, step: Tensor, *, steps: int) -> Rotation | None:
+    """Return the angles of one step's position in each row; None if positions are biases.
+
+    Args:
+        model: the network.
+        segments_BM: of the encoded inputs.
+        step: number of the step, from 0.
+        steps: the greatest number of steps.
+    """
+    table = model.decoder.rotation(segments_BM.shape[1] + steps)
+    return table.at(_positions(model, segments_BM, step)) if table else None
+
+
+def _positions(model: T5, segments_BM: Tensor, step: Tensor) -> Tensor:
+    """Return the position of a step in each row, int32 (batch,) or, if all are equal, (1,)."""
+    if not model.settings.decoder_only:
+        return step[None]
+    return ops.sum(segments_BM, axis=1) - 1 + step

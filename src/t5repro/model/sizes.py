@@ -24,7 +24,8 @@ def parameter_count(model: ModelSettings, embedding_rows: int = PUBLISHED_EMBEDD
     feed_forward = matrices * width * model.d_ff
     block = attention + feed_forward + 2 * width
     cross_attention = attention + width
-    bias_table = model.num_heads * model.relative_position_buckets
+    has_bias = model.positions == "relative"
+    bias_table = model.num_heads * model.relative_position_buckets * has_bias
     is_per_layer = model.relative_position_bias == "per_layer"
     block += bias_table * is_per_layer
     stack_ends = bias_table * (not is_per_layer) + width  # bias table, last norm

@@ -17,6 +17,7 @@ from keras import ops
 
 from t5repro.config.sections.model import ModelSettings
 from t5repro.model.attention import (
+    NoBias,
     RelativeBias,
     bias_of_block,
     causal_mask,
@@ -34,6 +35,7 @@ from t5repro.model.layers import (
     normal,
     truncated_normal,
 )
+from t5repro.model.rotary import Rotation, rotation
 
 PRECISIONS = {"float32": "float32", "bfloat16": "mixed_bfloat16"}
 UNUSED_LOGIT = -1e9  # a probability of 0
@@ -67,10 +69,12 @@ class Stack(SeededLayer):
     ) -> None:
         super().__init__(**layer)
         self.is_decoder = is_decoder
+        self.is_rotary = model.positions == "rotary"
+        self.d_kv = model.d_kv
         self.has_cross_attention = is_decoder and not model.decoder_only
         layers = model.num_decoder_layers if is_decoder else model.num_encoder_layers
         self.relative_bias: RelativeBias | None = None
-        if model.relative_position_bias == "per_stack":
+        if model.relative_position_bias == "per_stack" and not self.is_rotary:
             shared_bias = shared_with.relative_bias if shared_with else None
             self.relative_bias = relative_bias_layer(
                 model, is_decoder, shared_bias, **self.inner("relative_bias")
@@ -103,15 +107,21 @@ class Stack(SeededLayer):
         if not self.norm.built:
             self.norm.build()
 
-    def position_biases(self, bias_of: Callable[[RelativeBias], Tensor]) -> list[Tensor]:
+    def position_biases(self, bias_of: Callable[[RelativeBias | NoBias], Tensor]) -> list[Tensor]:
         """Return `bias_of` each block's table; of one table if the blocks share it."""
+        if self.is_rotary:
+            return [bias_of(NoBias())]
         tables = [self.relative_bias, *(block.relative_bias for block in self.blocks)]
         return [bias_of(table) for table in tables if table]
+
+    def rotation(self, length: int) -> Rotation | None:
+        """Return the angles of the first positions of a row; None if positions are biases."""
+        return rotation(length, self.d_kv) if self.is_rotary else None
 
     def self_biases(self, segments_BL: Tensor, prefix_BL: Tensor | None = None) -> list[Tensor]:
         """Return the sums of position bias and masks of self-attention, see `position_biases`.
 
-        Each is float32, (batch, heads, length, length).
+        Each is float32, (batch, 1 or heads, length, length).
 
         Args:
             segments_BL: number of the example at each position, 0 for padding.
@@ -148,10 +158,13 @@ class Stack(SeededLayer):
         encoded_bias_BHLM = None
         if self.has_cross_attention:
             encoded_bias_BHLM = segment_mask(segments_BL, encoded_segments_BM)
+        turn = self.rotation(segments_BL.shape[1])
         x_BLD = self.first_dropout(x_BLD, training=training)
         for number, block in enumerate(self.blocks):
             bias_BHLL = bias_of_block(biases, number)
-            x_BLD = block(x_BLD, bias_BHLL, encoded_BMD, encoded_bias_BHLM, training=training)
+            x_BLD = block(
+                x_BLD, bias_BHLL, encoded_BMD, encoded_bias_BHLM, turn=turn, training=training
+            )
         return self.last_dropout(self.norm(x_BLD), training=training)
 
 

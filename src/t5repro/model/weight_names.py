@@ -47,12 +47,18 @@ def weight_names(model: ModelSettings) -> list[WeightName]:
     """Return the names of every weight of a network of this shape.
 
     Raises:
-        CheckpointError: no other library has this architecture.
+        CheckpointError: no other library has this architecture, or its T5 these positions.
     """
     if model.architecture != "encoder_decoder":
         raise CheckpointError(
             f"model.architecture is {model.architecture!r}, which Hugging Face, keras-hub and the "
             "released checkpoints do not have; only 'encoder_decoder' can be exchanged"
+        )
+    if model.positions != "relative":
+        raise CheckpointError(
+            f"model.positions is {model.positions!r}, which the T5 of Hugging Face, keras-hub and "
+            "the released checkpoints do not have; only 'relative' can be exchanged: train with "
+            "model.positions: relative"
         )
     names = [
         WeightName(

@@ -129,8 +129,9 @@ def write_keras_hub(
         The files.
 
     Raises:
-        CheckpointError: keras-hub's T5 cannot have this shape.
+        CheckpointError: no other library, or not keras-hub's T5, can have this shape.
     """
+    names = weight_names(model)
     _check_hub_shape(model)
     import keras_hub
 
@@ -148,7 +149,7 @@ def write_keras_hub(
             tie_embedding_weights=model.tie_embeddings,
             dtype="float32",
         )
-        for name in weight_names(model):
+        for name in names:
             value = float32_array(weights[name.path], transposed=name.transposed_in_keras_hub)
             keras_hub_variable(backbone, name).assign(value)
         preprocessor = keras_hub.models.T5Seq2SeqLMPreprocessor(

@@ -1,6 +1,7 @@
 """Floating-point operations of a training step, estimated from the matrix products alone.
 
 Softmax, norms, dropout and the optimizer are left out: they are a few percent of the products.
+Rotary positions are left out, too: two multiplications per feature of a query or key.
 """
 
 from t5repro.config.sections.model import ModelSettings

@@ -43,6 +43,10 @@ class ModelSettings(Section):
     """
     tie_embeddings: bool = True
     """Whether input embedding and output projection share one matrix (T5 1.0)."""
+    positions: Literal["relative", "rotary"] = "relative"
+    """Positions in self-attention: learned relative position biases as in T5, or rotary position
+    embeddings, which have no parameters (Su et al., 2021).
+    """
     relative_position_bias: Literal["per_stack", "per_layer"] = "per_stack"
     """Tables of the relative position bias: one for all blocks of a stack as in T5, or one per
     block as in umT5.
@@ -72,6 +76,23 @@ class ModelSettings(Section):
             raise ValueError(
                 f"stacks that share weights need as many blocks: num_encoder_layers is "
                 f"{self.num_encoder_layers}, num_decoder_layers {self.num_decoder_layers}"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _heads_can_rotate(self) -> "ModelSettings":
+        if self.positions != "rotary":
+            return self
+        if self.d_kv % 2:
+            raise ValueError(
+                f"model.positions rotary turns pairs of features and model.d_kv is {self.d_kv}; "
+                "make model.d_kv even"
+            )
+        if self.relative_position_bias != "per_stack":
+            raise ValueError(
+                f"model.relative_position_bias is {self.relative_position_bias}, and "
+                "model.positions rotary has no position biases; set model.positions to relative, "
+                "or leave out model.relative_position_bias"
             )
         return self
 
