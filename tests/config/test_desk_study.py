@@ -1,0 +1,88 @@
+"""The run file of the desk study: its experiments are those of the paper's rows, but small."""
+
+from collections import Counter
+from typing import Any
+
+import pytest
+import yaml
+from checkout import ROOT
+
+from t5repro.config.experiments import nodes_by_experiment, settings_of_experiment
+from t5repro.config.load import load_settings
+from t5repro.config.schema import Experiment, Settings
+from t5repro.report.published_scores import rows_named
+
+SIZES = {  # of an experiment, in proportion to the run
+    "pretrain.targets_length",
+    "pretrain.unique_tokens",
+    "model.num_encoder_layers",
+    "model.num_decoder_layers",
+}
+
+
+def values_of(path: str) -> Any:
+    return yaml.safe_load((ROOT / path).read_text(encoding="utf-8"))
+
+
+@pytest.fixture(scope="module")
+def run() -> Settings:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(ROOT)
+        return load_settings(values_of("configs/desk_study.yaml"))
+
+
+@pytest.fixture(autouse=True)
+def _at_the_root(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+
+
+def first_seeds(run: Settings) -> list[Experiment]:
+    """Return the experiments, without their second and third seeds."""
+    return [one for one in run.experiments if "_seed_" not in one.name]
+
+
+def test_each_of_26_experiments_has_three_seeds_and_a_training_of_its_own(run: Settings) -> None:
+    names = Counter(one.name.split("_seed_")[0] for one in run.experiments)
+    assert set(names.values()) == {3}
+    assert len(names) == 26
+    # Without pre-training, weights are drawn from the seed: a node as well.
+    assert len(set(nodes_by_experiment(run, "pretrain").values())) == 3 * 26
+
+
+def test_the_tables_of_the_paper_have_the_rows_of_the_study(run: Settings) -> None:
+    tables = Counter(
+        published.table for one in first_seeds(run) if one.row for published in rows_named(one.row)
+    )
+    assert {number: tables[number] for number in (2, 4, 5, 6, 7, 9)} == {
+        2: 4, 4: 3, 5: 3, 6: 3, 7: 4, 9: 3,
+    }  # fmt: skip
+
+
+def test_an_experiment_changes_what_that_of_the_papers_row_changes(run: Settings) -> None:
+    paper = {
+        entry["row"]: entry.get("change", {})
+        for entry in values_of("configs/paper_rows.yaml")["experiments"]
+        if "row" in entry and not entry["name"].startswith("again_")
+    }
+    for one in first_seeds(run):
+        if one.row:
+            changes = {
+                key: value for key, value in one.change.items() if key not in SIZES | {"seed"}
+            }
+            expected = {key: value for key, value in paper[one.row].items() if key not in SIZES}
+            assert changes == expected, one.name
+
+
+def test_repeated_text_is_repeated_as_often_as_in_the_paper(run: Settings) -> None:
+    for repeats in (64, 256, 1024):
+        pretrain = settings_of_experiment(run, f"repeats_{repeats}").pretrain
+        tokens = pretrain.steps * pretrain.batch_size * pretrain.inputs_length
+        assert tokens / pretrain.unique_tokens == repeats
+
+
+def test_half_of_the_layers_are_half_of_the_layers(run: Settings) -> None:
+    half = settings_of_experiment(run, "half_layers").model
+    assert (2 * half.num_encoder_layers, 2 * half.num_decoder_layers) == (
+        run.model.num_encoder_layers,
+        run.model.num_decoder_layers,
+    )
