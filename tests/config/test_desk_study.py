@@ -1,6 +1,7 @@
 """The run file of the desk study: its experiments are those of the paper's rows, but small."""
 
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -8,8 +9,8 @@ import yaml
 from checkout import ROOT
 
 from t5repro.config.experiments import nodes_by_experiment, settings_of_experiment
-from t5repro.config.load import load_settings
 from t5repro.config.schema import Experiment, Settings
+from t5repro.estimate.run_files import load_run_files
 from t5repro.report.published_scores import rows_named
 
 SIZES = {  # of an experiment, in proportion to the run
@@ -24,11 +25,15 @@ def values_of(path: str) -> Any:
     return yaml.safe_load((ROOT / path).read_text(encoding="utf-8"))
 
 
-@pytest.fixture(scope="module")
-def run() -> Settings:
+def load(*names: str) -> Settings:
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(ROOT)
-        return load_settings(values_of("configs/desk_study.yaml"))
+        return load_run_files([Path("configs") / name for name in names])
+
+
+@pytest.fixture(scope="module")
+def run() -> Settings:
+    return load("desk_study.yaml", "desk_study_rows.yaml")
 
 
 @pytest.fixture(autouse=True)
@@ -47,6 +52,15 @@ def test_each_of_26_experiments_has_three_seeds_and_a_training_of_its_own(run: S
     assert len(names) == 26
     # Without pre-training, weights are drawn from the seed: a node as well.
     assert len(set(nodes_by_experiment(run, "pretrain").values())) == 3 * 26
+
+
+def test_the_further_rows_begin_with_the_experiments_of_the_study(run: Settings) -> None:
+    study = load("desk_study.yaml").experiments
+    assert run.experiments[: len(study)] == study
+    assert {one.name for one in study if "_seed_" not in one.name} == {
+        "baseline", "no_pretraining", "prefix_language_modeling", "bert_style", "deshuffling",
+        "mass_style", "drop_tokens",
+    }  # fmt: skip
 
 
 def test_the_tables_of_the_paper_have_the_rows_of_the_study(run: Settings) -> None:
