@@ -13,7 +13,8 @@ import pytest
 from clones import SMALL, snakemake
 
 from t5repro.cli.main import main, parser
-from t5repro.cli.stages import STAGE_COMMANDS, expected_inputs
+from t5repro.cli.stage_command import expected_inputs
+from t5repro.cli.stages import STAGE_COMMANDS
 from t5repro.errors import T5ReproError
 from t5repro.lineage.input_hashes import verify_inputs
 

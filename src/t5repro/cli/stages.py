@@ -1,14 +1,10 @@
 """Subcommands of the rules: one row per stage.
 
-A row names the function that does the work and the arguments that become its keywords. Its settings
-come first; a stage that needs more than that has a handler in `cli/c4.py` or below.
+A stage that needs more than a call of its function has a handler in `cli/c4.py` or below.
 """
 
 import argparse
-import importlib
 import json
-from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -28,34 +24,11 @@ from t5repro.cli.arguments import (
     named_paths,
     optional_path,
     pair_lists,
-    parsed_settings,
     path,
     paths,
 )
+from t5repro.cli.stage_command import StageCommand, entry_function, run_stage
 from t5repro.errors import SettingsError
-from t5repro.lineage.input_hashes import Expected, verify_inputs
-
-Handler = Callable[..., None]
-
-
-@dataclass(frozen=True)
-class StageCommand:
-    """The subcommand of a stage.
-
-    Attributes:
-        stage: name of the stage and of the subcommand.
-        help: what it does.
-        function: ``module:function`` below `t5repro`, or a handler that takes the settings, the
-            parsed arguments and the keywords. The inputs are verified before it is called.
-        arguments: its options.
-        on_engine: whether the handler takes the inputs, too, and verifies them on its engine.
-    """
-
-    stage: str
-    help: str
-    function: str | Handler
-    arguments: tuple[Argument, ...]
-    on_engine: bool = False
 
 
 def _adopt_or_train(settings: Any, arguments: argparse.Namespace, values: dict[str, Any]) -> None:
@@ -82,7 +55,7 @@ def _predict(settings: Any, arguments: argparse.Namespace, values: dict[str, Any
 def _train(settings: Any, arguments: argparse.Namespace, values: dict[str, Any]) -> None:
     from t5repro.lineage.sources import closure
 
-    train = _function(f"train.{arguments.command}:{arguments.command}")
+    train = entry_function(f"train.{arguments.command}:{arguments.command}")
     train(settings, code=closure(arguments.command), **values)
 
 
@@ -367,47 +340,8 @@ STAGE_COMMANDS = (
 def add_stages(commands: Commands) -> None:
     """Add the subcommand of every stage."""
     for row in STAGE_COMMANDS:
-        parser = add_command(commands, row.stage, partial(_run, row), row.help)
+        parser = add_command(commands, row.stage, partial(run_stage, row), row.help)
         add_settings(parser)
         add_log(parser)
         for argument in row.arguments:
             argument.add_to(parser)
-
-
-def _run(row: StageCommand, arguments: argparse.Namespace) -> None:
-    values = {argument.name: argument.value(arguments) for argument in row.arguments}
-    for other in (DATA, c4.ENGINE):  # no arguments of the function
-        values.pop(other.name, None)
-    settings = parsed_settings(arguments, row.stage)
-    expected = expected_inputs(row, arguments)
-    if not row.on_engine:
-        verify_inputs(expected)
-    if isinstance(row.function, str):
-        _function(row.function)(settings, **values)
-    elif row.on_engine:
-        row.function(settings, arguments, values, expected)
-    else:
-        row.function(settings, arguments, values)
-
-
-def expected_inputs(row: StageCommand, arguments: argparse.Namespace) -> list[Expected]:
-    """Return the files that a job reads, with the hashes that their manifests state.
-
-    Raises:
-        ArtifactError: a manifest is missing or was altered.
-    """
-    data = getattr(arguments, DATA.name, None)
-    return [
-        file
-        for argument in row.arguments
-        for file in argument.expected(argument.value(arguments), data)
-    ]
-
-
-def _function(name: str) -> Callable[..., None]:
-    """Import ``module:function`` below `t5repro`."""
-    module, _, function = name.partition(":")
-    entry_point: Callable[..., None] = getattr(
-        importlib.import_module(f"t5repro.{module}"), function
-    )
-    return entry_point
