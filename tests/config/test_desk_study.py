@@ -1,7 +1,9 @@
 """The run file of the desk study: its experiments are those of the paper's rows, but small."""
 
-from collections import Counter
+import csv
+from collections import Counter, defaultdict
 from pathlib import Path
+from statistics import mean, stdev
 from typing import Any
 
 import pytest
@@ -97,3 +99,23 @@ def test_half_of_the_layers_are_half_of_the_layers(run: Settings) -> None:
         run.model.num_encoder_layers,
         run.model.num_decoder_layers,
     )
+
+
+def test_the_page_of_the_study_has_the_scores_of_the_committed_report() -> None:
+    scores = defaultdict(list)
+    report = ROOT / "studies/desk_study/results/desk_study/report/scores.csv"
+    for row in csv.DictReader(report.read_text(encoding="utf-8").splitlines()):
+        if row["value"] and row["runs"] == "1":
+            experiment = row["experiment"].split("_seed_")[0]
+            scores[row["task"], row["metric"], experiment].append(float(row["value"]))
+    names = {"sst2": "SST-2", "stsb": "STS-B", "cola": "CoLA", "wmt_en_de": "English–German"}
+    expected = {}
+    for task, metric, _ in scores:
+        name = task.removeprefix("glue_")
+        cells = [scores[task, metric, experiment] for experiment in ("baseline", "no_pretraining")]
+        assert [len(cell) for cell in cells] == [3, 3]
+        shown = [f"{mean(cell):.2f} ± {stdev(cell):.2f}" for cell in cells]
+        expected[names.get(name, name.upper()), metric] = shown
+    page = (ROOT / "docs/desk_study.md").read_text(encoding="utf-8")
+    rows = [line.strip("| ").split(" | ") for line in page.splitlines() if " ± " in line]
+    assert {(row[0], row[1]): row[4:] for row in rows} == expected

@@ -166,22 +166,23 @@ def _check_run_files(root: Path, jobs: list[Job], files: _Files) -> Iterator[Fin
 def _check_settings(
     job: Job, run_file: str, settings: "Settings | SettingsError"
 ) -> Iterator[Finding]:
-    from t5repro.config.experiments import settings_of_experiment
+    from t5repro.config.experiments import names_at, settings_by_name
     from t5repro.config.stage_settings import stage_settings
 
     if isinstance(settings, SettingsError):
         yield Finding(SETTINGS, run_file, job.name, str(settings))
         return
     node = str(job.record.get("node") or "").partition("/")[0]
-    names = [experiment.name for experiment in settings.experiments]
+    settings_at = settings_by_name(settings)
+    names = names_at(settings, job.rule, settings_at)
     if BY_NAME[job.rule].per_experiment and node not in names:
         yield Finding(
             SETTINGS, run_file, job.name, f"it has no experiment {node!r}; {job.name} had"
         )
         return
-    experiment = node if BY_NAME[job.rule].per_experiment else names[0]
-    expected = redact(stage_settings(settings_of_experiment(settings, experiment), job.rule))
-    differing = _differing_leaves(job.record["start"].get("settings") or {}, expected)
+    expected = settings_at(node if BY_NAME[job.rule].per_experiment else names[0])
+    expected_settings = redact(stage_settings(expected, job.rule))
+    differing = _differing_leaves(job.record["start"].get("settings") or {}, expected_settings)
     if differing:
         shown = "; ".join(differing[:MAX_LEAVES_SHOWN])
         more = len(differing) - MAX_LEAVES_SHOWN
