@@ -176,6 +176,20 @@ def test_an_edited_run_file_is_named_by_the_settings_of_the_jobs_that_it_changes
     assert "tasks.text.copa_target was 'code', it is 'paper' now" in finding["message"]
 
 
+def test_a_setting_that_is_newer_than_a_job_is_no_difference_unless_the_run_file_has_it(
+    chain: Path,
+) -> None:
+    values = record(chain)
+    del values["start"]["settings"]["tasks"]["text"]["copa_target"]
+    run_file = chain / "configs/demo.yaml"
+    append(run_file, "\n")
+    (chain / RECORD).write_text(json.dumps(values), encoding="utf-8")
+    assert "configs/demo.yaml" not in findings(chain)
+    append(run_file, "tasks.text.copa_target: paper\n")
+    message = findings(chain)["configs/demo.yaml"]["message"]
+    assert "tasks.text.copa_target was 'code', it is 'paper' now" in message
+
+
 def test_byte_code_of_other_instructions_is_named(chain: Path) -> None:
     source = chain / "src/t5repro/tasks/build.py"
     honest = source.read_bytes()

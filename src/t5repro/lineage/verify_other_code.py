@@ -182,12 +182,26 @@ def _check_settings(
         return
     expected = settings_at(node if BY_NAME[job.rule].per_experiment else names[0])
     expected_settings = redact(stage_settings(expected, job.rule))
-    differing = _differing_leaves(job.record["start"].get("settings") or {}, expected_settings)
+    ran = _with_later_settings(job.rule, job.record["start"].get("settings") or {})
+    differing = _differing_leaves(ran, expected_settings)
     if differing:
         shown = "; ".join(differing[:MAX_LEAVES_SHOWN])
         more = len(differing) - MAX_LEAVES_SHOWN
         message = f"{job.name}: {shown}{f' and {more} more' if more > 0 else ''}; rerun it"
         yield Finding(SETTINGS, run_file, job.name, message)
+
+
+def _with_later_settings(rule: str, ran: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the settings of a job, with the defaults of those that did not exist when it ran."""
+    from t5repro.config.stage_settings import received
+    from t5repro.config.validation import parse_stage
+
+    try:
+        parsed = parse_stage(rule, json.dumps(ran))
+    except SettingsError:
+        return ran  # a setting has another name or is no longer allowed: a difference
+    values: Mapping[str, Any] = redact(received(rule, parsed.model_dump(mode="json")))
+    return values
 
 
 def _differing_leaves(ran: Any, now: Any, prefix: str = "") -> list[str]:
