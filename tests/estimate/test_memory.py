@@ -57,6 +57,22 @@ def test_the_micro_batches_with_which_a_step_fits_are_named(
     assert memory_text(memory).startswith(words)
 
 
+@pytest.mark.parametrize("optimizer", ["adamw", "adam_fairseq", "lamb"])
+def test_the_moments_of_adam_are_two_arrays_of_the_size_of_the_weights(optimizer: str) -> None:
+    needed = [
+        training_memory(
+            SIZES["base"],
+            PretrainSettings(optimizer=name),
+            embedding_rows=PUBLISHED_EMBEDDING_ROWS,
+            precision="bfloat16",
+            chips=8,
+            available=16 * GIB,
+        ).needed
+        for name in ("adafactor", optimizer)
+    ]
+    assert needed[1] - needed[0] == pytest.approx(2 * 4 * 222_903_552, rel=0.01)
+
+
 def test_the_largest_sizes_fit_as_the_arithmetic_of_their_weights_says() -> None:
     def micro_batches(size: str, machine: str) -> int:
         return training_memory(

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from t5repro.config.sections.model import ModelSettings
 from t5repro.config.sections.training import TrainingSettings
-from t5repro.estimate.work import WEIGHT_BYTES, precision_bytes
+from t5repro.estimate.work import WEIGHT_BYTES, precision_bytes, slots_per_weight
 from t5repro.model.sizes import parameter_count
 
 LOGIT_BYTES = 8  # float32 logits and their gradients
@@ -38,13 +38,13 @@ class Memory:
         return self.needed <= self.available
 
 
-def state_bytes(parameters: int, *, accumulates: bool) -> float:
-    """Return the bytes of weights and gradients.
+def state_bytes(parameters: int, *, optimizer: str, accumulates: bool) -> float:
+    """Return the bytes of weights, gradients and slots.
 
-    Adafactor's factored slots are below one percent. With several micro-batches the sum of the
-    gradients is a further copy.
+    With several micro-batches the sum of the gradients is a further copy.
     """
-    return WEIGHT_BYTES * parameters * (3 if accumulates else 2)
+    copies = (3 if accumulates else 2) + slots_per_weight(optimizer)
+    return WEIGHT_BYTES * parameters * copies
 
 
 def activation_bytes(
@@ -107,7 +107,8 @@ def training_memory(
     rows = -(-training.batch_size // chips)
 
     def needed(parts: int) -> float:
-        return state_bytes(parameters, accumulates=parts > 1) + -(-rows // parts) * row
+        state = state_bytes(parameters, optimizer=training.optimizer, accumulates=parts > 1)
+        return state + -(-rows // parts) * row
 
     divisors = [parts for parts in range(1, rows + 1) if rows % parts == 0]
     fitting = (parts for parts in divisors if needed(parts) <= available)

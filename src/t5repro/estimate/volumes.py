@@ -8,7 +8,7 @@ from t5repro.config.schema import Settings
 from t5repro.config.task_files import raw_files, task_files
 from t5repro.data.paths import raw_path
 from t5repro.estimate.nodes import Key, PlannedNode
-from t5repro.estimate.work import TRAININGS, WEIGHT_BYTES, examples_of
+from t5repro.estimate.work import TRAININGS, WEIGHT_BYTES, examples_of, slots_per_weight
 from t5repro.model.sizes import parameter_count
 
 WET_FILE_BYTES = 131e6  # the mean of CC-MAIN-2019-09, as in `t5repro fetch_plan`
@@ -18,7 +18,6 @@ TEXT_PER_CORPUS_BYTE = 3  # characters in a byte of compressed Parquet; the demo
 SCORED_BYTES = 440  # prediction and example, in the demo's records
 PREDICTION_BYTES = 200
 REPORTED_BYTES = 0.5e6  # scores, predictions and histories of an experiment
-SLOTS = 0.015  # Adafactor's factors as a share of the weights
 
 
 def input_bytes(node: PlannedNode, written: Mapping[Key, float], known: Mapping[str, int]) -> float:
@@ -60,8 +59,8 @@ def output_bytes(node: PlannedNode, read: float, share: float, known: Mapping[st
     settings = node.settings
     if node.rule in TRAININGS:
         weights = WEIGHT_BYTES * parameter_count(settings.model, settings.vocab.embedding_rows)
-        kept = len(getattr(settings, node.rule).kept_steps)
-        return weights * (1 + SLOTS + kept)
+        training = getattr(settings, node.rule)
+        return weights * (1 + slots_per_weight(training.optimizer) + len(training.kept_steps))
     if node.rule == "evaluate_predict":
         return PREDICTION_BYTES * _examples(settings, known)
     if node.rule == "vocab_sample":

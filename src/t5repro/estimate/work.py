@@ -17,6 +17,7 @@ from t5repro.train.flops import MULTIPLY_ADD, forward_multiplications, step_flop
 TRAININGS = ("pretrain", "finetune")
 ON_DEVICE = (*TRAININGS, "evaluate_predict")
 WEIGHT_BYTES = 4  # stored and updated in float32
+FACTORED_SLOTS = 0.015  # Adafactor's row and column moments as a share of the weights
 
 # Rows of the validation splits, from the tasks' papers. Of others `ASSUMED_EXAMPLES` are assumed.
 ASSUMED_EXAMPLES = 1000
@@ -46,6 +47,11 @@ VALIDATION_EXAMPLES = {
     "wmt_en_fr": 3000,
     "wmt_en_ro": 1999,
 }
+
+
+def slots_per_weight(optimizer: str) -> float:
+    """Return the numbers that an optimizer keeps for each weight: two moments, or factored ones."""
+    return FACTORED_SLOTS if optimizer == "adafactor" else 2.0
 
 
 @dataclass(frozen=True)
