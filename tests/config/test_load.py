@@ -58,6 +58,15 @@ def test_an_empty_run_file_is_the_papers_baseline() -> None:
             r"weight_decay is 0.1, which optimizer adafactor does not have",
         ),
         (
+            {"pretrain.adam_beta2": 0.98},
+            r"adam_beta2 is 0.98, which optimizer adafactor does not have; set it to 0.999, or opt",
+        ),
+        ({"pretrain.max_grad_norm": -1}, r"pretrain.max_grad_norm' is -1; Input should be greater"),
+        (
+            {"pretrain.learning_rate": {"schedule": "linear"}, "pretrain.steps": 9},
+            r"warmup_steps 10000 of the schedule linear must be less than steps 9",
+        ),
+        (
             {"pretrain.learning_rate.schedule": "cosine", "pretrain.steps": 10_000},
             r"warmup_steps 10000 of the schedule cosine must be less than steps 10000",
         ),

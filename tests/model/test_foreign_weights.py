@@ -317,7 +317,8 @@ def test_a_checkpoint_of_the_release_is_read(tmp_path, make_model, variant, rena
 
 def test_moments_of_the_release_become_the_slots_of_our_optimizer(tmp_path, make_model):
     """Sizes from 128 on are factored; matrices wider than high, higher than wide, square."""
-    from t5repro.train.optimizer import Adafactor, Constant
+    from t5repro.train.adafactor import Adafactor
+    from t5repro.train.schedules import Constant
 
     model = make_model(seed=5, d_model=128, d_ff=160, d_kv=64, num_heads=2)
     arrays = write_released(tmp_path, model, step=77)

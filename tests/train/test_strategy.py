@@ -31,19 +31,22 @@ def losses_of(job):
 
 TOKENS = {**CURVE, "loss_normaliser": "target_tokens"}
 PARTS = {**CURVE, "micro_batches": 2}
+CLIPPED = {**CURVE, "optimizer": "adam_fairseq", "max_grad_norm": 0.1, "weight_decay": 0.01}
 
 
 @pytest.fixture(scope="module")
 def one_device(tiny, tmp_path_factory, in_a_new_process):
     folder = tmp_path_factory.mktemp("one")
-    runs = {"whole": CURVE, "tokens": TOKENS}
+    runs = {"whole": CURVE, "tokens": TOKENS, "clipped": CLIPPED}
     done = in_a_new_process(folder, runs)
     assert done.returncode == 0, done.stderr
     return {name: losses_of(tiny.make_job(folder / name)) for name in runs}
 
 
 @pytest.mark.parametrize(
-    ("replicas", "more"), [(2, {"parts": PARTS}), (8, {})], ids=["2, also in parts", "8"]
+    ("replicas", "more"),
+    [(2, {"parts": PARTS, "clipped": CLIPPED}), (8, {})],
+    ids=["2, also in parts and clipped", "8"],
 )
 def test_the_loss_over_a_hundred_steps_does_not_depend_on_the_number_of_devices(
     tiny, tmp_path, in_a_new_process, one_device, replicas, more
@@ -53,7 +56,7 @@ def test_the_loss_over_a_hundred_steps_does_not_depend_on_the_number_of_devices(
     assert done.returncode == 0, done.stderr
     for name in runs:
         losses = losses_of(tiny.make_job(tmp_path / name))
-        expected = one_device["tokens" if name == "tokens" else "whole"]
+        expected = one_device["whole" if name == "parts" else name]
         assert len(losses) == CURVE["steps"]
         np.testing.assert_allclose(losses, expected, rtol=1e-4)
     assert one_device["whole"][-1] < one_device["whole"][0]

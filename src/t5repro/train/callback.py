@@ -19,7 +19,7 @@ from t5repro.progress import Progress
 from t5repro.train.checkpoint_manager import CheckpointManager
 from t5repro.train.history import LoopState
 from t5repro.train.monitor import Monitor
-from t5repro.train.optimizer import schedule
+from t5repro.train.schedules import schedule
 from t5repro.train.validation import Validation
 
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)

@@ -8,9 +8,11 @@ from t5repro.config.sections.training import TrainingSettings
 from t5repro.config.sections.vocab import VocabSettings
 from t5repro.errors import SettingsError
 from t5repro.model.devices import Devices
-from t5repro.train.adamw import AdamW
+from t5repro.train.adafactor import Adafactor
+from t5repro.train.adam import Adam
 from t5repro.train.loss import PaddedMeanLoss
-from t5repro.train.optimizer import Adafactor, schedule
+from t5repro.train.optimizer import Optimizer
+from t5repro.train.schedules import schedule
 from t5repro.train.step import TrainedT5
 from t5repro.train.trainable import adapter_width, freeze
 
@@ -77,12 +79,19 @@ def compiled_model(settings: StageSettings, *, seed: int) -> Any:
     return model
 
 
-def make_optimizer(training: TrainingSettings) -> Adafactor | AdamW:
+def make_optimizer(training: TrainingSettings) -> Optimizer:
     """Return the optimizer of a stage that begins with its first update."""
     rate = schedule(training.learning_rate, steps=training.steps)
-    if training.optimizer == "adamw":
-        return AdamW(rate, decay=training.weight_decay)
-    return Adafactor(rate)
+    if training.optimizer == "adafactor":
+        return Adafactor(rate, max_grad_norm=training.max_grad_norm)
+    return Adam(
+        rate,
+        variant=training.optimizer,
+        betas=(training.adam_beta1, training.adam_beta2),
+        epsilon=training.adam_epsilon,
+        decay=training.weight_decay,
+        max_grad_norm=training.max_grad_norm,
+    )
 
 
 def check_rows(training: TrainingSettings, devices: Devices) -> None:

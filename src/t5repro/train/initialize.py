@@ -1,11 +1,11 @@
 """Published checkpoints as the start of pre-training (`pretrain.start_from`)."""
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from t5repro.model.checkpoints import assign, optimizer_variables, rows_in_use, weight_variables
 from t5repro.model.foreign_weights import fit, read_foreign
-from t5repro.train.adamw import AdamW
 
 
 def load_published(folder: Path, model: Any) -> str:
@@ -27,13 +27,16 @@ def load_published(folder: Path, model: Any) -> str:
     weights = fit(published, model.settings, embedding_rows=model.embedding_rows, where=folder)
     assign(folder, weights, weight_variables(model), "the model")
     model.rows_in_use = rows_in_use(weights)
-    is_adamw = any(name.endswith(".first_moment") for name in published.optimizer)
-    # The state of another optimizer is no start for this one.
-    if not published.optimizer or is_adamw != isinstance(model.optimizer, AdamW):
-        return f"starting from {published.form} weights of {folder}, optimizer reinitialised"
     slots = optimizer_variables(model.optimizer)
     # Keras counts the learning rate among the variables; the run's schedule sets it.
     slots.pop("learning_rate", None)
     arrays = {name: x for name, x in published.optimizer.items() if name != "learning_rate"}
+    if _moments(arrays) != _moments(slots):  # no state, or that of another optimizer
+        return f"starting from {published.form} weights of {folder}, optimizer reinitialised"
     assign(folder, arrays, slots, "the optimizer")
     return f"starting from {published.form} weights of {folder} at step {int(arrays['iteration'])}"
+
+
+def _moments(slots: Iterable[str]) -> set[str]:
+    """Return the kinds of slots: the last parts of their names."""
+    return {name.rsplit(".", 1)[-1] for name in slots}

@@ -37,7 +37,7 @@ from t5repro.train.flops import step_flops
 from t5repro.train.history import CHANGED, History, LoopState
 from t5repro.train.loggers import Loggers
 from t5repro.train.monitor import Monitor
-from t5repro.train.optimizer import schedule
+from t5repro.train.schedules import schedule
 from t5repro.train.trainable import unfreeze_steps
 from t5repro.train.validation import Validation
 

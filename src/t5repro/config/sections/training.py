@@ -10,25 +10,35 @@ from t5repro.config.field import Section
 class LearningRate(Section):
     """Learning rate as a function of the step."""
 
-    schedule: Literal["inverse_square_root", "constant", "cosine"] = "inverse_square_root"
-    """Schedule: `factor` / sqrt(max(step, `warmup_steps`)), `factor` at every step, or a cosine
-    from `factor` after the warm-up to `final_factor` at the end of the stage.
+    schedule: Literal[
+        "inverse_square_root", "constant", "cosine", "linear", "bert_linear", "gpt_linear"
+    ] = "inverse_square_root"
+    """Schedule: `factor` / sqrt(max(step, `warmup_steps`)), `factor` at every step, or after a
+    warm-up a fall to `final_factor` at the end of the stage: half a cosine, a line (RoBERTa), the
+    line that begins at step 0 (BERT), or a line to 0 with a warm-up of 0.2 % (GPT's fine-tuning).
     """
     factor: float = Field(1.0, gt=0)
     """Factor of the schedule."""
     warmup_steps: int = Field(10_000, ge=1)
-    """Steps with a constant rate at the start of `inverse_square_root`; of `cosine`, steps in which
-    the rate rises from half of `factor` to all of it.
+    """Steps with a constant rate at the start of `inverse_square_root`; of `cosine`, `linear` and
+    `bert_linear`, steps in which the rate rises to `factor`.
     """
+    warmup_start: float = Field(0.5, ge=0, le=1)
+    """Share of `factor` at the first step of `cosine`; `linear` and `bert_linear` rise from 0."""
     final_factor: float = Field(0.0, ge=0)
-    """Learning rate at the end of `cosine`."""
+    """Learning rate at the end of `cosine`, `linear` and `bert_linear`."""
+
+    @property
+    def warms_up(self) -> bool:
+        """Whether the rate falls after `warmup_steps`, so that the stage must be longer."""
+        return self.schedule in ("cosine", "linear", "bert_linear")
 
     @model_validator(mode="after")
-    def _cosine_falls(self) -> "LearningRate":
-        if self.schedule == "cosine" and self.final_factor > self.factor:
+    def _rate_falls(self) -> "LearningRate":
+        if self.warms_up and self.final_factor > self.factor:
             raise ValueError(
                 f"final_factor {self.final_factor} is more than factor {self.factor}; the rate of "
-                "a cosine falls"
+                f"schedule {self.schedule} falls"
             )
         return self
 
@@ -56,12 +66,25 @@ class TrainingSettings(Section):
     """Number of equal parts into which a batch is split to save memory. Their gradients are
     accumulated, so the update is the same up to rounding.
     """
-    optimizer: Literal["adafactor", "adamw"] = "adafactor"
-    """Optimizer: Adafactor as in the paper, or AdamW with steps scaled by the root mean square of a
-    weight, as in nanoT5.
+    optimizer: Literal["adafactor", "adamw", "adam_bert", "adam_fairseq", "adam_gpt", "lamb"] = (
+        "adafactor"
+    )
+    """Optimizer: Adafactor as in the paper; AdamW with steps scaled by the root mean square of a
+    weight, as in nanoT5; Adam as BERT, fairseq (RoBERTa) or GPT have it; or LAMB as ALBERT has it
+    (`docs/recent_recipes.md`).
     """
     weight_decay: float = Field(0.0, ge=0)
-    """Weight decay of `adamw`: share of a matrix that a step subtracts, times the learning rate."""
+    """Weight decay, not of `adafactor`: share of a matrix that a step subtracts, times the learning
+    rate; of `adam_fairseq`, of every weight.
+    """
+    adam_beta1: float = Field(0.9, ge=0, lt=1)
+    """Decay of the first moment; not of `adafactor`."""
+    adam_beta2: float = Field(0.999, ge=0, lt=1)
+    """Decay of the second moment; not of `adafactor`."""
+    adam_epsilon: float = Field(1e-6, gt=0)
+    """Constant added to the root of the second moment; not of `adafactor`."""
+    max_grad_norm: float = Field(0.0, ge=0)
+    """Norm of all gradients together, to which larger ones are scaled down. 0 means never."""
     learning_rate: LearningRate = LearningRate()
     """Learning rate."""
     checkpoint_every_steps: int = Field(5000, ge=1)
@@ -101,15 +124,18 @@ class TrainingSettings(Section):
 
     @model_validator(mode="after")
     def _optimizer_fits(self) -> "TrainingSettings":
-        if self.weight_decay and self.optimizer != "adamw":
+        if self.optimizer == "adafactor":
+            for name in ("weight_decay", "adam_beta1", "adam_beta2", "adam_epsilon"):
+                default = type(self).model_fields[name].default
+                if getattr(self, name) != default:
+                    raise ValueError(
+                        f"{name} is {getattr(self, name)}, which optimizer adafactor does not "
+                        f"have; set it to {default}, or optimizer to adamw"
+                    )
+        rate = self.learning_rate
+        if rate.warms_up and self.steps and rate.warmup_steps >= self.steps:
             raise ValueError(
-                f"weight_decay is {self.weight_decay}, which optimizer {self.optimizer} does not "
-                "have; set it to 0, or optimizer to adamw"
-            )
-        warmup_steps = self.learning_rate.warmup_steps
-        if self.learning_rate.schedule == "cosine" and self.steps and warmup_steps >= self.steps:
-            raise ValueError(
-                f"learning_rate.warmup_steps {warmup_steps} of the schedule cosine must be less "
-                f"than steps {self.steps}"
+                f"learning_rate.warmup_steps {rate.warmup_steps} of the schedule {rate.schedule} "
+                f"must be less than steps {self.steps}"
             )
         return self

@@ -1,4 +1,4 @@
-"""AdamW with scaled steps and the cosine schedule, against their formulas in float64."""
+"""Adam of each system and LAMB, against their formulas in float64."""
 
 import math
 
@@ -11,8 +11,9 @@ from t5repro.config.sections.training import LearningRate  # noqa: E402
 from t5repro.errors import CheckpointError  # noqa: E402
 from t5repro.model.checkpoints import read_arrays  # noqa: E402
 from t5repro.train import callback, loop  # noqa: E402
-from t5repro.train.adamw import AdamW  # noqa: E402
-from t5repro.train.optimizer import schedule  # noqa: E402
+from t5repro.train.adafactor import Adafactor  # noqa: E402
+from t5repro.train.adam import VARIANTS, Adam  # noqa: E402
+from t5repro.train.schedules import schedule  # noqa: E402
 
 pytestmark = pytest.mark.keras
 
@@ -21,25 +22,63 @@ RESULTS = ("weights.safetensors", "optimizer.safetensors", "history.csv")
 
 
 class Twin:
-    """AdamW of PyTorch, with the step times max(1e-3, RMS of the weight); epsilon as nanoT5's."""
+    """The optimizers as their papers and programs define them."""
 
-    def __init__(self, weight, rate, decay=0.0):
+    def __init__(self, variant, weight, rate, decay=0.0, betas=(0.9, 0.999), epsilon=1e-6):
+        self.step = getattr(self, variant)
         self.weight, self.rate, self.decay = weight.astype(np.float64), rate, decay
         self.first, self.second = np.zeros(weight.shape), np.zeros(weight.shape)
-        self.updates = 0
+        self.betas, self.epsilon, self.updates = betas, epsilon, 0
 
     def update(self, gradient):
         rate, gradient = self.rate(self.updates), gradient.astype(np.float64)
-        scale = max(1e-3, np.linalg.norm(self.weight) / self.weight.size**0.5)
         self.updates += 1
-        self.first = 0.9 * self.first + 0.1 * gradient
-        self.second = 0.999 * self.second + 0.001 * gradient**2
-        mean = self.first / (1 - 0.9**self.updates)
-        correction = 1 - 0.999**self.updates
+        self.first = self.betas[0] * self.first + (1 - self.betas[0]) * gradient
+        self.second = self.betas[1] * self.second + (1 - self.betas[1]) * gradient**2
+        self.weight = self.step(rate)
+
+    @property
+    def is_matrix(self):
+        return self.weight.ndim > 1
+
+    @property
+    def corrections(self):
+        return [1 - beta**self.updates for beta in self.betas]
+
+    def adamw(self, rate):
+        """PyTorch's, with the step times max(1e-3, RMS of the weight); epsilon as nanoT5's."""
+        scale = max(1e-3, np.linalg.norm(self.weight) / self.weight.size**0.5)
+        first, second = self.corrections
         # nanoT5 adds epsilon to the root before the correction, so it is divided by it as well.
-        root = np.sqrt(self.second / correction) + 1e-6 / np.sqrt(correction)
-        decayed = self.weight * (1 - rate * self.decay) if self.weight.ndim > 1 else self.weight
-        self.weight = decayed - rate * scale * mean / root
+        root = np.sqrt(self.second / second) + self.epsilon / np.sqrt(second)
+        decayed = self.weight * (1 - rate * self.decay) if self.is_matrix else self.weight
+        return decayed - rate * scale * (self.first / first) / root
+
+    def adam_bert(self, rate):
+        update = self.first / (np.sqrt(self.second) + self.epsilon)
+        if self.is_matrix:
+            update = update + self.decay * self.weight
+        return self.weight - rate * update
+
+    def adam_fairseq(self, rate):
+        first, second = self.corrections
+        step = rate * np.sqrt(second) / first
+        decayed = self.weight - self.decay * rate * self.weight
+        return decayed - step * self.first / (np.sqrt(self.second) + self.epsilon)
+
+    def adam_gpt(self, rate):
+        first, second = self.corrections
+        decay = self.decay * self.weight if self.is_matrix else 0
+        update = self.first / (np.sqrt(self.second) + self.epsilon) + decay
+        return self.weight - rate * np.sqrt(second) / first * update
+
+    def lamb(self, rate):
+        update = self.first / (np.sqrt(self.second) + self.epsilon)
+        if not self.is_matrix:
+            return self.weight - rate * update
+        update = update + self.decay * self.weight
+        norms = np.linalg.norm(self.weight), np.linalg.norm(update)
+        return self.weight - rate * norms[0] / norms[1] * update
 
 
 def cosine(step, steps=60):
@@ -49,16 +88,19 @@ def cosine(step, steps=60):
     return 1e-5 + (0.02 - 1e-5) * (1 + math.cos(math.pi * share)) / 2
 
 
+@pytest.mark.parametrize("variant", VARIANTS)
 @pytest.mark.parametrize("shape", [(130, 140), (30, 20), (200,)])
 @pytest.mark.parametrize("decay", [0.0, 0.3])
 @pytest.mark.parametrize("size", [1.0, 1e-6])
-def test_sixty_steps_equal_the_definition(shape, decay, size):
+def test_sixty_steps_equal_the_definition(variant, shape, decay, size):
     generator = np.random.default_rng(1)
     start = generator.normal(size=shape).astype(np.float32)
     weight = keras.Variable(start, name="weight")
-    optimizer = AdamW(schedule(LearningRate(**COSINE), steps=60), decay=decay)
+    options = {"betas": (0.8, 0.98), "epsilon": 1e-7} if size == 1 else {}
+    rate = schedule(LearningRate(**COSINE), steps=60)
+    optimizer = Adam(rate, variant=variant, decay=decay, **options)
     optimizer.build([weight])
-    reference = Twin(start, cosine, decay)
+    reference = Twin(variant, start, cosine, decay, **options)
     for _ in range(60):
         gradient = (size * generator.normal(size=shape)).astype(np.float32)
         optimizer.apply([gradient], [weight])
@@ -67,9 +109,47 @@ def test_sixty_steps_equal_the_definition(shape, decay, size):
     np.testing.assert_allclose(np.asarray(weight), reference.weight, rtol=2e-4, atol=2e-6)
 
 
+@pytest.mark.parametrize("shape", [(30, 20), (200,)])
+def test_that_of_fairseq_equals_that_of_keras_if_epsilon_is_small(shape):
+    # Keras adds epsilon after the correction of the bias.
+    generator = np.random.default_rng(3)
+    weights = [keras.Variable(np.ones(shape, np.float32)) for _ in range(2)]
+    optimizers = [
+        Adam(0.01, variant="adam_fairseq", betas=(0.9, 0.98), epsilon=1e-12, decay=0.1),
+        keras.optimizers.AdamW(0.01, weight_decay=0.1, beta_1=0.9, beta_2=0.98, epsilon=1e-12),
+    ]
+    for _ in range(30):
+        gradient = generator.normal(size=shape).astype(np.float32)
+        for optimizer, weight in zip(optimizers, weights, strict=True):
+            optimizer.apply([gradient], [weight])
+    np.testing.assert_allclose(*map(np.asarray, weights), rtol=1e-5, atol=1e-6)
+
+
+def test_variants_differ_in_their_steps():
+    generator = np.random.default_rng(4)
+    gradients = generator.normal(size=(5, 30, 20)).astype(np.float32)
+    ends = []
+    for variant in VARIANTS:
+        weight = keras.Variable(np.full((30, 20), 2, np.float32))
+        optimizer = Adam(0.01, variant=variant, decay=0.1)
+        for gradient in gradients:
+            optimizer.apply([gradient], [weight])
+        ends.append(np.asarray(weight))
+    distances = [abs(a - b).max() for number, a in enumerate(ends) for b in ends[:number]]
+    assert min(distances) > 1e-4
+
+
+@pytest.mark.parametrize("start", [0.0, 1.0])
+def test_lamb_steps_by_the_plain_rate_if_a_weight_or_its_step_is_zero(start):
+    weight = keras.Variable(np.full((4, 4), start, np.float32))
+    Adam(0.1, variant="lamb").apply([np.full((4, 4), 1 - start, np.float32)], [weight])
+    expected = start - 0.1 * (1 - start) * 0.1 / (0.001**0.5 + 1e-6)
+    np.testing.assert_allclose(np.asarray(weight), expected, rtol=1e-4)
+
+
 def test_a_weight_that_begins_later_is_corrected_from_its_own_first_update():
     weights = [keras.Variable(np.ones(3, np.float32), name=name) for name in ("early", "late")]
-    optimizer = AdamW(0.1)
+    optimizer = Adam(0.1)
     optimizer.build(weights)
     optimizer._paths = ["early", "late"]
     optimizer.starts = {"late": 5}
@@ -78,7 +158,7 @@ def test_a_weight_that_begins_later_is_corrected_from_its_own_first_update():
         if number == 4:
             np.testing.assert_array_equal(np.asarray(weights[1]), 1.0)
             assert not np.asarray(optimizer._slots[1][0]).any()
-    reference = Twin(np.ones(3), lambda _: 0.1)
+    reference = Twin("adamw", np.ones(3), lambda _: 0.1)
     for _ in range(3):
         reference.update(np.ones(3))
     np.testing.assert_allclose(np.asarray(weights[1]), reference.weight, rtol=1e-5)
@@ -86,7 +166,7 @@ def test_a_weight_that_begins_later_is_corrected_from_its_own_first_update():
 
 def test_a_weight_of_zeros_moves_by_the_least_scale():
     weight = keras.Variable(np.zeros(4, np.float32))
-    AdamW(0.1).apply([np.ones(4, np.float32)], [weight])
+    Adam(0.1).apply([np.ones(4, np.float32)], [weight])
     np.testing.assert_allclose(np.asarray(weight), -0.1 * 1e-3, rtol=1e-4)
 
 
@@ -98,25 +178,9 @@ def test_a_sparse_gradient_updates_as_the_dense_array_of_its_summed_rows():
     results = []
     for gradient in (tf.IndexedSlices(*map(tf.constant, (values, rows, dense.shape))), dense):
         weight = keras.Variable(np.ones((14, 20), np.float32))
-        AdamW(0.1).apply([gradient], [weight])
+        Adam(0.1).apply([gradient], [weight])
         results.append(np.asarray(weight))
     np.testing.assert_allclose(*results, rtol=1e-6)
-
-
-def test_the_cosine_rises_from_a_half_and_falls_to_the_final_rate():
-    rate = schedule(LearningRate(**COSINE), steps=100)
-    expected = [cosine(step, 100) for step in range(100)]
-    np.testing.assert_allclose([float(rate(step)) for step in range(100)], expected, rtol=1e-6)
-    assert float(rate(0)) == pytest.approx(0.01)
-    assert float(rate(4)) == pytest.approx(0.02)
-    assert float(rate(52)) == pytest.approx((0.02 + 1e-5) / 2)
-    assert type(rate)(**rate.get_config())(7) == rate(7)
-
-
-def test_the_cosine_of_a_stage_begins_at_its_first_update():
-    rate = schedule(LearningRate(**COSINE), steps=100, offset=1000)
-    assert float(rate(1000)) == pytest.approx(0.01)
-    assert float(rate(1052)) == pytest.approx((0.02 + 1e-5) / 2)
 
 
 @pytest.fixture
@@ -128,6 +192,23 @@ def train(tiny, tmp_path):
         return job
 
     return start
+
+
+@pytest.mark.parametrize("optimizer", [Adafactor, Adam])
+@pytest.mark.parametrize("most", [0.0, 1.0, 100.0])
+def test_gradients_are_scaled_down_to_the_norm_of_all_of_them_together(optimizer, most):
+    gradients = [np.full((3, 4), 2, np.float32), np.full(4, -1, np.float32)]
+    norm = (12 * 4 + 4) ** 0.5
+    expected = min(1, most / norm) if most else 1
+    weights = [keras.Variable(np.ones(gradient.shape, np.float32)) for gradient in gradients]
+    made = optimizer(0.1, max_grad_norm=most)
+    made.build(weights)
+    tf.function(lambda: made.apply(gradients, weights), autograph=False)()
+    share = 1 if optimizer is Adafactor else 0.1  # of the first gradient in the moment
+    power = 2 if optimizer is Adafactor else 1
+    for slots, gradient in zip(made._slots, gradients, strict=True):
+        moment = share * (expected * gradient) ** power
+        np.testing.assert_allclose(np.asarray(slots[0]), moment, rtol=1e-5)
 
 
 def bytes_of(job):

@@ -4,32 +4,10 @@ import pytest
 keras = pytest.importorskip("keras")
 tf = pytest.importorskip("tensorflow")
 from t5repro.config.sections.training import LearningRate  # noqa: E402
-from t5repro.train.optimizer import Adafactor, factored_axes, schedule  # noqa: E402
+from t5repro.train.adafactor import Adafactor, factored_axes  # noqa: E402
+from t5repro.train.schedules import schedule  # noqa: E402
 
 pytestmark = pytest.mark.keras
-
-
-def rate(step, **settings):
-    return float(schedule(LearningRate(**settings))(step))
-
-
-def test_the_rate_is_flat_until_warmup_and_then_falls_with_the_root_of_the_step():
-    settings = {"schedule": "inverse_square_root", "warmup_steps": 10_000}
-    assert rate(0, **settings) == pytest.approx(0.01)
-    assert rate(10_000, **settings) == pytest.approx(0.01)
-    assert rate(40_000, **settings) == pytest.approx(0.005)
-    assert rate(40_000, **settings, factor=3.0) == pytest.approx(0.015)
-
-
-def test_the_constant_rate_is_the_factor():
-    settings = {"schedule": "constant", "factor": 0.001}
-    assert rate(0, **settings) == rate(10**6, **settings) == pytest.approx(0.001)
-
-
-def test_schedules_tell_keras_their_arguments():
-    for settings in ({"schedule": "constant"}, {"schedule": "inverse_square_root"}):
-        made = schedule(LearningRate(**settings))
-        assert type(made)(**made.get_config())(7) == made(7)
 
 
 @pytest.mark.parametrize(
