@@ -47,9 +47,9 @@ def batch(shape: Shape) -> dict[str, np.ndarray]:
 
 def flops(shape: Shape) -> int:
     """Return the operations of the matrix products of one step, as t5repro counts them."""
+    from t5repro.config.flops import step_flops
     from t5repro.config.sections.model import ModelSettings
     from t5repro.config.sections.training import TrainingSettings
-    from t5repro.train.flops import step_flops
 
     return step_flops(
         settings(shape, ModelSettings),

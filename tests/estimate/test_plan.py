@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from checkout import ROOT
 
+from t5repro.config.flops import step_flops
 from t5repro.config.load import load_settings
 from t5repro.config.mixtures import GROUPS
 from t5repro.config.schema import Settings
@@ -18,7 +19,6 @@ from t5repro.estimate.plan import Calibration, Estimate, estimate_run
 from t5repro.estimate.records import done_nodes, examples_in, samples_of
 from t5repro.estimate.tables import cheapest_of_tables, table_estimates
 from t5repro.estimate.work import ON_DEVICE
-from t5repro.train.flops import step_flops
 
 V5E = machine_named("v5e-8")
 Records = dict[str, dict[str, Any]]

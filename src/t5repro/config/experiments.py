@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
+from t5repro.config.equal_compute import check_budget, steps_of_budget
 from t5repro.config.groups import finetunings, group_tasks, settings_of_group
 from t5repro.config.mixtures import mixture_settings, reset_mixture
 from t5repro.config.own_text import check_same_text, names_own_text, own_text_settings
@@ -143,12 +144,19 @@ def _changed_settings(settings: Settings, name: str) -> Settings:
         changed_tree = copy.deepcopy(tree)
         merge(changed_tree, change)
         merge(tree, own_text_settings(changed_tree))
+    check_budget(change)
+    if lookup(change, "pretrain", "steps") is not None:
+        tree["pretrain"]["flops"] = 0  # the run's; stated steps replace it
     merge(tree, change)
     merge(tree, mixture_settings(change))
     merge(tree, group_tasks(change))
     if source := lookup(tree, "vocab", "from_experiment"):
         tree["vocab"] = _vocabulary_settings(settings, name, source, change)
-    changed = validate(Settings, tree, label=f"experiment {name!r}: ", unchecked=change)
+    label = f"experiment {name!r}: "
+    changed = validate(Settings, tree, label=label, unchecked=change)
+    if changed.pretrain.flops:
+        tree["pretrain"]["steps"] = steps_of_budget(changed)
+        changed = validate(Settings, tree, label=label)
     if "experiments" not in change:
         changed = changed.model_copy(update={"experiments": settings.experiments})
     for shared_name in SHARED:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from t5repro.config.dependencies import check_experiments
+from t5repro.config.equal_compute import check_budget, steps_of_budget
 from t5repro.config.experiments import one_per_seed, own_text_experiments, settings_of_experiment
 from t5repro.config.groups import group_tasks
 from t5repro.config.mixtures import mixture_settings
@@ -61,6 +62,7 @@ def load_settings(
     tree = nested(values)
     merge(tree, nested(overrides or {}))
     entries = expand(tree)
+    check_budget(tree)
     # All values of the baseline: a run file may set a part of a section that has its own defaults.
     merged = Settings().model_dump(mode="json")
     merge(merged, recipe(lookup(tree, "c4", "recipe") or "paper"))
@@ -71,6 +73,9 @@ def load_settings(
     merge(merged, mixture_settings(tree))
     merge(merged, group_tasks(tree))
     settings = validate(Settings, merged, entries=entries)
+    if settings.pretrain.flops:
+        merged["pretrain"]["steps"] = steps_of_budget(settings)
+        settings = validate(Settings, merged, entries=entries)
     for name in ["", *own_text_experiments(settings)]:
         if sources := _own_text_sources(settings, name):
             merged["data"]["sources"] = [*merged["data"]["sources"], *sources]

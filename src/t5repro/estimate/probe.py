@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from t5repro.config.flops import step_flops
 from t5repro.config.stage_settings import stage_model, stage_settings
 from t5repro.errors import SettingsError
 from t5repro.estimate.machines import Machine
@@ -10,7 +11,6 @@ from t5repro.estimate.rates import MeasuredRate
 from t5repro.estimate.records import shape_of
 from t5repro.estimate.work import TRAININGS
 from t5repro.progress import announce
-from t5repro.train.flops import step_flops
 
 
 def probe_rates(nodes: Iterable[PlannedNode], machine: Machine) -> tuple[MeasuredRate, ...]:

@@ -1,18 +1,18 @@
 """The work of a node: operations of a training or a prediction, bytes of any other job.
 
-A training is counted as `train/flops.py` counts it. A prediction reads the decoder's weights for
+A training is counted as `config/flops.py` counts it. A prediction reads the decoder's weights for
 every token that it writes, so the memory more often than the arithmetic decides its time.
 """
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from t5repro.config.flops import MULTIPLY_ADD, forward_multiplications, step_flops
 from t5repro.config.sections.evaluate import EvaluateSettings
 from t5repro.config.sections.model import ModelSettings
 from t5repro.config.sections.training import TrainingSettings
 from t5repro.config.sections.vocab import VocabSettings
 from t5repro.model.sizes import parameter_count
-from t5repro.train.flops import MULTIPLY_ADD, forward_multiplications, step_flops
 
 TRAININGS = ("pretrain", "finetune")
 ON_DEVICE = (*TRAININGS, "evaluate_predict")

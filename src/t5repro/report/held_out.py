@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from t5repro.config.experiments import settings_of_experiment
+from t5repro.config.flops import step_flops
 from t5repro.config.schema import Settings
 from t5repro.errors import ArtifactError
 from t5repro.files import read_json
 from t5repro.report.experiments import Experiment
 from t5repro.report.loss_curves import PETA, read_history
 from t5repro.report.titles import UNDEFINED
-from t5repro.train.flops import step_flops
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from t5repro.config.flops import step_flops
 from t5repro.config.sections.training import TrainingSettings
 from t5repro.errors import ArtifactError, CheckpointError
 from t5repro.files import write_manifest, write_text
@@ -33,7 +34,6 @@ from t5repro.train.checkpoint_manager import CheckpointManager
 from t5repro.train.cloud import CloudCopy, cloud_address
 from t5repro.train.compiled_model import StageSettings, check_rows, compiled_model, training_of
 from t5repro.train.fingerprint import fingerprint_of
-from t5repro.train.flops import step_flops
 from t5repro.train.history import CHANGED, History, LoopState
 from t5repro.train.loggers import Loggers
 from t5repro.train.monitor import Monitor

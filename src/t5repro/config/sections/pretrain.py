@@ -38,6 +38,10 @@ class PretrainSettings(TrainingSettings):
 
     targets_length: int = Field(192, ge=4)
     """Length of the targets of a row; tokens."""
+    flops: float = Field(0, ge=0)
+    """Floating-point operations of the whole training, for experiments at equal compute: `steps` is
+    set to as many as take most nearly this number. 0 means that `steps` are as stated.
+    """
     objective: Literal[
         "replace_spans",
         "drop_tokens",

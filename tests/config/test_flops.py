@@ -1,10 +1,10 @@
 import pytest
 
+from t5repro.config.flops import step_flops
 from t5repro.config.sections.model import ModelSettings
 from t5repro.config.sections.pretrain import PretrainSettings
 from t5repro.config.sections.training import TrainingSettings
 from t5repro.model.sizes import SIZES
-from t5repro.train.flops import step_flops
 
 
 def test_a_step_of_t5_small_takes_850_billion_operations_at_8_rows_of_512_and_114():

@@ -1,0 +1,101 @@
+"""Steps of pre-training that follow from a number of operations."""
+
+from typing import Any
+
+import pytest
+
+from t5repro.config.experiments import settings_of_experiment
+from t5repro.config.flops import step_flops
+from t5repro.config.load import load_settings
+from t5repro.config.schema import Settings
+from t5repro.errors import SettingsError
+
+BASELINE = 3.29e19  # operations of the paper's baseline
+LANGUAGE_MODEL = {
+    "model.architecture": "language_model",
+    "pretrain.objective": "prefix_lm",
+    "pretrain.targets_length": 512,
+    "pretrain.concatenate_documents": False,
+}
+
+
+def run(**changes: dict[str, Any]) -> Settings:
+    names = [{"name": name, "change": change} for name, change in changes.items()]
+    return load_settings(
+        {"pretrain.flops": BASELINE, "experiments": [{"name": "baseline"}, *names]}
+    )
+
+
+def operations(settings: Settings) -> tuple[float, float]:
+    """Return the operations of a pre-training and of one of its steps."""
+    rows = settings.vocab.embedding_rows
+    step = step_flops(settings.model, settings.pretrain, embedding_rows=rows)
+    return settings.pretrain.steps * step, step
+
+
+def test_the_papers_baseline_has_about_its_steps() -> None:
+    assert run().pretrain.steps == pytest.approx(2**19, rel=0.002)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        LANGUAGE_MODEL,
+        {"model.published": "small"},
+        {"pretrain.batch_size": 256, "pretrain.inputs_length": 128},
+        {"vocab.vocab_size": 64_000},
+        {"pretrain.flops": 1e18},
+    ],
+)
+def test_an_experiment_differs_from_the_budget_by_half_a_step_at_most(
+    change: dict[str, Any],
+) -> None:
+    settings = settings_of_experiment(run(other=change), "other")
+    total, step = operations(settings)
+    assert abs(total - settings.pretrain.flops) <= step / 2
+    assert settings.pretrain.steps != run().pretrain.steps
+
+
+def test_stated_steps_of_an_experiment_replace_the_budget_of_the_run() -> None:
+    settings = settings_of_experiment(run(none={"pretrain.steps": 0}), "none").pretrain
+    assert (settings.steps, settings.flops) == (0, 0)
+
+
+def test_a_budget_of_an_experiment_replaces_the_steps_of_the_run() -> None:
+    settings = load_settings(
+        {
+            "pretrain.steps": 7000,
+            "experiments": [
+                {"name": "baseline"},
+                {"name": "tenth", "change": {"pretrain.flops": BASELINE / 10}},
+            ],
+        }
+    )
+    assert settings_of_experiment(settings, "baseline").pretrain.steps == 7000
+    tenth = settings_of_experiment(settings, "tenth").pretrain.steps
+    assert tenth == pytest.approx(2**19 / 10, rel=0.002)
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        (
+            {"pretrain.flops": 1e19, "pretrain.steps": 10},
+            "pretrain.steps is 10 and pretrain.flops 1e\\+19, from which the steps follow; remove",
+        ),
+        ({"pretrain.flops": 1e10}, "pretrain.flops is 1e\\+10, but one step takes 6.28e\\+13 oper"),
+        ({"pretrain.flops": -1}, "pretrain.flops' is -1; Input should be greater"),
+    ],
+)
+def test_a_budget_that_cannot_be_is_refused(values: dict[str, Any], message: str) -> None:
+    with pytest.raises(SettingsError, match=message):
+        load_settings(values)
+    experiments = [{"name": "baseline"}, {"name": "other", "change": values}]
+    with pytest.raises(SettingsError, match=message):
+        settings_of_experiment(load_settings({"experiments": experiments}), "other")
+
+
+def test_a_schedule_that_does_not_fit_the_steps_of_the_budget_is_refused() -> None:
+    values = {"pretrain.flops": 1e17, "pretrain.learning_rate": {"schedule": "linear"}}
+    with pytest.raises(SettingsError, match="warmup_steps 10000 .* must be less than steps 1591"):
+        load_settings(values)
