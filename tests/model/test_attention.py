@@ -4,6 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 keras = pytest.importorskip("keras")
+from t5repro.config.sections.model import ModelSettings  # noqa: E402
 from t5repro.model.attention import (  # noqa: E402
     BLOCKED,
     Attention,
@@ -106,7 +107,8 @@ def test_the_causal_mask_hides_what_comes_after():
 
 
 def make_attention(dropout_rate=0.0):
-    layer = Attention(d_model=8, num_heads=2, d_kv=3, dropout_rate=dropout_rate, **PLACE)
+    shape = ModelSettings(d_model=8, num_heads=2, d_kv=3)
+    layer = Attention(shape, dropout_rate=dropout_rate, **PLACE)
     layer.build()
     return layer
 
@@ -160,7 +162,8 @@ def test_a_query_that_may_see_nothing_gets_finite_numbers():
 
 
 def test_initial_queries_carry_the_scale_that_the_logits_lack():
-    layer = Attention(d_model=256, num_heads=8, d_kv=64, dropout_rate=0.0, **PLACE)
+    shape = ModelSettings(d_model=256, num_heads=8, d_kv=64)
+    layer = Attention(shape, dropout_rate=0.0, **PLACE)
     layer.build()
     assert np.std(values(layer.q)) == pytest.approx((256 * 64) ** -0.5, rel=0.01)
     assert np.std(values(layer.k)) == pytest.approx(256**-0.5, rel=0.01)

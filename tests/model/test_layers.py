@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 keras = pytest.importorskip("keras")
+from t5repro.config.sections.model import ModelSettings  # noqa: E402
 from t5repro.model.layers import (  # noqa: E402
     Dropout,
     FeedForward,
@@ -108,7 +109,8 @@ def test_dropout_noise_changes_from_call_to_call_and_starts_from_its_place():
 
 
 def build_feed_forward(activation):
-    layer = FeedForward(d_model=3, d_ff=5, activation=activation, dropout_rate=0.0, **PLACE)
+    shape = ModelSettings(d_model=3, feed_forward=activation)
+    layer = FeedForward(shape, d_ff=5, dropout_rate=0.0, **PLACE)
     layer.build()
     return layer
 

@@ -18,6 +18,7 @@ tf = pytest.importorskip("tensorflow")
 from executed_graph import executed_operations  # noqa: E402
 from keras import ops  # noqa: E402
 
+from t5repro.config.published_sizes import SIZES  # noqa: E402
 from t5repro.config.sections.model import AddedLayers, ModelSettings  # noqa: E402
 from t5repro.config.sections.training import LearningRate, TrainingSettings  # noqa: E402
 from t5repro.model import beam, decode, layers  # noqa: E402
@@ -82,6 +83,7 @@ WIDE = {  # weights with factored moments, too
     "num_encoder_layers": 1,
     "num_decoder_layers": 1,
 }
+GPT = {key: getattr(SIZES["gpt"], key) for key in SIZES["gpt"].model_fields_set - WIDE.keys()}
 TRAININGS = {  # name -> settings of model, stage and learning rate
     "encoder_decoder": ({}, {"keep_checkpoints": "all"}),
     "shared_gated_untied": (
@@ -104,7 +106,23 @@ TRAININGS = {  # name -> settings of model, stage and learning rate
             "learning_rate": {"schedule": "cosine", "factor": 0.02, "warmup_steps": 4},
         },
     ),
-    "lamb": ({}, {"optimizer": "lamb", "weight_decay": 0.1, "max_grad_norm": 1.0}),
+    "lamb": (
+        {"initializer": "truncated_normal"},
+        {"optimizer": "lamb", "weight_decay": 0.1, "max_grad_norm": 1.0},
+    ),
+    "gpt": (
+        GPT,
+        {
+            "optimizer": "adam_gpt",
+            "weight_decay": 0.1,
+            "max_grad_norm": 1.0,
+            "learning_rate": {"schedule": "cosine", "factor": 0.02, "warmup_steps": 4},
+        },
+    ),
+    "encoder_decoder_with_parts_of_gpt": (
+        {**GPT, "architecture": "encoder_decoder", "feed_forward": "swiglu"},
+        {"micro_batches": 2},
+    ),
     "language_model": (
         {"architecture": "language_model", "target_marker": "target_word"},
         {
@@ -223,6 +241,8 @@ def test_decoding_executes_listed_operations_only(job_of, tiny):
             "prefix_language_model_in_parts",
             "rotary",
             "prefix_language_model_rotary",
+            "gpt",
+            "encoder_decoder_with_parts_of_gpt",
         )
     }
     features, _ = tiny.batch(3)

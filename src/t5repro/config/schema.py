@@ -240,6 +240,7 @@ def _check_training(settings: Settings) -> None:
             f"pretrain.objective lm has no inputs, which model.architecture "
             f"{settings.model.architecture} needs; use prefix_lm, or a language model"
         )
+    _check_positions(settings)
     finetune, pretrain = settings.finetune, settings.pretrain
     if finetune.optimizer_state == "continue" and finetune.optimizer != pretrain.optimizer:
         raise ValueError(
@@ -258,6 +259,27 @@ def _check_training(settings: Settings) -> None:
             f"finetune.mixture_weights names {unknown}, which are not in tasks.names; "
             f"allowed: {sorted(settings.tasks.names)}"
         )
+
+
+def _check_positions(settings: Settings) -> None:
+    """Raise ValueError if a row is longer than the table of learned positions."""
+    model, evaluate = settings.model, settings.evaluate
+    if model.positions != "learned":
+        return
+    rows = {
+        name: (training.packed_inputs_length, training.targets_length)
+        for name, training in (("pretrain", settings.pretrain), ("finetune", settings.finetune))
+    }
+    # A decoder alone reads 0 before the inputs.
+    start = int(model.decoder_only)
+    rows["evaluate"] = (start + evaluate.inputs_length, evaluate.max_decode_length)
+    for name, sides in rows.items():
+        length = sum(sides) if model.decoder_only else max(sides)
+        if length > model.max_positions:
+            raise ValueError(
+                f"model.max_positions is {model.max_positions}, but rows of {name} have "
+                f"{length} positions; make them shorter, or increase model.max_positions"
+            )
 
 
 def _check_evaluation(settings: Settings) -> None:

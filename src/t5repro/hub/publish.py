@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from t5repro.errors import SettingsError
+from t5repro.errors import CheckpointError, SettingsError
 from t5repro.files import read_json, sha256_of, write_json, write_text
 from t5repro.hub.card import model_card
 from t5repro.hub.model_facts import ModelFacts, model_facts
@@ -43,6 +43,7 @@ def publish(
     with new_folder(folder) as temporary:
         facts = model_facts(run, arm=arm, stage=stage)
         root = facts.run.root
+        _check_architecture(facts)
         export_weights(
             root / facts.training.manifest,
             vocabulary=root / facts.vocabulary.path,
@@ -53,6 +54,20 @@ def publish(
         hashes = {path.name: sha256_of(path) for path in sorted(temporary.iterdir())}
         write_text(temporary / CARD, model_card(facts, hashes, licence))
     return sorted([*hashes, CARD])
+
+
+def _check_architecture(facts: ModelFacts) -> None:
+    """Refuse a network whose use the card does not describe.
+
+    Raises:
+        CheckpointError: it is no encoder-decoder.
+    """
+    architecture = facts.training.settings["model"]["architecture"]
+    if architecture != "encoder_decoder":
+        raise CheckpointError(
+            f"model.architecture is {architecture!r}; the card describes an encoder-decoder: "
+            "export_weights writes the weights of a GPT"
+        )
 
 
 def _write_lengths(facts: ModelFacts, folder: Path) -> None:

@@ -9,7 +9,8 @@ Shape suffixes: B rows of the batch, L positions, D features of the residual str
 
 from typing import Any
 
-from t5repro.model.layers import Dropout, FeedForward, RMSNorm, SeededLayer, Tensor
+from t5repro.config.sections.model import ModelSettings
+from t5repro.model.layers import FeedForward, SeededLayer, Tensor, dropout_layer, norm_layer
 
 ADAPTER = "/adapter/"  # in the path of each of their weights
 
@@ -18,9 +19,8 @@ class Adapter(SeededLayer):
     """Norm, matrix, ReLU, matrix, dropout, and the residual connection.
 
     Args:
-        d_model: width of the residual stream; features.
+        model: shape of the network.
         width: inner width; the paper has 32, 128, 512 and 2048; features.
-        epsilon: added to the mean square in the norm.
         dropout_rate: share of features dropped in training.
         layer: seed, path and precision, see `SeededLayer`.
 
@@ -28,18 +28,17 @@ class Adapter(SeededLayer):
     """
 
     def __init__(
-        self, *, d_model: int, width: int, epsilon: float, dropout_rate: float, **layer: Any
+        self, model: ModelSettings, *, width: int, dropout_rate: float, **layer: Any
     ) -> None:
         super().__init__(**layer)
-        self.norm = RMSNorm(d_model, epsilon=epsilon, **self.inner("norm"))
+        self.norm = norm_layer(model, **self.inner("norm"))
         self.feed_forward = FeedForward(
-            d_model=d_model,
+            model.model_copy(update={"feed_forward": "relu"}),  # also in one with gated GELU
             d_ff=width,
-            activation="relu",  # also in a network with gated GELU
             dropout_rate=dropout_rate,
             **self.inner("feed_forward"),
         )
-        self.dropout = Dropout(dropout_rate, **self.inner("dropout"))
+        self.dropout = dropout_layer(model, dropout_rate, **self.inner("dropout"))
 
     def build(self, input_shape: Any = None) -> None:
         """Create the scale of the norm and the matrices."""

@@ -1,6 +1,6 @@
 """Attention, relative-position bias and the masks that keep packed examples apart.
 
-Paper section 2.1 (positions) and 3.2.1 (masks). Logits are not divided by the square root of
+Paper section 2.1 (positions) and 3.2.1 (masks). T5 does not divide logits by the square root of
 the head's width: the initial values of the queries carry that factor.
 
 Shape suffixes: B rows of the batch, L query positions, M key positions, D features of the
@@ -14,7 +14,15 @@ from typing import Any
 import numpy as np
 from keras import ops
 
-from t5repro.model.layers import Dropout, SeededLayer, Tensor, glorot_uniform, matmul, normal
+from t5repro.config.sections.model import ModelSettings
+from t5repro.model.layers import (
+    Projections,
+    SeededLayer,
+    Tensor,
+    dropout_layer,
+    glorot_uniform,
+    normal,
+)
 from t5repro.model.rotary import Rotation, rotate
 
 BLOCKED = -1e9  # added to masked logits; finite, so that a row without keys is not NaN
@@ -161,29 +169,31 @@ def causal_mask(length: int) -> np.ndarray:
     return np.triu(np.full((length, length), BLOCKED, np.float32), k=1)
 
 
-class Attention(SeededLayer):
-    """Multi-head attention without biases and without scaling.
+class Attention(Projections):
+    """Multi-head attention; T5's has no biases and does not scale its logits.
 
     Weights are matrices over all heads, `q`, `k`, `v` of (d_model, heads * d_kv) and `o` of the
     transposed shape, as the released code stores them: the optimizer sees matrices.
+
+    Args:
+        model: shape of the network.
+        dropout_rate: share of attention weights dropped in training.
+        layer: seed, path and precision, see `SeededLayer`.
     """
 
-    def __init__(
-        self, *, d_model: int, num_heads: int, d_kv: int, dropout_rate: float, **layer: Any
-    ) -> None:
-        super().__init__(**layer)
-        self.d_model = d_model
-        self.num_heads = num_heads
-        self.d_kv = d_kv
-        self.dropout = Dropout(dropout_rate, **self.inner("dropout"))
+    def __init__(self, model: ModelSettings, *, dropout_rate: float, **layer: Any) -> None:
+        super().__init__(model, **layer)
+        self.num_heads = model.num_heads
+        self.d_kv = model.d_kv
+        self.dropout = dropout_layer(model, dropout_rate, **self.inner("dropout"))
 
     def build(self, input_shape: Any = None) -> None:
-        """Create the matrices."""
-        inner = self.num_heads * self.d_kv
-        self.q = self.weight("q", (self.d_model, inner), normal((self.d_model * self.d_kv) ** -0.5))
-        self.k = self.weight("k", (self.d_model, inner), normal(self.d_model**-0.5))
-        self.v = self.weight("v", (self.d_model, inner), normal(self.d_model**-0.5))
-        self.o = self.weight("o", (inner, self.d_model), normal(inner**-0.5))
+        """Create the matrices and biases."""
+        d_model, inner = self.model.d_model, self.num_heads * self.d_kv
+        self.matrix("q", (d_model, inner), normal((d_model * self.d_kv) ** -0.5))
+        self.matrix("k", (d_model, inner), normal(d_model**-0.5))
+        self.matrix("v", (d_model, inner), normal(d_model**-0.5))
+        self.matrix("o", (inner, d_model), normal(inner**-0.5))
 
     def call(
         self,
@@ -205,7 +215,7 @@ class Attention(SeededLayer):
         if encoded_BMD is None:
             q_BHLK, k_BHMK, v_BHMK = self.queries_keys_values(x_BLD, turn)
         else:
-            (q_BHLK,) = self._heads(x_BLD, (self.q,))
+            q_BHLK = self.queries(x_BLD)
             k_BHMK, v_BHMK = self.keys_and_values(encoded_BMD)
         return self.read(q_BHLK, k_BHMK, v_BHMK, bias, training=training)
 
@@ -217,42 +227,48 @@ class Attention(SeededLayer):
             turn: angles of the positions, which turn queries and keys; absent without rotary
                 position embeddings.
         """
-        queries, keys, values = self._heads(x_BLD, (self.q, self.k, self.v))
+        queries, keys, values = self._heads(x_BLD, "q", "k", "v")
         return [rotate(queries, turn), rotate(keys, turn), values]
 
     def queries(self, x_BLD: Tensor) -> Tensor:
         """Return queries of (batch, heads, positions, d_kv)."""
-        return self._heads(x_BLD, (self.q,))[0]
+        return self._heads(x_BLD, "q")[0]
 
     def keys_and_values(self, encoded_BMD: Tensor) -> list[Tensor]:
         """Return keys and values, each of (batch, heads, keys, d_kv)."""
-        return self._heads(encoded_BMD, (self.k, self.v))
+        return self._heads(encoded_BMD, "k", "v")
 
-    def _heads(self, x_BLD: Tensor, weights: tuple[Any, ...]) -> list[Tensor]:
-        """Project with all `weights` and split by weight and head."""
+    def _heads(self, x_BLD: Tensor, *names: str) -> list[Tensor]:
+        """Project with the matrices `names` and split by matrix and head."""
         batch, length = ops.shape(x_BLD)[:2]
         if length == 1:
             # Decoding: concatenating the weights would move more numbers than the product.
             single = (batch, self.num_heads, 1, self.d_kv)
-            return [ops.reshape(matmul(x_BLD, weight), single) for weight in weights]
-        # One product of all weights is faster than one each, forward and backward.
-        matrix = ops.concatenate([ops.convert_to_tensor(weight) for weight in weights], axis=1)
-        shape = (batch, length, len(weights), self.num_heads, self.d_kv)
-        split = ops.reshape(matmul(x_BLD, matrix), shape)
-        return ops.unstack(ops.transpose(split, (2, 0, 3, 1, 4)), len(weights), axis=0)
+            return [ops.reshape(self.product(x_BLD, name), single) for name in names]
+        shape = (batch, length, len(names), self.num_heads, self.d_kv)
+        split = ops.reshape(self.product(x_BLD, *names), shape)
+        return ops.unstack(ops.transpose(split, (2, 0, 3, 1, 4)), len(names), axis=0)
+
+    def _scaled(self, q_BHLK: Tensor) -> Tensor:
+        """Return queries whose products with keys are the logits."""
+        if not self.model.scale_attention:
+            return q_BHLK
+        # With one number for all features, Grappler would fuse factor, product and mask to an
+        # operation whose bits are not measured (D-043).
+        return q_BHLK * ops.full((self.d_kv,), self.d_kv**-0.5, dtype=q_BHLK.dtype)
 
     def read(
         self, q_BHLK: Tensor, k_BHMK: Tensor, v_BHMK: Tensor, bias: Tensor, training: bool = False
     ) -> Tensor:
         """Return the weighted values after the output matrix, (batch, queries, features)."""
-        logits_BHLM = ops.matmul(q_BHLK, ops.transpose(k_BHMK, (0, 1, 3, 2)))
+        logits_BHLM = ops.matmul(self._scaled(q_BHLK), ops.transpose(k_BHMK, (0, 1, 3, 2)))
         # float32 under every precision: bfloat16 cannot represent `BLOCKED` plus a logit.
         weights_BHLM = ops.softmax(ops.cast(logits_BHLM, "float32") + bias, axis=-1)
         weights_BHLM = ops.cast(weights_BHLM, self.compute_dtype)
         weights_BHLM = self.dropout(weights_BHLM, training=training)
         read_BLHK = ops.transpose(ops.matmul(weights_BHLM, v_BHMK), (0, 2, 1, 3))
         batch, length = ops.shape(read_BLHK)[:2]
-        return matmul(ops.reshape(read_BLHK, (batch, length, -1)), self.o)
+        return self.product(ops.reshape(read_BLHK, (batch, length, -1)), "o")
 
     def read_both(self, q_BHLK: Tensor, *parts: tuple[Tensor, Tensor, Tensor]) -> Tensor:
         """Return the output over several arrays of keys as if they were concatenated.
@@ -264,6 +280,7 @@ class Attention(SeededLayer):
             q_BHLK: queries.
             parts: keys, values and bias of each array, as for `read`.
         """
+        q_BHLK = self._scaled(q_BHLK)
         logits = [
             ops.cast(ops.matmul(q_BHLK, ops.transpose(keys, (0, 1, 3, 2))), "float32") + bias
             for keys, _, bias in parts
@@ -276,4 +293,4 @@ class Attention(SeededLayer):
             start = stop
         read_BLHK = ops.transpose(read_BHLK, (0, 2, 1, 3))
         batch, length = ops.shape(read_BLHK)[:2]
-        return matmul(ops.reshape(read_BLHK, (batch, length, -1)), self.o)
+        return self.product(ops.reshape(read_BLHK, (batch, length, -1)), "o")

@@ -21,17 +21,18 @@ import numpy as np
 from keras import ops
 
 from t5repro.errors import SettingsError
-from t5repro.model.attention import BLOCKED, bias_of_block
+from t5repro.model.attention import BLOCKED, Attention, bias_of_block
 from t5repro.model.block import Block
 from t5repro.model.decode import call_compiled, write_step
 from t5repro.model.decode_cache import (
     EncodedInputs,
     answer_biases,
+    embed_step,
     encode_inputs,
     encoded_biases,
     step_rotation,
 )
-from t5repro.model.layers import Tensor, matmul
+from t5repro.model.layers import Tensor
 from t5repro.model.rotary import Rotation, rotate
 from t5repro.model.transformer import T5
 from t5repro.vocab.special_ids import EOS_ID, PAD_ID
@@ -242,7 +243,7 @@ class _Search:
         ]
         input_biases = encoded_biases(model, encoded.segments, pools.step, steps=self.steps)
         turn = step_rotation(model, encoded.segments, pools.step, steps=self.steps)
-        x_BWD = model.embed(pools.last_BW)
+        x_BWD = embed_step(model, pools.last_BW, encoded.segments, pools.step)
         updated: list[Tensor] = []
         for number, block in enumerate(model.decoder.blocks):
             x_BWD, block_caches = _step(
@@ -255,7 +256,7 @@ class _Search:
                 turn,
             )
             updated += block_caches
-        return model.logits(model.decoder.norm(x_BWD), self.output_DV), updated
+        return model.logits(model.decoder.last_norm(x_BWD), self.output_DV), updated
 
     def _candidates(self, pools: _Pools, logits_BWV: Tensor, now_T: Tensor) -> _Candidates:
         log_BC, parent_BC, id_BC = _best_ids(logits_BWV, pools.alive_BW, self.width)
@@ -340,27 +341,33 @@ def _step(
     turn: Rotation | None,
 ) -> tuple[Tensor, tuple[Tensor, ...]]:
     """Run one block on one position of every answer; return its output and the updated caches."""
-    attention = block.self_attention
-    heads, d_kv = attention.num_heads, attention.d_kv
     batch, width = ops.shape(x_BWD)[:2]
+    updated: list[Tensor] = []
 
-    def split(x: Tensor, weight: Tensor) -> Tensor:
-        flat = ops.reshape(matmul(x, weight), (batch, width, heads, d_kv))
-        return ops.transpose(flat, (0, 2, 1, 3))
+    def split(attention: Attention, x_BWD: Tensor, name: str) -> Tensor:
+        shape = (batch, width, attention.num_heads, attention.d_kv)
+        return ops.transpose(ops.reshape(attention.product(x_BWD, name), shape), (0, 2, 1, 3))
 
-    normed_BWD = block.self_attention_norm(x_BWD)
-    key_value = [rotate(split(normed_BWD, attention.k), turn), split(normed_BWD, attention.v)]
-    updated = tuple(
-        write_step(cache, ops.reshape(array, (batch * heads, width * d_kv)), step)
-        for cache, array in zip(caches, key_value, strict=True)
-    )
-    keys, values = (ops.reshape(cache, (batch, heads, -1, d_kv)) for cache in updated)
-    query = rotate(split(normed_BWD, attention.q), turn)
-    if not block.has_cross_attention:  # decoder-only: self-attention covers the inputs too
-        attended_BWD = attention.read_both(query, encoded, (keys, values, bias_BHWP))
-        return block.feed_forward_sublayer(x_BWD + attended_BWD), updated
-    x_BWD = x_BWD + attention.read(query, keys, values, bias_BHWP)
-    cross = block.cross_attention
-    query = split(block.cross_attention_norm(x_BWD), cross.q)
-    x_BWD = x_BWD + cross.read(query, *encoded)
-    return block.feed_forward_sublayer(x_BWD), updated
+    def attend(x_BWD: Tensor) -> Tensor:
+        attention = block.self_attention
+        heads, d_kv = attention.num_heads, attention.d_kv
+        keys = rotate(split(attention, x_BWD, "k"), turn)
+        updated.extend(
+            write_step(cache, ops.reshape(array, (batch * heads, width * d_kv)), step)
+            for cache, array in zip(caches, (keys, split(attention, x_BWD, "v")), strict=True)
+        )
+        keys, values = (ops.reshape(cache, (batch, heads, -1, d_kv)) for cache in updated)
+        query = rotate(split(attention, x_BWD, "q"), turn)
+        if block.has_cross_attention:
+            return attention.read(query, keys, values, bias_BHWP)
+        # Decoder-only: self-attention covers the inputs too.
+        return attention.read_both(query, encoded, (keys, values, bias_BHWP))
+
+    def attend_to_inputs(x_BWD: Tensor) -> Tensor:
+        cross = block.cross_attention
+        return cross.read(split(cross, x_BWD, "q"), *encoded)
+
+    x_BWD = block.self_attention_sublayer(x_BWD, attend)
+    if block.has_cross_attention:
+        x_BWD = block.cross_attention_sublayer(x_BWD, attend_to_inputs)
+    return block.feed_forward_sublayer(x_BWD), tuple(updated)

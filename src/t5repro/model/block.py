@@ -11,8 +11,18 @@ from typing import Any
 from t5repro.config.sections.model import ModelSettings
 from t5repro.model.adapters import Adapter
 from t5repro.model.attention import Attention, RelativeBias
-from t5repro.model.layers import Dropout, FeedForward, RMSNorm, SeededLayer, Tensor
+from t5repro.model.layers import (
+    Dropout,
+    FeedForward,
+    RMSNorm,
+    SeededLayer,
+    Tensor,
+    dropout_layer,
+    norm_layer,
+)
 from t5repro.model.rotary import Rotation
+
+Layer = Callable[[Tensor], Tensor]
 
 
 def relative_bias_layer(
@@ -32,7 +42,8 @@ def relative_bias_layer(
 class Block(SeededLayer):
     """Self-attention, cross-attention if there is an encoder, and feed-forward.
 
-    Each sub-layer is ``x + dropout(sub(norm(x)))``.
+    Each sub-layer is ``x + dropout(sub(norm(x)))``, or ``norm(x + dropout(sub(x)))`` with norms
+    after residual connections.
 
     Args:
         model: shape of the network.
@@ -85,38 +96,21 @@ class Block(SeededLayer):
             self.adapter = shared_or_new("adapter", partial(self._adapter, width=adapter_width))
 
     def _norm(self, name: str) -> RMSNorm:
-        shape = self._shape
-        return RMSNorm(shape.d_model, epsilon=shape.norm_epsilon, **self.inner(name))
+        return norm_layer(self._shape, **self.inner(name))
 
     def _attention(self, name: str) -> Attention:
-        return Attention(
-            d_model=self._shape.d_model,
-            num_heads=self._shape.num_heads,
-            d_kv=self._shape.d_kv,
-            dropout_rate=self._dropout_rate,
-            **self.inner(name),
-        )
+        return Attention(self._shape, dropout_rate=self._dropout_rate, **self.inner(name))
 
     def _feed_forward(self, name: str) -> FeedForward:
-        return FeedForward(
-            d_model=self._shape.d_model,
-            d_ff=self._shape.d_ff,
-            activation=self._shape.feed_forward,
-            dropout_rate=self._dropout_rate,
-            **self.inner(name),
-        )
+        d_ff, dropout_rate = self._shape.d_ff, self._dropout_rate
+        return FeedForward(self._shape, d_ff=d_ff, dropout_rate=dropout_rate, **self.inner(name))
 
     def _adapter(self, name: str, *, width: int) -> Adapter:
-        return Adapter(
-            d_model=self._shape.d_model,
-            width=width,
-            epsilon=self._shape.norm_epsilon,
-            dropout_rate=self._dropout_rate,
-            **self.inner(name),
-        )
+        dropout_rate = self._dropout_rate
+        return Adapter(self._shape, width=width, dropout_rate=dropout_rate, **self.inner(name))
 
     def _dropout(self, name: str) -> Dropout:
-        return Dropout(self._dropout_rate, **self.inner(name))
+        return dropout_layer(self._shape, self._dropout_rate, **self.inner(name))
 
     def build(self, input_shape: Any = None) -> None:
         """Create the weights of the sub-layers, except those that exist in `shared_with`."""
@@ -139,19 +133,57 @@ class Block(SeededLayer):
         training: bool = False,
     ) -> Tensor:
         """Return the residual stream after the block, (batch, length, features)."""
-        attended_BLD = self.self_attention(
-            self.self_attention_norm(x_BLD), bias_BHLL, turn=turn, training=training
+        x_BLD = self.self_attention_sublayer(
+            x_BLD,
+            lambda x_BLD: self.self_attention(x_BLD, bias_BHLL, turn=turn, training=training),
+            training=training,
         )
-        x_BLD = x_BLD + self.self_attention_dropout(attended_BLD, training=training)
         if self.has_cross_attention:
-            attended_BLD = self.cross_attention(
-                self.cross_attention_norm(x_BLD), encoded_bias_BHLM, encoded_BMD, training=training
+            x_BLD = self.cross_attention_sublayer(
+                x_BLD,
+                lambda x_BLD: self.cross_attention(
+                    x_BLD, encoded_bias_BHLM, encoded_BMD, training=training
+                ),
+                training=training,
             )
-            x_BLD = x_BLD + self.cross_attention_dropout(attended_BLD, training=training)
         return self.feed_forward_sublayer(x_BLD, training=training)
+
+    def self_attention_sublayer(
+        self, x_BLD: Tensor, attend: Layer, training: bool = False
+    ) -> Tensor:
+        """Return the residual stream after self-attention.
+
+        Args:
+            x_BLD: residual stream.
+            attend: self-attention, in decoding with its caches; takes and returns an array of the
+                shape of `x_BLD`.
+            training: apply dropout.
+        """
+        norm, dropout = self.self_attention_norm, self.self_attention_dropout
+        return self._residual(x_BLD, norm, attend, dropout, training)
+
+    def cross_attention_sublayer(
+        self, x_BLD: Tensor, attend: Layer, training: bool = False
+    ) -> Tensor:
+        """Return the residual stream after cross-attention, see `self_attention_sublayer`."""
+        norm, dropout = self.cross_attention_norm, self.cross_attention_dropout
+        return self._residual(x_BLD, norm, attend, dropout, training)
 
     def feed_forward_sublayer(self, x_BLD: Tensor, training: bool = False) -> Tensor:
         """Return the residual stream after the feed-forward sub-layer and the adapter."""
-        ffn_BLD = self.feed_forward(self.feed_forward_norm(x_BLD), training=training)
-        x_BLD = x_BLD + self.feed_forward_dropout(ffn_BLD, training=training)
+        x_BLD = self._residual(
+            x_BLD,
+            self.feed_forward_norm,
+            lambda x_BLD: self.feed_forward(x_BLD, training=training),
+            self.feed_forward_dropout,
+            training,
+        )
         return x_BLD if self.adapter is None else self.adapter(x_BLD, training=training)
+
+    def _residual(
+        self, x_BLD: Tensor, norm: RMSNorm, layer: Layer, dropout: Dropout, training: bool
+    ) -> Tensor:
+        """Return the residual stream after a sub-layer."""
+        if self._shape.norm_placement == "post":
+            return norm(x_BLD + dropout(layer(x_BLD), training=training))
+        return x_BLD + dropout(layer(norm(x_BLD)), training=training)

@@ -19,7 +19,13 @@ from keras import ops
 
 from t5repro.model.attention import bias_of_block
 from t5repro.model.block import Block
-from t5repro.model.decode_cache import answer_biases, encode_inputs, encoded_biases, step_rotation
+from t5repro.model.decode_cache import (
+    answer_biases,
+    embed_step,
+    encode_inputs,
+    encoded_biases,
+    step_rotation,
+)
 from t5repro.model.layers import Tensor
 from t5repro.model.rotary import Rotation
 from t5repro.model.transformer import T5
@@ -140,7 +146,7 @@ class _Member:
     ) -> tuple[Tensor, list[Tensor]]:
         """Return the logits of the next id, (batch, ids), and the updated caches."""
         model = self.model
-        x_B1D = model.embed(last_B[:, None])
+        x_B1D = embed_step(model, last_B[:, None], self.encoded.segments, step)
         biases_H1T = [ops.take(bias, step, axis=0)[:, None, :] for bias in self.biases_THT]
         input_biases = encoded_biases(model, self.encoded.segments, step, steps=self.steps)
         turn = step_rotation(model, self.encoded.segments, step, steps=self.steps)
@@ -157,7 +163,7 @@ class _Member:
                 turn,
             )
             updated += block_caches
-        return model.logits(model.decoder.norm(x_B1D), self.output_DV)[:, 0], updated
+        return model.logits(model.decoder.last_norm(x_B1D), self.output_DV)[:, 0], updated
 
 
 def greedy_graph(
@@ -224,28 +230,30 @@ def _step(
 ) -> tuple[Tensor, tuple[Tensor, ...]]:
     """Run one block on one position; return its output and the updated caches."""
     attention = block.self_attention
-    query, *key_value = attention.queries_keys_values(block.self_attention_norm(x_B1D), turn)
-    batch, heads, _, d_kv = ops.shape(query)
-    updated = tuple(
-        write_step(cache, ops.reshape(array, (batch * heads, d_kv)), step)
-        for cache, array in zip(caches, key_value, strict=True)
-    )
-    shape = (batch, heads, -1, d_kv)
-    keys_BHTK, values_BHTK = (ops.reshape(cache, shape) for cache in updated)
-    encoded_keys_BHMK, encoded_values_BHMK = encoded
-    if not block.has_cross_attention:  # decoder-only: self-attention covers the inputs too
-        attended_B1D = attention.read_both(
-            query,
-            (encoded_keys_BHMK, encoded_values_BHMK, input_bias),
-            (keys_BHTK, values_BHTK, bias_H1T),
+    updated: list[Tensor] = []
+
+    def attend(x_B1D: Tensor) -> Tensor:
+        query, *key_value = attention.queries_keys_values(x_B1D, turn)
+        batch, heads, _, d_kv = ops.shape(query)
+        updated.extend(
+            write_step(cache, ops.reshape(array, (batch * heads, d_kv)), step)
+            for cache, array in zip(caches, key_value, strict=True)
         )
-        return block.feed_forward_sublayer(x_B1D + attended_B1D), updated
-    x_B1D = x_B1D + attention.read(query, keys_BHTK, values_BHTK, bias_H1T)
-    query = block.cross_attention.queries(block.cross_attention_norm(x_B1D))
-    x_B1D = x_B1D + block.cross_attention.read(
-        query, encoded_keys_BHMK, encoded_values_BHMK, input_bias
-    )
-    return block.feed_forward_sublayer(x_B1D), updated
+        keys, values = (ops.reshape(cache, (batch, heads, -1, d_kv)) for cache in updated)
+        if block.has_cross_attention:
+            return attention.read(query, keys, values, bias_H1T)
+        # Decoder-only: self-attention covers the inputs too.
+        return attention.read_both(query, (*encoded, input_bias), (keys, values, bias_H1T))
+
+    def attend_to_inputs(x_B1D: Tensor) -> Tensor:
+        keys, values = encoded
+        query = block.cross_attention.queries(x_B1D)
+        return block.cross_attention.read(query, keys, values, input_bias)
+
+    x_B1D = block.self_attention_sublayer(x_B1D, attend)
+    if block.has_cross_attention:
+        x_B1D = block.cross_attention_sublayer(x_B1D, attend_to_inputs)
+    return block.feed_forward_sublayer(x_B1D), tuple(updated)
 
 
 def write_step(cache: Tensor, values: Tensor, step: Tensor) -> Tensor:

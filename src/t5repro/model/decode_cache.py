@@ -17,6 +17,7 @@ from typing import NamedTuple
 from keras import ops
 
 from t5repro.model.attention import BLOCKED, bias_of_block, causal_mask, segment_mask
+from t5repro.model.block import Block
 from t5repro.model.layers import Tensor
 from t5repro.model.rotary import Rotation
 from t5repro.model.transformer import T5
@@ -64,15 +65,19 @@ def _encode_prefix(model: T5, ids_BM: Tensor, segments_BM: Tensor) -> EncodedInp
     has_prefix = model.settings.architecture == "prefix_language_model"
     biases = model.decoder.self_biases(segments_BM, segments_BM if has_prefix else None)
     turn = model.decoder.rotation(segments_BM.shape[1])
-    x_BMD = model.embed(shifted_BM)
-    keys_values = []
+    x_BMD = model.decoder.placed(
+        model.embed(shifted_BM), lambda: ops.arange(segments_BM.shape[1], dtype="int32")[None]
+    )
+    keys_values: list[list[Tensor]] = []
     for number, block in enumerate(model.decoder.blocks):
-        bias = bias_of_block(biases, number)
-        attention = block.self_attention
-        normed_BMD = block.self_attention_norm(x_BMD)
-        queries, keys, values = attention.queries_keys_values(normed_BMD, turn)
-        x_BMD = block.feed_forward_sublayer(x_BMD + attention.read(queries, keys, values, bias))
-        keys_values.append([keys, values])
+
+        def attend(x_BMD: Tensor, block: Block = block, number: int = number) -> Tensor:
+            attention = block.self_attention
+            queries, keys, values = attention.queries_keys_values(x_BMD, turn)
+            keys_values.append([keys, values])
+            return attention.read(queries, keys, values, bias_of_block(biases, number))
+
+        x_BMD = block.feed_forward_sublayer(block.self_attention_sublayer(x_BMD, attend))
     last_B1 = ops.sum(segments_BM, axis=1, keepdims=True) - 1
     first_ids_B = ops.take_along_axis(shifted_BM, last_B1, axis=1)[:, 0]
     return EncodedInputs(keys_values, segments_BM, first_ids_B)
@@ -97,7 +102,8 @@ def encoded_biases(model: T5, segments_BM: Tensor, step: Tensor, *, steps: int) 
     # Cross-attention has no position bias; here the inputs are earlier positions of the same row.
     length = segments_BM.shape[1]
     distance_BM = (
-        _positions(model, segments_BM, step)[:, None] - ops.arange(length, dtype="int32")[None]
+        positions_of_step(model, segments_BM, step)[:, None]
+        - ops.arange(length, dtype="int32")[None]
     )
     farthest = length + steps
     distance_BM = ops.clip(distance_BM, 0, farthest)
@@ -119,7 +125,7 @@ def answer_biases(model: T5, steps: int) -> list[Tensor]:
 
 
 def step_rotation(model: T5, segments_BM: Tensor, step: Tensor, *, steps: int) -> Rotation | None:
-    """Return the angles of one step's position in each row; None if positions are biases.
+    """Return the angles of one step's position in each row; None if they are not rotary.
 
     Args:
         model: the network.
@@ -128,11 +134,31 @@ def step_rotation(model: T5, segments_BM: Tensor, step: Tensor, *, steps: int) -
         steps: the greatest number of steps.
     """
     table = model.decoder.rotation(segments_BM.shape[1] + steps)
-    return table.at(_positions(model, segments_BM, step)) if table else None
+    return table.at(positions_of_step(model, segments_BM, step)) if table else None
 
 
-def _positions(model: T5, segments_BM: Tensor, step: Tensor) -> Tensor:
-    """Return the position of a step in each row, int32 (batch,) or, if all are equal, (1,)."""
+def embed_step(model: T5, last_BW: Tensor, segments_BM: Tensor, step: Tensor) -> Tensor:
+    """Return the embedded input of a step, (batch, answers of a row, features).
+
+    Args:
+        model: the network.
+        last_BW: int32, the id before the step in each answer of each row.
+        segments_BM: of the encoded inputs.
+        step: number of the step, from 0.
+    """
+    return model.decoder.placed(
+        model.embed(last_BW), lambda: positions_of_step(model, segments_BM, step)[:, None]
+    )
+
+
+def positions_of_step(model: T5, segments_BM: Tensor, step: Tensor) -> Tensor:
+    """Return the position of a step in each row, int32 (batch,) or, if all are equal, (1,).
+
+    Args:
+        model: the network.
+        segments_BM: of the encoded inputs.
+        step: number of the step, from 0.
+    """
     if not model.settings.decoder_only:
         return step[None]
     return ops.sum(segments_BM, axis=1) - 1 + step

@@ -1,4 +1,4 @@
-"""Reads T5 weights of other libraries; no code of theirs runs except keras-hub's own.
+"""Reads weights of other libraries' T5 and GPT; no code of theirs runs except keras-hub's own.
 
 Formats: folders of this project, Hugging Face (`config.json`, `model.safetensors` or its shards),
 keras-hub presets, and the TensorFlow checkpoints of the T5 release with Adafactor's moments and
@@ -21,8 +21,15 @@ from t5repro.config.sections.vocab import LANES
 from t5repro.errors import ArtifactError, CheckpointError
 from t5repro.files import read_json
 from t5repro.model.checkpoints import read_arrays
-from t5repro.model.huggingface_config import UMT5, add_shared_arrays, huggingface_shape
-from t5repro.model.weight_names import Arrays, WeightName, shape_of, weight_names
+from t5repro.model.huggingface_config import MODEL_TYPES, huggingface_shape, with_shared_arrays
+from t5repro.model.weight_names import (
+    Arrays,
+    WeightName,
+    float32_array,
+    from_huggingface,
+    shape_of,
+    weight_names,
+)
 
 WEIGHTS = "weights.safetensors"
 OPTIMIZER = "optimizer.safetensors"
@@ -32,7 +39,8 @@ FACE_INDEX, FACE_PICKLE = "model.safetensors.index.json", "pytorch_model.bin"
 FACE_VOCABULARY = "spiece.model"
 HUB_WEIGHTS = "model.weights.h5"
 HUB_VOCABULARY = "assets/tokenizer/vocabulary.spm"
-NOT_IN_WEIGHTS = ("published", "target_marker")  # settings of `model` that change no weight
+# Settings of `model` that change neither a weight nor what it means.
+NOT_IN_WEIGHTS = {"published", "target_marker", "initializer", "initializer_range", "dropout_noise"}
 
 
 @dataclass(frozen=True)
@@ -105,7 +113,7 @@ def fit(
     faults = [
         f"model.{name} is {expected[name]!r}, the weights have {actual[name]!r}"
         for name in actual
-        if name not in NOT_IN_WEIGHTS and actual[name] != expected[name]
+        if name not in NOT_IN_WEIGHTS | model.unused and actual[name] != expected[name]
     ]
     rows = foreign.embedding_rows
     # Other libraries store the ids in use, ours rounds them up to whole vector lanes.
@@ -139,7 +147,7 @@ def _check_complete(foreign: ForeignWeights, folder: Path) -> None:
         if name.path not in foreign.weights:
             raise CheckpointError(
                 f"{folder} lacks {name.path!r} (Hugging Face: {name.huggingface!r}, released: "
-                f"{name.released!r}); the download may be incomplete: download it again"
+                f"{name.released or None!r}); the download may be incomplete: download it again"
             )
 
 
@@ -174,21 +182,17 @@ def _read_huggingface(folder: Path) -> ForeignWeights | None:
         raise ArtifactError(f"{path} contains a {type(config).__name__}; it must be a mapping")
     if "model_type" not in config:
         return None  # a keras-hub preset has this file, too
-    if config["model_type"] not in ("t5", "mt5", UMT5):
+    if config["model_type"] not in MODEL_TYPES:
         raise CheckpointError(
-            f"{path} is of a {config['model_type']!r} model; only T5 1.0, T5 1.1, "
-            "mT5 and umT5 (model_type 't5', 'mt5' or 'umt5') can be read"
+            f"{path} is of a {config['model_type']!r} model; only T5 1.0, T5 1.1, mT5, umT5 and "
+            f"GPT (model_type {', '.join(map(repr, MODEL_TYPES))}) can be read"
         )
     model = huggingface_shape(path, config)
     arrays = _face_arrays(folder)
     if (layers := model.num_encoder_layers + model.num_decoder_layers) > len(arrays):
         raise CheckpointError(f"{path} has {layers} layers, the weights have {len(arrays)} arrays")
-    add_shared_arrays(arrays, path, config, model)
-    weights = {
-        name.path: float32_array(arrays[name.huggingface], transposed=name.transposed)
-        for name in weight_names(model)
-        if name.huggingface in arrays
-    }
+    arrays = with_shared_arrays(arrays, path, config, model)
+    weights = from_huggingface(arrays, model)
     vocabulary = _bytes(folder / FACE_VOCABULARY)
     return ForeignWeights("huggingface", model, weights, vocabulary=vocabulary)
 
@@ -208,12 +212,6 @@ def _face_arrays(folder: Path) -> Arrays:
             raise CheckpointError(f"{index} names {name!r}, which is outside the folder; refused")
         arrays |= read_arrays(folder / name)
     return arrays
-
-
-def float32_array(array: np.ndarray, *, transposed: bool) -> np.ndarray:
-    """Return a contiguous float32 array, transposed if it is a matrix and `transposed` is set."""
-    values = array.T if transposed and array.ndim == 2 else array
-    return np.ascontiguousarray(values, dtype=np.float32)
 
 
 # keras-hub

@@ -1,4 +1,4 @@
-"""The components of a block: initial values, RMS norm, dropout, feed-forward.
+"""The components of a block: initial values, norms, dropout, feed-forward.
 
 Paper section 2.1; constants from the released code. All arithmetic is `keras.ops`, so the layers
 run on every Keras backend.
@@ -7,13 +7,14 @@ Shape suffixes: B rows of the batch, L positions, D features of the residual str
 inside the feed-forward layer.
 """
 
-from collections.abc import Callable
-from typing import Any, Literal
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import keras
 import numpy as np
 from keras import ops
 
+from t5repro.config.sections.model import ModelSettings
 from t5repro.randomness import single_seed, stream
 
 Tensor = Any  # Keras has no one tensor type
@@ -86,6 +87,27 @@ def ones() -> Draw:
     return lambda _, shape: np.ones(shape, np.float32)
 
 
+def zeros() -> Draw:
+    """Return zeros."""
+    return lambda _, shape: np.zeros(shape, np.float32)
+
+
+def initial_matrix(model: ModelSettings, of_t5: Draw) -> Draw:
+    """Return the initial values of a matrix or an embedding.
+
+    Args:
+        model: shape of the network.
+        of_t5: the values that T5's released code draws for this weight.
+    """
+    deviation = model.initializer_range
+    draws = {
+        "t5": of_t5,
+        "normal": normal(deviation),
+        "truncated_normal": truncated_normal(deviation),
+    }
+    return draws[model.initializer]
+
+
 class SeededLayer(keras.layers.Layer):
     """A layer whose weights and noise are functions of the run's seed and its own path.
 
@@ -114,15 +136,18 @@ class SeededLayer(keras.layers.Layer):
         return self.add_weight(name=name, shape=shape, initializer=initial, autocast=False)
 
 
-def matmul(x: Tensor, weight: Tensor) -> Tensor:
-    """Multiply the last axis of `x` with a matrix.
+def matmul(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """Multiply the last axis of `x` with a matrix, and add a bias if there is one.
 
     The leading axes are folded first: then it is one matrix product, and so is its gradient. The
     product of a three-axis array would be computed row by row.
     """
     shape = ops.shape(x)
     flat = ops.matmul(ops.reshape(x, (-1, shape[-1])), ops.cast(weight, x.dtype))
-    return ops.reshape(flat, (*shape[:-1], weight.shape[-1]))
+    product = ops.reshape(flat, (*shape[:-1], weight.shape[-1]))
+    # After the reshape: Grappler would fuse product and bias to an operation whose bits are not
+    # measured (D-043).
+    return product if bias is None else product + ops.cast(bias, x.dtype)
 
 
 def inverse_root(x: Tensor) -> Tensor:
@@ -162,20 +187,59 @@ class RMSNorm(SeededLayer):
         return ops.cast(normal * self.scale, self.compute_dtype)
 
 
-class Dropout(SeededLayer):
-    """Drop features of a row, the same ones at all its positions.
+class LayerNorm(RMSNorm):
+    """Shift and scale each position to mean 0 and variance 1, then scale and shift each feature.
 
-    The noise has one value per row and feature instead of one per position, as in the released
-    code, which also makes it cheap to draw.
+    Statistics are float32 under every precision.
+
+    Source: Ba et al., 2016; GPT ``norm``.
+    """
+
+    def build(self, input_shape: Any = None) -> None:
+        """Create scale and bias."""
+        super().build(input_shape)
+        self.bias = self.weight("bias", (self.features,), zeros())
+
+    def call(self, x_BLD: Tensor) -> Tensor:
+        """Return the normalised array, shape (batch, length, features)."""
+        x = ops.cast(x_BLD, "float32")
+        centred = x - ops.mean(x, axis=-1, keepdims=True)
+        variance = ops.mean(ops.square(centred), axis=-1, keepdims=True)
+        normal = centred * inverse_root(variance + self.epsilon)
+        return ops.cast(normal * self.scale + self.bias, self.compute_dtype)
+
+
+def norm_layer(model: ModelSettings, **layer: Any) -> RMSNorm:
+    """Return a norm of the residual stream.
+
+    Args:
+        model: shape of the network.
+        layer: seed, path and precision, see `SeededLayer`.
+    """
+    kind = LayerNorm if model.norm == "layer" else RMSNorm
+    return kind(model.d_model, epsilon=model.norm_epsilon, **layer)
+
+
+class Dropout(SeededLayer):
+    """Drop features of a row, the same ones at all its positions or others at each.
+
+    The noise of T5's released code has one value per row and feature instead of one per position,
+    which also makes it cheap to draw.
+
+    Args:
+        rate: share of features that are dropped.
+        per_position: whether each position has its own noise.
+        layer: seed, path and precision, see `SeededLayer`.
 
     Source: mesh ``Unitransformer`` with ``dropout_broadcast_dims`` = length.
     """
 
     LENGTH_AXIS = -2  # of (batch, length, features) and of (batch, heads, queries, keys)
 
-    def __init__(self, rate: float, **layer: Any) -> None:
+    def __init__(self, rate: float, *, per_position: bool = False, **layer: Any) -> None:
         super().__init__(**layer)
         self.rate = rate
+        self.per_position = per_position
         if rate > 0:
             noise_seed = single_seed(self.seed, "dropout", self.model_path)
             self.noise = keras.random.SeedGenerator(noise_seed, name="noise")
@@ -186,10 +250,22 @@ class Dropout(SeededLayer):
         if not training or self.rate == 0:
             return x
         shape = list(ops.shape(x))
-        shape[self.LENGTH_AXIS] = 1
+        if not self.per_position:
+            shape[self.LENGTH_AXIS] = 1
         uniform = keras.random.uniform(shape, seed=self.noise, dtype="float32")
         keep = ops.cast(uniform >= self.rate, x.dtype)
         return x * (keep * (1.0 / (1.0 - self.rate)))
+
+
+def dropout_layer(model: ModelSettings, rate: float, **layer: Any) -> Dropout:
+    """Return a dropout with the noise of this network.
+
+    Args:
+        model: shape of the network.
+        rate: share of features that are dropped.
+        layer: seed, path and precision, see `SeededLayer`.
+    """
+    return Dropout(rate, per_position=model.dropout_noise == "per_position", **layer)
 
 
 def silu(x: Tensor) -> Tensor:
@@ -200,46 +276,90 @@ def silu(x: Tensor) -> Tensor:
     return x * (0.5 + 0.5 * ops.tanh(0.5 * x))
 
 
-class FeedForward(SeededLayer):
+def gelu_tanh(x: Tensor) -> Tensor:
+    """Return the tanh approximation of GELU."""
+    return ops.gelu(x, approximate=True)
+
+
+ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {  # by `model.feed_forward`
+    "relu": ops.relu,
+    "gelu_tanh": gelu_tanh,
+    "gated_gelu": gelu_tanh,
+    "swiglu": silu,
+}
+
+
+class Projections(SeededLayer):
+    """A layer of matrices, with biases if the network has them.
+
+    Args:
+        model: shape of the network: biases, initial values.
+        layer: seed, path and precision, see `SeededLayer`.
+    """
+
+    def __init__(self, model: ModelSettings, **layer: Any) -> None:
+        super().__init__(**layer)
+        self.model = model
+
+    def matrix(self, name: str, shape: tuple[int, int], of_t5: Draw) -> None:
+        """Create the matrix `name`, and ``<name>_bias`` if the network has biases.
+
+        Args:
+            name: of the weight and of the attribute.
+            shape: features before and after the product.
+            of_t5: see `initial_matrix`.
+        """
+        setattr(self, name, self.weight(name, shape, initial_matrix(self.model, of_t5)))
+        if self.model.biases:
+            bias = f"{name}_bias"
+            setattr(self, bias, self.weight(bias, shape[1:], zeros()))
+
+    def product(self, x: Tensor, *names: str) -> Tensor:
+        """Return the product of `x` with matrices side by side, biases added.
+
+        One product of several matrices is faster than one each, forward and backward.
+        """
+        biases = [f"{name}_bias" for name in names] if self.model.biases else []
+        return matmul(x, self._side_by_side(names), self._side_by_side(biases) if biases else None)
+
+    def _side_by_side(self, names: Sequence[str]) -> Any:
+        first, *others = [getattr(self, name) for name in names]
+        if not others:
+            return first
+        return ops.concatenate([ops.convert_to_tensor(one) for one in (first, *others)], axis=-1)
+
+
+class FeedForward(Projections):
     """Two matrices with an activation in between; a gated one has a third matrix.
 
+    Args:
+        model: shape of the network: activation, biases, initial values.
+        d_ff: inner width; features.
+        dropout_rate: share of inner features dropped in training.
+        layer: seed, path and precision, see `SeededLayer`.
+
     Source: paper section 2.1; T5 1.1 ``DenseGatedGeluDense`` with the tanh approximation; SwiGLU:
-    Shazeer, 2020.
+    Shazeer, 2020; GPT ``mlp``.
     """
 
     def __init__(
-        self,
-        *,
-        d_model: int,
-        d_ff: int,
-        activation: Literal["relu", "gated_gelu", "swiglu"],
-        dropout_rate: float,
-        **layer: Any,
+        self, model: ModelSettings, *, d_ff: int, dropout_rate: float, **layer: Any
     ) -> None:
-        super().__init__(**layer)
-        self.d_model = d_model
+        super().__init__(model, **layer)
         self.d_ff = d_ff
-        self.activation = activation
-        self.dropout = Dropout(dropout_rate, **self.inner("dropout"))
+        self.dropout = dropout_layer(model, dropout_rate, **self.inner("dropout"))
 
     def build(self, input_shape: Any = None) -> None:
-        """Create the matrices."""
-        inward = truncated_normal(self.d_model**-0.5)
-        shape = (self.d_model, self.d_ff)
-        if self.activation != "relu":
-            self.wi_0 = self.weight("wi_0", shape, inward)
-            self.wi_1 = self.weight("wi_1", shape, inward)
-        else:
-            self.wi = self.weight("wi", shape, inward)
-        self.wo = self.weight("wo", shape[::-1], truncated_normal(self.d_ff**-0.5))
+        """Create the matrices and biases."""
+        d_model = self.model.d_model
+        self.inward = ("wi_0", "wi_1") if self.model.gated else ("wi",)
+        for name in self.inward:
+            self.matrix(name, (d_model, self.d_ff), truncated_normal(d_model**-0.5))
+        self.matrix("wo", (self.d_ff, d_model), truncated_normal(self.d_ff**-0.5))
 
     def call(self, x_BLD: Tensor, training: bool = False) -> Tensor:
         """Return an array of the shape of the input, (batch, length, features)."""
-        if self.activation != "relu":
-            gate_BLF = matmul(x_BLD, self.wi_0)
-            is_silu = self.activation == "swiglu"
-            gate_BLF = silu(gate_BLF) if is_silu else ops.gelu(gate_BLF, approximate=True)
-            hidden_BLF = gate_BLF * matmul(x_BLD, self.wi_1)
-        else:
-            hidden_BLF = ops.relu(matmul(x_BLD, self.wi))
-        return matmul(self.dropout(hidden_BLF, training=training), self.wo)
+        hidden_BLF = ACTIVATIONS[self.model.feed_forward](self.product(x_BLD, self.inward[0]))
+        for name in self.inward[1:]:
+            hidden_BLF = hidden_BLF * self.product(x_BLD, name)
+        return self.product(self.dropout(hidden_BLF, training=training), "wo")

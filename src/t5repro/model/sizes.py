@@ -18,17 +18,21 @@ def parameter_count(model: ModelSettings, embedding_rows: int = PUBLISHED_EMBEDD
         model: shape of the network.
         embedding_rows: rows of the embedding.
     """
-    width = model.d_model
-    attention = 4 * width * model.num_heads * model.d_kv
-    matrices = 3 if model.gated else 2
-    feed_forward = matrices * width * model.d_ff
-    block = attention + feed_forward + 2 * width
-    cross_attention = attention + width
-    has_bias = model.positions == "relative"
-    bias_table = model.num_heads * model.relative_position_buckets * has_bias
+    width, inner = model.d_model, model.num_heads * model.d_kv
+    is_layer_norm, is_post_norm = model.norm == "layer", model.norm_placement == "post"
+    norm = width * (2 if is_layer_norm else 1)
+    attention = 4 * width * inner + model.biases * (3 * inner + width)
+    inwards = 2 if model.gated else 1
+    feed_forward = (inwards + 1) * width * model.d_ff
+    feed_forward += model.biases * (inwards * model.d_ff + width)
+    block = attention + feed_forward + 2 * norm
+    cross_attention = attention + norm
+    bias_table = model.num_heads * model.relative_position_buckets
+    bias_table *= model.positions == "relative"
     is_per_layer = model.relative_position_bias == "per_layer"
     block += bias_table * is_per_layer
-    stack_ends = bias_table * (not is_per_layer) + width  # bias table, last norm
+    stack_ends = bias_table * (not is_per_layer) + norm * (not is_post_norm)
+    stack_ends += model.max_positions * width * (model.positions == "learned")
     embeddings = embedding_rows * width * (1 if model.tie_embeddings else 2)
     decoder = model.num_decoder_layers * block + stack_ends
     if model.decoder_only:

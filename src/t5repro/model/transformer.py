@@ -26,15 +26,19 @@ from t5repro.model.attention import (
 )
 from t5repro.model.block import Block, relative_bias_layer
 from t5repro.model.layers import (
-    Dropout,
+    Draw,
     Initial,
     RMSNorm,
     SeededLayer,
     Tensor,
+    dropout_layer,
+    initial_matrix,
     matmul,
+    norm_layer,
     normal,
     truncated_normal,
 )
+from t5repro.model.learned_positions import LearnedPositions, positions_in_segments
 from t5repro.model.rotary import Rotation, rotation
 
 PRECISIONS = {"float32": "float32", "bfloat16": "mixed_bfloat16"}
@@ -42,7 +46,10 @@ UNUSED_LOGIT = -1e9  # a probability of 0
 
 
 class Stack(SeededLayer):
-    """The encoder or the decoder: dropout, blocks, a last norm, dropout.
+    """The encoder or the decoder: positions, dropout, blocks, a last norm, dropout.
+
+    Learned positions are added to the embedding. With norms after residual connections the last
+    norm and dropout are those of the top block.
 
     Args:
         model: shape of the network.
@@ -68,13 +75,12 @@ class Stack(SeededLayer):
         **layer: Any,
     ) -> None:
         super().__init__(**layer)
+        self.settings = model
         self.is_decoder = is_decoder
-        self.is_rotary = model.positions == "rotary"
-        self.d_kv = model.d_kv
         self.has_cross_attention = is_decoder and not model.decoder_only
         layers = model.num_decoder_layers if is_decoder else model.num_encoder_layers
         self.relative_bias: RelativeBias | None = None
-        if model.relative_position_bias == "per_stack" and not self.is_rotary:
+        if model.relative_position_bias == "per_stack" and model.positions == "relative":
             shared_bias = shared_with.relative_bias if shared_with else None
             self.relative_bias = relative_bias_layer(
                 model, is_decoder, shared_bias, **self.inner("relative_bias")
@@ -90,13 +96,18 @@ class Stack(SeededLayer):
             )
             for number in range(layers)
         ]
-        self.norm: RMSNorm = (
-            shared_with.norm
-            if shared_with
-            else RMSNorm(model.d_model, epsilon=model.norm_epsilon, **self.inner("norm"))
-        )
-        self.first_dropout = Dropout(dropout_rate, **self.inner("first_dropout"))
-        self.last_dropout = Dropout(dropout_rate, **self.inner("last_dropout"))
+        self.positions: LearnedPositions | None = None
+        if model.positions == "learned":
+            self.positions = (
+                shared_with.positions
+                if shared_with
+                else LearnedPositions(model, **self.inner("positions"))
+            )
+        self.first_dropout = dropout_layer(model, dropout_rate, **self.inner("first_dropout"))
+        self.norm: RMSNorm | None = None
+        if model.norm_placement == "pre":
+            self.norm = shared_with.norm if shared_with else norm_layer(model, **self.inner("norm"))
+            self.last_dropout = dropout_layer(model, dropout_rate, **self.inner("last_dropout"))
 
     def build(self, input_shape: Any = None) -> None:
         """Create the weights of the blocks."""
@@ -104,19 +115,36 @@ class Stack(SeededLayer):
             self.relative_bias.build()
         for block in self.blocks:
             block.build()
-        if not self.norm.built:
-            self.norm.build()
+        for layer in (self.norm, self.positions):
+            if layer and not layer.built:
+                layer.build()
 
     def position_biases(self, bias_of: Callable[[RelativeBias | NoBias], Tensor]) -> list[Tensor]:
         """Return `bias_of` each block's table; of one table if the blocks share it."""
-        if self.is_rotary:
+        if self.settings.positions != "relative":
             return [bias_of(NoBias())]
         tables = [self.relative_bias, *(block.relative_bias for block in self.blocks)]
         return [bias_of(table) for table in tables if table]
 
     def rotation(self, length: int) -> Rotation | None:
-        """Return the angles of the first positions of a row; None if positions are biases."""
-        return rotation(length, self.d_kv) if self.is_rotary else None
+        """Return the angles of the first positions of a row; None if they are not rotary."""
+        is_rotary = self.settings.positions == "rotary"
+        return rotation(length, self.settings.d_kv) if is_rotary else None
+
+    def placed(self, x_BLD: Tensor, positions: Callable[[], Tensor]) -> Tensor:
+        """Return embedded ids with the vectors of their positions added, if these are learned.
+
+        Args:
+            x_BLD: embedded ids.
+            positions: returns the position of each id in its example, int32, (batch or 1, length).
+        """
+        return x_BLD + self.positions(positions()) if self.positions else x_BLD
+
+    def last_norm(self, x_BLD: Tensor, training: bool = False) -> Tensor:
+        """Return the output of the stack from that of its top block."""
+        if self.norm is None:
+            return x_BLD
+        return self.last_dropout(self.norm(x_BLD), training=training)
 
     def self_biases(self, segments_BL: Tensor, prefix_BL: Tensor | None = None) -> list[Tensor]:
         """Return the sums of position bias and masks of self-attention, see `position_biases`.
@@ -159,13 +187,14 @@ class Stack(SeededLayer):
         if self.has_cross_attention:
             encoded_bias_BHLM = segment_mask(segments_BL, encoded_segments_BM)
         turn = self.rotation(segments_BL.shape[1])
+        x_BLD = self.placed(x_BLD, lambda: positions_in_segments(segments_BL))
         x_BLD = self.first_dropout(x_BLD, training=training)
         for number, block in enumerate(self.blocks):
             bias_BHLL = bias_of_block(biases, number)
             x_BLD = block(
                 x_BLD, bias_BHLL, encoded_BMD, encoded_bias_BHLM, turn=turn, training=training
             )
-        return self.last_dropout(self.norm(x_BLD), training=training)
+        return self.last_norm(x_BLD, training=training)
 
 
 class T5(keras.Model):
@@ -225,15 +254,15 @@ class T5(keras.Model):
         shape = (self.embedding_rows, self.settings.d_model)
         self.embedding = self._weight("embedding", shape, normal(1.0))
         if not self.settings.tie_embeddings:
-            draw = truncated_normal(self.settings.d_model**-0.5)
-            self.output_matrix = self._weight("output_matrix", shape[::-1], draw)
+            of_t5 = truncated_normal(self.settings.d_model**-0.5)
+            self.output_matrix = self._weight("output_matrix", shape[::-1], of_t5)
         if not self.settings.decoder_only:
             self.encoder.build()
         self.decoder.build()
         self.built = True
 
-    def _weight(self, name: str, shape: tuple[int, int], draw: Any) -> Any:
-        initial = Initial(draw, self.run_seed, name)
+    def _weight(self, name: str, shape: tuple[int, int], of_t5: Draw) -> Any:
+        initial = Initial(initial_matrix(self.settings, of_t5), self.run_seed, name)
         return self.add_weight(name=name, shape=shape, initializer=initial, autocast=False)
 
     def call(self, features: dict[str, Tensor], training: bool = False) -> Tensor:
@@ -272,14 +301,14 @@ class T5(keras.Model):
     def logits(self, decoded_BLD: Tensor, output_DV: Tensor | None = None) -> Tensor:
         """Return float32 logits over all rows of the embedding.
 
-        With a shared matrix the decoder's output is scaled by d_model^-0.5 first. Rows that
+        With a shared matrix T5 scales the decoder's output by d_model^-0.5 first. Rows that
         imported weights lack cannot be predicted: their zeros would exceed negative logits.
 
         Args:
             decoded_BLD: output of the decoder.
             output_DV: result of `output`, if many calls share it.
         """
-        if self.settings.tie_embeddings:
+        if self.settings.tie_embeddings and self.settings.scale_decoder_outputs:
             decoded_BLD = decoded_BLD * self.settings.d_model**-0.5
         if output_DV is None:
             output_DV = self.output()

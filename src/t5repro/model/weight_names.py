@@ -3,8 +3,8 @@
 Our own names are paths in the model (`encoder/block_0/self_attention/q`), as in every weights file.
 To support another library, add a field to `WeightName` and fill it in `weight_names`.
 
-Source: transformers ``T5ForConditionalGeneration``; mesh variable scopes of the released
-checkpoints (``block_000/layer_000/SelfAttention``), read by transformers'
+Source: transformers ``T5ForConditionalGeneration`` and ``OpenAIGPTLMHeadModel``; mesh variable
+scopes of the released checkpoints (``block_000/layer_000/SelfAttention``), read by transformers'
 ``load_tf_weights_in_t5``; keras-hub ``T5Backbone``.
 """
 
@@ -18,6 +18,29 @@ from t5repro.errors import CheckpointError
 
 Arrays = dict[str, np.ndarray]
 
+# The settings that other libraries' T5 and GPT have, and the values that they allow.
+T5: dict[str, tuple[object, ...]] = {
+    "architecture": ("encoder_decoder",),
+    "feed_forward": ("relu", "gated_gelu", "swiglu"),
+    "biases": (False,),
+    "scale_attention": (False,),
+    "scale_decoder_outputs": (True,),
+    "positions": ("relative",),
+    "norm": ("rms",),
+    "norm_placement": ("pre",),
+}
+GPT: dict[str, tuple[object, ...]] = {
+    "architecture": ("language_model",),
+    "feed_forward": ("gelu_tanh",),
+    "biases": (True,),
+    "scale_attention": (True,),
+    "tie_embeddings": (True,),
+    "scale_decoder_outputs": (False,),
+    "positions": ("learned",),
+    "norm": ("layer",),
+    "norm_placement": ("post",),
+}
+
 PROJECTORS = {"q": "query", "k": "key", "v": "value", "o": "output"}
 DENSES = {"wi": "input", "wi_0": "input", "wi_1": "gate", "wo": "output"}
 
@@ -29,58 +52,82 @@ class WeightName:
     Attributes:
         path: path in our model.
         huggingface: name in a Hugging Face state.
-        released: name in a released TensorFlow checkpoint.
-        keras_hub: attributes from keras-hub's backbone to the variable, joined by dots.
+        released: name in a released TensorFlow checkpoint; empty if there is none.
+        keras_hub: attributes from keras-hub's backbone to the variable, joined by dots; empty if it
+            has no such network.
         transposed: whether Hugging Face stores the transposed matrix.
         transposed_in_keras_hub: whether keras-hub does.
+        third: which third of Hugging Face's array it is, along the last axis, from 0; none if it is
+            the whole.
     """
 
     path: str
     huggingface: str
-    released: str
-    keras_hub: str
+    released: str = ""
+    keras_hub: str = ""
     transposed: bool = True
     transposed_in_keras_hub: bool = False
+    third: int | None = None
 
 
 def weight_names(model: ModelSettings) -> list[WeightName]:
     """Return the names of every weight of a network of this shape.
 
     Raises:
-        CheckpointError: no other library has this architecture, or its T5 these positions.
+        CheckpointError: no other library has a network of these settings.
     """
-    if model.architecture != "encoder_decoder":
-        raise CheckpointError(
-            f"model.architecture is {model.architecture!r}, which Hugging Face, keras-hub and the "
-            "released checkpoints do not have; only 'encoder_decoder' can be exchanged"
-        )
-    if model.positions != "relative":
-        raise CheckpointError(
-            f"model.positions is {model.positions!r}, which the T5 of Hugging Face, keras-hub and "
-            "the released checkpoints do not have; only 'relative' can be exchanged: train with "
-            "model.positions: relative"
-        )
-    names = [
-        WeightName(
-            "embedding", "shared.weight", "shared/embedding", "token_embedding.embeddings", False
-        )
-    ]
+    check_other_libraries(model)
+    return list(_gpt(model) if model.decoder_only else _t5(model))
+
+
+def check_other_libraries(model: ModelSettings) -> None:
+    """Check that a network is T5 or GPT as other libraries have them.
+
+    Raises:
+        CheckpointError: it is not; names each setting with what is allowed.
+    """
+    library, allowed = ("GPT", GPT) if model.decoder_only else ("T5", T5)
+    values = model.model_dump()
     if not model.tie_embeddings:
-        names.append(
-            WeightName(
-                "output_matrix",
-                "lm_head.weight",
-                "decoder/logits/kernel",
-                "token_embedding.reverse_embeddings",
-            )
+        values["scale_decoder_outputs"] = True  # without effect
+    faults = [
+        f"model.{key} is {values[key]!r}, only {' or '.join(map(repr, values_of_key))} can be "
+        "exchanged"
+        for key, values_of_key in allowed.items()
+        if values[key] not in values_of_key
+    ]
+    if model.decoder_only:
+        width = model.d_model
+        for key, value, derived in (
+            ("d_ff", model.d_ff, 4 * width),
+            ("d_kv", model.d_kv, width // model.num_heads),
+        ):
+            if value != derived:
+                faults.append(f"model.{key} is {value}, only {derived} can be exchanged")
+    if faults:
+        raise CheckpointError(
+            f"{'; '.join(faults)}: the {library} of other libraries has nothing else; train with "
+            "these values"
+        )
+
+
+def _t5(model: ModelSettings) -> Iterator[WeightName]:
+    yield WeightName(
+        "embedding", "shared.weight", "shared/embedding", "token_embedding.embeddings", False
+    )
+    if not model.tie_embeddings:
+        yield WeightName(
+            "output_matrix",
+            "lm_head.weight",
+            "decoder/logits/kernel",
+            "token_embedding.reverse_embeddings",
         )
     for stack, layers in (
         ("encoder", model.num_encoder_layers),
         ("decoder", model.num_decoder_layers),
     ):
         per_layer = model.relative_position_bias == "per_layer"
-        names += _stack(stack, layers, gated=model.gated, per_layer=per_layer)
-    return names
+        yield from _stack(stack, layers, gated=model.gated, per_layer=per_layer)
 
 
 def _stack(stack: str, layers: int, *, gated: bool, per_layer: bool) -> Iterator[WeightName]:
@@ -143,6 +190,63 @@ def _block(stack: str, number: int, *, gated: bool) -> Iterator[WeightName]:
             f"{released}/DenseReluDense/{matrix}/kernel",
             f"{hub}.{DENSES[matrix]}_projector.kernel",
         )
+
+
+def _gpt(model: ModelSettings) -> Iterator[WeightName]:
+    """Yield the names of GPT; Hugging Face stores its matrices as we do."""
+    yield WeightName("embedding", "transformer.tokens_embed.weight", transposed=False)
+    table = "transformer.positions_embed.weight"
+    yield WeightName("decoder/positions/table", table, transposed=False)
+    for number in range(model.num_decoder_layers):
+        block, face = f"decoder/block_{number}", f"transformer.h.{number}"
+        for ours, theirs in (("self_attention_norm", "ln_1"), ("feed_forward_norm", "ln_2")):
+            yield WeightName(f"{block}/{ours}/scale", f"{face}.{theirs}.weight", transposed=False)
+            yield WeightName(f"{block}/{ours}/bias", f"{face}.{theirs}.bias", transposed=False)
+        for ours, theirs, third in (
+            ("self_attention/q", "attn.c_attn", 0),
+            ("self_attention/k", "attn.c_attn", 1),
+            ("self_attention/v", "attn.c_attn", 2),
+            ("self_attention/o", "attn.c_proj", None),
+            ("feed_forward/wi", "mlp.c_fc", None),
+            ("feed_forward/wo", "mlp.c_proj", None),
+        ):
+            for suffix, part in (("", "weight"), ("_bias", "bias")):
+                yield WeightName(
+                    f"{block}/{ours}{suffix}",
+                    f"{face}.{theirs}.{part}",
+                    transposed=False,
+                    third=third,
+                )
+
+
+def from_huggingface(arrays: Mapping[str, np.ndarray], model: ModelSettings) -> Arrays:
+    """Return arrays of a Hugging Face state by our paths; those that it lacks are left out."""
+    weights = {}
+    for name in weight_names(model):
+        array = arrays.get(name.huggingface)
+        if array is not None and name.third is not None:
+            array = np.split(array, 3, axis=-1)[name.third]
+        if array is not None:
+            weights[name.path] = float32_array(array, transposed=name.transposed)
+    return weights
+
+
+def to_huggingface(weights: Mapping[str, np.ndarray], model: ModelSettings) -> Arrays:
+    """Return weights by their names in Hugging Face."""
+    parts: dict[str, list[np.ndarray]] = {}
+    for name in weight_names(model):  # thirds in their order
+        array = float32_array(weights[name.path], transposed=name.transposed)
+        parts.setdefault(name.huggingface, []).append(array)
+    return {
+        name: arrays[0] if len(arrays) == 1 else np.concatenate(arrays, axis=-1)
+        for name, arrays in parts.items()
+    }
+
+
+def float32_array(array: np.ndarray, *, transposed: bool) -> np.ndarray:
+    """Return a contiguous float32 array, transposed if it is a matrix and `transposed` is set."""
+    values = array.T if transposed and array.ndim == 2 else array
+    return np.ascontiguousarray(values, dtype=np.float32)
 
 
 def shape_of(weights: Mapping[str, np.ndarray], **settings: object) -> ModelSettings:

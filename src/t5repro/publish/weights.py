@@ -21,12 +21,11 @@ from t5repro.model.foreign_weights import (
     FACE_VOCABULARY,
     FACE_WEIGHTS,
     WEIGHTS,
-    float32_array,
     keras_hub_variable,
     quiet_keras_hub,
 )
-from t5repro.model.huggingface_config import FEED_FORWARD, UMT5
-from t5repro.model.weight_names import weight_names
+from t5repro.model.huggingface_config import gpt_config, t5_config
+from t5repro.model.weight_names import float32_array, to_huggingface, weight_names
 from t5repro.vocab.special_ids import EOS_ID, PAD_ID, add_sentinels
 from t5repro.vocab.vocabulary import Vocabulary
 
@@ -60,43 +59,27 @@ def write_huggingface(
 ) -> list[Path]:
     """Write a folder that ``T5ForConditionalGeneration.from_pretrained`` reads.
 
-    With position biases per layer it is a folder for ``UMT5ForConditionalGeneration``.
+    With position biases per layer it is a folder for ``UMT5ForConditionalGeneration``; a GPT is one
+    for ``OpenAIGPTLMHeadModel``, whose rows begin with the id 0.
 
     ``T5Tokenizer.from_pretrained`` reads its vocabulary; sentinels are its own extra ids.
 
     Returns:
         The files.
     """
-    arrays = {
-        name.huggingface: float32_array(weights[name.path], transposed=name.transposed)
-        for name in weight_names(model)
-    }
-    ids = {"pad_token_id": PAD_ID, "eos_token_id": EOS_ID, "decoder_start_token_id": PAD_ID}
+    arrays = to_huggingface(weights, model)
+    rows = int(weights["embedding"].shape[0])
+    ids = {"pad_token_id": PAD_ID, "eos_token_id": EOS_ID}
+    if model.decoder_only:
+        config = gpt_config(model, embedding_rows=rows)
+        ids["bos_token_id"] = PAD_ID  # the first id of each row
+    else:
+        config = t5_config(model, embedding_rows=rows)
+        ids["decoder_start_token_id"] = PAD_ID
     # Without this entry of its metadata transformers refuses the file.
     data = save(dict(sorted(arrays.items())), metadata={"format": "pt"})
     write_bytes(folder / FACE_WEIGHTS, data)
     write_bytes(folder / FACE_VOCABULARY, vocabulary.without_sentinels)
-    is_umt5 = model.relative_position_bias == "per_layer"
-    config = {
-        "architectures": [f"{'UMT5' if is_umt5 else 'T5'}ForConditionalGeneration"],
-        "model_type": UMT5 if is_umt5 else "t5",
-        "vocab_size": int(weights["embedding"].shape[0]),
-        "d_model": model.d_model,
-        "d_ff": model.d_ff,
-        "d_kv": model.d_kv,
-        "num_heads": model.num_heads,
-        "num_layers": model.num_encoder_layers,
-        "num_decoder_layers": model.num_decoder_layers,
-        "feed_forward_proj": FEED_FORWARD[model.feed_forward],
-        "tie_word_embeddings": model.tie_embeddings,
-        "relative_attention_num_buckets": model.relative_position_buckets,
-        "relative_attention_max_distance": model.relative_position_max_distance,
-        "layer_norm_epsilon": model.norm_epsilon,
-        "dropout_rate": 0.1,
-        "is_encoder_decoder": True,
-        **ids,
-        "torch_dtype": "float32",
-    }
     tokenizer = {
         **TOKENS,
         "tokenizer_class": "T5Tokenizer",
@@ -104,7 +87,7 @@ def write_huggingface(
         "legacy": True,
     }
     documents = {
-        FACE_CONFIG: config,
+        FACE_CONFIG: config | ids,
         GENERATION_CONFIG: ids,
         TOKENIZER_CONFIG: tokenizer,
         SPECIAL_TOKENS: TOKENS,
@@ -131,8 +114,8 @@ def write_keras_hub(
     Raises:
         CheckpointError: no other library, or not keras-hub's T5, can have this shape.
     """
-    names = weight_names(model)
     _check_hub_shape(model)
+    names = weight_names(model)
     import keras_hub
 
     with quiet_keras_hub():
@@ -162,6 +145,8 @@ def write_keras_hub(
 
 def _check_hub_shape(model: ModelSettings) -> None:
     faults = []
+    if model.decoder_only:
+        faults.append("model.architecture must be encoder_decoder")
     if model.num_encoder_layers != model.num_decoder_layers:
         faults.append("model.num_encoder_layers and model.num_decoder_layers must be equal")
     if model.feed_forward == "swiglu":
@@ -222,7 +207,7 @@ def _check_no_more(weights: Mapping[str, np.ndarray], model: ModelSettings, path
     more = sorted(set(weights) - {name.path for name in weight_names(model)})
     if more:
         raise CheckpointError(
-            f"{path} has {len(more)} weights that no other library's T5 has, such as {more[0]!r}; "
+            f"{path} has {len(more)} weights that other libraries lack, such as {more[0]!r}; "
             "export a model that was fine-tuned without adapters (finetune.method: all)"
         )
 

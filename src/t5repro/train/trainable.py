@@ -15,8 +15,8 @@ from t5repro.model.adapters import ADAPTER
 from t5repro.model.checkpoints import weight_variables
 
 BLOCK = re.compile(r"^(encoder|decoder)/block_(\d+)/")
-POSITION_BIASES = re.compile(r"^(encoder|decoder)/relative_bias/")
-NORM = re.compile(r"(^|/|_)norm/scale$")
+POSITIONS = re.compile(r"^(encoder|decoder)/(relative_bias|positions)/")
+NORM = re.compile(r"(^|/|_)norm/(scale|bias)$")
 
 
 class Method(Protocol):
@@ -74,7 +74,7 @@ def unfreeze_steps(
     last. Episode n, from 0, trains the top ``ceil((n + 1) * blocks / episodes)`` blocks of each
     stack, in the paper one block more per episode. The norm above the top block and the embeddings
     train from the start; the table of position biases trains with the lowest block, which contains
-    it in the released checkpoints.
+    it in the released checkpoints, and so does a table of learned positions.
 
     Args:
         paths: paths of weights in the model.
@@ -91,7 +91,7 @@ def unfreeze_steps(
     episodes = unfreezing.unfreezing_episodes or blocks
     first_steps = {}
     for path in paths:
-        match = BLOCK.match(path) or POSITION_BIASES.match(path)
+        match = BLOCK.match(path) or POSITIONS.match(path)
         if match is None:
             continue
         block = int(match[2]) if match.re is BLOCK else 0

@@ -38,15 +38,38 @@ class ModelSettings(Section):
     """Blocks of the encoder."""
     num_decoder_layers: int = Field(12, ge=1)
     """Blocks of the decoder."""
-    feed_forward: Literal["relu", "gated_gelu", "swiglu"] = "relu"
-    """Feed-forward layer: `relu` in T5 1.0, `gated_gelu` in T5 1.1, `swiglu` with SiLU as its gate.
+    feed_forward: Literal["relu", "gelu_tanh", "gated_gelu", "swiglu"] = "relu"
+    """Feed-forward layer: `relu` in T5 1.0, `gelu_tanh` (GELU by its tanh approximation) in GPT,
+    `gated_gelu` in T5 1.1, `swiglu` with SiLU as its gate.
+    """
+    biases: bool = False
+    """Whether the products of attention and feed-forward layers have biases, as in GPT."""
+    scale_attention: bool = False
+    """Whether the logits of attention are divided by the root of `d_kv`. T5 has this factor in the
+    initial values of the queries.
     """
     tie_embeddings: bool = True
     """Whether input embedding and output projection share one matrix (T5 1.0)."""
-    positions: Literal["relative", "rotary"] = "relative"
-    """Positions in self-attention: learned relative position biases as in T5, or rotary position
-    embeddings, which have no parameters (Su et al., 2021).
+    scale_decoder_outputs: bool = True
+    """Whether the output of the decoder is divided by the root of `d_model` before a projection
+    that it shares with the embedding (T5 1.0).
     """
+    initializer: Literal["t5", "normal", "truncated_normal"] = "t5"
+    """Initial values of matrices and embeddings: normal with T5's deviations, which follow from
+    the widths, or normal or truncated normal with the deviation `initializer_range`. Biases start
+    at 0, the scales of norms at 1.
+    """
+    initializer_range: float = Field(0.02, gt=0)
+    """Deviation of the initial values if `initializer` is not `t5`."""
+    dropout_noise: Literal["per_row", "per_position"] = "per_row"
+    """Dropout: one value for all positions of a row, as T5's released code, or one a position."""
+    positions: Literal["relative", "rotary", "learned"] = "relative"
+    """Positions: learned relative position biases in self-attention as in T5; rotary position
+    embeddings, which have no parameters (Su et al., 2021); or one learned vector a position, added
+    to the embedding as in GPT. Positions of an example in a packed row start at 0.
+    """
+    max_positions: int = Field(512, ge=1)
+    """Rows of the table of learned positions: the greatest length of a row."""
     relative_position_bias: Literal["per_stack", "per_layer"] = "per_stack"
     """Tables of the relative position bias: one for all blocks of a stack as in T5, or one per
     block as in umT5.
@@ -55,8 +78,14 @@ class ModelSettings(Section):
     """Buckets of the relative position bias."""
     relative_position_max_distance: int = Field(128, ge=2)
     """Distance from which all positions share one bucket; tokens."""
+    norm: Literal["rms", "layer"] = "rms"
+    """RMS norm as in T5, or layer norm, which also subtracts the mean and adds a bias."""
+    norm_placement: Literal["pre", "post"] = "pre"
+    """Norms before each sub-layer and at the end of a stack, or after each residual connection as
+    in GPT.
+    """
     norm_epsilon: float = Field(1e-6, gt=0)
-    """Constant added to the mean square in RMS norm."""
+    """Constant added to the mean square or the variance in norms."""
 
     @property
     def decoder_only(self) -> bool:
@@ -66,7 +95,17 @@ class ModelSettings(Section):
     @property
     def gated(self) -> bool:
         """Whether the feed-forward layer has a third matrix, for its gate."""
-        return self.feed_forward != "relu"
+        return self.feed_forward in ("gated_gelu", "swiglu")
+
+    @property
+    def unused(self) -> set[str]:
+        """The settings of parts that this network does not have."""
+        unused = {"num_encoder_layers"} if self.decoder_only else set()
+        if self.positions != "relative":
+            unused |= {"relative_position_buckets", "relative_position_max_distance"}
+        if self.positions != "learned":
+            unused.add("max_positions")
+        return unused
 
     @model_validator(mode="after")
     def _stacks_can_share(self) -> "ModelSettings":
@@ -81,18 +120,20 @@ class ModelSettings(Section):
 
     @model_validator(mode="after")
     def _heads_can_rotate(self) -> "ModelSettings":
-        if self.positions != "rotary":
-            return self
-        if self.d_kv % 2:
+        if self.positions == "rotary" and self.d_kv % 2:
             raise ValueError(
                 f"model.positions rotary turns pairs of features and model.d_kv is {self.d_kv}; "
                 "make model.d_kv even"
             )
-        if self.relative_position_bias != "per_stack":
+        return self
+
+    @model_validator(mode="after")
+    def _tables_are_used(self) -> "ModelSettings":
+        if self.positions != "relative" and self.relative_position_bias != "per_stack":
             raise ValueError(
                 f"model.relative_position_bias is {self.relative_position_bias}, and "
-                "model.positions rotary has no position biases; set model.positions to relative, "
-                "or leave out model.relative_position_bias"
+                f"model.positions {self.positions} has no position biases; set model.positions to "
+                "relative, or leave out model.relative_position_bias"
             )
         return self
 
