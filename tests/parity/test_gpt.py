@@ -78,7 +78,8 @@ def test_gradients_of_the_loss_agree_to_a_thousandth(theirs, ours):
     found = tape.gradient(ours_loss, [variable.value for variable in variables.values()])
     for name, gradient in zip(variables, found, strict=True):
         difference = np.abs(tf.convert_to_tensor(gradient) - expected[name]).max()
-        assert difference < 1e-3 * np.abs(expected[name]).max(), name
+        # The gradient of the keys' biases is 0: each is added to all logits of a query.
+        assert difference < 1e-3 * np.abs(expected[name]).max() + 1e-7, name
 
 
 def test_greedy_decoding_writes_the_same_tokens(theirs, ours):
