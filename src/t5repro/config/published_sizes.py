@@ -4,8 +4,8 @@
 a size, add an entry to `SIZES`. Tests compare each entry with its published number of parameters.
 
 Source: the released operative configurations of T5 1.0 and 1.1; `2x` and `4x` are the models of
-section 3.6. GPT: Radford et al., 2018, section 4.1, and the released code; `gpt_tiny` and `gpt_mini`
-are small shapes of the same kind, which nobody published.
+section 3.6. GPT: Radford et al., 2018, section 4.1, and the released code; `gpt_tiny` and
+`gpt_mini` are small shapes of the same kind, which nobody published.
 """
 
 from collections.abc import Mapping
