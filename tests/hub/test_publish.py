@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -258,7 +259,9 @@ def test_a_model_with_adapters_is_refused(checkout: Path) -> None:
     arrays = read_arrays(path)
     arrays["encoder/block_0/adapter/down"] = np.zeros((2, 2), np.float32)
     write_arrays(path, arrays)
-    with pytest.raises(CheckpointError, match=r"1 weights that no other .*block_0/adapter/down"):
+    with pytest.raises(
+        CheckpointError, match=r"1 weights that other libraries lack.*block_0/adapter/down"
+    ):
         export_weights(
             path.with_name("manifest.json"),
             vocabulary=VOCABULARY,
@@ -296,3 +299,15 @@ def test_the_text_of_pretraining_is_not_that_of_another_experiments_vocabulary()
         run = Run("r", Path(), (*jobs, vocabulary, job("tokens", "own", (vocabulary, own))))
         assert pretraining_corpus(run) is own
     assert pretraining_corpus(Run("r", Path(), (crawl, vocabulary))) is None
+
+
+def test_a_decoder_without_an_encoder_is_refused(checkout: Path, monkeypatch: Any) -> None:
+    facts = model_facts(RUN, arm="", stage="")
+    model = {**facts.training.settings["model"], "architecture": "language_model"}
+    training = replace(facts.training, settings={**facts.training.settings, "model": model})
+    monkeypatch.setattr(
+        "t5repro.hub.publish.model_facts", lambda *_, **__: replace(facts, training=training)
+    )
+    with pytest.raises(CheckpointError, match="'language_model'; the card describes an encoder"):
+        publish(RUN, folder=Path("out"))
+    assert not Path("out").exists()
