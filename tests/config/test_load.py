@@ -263,6 +263,7 @@ def test_every_setting_is_read_by_a_stage_or_decides_the_graph() -> None:
         "finetune.groups",
         "corpus.filters",
         "vocab.from_experiment",
+        "system",
     }
     free = (
         "data.",

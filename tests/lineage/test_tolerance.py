@@ -50,6 +50,7 @@ def test_training_and_decoding_promise_bytes_where_these_were_proven(
         {"model": {"num_heads": 2, "d_kv": 32}},
         {"model": {"d_ff": 48}},
         {"finetune": {"method": "adapters", "adapter_width": 32}},
+        {"model": {"embedding_width": 64}},
     ],
 )
 def test_a_network_with_narrow_products_is_exact_on_one_thread_only(

@@ -19,6 +19,7 @@ from t5repro.config.own_text import check_same_text, names_own_text, own_text_se
 from t5repro.config.published_sizes import published_shape
 from t5repro.config.schema import Experiment, Settings
 from t5repro.config.stage_settings import settings_of_stages
+from t5repro.config.systems import system_recipe
 from t5repro.config.tree import lookup, merge, nested, recipe, variant
 from t5repro.config.validation import validate
 from t5repro.errors import SettingsError
@@ -35,6 +36,7 @@ SHARED = (
     "tasks.files",
     "tasks.text",
     "tasks.own",
+    "tasks.segments",
     "c4.engine",
     "c4.spark",
 )
@@ -139,7 +141,9 @@ def _changed_settings(settings: Settings, name: str) -> Settings:
     if new_recipe or new_variant is not None:
         merge(tree, variant(settings.c4.variant if new_variant is None else new_variant))
     merge(tree, reset_mixture(change, tree))
-    merge(tree, published_shape(change))
+    system = system_recipe(change)
+    merge(tree, system)
+    merge(tree, published_shape(change) or published_shape(system))
     if names_own_text(change, settings.corpus):
         changed_tree = copy.deepcopy(tree)
         merge(changed_tree, change)

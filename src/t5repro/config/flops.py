@@ -9,6 +9,7 @@ from t5repro.config.sections.training import TrainingSettings
 
 PASSES = 3  # forward, and backward the gradients of the inputs and of the weights
 MULTIPLY_ADD = 2  # operations
+INDEX_WIDTH = 200  # features of the vector of an index in a span, of SpanBERT's head
 
 
 def step_flops(model: ModelSettings, training: TrainingSettings, *, embedding_rows: int) -> int:
@@ -19,19 +20,40 @@ def step_flops(model: ModelSettings, training: TrainingSettings, *, embedding_ro
         training: rows of a batch and their lengths.
         embedding_rows: rows of the output matrix.
     """
+    # Fine-tuning, which has no objective, gives an encoder only a head of labels.
+    predicts_labels = model.encoder_only and not hasattr(training, "objective")
     row = forward_multiplications(
         model,
         inputs_length=training.packed_inputs_length,
-        targets_length=training.targets_length,
+        targets_length=0 if predicts_labels else training.targets_length,
         embedding_rows=embedding_rows,
     )
+    row += _boundary_multiplications(model, training, embedding_rows)
     return PASSES * MULTIPLY_ADD * row * training.batch_size
+
+
+def _boundary_multiplications(
+    model: ModelSettings, training: TrainingSettings, embedding_rows: int
+) -> int:
+    """Return the multiplications of SpanBERT's boundary objective in a row; 0 without one."""
+    masked_lm = getattr(training, "masked_lm", None)
+    if not model.encoder_only or masked_lm is None or not masked_lm.boundary_weight:
+        return 0
+    width = model.d_model
+    return training.targets_length * width * (2 * width + INDEX_WIDTH + width + embedding_rows)
 
 
 def forward_multiplications(
     model: ModelSettings, *, inputs_length: int, targets_length: int, embedding_rows: int
 ) -> int:
-    """Return the multiplications of the forward pass over one row."""
+    """Return the multiplications of the forward pass over one row.
+
+    Args:
+        model: shape of the network.
+        inputs_length: tokens.
+        targets_length: tokens; of an encoder only the predicted positions, 0 with a head of labels.
+        embedding_rows: rows of the output matrix.
+    """
     width, inner = model.d_model, model.num_heads * model.d_kv
     matrices = 3 if model.gated else 2
     projection = width * inner
@@ -41,6 +63,11 @@ def forward_multiplications(
         block = length * (4 * projection + feed_forward + 2 * length * inner)
         return model.num_decoder_layers * block + length * width * embedding_rows
     encoder = inputs_length * (4 * projection + feed_forward + 2 * inputs_length * inner)
+    if model.encoder_only:
+        embedded = model.embedding_width or width
+        ends = targets_length * (width * embedded + embedded * embedding_rows)
+        ends += inputs_length * width * model.embedding_width  # the projection
+        return model.num_encoder_layers * encoder + ends
     decoder = targets_length * (6 * projection + feed_forward)
     decoder += targets_length * 2 * (targets_length + inputs_length) * inner
     decoder += inputs_length * 2 * projection  # keys and values of the encoder's output

@@ -1,8 +1,8 @@
 """Load the settings of a run from its run file and the command line.
 
 Later values replace earlier ones: the baseline of `schema`, the recipe and variant of `c4`, the
-published size, what follows from own text, the run file, the command line. The changes of an
-experiment are applied last (`experiments`). Keys may be nested or dotted.
+recipe of a system, the published size, what follows from own text, the run file, the command line.
+The changes of an experiment are applied last (`experiments`). Keys may be nested or dotted.
 """
 
 from collections.abc import Mapping
@@ -19,6 +19,7 @@ from t5repro.config.own_text import own_text_settings, own_text_sources
 from t5repro.config.published_sizes import published_shape
 from t5repro.config.run_file import expand
 from t5repro.config.schema import Settings
+from t5repro.config.systems import system_recipe
 from t5repro.config.task_files import check_own_names
 from t5repro.config.tree import lookup, merge, nested, recipe, variant
 from t5repro.config.validation import validate
@@ -67,7 +68,9 @@ def load_settings(
     merged = Settings().model_dump(mode="json")
     merge(merged, recipe(lookup(tree, "c4", "recipe") or "paper"))
     merge(merged, variant(lookup(tree, "c4", "variant")))
-    merge(merged, published_shape(tree))
+    system = system_recipe(tree)
+    merge(merged, system)
+    merge(merged, published_shape(tree) or published_shape(system))
     merge(merged, own_text_settings(tree))
     merge(merged, tree)
     merge(merged, mixture_settings(tree))

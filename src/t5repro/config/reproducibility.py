@@ -40,4 +40,4 @@ def _widths(settings: Mapping[str, Any]) -> list[int]:
     model = ModelSettings.model_construct(**settings.get("model", {}))
     added = AddedLayers.model_construct(**settings.get("finetune", {}))
     widths = [model.d_model, model.d_ff, model.num_heads * model.d_kv]
-    return widths + [added.width] * bool(added.width)
+    return widths + [width for width in (added.width, model.embedding_width) if width]

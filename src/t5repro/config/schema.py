@@ -24,6 +24,7 @@ from t5repro.config.sections.tokens import TokensSettings
 from t5repro.config.sections.vocab import VocabSettings
 
 MAX_SEED = 2**31 - 1
+SPECIAL_PIECES = 8  # number of `vocab.special_pieces.SPECIAL_PIECES`
 
 
 class Logger(Section):
@@ -106,6 +107,11 @@ class Settings(Section):
     """The run as a whole."""
     seed: int = Field(0, ge=0, le=MAX_SEED)
     """Seed of every random stream except the vocabulary's sample."""
+    system: str = ""
+    """Recipe of a system before T5: `bert`, `roberta`, `albert`, `spanbert` or `gpt`. Sets the
+    objective, optimizers, rates and losses of `pretrain` and `finetune`, and a `model.published` if
+    the run file has none (`docs/systems.md`). If empty, no recipe is taken.
+    """
     data: DataSettings = DataSettings()
     """Raw inputs."""
     corpus: CorpusSettings = CorpusSettings()
@@ -240,6 +246,7 @@ def _check_training(settings: Settings) -> None:
             f"pretrain.objective lm has no inputs, which model.architecture "
             f"{settings.model.architecture} needs; use prefix_lm, or a language model"
         )
+    _check_encoder(settings)
     _check_positions(settings)
     finetune, pretrain = settings.finetune, settings.pretrain
     if finetune.optimizer_state == "continue" and finetune.optimizer != pretrain.optimizer:
@@ -261,18 +268,57 @@ def _check_training(settings: Settings) -> None:
         )
 
 
+def _check_encoder(settings: Settings) -> None:
+    """Raise ValueError if an encoder only is to be trained like a network that writes text."""
+    model, pretrain = settings.model, settings.pretrain
+    if model.encoder_only != (pretrain.objective == "masked_lm"):
+        raise ValueError(
+            f"pretrain.objective is {pretrain.objective} and model.architecture "
+            f"{model.architecture}; masked_lm is the objective of encoder and of no other"
+        )
+    if not model.encoder_only:
+        return
+    for name, training in (("pretrain", pretrain), ("finetune", settings.finetune)):
+        if training.loss_normaliser != "target_tokens":
+            raise ValueError(
+                f"{name}.loss_normaliser is {training.loss_normaliser}, but losses of an encoder "
+                "only are means of its predictions; set it to target_tokens"
+            )
+    finetune = settings.finetune
+    if finetune.optimizer_state != "fresh" or finetune.corpus_examples:
+        raise ValueError(
+            f"finetune.optimizer_state is {finetune.optimizer_state} and finetune.corpus_examples "
+            f"{finetune.corpus_examples}, but the heads of an encoder only are new in fine-tuning; "
+            "set them to fresh and 0"
+        )
+    if settings.tasks.names and not settings.tasks.segments:
+        raise ValueError(
+            "tasks.segments is false, but model.architecture encoder reads the fields of a task "
+            "as segments; set it to true for the whole run"
+        )
+    unused_rows = settings.vocab.embedding_rows - settings.vocab.total_ids
+    if unused_rows < SPECIAL_PIECES:
+        raise ValueError(
+            f"vocab.vocab_size and vocab.extra_ids leave {unused_rows} rows of the embedding "
+            f"unused, but an encoder only needs {SPECIAL_PIECES} for its special pieces; make one "
+            "of the two larger or smaller"
+        )
+
+
 def _check_positions(settings: Settings) -> None:
     """Raise ValueError if a row is longer than the table of learned positions."""
     model, evaluate = settings.model, settings.evaluate
     if model.positions != "learned":
         return
-    rows = {
+    rows: dict[str, tuple[int, ...]] = {
         name: (training.packed_inputs_length, training.targets_length)
         for name, training in (("pretrain", settings.pretrain), ("finetune", settings.finetune))
     }
     # A decoder alone reads 0 before the inputs.
     start = int(model.decoder_only)
     rows["evaluate"] = (start + evaluate.inputs_length, evaluate.max_decode_length)
+    if model.encoder_only:
+        rows = {name: sides[:1] for name, sides in rows.items()}
     for name, sides in rows.items():
         length = sum(sides) if model.decoder_only else max(sides)
         if length > model.max_positions:

@@ -5,7 +5,8 @@ An optimizer file contains the slots, named by their weight, and the step. A sta
 both, the state of the dropout noise and the arrays of the training loop.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +16,12 @@ from safetensors.numpy import save
 
 from t5repro.errors import ArtifactError, CheckpointError
 from t5repro.files import write_bytes
+from t5repro.model.labels import LabelColumns
 from t5repro.model.layers import Dropout
 
 Arrays = dict[str, np.ndarray]
 
+LABELS = "labels"  # entry of the metadata of a file of weights
 STATE_PARTS = ("weights", "optimizer", "noise")
 LOOP_PART = "others"  # of a state file: the arrays of the training loop
 
@@ -45,22 +48,43 @@ def noise_variables(model: Any) -> dict[str, Any]:
 
 
 def save_weights(path: Path, model: Any) -> None:
-    """Write the weights, float32, atomically."""
-    write_arrays(path, _values(weight_variables(model)))
+    """Write the weights, float32, atomically; of an encoder's head, with its labels."""
+    columns: LabelColumns | None = getattr(model, "label_columns", None)
+    labels = columns.as_text() if columns and columns.total else ""
+    write_arrays(path, _values(weight_variables(model)), labels=labels)
 
 
-def load_weights(path: Path, model: Any, *, fresh: Collection[str] = ()) -> None:
+def read_labels(path: Path) -> LabelColumns:
+    """Return the labels of a file of weights, none if it has no head.
+
+    Raises:
+        ArtifactError: it is missing or damaged.
+    """
+    with opened(path) as arrays:
+        text = (arrays.metadata() or {}).get(LABELS, "{}")
+    return LabelColumns.from_text(text, str(path))
+
+
+def load_weights(
+    path: Path, model: Any, *, fresh: Collection[str] = (), unused: tuple[str, ...] = ()
+) -> None:
     """Set the weights to those of a file.
 
     Args:
         path: the file.
         model: the model with the weights.
         fresh: weights that keep their values if the file lacks them, such as adapters.
+        unused: starts of the names of weights of the file that the model does without, such as the
+            heads of pre-training.
 
     Raises:
         CheckpointError: the file lacks a weight, has one more, or one has another shape.
     """
-    arrays = read_arrays(path)
+    arrays = {
+        name: array
+        for name, array in read_arrays(path).items()
+        if not unused or not name.startswith(unused)
+    }
     assign(path, arrays, _without(weight_variables(model), fresh, arrays), "the model")
     model.rows_in_use = rows_in_use(arrays)
 
@@ -151,13 +175,24 @@ def read_arrays(path: Path, *, part: str = "") -> Arrays:
     Raises:
         ArtifactError: it is missing or damaged.
     """
+    prefix = f"{part}/" if part else ""
+    with opened(path) as arrays:
+        names = [name for name in arrays.keys() if name.startswith(prefix)]  # noqa: SIM118
+        return {name.removeprefix(prefix): arrays.get_tensor(name) for name in names}
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[Any]:
+    """Open a safetensors file.
+
+    Raises:
+        ArtifactError: it is missing or damaged.
+    """
     if not path.is_file():
         raise ArtifactError(f"{path} is missing; run the stage that writes it")
-    prefix = f"{part}/" if part else ""
     try:
-        with safe_open(path, framework="numpy") as opened:
-            names = [name for name in opened.keys() if name.startswith(prefix)]  # noqa: SIM118
-            return {name.removeprefix(prefix): opened.get_tensor(name) for name in names}
+        with safe_open(path, framework="numpy") as arrays:
+            yield arrays
     except (SafetensorError, AttributeError) as error:  # the latter for types that numpy lacks
         raise ArtifactError(
             f"{path} is not a safetensors file that numpy can read ({error}); delete it and rerun "
@@ -165,10 +200,18 @@ def read_arrays(path: Path, *, part: str = "") -> Arrays:
         ) from error
 
 
-def write_arrays(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
-    """Write arrays as safetensors, atomically; equal arrays give equal bytes."""
-    # No metadata: the library writes its entries in no fixed order.
-    write_bytes(path, save({name: np.array(arrays[name], order="C") for name in sorted(arrays)}))
+def write_arrays(path: Path, arrays: Mapping[str, np.ndarray], *, labels: str = "") -> None:
+    """Write arrays as safetensors, atomically; equal arrays give equal bytes.
+
+    Args:
+        path: where to write them.
+        arrays: by name.
+        labels: text of the labels to write with them, if there are any.
+    """
+    # At most one entry of metadata: the library writes several in no fixed order.
+    metadata = {LABELS: labels} if labels else None
+    ordered = {name: np.array(arrays[name], order="C") for name in sorted(arrays)}
+    write_bytes(path, save(ordered, metadata=metadata))
 
 
 def _state(model: Any, optimizer: Any) -> dict[str, dict[str, Any]]:

@@ -31,7 +31,7 @@ from t5repro.model.rotary import Rotation
 from t5repro.model.transformer import T5
 from t5repro.vocab.special_ids import EOS_ID, PAD_ID
 
-_COMPILED: weakref.WeakKeyDictionary[T5, dict[Hashable, Callable[..., Any]]] = (
+_COMPILED: weakref.WeakKeyDictionary[Any, dict[Hashable, Callable[..., Any]]] = (
     weakref.WeakKeyDictionary()
 )
 
@@ -69,13 +69,14 @@ def greedy(
 
 
 def call_compiled(
-    model: T5,
+    model: Any,
     key: Hashable,
     graph: Callable[..., Tensor],
     encoder_ids: np.ndarray,
     encoder_segments: np.ndarray | None,
+    *others: np.ndarray,
 ) -> np.ndarray:
-    """Run a decoding graph; it is compiled once per model, key and shape of the inputs.
+    """Run a graph of prediction; it is compiled once per model, key and shape of the inputs.
 
     Call it under the strategy that the model was created under: its replicas take equal parts of
     the rows.
@@ -83,9 +84,10 @@ def call_compiled(
     Args:
         model: the network that the graph reads.
         key: identifies the graph among those of the model.
-        graph: takes ids and segments as tensors, returns int32 ids.
+        graph: takes ids, segments and `others` as tensors, returns an array with their rows.
         encoder_ids: int32 (batch, inputs_length), 0 is padding.
         encoder_segments: 1 at positions with an id; if absent, wherever an id is not padding.
+        others: further int32 arrays of the same number of rows.
     """
     if encoder_segments is None:
         encoder_segments = (encoder_ids != PAD_ID).astype(np.int32)
@@ -96,11 +98,11 @@ def call_compiled(
     # (its gemv), so the bytes would depend on the machine: a single row is computed twice.
     rows = len(encoder_ids)
     copies = 2 if rows == 1 else 1
-    ids = graphs[key](
-        ops.convert_to_tensor(np.repeat(encoder_ids, copies, axis=0), dtype="int32"),
-        ops.convert_to_tensor(np.repeat(encoder_segments, copies, axis=0), dtype="int32"),
+    tensors = (
+        ops.convert_to_tensor(np.repeat(array, copies, axis=0), dtype="int32")
+        for array in (encoder_ids, encoder_segments, *others)
     )
-    return np.asarray(ops.convert_to_numpy(ids))[:rows]
+    return np.asarray(ops.convert_to_numpy(graphs[key](*tensors)))[:rows]
 
 
 def _compile(function: Callable[..., Any]) -> Callable[..., Any]:

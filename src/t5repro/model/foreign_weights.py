@@ -1,4 +1,6 @@
-"""Reads weights of other libraries' T5 and GPT; no code of theirs runs except keras-hub's own.
+"""Reads weights of other libraries' T5, GPT and encoders alone.
+
+No code of theirs runs except keras-hub's own.
 
 Formats: folders of this project, Hugging Face (`config.json`, `model.safetensors` or its shards),
 keras-hub presets, and the TensorFlow checkpoints of the T5 release with Adafactor's moments and
@@ -22,9 +24,10 @@ from t5repro.errors import ArtifactError, CheckpointError
 from t5repro.files import read_json
 from t5repro.model.checkpoints import read_arrays
 from t5repro.model.huggingface_config import MODEL_TYPES, huggingface_shape, with_shared_arrays
+from t5repro.model.huggingface_encoders import incomplete_heads
+from t5repro.model.weight_name import WeightName
 from t5repro.model.weight_names import (
     Arrays,
-    WeightName,
     float32_array,
     from_huggingface,
     shape_of,
@@ -40,7 +43,10 @@ FACE_VOCABULARY = "spiece.model"
 HUB_WEIGHTS = "model.weights.h5"
 HUB_VOCABULARY = "assets/tokenizer/vocabulary.spm"
 # Settings of `model` that change neither a weight nor what it means.
-NOT_IN_WEIGHTS = {"published", "target_marker", "initializer", "initializer_range", "dropout_noise"}
+NOT_IN_WEIGHTS = {
+    "published", "target_marker", "pair_separators", "initializer", "initializer_range",
+    "dropout_noise",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -128,9 +134,9 @@ def fit(
             "weights have"
         )
     weights = dict(foreign.weights)
-    for name, axis in (("embedding", 0), ("output_matrix", 1)):
+    for name, axis in (("embedding", 0), ("output_matrix", 1), ("masked_lm/bias", 0)):
         if name in weights and rows < embedding_rows:
-            widths = [(0, 0), (0, 0)]
+            widths = [(0, 0)] * weights[name].ndim
             widths[axis] = (0, embedding_rows - rows)
             weights[name] = np.pad(weights[name], widths)
     return weights
@@ -143,8 +149,11 @@ def _check_complete(foreign: ForeignWeights, folder: Path) -> None:
                 f"{folder}: {path!r} contains NaN or infinity; the training diverged, "
                 "or the download is damaged"
             )
-    for name in weight_names(foreign.model):
-        if name.path not in foreign.weights:
+    names = weight_names(foreign.model)
+    heads = {name.path: name.head for name in names if name.head}
+    optional = heads.keys() - incomplete_heads(foreign.weights, heads)
+    for name in names:
+        if name.path not in foreign.weights and name.path not in optional:
             raise CheckpointError(
                 f"{folder} lacks {name.path!r} (Hugging Face: {name.huggingface!r}, released: "
                 f"{name.released or None!r}); the download may be incomplete: download it again"
@@ -184,12 +193,15 @@ def _read_huggingface(folder: Path) -> ForeignWeights | None:
         return None  # a keras-hub preset has this file, too
     if config["model_type"] not in MODEL_TYPES:
         raise CheckpointError(
-            f"{path} is of a {config['model_type']!r} model; only T5 1.0, T5 1.1, mT5, umT5 and "
-            f"GPT (model_type {', '.join(map(repr, MODEL_TYPES))}) can be read"
+            f"{path} is of a {config['model_type']!r} model; only T5 1.0, T5 1.1, mT5, umT5, GPT, "
+            f"BERT, RoBERTa and ALBERT (model_type {', '.join(map(repr, MODEL_TYPES))}) can be read"
         )
     model = huggingface_shape(path, config)
     arrays = _face_arrays(folder)
-    if (layers := model.num_encoder_layers + model.num_decoder_layers) > len(arrays):
+    layers = model.num_encoder_layers + model.num_decoder_layers
+    if model.encoder_only:
+        layers = model.block_groups * model.blocks_per_group or model.num_encoder_layers
+    if layers > len(arrays):
         raise CheckpointError(f"{path} has {layers} layers, the weights have {len(arrays)} arrays")
     arrays = with_shared_arrays(arrays, path, config, model)
     weights = from_huggingface(arrays, model)

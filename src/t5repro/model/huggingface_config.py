@@ -1,6 +1,6 @@
 """What a configuration of Hugging Face (`config.json`) says of a network: shape, shared arrays.
 
-T5, mT5 and umT5, and GPT (`openai-gpt`).
+T5, mT5 and umT5, and GPT (`openai-gpt`); encoders alone are in `huggingface_encoders.py`.
 """
 
 from collections.abc import Mapping
@@ -12,13 +12,15 @@ from pydantic import ValidationError
 
 from t5repro.config.sections.model import ModelSettings
 from t5repro.errors import CheckpointError
+from t5repro.model.encoder_names import HEADS
+from t5repro.model.huggingface_encoders import encoder_shape, standard_arrays
 from t5repro.model.weight_names import GPT as GPT_NETWORK
 
 # Our setting -> Hugging Face's.
 FEED_FORWARD = {"relu": "relu", "gated_gelu": "gated-gelu", "swiglu": "gated-silu"}
 UMT5 = "umt5"  # model type with a table of position biases in each block
 GPT = "openai-gpt"
-MODEL_TYPES = ("t5", "mt5", UMT5, GPT)
+MODEL_TYPES = ("t5", "mt5", UMT5, GPT, *HEADS)
 GPT_STATE = "transformer."  # before the names of a state with the head of a language model
 
 SCALES_OUTPUTS = "scale_decoder_outputs"
@@ -33,10 +35,12 @@ def huggingface_shape(path: Path, config: Mapping[str, Any]) -> ModelSettings:
         config: the configuration; its `model_type` is one of `MODEL_TYPES`.
 
     Raises:
-        CheckpointError: a value is missing, or is none that a T5 or GPT can have.
+        CheckpointError: a value is missing, or is none that a network of ours can have.
     """
     try:
         shape = _gpt_shape if config.get("model_type") == GPT else _t5_shape
+        if config.get("model_type") in HEADS:
+            shape = encoder_shape
         return shape(path, config)
     except KeyError as error:
         raise CheckpointError(f"{path} has no {error}; the download may be incomplete") from error
@@ -150,7 +154,7 @@ def with_shared_arrays(
     """Return arrays with those that are stored under another name.
 
     These are T5's embedding and output matrix, and all of a GPT without the head of a language
-    model.
+    model or of an encoder only without heads.
 
     Args:
         arrays: arrays of the files.
@@ -163,6 +167,8 @@ def with_shared_arrays(
     """
     if config.get("model_type") == GPT:
         return {GPT_STATE + name.removeprefix(GPT_STATE): array for name, array in arrays.items()}
+    if config.get("model_type") in HEADS:
+        return standard_arrays(arrays, config)
     arrays = dict(arrays)
     names = [EMBEDDING, "encoder.embed_tokens.weight", "decoder.embed_tokens.weight"]
     if model.tie_embeddings:

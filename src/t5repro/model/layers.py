@@ -15,6 +15,7 @@ import numpy as np
 from keras import ops
 
 from t5repro.config.sections.model import ModelSettings
+from t5repro.model.gelu import gelu
 from t5repro.randomness import single_seed, stream
 
 Tensor = Any  # Keras has no one tensor type
@@ -283,6 +284,7 @@ def gelu_tanh(x: Tensor) -> Tensor:
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {  # by `model.feed_forward`
     "relu": ops.relu,
+    "gelu": gelu,
     "gelu_tanh": gelu_tanh,
     "gated_gelu": gelu_tanh,
     "swiglu": silu,

@@ -1,22 +1,31 @@
-"""The number of parameters of a network (paper sections 3.6 and 3.7).
+"""The number of parameters of a network (paper sections 3.6 and 3.7; encoders alone).
 
 The shapes themselves are data in `config/published_sizes.py`.
 """
 
 from t5repro.config.published_sizes import SIZES
 from t5repro.config.sections.model import ModelSettings
+from t5repro.model.block_sharing import blocks_with_weights
 
 __all__ = ["PUBLISHED_EMBEDDING_ROWS", "SIZES", "parameter_count"]
 
 PUBLISHED_EMBEDDING_ROWS = 32_128  # 32,000 pieces and 100 sentinels, rounded up to 128
 
 
-def parameter_count(model: ModelSettings, embedding_rows: int = PUBLISHED_EMBEDDING_ROWS) -> int:
+def parameter_count(
+    model: ModelSettings,
+    embedding_rows: int = PUBLISHED_EMBEDDING_ROWS,
+    *,
+    pair_classes: int = 0,
+    labels: int = 0,
+) -> int:
     """Return the number of trainable parameters, without building the network.
 
     Args:
         model: shape of the network.
         embedding_rows: rows of the embedding.
+        pair_classes: of an encoder only, see `model.encoder.Encoder`.
+        labels: of an encoder only, see `model.encoder.Encoder`.
     """
     width, inner = model.d_model, model.num_heads * model.d_kv
     is_layer_norm, is_post_norm = model.norm == "layer", model.norm_placement == "post"
@@ -37,7 +46,35 @@ def parameter_count(model: ModelSettings, embedding_rows: int = PUBLISHED_EMBEDD
     decoder = model.num_decoder_layers * block + stack_ends
     if model.decoder_only:
         return embeddings + decoder
+    if model.encoder_only:
+        heads = _encoder_heads(model, embedding_rows, pair_classes=pair_classes, labels=labels)
+        return _embeddings(model, embedding_rows) + len(blocks_with_weights(model)) * block + heads
     decoder += model.num_decoder_layers * cross_attention
     if model.architecture == "shared_encoder_decoder":
         return embeddings + decoder
     return embeddings + decoder + model.num_encoder_layers * block + stack_ends
+
+
+def _embeddings(model: ModelSettings, embedding_rows: int) -> int:
+    """Return the parameters of an encoder alone below its blocks."""
+    width = model.embedding_width or model.d_model
+    tables = (embedding_rows + model.max_positions + model.token_types) * width
+    projection = _dense(width, model.d_model) if model.embedding_width else 0
+    return tables + 2 * width + projection
+
+
+def _encoder_heads(
+    model: ModelSettings, embedding_rows: int, *, pair_classes: int, labels: int
+) -> int:
+    """Return the parameters of an encoder alone above its blocks, without the embedding."""
+    width = model.embedding_width or model.d_model
+    pooler = _dense(model.d_model, model.d_model)
+    if labels:
+        return pooler + _dense(model.d_model, labels)
+    masked_lm = _dense(model.d_model, width) + 2 * width + embedding_rows
+    return masked_lm + (pooler + _dense(model.d_model, pair_classes) if pair_classes else 0)
+
+
+def _dense(inputs: int, outputs: int) -> int:
+    """Return the parameters of a matrix and a bias."""
+    return (inputs + 1) * outputs

@@ -1,7 +1,8 @@
 """The names of each weight in Hugging Face, the released TensorFlow checkpoints and keras-hub.
 
 Our own names are paths in the model (`encoder/block_0/self_attention/q`), as in every weights file.
-To support another library, add a field to `WeightName` and fill it in `weight_names`.
+To support another library, add a field to `WeightName` and fill it in `weight_names`. The names of
+encoders alone are in `encoder_names.py`.
 
 Source: transformers ``T5ForConditionalGeneration`` and ``OpenAIGPTLMHeadModel``; mesh variable
 scopes of the released checkpoints (``block_000/layer_000/SelfAttention``), read by transformers'
@@ -9,12 +10,13 @@ scopes of the released checkpoints (``block_000/layer_000/SelfAttention``), read
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
 from t5repro.config.sections.model import ModelSettings
 from t5repro.errors import CheckpointError
+from t5repro.model.encoder_names import encoder_names
+from t5repro.model.weight_name import WeightName
 
 Arrays = dict[str, np.ndarray]
 
@@ -40,53 +42,37 @@ GPT: dict[str, tuple[object, ...]] = {
     "norm": ("layer",),
     "norm_placement": ("post",),
 }
+ENCODER: dict[str, tuple[object, ...]] = {
+    "feed_forward": ("relu", "gelu", "gelu_tanh"),
+    "biases": (True,),
+    "scale_attention": (True,),
+}
 
 PROJECTORS = {"q": "query", "k": "key", "v": "value", "o": "output"}
 DENSES = {"wi": "input", "wi_0": "input", "wi_1": "gate", "wo": "output"}
 
 
-@dataclass(frozen=True)
-class WeightName:
-    """The names of one weight.
-
-    Attributes:
-        path: path in our model.
-        huggingface: name in a Hugging Face state.
-        released: name in a released TensorFlow checkpoint; empty if there is none.
-        keras_hub: attributes from keras-hub's backbone to the variable, joined by dots; empty if it
-            has no such network.
-        transposed: whether Hugging Face stores the transposed matrix.
-        transposed_in_keras_hub: whether keras-hub does.
-        third: which third of Hugging Face's array it is, along the last axis, from 0; none if it is
-            the whole.
-    """
-
-    path: str
-    huggingface: str
-    released: str = ""
-    keras_hub: str = ""
-    transposed: bool = True
-    transposed_in_keras_hub: bool = False
-    third: int | None = None
-
-
 def weight_names(model: ModelSettings) -> list[WeightName]:
-    """Return the names of every weight of a network of this shape.
+    """Return the names of every weight of a network of this shape; of an encoder only, all heads.
 
     Raises:
         CheckpointError: no other library has a network of these settings.
     """
     check_other_libraries(model)
+    if model.encoder_only:
+        return list(encoder_names(model))
     return list(_gpt(model) if model.decoder_only else _t5(model))
 
 
 def check_other_libraries(model: ModelSettings) -> None:
-    """Check that a network is T5 or GPT as other libraries have them.
+    """Check that a network is T5, GPT or an encoder only as other libraries have them.
 
     Raises:
         CheckpointError: it is not; names each setting with what is allowed.
     """
     library, allowed = ("GPT", GPT) if model.decoder_only else ("T5", T5)
+    if model.encoder_only:
+        library, allowed = "BERT, RoBERTa or ALBERT", ENCODER
     values = model.model_dump()
     if not model.tie_embeddings:
         values["scale_decoder_outputs"] = True  # without effect
@@ -96,19 +82,26 @@ def check_other_libraries(model: ModelSettings) -> None:
         for key, values_of_key in allowed.items()
         if values[key] not in values_of_key
     ]
-    if model.decoder_only:
-        width = model.d_model
-        for key, value, derived in (
-            ("d_ff", model.d_ff, 4 * width),
-            ("d_kv", model.d_kv, width // model.num_heads),
-        ):
-            if value != derived:
-                faults.append(f"model.{key} is {value}, only {derived} can be exchanged")
+    faults += [
+        f"model.{key} is {values[key]}, only {derived} can be exchanged"
+        for key, derived in _derived(model).items()
+        if values[key] != derived
+    ]
+    if model.block_groups and not model.embedding_width:
+        faults.append("model.embedding_width is 0, only the width of an embedding can be exchanged")
     if faults:
         raise CheckpointError(
             f"{'; '.join(faults)}: the {library} of other libraries has nothing else; train with "
             "these values"
         )
+
+
+def _derived(model: ModelSettings) -> dict[str, int]:
+    """Return the settings that other libraries derive from others."""
+    d_kv = {"d_kv": model.d_model // model.num_heads}
+    if model.decoder_only:
+        return {"d_ff": 4 * model.d_model, **d_kv}
+    return d_kv if model.encoder_only else {}
 
 
 def _t5(model: ModelSettings) -> Iterator[WeightName]:
@@ -235,6 +228,8 @@ def to_huggingface(weights: Mapping[str, np.ndarray], model: ModelSettings) -> A
     """Return weights by their names in Hugging Face."""
     parts: dict[str, list[np.ndarray]] = {}
     for name in weight_names(model):  # thirds in their order
+        if name.head and name.path not in weights:
+            continue
         array = float32_array(weights[name.path], transposed=name.transposed)
         parts.setdefault(name.huggingface, []).append(array)
     return {

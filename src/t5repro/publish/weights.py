@@ -25,14 +25,19 @@ from t5repro.model.foreign_weights import (
     quiet_keras_hub,
 )
 from t5repro.model.huggingface_config import gpt_config, t5_config
+from t5repro.model.huggingface_encoders import encoder_config, with_roberta_rows
 from t5repro.model.weight_names import float32_array, to_huggingface, weight_names
 from t5repro.vocab.special_ids import EOS_ID, PAD_ID, add_sentinels
+from t5repro.vocab.special_pieces import SPECIAL_PIECES, special_id
 from t5repro.vocab.vocabulary import Vocabulary
 
 GENERATION_CONFIG = "generation_config.json"
 TOKENIZER_CONFIG = "tokenizer_config.json"
 SPECIAL_TOKENS = "special_tokens_map.json"
+CLS, SEP, MASK = SPECIAL_PIECES[:3]
 TOKENS = {"eos_token": "</s>", "pad_token": "<pad>", "unk_token": "<unk>"}
+# Vocabulary, special tokens, and other values of the tokenizer's configuration.
+Tokenizer = tuple[bytes, dict[str, str], dict[str, object]]
 HUB_BUCKETS, HUB_DISTANCE = 32, 128  # fixed in keras-hub
 
 
@@ -44,11 +49,13 @@ class VocabularyFiles:
         with_sentinels: SentencePiece model of this project.
         without_sentinels: the same without the sentinels at its end.
         sentinels: number of sentinels.
+        total_ids: pieces and sentinels.
     """
 
     with_sentinels: bytes
     without_sentinels: bytes
     sentinels: int
+    total_ids: int = 0
 
 
 def write_huggingface(
@@ -60,9 +67,12 @@ def write_huggingface(
     """Write a folder that ``T5ForConditionalGeneration.from_pretrained`` reads.
 
     With position biases per layer it is a folder for ``UMT5ForConditionalGeneration``; a GPT is one
-    for ``OpenAIGPTLMHeadModel``, whose rows begin with the id 0.
+    for ``OpenAIGPTLMHeadModel``, whose rows begin with the id 0. An encoder only is one for BERT,
+    RoBERTa or ALBERT: ``ForPreTraining``, ``ForMaskedLM`` or ``ForSequenceClassification``,
+    depending on its heads.
 
-    ``T5Tokenizer.from_pretrained`` reads its vocabulary; sentinels are its own extra ids.
+    ``T5Tokenizer.from_pretrained`` reads its vocabulary; sentinels are its own extra ids. With an
+    encoder only it is ``BigBirdTokenizer``, which writes rows as BERT does.
 
     Returns:
         The files.
@@ -70,7 +80,10 @@ def write_huggingface(
     arrays = to_huggingface(weights, model)
     rows = int(weights["embedding"].shape[0])
     ids = {"pad_token_id": PAD_ID, "eos_token_id": EOS_ID}
-    if model.decoder_only:
+    if model.encoder_only:
+        config = encoder_config(model, weights, padding=PAD_ID)
+        arrays = with_roberta_rows(arrays, config)
+    elif model.decoder_only:
         config = gpt_config(model, embedding_rows=rows)
         ids["bos_token_id"] = PAD_ID  # the first id of each row
     else:
@@ -79,22 +92,53 @@ def write_huggingface(
     # Without this entry of its metadata transformers refuses the file.
     data = save(dict(sorted(arrays.items())), metadata={"format": "pt"})
     write_bytes(folder / FACE_WEIGHTS, data)
-    write_bytes(folder / FACE_VOCABULARY, vocabulary.without_sentinels)
-    tokenizer = {
-        **TOKENS,
-        "tokenizer_class": "T5Tokenizer",
-        "extra_ids": vocabulary.sentinels,
-        "legacy": True,
-    }
+    if model.encoder_only:
+        proto, special_tokens, tokenizer = _encoder_tokenizer(model, vocabulary)
+        ids["bos_token_id"] = special_id(CLS, vocabulary.total_ids)
+    else:
+        proto, special_tokens, tokenizer = _t5_tokenizer(vocabulary)
+    write_bytes(folder / FACE_VOCABULARY, proto)
     documents = {
         FACE_CONFIG: config | ids,
         GENERATION_CONFIG: ids,
-        TOKENIZER_CONFIG: tokenizer,
-        SPECIAL_TOKENS: TOKENS,
+        TOKENIZER_CONFIG: special_tokens | tokenizer,
+        SPECIAL_TOKENS: special_tokens,
     }
     for name, values in documents.items():
         write_json(folder / name, values)
     return [folder / name for name in (FACE_WEIGHTS, FACE_VOCABULARY, *documents)]
+
+
+def _t5_tokenizer(vocabulary: VocabularyFiles) -> Tokenizer:
+    values = {"tokenizer_class": "T5Tokenizer", "extra_ids": vocabulary.sentinels, "legacy": True}
+    return vocabulary.without_sentinels, TOKENS, values
+
+
+def _encoder_tokenizer(model: ModelSettings, vocabulary: VocabularyFiles) -> Tokenizer:
+    """Return a tokenizer that writes ``[CLS] a [SEP] b [SEP]``, with types if the network has them.
+
+    RoBERTa's second separator has to be added by the caller.
+    """
+    names = {"bos_token": CLS, "cls_token": CLS, "sep_token": SEP, "mask_token": MASK}
+    # Their ids follow the vocabulary's, which must contain its sentinels.
+    added = {
+        str(special_id(piece, vocabulary.total_ids)): {
+            "content": piece,
+            "lstrip": piece == MASK,  # includes the space before it, as a word does
+            "normalized": False,
+            "rstrip": False,
+            "single_word": False,
+            "special": True,
+        }
+        for piece in (CLS, SEP, MASK)
+    }
+    types = ["token_type_ids"] if model.token_types else []
+    values: dict[str, object] = {
+        "tokenizer_class": "BigBirdTokenizer",
+        "added_tokens_decoder": added,
+        "model_input_names": ["input_ids", *types, "attention_mask"],
+    }
+    return vocabulary.with_sentinels, TOKENS | names, values
 
 
 def write_keras_hub(
@@ -145,7 +189,7 @@ def write_keras_hub(
 
 def _check_hub_shape(model: ModelSettings) -> None:
     faults = []
-    if model.decoder_only:
+    if model.decoder_only or model.encoder_only:
         faults.append("model.architecture must be encoder_decoder")
     if model.num_encoder_layers != model.num_decoder_layers:
         faults.append("model.num_encoder_layers and model.num_decoder_layers must be equal")
@@ -208,7 +252,8 @@ def _check_no_more(weights: Mapping[str, np.ndarray], model: ModelSettings, path
     if more:
         raise CheckpointError(
             f"{path} has {len(more)} weights that other libraries lack, such as {more[0]!r}; "
-            "export a model that was fine-tuned without adapters (finetune.method: all)"
+            "export a model that was fine-tuned without adapters (finetune.method: all), and a "
+            "RoBERTa that was pre-trained without a pair task"
         )
 
 
@@ -231,6 +276,7 @@ def vocabulary_files(path: Path, vocab: VocabSettings) -> VocabularyFiles:
         with_sentinels=proto,
         without_sentinels=proto.removesuffix(sentinels),
         sentinels=vocabulary.extra_ids,
+        total_ids=vocabulary.total_ids,
     )
 
 

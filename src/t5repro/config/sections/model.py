@@ -6,6 +6,11 @@ from pydantic import Field, model_validator
 
 from t5repro.config.field import Section
 
+# Settings of parts that an encoder only has.
+ENCODER_ONLY = frozenset(
+    {"token_types", "embedding_width", "block_groups", "blocks_per_group", "pair_separators"}
+)
+
 
 class ModelSettings(Section):
     """The Transformer (paper sections 2.1 and 3.2)."""
@@ -16,11 +21,16 @@ class ModelSettings(Section):
     the run file replace its values. If empty, no size is selected.
     """
     architecture: Literal[
-        "encoder_decoder", "shared_encoder_decoder", "language_model", "prefix_language_model"
+        "encoder_decoder",
+        "shared_encoder_decoder",
+        "language_model",
+        "prefix_language_model",
+        "encoder",
     ] = "encoder_decoder"
     """Architecture: encoder and decoder, encoder and decoder with shared weights, or a decoder
     only, which reads inputs and targets as one sequence: with a causal mask (`language_model`), or
-    with full visibility of the inputs (`prefix_language_model`).
+    with full visibility of the inputs (`prefix_language_model`). `encoder` is BERT's: an encoder
+    only, which predicts masked pieces in pre-training, and labels and numbers in tasks.
     """
     target_marker: Literal["eos", "target_word"] = "eos"
     """Separator of inputs and targets in a decoder-only model: EOS as in the released code, or in
@@ -38,9 +48,9 @@ class ModelSettings(Section):
     """Blocks of the encoder."""
     num_decoder_layers: int = Field(12, ge=1)
     """Blocks of the decoder."""
-    feed_forward: Literal["relu", "gelu_tanh", "gated_gelu", "swiglu"] = "relu"
-    """Feed-forward layer: `relu` in T5 1.0, `gelu_tanh` (GELU by its tanh approximation) in GPT,
-    `gated_gelu` in T5 1.1, `swiglu` with SiLU as its gate.
+    feed_forward: Literal["relu", "gelu", "gelu_tanh", "gated_gelu", "swiglu"] = "relu"
+    """Feed-forward layer: `relu` in T5 1.0, `gelu` in RoBERTa, `gelu_tanh` (GELU by its tanh
+    approximation) in GPT, BERT and ALBERT, `gated_gelu` in T5 1.1, `swiglu` with SiLU as its gate.
     """
     biases: bool = False
     """Whether the products of attention and feed-forward layers have biases, as in GPT."""
@@ -70,6 +80,24 @@ class ModelSettings(Section):
     """
     max_positions: int = Field(512, ge=1)
     """Rows of the table of learned positions: the greatest length of a row."""
+    token_types: int = Field(0, ge=0)
+    """Rows of the table of token types, which an encoder only adds to the embedding: 2 in BERT, for
+    the first and the second segment of a row. 0 means no table.
+    """
+    embedding_width: int = Field(0, ge=0)
+    """Width of the embedding of an encoder only, which a matrix projects to `d_model` (ALBERT). 0
+    means `d_model`, without a matrix.
+    """
+    block_groups: int = Field(0, ge=0)
+    """Groups into which the blocks of an encoder only are divided; all blocks of a group have the
+    same weights (ALBERT: 1). 0 means that each block has its own.
+    """
+    blocks_per_group: int = Field(1, ge=1)
+    """Blocks with weights of their own in a group, which repeats them in this order (ALBERT's inner
+    groups).
+    """
+    pair_separators: Literal[1, 2] = 1
+    """Separators between the two segments of a task's row: one as in BERT, two as in RoBERTa."""
     relative_position_bias: Literal["per_stack", "per_layer"] = "per_stack"
     """Tables of the relative position bias: one for all blocks of a stack as in T5, or one per
     block as in umT5.
@@ -93,6 +121,11 @@ class ModelSettings(Section):
         return self.architecture in ("language_model", "prefix_language_model")
 
     @property
+    def encoder_only(self) -> bool:
+        """Whether a single stack sees all positions and predicts masked pieces and labels."""
+        return self.architecture == "encoder"
+
+    @property
     def gated(self) -> bool:
         """Whether the feed-forward layer has a third matrix, for its gate."""
         return self.feed_forward in ("gated_gelu", "swiglu")
@@ -101,6 +134,10 @@ class ModelSettings(Section):
     def unused(self) -> set[str]:
         """The settings of parts that this network does not have."""
         unused = {"num_encoder_layers"} if self.decoder_only else set()
+        if self.encoder_only:
+            unused |= {"num_decoder_layers", "target_marker", "scale_decoder_outputs"}
+        else:
+            unused |= ENCODER_ONLY
         if self.positions != "relative":
             unused |= {"relative_position_buckets", "relative_position_max_distance"}
         if self.positions != "learned":
@@ -124,6 +161,35 @@ class ModelSettings(Section):
             raise ValueError(
                 f"model.positions rotary turns pairs of features and model.d_kv is {self.d_kv}; "
                 "make model.d_kv even"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _parts_of_encoders_have_one(self) -> "ModelSettings":
+        if not self.encoder_only:
+            for name in sorted(ENCODER_ONLY):
+                default = type(self).model_fields[name].default
+                if getattr(self, name) != default:
+                    raise ValueError(
+                        f"model.{name} is {getattr(self, name)}, which model.architecture "
+                        f"{self.architecture} does not have; set it to {default}, or "
+                        "model.architecture to encoder"
+                    )
+            return self
+        if (self.positions, self.norm, self.norm_placement) != ("learned", "layer", "post"):
+            raise ValueError(
+                f"model.architecture encoder has learned positions and layer norms after residual "
+                f"connections; model.positions is {self.positions}, model.norm {self.norm}, "
+                f"model.norm_placement {self.norm_placement}: set them to learned, layer and post, "
+                "or take a size such as model.published: bert_tiny"
+            )
+        if not self.tie_embeddings:
+            raise ValueError("model.tie_embeddings is false; model.architecture encoder needs true")
+        repeated_blocks = max(self.block_groups, 1) * self.blocks_per_group
+        if self.num_encoder_layers % repeated_blocks:
+            raise ValueError(
+                f"model.num_encoder_layers {self.num_encoder_layers} is no multiple of "
+                f"model.block_groups times model.blocks_per_group, {repeated_blocks}"
             )
         return self
 

@@ -33,6 +33,53 @@ class Denoiser(Section):
         return self
 
 
+class MaskedLM(Section):
+    """Rows and masks of the objective `masked_lm` (BERT and its kin)."""
+
+    rows: Literal["segment_pair", "full_sentences", "doc_sentences"] = "segment_pair"
+    """Rows: two segments of whole sentences (BERT), whole sentences across documents
+    (`full_sentences`), or of one document (`doc_sentences`), as in RoBERTa.
+    """
+    pair_task: Literal["none", "next_sentence", "sentence_order"] = "next_sentence"
+    """Task on the two segments: whether the second one follows the first (BERT), or whether they
+    are swapped (ALBERT).
+    """
+    short_row_share: float = Field(0.1, ge=0, le=1)
+    """Share of the rows of `segment_pair` with a random length below the maximum."""
+    unit: Literal["piece", "word", "ngram", "span"] = "piece"
+    """Unit of the mask: pieces (BERT, RoBERTa), whole words, n-grams of 1 to 3 whole words (ALBERT)
+    or spans of whole words of geometric length (SpanBERT).
+    """
+    mask_special_pieces: bool = False
+    """Whether `[CLS]` and `[SEP]` can be masked, as in RoBERTa's code."""
+    mask_share: float = Field(0.8, ge=0, le=1)
+    """Share of the selected pieces that `[MASK]` replaces."""
+    random_share: float = Field(0.1, ge=0, le=1)
+    """Share of the selected pieces that a random piece replaces; the others stay."""
+    boundary_weight: float = Field(0.0, ge=0)
+    """Weight of SpanBERT's boundary objective, which predicts each piece of a masked span from the
+    two states next to the span. 0 means none.
+    """
+    copies: int = Field(0, ge=0)
+    """Versions of each row with other masks, one after another in the epochs: 10 in BERT's static
+    data. 0 means another mask in every epoch.
+    """
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> "MaskedLM":
+        if self.mask_share + self.random_share > 1:
+            raise ValueError(
+                f"mask_share {self.mask_share} and random_share {self.random_share} add up to more "
+                "than 1"
+            )
+        if self.pair_task != "none" and self.rows != "segment_pair":
+            raise ValueError(
+                f"pair_task {self.pair_task} needs two segments, and rows {self.rows} have one; "
+                "set rows to segment_pair, or pair_task to none"
+            )
+        return self
+
+
 class PretrainSettings(TrainingSettings):
     """Unsupervised pre-training (paper sections 3.1.4 and 3.3)."""
 
@@ -51,10 +98,16 @@ class PretrainSettings(TrainingSettings):
         "prefix_lm",
         "lm",
         "mixture_of_denoisers",
+        "masked_lm",
     ] = "replace_spans"
-    """Objective: a row of the paper's tables 4 to 7 (`docs/paper_rows.md`), or UL2's mixture of
-    `denoisers` (`docs/recent_recipes.md`). Determines how corrupted tokens are replaced, or how a
-    text is split into inputs and targets.
+    """Objective: a row of the paper's tables 4 to 7 (`docs/paper_rows.md`), UL2's mixture of
+    `denoisers` (`docs/recent_recipes.md`), or the masked language model of an encoder only
+    (`docs/systems.md`). Determines how corrupted tokens are replaced, or how a text is split into
+    inputs and targets.
+    """
+    masked_lm: MaskedLM = MaskedLM()
+    """Rows and masks of `masked_lm`, whose `targets_length` is the largest number of masked pieces
+    in a row, and `noise_density` their share.
     """
     denoisers: tuple[Denoiser, ...] = ()
     """Denoisers of `mixture_of_denoisers`: one is drawn for each segment of a row, and its mask and
@@ -102,6 +155,11 @@ class PretrainSettings(TrainingSettings):
     def reads_corpus(self) -> bool:
         """Whether the stage reads the corpus: not if it writes given weights unchanged."""
         return self.steps > 0 or not self.start_from
+
+    @property
+    def reads_sentences(self) -> bool:
+        """Whether the rows consist of sentences, which the rule `sentences` finds."""
+        return self.objective == "masked_lm" and self.reads_corpus
 
     @model_validator(mode="after")
     def _objective_is_possible(self) -> "PretrainSettings":

@@ -166,6 +166,15 @@ class TaskTexts(Section):
     """Texts in which the paper and the released code differ."""
 
 
+class TaskRows(TaskTexts):
+    """The part of `tasks` that determines the rows of a task's files."""
+
+    segments: bool = False
+    """Whether the rows of a task also have the texts of its fields, which an encoder only reads as
+    segments without prefix and names.
+    """
+
+
 class TaskNames(Section):
     """The part of `tasks` that training and prediction read."""
 
@@ -186,7 +195,7 @@ class TaskNames(Section):
     """Names of the tasks of the run (`t5repro list_tasks`)."""
 
 
-class TasksSettings(TaskNames, TaskTexts):
+class TasksSettings(TaskNames, TaskRows):
     """Downstream tasks as text (paper section 2.4)."""
 
     folder: str = "tasks"
@@ -204,4 +213,4 @@ class TasksSettings(TaskNames, TaskTexts):
 class TasksStage(Section):
     """Settings of `tasks`, in addition to a task's name and its files."""
 
-    tasks: TaskTexts = TaskTexts()
+    tasks: TaskRows = TaskRows()

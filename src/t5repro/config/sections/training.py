@@ -23,10 +23,20 @@ class LearningRate(Section):
     """Steps with a constant rate at the start of `inverse_square_root`; of `cosine`, `linear` and
     `bert_linear`, steps in which the rate rises to `factor`.
     """
+    warmup_share: float = Field(0.0, ge=0, lt=1)
+    """Share of the steps of the stage in which the rate rises, in place of `warmup_steps`; of
+    `cosine`, `linear` and `bert_linear`. 0 means that `warmup_steps` are used.
+    """
     warmup_start: float = Field(0.5, ge=0, le=1)
     """Share of `factor` at the first step of `cosine`; `linear` and `bert_linear` rise from 0."""
     final_factor: float = Field(0.0, ge=0)
     """Learning rate at the end of `cosine`, `linear` and `bert_linear`."""
+
+    def warmup_of(self, steps: int) -> int:
+        """Return the steps of warm-up in a stage of so many steps, at least 1."""
+        if not self.warmup_share:
+            return self.warmup_steps
+        return max(1, round(self.warmup_share * steps))
 
     @property
     def warms_up(self) -> bool:
@@ -39,6 +49,11 @@ class LearningRate(Section):
             raise ValueError(
                 f"final_factor {self.final_factor} is more than factor {self.factor}; the rate of "
                 f"schedule {self.schedule} falls"
+            )
+        if self.warmup_share and not self.warms_up:
+            raise ValueError(
+                f"warmup_share {self.warmup_share} is not read by the schedule {self.schedule}; "
+                "set it to 0, or the schedule to cosine, linear or bert_linear"
             )
         return self
 
@@ -133,9 +148,10 @@ class TrainingSettings(Section):
                         f"have; set it to {default}, or optimizer to adamw"
                     )
         rate = self.learning_rate
-        if rate.warms_up and self.steps and rate.warmup_steps >= self.steps:
+        warmup_steps = rate.warmup_of(self.steps)
+        if rate.warms_up and self.steps and warmup_steps >= self.steps:
             raise ValueError(
-                f"learning_rate.warmup_steps {rate.warmup_steps} of the schedule {rate.schedule} "
+                f"learning_rate.warmup_steps {warmup_steps} of the schedule {rate.schedule} "
                 f"must be less than steps {self.steps}"
             )
         return self

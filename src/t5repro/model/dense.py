@@ -1,0 +1,55 @@
+"""Dense layers of an encoder's heads: a matrix and a bias.
+
+Shape suffixes: B rows of the batch, L positions, D features.
+"""
+
+from typing import Any
+
+from keras import ops
+
+from t5repro.config.sections.model import ModelSettings
+from t5repro.model.layers import (
+    SeededLayer,
+    Tensor,
+    initial_matrix,
+    matmul,
+    truncated_normal,
+    zeros,
+)
+
+
+class Dense(SeededLayer):
+    """A product with a matrix, and a bias.
+
+    Args:
+        model: shape of the network: initial values.
+        inputs: features before the product.
+        outputs: features after it.
+        layer: seed, path and precision, see `SeededLayer`.
+    """
+
+    def __init__(self, model: ModelSettings, *, inputs: int, outputs: int, **layer: Any) -> None:
+        super().__init__(**layer)
+        self.model = model
+        self.shape = (inputs, outputs)
+
+    def build(self, input_shape: Any = None) -> None:
+        """Create matrix and bias."""
+        of_t5 = truncated_normal(self.shape[0] ** -0.5)
+        self.matrix = self.weight("matrix", self.shape, initial_matrix(self.model, of_t5))
+        self.bias = self.weight("bias", self.shape[1:], zeros())
+
+    def call(self, x_BLD: Tensor) -> Tensor:
+        """Return the product, (batch, length, outputs)."""
+        return matmul(x_BLD, self.matrix, self.bias)
+
+
+class ClassHead(Dense):
+    """A product with a matrix of few columns, and a bias, in float32."""
+
+    def call(self, x_BD: Tensor) -> Tensor:
+        """Return a logit for each class, float32, (batch, classes)."""
+        # oneDNN divides a product of few columns among threads by the size of the L2 cache, which
+        # changes its bits (D-043). A sum for each class has one order.
+        x_B1D = ops.cast(x_BD, "float32")[:, None]
+        return ops.sum(x_B1D * ops.transpose(self.matrix), axis=-1) + self.bias

@@ -1,0 +1,347 @@
+"""An encoder alone: the networks of BERT, RoBERTa, ALBERT and SpanBERT.
+
+A row contains one example: one or two segments of text. In pre-training the network predicts the
+pieces at given positions, and a class of a pair of segments; in fine-tuning one of some labels, or
+a number. To add a head, add a layer here and its names to `weight_names.py`.
+
+Source: Devlin et al., 2018, and BERT ``modeling.py`` and ``run_pretraining.py``; Lan et al., 2019,
+and ALBERT ``modeling.py``.
+
+Shape suffixes: B rows of the batch, L positions, M predicted positions, D features of the residual
+stream, E features of the embedding, C classes, V ids.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import keras
+from keras import ops
+
+from t5repro.config.sections.model import ModelSettings
+from t5repro.model.attention import segment_mask
+from t5repro.model.block import Block
+from t5repro.model.block_sharing import block_with_weights
+from t5repro.model.boundary_head import BoundaryHead
+from t5repro.model.dense import ClassHead, Dense
+from t5repro.model.layers import (
+    ACTIVATIONS,
+    Initial,
+    SeededLayer,
+    Tensor,
+    dropout_layer,
+    initial_matrix,
+    matmul,
+    norm_layer,
+    normal,
+    zeros,
+)
+from t5repro.model.learned_positions import LearnedPositions
+from t5repro.model.transformer import PRECISIONS, UNUSED_LOGIT
+
+HEADS = ("encoder", "masked_lm", "boundary_head", "pooler", "pair_head", "label_head")
+
+
+def embedding_shape(model: ModelSettings) -> ModelSettings:
+    """Return the settings for layers of the width of the embedding."""
+    return model.model_copy(update={"d_model": model.embedding_width or model.d_model})
+
+
+class TokenTypes(SeededLayer):
+    """A vector for each type of a token: whether it is of the first or the second segment.
+
+    Args:
+        model: shape of the network, `d_model` being the width of the vectors.
+        layer: seed, path and precision, see `SeededLayer`.
+    """
+
+    def __init__(self, model: ModelSettings, **layer: Any) -> None:
+        super().__init__(**layer)
+        self.model = model
+
+    def build(self, input_shape: Any = None) -> None:
+        """Create the table."""
+        shape = (self.model.token_types, self.model.d_model)
+        self.table = self.weight("table", shape, initial_matrix(self.model, normal(1.0)))
+
+    def call(self, types_BL: Tensor) -> Tensor:
+        """Return the vectors of types, (batch, length, features)."""
+        return ops.cast(ops.take(self.table, types_BL, axis=0), self.compute_dtype)
+
+
+class EncoderStack(SeededLayer):
+    """Positions, token types, norm, dropout, projection to the residual stream, blocks.
+
+    Args:
+        model: shape of the network.
+        dropout_rate: share of features dropped in training.
+        adapter_width: inner width of the adapters; features; 0 means none.
+        layer: seed, path and precision, see `SeededLayer`.
+    """
+
+    def __init__(
+        self, model: ModelSettings, *, dropout_rate: float, adapter_width: int = 0, **layer: Any
+    ) -> None:
+        super().__init__(**layer)
+        embedded = embedding_shape(model)
+        self.positions = LearnedPositions(embedded, **self.inner("positions"))
+        self.token_types: TokenTypes | None = None
+        if model.token_types:
+            self.token_types = TokenTypes(embedded, **self.inner("token_types"))
+        self.embedding_norm = norm_layer(embedded, **self.inner("embedding_norm"))
+        self.embedding_dropout = dropout_layer(
+            model, dropout_rate, **self.inner("embedding_dropout")
+        )
+        self.embedding_projection: Dense | None = None
+        if model.embedding_width:
+            self.embedding_projection = Dense(
+                model,
+                inputs=embedded.d_model,
+                outputs=model.d_model,
+                **self.inner("embedding_projection"),
+            )
+        self.blocks: list[Block] = []
+        for number in range(model.num_encoder_layers):
+            first = block_with_weights(model, number)
+            block = Block(
+                model,
+                is_decoder=False,
+                dropout_rate=dropout_rate,
+                adapter_width=adapter_width,
+                shared_with=self.blocks[first] if first < number else None,
+                **self.inner(f"block_{number}"),
+            )
+            self.blocks.append(block)
+
+    def build(self, input_shape: Any = None) -> None:
+        """Create all weights; those of shared blocks once."""
+        layers = [self.positions, self.token_types, self.embedding_norm, self.embedding_projection]
+        for layer in (*layers, *self.blocks):
+            if layer:
+                layer.build()
+
+    def embedded(self, x_BLE: Tensor, types_BL: Tensor | None, training: bool = False) -> Tensor:
+        """Return the input of the first block, see `call`."""
+        positions_1L = ops.arange(x_BLE.shape[1], dtype="int32")[None]
+        x_BLE = x_BLE + self.positions(positions_1L)
+        if self.token_types is not None:
+            x_BLE = x_BLE + self.token_types(types_BL)
+        x_BLE = self.embedding_dropout(self.embedding_norm(x_BLE), training=training)
+        return self.embedding_projection(x_BLE) if self.embedding_projection else x_BLE
+
+    def call(
+        self,
+        x_BLE: Tensor,
+        segments_BL: Tensor,
+        types_BL: Tensor | None = None,
+        training: bool = False,
+    ) -> Tensor:
+        """Return the output of the top block, (batch, length, d_model).
+
+        Args:
+            x_BLE: embedded ids, (batch, length, features of the embedding).
+            segments_BL: 1 at positions of the example, 0 at padding.
+            types_BL: type of each token; if the network has token types.
+            training: apply dropout.
+        """
+        x_BLD = self.embedded(x_BLE, types_BL, training=training)
+        mask_B1LL = segment_mask(segments_BL, segments_BL)
+        for block in self.blocks:
+            x_BLD = block(x_BLD, mask_B1LL, training=training)
+        return x_BLD
+
+
+class MaskedLMHead(SeededLayer):
+    """A dense layer, norm, and the product with the embedding, with a bias for each id.
+
+    Args:
+        model: shape of the network.
+        embedding_rows: rows of the embedding.
+        layer: seed, path and precision, see `SeededLayer`.
+
+    Source: BERT ``get_masked_lm_output``.
+    """
+
+    def __init__(self, model: ModelSettings, *, embedding_rows: int, **layer: Any) -> None:
+        super().__init__(**layer)
+        embedded = embedding_shape(model)
+        self.activation = ACTIVATIONS[model.feed_forward]
+        self.embedding_rows = embedding_rows
+        self.transform = Dense(
+            model, inputs=model.d_model, outputs=embedded.d_model, **self.inner("transform")
+        )
+        self.norm = norm_layer(embedded, **self.inner("norm"))
+
+    def build(self, input_shape: Any = None) -> None:
+        """Create the weights, without the embedding."""
+        self.transform.build()
+        self.norm.build()
+        self.bias = self.weight("bias", (self.embedding_rows,), zeros())
+
+    def call(self, x_BMD: Tensor, output_EV: Tensor) -> Tensor:
+        """Return float32 logits of ids, (batch, predicted positions, ids).
+
+        Args:
+            x_BMD: output of the encoder at the predicted positions.
+            output_EV: the transposed embedding.
+        """
+        hidden_BME = self.norm(self.activation(self.transform(x_BMD)))
+        return ops.cast(matmul(hidden_BME, output_EV), "float32") + self.bias
+
+
+class Encoder(keras.Model):
+    """An encoder that predicts masked pieces and classes of pairs, or labels.
+
+    Args:
+        model: shape of the network.
+        embedding_rows: rows of the embedding; ids in use rounded up to a multiple of 128.
+        dropout_rate: share of features dropped in training.
+        seed: the run's seed; weights and noise follow from it.
+        dtype: precision of activations, ``float32`` or ``bfloat16``; weights are float32.
+        adapter_width: inner width of an adapter in each block; features; 0 means no adapters.
+        pair_classes: classes of a pair of segments in pre-training; 0 means no such head.
+        labels: labels of a task, 1 for a number; 0 means pre-training, with the head that predicts
+            masked pieces.
+        predicts_boundaries: whether pre-training has the head of SpanBERT's boundary objective.
+
+    Calling it takes a mapping of int32 arrays: ``encoder_ids``, ``encoder_segments`` (1, or 0 at
+    padding) and, with token types, ``encoder_types``, of shape (batch, length); in pre-training
+    ``target_positions`` of (batch, predicted positions). It returns float32 logits: in pre-training
+    of (batch, predicted positions, embedding_rows), with `pair_classes` a pair of these and those
+    of (batch, pair_classes); with `labels` of (batch, labels).
+
+    Source: the heads of labels are those of BERT ``create_model`` with dropout on the pooled state
+    alone; RoBERTa drops out the first state as well.
+    """
+
+    def __init__(
+        self,
+        model: ModelSettings,
+        *,
+        embedding_rows: int,
+        dropout_rate: float,
+        seed: int,
+        dtype: str = "float32",
+        adapter_width: int = 0,
+        pair_classes: int = 0,
+        labels: int = 0,
+        predicts_boundaries: bool = False,
+    ) -> None:
+        super().__init__(name="encoder_only", dtype=PRECISIONS[dtype], autocast=False)
+        self.settings = model
+        self.embedding_rows = embedding_rows
+        self.rows_in_use = embedding_rows  # fewer for some imported weights (`checkpoints`)
+        self.run_seed = seed
+        self.pair_classes = 0 if labels else pair_classes
+        self.labels = labels
+        place: dict[str, Any] = {"seed": seed, "dtype": PRECISIONS[dtype]}
+        self.encoder = EncoderStack(
+            model, dropout_rate=dropout_rate, adapter_width=adapter_width, path="encoder", **place
+        )
+        width = model.d_model
+        if not labels:
+            self.masked_lm = MaskedLMHead(
+                model, embedding_rows=embedding_rows, path="masked_lm", **place
+            )
+        if predicts_boundaries:
+            self.boundary_head = BoundaryHead(
+                model, embedding_rows=embedding_rows, path="boundary_head", **place
+            )
+        if labels or pair_classes:
+            self.pooler = Dense(model, inputs=width, outputs=width, path="pooler", **place)
+        if self.pair_classes:
+            self.pair_head = ClassHead(
+                model, inputs=width, outputs=pair_classes, path="pair_head", **place
+            )
+        if labels:
+            self.label_dropout = dropout_layer(model, dropout_rate, path="label_dropout", **place)
+            self.label_head = ClassHead(
+                model, inputs=width, outputs=labels, path="label_head", **place
+            )
+        self.build(None)
+
+    def build(self, input_shape: Any) -> None:
+        """Create all weights."""
+        shape = (self.embedding_rows, embedding_shape(self.settings).d_model)
+        draw = initial_matrix(self.settings, normal(1.0))
+        initial = Initial(draw, self.run_seed, "embedding")
+        self.embedding = self.add_weight(
+            name="embedding", shape=shape, initializer=initial, autocast=False
+        )
+        for name in HEADS:
+            if (layer := getattr(self, name, None)) is not None:
+                layer.build()
+        self.built = True
+
+    def call(self, features: Mapping[str, Tensor], training: bool = False) -> Tensor:
+        """Return the logits of all heads."""
+        # Under a strategy Keras first traces a model with the mean of all replicas' ids: floats.
+        features = {name: ops.cast(value, "int32") for name, value in features.items()}
+        encoded_BLD = self.encode(features, training=training)
+        if self.labels:
+            pooled_BD = self.label_dropout(self.pooled(encoded_BLD), training=training)
+            return self.label_head(pooled_BD)
+        logits_BMV = self.masked_logits(encoded_BLD, features["target_positions"])
+        if not self.pair_classes:
+            return logits_BMV
+        return logits_BMV, self.pair_head(self.pooled(encoded_BLD))
+
+    def encode(self, features: Mapping[str, Tensor], training: bool = False) -> Tensor:
+        """Return the output of the encoder, (batch, length, d_model).
+
+        Args:
+            features: int32 ids, segments and, with token types, types; see the class.
+            training: apply dropout.
+        """
+        embedded_BLE = ops.take(self.embedding, features["encoder_ids"], axis=0)
+        types_BL = features["encoder_types"] if self.settings.token_types else None
+        return self.encoder(
+            ops.cast(embedded_BLE, self.compute_dtype),
+            features["encoder_segments"],
+            types_BL,
+            training=training,
+        )
+
+    def pooled(self, encoded_BLD: Tensor) -> Tensor:
+        """Return the state of a row from that of its first position, (batch, d_model)."""
+        # The product has a length axis of 1: without one, Grappler would fuse it with its bias to
+        # an operation whose bits are not measured (D-043).
+        return ops.tanh(self.pooler(encoded_BLD[:, :1]))[:, 0]
+
+    def masked_logits(self, encoded_BLD: Tensor, positions_BM: Tensor) -> Tensor:
+        """Return float32 logits at some positions, (batch, predicted positions, ids).
+
+        Rows of the embedding that imported weights lack cannot be predicted.
+
+        Args:
+            encoded_BLD: output of the encoder.
+            positions_BM: int32; in training with the position 0 in place of missing ones.
+        """
+        logits_BMV = self.masked_lm(at_positions(encoded_BLD, positions_BM), self.output())
+        if self.rows_in_use == self.embedding_rows:
+            return logits_BMV
+        in_use_V = ops.arange(self.embedding_rows) < self.rows_in_use
+        return ops.where(in_use_V, logits_BMV, UNUSED_LOGIT)
+
+    def boundary_logits(self, encoded_BLD: Tensor, borders_BM2: Tensor, index_BM: Tensor) -> Tensor:
+        """Return float32 logits of pieces of spans, (batch, predicted positions, ids).
+
+        Args:
+            encoded_BLD: output of the encoder.
+            borders_BM2: positions before and after the span of each piece, int32.
+            index_BM: index of each piece in its span, int32.
+        """
+        rows, places, _ = borders_BM2.shape
+        borders = at_positions(encoded_BLD, ops.reshape(borders_BM2, (rows, 2 * places)))
+        borders_BM2D = ops.reshape(borders, (rows, places, 2, borders.shape[-1]))
+        return self.boundary_head(borders_BM2D, index_BM, self.output())
+
+    def output(self) -> Tensor:
+        """Return the transposed embedding in the precision of activations, (features, ids)."""
+        return ops.cast(ops.transpose(self.embedding), self.compute_dtype)
+
+
+def at_positions(x_BLD: Tensor, positions_BM: Tensor) -> Tensor:
+    """Return the vectors at some positions of each row, (batch, predicted positions, features)."""
+    rows, length, features = ops.shape(x_BLD)
+    starts_B1 = ops.arange(rows, dtype="int32")[:, None] * length
+    return ops.take(ops.reshape(x_BLD, (-1, features)), starts_B1 + positions_BM, axis=0)

@@ -1,0 +1,49 @@
+"""Which heads an encoder takes over from an earlier training, and which start anew."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from t5repro.model.checkpoints import read_arrays, read_labels
+
+PRETRAINING_HEADS = ("masked_lm/", "boundary_head/", "pair_head/")
+LABEL_HEAD = "label_head/"
+POOLER = "pooler/"
+HEADS = (*PRETRAINING_HEADS, LABEL_HEAD, POOLER)
+
+
+def new_heads(path: Path, model: Any) -> tuple[str, ...]:
+    """Return the starts of the names of an encoder's weights that a file cannot give.
+
+    Labels of other tasks have another head (BERT, section 3.2). A pre-training without a task on
+    pairs has no pooler, which RoBERTa adds in fine-tuning.
+
+    Args:
+        path: weights of the earlier training.
+        model: the network.
+
+    Raises:
+        ArtifactError: the file is missing or damaged.
+    """
+    columns = getattr(model, "label_columns", None)
+    if columns is None:
+        return ()
+    other_labels = read_labels(path).words != columns.words
+    has_pooler = any(name.startswith(POOLER) for name in read_arrays(path))
+    return (*([LABEL_HEAD] if other_labels else []), *([] if has_pooler else [POOLER]))
+
+
+def shared_weights(
+    arrays: Mapping[str, np.ndarray], variables: Mapping[str, Any]
+) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    """Return the weights of a checkpoint and of a model, without heads that the other one lacks."""
+    return (
+        {name: one for name, one in arrays.items() if name in variables or not _is_head(name)},
+        {name: one for name, one in variables.items() if name in arrays or not _is_head(name)},
+    )
+
+
+def _is_head(name: str) -> bool:
+    return name.startswith(HEADS)

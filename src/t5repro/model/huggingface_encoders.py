@@ -1,0 +1,242 @@
+"""Configurations and arrays of Hugging Face for encoders alone: BERT, RoBERTa, ALBERT.
+
+Its RoBERTa counts the positions of a row from the id of padding plus 1, so the first rows of its
+table belong to no position; and it has one token type, whose vector is added everywhere.
+"""
+
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from t5repro.config.sections.model import ModelSettings
+from t5repro.errors import CheckpointError
+from t5repro.model.encoder_names import family
+
+# Hugging Face's name of an activation -> ours; the first of several is the one that is written.
+ACTIVATIONS = {
+    "gelu": "gelu",
+    "gelu_new": "gelu_tanh",
+    "gelu_pytorch_tanh": "gelu_tanh",
+    "relu": "relu",
+}
+CLASSES = {"bert": "Bert", "roberta": "Roberta", "albert": "Albert"}
+ROBERTA_POSITIONS = "roberta.embeddings.position_embeddings.weight"
+ROBERTA_TYPES = "roberta.embeddings.token_type_embeddings.weight"
+ROBERTA_PADDING = 1  # if a configuration does not say otherwise
+PAIR_CLASSES = 2
+# Names of the norms in the first releases.
+FIRST_NAMES = {"LayerNorm.gamma": "LayerNorm.weight", "LayerNorm.beta": "LayerNorm.bias"}
+# Names that begin the state of a network without heads.
+BODY = ("embeddings.", "encoder.", "pooler.")
+
+
+def encoder_shape(path: Path, config: Mapping[str, Any]) -> ModelSettings:
+    """Return the shape in a configuration of BERT, RoBERTa or ALBERT.
+
+    Args:
+        path: file of the configuration, for messages.
+        config: the configuration.
+
+    Raises:
+        CheckpointError: the network has parts that ours has not.
+        KeyError: a value is missing.
+        ValidationError: a value is none that a network can have.
+    """
+    kind, width, heads = config["model_type"], config["hidden_size"], config["num_attention_heads"]
+    activation = config.get("hidden_act", "gelu_new" if kind == "albert" else "gelu")
+    if activation not in ACTIVATIONS:
+        raise CheckpointError(
+            f"{path}: hidden_act is {activation!r}; allowed are {sorted(ACTIVATIONS)}"
+        )
+    if (positions := config.get("position_embedding_type", "absolute")) != "absolute":
+        raise CheckpointError(
+            f"{path}: position_embedding_type is {positions!r}; only 'absolute' can be read"
+        )
+    if width % heads:
+        raise CheckpointError(
+            f"{path}: hidden_size {width} is no multiple of num_attention_heads {heads}"
+        )
+    of_family = {"bert": _bert, "roberta": _roberta, "albert": _albert}[kind]
+    layers = config["num_hidden_layers"]
+    return ModelSettings.model_validate(
+        {
+            "architecture": "encoder",
+            "d_model": width,
+            "d_ff": config["intermediate_size"],
+            "d_kv": width // heads,
+            "num_heads": heads,
+            "num_encoder_layers": layers,
+            "num_decoder_layers": layers,
+            "feed_forward": ACTIVATIONS[activation],
+            "biases": True,
+            "scale_attention": True,
+            "positions": "learned",
+            "max_positions": config["max_position_embeddings"],
+            "norm": "layer",
+            "norm_placement": "post",
+            "norm_epsilon": config.get("layer_norm_eps", 1e-12),
+            "initializer": "normal",
+            "initializer_range": config.get("initializer_range", 0.02),
+            "dropout_noise": "per_position",
+            **of_family(path, config),
+        }
+    )
+
+
+def _bert(_: Path, config: Mapping[str, Any]) -> dict[str, Any]:
+    return {"token_types": config.get("type_vocab_size", 2), "initializer": "truncated_normal"}
+
+
+def _roberta(path: Path, config: Mapping[str, Any]) -> dict[str, Any]:
+    if (types := config.get("type_vocab_size", 1)) != 1:
+        raise CheckpointError(f"{path}: type_vocab_size is {types}; RoBERTa has 1 token type")
+    positions = config["max_position_embeddings"] - _unused_positions(config)
+    return {"max_positions": positions, "pair_separators": 2}
+
+
+def _albert(path: Path, config: Mapping[str, Any]) -> dict[str, Any]:
+    groups, inner = config.get("num_hidden_groups", 1), config.get("inner_group_num", 1)
+    layers = config["num_hidden_layers"]
+    if groups < 1 or inner < 1 or layers % groups:
+        raise CheckpointError(
+            f"{path}: num_hidden_layers {layers} is no multiple of num_hidden_groups {groups}, or "
+            f"inner_group_num {inner} is not positive"
+        )
+    return {
+        "token_types": config.get("type_vocab_size", 2),
+        "initializer": "truncated_normal",
+        "embedding_width": config["embedding_size"],
+        "num_encoder_layers": layers * inner,  # a layer of theirs has this number of blocks
+        "num_decoder_layers": layers * inner,
+        "block_groups": groups,
+        "blocks_per_group": inner,
+    }
+
+
+def _unused_positions(config: Mapping[str, Any]) -> int:
+    padding = config.get("pad_token_id", ROBERTA_PADDING)
+    return 1 + int(padding if padding is not None else ROBERTA_PADDING)
+
+
+def encoder_config(
+    model: ModelSettings, weights: Mapping[str, np.ndarray], *, padding: int
+) -> dict[str, Any]:
+    """Return the configuration of an encoder alone, without the ids of its vocabulary.
+
+    Args:
+        model: shape of the network.
+        weights: arrays by path in our model, which show the heads.
+        padding: id of padding.
+
+    Raises:
+        CheckpointError: Hugging Face's class of the network has another head of pairs.
+    """
+    kind = family(model)
+    act = next(name for name, ours in ACTIVATIONS.items() if ours == model.feed_forward)
+    config: dict[str, Any] = {
+        "architectures": [f"{CLASSES[kind]}{_task(weights)}"],
+        "model_type": kind,
+        "vocab_size": int(weights["embedding"].shape[0]),
+        "hidden_size": model.d_model,
+        "num_hidden_layers": model.num_encoder_layers,
+        "num_attention_heads": model.num_heads,
+        "intermediate_size": model.d_ff,
+        "hidden_act": act,
+        "hidden_dropout_prob": 0.1,
+        "attention_probs_dropout_prob": 0.1,
+        "max_position_embeddings": model.max_positions,
+        "type_vocab_size": model.token_types,
+        "layer_norm_eps": model.norm_epsilon,
+        "initializer_range": model.initializer_range,
+        "pad_token_id": padding,
+        "torch_dtype": "float32",
+    }
+    if (labels := weights.get("label_head/bias")) is not None:
+        config["id2label"] = {str(label): f"LABEL_{label}" for label in range(len(labels))}
+        config["label2id"] = {name: int(label) for label, name in config["id2label"].items()}
+    if kind == "roberta":
+        config["type_vocab_size"] = 1
+        config["max_position_embeddings"] += _unused_positions(config)
+    if kind == "albert":
+        inner = model.blocks_per_group if model.block_groups else 1
+        layers = model.num_encoder_layers // inner
+        config |= {
+            "embedding_size": model.embedding_width,
+            "num_hidden_layers": layers,
+            "num_hidden_groups": model.block_groups or layers,
+            "inner_group_num": inner,
+            "classifier_dropout_prob": 0.1,
+        }
+    return config
+
+
+def _task(weights: Mapping[str, np.ndarray]) -> str:
+    """Return the end of the name of the class with the heads of these weights."""
+    if "label_head/bias" in weights:
+        return "ForSequenceClassification"
+    if (bias := weights.get("pair_head/bias")) is None:
+        return "ForMaskedLM"
+    if len(bias) != PAIR_CLASSES:
+        raise CheckpointError(
+            f"the head of pairs has {len(bias)} classes, that of other libraries {PAIR_CLASSES}; "
+            "train with model and pretrain settings of BERT or ALBERT"
+        )
+    return "ForPreTraining"
+
+
+def with_roberta_rows(
+    arrays: Mapping[str, np.ndarray], config: Mapping[str, Any]
+) -> dict[str, np.ndarray]:
+    """Return the state of an encoder alone with the rows that only RoBERTa's has, all zeros.
+
+    Args:
+        arrays: arrays by Hugging Face's names.
+        config: its configuration.
+    """
+    arrays = dict(arrays)
+    if config["model_type"] == "roberta":
+        positions = arrays[ROBERTA_POSITIONS]
+        arrays[ROBERTA_POSITIONS] = np.pad(positions, ((_unused_positions(config), 0), (0, 0)))
+        arrays[ROBERTA_TYPES] = np.zeros((1, positions.shape[1]), np.float32)
+    return arrays
+
+
+def standard_arrays(
+    arrays: Mapping[str, np.ndarray], config: Mapping[str, Any]
+) -> dict[str, np.ndarray]:
+    """Return the state of an encoder alone with today's names, without RoBERTa's rows.
+
+    A vector of RoBERTa's single token type is added to all positions, which is where the network
+    adds it.
+
+    Args:
+        arrays: arrays of the files.
+        config: their configuration.
+    """
+    kind = config["model_type"]
+    has_heads = any(name.startswith(f"{kind}.") for name in arrays)
+    renamed = {_today(name, kind, has_heads): array for name, array in arrays.items()}
+    if kind == "roberta" and ROBERTA_POSITIONS in renamed:
+        table = renamed[ROBERTA_POSITIONS][_unused_positions(config) :]
+        types = renamed.pop(ROBERTA_TYPES, np.zeros((1, 1), np.float32))
+        renamed[ROBERTA_POSITIONS] = table + types if types.any() else table
+    return renamed
+
+
+def _today(name: str, kind: str, has_heads: bool) -> str:
+    for first, today in FIRST_NAMES.items():
+        name = name.replace(first, today)
+    return f"{kind}.{name}" if not has_heads and name.startswith(BODY) else name
+
+
+def incomplete_heads(paths: Collection[str], heads: Mapping[str, str]) -> list[str]:
+    """Return the weights that are missing from a head of which others exist.
+
+    Args:
+        paths: of the existing weights.
+        heads: path -> head, of the weights above the blocks.
+    """
+    existing = {head for path, head in heads.items() if path in paths}
+    return [path for path, head in heads.items() if head in existing and path not in paths]

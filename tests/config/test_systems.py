@@ -1,0 +1,120 @@
+"""`system: NAME` sets the recipe of a system; what the run file states replaces it."""
+
+from typing import Any
+
+import pytest
+
+from t5repro.config.experiments import settings_of_experiment
+from t5repro.config.load import load_settings
+from t5repro.config.systems import SYSTEMS
+from t5repro.errors import SettingsError
+
+
+def load(system: str, **change: Any):
+    values = {
+        "tasks": {"segments": True},
+        "experiments": [
+            {"name": "baseline"},
+            {"name": "other", "change": {"system": system, **change}},
+        ],
+    }
+    return settings_of_experiment(load_settings(values), "other")
+
+
+LENGTHS = {
+    "finetune.inputs_length": 128,
+    "finetune.targets_length": 16,
+    "evaluate.max_decode_length": 8,
+}
+
+
+# From the released code and its documented commands, read again for this test.
+@pytest.mark.parametrize(
+    ("system", "expected"),
+    [
+        ("bert", ("adam_bert", 0.999, 1e-6, 0.01, 1.0, "bert_linear", 1e-4)),
+        ("roberta", ("adam_fairseq", 0.98, 1e-6, 0.01, 0.0, "linear", 5e-4)),
+        ("albert", ("lamb", 0.999, 1e-6, 0.01, 1.0, "bert_linear", 1.76e-3)),
+        ("spanbert", ("adam_fairseq", 0.999, 1e-8, 0.01, 1.0, "linear", 1e-4)),
+        ("gpt", ("adam_gpt", 0.999, 1e-8, 0.01, 1.0, "cosine", 2.5e-4)),
+    ],
+)
+def test_the_recipe_of_pretraining_is_the_published_one(system: str, expected: tuple) -> None:
+    size = {"model.published": "gpt_tiny", "model.max_positions": 1024} if system == "gpt" else {}
+    pretrain = load(system, **LENGTHS, **size).pretrain
+    rate = pretrain.learning_rate
+    assert (
+        pretrain.optimizer, pretrain.adam_beta2, pretrain.adam_epsilon, pretrain.weight_decay,
+        pretrain.max_grad_norm, rate.schedule, rate.factor,
+    ) == expected  # fmt: skip
+    assert pretrain.z_loss == 0
+
+
+def test_the_rows_and_masks_of_the_encoders_differ() -> None:
+    recipes = {
+        name: load(name, **LENGTHS).pretrain.masked_lm
+        for name in ("bert", "roberta", "albert", "spanbert")
+    }
+    assert {name: (one.rows, one.pair_task, one.unit) for name, one in recipes.items()} == {
+        "bert": ("segment_pair", "next_sentence", "piece"),
+        "roberta": ("full_sentences", "none", "piece"),
+        "albert": ("segment_pair", "sentence_order", "ngram"),
+        "spanbert": ("doc_sentences", "none", "span"),
+    }
+    assert len(set(recipes.values())) == 4
+    assert [recipes[name].copies for name in recipes] == [10, 0, 40, 0]
+
+
+def test_without_a_size_the_network_is_the_published_base() -> None:
+    model = load("albert", **LENGTHS).model
+    assert (model.num_encoder_layers, model.d_model, model.embedding_width) == (12, 768, 128)
+    assert model.block_groups == 1
+    tiny = load("albert", **LENGTHS, **{"model.published": "albert_tiny"}).model
+    assert (tiny.num_encoder_layers, tiny.d_model, tiny.embedding_width) == (2, 128, 64)
+
+
+def test_what_an_experiment_states_replaces_the_recipe() -> None:
+    changed = load("bert", **LENGTHS, **{"pretrain.learning_rate.factor": 3e-4})
+    assert changed.pretrain.learning_rate.factor == 3e-4
+    assert changed.pretrain.learning_rate.schedule == "bert_linear"
+
+
+def test_a_recipe_of_a_run_file_is_that_of_the_run() -> None:
+    values = {"system": "bert", "tasks": {"segments": True}, "evaluate": {"max_decode_length": 8}}
+    settings = load_settings(values)
+    assert settings.pretrain.objective == "masked_lm"
+    assert settings.model.num_encoder_layers == 12
+
+
+def test_the_recipes_are_the_same_after_they_were_used() -> None:
+    before = {name: str(recipe) for name, recipe in SYSTEMS.items()}
+    load("bert", **LENGTHS, **{"pretrain.masked_lm.copies": 1})
+    assert {name: str(recipe) for name, recipe in SYSTEMS.items()} == before
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"system": "brt"}, "system is 'brt'.*bert"),
+        ({"pretrain.objective": "drop_tokens"}, "masked_lm is the objective of encoder"),
+        ({"finetune.optimizer_state": "continue"}, "heads of an encoder only are new"),
+        ({"pretrain.loss_normaliser": "padded_size"}, "losses of an encoder only are means"),
+        ({"vocab.vocab_size": 32_024}, "leave 4 rows of the embedding unused"),
+        ({"model.norm": "rms"}, "model.architecture encoder has learned positions"),
+        ({"model.num_encoder_layers": 5, "model.block_groups": 2}, "is no multiple of"),
+        ({"tasks.segments": False}, "tasks.segments"),
+        ({"pretrain.masked_lm.rows": "full_sentences"}, "needs two segments"),
+        ({"pretrain.learning_rate.schedule": "constant"}, "warmup_share 0.01 is not read"),
+    ],
+)
+def test_settings_that_contradict_an_encoder_are_refused(
+    change: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(SettingsError, match=message):
+        load(change.pop("system", "bert"), **LENGTHS, **change)
+
+
+@pytest.mark.parametrize("name", ["token_types", "embedding_width", "block_groups"])
+def test_parts_of_an_encoder_are_refused_in_other_networks(name: str) -> None:
+    with pytest.raises(SettingsError, match=f"model.{name} is 2, which model.architecture"):
+        load_settings({"model": {name: 2}})

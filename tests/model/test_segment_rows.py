@@ -1,0 +1,98 @@
+"""Rows of an encoder only, and the labels of its head."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from t5repro.errors import ArtifactError
+from t5repro.model.labels import LabelColumns
+from t5repro.model.segment_rows import SegmentEncoder, cut_pair, segments_in
+from t5repro.vocab.special_pieces import SPECIAL_PIECES, special_id
+
+
+class Letters:
+    """A vocabulary of one id a letter, from 10 on."""
+
+    total_ids = 100
+
+    def encode_batch(self, texts: list[str]) -> list[list[int]]:
+        return [[10 + ord(letter) - ord("a") for letter in text if letter != " "] for text in texts]
+
+
+CLS, SEP = special_id("[CLS]", 100), special_id("[SEP]", 100)
+
+
+def rows(*segments: str, separators: int = 1, length: int = 12):
+    encoder = SegmentEncoder(Letters(), separators=separators, length=length)  # type: ignore[arg-type]
+    return encoder.rows([segments])[0]
+
+
+def test_a_pair_has_a_separator_after_each_segment_and_types_change_after_the_first() -> None:
+    row = rows("ab", "cde")
+    assert row.ids == [CLS, 10, 11, SEP, 12, 13, 14, SEP]
+    assert row.first_length == 4
+    assert not row.cut
+
+
+def test_roberta_has_two_separators_between_the_segments() -> None:
+    row = rows("ab", "c", separators=2)
+    assert row.ids == [CLS, 10, 11, SEP, SEP, 12, SEP]
+    assert row.first_length == 5
+
+
+def test_a_single_segment_is_of_the_first_type() -> None:
+    row = rows("abc")
+    assert row.ids == [CLS, 10, 11, 12, SEP]
+    assert row.first_length == 5
+
+
+def test_further_segments_belong_to_the_second() -> None:
+    assert rows("a", "b", "c").ids == [CLS, 10, SEP, 11, 12, SEP]
+
+
+def test_the_end_of_the_longer_segment_is_cut_off() -> None:
+    row = rows("abcdefghij", "kl")
+    assert row.ids == [CLS, *range(10, 17), SEP, 20, 21, SEP]
+    assert row.cut
+    assert len(rows("a" * 30).ids) == 12
+
+
+def cut_one_by_one(first: int, second: int, room: int) -> tuple[int, int]:
+    while first + second > room:
+        if first > second:
+            first -= 1
+        else:
+            second -= 1
+    return first, second
+
+
+@given(st.integers(0, 60), st.integers(0, 60), st.integers(0, 70))
+def test_a_pair_is_cut_as_if_ids_left_one_by_one(first: int, second: int, room: int) -> None:
+    assert cut_pair(first, second, room) == cut_one_by_one(first, second, room)
+
+
+def test_a_row_without_segments_names_the_setting() -> None:
+    with pytest.raises(ArtifactError, match=r"t\.jsonl line 3 lacks segments.*tasks\.segments"):
+        segments_in({"inputs": "a"}, Path("t.jsonl"), 3)
+
+
+def test_columns_follow_the_names_of_the_tasks_and_a_number_has_one() -> None:
+    columns = LabelColumns({"stsb": (), "cola": ("no", "yes")})
+    assert columns.columns == {"cola": (0, 2, 0), "stsb": (2, 1, 1)}
+    assert columns.total == 3
+    assert LabelColumns.from_text(columns.as_text(), "w").words == columns.words
+
+
+@pytest.mark.parametrize("text", ["[", "3", '{"a": 3}', '{"a": [1]}'])
+def test_damaged_labels_are_refused(text: str) -> None:
+    with pytest.raises(ArtifactError, match="labels are damaged"):
+        LabelColumns.from_text(text, "weights.safetensors")
+
+
+def test_special_pieces_have_the_ids_after_the_vocabulary() -> None:
+    from t5repro.config import schema
+
+    assert [special_id(piece, 100) for piece in SPECIAL_PIECES] == list(range(100, 108))
+    assert len(SPECIAL_PIECES) == schema.SPECIAL_PIECES
