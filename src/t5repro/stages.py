@@ -123,10 +123,17 @@ STAGES = (
         produces="tokens",
     ),
     Stage(
+        "sentences",
+        module="c4.sentence_starts",
+        settings="sections.sentences.SentencesStage",
+        upstream=("data", "c4_punkt", "c4", "vocab", "tokens"),
+        produces="sentences",
+    ),
+    Stage(
         "pretrain",
         module="train.pretrain",
         settings="sections.pretrain.PretrainStage",
-        upstream=("tokens",),
+        upstream=("tokens", "sentences"),
         produces="weights",
         on_device=True,
     ),
@@ -182,7 +189,16 @@ STAGES = (
 )
 BY_NAME = {stage.name: stage for stage in STAGES}
 # The stages that only the corpus needs: without one, a run has none of them.
-OF_CORPUS = ("c4_punkt", "c4_clean", "corpus", "c4_dedup", "c4", "vocab_sample", "tokens")
+OF_CORPUS = (
+    "c4_punkt",
+    "c4_clean",
+    "corpus",
+    "c4_dedup",
+    "c4",
+    "vocab_sample",
+    "tokens",
+    "sentences",
+)
 VERSIONED = tuple(stage.name for stage in STAGES if stage.versioned)
 
 

@@ -93,7 +93,7 @@ def test_the_steps_of_a_document_are_those_whose_batches_hold_it(opened, change)
 def test_rows_beyond_a_block_are_looked_at_too(opened, monkeypatch):
     inputs = opened({})
     whole = steps_of_documents(inputs, [2], steps=STEPS)
-    monkeypatch.setattr("t5repro.inputs.step_audit.ROWS_PER_DRAW", 7)
+    monkeypatch.setattr("t5repro.inputs.document_steps.ROWS_PER_DRAW", 7)
     assert steps_of_documents(inputs, [2], steps=STEPS) == whole
 
 

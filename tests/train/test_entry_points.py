@@ -7,7 +7,7 @@ keras = pytest.importorskip("keras")
 from t5repro.config.sections.finetune import FinetuneStage  # noqa: E402
 from t5repro.config.sections.pretrain import PretrainStage  # noqa: E402
 from t5repro.config.sections.vocab import VocabStage  # noqa: E402
-from t5repro.errors import ArtifactError, VocabularyError  # noqa: E402
+from t5repro.errors import ArtifactError, CorpusError, SettingsError, VocabularyError  # noqa: E402
 from t5repro.train import finetune as finetune_module  # noqa: E402
 from t5repro.train import pretrain as pretrain_module  # noqa: E402
 from t5repro.vocab.train import train_vocabulary  # noqa: E402
@@ -156,3 +156,80 @@ def test_a_vocabulary_of_another_size_is_refused(tmp_path, tokens, examples, voc
     first = pretrain(tmp_path, tokens, steps=0)
     with pytest.raises(VocabularyError, match="has 100 ids"):
         finetune(tmp_path, first, examples, vocabulary, vocab={"vocab_size": 31, "extra_ids": 70})
+
+
+MASKED = {"objective": "masked_lm", "validation_every_steps": 2, "targets_length": 8}
+
+
+@pytest.fixture
+def sentences(tmp_path, tokens):
+    """Sentences of 20 ids in documents of 200; the validation split has the same ids."""
+    folder = tmp_path / "sentences"
+    folder.mkdir()
+    for name in ("ids", "offsets"):
+        content = tokens.with_name(f"train.{name}").read_bytes()
+        tokens.with_name(f"validation.{name}").write_bytes(content)
+    for split in ("train", "validation"):
+        np.arange(0, 4000, 20).astype("<i8").tofile(folder / f"{split}.sentences")
+    np.ones(100, np.uint8).tofile(folder / "word_starts")
+    (folder / "manifest.json").write_text("{}")
+    return folder / "manifest.json"
+
+
+def masked_job(tmp_path, monkeypatch, tokens, sentences):
+    """Return the job that pre-training on rows of sentences would run."""
+    jobs = []
+    monkeypatch.setattr("t5repro.train.loop.run", lambda job, devices: jobs.append(job))
+    settings = PretrainStage.model_validate({**COMMON, "pretrain": {**TRAINING, **MASKED}})
+    pretrain_module.pretrain(
+        settings,
+        tokens=tokens,
+        sentences=sentences,
+        folder=tmp_path / "pretrain",
+        work=tmp_path / "work",
+        manifest=tmp_path / "manifest.json",
+        code={},
+    )
+    return jobs[0]
+
+
+def test_masked_language_models_read_rows_of_sentences(tmp_path, monkeypatch, tokens, sentences):
+    job = masked_job(tmp_path, monkeypatch, tokens, sentences)
+    assert [path.name for path in job.inputs] == [
+        "manifest.json",
+        "train.ids",
+        "train.offsets",
+        "manifest.json",
+        "train.sentences",
+        "word_starts",
+        "validation.ids",
+        "validation.offsets",
+        "validation.sentences",
+    ]
+    assert job.identity == (tokens, sentences)
+    features, targets = next(iter(job.batches(0, 1)))
+    assert features["encoder_ids"].shape == (4, 32)
+    assert features["target_positions"].shape == targets.shape == (4, 8)
+    assert job.counters(4)["target_tokens"] > 0
+
+
+def test_the_held_out_loss_of_masked_language_models_reads_the_validation_split(
+    tmp_path, tokens, sentences
+):
+    settings = PretrainStage.model_validate(
+        {**COMMON, "pretrain": {**TRAINING, **MASKED, "unique_tokens": 100}}
+    )
+    folders = tokens.parent, sentences.parent
+    batches = list(pretrain_module.held_out_batches(settings, *folders))
+    assert len(batches) > 1
+    assert "pair_label" in batches[0][0]
+    np.array([0, 200]).astype("<i8").tofile(tokens.with_name("validation.offsets"))
+    np.full(200, 5).astype("<u2").tofile(tokens.with_name("validation.ids"))
+    np.arange(0, 200, 20).astype("<i8").tofile(sentences.with_name("validation.sentences"))
+    with pytest.raises(CorpusError, match="one document .* lower c4.validation_modulus"):
+        pretrain_module.held_out_batches(settings, *folders)
+
+
+def test_masked_language_models_without_sentences_are_refused(tmp_path, tokens):
+    with pytest.raises(SettingsError, match="--sentences names none; give the manifest"):
+        pretrain(tmp_path, tokens, **MASKED)

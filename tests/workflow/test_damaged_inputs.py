@@ -25,7 +25,7 @@ JOB = re.compile(r"^    input: (.*)\n(?:    .*\n)*Shell command: t5repro (.*)$",
 COMMANDS = {row.stage: row for row in STAGE_COMMANDS}
 # `data` and `data_fetch` read what no stage wrote. `corpus` replaces c4_clean in runs of own text;
 # its files are verified by the same kind of argument (tests/cli/test_stages.py).
-NOT_IN_THIS_RUN = {"data", "data_fetch", "corpus"}
+NOT_IN_THIS_RUN = {"data", "data_fetch", "corpus", "sentences"}
 BY_LINEAGE_PAGE = "report"  # reads the manifest of every job; tested below
 
 

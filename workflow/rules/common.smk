@@ -139,6 +139,8 @@ def requires(settings, rule):
     """Return whether an experiment with these settings reads what `rule` writes."""
     if rule in OF_CORPUS and not settings.reads_corpus:
         return False
+    if rule == "sentences" and not settings.pretrain.reads_sentences:
+        return False
     of_crawl = {"c4_punkt": True, "c4_clean": True, "corpus": False}.get(rule)
     return of_crawl is None or of_crawl is not bool(settings.corpus.files)
 

@@ -3,6 +3,8 @@ Pre-train T5 on the corpus.
 
 READS     results/{run}/tokens/{node}/manifest.json         and the id files that it lists, unless
                                                           given weights are used unchanged
+          results/{run}/sentences/{node}/manifest.json      and the files that it lists, if the
+                                                          objective is masked_lm
           {data.folder}/{pretrain.start_from}/...         weights to start from, if they are given
           logs/{run}/preflight/{node}.json                  proof that it fits, if devices.slice is set
 WRITES    results/{run}/pretrain/{node}/weights.safetensors
@@ -37,6 +39,28 @@ def trained_ids(wildcards):
     return token_files(wildcards) if trained_corpus(wildcards) else []
 
 
+def trained_sentences(wildcards):
+    """Return the manifest of the sentences, if the rows consist of them."""
+    if not settings_at(wildcards.node).pretrain.reads_sentences:
+        return []
+    return [of("sentences", "manifest.json")(wildcards)]
+
+
+def sentence_files(wildcards):
+    """Return the sentences and the word starts, if the rows consist of sentences."""
+    return [
+        of("sentences", name)(wildcards)
+        for name in ("train.sentences", "validation.sentences", "word_starts")
+        if trained_sentences(wildcards)
+    ]
+
+
+def corpus_options(wildcards, input):
+    """Return the options of the corpus, unless given weights are used unchanged."""
+    options = (("--tokens", input.tokens), ("--sentences", input.sentences))
+    return [word for name, paths in options if paths for word in (name, *paths)]
+
+
 for rule_name, nodes, files in rules_by_files("pretrain"):
 
     rule:
@@ -49,6 +73,8 @@ for rule_name, nodes, files in rules_by_files("pretrain"):
         input:
             tokens=trained_corpus,
             ids=trained_ids,
+            sentences=trained_sentences,
+            sentence_files=sentence_files,
             preflight=ancient(preflight_of),
             start=start_files,
             code=code_of("pretrain"),
@@ -76,16 +102,14 @@ for rule_name, nodes, files in rules_by_files("pretrain"):
         params:
             settings=settings_of("pretrain"),
             start=start_option,
-            tokens=lambda wildcards, input: (
-                ["--tokens", *input.tokens] if input.tokens else []
-            ),
+            corpus=corpus_options,
             folder=subpath(output.manifest, parent=True),
             work=f"work/{RUN}/pretrain/{{node}}",
             monitor=f"logs/{RUN}/pretrain/{{node}}",
         shell:
             "t5repro pretrain"
             " --settings {params.settings:q}"
-            " {params.tokens:q}"
+            " {params.corpus:q}"
             " {params.start:q}"
             " --folder {params.folder:q}"
             " --work {params.work:q}"

@@ -1,9 +1,9 @@
 """
-Downstream tasks as text to text.
+Downstream tasks as text to text, and as segments for an encoder only.
 
 READS     {data.folder}/{tasks.folder}/...                  original download files
 WRITES    results/{run}/tasks/{task}/{split}.jsonl          inputs, targets, fields of the metric
-SETTINGS  tasks.text.*, tasks.own
+SETTINGS  tasks.text.*, tasks.own, tasks.segments
 CODE      src/t5repro/tasks/build.py
 """
 

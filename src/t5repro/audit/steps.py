@@ -7,9 +7,13 @@ and no log: it is computed from the layout that training itself reads.
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from t5repro.audit.pages import TokenDocument
 from t5repro.lineage.graph import Graph, Job
+
+if TYPE_CHECKING:
+    from t5repro.config.sections.pretrain import PretrainStage
 
 
 @dataclass(frozen=True)
@@ -47,5 +51,20 @@ def _steps(root: Path, job: Job, ids: str, document: int) -> list[int]:
     settings = PretrainStage.model_validate(job.settings)
     if not settings.pretrain.steps:
         return []
+    if settings.pretrain.objective == "masked_lm":
+        return _steps_of_sentences(root, job, settings, ids, document)
     layout = open_layout(settings, (root / ids).with_suffix(".offsets"))
     return steps_of_documents(layout, [document], steps=settings.pretrain.steps)[document]
+
+
+def _steps_of_sentences(
+    root: Path, job: Job, settings: "PretrainStage", ids: str, document: int
+) -> list[int]:
+    """Return the steps of a training on rows of sentences, whose pairs are drawn by TensorFlow."""
+    from t5repro.inputs.step_audit import SENTENCE_FILES, open_inputs, steps_of_document
+
+    paths = {Path(file.path).name: root / file.path for file in job.inputs}
+    files = {keyword: paths[name] for keyword, name in SENTENCE_FILES.items()}
+    offsets = (root / ids).with_suffix(".offsets")
+    inputs = open_inputs(settings, ids=root / ids, offsets=offsets, **files)
+    return steps_of_document(inputs, document, steps=settings.pretrain.steps)

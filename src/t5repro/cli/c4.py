@@ -16,14 +16,15 @@ CRAWL = (
     optional_path("withdrawn", "list of withdrawn URLs and domains"),
     optional_path("work", "folder of the downloaded WET files of an unfinished job"),
 )
+PUNKT = named_paths(
+    "punkt",
+    "folder of Punkt parameters (punkt_tab layout)",
+    "LANGUAGE",
+    required=False,
+    kind="either",
+)
 LISTS = (
-    named_paths(
-        "punkt",
-        "folder of Punkt parameters (punkt_tab layout)",
-        "LANGUAGE",
-        required=False,
-        kind="either",
-    ),
+    PUNKT,
     named_paths("bad_words", "list of bad words", "LANGUAGE", required=False, kind="raw"),
 )
 CLEANED = paths("cleaned", "outputs of c4_clean")

@@ -185,14 +185,12 @@ def _inputs_of(line: str, place: str) -> str:
 
 
 def _batches(arguments: argparse.Namespace) -> None:
-    from t5repro.inputs.document_steps import steps_of_documents
-    from t5repro.inputs.step_audit import open_recorded_inputs, spans_in_step
+    from t5repro.inputs.step_audit import open_recorded_inputs, spans_in_step, steps_of_document
 
     inputs, steps = open_recorded_inputs(arguments.manifest)
     if arguments.step is None:
-        by_document = steps_of_documents(inputs, [arguments.document], steps=steps)
-        answer = {"document": arguments.document, "steps": by_document[arguments.document]}
-        print(json.dumps(answer))
+        read = steps_of_document(inputs, arguments.document, steps=steps)
+        print(json.dumps({"document": arguments.document, "steps": read}))
         return
     if not 0 <= arguments.step < steps:
         raise SettingsError(f"--step is {arguments.step}; the training had steps 0 to {steps - 1}")

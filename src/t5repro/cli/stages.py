@@ -70,6 +70,7 @@ def _report(settings: Any, arguments: argparse.Namespace, values: dict[str, Any]
 
 VOCABULARY = path("vocabulary", "SentencePiece model", kind="input")
 TOKEN_FILES = ("*.ids", "*.offsets")
+SENTENCE_FILES = ("*.sentences", "word_starts")
 TRAINING = (
     path("folder", "folder of weights to write"),
     path("work", "folder of the checkpoints of an unfinished training"),
@@ -192,6 +193,20 @@ STAGE_COMMANDS = (
         ),
     ),
     StageCommand(
+        "sentences",
+        "find the sentences of the corpus in its ids",
+        "c4.sentence_starts:write_sentences",
+        (
+            path("corpus", "manifest of the corpus", kind="input", listed=("*.parquet",)),
+            path("tokens", "manifest of the ids", kind="input", listed=TOKEN_FILES),
+            VOCABULARY,
+            c4.PUNKT,
+            DATA,
+            path("folder", "folder of sentences to write"),
+            MANIFEST,
+        ),
+    ),
+    StageCommand(
         "pretrain",
         "pre-train on the corpus",
         _train,
@@ -201,6 +216,12 @@ STAGE_COMMANDS = (
                 "manifest of the ids, unless no step reads them",
                 kind="input",
                 listed=TOKEN_FILES,
+            ),
+            optional_path(
+                "sentences",
+                "manifest of the sentences, if the objective is masked_lm",
+                kind="input",
+                listed=SENTENCE_FILES,
             ),
             optional_path("start_from", "folder of a published checkpoint"),
             *TRAINING,

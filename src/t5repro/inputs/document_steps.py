@@ -34,10 +34,7 @@ def steps_of_documents(
     Raises:
         ArtifactError: there is no such document.
     """
-    count = len(inputs.offsets) - 1
-    for document in documents:
-        if not 0 <= document < count:
-            raise ArtifactError(f"there is no document {document}; they go from 0 to {count - 1}")
+    check_documents(inputs.offsets, documents)
     batch_size = inputs.settings.batch_size
     positions = {document: _position(inputs, document) for document in documents}
     step_parts: dict[int, list[Integers]] = {document: [] for document in documents}
@@ -50,6 +47,14 @@ def steps_of_documents(
         document: np.unique(np.concatenate([*parts, np.zeros(0, np.int64)])).tolist()
         for document, parts in step_parts.items()
     }
+
+
+def check_documents(offsets: Integers, documents: Sequence[int]) -> None:
+    """Raise `ArtifactError` if a document is not among those with these offsets."""
+    count = len(offsets) - 1
+    for document in documents:
+        if not 0 <= document < count:
+            raise ArtifactError(f"there is no document {document}; they go from 0 to {count - 1}")
 
 
 def _all_rows(inputs: CorpusLayout, count: int) -> Iterator[tuple[Integers, Integers, Integers]]:

@@ -223,7 +223,7 @@ def load_corpus_inputs(
         SettingsError: the targets of a segment do not fit `targets_length`.
     """
     bounds = read_offsets(offsets)
-    mapped_ids = _open_ids(ids, vocab.total_ids, int(bounds[-1]))
+    mapped_ids = open_ids(ids, vocab.total_ids, int(bounds[-1]))
     corpus = lay_out(settings, bounds, seed=seed)
     return CorpusInputs(
         settings=settings,
@@ -237,8 +237,17 @@ def load_corpus_inputs(
     )
 
 
-def _open_ids(path: Path, total_ids: int, expected: int) -> tf.Tensor:
-    """Map `expected` ids into a tensor without copying them."""
+def open_ids(path: Path, total_ids: int, expected: int) -> tf.Tensor:
+    """Map `expected` ids into a tensor without copying them.
+
+    Args:
+        path: file of ids.
+        total_ids: ids of the vocabulary.
+        expected: end of the last document.
+
+    Raises:
+        ArtifactError: the file is missing or damaged, or the ids are of another vocabulary.
+    """
     mapped = read_ids(path, total_ids)
     if len(mapped) != expected:
         raise ArtifactError(

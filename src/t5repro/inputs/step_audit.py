@@ -14,10 +14,13 @@ from pydantic import ValidationError
 from t5repro.config.sections.pretrain import PretrainStage
 from t5repro.errors import ArtifactError
 from t5repro.files import read_json
+from t5repro.inputs.document_steps import steps_of_documents
+from t5repro.inputs.masked_rows import MaskedInputs, load_masked_inputs
+from t5repro.inputs.masked_steps import steps_of_masked_documents
 from t5repro.inputs.pretraining import CorpusInputs, load_corpus_inputs
 from t5repro.randomness import repeat_seed
 
-ROWS_PER_DRAW = 1 << 20
+SENTENCE_FILES = {"sentences": "train.sentences", "word_starts": "word_starts"}
 
 
 @dataclass(frozen=True)
@@ -42,7 +45,7 @@ class DocumentSpan:
     denoiser: int | None = None
 
 
-def open_recorded_inputs(manifest: Path) -> tuple[CorpusInputs, int]:
+def open_recorded_inputs(manifest: Path) -> tuple[CorpusInputs | MaskedInputs, int]:
     """Open the inputs of a pre-training from its manifest.
 
     Args:
@@ -64,32 +67,75 @@ def open_recorded_inputs(manifest: Path) -> tuple[CorpusInputs, int]:
             f"{manifest} records settings that this version does not read: {error}"
         ) from error
     paths = {Path(entry["path"]).name: Path(entry["path"]) for entry in record["inputs"]}
-    if absent := {"train.ids", "train.offsets"} - set(paths):
+    names = {"ids": "train.ids", "offsets": "train.offsets"}
+    if settings.pretrain.objective == "masked_lm":
+        names |= SENTENCE_FILES
+    if absent := set(names.values()) - set(paths):
         raise ArtifactError(f"{manifest} names no {sorted(absent)} among its inputs")
-    inputs = open_inputs(settings, ids=paths["train.ids"], offsets=paths["train.offsets"])
-    return inputs, settings.pretrain.steps
+    files = {keyword: paths[name] for keyword, name in names.items()}
+    return open_inputs(settings, **files), settings.pretrain.steps
 
 
-def open_inputs(settings: PretrainStage, *, ids: Path, offsets: Path) -> CorpusInputs:
-    """Open the inputs of a pre-training from its settings and its files of ids."""
+def open_inputs(
+    settings: PretrainStage, *, ids: Path, offsets: Path, **sentences: Path
+) -> CorpusInputs | MaskedInputs:
+    """Open the inputs of a pre-training from its settings and its files.
+
+    Args:
+        settings: settings of the stage.
+        ids: file of ids.
+        offsets: file of document offsets.
+        sentences: `sentences` and `word_starts`, if the objective is `masked_lm`.
+    """
+    seed = repeat_seed(settings.seed, settings.pretrain.repeat)
+    if settings.pretrain.objective == "masked_lm":
+        return load_masked_inputs(
+            settings.pretrain,
+            ids=ids,
+            offsets=offsets,
+            **sentences,
+            vocab=settings.vocab,
+            seed=seed,
+            token_types=settings.model.token_types,
+        )
     return load_corpus_inputs(
         settings.pretrain,
         ids=ids,
         offsets=offsets,
         vocab=settings.vocab,
-        seed=repeat_seed(settings.seed, settings.pretrain.repeat),
+        seed=seed,
         decoder_only=settings.model.decoder_only,
     )
 
 
-def spans_in_step(inputs: CorpusInputs, step: int) -> list[DocumentSpan]:
+def steps_of_document(
+    inputs: CorpusInputs | MaskedInputs, document: int, *, steps: int
+) -> list[int]:
+    """Return the steps below `steps` that read tokens of a document.
+
+    Args:
+        inputs: of the pre-training.
+        document: index of the document in the files of `tokens`.
+        steps: number of steps of the training.
+
+    Raises:
+        ArtifactError: there is no such document.
+    """
+    if isinstance(inputs, MaskedInputs):
+        return steps_of_masked_documents(inputs, [document], steps=steps)[document]
+    return steps_of_documents(inputs, [document], steps=steps)[document]
+
+
+def spans_in_step(inputs: CorpusInputs | MaskedInputs, step: int) -> list[DocumentSpan]:
     """Return the spans of documents that a step read, in the order of its rows.
 
     A document that occurs twice in a row, or continues in the next one, has a span for each.
     """
     starts, tokens, rows, segments = inputs.pieces(step)
     documents = np.searchsorted(inputs.offsets, starts, side="right") - 1
-    denoisers = inputs.denoisers(step)[segments].tolist() if inputs.settings.denoisers else None
+    denoisers = None
+    if isinstance(inputs, CorpusInputs) and inputs.settings.denoisers:
+        denoisers = inputs.denoisers(step)[segments].tolist()
     return [
         DocumentSpan(
             step,

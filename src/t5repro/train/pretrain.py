@@ -9,11 +9,13 @@ from t5repro.config.sections.pretrain import PretrainStage
 from t5repro.errors import CorpusError, SettingsError
 from t5repro.model.devices import prepare
 from t5repro.randomness import repeat_seed, single_seed
+from t5repro.vocab.sentence_files import sentence_file, word_starts_file
 from t5repro.vocab.token_files import split_files
 
 if TYPE_CHECKING:
     import tensorflow as tf
 
+    from t5repro.inputs.masked_rows import MaskedInputs
     from t5repro.inputs.pretraining import CorpusInputs
 
 
@@ -25,6 +27,7 @@ def pretrain(
     manifest: Path,
     code: Mapping[str, str],
     tokens: Path | None = None,
+    sentences: Path | None = None,
     monitor: Path | None = None,
     start_from: Path | None = None,
     resume_changed: bool = False,
@@ -40,6 +43,8 @@ def pretrain(
         code: source file -> hash, for every file that the stage runs (`lineage.sources.closure`);
             checkpoints of other code are set aside.
         tokens: manifest of the token files, which are in its folder; required if there are steps.
+        sentences: manifest of the sentences of these ids, which are in its folder; required if the
+            objective is `masked_lm`.
         monitor: folder of the speeds and the TensorBoard files; if absent, none are written.
         start_from: folder of a published checkpoint to start from; if absent, fresh weights.
         resume_changed: resume from the newest checkpoint although settings, inputs, code or
@@ -47,41 +52,37 @@ def pretrain(
         loggers: class and arguments of the loggers of other projects, see `run.loggers`.
 
     Raises:
-        SettingsError: there are steps, but no tokens.
+        SettingsError: there are steps, but no tokens, or not the sentences that the objective
+            needs.
     """
-    if tokens is None and settings.pretrain.steps:
-        raise SettingsError(
-            f"pretrain.steps is {settings.pretrain.steps}, but --tokens names no corpus; give its "
-            "manifest, or set pretrain.steps to 0"
-        )
+    _check_corpus(settings, tokens, sentences)
     devices = prepare(settings.devices)
     # TensorFlow reads its environment when it is imported: after `prepare`.
-    from t5repro.inputs.pretraining import load_corpus_inputs
     from t5repro.train.initialize import load_published
     from t5repro.train.loop import TrainingJob, run
     from t5repro.train.validation import Validation
 
     token_folder = tokens.parent if tokens else Path()  # not read if there are no steps
     ids, offsets = split_files(token_folder, "train")
-    corpus = (tokens, ids, offsets) if tokens else ()
+    corpus: tuple[Path, ...] = (tokens, ids, offsets) if tokens else ()
     every_steps = settings.pretrain.validation_every_steps if tokens else 0
-    held_out = split_files(token_folder, "validation") if every_steps else ()
+    held_out: tuple[Path, ...] = split_files(token_folder, "validation") if every_steps else ()
+    sentence_folder = sentences.parent if sentences else None
+    if sentences and sentence_folder:
+        corpus += (sentences, sentence_file(sentence_folder, "train"))
+        corpus += (word_starts_file(sentence_folder),)
+        held_out += (sentence_file(sentence_folder, "validation"),) if held_out else ()
+    manifests = (tokens, sentences)
     checkpoint = files_in(start_from) if start_from else ()
     seed = repeat_seed(settings.seed, settings.pretrain.repeat)
 
     @functools.cache  # batches and counters share the layout of the corpus
-    def load() -> "CorpusInputs":
-        return load_corpus_inputs(
-            settings.pretrain,
-            ids=ids,
-            offsets=offsets,
-            vocab=settings.vocab,
-            seed=seed,
-            decoder_only=settings.model.decoder_only,
-        )
+    def load() -> "CorpusInputs | MaskedInputs":
+        return _load_inputs(settings, "train", token_folder, sentence_folder, seed)
 
     def validation() -> Validation:
-        return Validation(held_out_batches(settings, token_folder), every_steps=every_steps)
+        batches = held_out_batches(settings, token_folder, sentence_folder)
+        return Validation(batches, every_steps=every_steps)
 
     run(
         TrainingJob(
@@ -90,7 +91,7 @@ def pretrain(
             seed=single_seed(seed, "pretrain"),
             initialize=functools.partial(load_published, start_from) if start_from else None,
             inputs=(*corpus, *held_out, *checkpoint),
-            identity=(*corpus[:1], *checkpoint),
+            identity=(*(path for path in manifests if path), *checkpoint),
             batches=lambda first_step, steps: load().batches(first_step=first_step, steps=steps),
             counters=lambda steps: load().counters(steps=steps),
             folder=folder,
@@ -106,7 +107,63 @@ def pretrain(
     )
 
 
-def held_out_batches(settings: PretrainStage, folder: Path) -> "tf.data.Dataset":
+def _check_corpus(settings: PretrainStage, tokens: Path | None, sentences: Path | None) -> None:
+    """Raise `SettingsError` if the training needs a manifest that is absent."""
+    if not settings.pretrain.steps:
+        return
+    if tokens is None:
+        raise SettingsError(
+            f"pretrain.steps is {settings.pretrain.steps}, but --tokens names no corpus; give its "
+            "manifest, or set pretrain.steps to 0"
+        )
+    if sentences is None and settings.pretrain.objective == "masked_lm":
+        raise SettingsError(
+            "pretrain.objective is masked_lm, whose rows consist of sentences, but --sentences "
+            "names none; give the manifest of the rule sentences, or another objective"
+        )
+
+
+def _load_inputs(
+    settings: PretrainStage, split: str, tokens: Path, sentences: Path | None, seed: int
+) -> "CorpusInputs | MaskedInputs":
+    """Open a split of the corpus for the objective.
+
+    Args:
+        settings: settings of the stage.
+        split: ``train`` or ``validation``.
+        tokens: folder of the token files.
+        sentences: folder of the sentences.
+        seed: of the rows and the noise.
+    """
+    ids, offsets = split_files(tokens, split)
+    if sentences is not None and settings.pretrain.objective == "masked_lm":
+        from t5repro.inputs.masked_rows import load_masked_inputs
+
+        return load_masked_inputs(
+            settings.pretrain,
+            ids=ids,
+            offsets=offsets,
+            sentences=sentence_file(sentences, split),
+            word_starts=word_starts_file(sentences),
+            vocab=settings.vocab,
+            seed=seed,
+            token_types=settings.model.token_types,
+        )
+    from t5repro.inputs.pretraining import load_corpus_inputs
+
+    return load_corpus_inputs(
+        settings.pretrain,
+        ids=ids,
+        offsets=offsets,
+        vocab=settings.vocab,
+        seed=seed,
+        decoder_only=settings.model.decoder_only,
+    )
+
+
+def held_out_batches(
+    settings: PretrainStage, folder: Path, sentences: Path | None = None
+) -> "tf.data.Dataset":
     """Return the batches of the loss on the validation split.
 
     Repetitions of an experiment get the same ones, so their losses compare.
@@ -114,23 +171,19 @@ def held_out_batches(settings: PretrainStage, folder: Path) -> "tf.data.Dataset"
     Args:
         settings: settings of the stage.
         folder: folder of the token files.
+        sentences: folder of the sentences, for the objective `masked_lm`.
 
     Raises:
         CorpusError: the split does not fill a row.
     """
-    from t5repro.inputs.pretraining import load_corpus_inputs
-
-    ids, offsets = split_files(folder, "validation")
+    # `unique_tokens` limits the training text alone.
+    pretrain = settings.pretrain.model_copy(update={"unique_tokens": 0})
+    settings = settings.model_copy(update={"pretrain": pretrain})
+    seed = single_seed(settings.seed, "validation")
     try:
-        corpus = load_corpus_inputs(
-            settings.pretrain.model_copy(update={"unique_tokens": 0}),  # limits the training text
-            ids=ids,
-            offsets=offsets,
-            vocab=settings.vocab,
-            seed=single_seed(settings.seed, "validation"),
-            decoder_only=settings.model.decoder_only,
-        )
+        corpus = _load_inputs(settings, "validation", folder, sentences, seed)
     except CorpusError as error:
+        ids, _ = split_files(folder, "validation")
         raise CorpusError(
             f"{ids}: {error}; lower c4.validation_modulus (of own text, or name "
             "corpus.validation_files), or set pretrain.validation_every_steps to 0"

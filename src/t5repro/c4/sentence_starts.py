@@ -1,0 +1,193 @@
+"""The rule `sentences`: the sentences of the corpus as positions in its ids.
+
+The systems before T5 make rows of whole sentences. Punkt splits each line of a page; the positions
+of the pieces in one encoding of the whole page give the first id of each sentence, so that the ids
+remain those of `tokens`. `vocab.sentence_files` describes the files.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+import numpy.typing as npt
+
+from t5repro.c4.text.sentences import SentenceSplitter, Splitters, parameter_files
+from t5repro.config.sections.sentences import SentencesStage
+from t5repro.errors import ArtifactError
+from t5repro.files import atomic_path, write_manifest
+from t5repro.progress import Progress
+from t5repro.vocab.corpus import pages_in, read_pages, shards_of
+from t5repro.vocab.piece_offsets import PieceOffsets, Pieces
+from t5repro.vocab.sentence_files import sentence_file, word_starts_file
+from t5repro.vocab.token_files import OFFSET_DTYPE, read_ids, read_offsets, split_files
+
+SPLITS = ("train", "validation")
+ENCODING_THREADS = 8  # the files do not depend on this number; the rule declares it
+
+
+def write_sentences(
+    settings: SentencesStage,
+    *,
+    corpus: Path,
+    tokens: Path,
+    vocabulary: Path,
+    folder: Path,
+    manifest: Path,
+    punkt: Mapping[str, Path] | None = None,
+) -> None:
+    """Write the first id of each sentence of both splits, and the pieces that begin a word.
+
+    Args:
+        settings: languages of the ids, and the language whose Punkt parameters split every page.
+        corpus: the manifest of `c4`.
+        tokens: the manifest of `tokens`, whose folder contains the ids of the corpus.
+        vocabulary: the SentencePiece model.
+        folder: receives ``train.sentences``, ``validation.sentences`` and ``word_starts``.
+        manifest: manifest to write; counts documents and sentences of each split and language.
+        punkt: language -> folder of its Punkt parameters; others are split without parameters.
+
+    Raises:
+        ArtifactError: a file is missing or damaged, or the ids are not those of the corpus.
+        RawDataError: Punkt parameters cannot be read.
+    """
+    model = PieceOffsets.load(vocabulary)
+    splitters = Splitters(punkt or {}, only=settings.c4.punkt_language)
+    counters: dict[str, Any] = {}
+    inputs, outputs = [corpus, tokens, vocabulary], list[Path]()
+    for split in SPLITS:
+        shards = {
+            language: shards_of(corpus, language, split) for language in settings.tokens.languages
+        }
+        ids = _Ids.open(tokens.parent, split, model.total_ids)
+        output = sentence_file(folder, split)
+        counters[split] = _write_split(model, splitters, shards, ids, output)
+        inputs += split_files(tokens.parent, split)
+        inputs += [path for paths in shards.values() for path in paths]
+        outputs.append(output)
+    starts = model.word_starts()
+    with atomic_path(word_starts_file(folder)) as path:
+        starts.tofile(path)
+    write_manifest(
+        manifest,
+        rule="sentences",
+        settings=settings.model_dump(mode="json"),
+        inputs=[*inputs, *parameter_files(punkt or {})],
+        outputs=[*outputs, word_starts_file(folder)],
+        counters={**counters, "word_starts": int(starts.sum())},
+    )
+
+
+def sentence_ends(text: str, splitter: SentenceSplitter) -> list[int]:
+    """Return the position after the last character of each sentence; a line end ends one, too."""
+    ends, offset = [], 0
+    for line in text.split("\n"):
+        ends += [offset + end for _, end in splitter.spans(line)]
+        offset += len(line) + 1
+    return ends
+
+
+def sentence_starts(pieces: Pieces, ends: Sequence[int]) -> npt.NDArray[np.int64]:
+    """Return the index of the first piece of each sentence of a text, ascending from 0.
+
+    A piece that crosses the end of a sentence belongs to it. A sentence without a piece of its own
+    is left out.
+
+    Args:
+        pieces: of the whole text, at least one.
+        ends: position after each sentence.
+    """
+    # The white space between two sentences belongs to the first piece of the second one.
+    following = np.searchsorted(pieces.begins, ends[:-1])
+    starts = np.unique(np.append(0, following)).astype(np.int64)
+    return starts[starts < len(pieces.ids)]
+
+
+@dataclass
+class _Ids:
+    """The ids of a split, compared with those of its pages one after another."""
+
+    path: Path
+    ids: npt.NDArray[Any]
+    offsets: npt.NDArray[np.int64]
+    document: int = 0
+
+    @classmethod
+    def open(cls, folder: Path, split: str, total_ids: int) -> "_Ids":
+        ids, offsets = split_files(folder, split)
+        return cls(ids, read_ids(ids, total_ids), read_offsets(offsets))
+
+    def start_of_next(self, ids: npt.NDArray[np.int64]) -> int:
+        """Return the start of the next document, which must have these ids."""
+        bounds = self.offsets[self.document : self.document + 2]
+        if len(bounds) < 2 or not np.array_equal(self.ids[slice(*bounds)], ids):
+            raise ArtifactError(
+                f"document {self.document} of {self.path} has other ids than the corpus; it has "
+                f"{len(self.offsets) - 1} documents: it was written from another corpus or "
+                f"vocabulary; rerun the rule tokens"
+            )
+        self.document += 1
+        return int(bounds[0])
+
+    def check_end(self) -> None:
+        """Raise `ArtifactError` if there are more documents."""
+        if self.document != len(self.offsets) - 1:
+            raise ArtifactError(
+                f"{self.path} has {len(self.offsets) - 1} documents, the corpus {self.document}: "
+                f"it was written from another corpus; rerun the rule tokens"
+            )
+
+
+@dataclass
+class _Writer:
+    """Appends the sentences of documents to an open file."""
+
+    file: BinaryIO
+    ids: _Ids
+    counts: dict[str, int] = field(default_factory=lambda: {"documents": 0, "sentences": 0})
+
+    def append(self, pieces: Pieces, ends: Sequence[int]) -> None:
+        if not len(pieces.ids):
+            return  # `tokens` leaves it out, too
+        starts = self.ids.start_of_next(pieces.ids) + sentence_starts(pieces, ends)
+        self.file.write(starts.astype(OFFSET_DTYPE).tobytes())
+        self.counts["documents"] += 1
+        self.counts["sentences"] += len(starts)
+
+
+def _write_split(
+    model: PieceOffsets,
+    splitters: Splitters,
+    shards: Mapping[str, list[Path]],
+    ids: _Ids,
+    output: Path,
+) -> dict[str, Any]:
+    """Write the sentences of a split; return its counts."""
+    languages: dict[str, dict[str, int]] = {}
+    total = sum(pages_in(paths) for paths in shards.values())
+    with (
+        atomic_path(output) as path,
+        path.open("wb") as file,
+        Progress(f"sentences {output.stem}", total=total, unit="pages") as progress,
+    ):
+        for language, paths in shards.items():
+            writer, splitter = _Writer(file, ids), splitters.of(language)
+            for texts in _texts(paths):
+                batch = model.encode_batch(texts, threads=ENCODING_THREADS)
+                for text, pieces in zip(texts, batch, strict=True):
+                    writer.append(pieces, sentence_ends(text, splitter))
+                progress.advance(len(texts))
+            languages[language] = writer.counts
+        ids.check_end()
+    sums = {
+        name: sum(counts[name] for counts in languages.values())
+        for name in ("documents", "sentences")
+    }
+    return {**sums, "languages": languages}
+
+
+def _texts(paths: list[Path]) -> Iterator[list[str]]:
+    for path in paths:
+        for pages in read_pages(path):
+            yield [text for _, text in pages]

@@ -1,0 +1,276 @@
+"""Batches of the masked language models: BERT, RoBERTa, ALBERT and SpanBERT.
+
+The rows are whole sentences of `sentence_layout`, read by `sentence_rows`; `objectives.places`
+selects the places to predict and `objectives.masked_pieces` replaces them. As in `pretraining`, the
+batch of step n depends on the data, the settings, the seed and n alone, and there are TensorFlow
+operations only between the files and the batches.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from t5repro.config.sections.pretrain import PretrainSettings
+from t5repro.config.sections.vocab import VocabSettings
+from t5repro.errors import CorpusError
+from t5repro.inputs.batches import Features
+from t5repro.inputs.packing import Integers
+from t5repro.inputs.pretraining import PROBED_STEPS, Pieces, open_ids
+from t5repro.inputs.sentence_layout import (
+    PairRows,
+    RunRows,
+    SentenceTable,
+    pair_rows,
+    run_rows,
+    used_documents,
+)
+from t5repro.inputs.sentence_rows import (
+    SentenceIds,
+    SentenceReader,
+    TokenRows,
+    pair_reader,
+    run_reader,
+)
+from t5repro.objectives.boundaries import boundaries
+from t5repro.objectives.masked_pieces import replace_masked
+from t5repro.objectives.places import UNITS, RowTokens, budgets
+from t5repro.vocab.sentence_files import read_sentences, read_word_starts
+from t5repro.vocab.token_files import read_offsets
+
+Maker = Callable[[tf.Tensor], tuple[Features, tf.Tensor, dict[str, tf.Tensor]]]
+
+STATISTICS = (
+    "input_tokens",
+    "target_tokens",
+    "masked_tokens",
+    "random_tokens",
+    "second_segments_of_other_documents",
+    "positive_pairs",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MaskedInputs:
+    """The corpus, laid out in rows of sentences for a masked language model.
+
+    Attributes:
+        settings: of pre-training.
+        seed: the run's seed.
+        offsets: start of each document in the file of ids, and end of the last one.
+        layout: sentences of each row.
+        vocab: of the vocabulary.
+        corpus: the mapped ids and sentences.
+        is_word_start: whether the piece of each id begins a word, ``(total_ids,)``.
+        token_types: types of tokens that the model distinguishes.
+    """
+
+    settings: PretrainSettings
+    seed: int
+    offsets: Integers
+    layout: PairRows | RunRows
+    vocab: VocabSettings
+    corpus: SentenceIds
+    is_word_start: tf.Tensor
+    token_types: int
+
+    @property
+    def rows_per_epoch(self) -> int:
+        """Rows until every chunk of sentences was taken once."""
+        return self.layout.rows
+
+    def batches(self, *, first_step: int, steps: int) -> tf.data.Dataset:
+        """Return the batches of steps `first_step` to `first_step + steps - 1`.
+
+        A batch of B rows of length L with at most M masked places consists of features and targets,
+        all int32. The features are ``encoder_ids`` after masking, ``encoder_segments``, 1 at tokens
+        and 0 at padding, and ``encoder_types``, all ``(B, L)``; ``target_positions``, the masked
+        places in ascending order and then 0, ``(B, M)``; with a pair task ``pair_label``, ``(B,)``:
+        1 if the second segment is not the next one, or precedes the first; with a boundary
+        objective ``boundary_positions``, ``(B, M, 2)``, and ``boundary_index``, ``(B, M)``, see
+        `Boundaries`. The targets are the
+        original ids at the places and then 0, ``(B, M)``.
+        """
+        make = self._batch_maker()
+        dataset = tf.data.Dataset.range(first_step, first_step + steps)
+        return dataset.map(
+            lambda step: make(step)[:2], num_parallel_calls=tf.data.AUTOTUNE, deterministic=True
+        ).prefetch(tf.data.AUTOTUNE)
+
+    def counters(self, *, steps: int) -> dict[str, Any]:
+        """Count tokens and pairs in `PROBED_STEPS` steps, spread evenly over the first `steps`.
+
+        Returns:
+            ``padding_share`` of the inputs, ``epochs`` of the steps, and totals of the probed
+            steps: tokens, masked places, places with `[MASK]` and with another piece, and pairs.
+        """
+        if not steps:
+            return {"probed_steps": 0}
+        probed = np.unique(np.linspace(0, steps - 1, PROBED_STEPS, dtype=np.int64))
+        make = tf.function(self._batch_maker())
+        totals = dict.fromkeys(STATISTICS, 0)
+        for step in probed:
+            for name, value in make(tf.constant(step))[2].items():
+                totals[name] += int(value)
+        rows = self.settings.batch_size * len(probed)
+        return {
+            "probed_steps": len(probed),
+            "rows": rows,
+            "rows_per_epoch": self.rows_per_epoch,
+            "epochs": round(steps * self.settings.batch_size / self.rows_per_epoch, 4),
+            "padding_share": round(
+                1 - totals["input_tokens"] / (rows * self.settings.inputs_length), 6
+            ),
+            **totals,
+        }
+
+    def pieces(self, step: int) -> Pieces:
+        """Return the pieces of the file of ids in the batch of a step; each is a segment."""
+        rows = self.reader()(tf.constant(step, tf.int64))
+        lengths = rows.piece_lengths.numpy()
+        filled = lengths > 0
+        return Pieces(
+            rows.starts.numpy()[filled],
+            lengths[filled],
+            rows.piece_rows.numpy()[filled],
+            np.flatnonzero(filled),
+        )
+
+    def reader(self) -> SentenceReader:
+        """Return the function from a step to its rows before masking."""
+        if isinstance(self.layout, PairRows):
+            return pair_reader(self.layout, self.corpus, self.settings, self.seed)
+        return run_reader(self.layout, self.corpus, self.settings, self.seed)
+
+    def _batch_maker(self) -> Maker:
+        """Return the function from a step to features, targets and statistics."""
+        settings, masked_lm = self.settings, self.settings.masked_lm
+        read, unit_mask = self.reader(), UNITS[masked_lm.unit]
+
+        def make(step: tf.Tensor) -> tuple[Features, tf.Tensor, dict[str, tf.Tensor]]:
+            rows = read(step)
+            tokens = self._tokens(rows)
+            mask = unit_mask(tokens, budgets(settings, tokens), settings.targets_length)
+            masked = replace_masked(
+                masked_lm,
+                rows.ids,
+                mask,
+                rows.draws,
+                vocab=self.vocab,
+                most=settings.targets_length,
+            )
+            width = settings.inputs_length
+            features = {
+                "encoder_ids": masked.ids,
+                "encoder_segments": tf.sequence_mask(rows.lengths, width, tf.int32),
+                "encoder_types": rows.types if self.token_types > 1 else tf.zeros_like(rows.types),
+                "target_positions": masked.positions,
+            }
+            if masked_lm.pair_task != "none":
+                features["pair_label"] = rows.pair_label
+            if masked_lm.boundary_weight:
+                places = boundaries(mask, masked.positions, masked.targets, rows.lengths)
+                features["boundary_positions"] = places.borders
+                features["boundary_index"] = places.index
+            return features, masked.targets, self._statistics(rows, mask, masked.ids)
+
+        return make
+
+    def _tokens(self, rows: TokenRows) -> RowTokens:
+        """Return words and segments of the rows, and the places that may be masked."""
+        is_special = rows.ids >= self.vocab.total_ids
+        after_special = tf.pad(is_special[:, :-1], [[0, 0], [1, 0]])
+        pieces = tf.minimum(rows.ids, self.vocab.total_ids - 1)
+        maskable = tf.sequence_mask(rows.lengths, rows.ids.shape[1])
+        if not self.settings.masked_lm.mask_special_pieces:
+            maskable &= ~is_special
+        return RowTokens(
+            lengths=rows.lengths,
+            maskable=maskable,
+            # A shortened segment may begin inside a word.
+            word_starts=tf.gather(self.is_word_start, pieces) | is_special | after_special,
+            segments=tf.cumsum(tf.cast(is_special, tf.int32), axis=1),
+            draws=rows.draws,
+        )
+
+    def _statistics(
+        self, rows: TokenRows, mask: tf.Tensor, masked_ids: tf.Tensor
+    ) -> dict[str, tf.Tensor]:
+        is_mask_piece = mask & (masked_ids == self.corpus.special("[MASK]"))
+        values = (
+            tf.reduce_sum(rows.lengths),
+            tf.math.count_nonzero(mask),
+            tf.math.count_nonzero(is_mask_piece),
+            tf.math.count_nonzero(mask & ~is_mask_piece & (masked_ids != rows.ids)),
+            tf.math.count_nonzero(rows.from_other),
+            tf.reduce_sum(rows.pair_label),
+        )
+        return dict(zip(STATISTICS, values, strict=True))
+
+
+def load_masked_inputs(
+    settings: PretrainSettings,
+    *,
+    ids: Path,
+    offsets: Path,
+    sentences: Path,
+    word_starts: Path,
+    vocab: VocabSettings,
+    seed: int,
+    token_types: int,
+) -> MaskedInputs:
+    """Open the corpus and lay it out in rows of sentences.
+
+    Args:
+        settings: of pre-training.
+        ids: file of ids.
+        offsets: file of document offsets.
+        sentences: file of the first id of each sentence.
+        word_starts: file with a byte for each id of the vocabulary.
+        vocab: of the vocabulary that the ids belong to.
+        seed: the run's seed.
+        token_types: types of tokens that the model distinguishes; below 2, all are of type 0.
+
+    Raises:
+        ArtifactError: a file is missing or damaged, or the ids are of another vocabulary.
+        CorpusError: the corpus has no whole sentence, or one document alone although B of a pair
+            comes from another one, or fewer ids than `unique_tokens`.
+    """
+    bounds = read_offsets(offsets)
+    total = int(bounds[-1])
+    mapped_ids = open_ids(ids, vocab.total_ids, total)
+    starts = read_sentences(sentences, bounds)
+    table = SentenceTable(starts, total)
+    documents = used_documents(settings, table, bounds, seed=seed)
+    layout: PairRows | RunRows
+    if settings.masked_lm.rows == "segment_pair":
+        if settings.masked_lm.pair_task != "none" and len(documents.firsts) == 1:
+            raise CorpusError(
+                f"{ids} has one document with sentences, and pretrain.masked_lm.pair_task "
+                f"{settings.masked_lm.pair_task} takes segments from another one; give it more "
+                f"text, or set pair_task to none"
+            )
+        layout = pair_rows(settings, table, documents, seed=seed)
+    else:
+        layout = run_rows(settings, table, documents, seed=seed)
+    return MaskedInputs(
+        settings=settings,
+        seed=seed,
+        offsets=bounds,
+        layout=layout,
+        vocab=vocab,
+        corpus=SentenceIds(mapped_ids, _map_starts(sentences, len(starts)), total, vocab.total_ids),
+        is_word_start=tf.constant(read_word_starts(word_starts, vocab.total_ids)),
+        token_types=token_types,
+    )
+
+
+def _map_starts(path: Path, count: int) -> tf.Tensor:
+    """Map the sentences into a tensor without copying them; there is at least one."""
+    with tf.device("CPU:0"):
+        return tf.raw_ops.ImmutableConst(
+            dtype=tf.int64, shape=[count], memory_region_name=str(path.resolve())
+        )

@@ -1,0 +1,44 @@
+"""The steps of pre-training on rows of sentences that read a document.
+
+The second segment of a pair is drawn anew in each epoch, so there is no table of rows to look in:
+the rows of all steps are read, without their masks, some hundreds of batches a second.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+import tensorflow as tf
+
+from t5repro.inputs.document_steps import check_documents
+from t5repro.inputs.masked_rows import MaskedInputs
+
+
+def steps_of_masked_documents(
+    inputs: MaskedInputs, documents: Sequence[int], *, steps: int
+) -> dict[int, list[int]]:
+    """Return the steps below `steps` that read tokens of each document.
+
+    Args:
+        inputs: of the pre-training.
+        documents: indices of documents in the files of `tokens`.
+        steps: number of steps of the training.
+
+    Raises:
+        ArtifactError: there is no such document.
+    """
+    check_documents(inputs.offsets, documents)
+    read = inputs.reader()
+
+    def pieces(step: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        rows = read(step)
+        return rows.starts, rows.piece_lengths
+
+    answer: dict[int, list[int]] = {document: [] for document in documents}
+    batches = tf.data.Dataset.range(steps).map(
+        pieces, num_parallel_calls=tf.data.AUTOTUNE, deterministic=True
+    )
+    for step, (starts, lengths) in enumerate(batches.as_numpy_iterator()):
+        positions = np.searchsorted(inputs.offsets, starts[lengths > 0], side="right") - 1
+        for document in np.intersect1d(positions, list(answer)).tolist():
+            answer[document].append(step)
+    return answer

@@ -1,0 +1,269 @@
+"""Layouts of whole sentences: rows of a pair of segments, and rows of one run of text.
+
+Rows are laid out once, in the order of the documents; every epoch takes them in another order. A
+row collects sentences greedily. The end of a row that begins at a sentence does not depend on the
+rows before it, so the ends are computed for all sentences at once, and a loop then follows them
+from row to row. Memory: 16 bytes a row and 16 bytes a document.
+
+Source: BERT, ``create_instances_from_document``; RoBERTa, section 4.2.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from t5repro.config.sections.pretrain import PretrainSettings
+from t5repro.errors import CorpusError
+from t5repro.inputs.corpus_layout import first_tokens
+from t5repro.inputs.packing import Integers, chunk_documents
+from t5repro.randomness import stream
+
+SLAB_DOCUMENTS = 65_536  # laid out at a time; a row of `full_sentences` does not cross them
+PAIR_SPECIALS = 3  # [CLS] A [SEP] B [SEP]
+RUN_SPECIALS = 2  # [CLS] and the [SEP] at the end
+SHORTEST_TARGET = 2  # ids of a short row, without the special ones
+
+
+class SentenceDocuments(NamedTuple):
+    """The whole sentences of each document that are used.
+
+    Attributes:
+        firsts: index of its first sentence, int64 ``(documents,)``.
+        lasts: index after its last one, int64 ``(documents,)``.
+    """
+
+    firsts: Integers
+    lasts: Integers
+
+
+@dataclass(frozen=True)
+class PairRows:
+    """Chunks of sentences of one document, which are split into two segments.
+
+    Attributes:
+        documents: in the order of the file.
+        firsts: index of the first sentence of each chunk, int64 ``(rows,)``.
+        counts: its sentences, int32 ``(rows,)``.
+        targets: ids for which it was collected, int32 ``(rows,)``.
+    """
+
+    documents: SentenceDocuments
+    firsts: Integers
+    counts: npt.NDArray[np.int32]
+    targets: npt.NDArray[np.int32]
+
+    @property
+    def rows(self) -> int:
+        """Rows of an epoch."""
+        return len(self.firsts)
+
+
+@dataclass(frozen=True)
+class RunRows:
+    """Runs of whole sentences in a sequence of documents.
+
+    Attributes:
+        starts: index of the first id of each document, int64 ``(documents,)``.
+        ends: end of each document in the sequence; ids, ascending.
+        begins: start of each row in the sequence, int64 ``(rows,)``.
+        lengths: its ids without the special ones, int32 ``(rows,)``.
+    """
+
+    starts: Integers
+    ends: Integers
+    begins: Integers
+    lengths: npt.NDArray[np.int32]
+
+    @property
+    def rows(self) -> int:
+        """Rows of an epoch."""
+        return len(self.begins)
+
+
+class SentenceTable:
+    """Starts and ends of the sentences in the file of ids.
+
+    Args:
+        starts: first id of each sentence, ascending; may be mapped from a file.
+        total: number of ids.
+    """
+
+    def __init__(self, starts: Integers, total: int) -> None:
+        self.starts = starts
+        self.total = total
+
+    def start_of(self, sentences: Integers) -> Integers:
+        """Return the first id of each sentence; of the index after the last one, the end."""
+        if not len(self.starts):
+            return np.full(len(sentences), self.total)
+        inside = np.asarray(self.starts[np.minimum(sentences, len(self.starts) - 1)])
+        return np.where(sentences == len(self.starts), self.total, inside)
+
+    def inside(self, low: Integers, high: Integers) -> SentenceDocuments:
+        """Return the sentences between `low` and `high`, without those that cross them."""
+        firsts = np.searchsorted(self.starts, low)
+        # The last sentence ends at the end of the ids, where no other one begins.
+        lasts = np.searchsorted(self.starts, high, side="right") - (high < self.total)
+        return SentenceDocuments(firsts.astype(np.int64), lasts.astype(np.int64))
+
+
+def used_documents(
+    settings: PretrainSettings, table: SentenceTable, offsets: Integers, *, seed: int
+) -> SentenceDocuments:
+    """Return the sentences of each document that pre-training uses; no document is empty.
+
+    Args:
+        settings: of pre-training: `unique_tokens` and `chunk_tokens` apply as in every layout.
+        table: the sentences.
+        offsets: start of each document in the file of ids, and end of the last one.
+        seed: the run's seed.
+
+    Raises:
+        CorpusError: no document has a whole sentence, or there are fewer ids than `unique_tokens`.
+    """
+    bounds = first_tokens(offsets, settings.unique_tokens)
+    parts = chunk_documents(bounds, chunk_tokens=settings.chunk_tokens, seed=seed)
+    documents = table.inside(parts.starts, parts.starts + parts.lengths)
+    filled = documents.lasts > documents.firsts
+    if not filled.any():
+        raise CorpusError(
+            f"the corpus has no whole sentence in {len(offsets) - 1} documents; give it more text, "
+            f"or raise pretrain.unique_tokens and pretrain.chunk_tokens"
+        )
+    return SentenceDocuments(documents.firsts[filled], documents.lasts[filled])
+
+
+def pair_rows(
+    settings: PretrainSettings, table: SentenceTable, documents: SentenceDocuments, *, seed: int
+) -> PairRows:
+    """Collect sentences of one document until they reach the target length.
+
+    The last sentence may exceed it, and a part of the segments is then removed when they are read.
+    The target is the length of a row, or for `short_row_share` of the chunks a random one.
+
+    Args:
+        settings: of pre-training.
+        table: the sentences.
+        documents: their used sentences.
+        seed: the run's seed.
+
+    Source: BERT, ``create_instances_from_document``.
+    """
+    generator = stream(seed, "pretrain", "short_rows")
+    longest = settings.inputs_length - PAIR_SPECIALS
+    share = settings.masked_lm.short_row_share
+    firsts, counts, targets = [], [], []
+    for slab in _slabs(table, documents, np.arange(len(documents.firsts))):
+        count = len(slab.sentences)
+        # Drawn for every sentence, because any of them may begin a row.
+        is_short = generator.random(count) < share
+        short = generator.integers(min(SHORTEST_TARGET, longest), longest + 1, count)
+        target = np.where(is_short, short, longest)
+        following = np.searchsorted(slab.ends, slab.begins + target) + 1
+        rows = _follow(np.minimum(following, slab.document_ends))
+        firsts.append(slab.sentences[rows[:-1]])
+        counts.append(np.diff(rows).astype(np.int32))
+        targets.append(target[rows[:-1]].astype(np.int32))
+    return PairRows(
+        documents, np.concatenate(firsts), np.concatenate(counts), np.concatenate(targets)
+    )
+
+
+def run_rows(
+    settings: PretrainSettings, table: SentenceTable, documents: SentenceDocuments, *, seed: int
+) -> RunRows:
+    """Pack whole sentences into rows, across documents or within each.
+
+    A sentence longer than a row is cut into rows.
+
+    Args:
+        settings: of pre-training; `masked_lm.rows` tells whether rows cross documents.
+        table: the sentences.
+        documents: their used sentences.
+        seed: the run's seed; of the order of the documents.
+
+    Source: RoBERTa, section 4.2, ``FULL-SENTENCES`` and ``DOC-SENTENCES``.
+    """
+    crosses = settings.masked_lm.rows == "full_sentences"
+    count = len(documents.firsts)
+    order = (
+        stream(seed, "pretrain", "documents").permutation(count) if crosses else np.arange(count)
+    )
+    longest = settings.inputs_length - RUN_SPECIALS
+    begins, lengths, before = [], [], 0
+    for slab in _slabs(table, documents, order, longest=longest):
+        # Between two documents of a row there is a separator; positions with them.
+        document = np.cumsum(slab.is_first) - 1
+        following = np.searchsorted(slab.ends + document, slab.begins + document + longest, "right")
+        if not crosses:
+            following = np.minimum(following, slab.document_ends)
+        rows = _follow(following)
+        bounds = np.append(slab.begins, slab.ends[-1])[rows]
+        begins.append(before + bounds[:-1])
+        lengths.append(np.diff(bounds).astype(np.int32))
+        before += int(slab.ends[-1])
+    starts = table.start_of(documents.firsts[order])
+    ends = np.cumsum(table.start_of(documents.lasts[order]) - starts)
+    return RunRows(starts, ends, np.concatenate(begins), np.concatenate(lengths))
+
+
+class _Slab(NamedTuple):
+    """Sentences of some documents, one after another.
+
+    Attributes:
+        sentences: index of each sentence in the file.
+        begins: its start, counted in ids from the start of the slab.
+        ends: its end.
+        is_first: whether it is the first one of its document.
+        document_ends: index in the slab after the last sentence of its document.
+    """
+
+    sentences: Integers
+    begins: Integers
+    ends: Integers
+    is_first: npt.NDArray[np.bool_]
+    document_ends: Integers
+
+
+def _slabs(
+    table: SentenceTable, documents: SentenceDocuments, order: Integers, *, longest: int = 0
+) -> Iterator[_Slab]:
+    """Yield the documents in an order; sentences longer than `longest` are cut, if it is given."""
+    for first in range(0, len(order), SLAB_DOCUMENTS):
+        part = order[first : first + SLAB_DOCUMENTS]
+        counts = documents.lasts[part] - documents.firsts[part]
+        number, position = _ragged(counts)
+        index = documents.firsts[part][number] + position
+        lengths = table.start_of(index + 1) - table.start_of(index)
+        if longest:
+            sentence, cut = _ragged(-(-lengths // longest))
+            lengths = np.minimum(lengths[sentence] - cut * longest, longest)
+            number, index = number[sentence], index[sentence]
+        ends = np.cumsum(lengths)
+        is_first = np.append(True, number[1:] != number[:-1])
+        document_ends = np.cumsum(np.bincount(number, minlength=len(part)))[number]
+        yield _Slab(index, ends - lengths, ends, is_first, document_ends)
+
+
+def _ragged(counts: Integers) -> tuple[Integers, Integers]:
+    """Return group and position within it, for groups with these counts."""
+    group = np.repeat(np.arange(len(counts)), counts)
+    return group, np.arange(len(group)) - np.repeat(np.cumsum(counts) - counts, counts)
+
+
+def _follow(following: Integers) -> Integers:
+    """Return the starts of the rows, from row to row, and the end of the last one.
+
+    Args:
+        following: for each sentence, the start of the row after that which it begins.
+    """
+    # A loop over Python's integers follows ten million rows a second.
+    ends = following.tolist()
+    rows, sentence = [0], 0
+    while sentence < len(ends):
+        sentence = ends[sentence]
+        rows.append(sentence)
+    return np.array(rows, np.int64)

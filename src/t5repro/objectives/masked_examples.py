@@ -1,0 +1,64 @@
+"""Rows of a masked language model before and after masking, as lists of ids that can be shown."""
+
+import contextlib
+from collections.abc import Sequence
+
+import tensorflow as tf
+
+from t5repro.config.sections.pretrain import PretrainSettings
+from t5repro.config.sections.vocab import VocabSettings
+from t5repro.objectives.examples import CorruptedSegment
+from t5repro.objectives.masked_pieces import replace_masked
+from t5repro.objectives.places import UNITS, RowTokens, budgets
+from t5repro.objectives.row_draws import RowDraws
+from t5repro.vocab.special_ids import PAD_ID
+from t5repro.vocab.special_pieces import special_id
+
+
+def mask_segments(
+    settings: PretrainSettings,
+    segments: Sequence[Sequence[int]],
+    *,
+    word_starts: Sequence[bool],
+    vocab: VocabSettings,
+    seed: int,
+) -> list[CorruptedSegment]:
+    """Mask segments, each a row of its own, with the operations of pre-training, on the CPU.
+
+    Args:
+        settings: of pre-training.
+        segments: ids of each segment, at most `inputs_length` - 2 of them.
+        word_starts: whether the piece of each id begins a word.
+        vocab: sizes of the vocabulary.
+        seed: of the masks.
+    """
+    with contextlib.suppress(RuntimeError):  # fixed after TensorFlow's first operation
+        tf.config.set_visible_devices([], "GPU")  # others may need its memory
+    start, end = (special_id(piece, vocab.total_ids) for piece in ("[CLS]", "[SEP]"))
+    rows = [[start, *ids, end] for ids in segments]
+    width = settings.inputs_length
+    ids = tf.constant([[*row, *[PAD_ID] * (width - len(row))] for row in rows], tf.int32)
+    lengths = tf.constant([len(row) for row in rows], tf.int32)
+    is_special = ids >= vocab.total_ids
+    maskable = tf.sequence_mask(lengths, width)
+    if not settings.masked_lm.mask_special_pieces:
+        maskable &= ~is_special
+    draws = RowDraws(seed, tf.range(len(rows), dtype=tf.int64), tf.zeros(len(rows), tf.int64))
+    tokens = RowTokens(
+        lengths=lengths,
+        maskable=maskable,
+        word_starts=tf.gather(tf.constant(word_starts), tf.minimum(ids, vocab.total_ids - 1))
+        | is_special
+        | tf.pad(is_special[:, :-1], [[0, 0], [1, 0]]),
+        segments=tf.cumsum(tf.cast(is_special, tf.int32), axis=1),
+        draws=draws,
+    )
+    most = settings.targets_length
+    mask = UNITS[settings.masked_lm.unit](tokens, budgets(settings, tokens), most)
+    masked = replace_masked(settings.masked_lm, ids, mask, draws, vocab=vocab, most=most)
+    return [
+        CorruptedSegment(row, inputs[: len(row)], [target for target in targets if target])
+        for row, inputs, targets in zip(
+            rows, masked.ids.numpy().tolist(), masked.targets.numpy().tolist(), strict=True
+        )
+    ]

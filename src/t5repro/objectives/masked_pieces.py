@@ -1,0 +1,79 @@
+"""Replacement of masked places: `[MASK]`, a random piece, or the piece itself.
+
+Source: BERT, section 3.1 and ``create_masked_lm_predictions``; SpanBERT, section 3.1: one draw for
+a whole span.
+"""
+
+from typing import NamedTuple
+
+import tensorflow as tf
+
+from t5repro.config.sections.pretrain import MaskedLM
+from t5repro.config.sections.vocab import VocabSettings
+from t5repro.objectives.row_draws import Draw, RowDraws
+from t5repro.vocab.special_ids import FIRST_PIECE_ID, PAD_ID
+from t5repro.vocab.special_pieces import special_id
+
+
+class MaskedRows(NamedTuple):
+    """Rows after masking.
+
+    Attributes:
+        ids: int32 ``(rows, length)``.
+        positions: places to predict, ascending, then 0, int32 ``(rows, most)``.
+        targets: original ids at these places, then 0, int32 ``(rows, most)``.
+    """
+
+    ids: tf.Tensor
+    positions: tf.Tensor
+    targets: tf.Tensor
+
+
+def replace_masked(
+    settings: MaskedLM,
+    ids: tf.Tensor,
+    mask: tf.Tensor,
+    draws: RowDraws,
+    *,
+    vocab: VocabSettings,
+    most: int,
+) -> MaskedRows:
+    """Replace the ids at the masked places.
+
+    A random piece is any piece of the vocabulary, but no control piece, sentinel or special piece.
+
+    Args:
+        settings: shares of `[MASK]` and of random pieces.
+        ids: int32 ``(rows, length)``.
+        mask: places to predict, at most `most` in a row, bool ``(rows, length)``.
+        draws: random numbers of the rows.
+        vocab: of the vocabulary.
+        most: width of the targets.
+    """
+    width = ids.shape[1]
+    choice = draws.uniform(Draw.REPLACEMENT, width)
+    if settings.unit == "span":
+        choice = tf.gather(choice, run_numbers(mask), batch_dims=1)
+    pieces = vocab.vocab_size - FIRST_PIECE_ID
+    random_ids = tf.cast(draws.uniform(Draw.RANDOM_PIECES, width) * pieces, tf.int32)
+    random_ids = tf.minimum(random_ids, pieces - 1) + FIRST_PIECE_ID
+    is_random = choice < settings.mask_share + settings.random_share
+    replacement = tf.where(is_random, random_ids, ids)
+    is_mask_piece = choice < settings.mask_share
+    replacement = tf.where(is_mask_piece, special_id("[MASK]", vocab.total_ids), replacement)
+    # The negative positions of the masked places, largest first, are these places in order.
+    position = tf.range(width, dtype=tf.int32)[tf.newaxis]
+    keys = tf.where(mask, -position, -width)
+    if width < most:
+        keys = tf.pad(keys, [[0, 0], [0, most - width]], constant_values=-width)
+    positions = -tf.math.top_k(keys, k=most, sorted=True).values
+    is_filled = positions < width
+    positions = tf.where(is_filled, positions, 0)
+    targets = tf.where(is_filled, tf.gather(ids, positions, batch_dims=1), PAD_ID)
+    return MaskedRows(tf.where(mask, replacement, ids), positions, targets)
+
+
+def run_numbers(mask: tf.Tensor) -> tf.Tensor:
+    """Return the number of the run of each masked place in its row, from 0, ``(rows, length)``."""
+    before = tf.pad(mask[:, :-1], [[0, 0], [1, 0]])
+    return tf.maximum(tf.cumsum(tf.cast(mask & ~before, tf.int32), axis=1) - 1, 0)

@@ -1,0 +1,280 @@
+"""Places of a row that a masked language model predicts: pieces, words, n-grams or spans.
+
+A unit is a function from rows to a mask ``(rows, length)`` with at most the budget of each row; to
+add one, write such a function and an entry of `UNITS`. Special pieces count in the budget but are
+not masked, unless `masked_lm.mask_special_pieces` is set.
+
+Source: BERT and ALBERT, ``create_masked_lm_predictions``; fairseq, ``MaskTokensDataset``; SpanBERT,
+section 3.1.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+import tensorflow as tf
+
+from t5repro.config.sections.pretrain import PretrainSettings
+from t5repro.objectives.row_draws import Draw, RowDraws
+
+LONGEST_NGRAM = 3  # words
+LONGEST_SPAN = 10  # words
+SPAN_PROBABILITY = 0.2  # of the geometric distribution
+
+
+class RowTokens(NamedTuple):
+    """Rows before masking.
+
+    Attributes:
+        lengths: tokens of each row with special pieces, int32 ``(rows,)``.
+        maskable: tokens that may be masked, bool ``(rows, length)``.
+        word_starts: first token of each word; a special piece is a word, ``(rows, length)``.
+        segments: number of the segment of each token, which a unit does not leave, int32
+            ``(rows, length)``.
+        draws: random numbers of the rows.
+    """
+
+    lengths: tf.Tensor
+    maskable: tf.Tensor
+    word_starts: tf.Tensor
+    segments: tf.Tensor
+    draws: RowDraws
+
+
+def budgets(settings: PretrainSettings, tokens: RowTokens) -> tf.Tensor:
+    """Return the number of tokens to mask in each row, int32 ``(rows,)``.
+
+    BERT rounds, RoBERTa rounds at random so that the mean is exact, and SpanBERT, which adds the
+    special pieces after masking, rounds up.
+
+    Args:
+        settings: of pre-training.
+        tokens: the rows.
+    """
+    density, most = settings.noise_density, settings.targets_length
+    maskable = tf.reduce_sum(tf.cast(tokens.maskable, tf.int32), axis=1)
+    if settings.masked_lm.unit == "span":
+        counts = np.ceil(np.arange(settings.inputs_length + 1) * density - 1e-9)
+        budget = tf.gather(tf.constant(counts.astype(np.int32)), maskable)
+    elif settings.masked_lm.mask_special_pieces:
+        draws = tokens.draws.uniform(Draw.BUDGET, 1)[:, 0]
+        budget = tf.cast(tf.cast(tokens.lengths, tf.float64) * density + draws, tf.int32)
+    else:
+        counts = np.maximum(1, np.round(np.arange(settings.inputs_length + 1) * density))
+        budget = tf.gather(tf.constant(counts.astype(np.int32)), tokens.lengths)
+    return tf.minimum(tf.minimum(budget, most), maskable)
+
+
+def piece_mask(tokens: RowTokens, budget: tf.Tensor, most: int) -> tf.Tensor:
+    """Mask pieces without replacement, all sets of the size equally likely.
+
+    Args:
+        tokens: the rows.
+        budget: tokens to mask in each row, int32 ``(rows,)``.
+        most: the largest budget.
+
+    Source: BERT, ``create_masked_lm_predictions`` without whole words.
+    """
+    width = tokens.maskable.shape[1]
+    order = _random_order(tokens.draws, tokens.maskable)[:, :most]
+    return _scatter(order, tf.sequence_mask(budget, tf.shape(order)[1]), width)
+
+
+def word_mask(tokens: RowTokens, budget: tf.Tensor, most: int) -> tf.Tensor:
+    """Mask whole words in random order; a word that would exceed the budget is skipped.
+
+    Args:
+        tokens: the rows.
+        budget: tokens to mask in each row, int32 ``(rows,)``.
+        most: the largest budget.
+
+    Source: BERT, ``create_masked_lm_predictions`` with whole words.
+    """
+    return _mask_ngrams(tokens, budget, longest=1)
+
+
+def ngram_mask(tokens: RowTokens, budget: tf.Tensor, most: int) -> tf.Tensor:
+    """Mask n-grams of whole words without overlap.
+
+    Every word may begin an n-gram, in random order. One that would exceed the budget is shortened,
+    and skipped if its first word alone exceeds it.
+
+    Args:
+        tokens: the rows.
+        budget: tokens to mask in each row, int32 ``(rows,)``.
+        most: the largest budget.
+
+    Source: ALBERT, section 4.1 and ``create_masked_lm_predictions``.
+    """
+    return _mask_ngrams(tokens, budget, longest=LONGEST_NGRAM)
+
+
+def span_mask(tokens: RowTokens, budget: tf.Tensor, most: int) -> tf.Tensor:
+    """Mask spans of whole words from anchors at random unmasked tokens until the budget is used.
+
+    A span begins at the start of the word of its anchor. It may overlap earlier ones, and is cut at
+    the budget, also inside a word.
+
+    Args:
+        tokens: the rows.
+        budget: tokens to mask in each row, int32 ``(rows,)``.
+        most: the largest budget.
+
+    Source: SpanBERT, section 3.1.
+    """
+    width = tokens.maskable.shape[1]
+    words = _words(tokens)
+    # Drawing a token again until it is unmasked is a random order without the masked ones.
+    anchors = _random_order(tokens.draws, tokens.maskable)
+    word = tf.gather(words.numbers, anchors, batch_dims=1)
+    sizes = span_lengths(tokens.draws.uniform(Draw.UNIT_LENGTHS, width))
+    last_words = tf.minimum(word + sizes, width)
+    begins = tf.gather(words.begins, word, batch_dims=1)
+    ends = tf.gather(words.begins, last_words, batch_dims=1)
+    segments = tf.gather(tokens.segments, anchors, batch_dims=1)
+    position = tf.range(width)[tf.newaxis]
+
+    def is_open(number: tf.Tensor, mask: tf.Tensor, counts: tf.Tensor) -> tf.Tensor:
+        return (number < width) & tf.reduce_any(counts < budget)
+
+    def add(number: tf.Tensor, mask: tf.Tensor, counts: tf.Tensor) -> tuple[tf.Tensor, ...]:
+        def column(values: tf.Tensor) -> tf.Tensor:
+            return values[:, number][:, tf.newaxis]
+
+        is_free = ~tf.gather(mask, column(anchors), batch_dims=1)
+        inside = (position >= column(begins)) & (position < column(ends)) & ~mask & is_free
+        inside &= tokens.maskable & (tokens.segments == column(segments))
+        order = tf.cumsum(tf.cast(inside, tf.int32), axis=1)
+        inside &= order <= (budget - counts)[:, tf.newaxis]
+        counts += tf.reduce_sum(tf.cast(inside, tf.int32), axis=1)
+        return number + 1, mask | inside, counts
+
+    start = (tf.constant(0), tf.zeros_like(tokens.maskable), tf.zeros_like(budget))
+    return tf.while_loop(is_open, add, start)[1]
+
+
+UNITS: dict[str, Callable[[RowTokens, tf.Tensor, int], tf.Tensor]] = {
+    "piece": piece_mask,
+    "word": word_mask,
+    "ngram": ngram_mask,
+    "span": span_mask,
+}
+
+
+def ngram_lengths(shares: tf.Tensor, available: tf.Tensor) -> tf.Tensor:
+    """Return lengths of n-grams, with probabilities proportional to 1 / n, int32.
+
+    Args:
+        shares: random numbers in [0, 1).
+        available: number of words up to the end of the segment, at least 1, of the same shape;
+            a longer n-gram has no probability.
+    """
+    weights = 1 / np.arange(1, LONGEST_NGRAM + 1)
+    ends = np.array(
+        [
+            np.minimum(np.cumsum(weights) / weights[:most].sum(), 1)
+            for most in range(1, LONGEST_NGRAM + 1)
+        ]
+    )
+    limits = tf.gather(tf.constant(ends[:, :-1]), tf.minimum(available, LONGEST_NGRAM) - 1)
+    return 1 + tf.reduce_sum(tf.cast(shares[..., tf.newaxis] >= limits, tf.int32), axis=-1)
+
+
+def span_lengths(shares: tf.Tensor) -> tf.Tensor:
+    """Return lengths of spans in words: geometric, without those above ten, int32.
+
+    Args:
+        shares: random numbers in [0, 1).
+    """
+    weights = SPAN_PROBABILITY * (1 - SPAN_PROBABILITY) ** np.arange(LONGEST_SPAN)
+    ends = np.cumsum(weights) / weights.sum()
+    above = shares[..., tf.newaxis] >= tf.constant(ends[:-1])
+    return 1 + tf.reduce_sum(tf.cast(above, tf.int32), axis=-1)
+
+
+class _Words(NamedTuple):
+    """The words of rows of a length L.
+
+    Attributes:
+        numbers: number of the word of each token, int32 ``(rows, L)``.
+        begins: position of the first token of each word, and the end of the row from the last word
+            on, int32 ``(rows, L + 1)``.
+    """
+
+    numbers: tf.Tensor
+    begins: tf.Tensor
+
+
+def _words(tokens: RowTokens) -> _Words:
+    width = tokens.maskable.shape[1]
+    position = tf.range(width)[tf.newaxis]
+    lengths = tokens.lengths[:, tf.newaxis]
+    starts = tf.where(tokens.word_starts & (position < lengths), position, lengths)
+    begins = tf.concat([tf.sort(starts, axis=1), lengths], axis=1)
+    numbers = tf.cumsum(tf.cast(tokens.word_starts, tf.int32), axis=1) - 1
+    return _Words(tf.maximum(numbers, 0), begins)
+
+
+def _mask_ngrams(tokens: RowTokens, budget: tf.Tensor, *, longest: int) -> tf.Tensor:
+    """Mask n-grams of at most `longest` words, in the random order of their first words."""
+    width = tokens.maskable.shape[1]
+    words = _words(tokens)
+    first = tf.minimum(words.begins[:, :width], width - 1)
+    is_word = words.begins[:, :width] < tokens.lengths[:, tf.newaxis]
+    is_word &= tf.gather(tokens.maskable, first, batch_dims=1)
+    # Of words that follow each other: whether they are one more that an n-gram can cover.
+    segments = tf.where(is_word, tf.gather(tokens.segments, first, batch_dims=1), -1)
+    order = _random_order(tokens.draws, is_word)
+    later = [_later(segments, order, step) for step in range(longest)]
+    available = tf.reduce_sum(tf.cast(tf.stack([part == later[0] for part in later]), tf.int32), 0)
+    sizes = tf.ones_like(order)
+    if longest > 1:
+        shares = tokens.draws.uniform(Draw.UNIT_LENGTHS, width)
+        sizes = ngram_lengths(shares, available)
+    begins = tf.gather(words.begins, order, batch_dims=1)
+    lengths = [_later(words.begins, order, step + 1) - begins for step in range(longest)]
+    usable = tf.gather(is_word, order, batch_dims=1)
+    number_of = tf.range(width)[tf.newaxis]
+
+    def is_open(number: tf.Tensor, covered: tf.Tensor, counts: tf.Tensor) -> tf.Tensor:
+        return (number < width) & tf.reduce_any(counts < budget)
+
+    def add(number: tf.Tensor, covered: tf.Tensor, counts: tf.Tensor) -> tuple[tf.Tensor, ...]:
+        free, word = budget - counts, order[:, number]
+        size, taken = tf.zeros_like(word), tf.zeros_like(word)
+        for step, length in enumerate(lengths):  # the longest n-gram that fits
+            fits = (sizes[:, number] > step) & (length[:, number] <= free) & usable[:, number]
+            size = tf.where(fits, step + 1, size)
+            taken = tf.where(fits, length[:, number], taken)
+        inside = (number_of >= word[:, tf.newaxis]) & (number_of < (word + size)[:, tf.newaxis])
+        overlaps = tf.reduce_any(inside & covered, axis=1)
+        covered |= inside & ~overlaps[:, tf.newaxis]
+        return number + 1, covered, counts + tf.where(overlaps, 0, taken)
+
+    start = (tf.constant(0), tf.zeros_like(tokens.maskable), tf.zeros_like(budget))
+    covered = tf.while_loop(is_open, add, start)[1]
+    return tf.gather(covered, words.numbers, batch_dims=1) & tokens.maskable
+
+
+def _later(values: tf.Tensor, index: tf.Tensor, step: int) -> tf.Tensor:
+    """Return the value `step` positions after each index; after the end, the last one."""
+    return tf.gather(values, tf.minimum(index + step, values.shape[1] - 1), batch_dims=1)
+
+
+def _random_order(draws: RowDraws, candidates: tf.Tensor) -> tf.Tensor:
+    """Return positions in a random order, the candidates before all others, ``(rows, length)``."""
+    width = candidates.shape[1]
+    keys = draws.uniform(Draw.PLACES, width)
+    return tf.argsort(tf.where(candidates, keys, 2.0), axis=1, stable=True)
+
+
+def _scatter(positions: tf.Tensor, is_masked: tf.Tensor, width: int) -> tf.Tensor:
+    """Return the mask ``(rows, width)`` that is True at the positions that are masked."""
+    positions = tf.where(is_masked, positions, width)  # the others go to a column that is cut off
+    rows = tf.broadcast_to(tf.range(tf.shape(positions)[0])[:, tf.newaxis], tf.shape(positions))
+    counts = tf.scatter_nd(
+        tf.stack([rows, positions], axis=-1),
+        tf.ones_like(positions),
+        tf.stack([tf.shape(positions)[0], width + 1]),
+    )
+    return counts[:, :width] > 0

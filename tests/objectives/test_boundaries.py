@@ -1,0 +1,48 @@
+"""The borders of masked spans, against a loop over each row."""
+
+import numpy as np
+import pytest
+
+tf = pytest.importorskip("tensorflow")
+from t5repro.objectives.boundaries import LONGEST, NO_TARGET, boundaries  # noqa: E402
+
+pytestmark = pytest.mark.keras
+
+
+def by_loop(mask: np.ndarray, length: int, most: int):
+    """Return borders and index of each masked place of a row, in ascending order."""
+    borders, indices = np.zeros((most, 2), int), np.full(most, NO_TARGET)
+    for number, place in enumerate(np.flatnonzero(mask)):
+        first = last = place
+        while mask[first - 1]:
+            first -= 1
+        while mask[last + 1]:
+            last += 1
+        # 0 is [CLS] and length - 1 is [SEP]: neither is a border.
+        if first - 1 >= 1 and last + 1 <= length - 2 and place - first < LONGEST:
+            borders[number], indices[number] = (first - 1, last + 1), place - first
+    return borders, indices
+
+
+def test_each_piece_has_the_borders_of_its_span_and_its_index_in_it() -> None:
+    random = np.random.default_rng(0)
+    rows, width, most = 200, 40, 32
+    lengths = random.integers(4, width, rows)
+    mask = random.random((rows, width)) < random.uniform(0.1, 0.9, (rows, 1))
+    mask[:, 0] = False
+    mask &= np.arange(width) < lengths[:, None] - 1
+    mask &= np.cumsum(mask, axis=1) <= most
+    positions, targets = np.zeros((rows, most), int), np.zeros((rows, most), int)
+    for row in range(rows):
+        places = np.flatnonzero(mask[row])
+        positions[row, : len(places)], targets[row, : len(places)] = places, 7
+    borders, index = boundaries(
+        *(tf.constant(array, kind) for array, kind in (
+            (mask, tf.bool), (positions, tf.int32), (targets, tf.int32), (lengths, tf.int32)
+        ))
+    )  # fmt: skip
+    expected = [by_loop(mask[row], lengths[row], most) for row in range(rows)]
+    assert np.array_equal(borders, [one for one, _ in expected])
+    assert np.array_equal(index, [one for _, one in expected])
+    assert (index.numpy() == 0).sum() > 300
+    assert index.numpy().max() == LONGEST - 1

@@ -1,0 +1,55 @@
+"""
+The sentences of the corpus in its ids, for systems that pre-train on rows of whole sentences.
+
+READS     results/{run}/c4/{node}/manifest.json             and the Parquet files that it lists
+          results/{run}/tokens/{node}/manifest.json         and the id files that it lists
+          results/{run}/vocab/{node}/sentencepiece.model
+          results/{run}/c4_punkt/{node}/{language}/...      Punkt parameters
+          {data.folder}/...                                 Punkt parameters, if they are given
+WRITES    results/{run}/sentences/{node}/{split}.sentences  first id of each sentence
+          results/{run}/sentences/{node}/word_starts        whether each piece begins a word
+SETTINGS  tokens.*, c4.punkt_parameters, c4.punkt_training, c4.punkt_language
+CODE      src/t5repro/c4/sentence_starts.py
+"""
+
+
+rule sentences:
+    """Split every document into sentences; only experiments with masked_lm need it."""
+    input:
+        corpus=of("c4", "manifest.json"),
+        pages=files_of("c4"),
+        tokens=of("tokens", "manifest.json"),
+        ids=token_files,
+        vocabulary=of("vocab", "sentencepiece.model"),
+        vocabulary_manifest=of("vocab", "manifest.json"),
+        punkt=punkt_files,
+        data="<results>/data/manifest.json",
+        code=code_of("sentences"),
+    output:
+        train="<results>/sentences/{node}/train.sentences",
+        validation="<results>/sentences/{node}/validation.sentences",
+        word_starts="<results>/sentences/{node}/word_starts",
+        manifest="<results>/sentences/{node}/manifest.json",
+    log:
+        "<logs>/sentences/{node}.log",
+    benchmark:
+        "<logs>/sentences/{node}.tsv"
+    threads: 8
+    resources:
+        mem_mb=memory(2000),
+        runtime=1440,
+    params:
+        settings=settings_of("sentences"),
+        punkt=punkt_pairs,
+        folder=subpath(output.manifest, parent=True),
+    shell:
+        "t5repro sentences"
+        " --settings {params.settings:q}"
+        " --corpus {input.corpus:q}"
+        " --tokens {input.tokens:q}"
+        " --vocabulary {input.vocabulary:q}"
+        " --punkt {params.punkt:q}"
+        " --data {input.data:q}"
+        " --folder {params.folder:q}"
+        " --manifest {output.manifest:q}"
+        " --log {log:q}"
