@@ -41,6 +41,7 @@ def executed_operations(function: Callable[..., Any], *arguments: Any) -> list[E
     concrete = tf.function(function, autograph=False).get_concrete_function(*arguments)
     traced = dict(traced_operations(concrete.graph))
     context.context().enable_run_metadata()
+    context.context().export_run_metadata()  # of what ran before, such as the arguments
     try:
         concrete(*arguments)
         metadata = context.context().export_run_metadata()

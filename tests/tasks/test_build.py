@@ -53,6 +53,26 @@ def test_every_split_has_its_rows_in_the_order_of_the_file(raw):
     assert test["targets"] == "<unk>"
 
 
+def test_segments_are_the_texts_of_the_fields_with_the_premise_first(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    path = write_file(
+        Path("raw/cb.jsonl"),
+        json.dumps({"premise": "It rains.", "hypothesis": "Wet.", "label": "entailment", "idx": 0}),
+    )
+    settings = TasksStage.model_validate({"tasks": {"segments": True}})
+    for stage in (SETTINGS, settings):
+        build.write_examples(
+            stage,
+            task="super_glue_cb",
+            files={"train": [path]},
+            folder=Path("out"),
+            manifest=Path("out/manifest.json"),
+        )
+        (row,) = read_json_lines(Path("out/train.jsonl"))
+        assert row["inputs"] == "cb hypothesis: Wet. premise: It rains."
+        assert row.get("segments") == (["It rains.", "Wet."] if stage is settings else None)
+
+
 def test_the_manifest_counts_rows_labels_and_the_longest_inputs(raw):
     write(raw)
     manifest = read_json(Path("out/glue_sst2/manifest.json"))

@@ -21,9 +21,9 @@ from keras import ops  # noqa: E402
 from t5repro.config.published_sizes import SIZES  # noqa: E402
 from t5repro.config.sections.model import AddedLayers, ModelSettings  # noqa: E402
 from t5repro.config.sections.training import LearningRate, TrainingSettings  # noqa: E402
-from t5repro.model import beam, decode, layers  # noqa: E402
+from t5repro.model import beam, decode, encoder, layers  # noqa: E402
 from t5repro.model.operations import hashes  # noqa: E402
-from t5repro.train import adafactor, loop, validation  # noqa: E402
+from t5repro.train import adafactor, loop, loss, validation  # noqa: E402
 
 pytestmark = pytest.mark.keras
 
@@ -42,7 +42,7 @@ REASONS = {
         All Any ArgMax Equal Greater GreaterEqual Less LessEqual LogicalAnd LogicalNot LogicalOr
         Max Maximum Min Minimum Neg NotEqual Relu ReluGrad SelectV2 TopKV2
         BroadcastTo ConcatV2 EnsureShape ExpandDims GatherV2 Pack Pad PadV2 Reshape Slice Squeeze
-        StridedSlice TensorScatterUpdate Tile Transpose Unpack _MklTranspose
+        StridedSlice StridedSliceGrad TensorScatterUpdate Tile Transpose Unpack _MklTranspose
         Bitcast BitwiseAnd FloorDiv FloorMod StatelessRandomGetKeyCounter
     """,
     IEEE_754: """
@@ -154,6 +154,19 @@ TRAININGS = {  # name -> settings of model, stage and learning rate
     "adapters": ({}, {"method": "adapters", "adapter_width": 64}),
     "gradual_unfreezing": ({"num_decoder_layers": 2}, {"method": "gradual_unfreezing"}),
 }
+ENCODERS = {  # name -> size, changes of its settings, heads
+    "bert": ("bert_base", {}, {"pair_classes": 2}),
+    "bert_without_pairs": ("bert_base", {}, {}),
+    "bert_of_labels": ("bert_base", {}, {"labels": 3}),
+    "roberta": ("roberta_base", {}, {}),
+    "roberta_of_a_number": ("roberta_base", {}, {"labels": 1}),
+    "albert": (
+        "albert_base",
+        {"block_groups": 2, "blocks_per_group": 2, "num_encoder_layers": 4},
+        {"pair_classes": 2},
+    ),
+    "albert_of_labels": ("albert_base", {"num_encoder_layers": 3}, {"labels": 3}),
+}
 
 
 @pytest.fixture(scope="module")
@@ -261,6 +274,55 @@ def test_decoding_executes_listed_operations_only(job_of, tiny):
             assert {"NextIteration", "_MklMatMul", "_MklSoftmax"} <= executed
 
 
+def encoder_of(name):
+    size, change, heads = ENCODERS[name]
+    shape = {key: getattr(SIZES[size], key) for key in SIZES[size].model_fields_set - WIDE.keys()}
+    model = ModelSettings(**{**WIDE, **shape, **change})
+    return encoder.Encoder(model, embedding_rows=128, dropout_rate=0.1, seed=0, **heads)
+
+
+@pytest.mark.parametrize("name", ENCODERS)
+def test_an_encoder_executes_listed_operations_only(name, tiny):
+    network = encoder_of(name)
+    ids, targets = tiny.batch(3)
+    features = {
+        "encoder_ids": ids["encoder_ids"],
+        "encoder_segments": ids["encoder_segments"],
+        "encoder_types": (ids["encoder_ids"] % 2).astype(np.int32),
+        "target_positions": np.tile(np.array([[3, 5, 1, 0]], np.int32), (len(targets), 1)),
+    }
+    features = tf.nest.map_structure(tf.constant, features)
+    classes = targets[:, 1:2] % 2
+
+    def loss_of(logits):
+        if network.labels == 1:
+            return tf.reduce_mean(tf.square(logits))
+        logits = logits if isinstance(logits, tuple) else (logits,)
+        ids = [classes if part.shape.ndims == 2 else targets[:, :4] for part in logits]
+        parts = [tf.expand_dims(part, 1) if part.shape.ndims == 2 else part for part in logits]
+        losses = [
+            tf.reduce_mean(loss.token_losses(tf.constant(ids_BM), logits_BMV, 0.0))
+            for ids_BM, logits_BMV in zip(ids, parts, strict=True)
+        ]
+        return sum(losses[1:], losses[0])
+
+    def gradients(features):
+        with tf.GradientTape() as tape:
+            total = loss_of(network(features, training=True))
+        return [
+            tf.convert_to_tensor(gradient)
+            for gradient in tape.gradient(
+                total, [variable.value for variable in network.trainable_variables]
+            )
+        ]
+
+    for function in (gradients, network):
+        operations = executed_operations(function, features)
+        assert refused(operations) == []
+        executed = {operation.op for operation in operations if operation.optimised}
+        assert {"_MklMatMul", "_MklSoftmax", "Sqrt", "RealDiv"} <= executed
+
+
 def test_every_option_that_changes_arithmetic_is_traced(job_of):
     stages = {name: job_of(name) for name in TRAININGS}
     sections = [
@@ -271,6 +333,7 @@ def test_every_option_that_changes_arithmetic_is_traced(job_of):
             (LearningRate, lambda job: job.training.learning_rate),
         )
     ]
+    sections[0][1].extend(encoder_of(name).settings for name in ENCODERS)
     methods = [job.training for job in stages.values() if job.rule == "finetune"]
     sections.append((AddedLayers, [*methods, AddedLayers(method="all")]))
     for kind, settings in sections:

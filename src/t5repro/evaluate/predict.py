@@ -10,15 +10,18 @@ in step take equal parts of each batch.
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from t5repro.config.sections.evaluate import PredictStage
 from t5repro.errors import ArtifactError, VocabularyError
+from t5repro.evaluate.answers import Answers, Rows
+from t5repro.evaluate.predict_labels import predict_labels
 from t5repro.files import write_json_lines, write_manifest
 from t5repro.model.decode_inputs import (
+    EXAMPLE_KEYS,
     EncodedInputs,
     Ids,
     batches,
@@ -30,10 +33,12 @@ from t5repro.model.devices import Devices
 from t5repro.progress import Progress
 from t5repro.vocab.special_ids import EOS_ID, PAD_ID
 
+if TYPE_CHECKING:
+    from t5repro.vocab.vocabulary import Vocabulary
+
 WEIGHTS_FILE = "weights.safetensors"
 ONE_DEVICE = Devices("cpu", ("CPU:0",))
 
-Rows = Sequence[Mapping[str, Any]]
 PredictedIds = dict[tuple[str, int], list[int]]  # task and row -> token ids
 
 
@@ -80,24 +85,19 @@ def predict(
         task: read_examples(path, limit=settings.evaluate.max_examples)
         for task, path in examples.items()
     }
-    inputs = encode(
-        rows, pieces, model=settings.model, inputs_length=settings.evaluate.inputs_length
-    )
     # One set of weights per folder of predictions. They are loaded in turn into the same models, so
     # that each shape is compiled once for all checkpoints.
     weight_sets = {folder: members} | {
         folder / f"step-{step}": [path] for step, path in earlier.items()
     }
+    answer = predict_labels if settings.model.encoder_only else _predict_texts
     with devices.scope():
-        predicted = _predict(
-            settings, inputs, list(weight_sets.values()), pieces.total_ids, devices.replicas
-        )
+        answers = answer(settings, rows, list(weight_sets.values()), pieces, devices.replicas)
     outputs: list[Path] = []
-    for target_folder, ids in zip(weight_sets, predicted, strict=True):
+    for target_folder, texts in zip(weight_sets, answers.texts, strict=True):
         for task, task_rows in rows.items():
             outputs.append(target_folder / f"{task}.jsonl")
-            texts = [pieces.decode(ids[task, row]) for row in range(len(task_rows))]
-            _write_predictions(outputs[-1], task_rows, texts)
+            _write_predictions(outputs[-1], task_rows, texts[task])
     # Stale: a task that the mixture no longer contains, or a step that is no longer kept.
     for stale in {*folder.glob("*.jsonl"), *folder.glob("step-*/*.jsonl")} - set(outputs):
         stale.unlink()
@@ -107,7 +107,7 @@ def predict(
         settings=settings.model_dump(mode="json"),
         inputs=[*members, *earlier.values(), vocabulary, *examples.values()],
         outputs=outputs,
-        counters={"tasks": {task: _count(task, inputs, predicted[0]) for task in rows}},
+        counters={"tasks": answers.counts},
     )
 
 
@@ -124,8 +124,9 @@ def weights_next_to(manifest: Path) -> Path:
 
 
 def _write_predictions(path: Path, rows: Rows, texts: Sequence[str]) -> None:
+    examples = ({key: row[key] for key in EXAMPLE_KEYS} for row in rows)
     write_json_lines(
-        path, ({**row, "prediction": text} for row, text in zip(rows, texts, strict=True))
+        path, ({**row, "prediction": text} for row, text in zip(examples, texts, strict=True))
     )
 
 
@@ -138,25 +139,28 @@ def _count(task: str, inputs: Sequence[EncodedInputs], ids: PredictedIds) -> dic
     }
 
 
-def _predict(
+def _predict_texts(
     settings: PredictStage,
-    inputs: Sequence[EncodedInputs],
+    rows: Mapping[str, Rows],
     weight_sets: Sequence[Sequence[Path]],
-    total_ids: int,
+    vocabulary: "Vocabulary",
     replicas: int,
-) -> list[PredictedIds]:
-    """Return the predicted ids for each set of weights.
+) -> Answers:
+    """Return the texts that a decoder writes, for each set of weights.
 
     Args:
         settings: settings of the stage.
-        inputs: inputs of all examples.
+        rows: task -> examples.
         weight_sets: each the weights of one model, or of all members of an ensemble.
-        total_ids: number of ids of the vocabulary.
+        vocabulary: of the run.
         replicas: devices that share a batch.
     """
     from t5repro.model.checkpoints import load_weights
 
-    models = build_models(settings, len(weight_sets[0]), total_ids=total_ids)
+    inputs = encode(
+        rows, vocabulary, model=settings.model, inputs_length=settings.evaluate.inputs_length
+    )
+    models = build_models(settings, len(weight_sets[0]), total_ids=vocabulary.total_ids)
     predicted: list[PredictedIds] = []
     total = len(inputs) * len(weight_sets)
     with Progress("predict", total=total, unit="examples") as progress:
@@ -164,7 +168,16 @@ def _predict(
             for path, model in zip(paths, models, strict=True):
                 load_weights(path, model)
             predicted.append(decode(settings, inputs, models, replicas, progress))
-    return predicted
+    return Answers(
+        [
+            {
+                task: [vocabulary.decode(ids[task, row]) for row in range(len(task_rows))]
+                for task, task_rows in rows.items()
+            }
+            for ids in predicted
+        ],
+        {task: _count(task, inputs, predicted[0]) for task in rows},
+    )
 
 
 def build_models(settings: PredictStage, count: int, *, total_ids: int) -> list[Any]:

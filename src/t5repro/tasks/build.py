@@ -16,7 +16,7 @@ from t5repro.errors import SettingsError, TaskDataError
 from t5repro.files import atomic_path, write_json_lines, write_manifest
 from t5repro.progress import Progress
 from t5repro.tasks.registry import task_named
-from t5repro.tasks.task import Task
+from t5repro.tasks.task import Example, Task
 
 PROGRESS_ROWS = 1000
 
@@ -52,7 +52,9 @@ def write_examples(
     with ExitStack() as stack:
         for split in splits:
             path = stack.enter_context(atomic_path(folder / f"{split}.jsonl"))
-            counters[split] = _write_split(definition, split, files[split], path)
+            counters[split] = _write_split(
+                definition, split, files[split], path, with_segments=settings.tasks.segments
+            )
     for split in SPLITS:  # of an earlier run with other files
         if split not in files:
             (folder / f"{split}.jsonl").unlink(missing_ok=True)
@@ -83,11 +85,22 @@ def _check_splits(task: Task, files: Mapping[str, Sequence[Path]]) -> None:
         )
 
 
-def _write_split(task: Task, split: str, files: Sequence[Path], path: Path) -> dict[str, Any]:
+def _write_split(
+    task: Task, split: str, files: Sequence[Path], path: Path, *, with_segments: bool
+) -> dict[str, Any]:
     excluded: Counter[str] = Counter()
     counts: dict[str, int] = {}
-    rows = write_json_lines(path, _examples(task, split, files, excluded, counts))
-    if not rows:
+    rows: Iterator[dict[str, Any]] = (
+        {
+            "inputs": example.inputs,
+            "targets": example.targets,
+            "idx": example.idx,
+            "answer": example.answer,
+            **({"segments": example.segments or (example.inputs,)} if with_segments else {}),
+        }
+        for example in _examples(task, split, files, excluded, counts)
+    )
+    if not write_json_lines(path, rows):
         raise TaskDataError(
             f"task {task.name!r}: split {split!r} has no rows in {[str(name) for name in files]}; "
             "allowed: at least one; download the files again, or name others under tasks.files"
@@ -97,7 +110,7 @@ def _write_split(task: Task, split: str, files: Sequence[Path], path: Path) -> d
 
 def _examples(
     task: Task, split: str, files: Sequence[Path], excluded: Counter[str], counts: dict[str, int]
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[Example]:
     number = labelled = longest = 0
     with Progress(f"tasks {task.name} {split}", total=None, unit="rows") as progress:
         for row in task.read(files, split, excluded):
@@ -105,12 +118,7 @@ def _examples(
                 number += 1
                 labelled += example.answer is not None
                 longest = max(longest, len(example.inputs))
-                yield {
-                    "inputs": example.inputs,
-                    "targets": example.targets,
-                    "idx": example.idx,
-                    "answer": example.answer,
-                }
+                yield example
                 if number % PROGRESS_ROWS == 0:
                     progress.advance(PROGRESS_ROWS)
         progress.advance(number % PROGRESS_ROWS)

@@ -51,7 +51,9 @@ def format_fields(
     inputs = " ".join([prefix, *(f"{field}: {row[field]}" for field in fields)])
     label = row["label"]
     targets = NO_TARGET if label is None else labels[label]
-    return (Example(inputs, targets, row["idx"], label),)
+    # Networks that read segments have the premise first, whatever the order of the text.
+    segments = tuple(row[field] for field in sorted(fields, key=lambda name: name != "premise"))
+    return (Example(inputs, targets, row["idx"], label, segments),)
 
 
 def classification(
@@ -95,15 +97,16 @@ def format_similarity(
 
     Source: released code, `preprocessors.stsb`.
     """
-    inputs = f"stsb sentence1: {row['sentence1']} sentence2: {row['sentence2']}"
+    segments = (row["sentence1"], row["sentence2"])
+    inputs = "stsb sentence1: {} sentence2: {}".format(*segments)
     if row["label"] is None:
-        return (Example(inputs, NO_TARGET, row["idx"], None),)
+        return (Example(inputs, NO_TARGET, row["idx"], None, segments),)
     # Single precision and rounding of halves to even, as the released code's TensorFlow does it.
     fifths = np.round(np.float32(row["label"]) * SIMILARITY_STEPS)
     rounded = f"{fifths / SIMILARITY_STEPS:.1f}"
     targets = rounded if float(rounded) >= lowest_target else f"{lowest_target:.1f}"
     answer = float(rounded) if rounded_answer else float(row["label"])
-    return (Example(inputs, targets, row["idx"], answer),)
+    return (Example(inputs, targets, row["idx"], answer, segments),)
 
 
 # Files

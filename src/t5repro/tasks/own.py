@@ -79,11 +79,12 @@ def format_row(row: Row, *, definition: OwnTask) -> tuple[Example]:
         for name, value in row["fields"].items()
     ]
     inputs = " ".join([definition.prefix, *fields])
+    segments = tuple(row["fields"].values())
     answer = row["label"]
     if answer is None:
-        return (Example(inputs, NO_TARGET, row["idx"], None),)
+        return (Example(inputs, NO_TARGET, row["idx"], None, segments),)
     targets = definition.labels[answer] if definition.labels else row["target"]
-    return (Example(inputs, targets, row["idx"], answer),)
+    return (Example(inputs, targets, row["idx"], answer, segments),)
 
 
 def read_rows(

@@ -34,12 +34,15 @@ class Example:
         idx: identity of the row in its source.
         answer: value that the metrics compare with (a label's index, a number, gold answers); None
             if it is not public.
+        segments: texts of the row's fields without prefix and names, the premise first; if empty,
+            the inputs are one text.
     """
 
     inputs: str
     targets: str
     idx: Any
     answer: Any
+    segments: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

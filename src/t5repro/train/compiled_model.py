@@ -1,5 +1,7 @@
 """The network of a stage with its training step and optimizer."""
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, Protocol
 
 from t5repro.config.sections.devices import DevicesSettings
@@ -8,13 +10,16 @@ from t5repro.config.sections.training import TrainingSettings
 from t5repro.config.sections.vocab import VocabSettings
 from t5repro.errors import SettingsError
 from t5repro.model.devices import Devices
+from t5repro.model.labels import Words
 from t5repro.train.adafactor import Adafactor
 from t5repro.train.adam import Adam
 from t5repro.train.loss import PaddedMeanLoss
 from t5repro.train.optimizer import Optimizer
 from t5repro.train.schedules import schedule
-from t5repro.train.step import TrainedT5
+from t5repro.train.step import TrainedEncoder, TrainedT5
 from t5repro.train.trainable import adapter_width, freeze
+
+NO_LABELS: Mapping[str, Words] = MappingProxyType({})
 
 
 class StageSettings(Protocol):
@@ -48,25 +53,33 @@ def training_of(settings: StageSettings) -> TrainingSettings:
     return training
 
 
-def compiled_model(settings: StageSettings, *, seed: int) -> Any:
+def compiled_model(
+    settings: StageSettings, *, seed: int, labels: Mapping[str, Words] = NO_LABELS
+) -> Any:
     """Return a freshly initialised network with its training step and optimizer.
 
     Args:
         settings: of the stage.
         seed: of the initial weights and the dropout noise.
+        labels: of the tasks that an encoder only is fine-tuned on, see `LabelColumns`.
     """
     training = training_of(settings)
-    model = TrainedT5(
-        settings.model,
-        embedding_rows=settings.vocab.embedding_rows,
-        dropout_rate=training.dropout_rate,
-        seed=seed,
-        dtype=settings.devices.precision,
-        adapter_width=adapter_width(training),
-        z_loss=training.z_loss,
-        normaliser=training.loss_normaliser,
-        micro_batches=training.micro_batches,
-    )
+    network: dict[str, Any] = {
+        "model": settings.model,
+        "embedding_rows": settings.vocab.embedding_rows,
+        "dropout_rate": training.dropout_rate,
+        "seed": seed,
+        "dtype": settings.devices.precision,
+        "adapter_width": adapter_width(training),
+        "z_loss": training.z_loss,
+        "normaliser": training.loss_normaliser,
+        "micro_batches": training.micro_batches,
+    }
+    if settings.model.encoder_only:
+        heads = {} if labels else pretraining_heads(training)
+        model: Any = TrainedEncoder(labels=labels, **heads, **network)
+    else:
+        model = TrainedT5(**network)
     freeze(model, training)
     optimizer = make_optimizer(training)
     optimizer.build(model.trainable_variables)
@@ -77,6 +90,17 @@ def compiled_model(settings: StageSettings, *, seed: int) -> Any:
         steps_per_execution=settings.devices.steps_per_execution,
     )
     return model
+
+
+def pretraining_heads(training: TrainingSettings) -> dict[str, Any]:
+    """Return the arguments of `TrainedEncoder` for the heads of pre-training."""
+    masked_lm = getattr(training, "masked_lm", None)  # fine-tuning has none
+    if masked_lm is None:
+        return {}
+    return {
+        "pair_classes": 2 if masked_lm.pair_task != "none" else 0,
+        "boundary_weight": masked_lm.boundary_weight,
+    }
 
 
 def make_optimizer(training: TrainingSettings) -> Optimizer:

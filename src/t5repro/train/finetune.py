@@ -63,16 +63,26 @@ def finetune(
     devices = prepare(settings.devices)
     # TensorFlow reads its environment when it is imported: after `prepare`.
     from t5repro.inputs.corpus_mixture import load_finetuning_inputs
+    from t5repro.inputs.labelled import LabelledInputs, load_labelled_inputs
     from t5repro.train.loop import TrainingJob, run
     from t5repro.train.samples import Samples
 
     seed = repeat_seed(settings.seed, settings.finetune.repeat)
 
     @functools.cache  # batches and counters share the tokenised examples
-    def load() -> "TaskInputs | MixedInputs":
+    def load() -> "TaskInputs | MixedInputs | LabelledInputs":
+        if settings.model.encoder_only:
+            return load_labelled_inputs(
+                settings, examples=examples, vocabulary=vocabulary, seed=seed
+            )
         return load_finetuning_inputs(
             settings, examples=examples, vocabulary=vocabulary, seed=seed, tokens=tokens
         )
+
+    def labels() -> Mapping[str, tuple[str, ...]]:
+        """Return the labels of an encoder only, before the network with their columns is made."""
+        inputs = load() if settings.model.encoder_only else None
+        return inputs.labels if isinstance(inputs, LabelledInputs) else {}
 
     def make_samples(folder: Path, announce: Callable[[str], None]) -> Samples:
         return Samples(
@@ -110,6 +120,7 @@ def finetune(
             resume_changed=resume_changed,
             loggers=loggers,
             samples=make_samples if sample_examples else None,
+            labels=labels,
         ),
         devices,
     )
@@ -128,12 +139,15 @@ def load_trained(folder: Path, training: FinetuneSettings, model: Any) -> str:
     """
     from t5repro.model.adapters import ADAPTER
     from t5repro.model.checkpoints import load_optimizer, load_weights, weight_variables
+    from t5repro.model.encoder_heads import PRETRAINING_HEADS, new_heads
     from t5repro.train.trainable import is_trainable
 
     paths = weight_variables(model)
-    adapters = [path for path in paths if ADAPTER in path]  # the earlier training had none
+    heads = new_heads(folder / WEIGHTS, model)
+    # The earlier training had no adapters.
+    fresh = [path for path in paths if ADAPTER in path or path.startswith(heads)]
     frozen = [path for path in paths if not is_trainable(path, training)]
-    load_weights(folder / WEIGHTS, model, fresh=adapters)
+    load_weights(folder / WEIGHTS, model, fresh=fresh, unused=(*PRETRAINING_HEADS, *heads))
     if training.optimizer_state == "continue":
-        load_optimizer(folder / OPTIMIZER, model.optimizer, fresh=adapters, frozen=frozen)
+        load_optimizer(folder / OPTIMIZER, model.optimizer, fresh=fresh, frozen=frozen)
     return f"starting from the weights of {folder}"

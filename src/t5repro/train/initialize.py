@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from t5repro.model.checkpoints import assign, optimizer_variables, rows_in_use, weight_variables
+from t5repro.model.encoder_heads import shared_weights
 from t5repro.model.foreign_weights import fit, read_foreign
 
 
@@ -14,7 +15,8 @@ def load_published(folder: Path, model: Any) -> str:
     Args:
         folder: files of any library that `model/foreign_weights.py` reads.
         model: the network of the run with its optimizer, built. If the checkpoint has no state of
-            this optimizer, it keeps its initial one.
+            this optimizer, it keeps its initial one, and so do heads of an encoder only that the
+            checkpoint lacks.
 
     Returns:
         The source of the weights, for the log.
@@ -25,7 +27,7 @@ def load_published(folder: Path, model: Any) -> str:
     """
     published = read_foreign(folder)
     weights = fit(published, model.settings, embedding_rows=model.embedding_rows, where=folder)
-    assign(folder, weights, weight_variables(model), "the model")
+    assign(folder, *shared_weights(weights, weight_variables(model)), "the model")
     model.rows_in_use = rows_in_use(weights)
     slots = optimizer_variables(model.optimizer)
     # Keras counts the learning rate among the variables; the run's schedule sets it.

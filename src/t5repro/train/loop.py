@@ -28,6 +28,7 @@ from t5repro.model.checkpoints import (
     weight_variables,
 )
 from t5repro.model.devices import Devices
+from t5repro.model.labels import Words
 from t5repro.progress import Progress
 from t5repro.train.callback import Samples, TrainingCallback, steps_of
 from t5repro.train.checkpoint_manager import CheckpointManager
@@ -72,6 +73,7 @@ class TrainingJob:
         validation: makes what measures the loss on held-out text; if absent, none is measured.
         samples: makes what decodes examples, given the folder `monitor` and the log; if absent,
             none are decoded.
+        labels: returns the labels of the tasks of an encoder only, see `LabelColumns`.
     """
 
     rule: str
@@ -91,6 +93,7 @@ class TrainingJob:
     loggers: Sequence[Mapping[str, Any]] = ()
     validation: Callable[[], Validation] | None = None
     samples: Callable[[Path, Callable[[str], None]], Samples] | None = None
+    labels: Callable[[], Mapping[str, Words]] = dict
 
     @property
     def training(self) -> TrainingSettings:
@@ -139,7 +142,7 @@ def run(job: TrainingJob, devices: Devices) -> None:
 
 def make_model(job: TrainingJob) -> Any:
     """Return the compiled model with the weights and the optimizer state of the first step."""
-    model = compiled_model(job.settings, seed=job.seed)
+    model = compiled_model(job.settings, seed=job.seed, labels=job.labels())
     if job.initialize is not None:
         job.log(job.initialize(model))
     return model

@@ -94,15 +94,15 @@ class Count(keras.metrics.Metric):
         return ops.convert_to_tensor(self.total)
 
 
-class TargetTokens(Count):
-    """Target ids without padding."""
+class TargetCount(Count):
+    """Targets without padding."""
 
     def __init__(self) -> None:
         super().__init__("tokens")
 
-    def update_state(self, targets_BL: Tensor) -> None:
-        """Count the ids of one batch."""
-        self.total.assign_add(ops.sum(ops.cast(targets_BL != PAD_ID, "int32")))
+    def update_state(self, count: Tensor) -> None:
+        """Add the number of targets of one batch."""
+        self.total.assign_add(count)
 
 
 class FilledPositions(Count):

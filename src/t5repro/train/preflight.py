@@ -26,6 +26,7 @@ from t5repro.model.devices import prepare
 from t5repro.progress import announce
 from t5repro.randomness import single_seed
 from t5repro.train import tpu_compiler
+from t5repro.train.example_batch import example_batch, example_labels
 
 GIB = 2**30
 # Memory of one core by the compiler's name of its chip. The pages of the chips, such as
@@ -181,35 +182,13 @@ def lowered_step(
     model = compiled_model(
         settings.model_copy(update={"devices": devices}),
         seed=single_seed(settings.seed, "preflight"),
+        labels=example_labels(settings),
     )
     tf.random.set_seed(0)  # deterministic operations require it; the program contains no draws
     step = tf.function(model.train_step, jit_compile=True, autograph=False)
-    batch = example_batch(training, rows, decoder_only=settings.model.decoder_only)
+    batch = example_batch(training, rows, settings.model)
     lower = step.experimental_get_compiler_ir(batch)
     return bytes(lower(stage="stablehlo_serialized"))
-
-
-def example_batch(
-    training: TrainingSettings, rows: int, *, decoder_only: bool = False
-) -> tuple[dict[str, Any], Any]:
-    """Return a batch of padding, for its shapes."""
-    import tensorflow as tf
-
-    def ids(length: int) -> Any:
-        return tf.zeros((rows, length), tf.int32)
-
-    if decoder_only:
-        joined_ids = ids(training.packed_inputs_length + training.targets_length)
-        names = ("decoder_ids", "decoder_segments", "decoder_prefix")
-        return dict.fromkeys(names, joined_ids), joined_ids
-    inputs, targets = ids(training.packed_inputs_length), ids(training.targets_length)
-    features = {
-        "encoder_ids": inputs,
-        "encoder_segments": inputs,
-        "decoder_ids": targets,
-        "decoder_segments": targets,
-    }
-    return features, targets
 
 
 def facts_of(

@@ -5,7 +5,7 @@ import time
 from typing import Any
 
 from t5repro.randomness import single_seed
-from t5repro.train.preflight import example_batch
+from t5repro.train.example_batch import example_batch, example_labels
 
 STEPS = 20
 WARM_UP = 3  # the first step compiles
@@ -33,8 +33,9 @@ def step_seconds(settings: Any, *, rows: int, steps: int = STEPS) -> float:
     keras.backend.clear_session()
     keras.utils.set_random_seed(0)  # deterministic operations require a seed
     training = training_of(settings)
-    model = compiled_model(settings, seed=single_seed(0, "probe"))
-    batch = example_batch(training, rows, decoder_only=settings.model.decoder_only)
+    labels = example_labels(settings)
+    model = compiled_model(settings, seed=single_seed(0, "probe"), labels=labels)
+    batch = example_batch(training, rows, settings.model)
     step = tf.function(model.train_step, autograph=False)
     times = []
     for _ in range(WARM_UP + steps):

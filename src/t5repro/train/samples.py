@@ -13,9 +13,12 @@ from t5repro.files import read_json_lines, write_json_lines
 from t5repro.model.decode import greedy
 from t5repro.model.decode_inputs import batches, encode, pad_batch, read_examples
 from t5repro.model.distribution import shared_rows
+from t5repro.model.label_answers import label_answers
+from t5repro.model.segment_rows import SEGMENTS, SegmentEncoder
 from t5repro.vocab.vocabulary import Vocabulary
 
 FILE = "samples.jsonl"
+Predictions = Callable[[Any], dict[tuple[str, int], str]]
 
 
 class Samples:
@@ -48,14 +51,12 @@ class Samples:
         self.every_steps = every_steps
         self._file = folder / FILE
         self._announce = announce
-        self._max_decode_length = settings.finetune.targets_length
         self._vocabulary = Vocabulary.load(vocabulary)
         self._rows = {task: read_examples(path, limit=count) for task, path in examples.items()}
-        self._inputs = encode(
-            self._rows,
-            self._vocabulary,
-            model=settings.model,
-            inputs_length=settings.finetune.inputs_length,
+        self._predictions = (
+            self._label_predictions(settings)
+            if settings.model.encoder_only
+            else self._text_predictions(settings)
         )
         self._written: list[dict[str, Any]] = []
 
@@ -91,18 +92,57 @@ class Samples:
             self._announce(f"step {step}, {row['task']}: {texts}")
         return rows
 
-    def _predictions(self, model: Any) -> dict[tuple[str, int], str]:
-        """Return task and row -> predicted text."""
-        strategy = model.distribute_strategy
-        texts = {}
-        for batch in batches(self._inputs, batch_size=len(self._inputs)):
-            rows = shared_rows(len(batch), strategy.num_replicas_in_sync)
-            with strategy.scope():
-                ids = greedy(
-                    model,
-                    pad_batch(batch, batch_size=rows),
-                    max_decode_length=self._max_decode_length,
-                )
-            for row, inputs in enumerate(batch):
-                texts[inputs.task, inputs.row] = self._vocabulary.decode(ids[row].tolist())
-        return texts
+    def _text_predictions(self, settings: FinetuneStage) -> Predictions:
+        """Return the function from a model to task and row -> text that it writes."""
+        encoded = encode(
+            self._rows,
+            self._vocabulary,
+            model=settings.model,
+            inputs_length=settings.finetune.inputs_length,
+        )
+
+        def predict(model: Any) -> dict[tuple[str, int], str]:
+            strategy = model.distribute_strategy
+            texts = {}
+            for batch in batches(encoded, batch_size=len(encoded)):
+                rows = shared_rows(len(batch), strategy.num_replicas_in_sync)
+                with strategy.scope():
+                    ids = greedy(
+                        model,
+                        pad_batch(batch, batch_size=rows),
+                        max_decode_length=settings.finetune.targets_length,
+                    )
+                for row, inputs in enumerate(batch):
+                    texts[inputs.task, inputs.row] = self._vocabulary.decode(ids[row].tolist())
+            return texts
+
+        return predict
+
+    def _label_predictions(self, settings: FinetuneStage) -> Predictions:
+        """Return the function from an encoder only to task and row -> label or number."""
+        encoder = SegmentEncoder(
+            self._vocabulary,
+            separators=settings.model.pair_separators,
+            length=settings.finetune.inputs_length,
+        )
+        encoded = {
+            task: encoder.rows([row[SEGMENTS] for row in rows]) for task, rows in self._rows.items()
+        }
+
+        def predict(model: Any) -> dict[tuple[str, int], str]:
+            strategy = model.distribute_strategy
+            texts: dict[tuple[str, int], str] = {}
+            for task, rows in encoded.items():
+                with strategy.scope():
+                    answers = label_answers(
+                        [model],
+                        rows,
+                        columns=model.label_columns,
+                        task=task,
+                        batch_size=len(rows),
+                        replicas=strategy.num_replicas_in_sync,
+                    )
+                texts |= {(task, number): text for number, text in enumerate(answers)}
+            return texts
+
+        return predict

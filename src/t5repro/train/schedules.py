@@ -75,7 +75,7 @@ def cosine(settings: LearningRate, steps: int, step: int) -> float:
 
     Source: nanoT5 ``get_lr_scheduler`` (PyTorch's ``LinearLR``, then ``CosineAnnealingLR``).
     """
-    warmup, start = settings.warmup_steps, settings.warmup_start
+    warmup, start = settings.warmup_of(steps), settings.warmup_start
     if step < warmup:
         return settings.factor * (start + (1 - start) * step / warmup)
     amplitude = (settings.factor - settings.final_factor) / 2
@@ -88,7 +88,7 @@ def linear(settings: LearningRate, steps: int, step: int) -> float:
 
     Source: fairseq ``polynomial_decay`` with power 1.
     """
-    warmup = settings.warmup_steps
+    warmup = settings.warmup_of(steps)
     if step <= warmup:
         return settings.factor * step / warmup
     left = 1 - (step - warmup) / (steps - warmup)
@@ -102,8 +102,9 @@ def bert_linear(settings: LearningRate, steps: int, step: int) -> float:
 
     Source: BERT ``optimization.create_optimizer``.
     """
-    if step < settings.warmup_steps:
-        return settings.factor * step / settings.warmup_steps
+    warmup = settings.warmup_of(steps)
+    if step < warmup:
+        return settings.factor * step / warmup
     return settings.final_factor + (settings.factor - settings.final_factor) * (1 - step / steps)
 
 

@@ -1,57 +1,107 @@
 """One training step: gradients of a batch, whole or in micro-batches, and one update.
 
 Micro-batches need the memory of one part only. The update equals that of the whole batch up to
-rounding, since the loss is a sum over target ids divided by one number for all of them.
+rounding, since the loss is a sum over targets divided by one number for all of them.
 
 Source: mesh ``Unitransformer.loss_denominator``, ``serialize_training_step``.
+
+Shape suffixes: B rows of the batch, L positions.
 """
 
+from collections.abc import Mapping
 from typing import Any, Literal
 
+import keras
 import tensorflow as tf
 
+from t5repro.model.encoder import Encoder
+from t5repro.model.labels import LabelColumns
 from t5repro.model.transformer import T5
-from t5repro.train.loss import FilledPositions, TargetTokens, token_losses
+from t5repro.train.label_loss import cross_entropies, label_losses
+from t5repro.train.loss import FilledPositions, TargetCount, token_losses
 from t5repro.vocab.special_ids import PAD_ID
 
 Features = dict[str, tf.Tensor]
 
 
-class TrainedT5(T5):
-    """The network with its training step.
+class TrainingStep(keras.Model):
+    """The training step of a network, which follows in the order of base classes.
 
     Args:
         z_loss: weight of log(Z)^2 of each target id.
         normaliser: divisor of a batch's summed loss: all target positions, or those without
             padding, counted over all replicas.
         micro_batches: number of parts that a replica's batch is split into.
-        t5_arguments: see `T5`.
-        t5_options: see `T5`.
+        network: arguments of the network.
     """
 
     def __init__(
         self,
-        *t5_arguments: Any,
+        *,
         z_loss: float,
         normaliser: Literal["padded_size", "target_tokens"],
         micro_batches: int,
-        **t5_options: Any,
+        **network: Any,
     ) -> None:
-        super().__init__(*t5_arguments, **t5_options)
+        super().__init__(**network)
         self.z_loss = z_loss
         self.normaliser = normaliser
         self.micro_batches = micro_batches
 
     def build(self, input_shape: Any) -> None:
         """Create the counters and all weights."""
-        self.tokens = TargetTokens()
+        self.tokens = TargetCount()
         self.filled = FilledPositions()
         super().build(input_shape)
+
+    def target_losses(
+        self, features: Features, targets: tf.Tensor, *, z_loss: float, training: bool
+    ) -> tf.Tensor:
+        """Return the loss of each target, 0 at padding, of the shape of `targets`.
+
+        Args:
+            features: of some rows.
+            targets: of the same rows.
+            z_loss: weight of log(Z)^2.
+            training: apply dropout.
+        """
+        logits = self(features, training=training)
+        return token_losses(targets, logits, z_loss)
+
+    def count_targets(self, targets: tf.Tensor) -> tf.Tensor:
+        """Return the number of targets without padding, int32."""
+        return tf.reduce_sum(tf.cast(targets != PAD_ID, tf.int32))
+
+    def term_weights(
+        self, features: Features, targets: tf.Tensor, divisor: tf.Tensor
+    ) -> dict[str, tf.Tensor]:
+        """Return the weights of further terms of the loss, whose means have other divisors.
+
+        Args:
+            features: of all rows of a replica.
+            targets: of the same rows.
+            divisor: of the summed loss.
+        """
+        return {}
+
+    def summed_loss(
+        self, features: Features, targets: tf.Tensor, weights: Mapping[str, tf.Tensor]
+    ) -> tf.Tensor:
+        """Return the summed loss of some rows.
+
+        Args:
+            features: of the rows.
+            targets: of the rows.
+            weights: see `term_weights`.
+        """
+        return tf.reduce_sum(
+            self.target_losses(features, targets, z_loss=self.z_loss, training=True)
+        )
 
     def train_step(self, data: tuple[Features, tf.Tensor]) -> dict[str, tf.Tensor]:
         """Update the weights with one batch; return the mean loss and the counts since a reset."""
         features, targets = data
-        self.tokens.update_state(targets)
+        self.tokens.update_state(self.count_targets(targets))
         self.filled.update_state(features)
         if self.micro_batches == 1 and self.normaliser == "padded_size":
             # The loss of `compile` is this one; Keras's own step is the faster path.
@@ -70,11 +120,12 @@ class TrainedT5(T5):
 
         The shares of all replicas add up to the loss of the batch.
         """
-        if self.micro_batches == 1:
-            summed, gradients = self._sums(features, targets)
-        else:
-            summed, gradients = self._sums_of_parts(features, targets)
         divisor = self._divisor(targets)
+        weights = self.term_weights(features, targets, divisor)
+        if self.micro_batches == 1:
+            summed, gradients = self._sums(features, targets, weights)
+        else:
+            summed, gradients = self._sums_of_parts(features, targets, weights)
         return summed / divisor, [gradient / divisor for gradient in gradients]
 
     def _divisor(self, targets: tf.Tensor) -> tf.Tensor:
@@ -82,33 +133,34 @@ class TrainedT5(T5):
         if self.normaliser == "padded_size":
             replicas = tf.distribute.get_strategy().num_replicas_in_sync
             return tf.cast(tf.size(targets) * replicas, tf.float32)
-        tokens = tf.reduce_sum(tf.cast(targets != PAD_ID, tf.float32))
-        replica = tf.distribute.get_replica_context()
-        total = replica.all_reduce(tf.distribute.ReduceOp.SUM, tokens)
-        return tf.maximum(total, 1.0)  # a batch of padding alone has a loss of 0
+        # A batch of padding alone has a loss of 0.
+        return tf.maximum(over_replicas(self.count_targets(targets)), 1.0)
 
-    def _sums(self, features: Features, targets: tf.Tensor) -> tuple[tf.Tensor, list[tf.Tensor]]:
+    def _sums(
+        self, features: Features, targets: tf.Tensor, weights: Mapping[str, tf.Tensor]
+    ) -> tuple[tf.Tensor, list[tf.Tensor]]:
         """Return the summed loss of some rows, and its gradients."""
         with tf.GradientTape() as tape:
-            logits = self(features, training=True)
-            summed = tf.reduce_sum(token_losses(targets, logits, self.z_loss))
+            summed = self.summed_loss(features, targets, weights)
         gradients = tape.gradient(summed, [variable.value for variable in self.trainable_variables])
         return summed, [tf.convert_to_tensor(gradient) for gradient in gradients]
 
     def _sums_of_parts(
-        self, features: Features, targets: tf.Tensor
+        self, features: Features, targets: tf.Tensor, weights: Mapping[str, tf.Tensor]
     ) -> tuple[tf.Tensor, list[tf.Tensor]]:
         """Return the result of `_sums` with the activations of one part in memory at a time."""
         rows = targets.shape[0] // self.micro_batches
 
         def rows_of(part: tf.Tensor, array: tf.Tensor) -> tf.Tensor:
-            part_rows = tf.slice(array, [part * rows, 0], [rows, array.shape[1]])
+            start = [part * rows, *[0] * (len(array.shape) - 1)]
+            part_rows = tf.slice(array, start, [rows, *array.shape[1:]])
             # The slice starts at a tensor, which loses the static shape that XLA needs.
-            return tf.ensure_shape(part_rows, [rows, array.shape[1]])
+            return tf.ensure_shape(part_rows, [rows, *array.shape[1:]])
 
         def add(part: tf.Tensor, summed: tf.Tensor, *gradients: tf.Tensor) -> tuple[Any, ...]:
             part_features = {name: rows_of(part, array) for name, array in features.items()}
-            part_sum, part_gradients = self._sums(part_features, rows_of(part, targets))
+            part_targets = rows_of(part, targets)
+            part_sum, part_gradients = self._sums(part_features, part_targets, weights)
             return part + 1, summed + part_sum, *map(tf.add, gradients, part_gradients)
 
         zeros = [tf.zeros(variable.shape, tf.float32) for variable in self.trainable_variables]
@@ -120,3 +172,87 @@ class TrainedT5(T5):
             maximum_iterations=self.micro_batches,
         )
         return summed, gradients
+
+
+class TrainedT5(TrainingStep, T5):
+    """T5, or a decoder only, with its training step; see `TrainingStep` and `T5`."""
+
+
+class TrainedEncoder(TrainingStep, Encoder):
+    """An encoder only with its training step; see `TrainingStep` and `Encoder`.
+
+    In pre-training the losses are those of masked pieces, of the pair of a row, and of the pieces
+    of spans from their borders: the sum of the means (BERT, section 3.1; SpanBERT, section 3.2). In
+    fine-tuning the only target of a row is its label or number.
+
+    Args:
+        labels: labels and numbers of the tasks; of no task in pre-training.
+        boundary_weight: weight of the boundary objective; 0 means none.
+        network: see `TrainingStep` and `Encoder`.
+    """
+
+    def __init__(
+        self, *, labels: Mapping[str, tuple[str, ...]], boundary_weight: float = 0.0, **network: Any
+    ) -> None:
+        label_columns = LabelColumns(labels)
+        super().__init__(
+            labels=label_columns.total, predicts_boundaries=boundary_weight > 0, **network
+        )
+        self.label_columns = label_columns
+        self.boundary_weight = boundary_weight
+
+    def target_losses(
+        self, features: Features, targets: tf.Tensor, *, z_loss: float, training: bool
+    ) -> tf.Tensor:
+        """Return the losses of masked pieces or of labels, see `TrainingStep`."""
+        outputs = self(features, training=training)
+        if self.label_columns.total:
+            return label_losses(targets, outputs, features["label_columns"])
+        pieces = outputs[0] if self.pair_classes else outputs
+        return token_losses(targets, pieces, z_loss)
+
+    def count_targets(self, targets: tf.Tensor) -> tf.Tensor:
+        """Return the number of masked pieces, or of rows with a label or number."""
+        if self.label_columns.total:
+            return tf.size(targets)
+        return super().count_targets(targets)
+
+    def term_weights(
+        self, features: Features, targets: tf.Tensor, divisor: tf.Tensor
+    ) -> dict[str, tf.Tensor]:
+        """Return the weights of pairs and of pieces from borders, see `TrainingStep`."""
+        weights = {}
+        if self.pair_classes:
+            replicas = tf.distribute.get_strategy().num_replicas_in_sync
+            weights["pair"] = divisor / (targets.shape[0] * replicas)
+        if self.boundary_weight:
+            pieces = tf.reduce_sum(tf.cast(features["boundary_index"] >= 0, tf.int32))
+            # One more than the pieces, as in SpanBERT's code: a batch may have none.
+            weights["boundary"] = self.boundary_weight * divisor / (over_replicas(pieces) + 1.0)
+        return weights
+
+    def summed_loss(
+        self, features: Features, targets: tf.Tensor, weights: Mapping[str, tf.Tensor]
+    ) -> tf.Tensor:
+        """Return the summed loss of some rows, see `TrainingStep`."""
+        if not weights:
+            return super().summed_loss(features, targets, weights)
+        encoded = self.encode(features, training=True)
+        pieces = self.masked_logits(encoded, features["target_positions"])
+        summed = tf.reduce_sum(token_losses(targets, pieces, self.z_loss))
+        if "pair" in weights:
+            pairs = self.pair_head(self.pooled(encoded))
+            of_pairs = cross_entropies(features["pair_label"], pairs)
+            summed += weights["pair"] * tf.reduce_sum(of_pairs)
+        if "boundary" in weights:
+            index = features["boundary_index"]
+            logits = self.boundary_logits(encoded, features["boundary_positions"], index)
+            of_borders = token_losses(tf.where(index < 0, PAD_ID, targets), logits, z_loss=0.0)
+            summed += weights["boundary"] * tf.reduce_sum(of_borders)
+        return summed
+
+
+def over_replicas(count: tf.Tensor) -> tf.Tensor:
+    """Return the sum of a count over all replicas, float32."""
+    replica = tf.distribute.get_replica_context()
+    return replica.all_reduce(tf.distribute.ReduceOp.SUM, tf.cast(count, tf.float32))

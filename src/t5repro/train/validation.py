@@ -6,9 +6,6 @@ from typing import Any
 
 import tensorflow as tf
 
-from t5repro.train.loss import token_losses
-from t5repro.vocab.special_ids import PAD_ID
-
 Features = dict[str, tf.Tensor]
 Sums = Callable[[tuple[Features, tf.Tensor]], list[tf.Tensor]]
 
@@ -44,8 +41,8 @@ class Validation:
 
 def sums(model: Any, features: Features, targets: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     """Return the summed cross-entropy of the rows of one replica, and their target ids."""
-    losses = token_losses(targets, model(features, training=False), z_loss=0.0)
-    return tf.reduce_sum(losses), tf.reduce_sum(tf.cast(targets != PAD_ID, tf.int32))
+    losses = model.target_losses(features, targets, z_loss=0.0, training=False)
+    return tf.reduce_sum(losses), model.count_targets(targets)
 
 
 def _sums_over_replicas(model: Any) -> Sums:

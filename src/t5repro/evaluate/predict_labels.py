@@ -1,0 +1,124 @@
+"""Predictions of an encoder only: the word of a label, or a number."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from t5repro.config.sections.evaluate import PredictStage
+from t5repro.errors import ArtifactError
+from t5repro.evaluate.answers import Answers, Rows
+from t5repro.model.segment_rows import SEGMENTS, SegmentEncoder, SegmentRow
+from t5repro.progress import Progress
+
+if TYPE_CHECKING:
+    from t5repro.model.labels import LabelColumns
+    from t5repro.vocab.vocabulary import Vocabulary
+
+
+def predict_labels(
+    settings: PredictStage,
+    rows: Mapping[str, Rows],
+    weight_sets: Sequence[Sequence[Path]],
+    vocabulary: "Vocabulary",
+    replicas: int,
+) -> Answers:
+    """Return the label or number of each example, for each set of weights.
+
+    Args:
+        settings: settings of the stage.
+        rows: task -> examples, with their segments.
+        weight_sets: each the weights of one model, or of all members of an ensemble.
+        vocabulary: of the run.
+        replicas: devices that share a batch.
+
+    Raises:
+        ArtifactError: weights or examples are damaged, or of other tasks.
+    """
+    from t5repro.model.checkpoints import load_weights
+    from t5repro.model.label_answers import label_answers
+
+    encoded = encode_segments(settings, rows, vocabulary)
+    columns = shared_labels(weight_sets[0])
+    models = [build_encoder(settings, columns) for _ in weight_sets[0]]
+    texts: list[dict[str, list[str]]] = []
+    total = len(weight_sets) * sum(map(len, encoded.values()))
+    with Progress("predict", total=total, unit="examples") as progress:
+        for paths in weight_sets:
+            for path, model in zip(paths, models, strict=True):
+                load_weights(path, model)
+            texts.append(
+                {
+                    task: label_answers(
+                        models,
+                        task_rows,
+                        columns=columns,
+                        task=task,
+                        batch_size=settings.evaluate.batch_size,
+                        replicas=replicas,
+                        advance=progress.advance,
+                    )
+                    for task, task_rows in encoded.items()
+                }
+            )
+    counts = {
+        task: {"examples": len(task_rows), "truncated_inputs": sum(row.cut for row in task_rows)}
+        for task, task_rows in encoded.items()
+    }
+    return Answers(texts, counts)
+
+
+def encode_segments(
+    settings: PredictStage, rows: Mapping[str, Rows], vocabulary: "Vocabulary"
+) -> dict[str, list[SegmentRow]]:
+    """Return the rows of each task as ids, cut to the length of evaluation.
+
+    Raises:
+        ArtifactError: an example has no segments.
+    """
+    encoder = SegmentEncoder(
+        vocabulary,
+        separators=settings.model.pair_separators,
+        length=settings.evaluate.inputs_length,
+    )
+    encoded = {}
+    for task, task_rows in rows.items():
+        if any(SEGMENTS not in row for row in task_rows):
+            raise ArtifactError(
+                f"examples of {task} lack {SEGMENTS}, which model.architecture encoder reads; set "
+                "tasks.segments to true and rerun the rule tasks"
+            )
+        encoded[task] = encoder.rows([row[SEGMENTS] for row in task_rows])
+    return encoded
+
+
+def shared_labels(weights: Sequence[Path]) -> "LabelColumns":
+    """Return the labels of some files of weights.
+
+    Raises:
+        ArtifactError: the files have different labels.
+    """
+    from t5repro.model.checkpoints import read_labels
+
+    first, *others = [read_labels(path) for path in weights]
+    for path, columns in zip(weights[1:], others, strict=True):
+        if columns.words != first.words:
+            raise ArtifactError(
+                f"{path} has labels of {sorted(columns.words)}, {weights[0]} of "
+                f"{sorted(first.words)}; members of evaluate.ensemble need the same tasks"
+            )
+    return first
+
+
+def build_encoder(settings: PredictStage, columns: "LabelColumns") -> Any:
+    """Return a network with a head of these columns, whose weights are still to be loaded."""
+    from t5repro.model.encoder import Encoder
+
+    return Encoder(
+        settings.model,
+        embedding_rows=settings.vocab.embedding_rows,
+        dropout_rate=0.0,
+        seed=0,
+        dtype=settings.devices.precision,
+        adapter_width=settings.finetune.width,
+        labels=columns.total,
+    )
