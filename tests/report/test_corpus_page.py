@@ -263,6 +263,29 @@ def test_a_mixture_shows_the_first_document_under_each_denoiser(settings: Settin
     assert "noise_mask" not in objective_settings(run)
 
 
+def test_a_masked_language_model_shows_its_masked_pieces(settings: Settings) -> None:
+    change = {"objective": "masked_lm", "inputs_length": 12, "targets_length": 4}
+    masked_lm = {"mask_share": 1.0, "random_share": 0.0}
+    values = {**settings.pretrain.model_dump(), **change, "masked_lm": masked_lm}
+    pretrain = PretrainSettings.model_validate(values)
+    pieces = [
+        "<pad>",
+        "</s>",
+        "<unk>",
+        *"abcdefghijklmnop",
+        *map(sentinel_piece, reversed(range(5))),
+    ]
+    (row,) = corrupted_rows(pretrain, {"u": [3, 4, 5, 6, 7, 8, 9, 10]}, pieces, seed=0)
+    text, inputs = ("".join(part.text for part in side) for side in (row.text, row.inputs))
+    (target,) = (part.text for part in row.targets)
+    assert text == "[CLS]abcdefgh[SEP]"
+    assert len(target) == round(0.15 * 10)
+    assert inputs.replace("[MASK]", "{}").format(*target) == text
+    run = settings.model_copy(update={"pretrain": pretrain})
+    assert objective_settings(run)["unit"] == "piece"
+    assert "noise_mask" not in objective_settings(run)
+
+
 def test_an_arm_has_an_objective_if_it_reads_the_corpus_in_pretraining_or_fine_tuning(
     settings: Settings,
 ) -> None:

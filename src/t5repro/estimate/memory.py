@@ -58,7 +58,7 @@ def activation_bytes(
     """Return the bytes that the backward pass needs of the forward pass over one row."""
     bytes_each = precision_bytes(precision)
     width, inner = model.d_model, model.num_heads * model.d_kv
-    hidden = (3 if model.feed_forward == "gated_gelu" else 2) * model.d_ff
+    hidden = (3 if model.gated else 2) * model.d_ff
     weight = bytes_each + MASK_BYTES  # of attention
 
     def block(length: int) -> float:
@@ -66,6 +66,8 @@ def activation_bytes(
         return layers + model.num_heads * length**2 * weight
 
     logits = targets_length * embedding_rows * LOGIT_BYTES
+    if model.encoder_only:
+        return model.num_encoder_layers * block(inputs_length) + logits
     if model.decoder_only:
         length = inputs_length + targets_length
         return model.num_decoder_layers * block(length) + length * embedding_rows * LOGIT_BYTES

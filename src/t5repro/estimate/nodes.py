@@ -151,7 +151,8 @@ class _Plan:
         reads = (
             read for other in BY_NAME[rule].upstream for read in self._reads(rule, other, name)
         )
-        return [read for read in reads if _requires(settings, read[0])]
+        # Without a corpus, a node reads the raw files in place of each earlier rule.
+        return list(dict.fromkeys(read for read in reads if _requires(settings, read[0])))
 
     def _reads(self, rule: str, other: str, name: str) -> Iterator[Key]:
         """Yield the nodes of the rule `other` that a node of `rule` reads."""
@@ -187,6 +188,10 @@ def _reads_raw_files(rule: str, settings: Settings) -> bool:
 def _requires(settings: Settings, rule: str) -> bool:
     """Return whether an experiment with these settings reads the outputs of `rule`."""
     if rule in OF_CORPUS and not settings.reads_corpus:
+        return False
+    if rule == "sentences" and settings.pretrain.objective != "masked_lm":
+        return False
+    if rule == "sentences" and not settings.pretrain.reads_sentences:
         return False
     of_crawl = {"c4_punkt": True, "c4_clean": True, "corpus": False}.get(rule)
     return of_crawl is None or of_crawl is not bool(settings.corpus.files)

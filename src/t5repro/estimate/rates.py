@@ -41,11 +41,19 @@ BYTES_PER_SECOND = {
     "vocab_sample": 5 * MEGA,
     "vocab": 1 * MEGA,
     "tokens": 4 * MEGA,
+    "sentences": 0.7 * MEGA,
     "tasks": 1 * MEGA,
     "evaluate_score": 0.4 * MEGA,
     "report": 0.5 * MEGA,
 }
-BYTES_WRITTEN = {"c4_clean": 0.46, "c4_dedup": 0.28, "c4": 0.43, "corpus": 0.5, "tokens": 1.5}
+BYTES_WRITTEN = {
+    "c4_clean": 0.46,
+    "c4_dedup": 0.28,
+    "c4": 0.43,
+    "corpus": 0.5,
+    "tokens": 1.5,
+    "sentences": 0.14,
+}
 # Earlier jobs tell the speed of jobs like them: a job of seconds is mostly start.
 NEAREST = math.log(10)  # logarithm of the largest ratio in size, or of ratios in shape together
 FACTORS = {"own": (0.9, 1.1), "rates": (0.85, 1.15), "table": (0.6, 1.8)}

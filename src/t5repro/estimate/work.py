@@ -94,6 +94,8 @@ def prediction_work(
         models: networks that predict: members of an ensemble times checkpoints.
         precision: `devices.precision`.
     """
+    if model.encoder_only:  # a label, by one pass over the inputs
+        evaluate = evaluate.model_copy(update={"max_decode_length": 0, "beam_tasks": []})
     written = evaluate.max_decode_length
     encoding = forward_multiplications(
         model,

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from t5repro.config.sections.evaluate import PredictStage
+from t5repro.config.sections.model import ModelSettings
 from t5repro.errors import SettingsError
 from t5repro.vocab.special_ids import EOS_ID, PAD_ID
 
@@ -76,8 +77,10 @@ class Model:
         Raises:
             ArtifactError: the weights are damaged.
             SettingsError: `texts` is a string, or a text is no string or cannot be written as
-                UTF-8; log-probabilities of a decoder without an encoder.
+                UTF-8; log-probabilities of a decoder without an encoder; any text for an encoder
+                only, which reads the segments of a task.
         """
+        check_writes_text(self.settings.model)
         if isinstance(texts, str):
             raise SettingsError("texts is a string; give a list: [text]")
         for index, text in enumerate(texts):
@@ -166,6 +169,20 @@ class Model:
             )
             sums.update(zip(rows, values[: len(rows)].tolist(), strict=True))
         return sums
+
+
+def check_writes_text(model: ModelSettings) -> None:
+    """Refuse an encoder only, which writes no text.
+
+    Raises:
+        SettingsError: the network is one.
+    """
+    if model.encoder_only:
+        raise SettingsError(
+            "model.architecture is encoder, which predicts the labels of its tasks and writes no "
+            "text; its predictions for the rows of a task are in results/<run>/evaluate_predict, "
+            "and Run.predictions returns them. Name another experiment for texts"
+        )
 
 
 def _until_eos(ids: Sequence[int]) -> list[int]:

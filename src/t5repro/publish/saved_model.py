@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from t5repro.config.sections.evaluate import PredictStage
+from t5repro.errors import SettingsError
 from t5repro.evaluate.predict import build_models, weights_next_to
 from t5repro.model.decode_inputs import padded_length
 from t5repro.publish.new_folder import new_folder
@@ -34,9 +35,15 @@ def export_server(settings: PredictStage, *, weights: Path, vocabulary: Path, fo
 
     Raises:
         ArtifactError: the weights are missing.
+        SettingsError: the network is an encoder only, which writes no text.
         StorageError: the folder exists, or cannot be written.
         VocabularyError: the vocabulary has more ids than the model has embeddings.
     """
+    if settings.model.encoder_only:
+        raise SettingsError(
+            "model.architecture is encoder, which writes no text to serve; name another "
+            "experiment, or write its weights with export_weights"
+        )
     with new_folder(folder) as temporary:
         _save(settings, weights=weights, vocabulary=vocabulary, folder=temporary)
 

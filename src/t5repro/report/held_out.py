@@ -14,6 +14,7 @@ from pathlib import Path
 from t5repro.config.experiments import settings_of_experiment
 from t5repro.config.flops import step_flops
 from t5repro.config.schema import Settings
+from t5repro.config.sections.pretrain import PretrainSettings
 from t5repro.errors import ArtifactError
 from t5repro.files import read_json
 from t5repro.report.experiments import Experiment
@@ -78,7 +79,7 @@ def held_out_rows(
             HeldOutRow(
                 experiment=experiment.name,
                 style=experiment.style,
-                objective=f"{resolved.pretrain.objective} {resolved.pretrain.noise_mask}",
+                objective=_objective(resolved.pretrain),
                 loss=f"{mean:.3f}{deviation}",
                 perplexity=f"{math.exp(mean):,.1f}",
                 per_character=UNDEFINED if density is None else f"{mean * density:.3f}",
@@ -86,6 +87,13 @@ def held_out_rows(
             )
         )
     return rows
+
+
+def _objective(pretrain: PretrainSettings) -> str:
+    """Return objective and mask in words."""
+    is_masked_lm = pretrain.objective == "masked_lm"
+    mask = pretrain.masked_lm.unit if is_masked_lm else pretrain.noise_mask
+    return f"{pretrain.objective} {mask}"
 
 
 def tokens_per_character(corpus: Path, tokens: Path) -> float | None:

@@ -8,6 +8,7 @@ all objectives and seeds of a run can be compared; a training draws other noise 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from typing import TYPE_CHECKING
 
 from t5repro.config.schema import Settings
 from t5repro.config.sections.devices import DevicesSettings
@@ -17,11 +18,15 @@ from t5repro.inputs.packing import SHORTEST_SEGMENT
 from t5repro.model.devices import set_environment
 from t5repro.objectives.mode_tokens import mode_token_id
 from t5repro.objectives.row_lengths import segment_length
-from t5repro.randomness import seed_pair
+from t5repro.randomness import seed_pair, single_seed
 from t5repro.report.corpus import safe_text
 from t5repro.report.experiments import format_value
 from t5repro.report.vocabulary import SPACE, is_sentinel
 from t5repro.vocab.special_ids import EOS_ID, PAD_ID, UNK_ID, sentinel
+from t5repro.vocab.special_pieces import SPECIAL_PIECES
+
+if TYPE_CHECKING:
+    from t5repro.objectives.examples import CorruptedSegment
 
 ROWS = 3
 # Settings that decide the rows; the lengths decide how long a segment is.
@@ -35,6 +40,7 @@ OF_OBJECTIVE = (
     "targets_length",
 )
 OF_MIXTURE = ("objective", "inputs_length", "targets_length")
+OF_MASKED_LM = ("objective", "noise_density", "inputs_length", "targets_length")
 
 
 @dataclass(frozen=True)
@@ -69,6 +75,10 @@ def objective_settings(settings: Settings) -> dict[str, str]:
     if not settings.pretrain.steps and not settings.finetune.corpus_examples:
         return {}
     pretrain = settings.pretrain
+    if pretrain.objective == "masked_lm":
+        values = {name: format_value(getattr(pretrain, name)) for name in OF_MASKED_LM}
+        parts = pretrain.masked_lm.model_dump()
+        return values | {name: format_value(value) for name, value in parts.items()}
     names = OF_MIXTURE if pretrain.denoisers else OF_OBJECTIVE
     values = {name: format_value(getattr(pretrain, name)) for name in names}
     denoisers = {
@@ -107,7 +117,8 @@ def corrupted_rows(
         pieces: pieces of the vocabulary by id.
         seed: seed of the run.
     """
-    segment_tokens = segment_length(settings)
+    is_masked_lm = settings.objective == "masked_lm"
+    segment_tokens = settings.inputs_length - 2 if is_masked_lm else segment_length(settings)
     segments = {
         url: ids[:segment_tokens] for url, ids in documents.items() if len(ids) >= SHORTEST_SEGMENT
     }
@@ -118,16 +129,9 @@ def corrupted_rows(
         shown = shown[:1] * len(settings.denoisers)
     # TensorFlow takes seconds to import, and `verify` imports this module for the scores alone.
     set_environment(DevicesSettings())
-    from t5repro.objectives.examples import corrupt_segments
-
-    corrupted = corrupt_segments(
-        settings,
-        [ids for _, ids in shown],
-        total_ids=len(pieces),
-        extra_ids=sum(map(is_sentinel, pieces)),
-        seeds=(seed_pair(seed, "report", "noise"), seed_pair(seed, "report", "corruption")),
-        denoisers=range(len(shown)) if settings.denoisers else None,
-    )
+    corrupt = _masked if is_masked_lm else _corrupted
+    corrupted = corrupt(settings, [ids for _, ids in shown], pieces, seed)
+    pieces = [*pieces, *SPECIAL_PIECES]
     return [
         Row(
             url=safe_text(url),
@@ -138,6 +142,36 @@ def corrupted_rows(
         )
         for (url, _), row in zip(shown, corrupted, strict=True)
     ]
+
+
+def _corrupted(
+    settings: PretrainSettings, segments: Sequence[Sequence[int]], pieces: Sequence[str], seed: int
+) -> "list[CorruptedSegment]":
+    from t5repro.objectives.examples import corrupt_segments
+
+    return corrupt_segments(
+        settings,
+        segments,
+        total_ids=len(pieces),
+        extra_ids=sum(map(is_sentinel, pieces)),
+        seeds=(seed_pair(seed, "report", "noise"), seed_pair(seed, "report", "corruption")),
+        denoisers=range(len(segments)) if settings.denoisers else None,
+    )
+
+
+def _masked(
+    settings: PretrainSettings, segments: Sequence[Sequence[int]], pieces: Sequence[str], seed: int
+) -> "list[CorruptedSegment]":
+    from t5repro.objectives.masked_examples import mask_segments
+
+    extra_ids = sum(map(is_sentinel, pieces))
+    return mask_segments(
+        settings,
+        segments,
+        word_starts=[piece.startswith(SPACE) for piece in pieces],
+        vocab=VocabSettings(vocab_size=len(pieces) - extra_ids, extra_ids=extra_ids),
+        seed=single_seed(seed, "report", "noise"),
+    )
 
 
 def parts(ids: Sequence[int], pieces: Sequence[str]) -> tuple[Part, ...]:
@@ -154,4 +188,5 @@ def parts(ids: Sequence[int], pieces: Sequence[str]) -> tuple[Part, ...]:
 
 
 def _is_special(piece: str, number: int) -> bool:
-    return number in (PAD_ID, EOS_ID, UNK_ID) or is_sentinel(piece)
+    is_control = number in (PAD_ID, EOS_ID, UNK_ID) or piece in SPECIAL_PIECES
+    return is_control or is_sentinel(piece)
