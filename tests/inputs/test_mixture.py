@@ -11,8 +11,9 @@ from t5repro.config.schema import RunVocab, Settings
 from t5repro.config.sections.pretrain import Denoiser, PretrainSettings, PretrainStage
 from t5repro.config.stage_settings import stage_settings
 from t5repro.files import write_manifest
+from t5repro.inputs.objective_inputs import open_inputs
 from t5repro.inputs.pretraining import CorpusInputs
-from t5repro.inputs.step_audit import open_inputs, spans_in_step
+from t5repro.inputs.step_audit import spans_in_step
 
 pytestmark = pytest.mark.keras
 
@@ -46,7 +47,8 @@ def stage(vocab, concatenate, **more) -> PretrainStage:
 def opened(write_tokens, vocab):
     def open_them(concatenate: bool, **more) -> CorpusInputs:
         ids, offsets = write_tokens(DOCUMENTS)
-        return open_inputs(stage(vocab, concatenate, **more), ids=ids, offsets=offsets)
+        settings = stage(vocab, concatenate, **more)
+        return open_inputs(settings, ids=ids, offsets=offsets, seed=settings.seed)
 
     return open_them
 
@@ -96,7 +98,7 @@ def test_the_audit_names_the_denoiser_of_every_piece(opened, concatenate):
 def test_another_seed_draws_other_denoisers(opened, write_tokens, vocab):
     ids, offsets = write_tokens(DOCUMENTS)
     other = stage(vocab, True).model_copy(update={"seed": 6})
-    one, two = opened(True), open_inputs(other, ids=ids, offsets=offsets)
+    one, two = opened(True), open_inputs(other, ids=ids, offsets=offsets, seed=6)
     assert any((one.denoisers(n) != two.denoisers(n)).any() for n in range(10))
 
 
@@ -114,5 +116,6 @@ def test_the_command_prints_the_denoiser_of_a_mixture(write_tokens, vocab, tmp_p
     )
     assert main(["batches", str(manifest), "--step", "3"]) == 0
     rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    drawn = open_inputs(settings, ids=ids, offsets=offsets).denoisers(3)
+    inputs = open_inputs(settings, ids=ids, offsets=offsets, seed=settings.seed)
+    drawn = inputs.denoisers(3)
     assert {(row["row"], row["denoiser"]) for row in rows} == set(enumerate(drawn.tolist()))

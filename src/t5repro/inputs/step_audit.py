@@ -15,9 +15,10 @@ from t5repro.config.sections.pretrain import PretrainStage
 from t5repro.errors import ArtifactError
 from t5repro.files import read_json
 from t5repro.inputs.document_steps import steps_of_documents
-from t5repro.inputs.masked_rows import MaskedInputs, load_masked_inputs
+from t5repro.inputs.masked_rows import MaskedInputs
 from t5repro.inputs.masked_steps import steps_of_masked_documents
-from t5repro.inputs.pretraining import CorpusInputs, load_corpus_inputs
+from t5repro.inputs.objective_inputs import open_inputs
+from t5repro.inputs.pretraining import CorpusInputs
 from t5repro.randomness import repeat_seed
 
 SENTENCE_FILES = {"sentences": "train.sentences", "word_starts": "word_starts"}
@@ -73,39 +74,8 @@ def open_recorded_inputs(manifest: Path) -> tuple[CorpusInputs | MaskedInputs, i
     if absent := set(names.values()) - set(paths):
         raise ArtifactError(f"{manifest} names no {sorted(absent)} among its inputs")
     files = {keyword: paths[name] for keyword, name in names.items()}
-    return open_inputs(settings, **files), settings.pretrain.steps
-
-
-def open_inputs(
-    settings: PretrainStage, *, ids: Path, offsets: Path, **sentences: Path
-) -> CorpusInputs | MaskedInputs:
-    """Open the inputs of a pre-training from its settings and its files.
-
-    Args:
-        settings: settings of the stage.
-        ids: file of ids.
-        offsets: file of document offsets.
-        sentences: `sentences` and `word_starts`, if the objective is `masked_lm`.
-    """
     seed = repeat_seed(settings.seed, settings.pretrain.repeat)
-    if settings.pretrain.objective == "masked_lm":
-        return load_masked_inputs(
-            settings.pretrain,
-            ids=ids,
-            offsets=offsets,
-            **sentences,
-            vocab=settings.vocab,
-            seed=seed,
-            token_types=settings.model.token_types,
-        )
-    return load_corpus_inputs(
-        settings.pretrain,
-        ids=ids,
-        offsets=offsets,
-        vocab=settings.vocab,
-        seed=seed,
-        decoder_only=settings.model.decoder_only,
-    )
+    return open_inputs(settings, **files, seed=seed), settings.pretrain.steps
 
 
 def steps_of_document(

@@ -126,39 +126,23 @@ def _check_corpus(settings: PretrainStage, tokens: Path | None, sentences: Path 
 def _load_inputs(
     settings: PretrainStage, split: str, tokens: Path, sentences: Path | None, seed: int
 ) -> "CorpusInputs | MaskedInputs":
-    """Open a split of the corpus for the objective.
+    """Open a split of the corpus.
 
     Args:
         settings: settings of the stage.
         split: ``train`` or ``validation``.
         tokens: folder of the token files.
-        sentences: folder of the sentences.
+        sentences: folder of the sentences, for the objective `masked_lm`.
         seed: of the rows and the noise.
     """
+    from t5repro.inputs.objective_inputs import open_inputs
+
     ids, offsets = split_files(tokens, split)
-    if sentences is not None and settings.pretrain.objective == "masked_lm":
-        from t5repro.inputs.masked_rows import load_masked_inputs
-
-        return load_masked_inputs(
-            settings.pretrain,
-            ids=ids,
-            offsets=offsets,
-            sentences=sentence_file(sentences, split),
-            word_starts=word_starts_file(sentences),
-            vocab=settings.vocab,
-            seed=seed,
-            token_types=settings.model.token_types,
-        )
-    from t5repro.inputs.pretraining import load_corpus_inputs
-
-    return load_corpus_inputs(
-        settings.pretrain,
-        ids=ids,
-        offsets=offsets,
-        vocab=settings.vocab,
-        seed=seed,
-        decoder_only=settings.model.decoder_only,
-    )
+    files = {}
+    if sentences is not None:
+        files["sentences"] = sentence_file(sentences, split)
+        files["word_starts"] = word_starts_file(sentences)
+    return open_inputs(settings, ids=ids, offsets=offsets, seed=seed, **files)
 
 
 def held_out_batches(
