@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from t5repro.config.published_sizes import SIZES
 from t5repro.config.sections.devices import DevicesSettings
 from t5repro.config.sections.finetune import FinetuneStage
 from t5repro.config.sections.model import ModelSettings
@@ -25,6 +26,17 @@ from t5repro.model.devices import Devices, prepare, set_environment
 SHAPE = ModelSettings(
     d_model=32, d_ff=64, d_kv=8, num_heads=4, num_encoder_layers=1, num_decoder_layers=1
 )
+ENCODER = SIZES["albert_tiny"].model_copy(
+    update={
+        "d_model": 32, "d_ff": 64, "d_kv": 8, "num_heads": 4, "embedding_width": 16,
+        "max_positions": 16,
+    }
+)  # fmt: skip
+MASKED_LM = {
+    "objective": "masked_lm",
+    "masked_lm": {"pair_task": "sentence_order", "boundary_weight": 0.5},
+    "loss_normaliser": "target_tokens",
+}
 VOCAB = VocabSettings(vocab_size=100, extra_ids=28)
 ROWS, INPUTS, TARGETS = 8, 12, 8
 
@@ -45,11 +57,33 @@ def batch(step: int) -> tuple[dict[str, np.ndarray], np.ndarray]:
     return features, targets
 
 
-def batches(first_step: int, steps: int) -> Any:
+def masked_batch(step: int) -> tuple[dict[str, np.ndarray], np.ndarray]:
+    """Return the batch of a step of an encoder only: masked pieces, pairs, borders of spans."""
+    generator = np.random.default_rng(step)
+    ids = generator.integers(2, 40, (ROWS, INPUTS)).astype(np.int32)
+    ids[ROWS // 2 :, INPUTS // 2 :] = 0
+    positions = np.tile(np.array([2, 4, 5, 0], np.int32), (ROWS, 1))
+    targets = np.take_along_axis(ids, positions, axis=1)
+    targets[:, 3] = 0  # filled up
+    masked = ids.copy()
+    masked[:, 2:6:2] = 99  # no other id
+    features = {
+        "encoder_ids": masked,
+        "encoder_segments": (ids > 0).astype(np.int32),
+        "encoder_types": ((ids > 0) & (np.arange(INPUTS) > 3)).astype(np.int32),
+        "target_positions": positions,
+        "pair_label": generator.integers(0, 2, ROWS).astype(np.int32),
+        "boundary_positions": np.stack([positions - 1, positions + 1], axis=-1).clip(0),
+        "boundary_index": np.where(targets > 0, 0, -1).astype(np.int32),
+    }
+    return features, targets
+
+
+def batches(first_step: int, steps: int, *, make: Any = batch) -> Any:
     """Return the batches of some steps; each is a function of its step."""
     import tensorflow as tf
 
-    inputs, targets = zip(*map(batch, range(first_step, first_step + steps)), strict=True)
+    inputs, targets = zip(*map(make, range(first_step, first_step + steps)), strict=True)
     features = {name: np.stack([arrays[name] for arrays in inputs]) for name in inputs[0]}
     return tf.data.Dataset.from_tensor_slices((features, np.stack(targets)))
 
@@ -65,6 +99,7 @@ def make_job(
     cloud_folder: str = "",
     monitor: bool = False,
     blocks: int = 1,
+    encoder: bool = False,
     resume_changed: bool = False,
     loggers: Sequence[Mapping[str, Any]] = (),
     samples: Callable[[], Any] | None = None,
@@ -78,12 +113,14 @@ def make_job(
     from t5repro.train.loop import TrainingJob
     from t5repro.train.validation import Validation
 
+    model = SHAPE.model_copy(update={"num_encoder_layers": blocks, "num_decoder_layers": blocks})
+    make = masked_batch if encoder else batch
     settings = stage_settings(
         rule,
         seed,
-        model=SHAPE.model_copy(update={"num_encoder_layers": blocks, "num_decoder_layers": blocks}),
+        model=ENCODER if encoder else model,
         devices={"steps_per_execution": steps_per_execution, "cloud_folder": cloud_folder},
-        training=training,
+        training={**MASKED_LM, "targets_length": 4, **training} if encoder else training,
     )
     initialize = functools.partial(load_published, published) if published else None
     if start is not None:
@@ -101,7 +138,7 @@ def make_job(
         initialize=initialize,
         inputs=(corpus,),
         identity=(corpus,),
-        batches=batches,
+        batches=functools.partial(batches, make=make),
         counters=lambda steps: {"synthetic": True},
         folder=folder / "results",
         work=folder / "work",

@@ -39,8 +39,9 @@ def _boundary_multiplications(
     masked_lm = getattr(training, "masked_lm", None)
     if not model.encoder_only or masked_lm is None or not masked_lm.boundary_weight:
         return 0
-    width = model.d_model
-    return training.targets_length * width * (2 * width + INDEX_WIDTH + width + embedding_rows)
+    width, embedded = model.d_model, model.embedding_width or model.d_model
+    first, second = (2 * width + INDEX_WIDTH) * width, width * embedded
+    return training.targets_length * (first + second + embedded * embedding_rows)
 
 
 def forward_multiplications(

@@ -10,7 +10,7 @@ from keras import ops
 
 from t5repro.config.flops import INDEX_WIDTH
 from t5repro.config.sections.model import ModelSettings
-from t5repro.model.dense import Dense
+from t5repro.model.dense import Dense, embedding_shape
 from t5repro.model.layers import (
     ACTIVATIONS,
     SeededLayer,
@@ -47,8 +47,9 @@ class BoundaryHead(SeededLayer):
         inputs = 2 * width + INDEX_WIDTH
         self.first = Dense(model, inputs=inputs, outputs=width, **self.inner("first"))
         self.first_norm = norm_layer(model, **self.inner("first_norm"))
-        self.second = Dense(model, inputs=width, outputs=width, **self.inner("second"))
-        self.second_norm = norm_layer(model, **self.inner("second_norm"))
+        embedded = embedding_shape(model)
+        self.second = Dense(model, inputs=width, outputs=embedded.d_model, **self.inner("second"))
+        self.second_norm = norm_layer(embedded, **self.inner("second_norm"))
 
     def build(self, input_shape: Any = None) -> None:
         """Create the weights, without the embedding."""
@@ -58,13 +59,13 @@ class BoundaryHead(SeededLayer):
         self.indices = self.weight("indices", (INDICES, INDEX_WIDTH), draw)
         self.bias = self.weight("bias", (self.embedding_rows,), zeros())
 
-    def call(self, borders_BM2D: Tensor, index_BM: Tensor, output_DV: Tensor) -> Tensor:
+    def call(self, borders_BM2D: Tensor, index_BM: Tensor, output_EV: Tensor) -> Tensor:
         """Return float32 logits of ids, (batch, predicted positions, ids).
 
         Args:
             borders_BM2D: output of the encoder before and after the span.
             index_BM: int32, index in the span; below 0 without a target.
-            output_DV: the transposed embedding.
+            output_EV: the transposed embedding.
         """
         rows, places, _, width = borders_BM2D.shape
         index_BM = ops.maximum(index_BM, 0)
@@ -73,4 +74,4 @@ class BoundaryHead(SeededLayer):
         hidden = ops.concatenate([both_BMD, indices], axis=-1)
         hidden = self.first_norm(self.activation(self.first(hidden)))
         hidden = self.second_norm(self.activation(self.second(hidden)))
-        return ops.cast(matmul(hidden, output_DV), "float32") + self.bias
+        return ops.cast(matmul(hidden, output_EV), "float32") + self.bias

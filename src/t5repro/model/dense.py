@@ -1,4 +1,4 @@
-"""Dense layers of an encoder's heads: a matrix and a bias.
+"""Dense layers of an encoder and its heads: a matrix and a bias.
 
 Shape suffixes: B rows of the batch, L positions, D features.
 """
@@ -16,6 +16,11 @@ from t5repro.model.layers import (
     truncated_normal,
     zeros,
 )
+
+
+def embedding_shape(model: ModelSettings) -> ModelSettings:
+    """Return the settings for layers of the width of the embedding."""
+    return model.model_copy(update={"d_model": model.embedding_width or model.d_model})
 
 
 class Dense(SeededLayer):

@@ -4,8 +4,8 @@ A row contains one example: one or two segments of text. In pre-training the net
 pieces at given positions, and a class of a pair of segments; in fine-tuning one of some labels, or
 a number. To add a head, add a layer here and its names to `weight_names.py`.
 
-Source: Devlin et al., 2018, and BERT ``modeling.py`` and ``run_pretraining.py``; Lan et al., 2019,
-and ALBERT ``modeling.py``.
+Source: Devlin et al., 2018, and BERT ``BertModel`` and ``get_masked_lm_output``; Lan et al., 2019,
+and ALBERT ``AlbertModel``.
 
 Shape suffixes: B rows of the batch, L positions, M predicted positions, D features of the residual
 stream, E features of the embedding, C classes, V ids.
@@ -22,7 +22,7 @@ from t5repro.model.attention import segment_mask
 from t5repro.model.block import Block
 from t5repro.model.block_sharing import block_with_weights
 from t5repro.model.boundary_head import BoundaryHead
-from t5repro.model.dense import ClassHead, Dense
+from t5repro.model.dense import ClassHead, Dense, embedding_shape
 from t5repro.model.layers import (
     ACTIVATIONS,
     Initial,
@@ -39,11 +39,6 @@ from t5repro.model.learned_positions import LearnedPositions
 from t5repro.model.transformer import PRECISIONS, UNUSED_LOGIT
 
 HEADS = ("encoder", "masked_lm", "boundary_head", "pooler", "pair_head", "label_head")
-
-
-def embedding_shape(model: ModelSettings) -> ModelSettings:
-    """Return the settings for layers of the width of the embedding."""
-    return model.model_copy(update={"d_model": model.embedding_width or model.d_model})
 
 
 class TokenTypes(SeededLayer):

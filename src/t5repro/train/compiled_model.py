@@ -85,7 +85,8 @@ def compiled_model(
     optimizer.build(model.trainable_variables)
     model.compile(
         optimizer=optimizer,
-        loss=PaddedMeanLoss(training.z_loss),
+        # The step of an encoder has the losses of several heads; Keras knows losses of outputs.
+        loss=None if settings.model.encoder_only else PaddedMeanLoss(training.z_loss),
         jit_compile=False,
         steps_per_execution=settings.devices.steps_per_execution,
     )

@@ -1,0 +1,182 @@
+"""Predictions of an encoder only: the likeliest label of the task, or its number."""
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from t5repro.config.published_sizes import SIZES
+from t5repro.config.schema import Settings
+from t5repro.config.sections.evaluate import EvaluateSettings, PredictStage
+from t5repro.config.sections.vocab import VocabStage
+from t5repro.config.stage_settings import stage_settings
+from t5repro.errors import ArtifactError
+from t5repro.evaluate.predict import predict
+from t5repro.files import read_json_lines
+from t5repro.vocab.train import train_vocabulary
+
+pytestmark = pytest.mark.keras
+
+LABELS = {"pairs": ("no", "yes"), "scores": (), "three": ("a", "b", "c")}
+MODEL = SIZES["bert_tiny"].model_copy(update={"num_encoder_layers": 1, "max_positions": 64})
+Row = dict[str, Any]
+
+
+def settings(**evaluate: Any) -> PredictStage:
+    lengths = {"batch_size": 4, "inputs_length": 40, "max_decode_length": 4}
+    tree = Settings(evaluate=EvaluateSettings(**{**lengths, **evaluate}))
+    values = stage_settings(tree, "evaluate_predict")
+    values["vocab"] |= {"vocab_size": 56, "extra_ids": 8}
+    values["model"] = MODEL.model_dump(mode="json")
+    return PredictStage.model_validate(values)
+
+
+@pytest.fixture(scope="module")
+def vocabulary(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("vocabulary")
+    lines = (f"word{number} and yes or no word{number + 1}" for number in range(200))
+    (folder / "sample.txt").write_text("\n".join(lines), encoding="utf-8")
+    train_vocabulary(
+        VocabStage.model_validate(
+            {"vocab": {"vocab_size": 56, "extra_ids": 8, "character_coverage": 1.0}}
+        ),
+        sample=folder / "sample.txt",
+        model=folder / "vocab.model",
+        pieces=folder / "vocab.pieces",
+        manifest=folder / "vocab.json",
+    )
+    return folder / "vocab.model"
+
+
+@pytest.fixture(scope="module")
+def write_weights(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
+    """Write weights with a head; return their manifest."""
+
+    def write(seed: int, labels: Mapping[str, tuple[str, ...]] = LABELS) -> Path:
+        from t5repro.model.checkpoints import save_weights
+        from t5repro.model.encoder import Encoder
+        from t5repro.model.labels import LabelColumns
+
+        columns = LabelColumns(labels)
+        network = Encoder(
+            MODEL, embedding_rows=128, dropout_rate=0.0, seed=seed, labels=columns.total
+        )
+        network.label_columns = columns
+        # Initial heads are so small that their labels hardly differ.
+        head = network.label_head
+        head.matrix.assign(20 * np.random.default_rng(seed).normal(size=head.matrix.shape))
+        folder = tmp_path_factory.mktemp("weights")
+        save_weights(folder / "weights.safetensors", network)
+        (folder / "manifest.json").write_text("{}", encoding="utf-8")
+        return folder / "manifest.json"
+
+    return write
+
+
+def rows_of(count: int) -> list[Row]:
+    texts = [" ".join(f"word{(7 * n + k) % 50}" for k in range(1 + n % 6)) for n in range(count)]
+    return [
+        {"inputs": "x", "targets": "yes", "idx": n, "answer": 1, "segments": [text, "yes or no"]}
+        for n, text in enumerate(texts)
+    ]
+
+
+def predictions(
+    folder: Path, rows: Mapping[str, list[Row]], vocabulary: Path, *weights: Path, **more: Any
+) -> dict[str, list[str]]:
+    examples = {}
+    for task, task_rows in rows.items():
+        examples[task] = folder / "in" / task / "validation.jsonl"
+        examples[task].parent.mkdir(parents=True, exist_ok=True)
+        examples[task].write_text("".join(json.dumps(row) + "\n" for row in task_rows))
+    predict(
+        settings(**more),
+        weights=weights,
+        examples=examples,
+        vocabulary=vocabulary,
+        folder=folder / "out",
+        manifest=folder / "out/manifest.json",
+    )
+    return {
+        task: [row["prediction"] for row in read_json_lines(folder / f"out/{task}.jsonl")]
+        for task in rows
+    }
+
+
+def logits_of(manifest: Path, vocabulary: Path, rows: list[Row]) -> np.ndarray:
+    """Return the columns of the head for each row, one row at a time without padding."""
+    from t5repro.evaluate.predict_labels import build_encoder, shared_labels
+    from t5repro.model.checkpoints import load_weights
+    from t5repro.model.segment_rows import SegmentEncoder
+    from t5repro.vocab.vocabulary import Vocabulary
+
+    path = manifest.parent / "weights.safetensors"
+    network = build_encoder(settings(), shared_labels([path]))
+    load_weights(path, network)
+    encoder = SegmentEncoder(Vocabulary.load(vocabulary), separators=1, length=40)
+    logits = []
+    for row in encoder.rows([row["segments"] for row in rows]):
+        types = np.arange(len(row.ids)) >= row.first_length
+        features = {"ids": row.ids, "segments": np.ones(len(row.ids)), "types": types}
+        arrays = {f"encoder_{name}": np.array([one], int) for name, one in features.items()}
+        logits.append(np.asarray(network(arrays))[0])
+    return np.array(logits)
+
+
+def test_each_task_has_words_of_its_own_labels_and_numbers_are_decimals(
+    tmp_path: Path, vocabulary: Path, write_weights: Callable[..., Path]
+) -> None:
+    weights = write_weights(1)
+    answers = predictions(tmp_path, dict.fromkeys(LABELS, rows_of(23)), vocabulary, weights)
+    pairs, number, three = np.split(logits_of(weights, vocabulary, rows_of(23)), [2, 3], axis=1)
+    assert answers["pairs"] == [("no", "yes")[column] for column in pairs.argmax(axis=1)]
+    assert answers["three"] == [("a", "b", "c")[column] for column in three.argmax(axis=1)]
+    assert [float(text) for text in answers["scores"]] == pytest.approx(number[:, 0], abs=1e-3)
+    assert len(set(answers["scores"])) > 10
+    written = next(iter(read_json_lines(tmp_path / "out/pairs.jsonl")))
+    assert set(written) == {"idx", "inputs", "targets", "answer", "prediction"}
+    counters = json.loads((tmp_path / "out/manifest.json").read_text())["counters"]["tasks"]
+    assert counters["pairs"] == {"examples": 23, "truncated_inputs": 0}
+
+
+def test_an_answer_does_not_depend_on_its_neighbours(
+    tmp_path: Path, vocabulary: Path, write_weights: Callable[..., Path]
+) -> None:
+    weights, rows = write_weights(1), rows_of(9)
+    together = predictions(tmp_path / "all", {"scores": rows}, vocabulary, weights)["scores"]
+    alone = [
+        predictions(tmp_path / str(n), {"scores": [row]}, vocabulary, weights)["scores"][0]
+        for n, row in enumerate(rows)
+    ]
+    assert [float(text) for text in alone] == pytest.approx(
+        [float(text) for text in together], abs=1e-3
+    )
+
+
+def test_an_ensemble_has_the_mean_of_its_members(
+    tmp_path: Path, vocabulary: Path, write_weights: Callable[..., Path]
+) -> None:
+    members, rows = [write_weights(1), write_weights(2)], {"scores": rows_of(5)}
+    single = [
+        [float(text) for text in predictions(tmp_path / str(n), rows, vocabulary, one)["scores"]]
+        for n, one in enumerate(members)
+    ]
+    both = predictions(tmp_path / "both", rows, vocabulary, *members)["scores"]
+    assert [float(text) for text in both] == pytest.approx(np.mean(single, axis=0), abs=1e-3)
+
+
+def test_what_cannot_be_predicted_is_refused_with_its_cure(
+    tmp_path: Path, vocabulary: Path, write_weights: Callable[..., Path]
+) -> None:
+    weights = write_weights(1)
+    with pytest.raises(ArtifactError, match="no labels of other, only of .'pairs'"):
+        predictions(tmp_path, {"other": rows_of(2)}, vocabulary, weights)
+    without = [{key: row[key] for key in row if key != "segments"} for row in rows_of(2)]
+    with pytest.raises(ArtifactError, match=r"examples of pairs lack segments.*tasks\.segments"):
+        predictions(tmp_path, {"pairs": without}, vocabulary, weights)
+    other = write_weights(2, {"pairs": ("no", "yes")})
+    with pytest.raises(ArtifactError, match=r"members of evaluate\.ensemble need the same tasks"):
+        predictions(tmp_path, {"pairs": rows_of(2)}, vocabulary, weights, other)
