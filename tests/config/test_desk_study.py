@@ -101,6 +101,23 @@ def test_half_of_the_layers_are_half_of_the_layers(run: Settings) -> None:
     )
 
 
+def test_the_objectives_by_themselves_differ_from_the_study_in_steps_and_targets(
+    run: Settings,
+) -> None:
+    alone, study = load("desk_objectives.yaml"), load("desk_study.yaml")
+    for name in ("data", "corpus", "c4", "vocab", "tokens", "model", "tasks", "finetune"):
+        assert getattr(alone, name) == getattr(study, name), name
+    changed = {"steps", "targets_length", "learning_rate", "checkpoint_every_steps",
+               "validation_every_steps"}  # fmt: skip
+    assert alone.pretrain.model_dump(exclude=changed) == study.pretrain.model_dump(exclude=changed)
+    assert 2 * alone.pretrain.steps == study.pretrain.steps
+    rows = {one.name: one for one in run.experiments}
+    for one in alone.experiments:
+        changes = {key: value for key, value in rows[one.name].change.items() if key not in SIZES}
+        assert {key: value for key, value in one.change.items() if key not in SIZES} == changes
+        assert one.row == rows[one.name].row
+
+
 def test_the_page_of_the_study_has_the_scores_of_the_committed_report() -> None:
     scores = defaultdict(list)
     report = ROOT / "studies/desk_study/results/desk_study/report/scores.csv"

@@ -28,7 +28,16 @@ HEADING = re.compile(r"^#+ +(.+?) *$", re.MULTILINE)
 TOOLS = {"t5repro", "make", "snakemake", "python", "python3"}
 BUILT = {"results", "logs", "records"}  # folders of a run: <folder>/<run>/<rule>/...
 CHECKED_SUFFIXES = (".py", ".smk", ".md", ".yaml", ".yml", ".toml", ".cff")
-ARTIFACT_SUFFIXES = (".safetensors", ".json", ".jsonl", ".ids", ".offsets", ".csv", ".html")
+ARTIFACT_SUFFIXES = (
+    ".safetensors",
+    ".json",
+    ".jsonl",
+    ".ids",
+    ".offsets",
+    ".sentences",
+    ".csv",
+    ".html",
+)
 SUFFIXES = CHECKED_SUFFIXES + ARTIFACT_SUFFIXES
 
 
