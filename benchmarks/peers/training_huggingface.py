@@ -49,7 +49,7 @@ def main(name: str, steps: int) -> None:
         outputs.loss.backward()
         optimizer.step()
 
-    shared.measure(step, steps, shape)
+    shared.measure(step, steps, shared.tokens(shape), shared.flops(shape))
 
 
 if __name__ == "__main__":

@@ -48,7 +48,7 @@ def main(name: str, steps: int) -> None:
     ticks = keras.callbacks.LambdaCallback(on_train_batch_end=lambda batch, logs: clock.tick())
     count = steps + shared.WARM_UP_STEPS
     model.fit(data.take(count), epochs=1, callbacks=[ticks], verbose=0)
-    clock.tell(shape)
+    clock.tell(shared.tokens(shape), shared.flops(shape))
 
 
 if __name__ == "__main__":

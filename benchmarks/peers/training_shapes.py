@@ -45,6 +45,11 @@ def batch(shape: Shape) -> dict[str, np.ndarray]:
     return {"inputs": inputs, "targets": targets, "shifted": shifted}
 
 
+def tokens(shape: Shape) -> int:
+    """Return the positions of one step."""
+    return shape.rows * (shape.inputs + shape.targets)
+
+
 def flops(shape: Shape) -> int:
     """Return the operations of the matrix products of one step, as t5repro counts them."""
     from t5repro.config.flops import step_flops
@@ -83,8 +88,13 @@ class Clock:
         self.ends.append(time.perf_counter())
         self.used.append((clock.busy_seconds(), time.process_time()))
 
-    def tell(self, shape: Shape) -> None:
-        """Print the median step after the warm-up."""
+    def tell(self, tokens: int, operations: int) -> None:
+        """Print the median step after the warm-up.
+
+        Args:
+            tokens: positions of a step.
+            operations: floating-point operations of a step.
+        """
         ends = self.ends[WARM_UP_STEPS - 1 :]
         spent = median(b - a for a, b in itertools.pairwise(ends))
         busy, own = (
@@ -93,18 +103,18 @@ class Clock:
         )
         result = {
             "seconds": spent,
-            "tokens": shape.rows * (shape.inputs + shape.targets),
-            "flops": flops(shape),
+            "tokens": tokens,
+            "flops": operations,
             "processor": own / (len(ends) - 1),
             "others": max(0.0, (busy - own) / (ends[-1] - ends[0])),
         }
         print(json.dumps(result))
 
 
-def measure(step: Callable[[], object], steps: int, shape: Shape) -> None:
-    """Run a step again and again and print its time."""
+def measure(step: Callable[[], object], steps: int, tokens: int, operations: int) -> None:
+    """Run a step again and again and print its time, see `Clock.tell`."""
     clock = Clock()
     for _ in range(steps + WARM_UP_STEPS):
         step()
         clock.tick()
-    clock.tell(shape)
+    clock.tell(tokens, operations)
