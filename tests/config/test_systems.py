@@ -1,8 +1,10 @@
 """`system: NAME` sets the recipe of a system; what the run file states replaces it."""
 
+import csv
 from typing import Any
 
 import pytest
+from checkout import ROOT
 
 from t5repro.config.experiments import settings_of_experiment
 from t5repro.config.load import load_settings
@@ -118,3 +120,23 @@ def test_settings_that_contradict_an_encoder_are_refused(
 def test_parts_of_an_encoder_are_refused_in_other_networks(name: str) -> None:
     with pytest.raises(SettingsError, match=f"model.{name} is 2, which model.architecture"):
         load_settings({"model": {name: 2}})
+
+
+def test_the_page_has_the_scores_of_the_committed_report() -> None:
+    report = ROOT / "studies/systems/results/systems/report/scores.csv"
+    scores = {
+        (row["task"].split("_")[-1], row["metric"], row["experiment"]): f"{float(row['value']):.2f}"
+        for row in csv.DictReader(report.read_text(encoding="utf-8").splitlines())
+        if row["value"]
+    }
+    columns = ("t5", "gpt", "bert", "spanbert", "roberta", "albert")
+    page = (ROOT / "docs/systems.md").read_text(encoding="utf-8")
+    results = page.partition("## At equal compute")[2].partition("## GPT")[0]
+    rows = [line.strip("| ").split(" | ") for line in results.splitlines() if line.startswith("| ")]
+    shown = {
+        (row[0].lower().replace("-", ""), row[1], name): value
+        for row in rows
+        if row[0] != "task"
+        for name, value in zip(columns, row[3:], strict=True)
+    }
+    assert shown == scores
