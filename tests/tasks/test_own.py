@@ -170,7 +170,7 @@ def test_a_task_called_as_one_of_the_paper_is_refused():
 def test_the_stage_writes_an_own_task_and_nothing_of_a_broken_one(tmp_path):
     path = tmp_path / "train.tsv"
     path.write_text("stars\ttext\ttitle\n1\ta\tb\n")
-    stage = TasksStage(tasks=texts(reviews=REVIEWS))
+    stage = TasksStage(tasks=texts(reviews=REVIEWS).model_dump())
     folder = tmp_path / "out"
     arguments = {"task": "reviews", "folder": folder, "manifest": folder / "manifest.json"}
     write_examples(stage, files={"train": [path]}, **arguments)
