@@ -167,3 +167,29 @@ def test_the_training_step_of_a_run_file_compiles_for_a_slice(tmp_path, micro_ba
     assert (facts["cores"], facts["rows_per_core"], facts["fits"]) == (16, 2, True)
     assert facts["flops_per_core"] > 0
     assert "verdict              fits" in done.stderr
+
+
+LOWER = """
+from t5repro.config.published_sizes import SIZES
+from t5repro.config.sections.pretrain import PretrainStage
+from t5repro.train.preflight import lowered_step
+settings = PretrainStage.model_validate({
+    "seed": 0, "vocab": {"vocab_size": 100, "extra_ids": 20}, "devices": {},
+    "model": SIZES["spanbert_tiny"].model_copy(update={"num_encoder_layers": 1}),
+    "pretrain": {
+        "objective": "masked_lm", "loss_normaliser": "target_tokens", "inputs_length": 16,
+        "targets_length": 4, "masked_lm": {"unit": "span", "boundary_weight": 1},
+    },
+})
+print("lowered", len(lowered_step(settings, settings.pretrain, rows=2)))
+"""
+
+
+@pytest.mark.keras
+def test_the_step_of_an_encoder_is_a_program_for_the_compiler() -> None:
+    """With the losses of masked pieces, pairs and borders, in a process of its own."""
+    done = subprocess.run(
+        [sys.executable, "-c", LOWER], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout.split()[-1]) > 10_000
