@@ -282,7 +282,7 @@ def test_a_masked_language_model_shows_its_masked_pieces(settings: Settings) -> 
     assert len(target) == round(0.15 * 10)
     assert inputs.replace("[MASK]", "{}").format(*target) == text
     run = settings.model_copy(update={"pretrain": pretrain})
-    assert objective_settings(run)["unit"] == "piece"
+    assert objective_settings(run)["masked_lm.unit"] == "piece"
     assert "noise_mask" not in objective_settings(run)
 
 

@@ -78,7 +78,7 @@ def objective_settings(settings: Settings) -> dict[str, str]:
     if pretrain.objective == "masked_lm":
         values = {name: format_value(getattr(pretrain, name)) for name in OF_MASKED_LM}
         parts = pretrain.masked_lm.model_dump()
-        return values | {name: format_value(value) for name, value in parts.items()}
+        return values | {f"masked_lm.{name}": format_value(one) for name, one in parts.items()}
     names = OF_MIXTURE if pretrain.denoisers else OF_OBJECTIVE
     values = {name: format_value(getattr(pretrain, name)) for name in names}
     denoisers = {
