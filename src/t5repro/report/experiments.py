@@ -29,6 +29,7 @@ class Experiment:
         changes: dotted setting -> value it changes; without the seed if there are several arms.
         row: row of the paper that it reproduces.
         paper_row: that row with the tables that print it.
+        system: system before T5 whose recipe it has; empty for none.
     """
 
     name: str
@@ -38,6 +39,7 @@ class Experiment:
     changes: Mapping[str, str] = field(default_factory=dict)
     row: str = ""
     paper_row: str = ""
+    system: str = ""
 
     @property
     def has_seeds(self) -> bool:
@@ -83,6 +85,7 @@ def group_arms(settings: Settings, arms: Sequence[str]) -> list[Experiment]:
             },
             row=row,
             paper_row=paper_row_title(row),
+            system=settings_of_experiment(settings, next(iter(by_seed.values()))).system,
         )
         for style, ((_, row), by_seed) in enumerate(groups)
     ]

@@ -35,12 +35,14 @@ from t5repro.report.links import ResultLinks, link, manifest_of, read_scores, so
 from t5repro.report.loss_curves import LossCurve, operations_curve, training_curve, validation_curve
 from t5repro.report.metrics import metrics_text
 from t5repro.report.ordering import orderings
-from t5repro.report.paper_tables import paper_tables
+from t5repro.report.paper_tables import paper_tables, table_anchor
 from t5repro.report.published_scores import TASK_BY_TASK, paper_source
+from t5repro.report.published_table import OurScores
 from t5repro.report.render_lineage import FILE_PREFIX, anchor
 from t5repro.report.rows import ScoreRow, score_rows, with_intervals
 from t5repro.report.score_table import score_groups, tallies
 from t5repro.report.scores_csv import csv_text
+from t5repro.report.system_tables import system_tables
 from t5repro.report.templates import render
 from t5repro.report.titles import task_title
 from t5repro.tasks.registry import task_named
@@ -263,13 +265,13 @@ def _scores_view(
     first_two = [experiment.name for experiment in experiments[:2]]
     limit = settings.evaluate.max_examples
     split = settings.evaluate.split
-    tables = paper_tables(
-        rows, contents, experiments, links, split=split, is_comparable=not departing
-    )
+    our_scores = OurScores.of(rows, contents, links, is_comparable=not departing)
+    scored_names = {row.experiment for row in rows}
+    tables = paper_tables(scored_names, experiments, our_scores, split=split)
     # The paper's scores get columns of their own only if its table by task is not shown below.
-    has_paper_columns = TASK_BY_TASK not in {table.number for table in tables} and any(
-        line.paper for _, lines in groups for line in lines
-    )
+    has_paper_columns = table_anchor(TASK_BY_TASK) not in {
+        table.anchor for table in tables
+    } and any(line.paper for _, lines in groups for line in lines)
     tasks = {task for content in contents.values() for task in content["tasks"]}
     return {
         "run": settings.run.name,
@@ -286,6 +288,7 @@ def _scores_view(
         "columns": FIXED_COLUMNS + 2 * has_paper_columns + len(experiments) + bool(difference),
         "reasons": [line.reason for _, lines in groups for line in lines if line.reason],
         "paper_tables": tables,
+        "system_tables": system_tables(experiments, our_scores, split=split),
         "orderings": orderings(rows, experiments, split=split, seed=settings.seed),
         "split": split,
         "limit": f" (first {limit:,} examples)" if limit else "",

@@ -1,0 +1,122 @@
+"""The tables of the systems before T5: their figures, and our rows in them."""
+
+import json
+from statistics import mean
+from typing import Any
+
+import pytest
+
+from t5repro.config.schema import Experiment
+from t5repro.report.experiments import Experiment as ShownExperiment
+from t5repro.report.published_table import OurScores
+from t5repro.report.system_tables import system_tables, table_content
+
+TABLES = table_content()["tables"]
+
+
+def rows_of(paper: str, number: str, split: str = "validation") -> list[dict[str, Any]]:
+    """Return the rows of a table as mappings from columns to figures."""
+    table = next(
+        table
+        for table in TABLES
+        if (table["paper"], table["table"], table["split"]) == (paper, number, split)
+    )
+    return [
+        {"name": row["name"], **dict(zip(table["columns"], row["values"], strict=True))}
+        for row in table["rows"]
+    ]
+
+
+def test_every_row_has_a_figure_for_each_column_or_none() -> None:
+    for table in TABLES:
+        assert len(set(table["columns"])) == len(table["columns"])
+        for row in table["rows"]:
+            assert len(row["values"]) == len(table["columns"]), (table["title"], row["name"])
+            assert all(value is None or 0 < value <= 100 for value in row["values"])
+    assert (
+        sum(value is not None for t in TABLES for r in t["rows"] for value in r["values"]) == 1168
+    )
+
+
+@pytest.mark.parametrize("number", ["3", "4", "5", "7", "8"])
+def test_albert_averages_are_means_of_five_tasks(number: str) -> None:
+    """Each SQuAD enters as the mean of F1 and exact match."""
+    for row in rows_of("ALBERT", number):
+        squads = [mean((row[f"{task}.f1"], row[f"{task}.em"])) for task in ("squad", "squad_2")]
+        others = [
+            row["glue_mnli_matched.accuracy"],
+            row["glue_sst2.accuracy"],
+            row["race.accuracy"],
+        ]
+        assert mean([*squads, *others]) == pytest.approx(row["average.average"], abs=0.08), row
+
+
+def test_electra_averages_are_means_of_eight_tasks() -> None:
+    for row in rows_of("ELECTRA", "2"):
+        tasks = [value for key, value in row.items() if key not in ("name", "average.average")]
+        assert len(tasks) == 8
+        assert mean(tasks) == pytest.approx(row["average.average"], abs=0.06), row["name"]
+
+
+def test_mrqa_averages_are_means_of_five_tasks() -> None:
+    for row in rows_of("SpanBERT", "2", "test"):
+        tasks = [value for key, value in row.items() if key.endswith(".f1")]
+        assert mean(tasks) == pytest.approx(row["average.average"], abs=0.1), row["name"]
+
+
+def with_system(run: Any, system: str) -> Any:
+    """Give a run an experiment of a system, with the scores of its baseline."""
+    scores, histories = run.scores["baseline"], run.histories["baseline"]
+    run.settings = run.settings.model_copy(
+        update={
+            "experiments": [
+                Experiment(name="baseline"),
+                Experiment(name="mine", change={"system": system, "model.max_positions": 4096}),
+            ]
+        }
+    )
+    run.scores = {"baseline": scores, "mine": json.loads(json.dumps(scores))}
+    run.histories = dict.fromkeys(("baseline", "mine"), histories)
+    return run
+
+
+def test_our_row_follows_the_row_of_its_system(run: Any) -> None:
+    run = with_system(run, "gpt")
+    run.scores["mine"]["tasks"]["glue_sst2"]["metrics"]["accuracy"] = 12.34
+    page = run.write().page
+    section = page.partition('<section id="systems"')[2].partition("</section>")[0]
+    shown, _, hidden = section.partition("<details><summary>Tables without")
+    assert "GPT, 4.0e19" in shown
+    assert "ELECTRA, table 1 (arXiv 2003.10555)" in shown
+    assert "mine" in shown
+    assert "mine" not in hidden
+
+
+def test_scores_of_another_split_are_not_shown(run: Any) -> None:
+    run = with_system(run, "gpt")
+    run.settings = run.settings.model_copy(
+        update={"evaluate": run.settings.evaluate.model_copy(update={"split": "test"})}
+    )
+    section = run.write().page.partition('<section id="systems"')[2].partition("</section>")[0]
+    assert "ELECTRA, table 1" in section
+    assert "mine" not in section
+
+
+def test_a_run_of_t5_alone_has_no_tables_of_systems(report: Any) -> None:
+    assert 'id="systems"' not in report.page
+
+
+def test_the_tables_of_a_system_are_those_of_its_paper_and_with_its_row() -> None:
+    scores = OurScores({}, {}, links=None, is_comparable=False)  # type: ignore[arg-type]
+    spanbert = ShownExperiment(name="mine", arms=("mine",), seeds=(0,), system="spanbert")
+    labels = [table.label for table in system_tables([], scores, split="validation")]
+    assert labels == []
+    tables = system_tables([spanbert], scores, split="validation")
+    assert [table.label for table in tables] == [
+        "SpanBERT, table 1 (arXiv 1907.10529)",
+        "SpanBERT, table 2 (arXiv 1907.10529)",
+        "SpanBERT, table 4 (arXiv 1907.10529)",
+        "StructBERT, table 1 (arXiv 1908.04577)",
+        "GLUE leaderboard",
+    ]
+    assert not any(table.has_ours for table in tables)
