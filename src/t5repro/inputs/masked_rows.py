@@ -37,7 +37,7 @@ from t5repro.inputs.sentence_rows import (
 )
 from t5repro.objectives.boundaries import boundaries
 from t5repro.objectives.masked_pieces import replace_masked
-from t5repro.objectives.places import UNITS, RowTokens, budgets
+from t5repro.objectives.places import UNITS, budgets, row_tokens
 from t5repro.vocab.sentence_files import read_sentences, read_word_starts
 from t5repro.vocab.token_files import read_offsets
 
@@ -152,7 +152,9 @@ class MaskedInputs:
 
         def make(step: tf.Tensor) -> tuple[Features, tf.Tensor, dict[str, tf.Tensor]]:
             rows = read(step)
-            tokens = self._tokens(rows)
+            tokens = row_tokens(
+                settings, rows.ids, rows.lengths, rows.draws, word_starts=self.is_word_start
+            )
             mask = unit_mask(tokens, budgets(settings, tokens), settings.targets_length)
             masked = replace_masked(
                 masked_lm,
@@ -178,23 +180,6 @@ class MaskedInputs:
             return features, masked.targets, self._statistics(rows, mask, masked.ids)
 
         return make
-
-    def _tokens(self, rows: TokenRows) -> RowTokens:
-        """Return words and segments of the rows, and the places that may be masked."""
-        is_special = rows.ids >= self.vocab.total_ids
-        after_special = tf.pad(is_special[:, :-1], [[0, 0], [1, 0]])
-        pieces = tf.minimum(rows.ids, self.vocab.total_ids - 1)
-        maskable = tf.sequence_mask(rows.lengths, rows.ids.shape[1])
-        if not self.settings.masked_lm.mask_special_pieces:
-            maskable &= ~is_special
-        return RowTokens(
-            lengths=rows.lengths,
-            maskable=maskable,
-            # A shortened segment may begin inside a word.
-            word_starts=tf.gather(self.is_word_start, pieces) | is_special | after_special,
-            segments=tf.cumsum(tf.cast(is_special, tf.int32), axis=1),
-            draws=rows.draws,
-        )
 
     def _statistics(
         self, rows: TokenRows, mask: tf.Tensor, masked_ids: tf.Tensor

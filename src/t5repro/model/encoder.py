@@ -36,7 +36,7 @@ from t5repro.model.layers import (
     zeros,
 )
 from t5repro.model.learned_positions import LearnedPositions
-from t5repro.model.transformer import PRECISIONS, UNUSED_LOGIT
+from t5repro.model.transformer import PRECISIONS, of_rows_in_use
 
 HEADS = ("encoder", "masked_lm", "boundary_head", "pooler", "pair_head", "label_head")
 
@@ -305,17 +305,12 @@ class Encoder(keras.Model):
     def masked_logits(self, encoded_BLD: Tensor, positions_BM: Tensor) -> Tensor:
         """Return float32 logits at some positions, (batch, predicted positions, ids).
 
-        Rows of the embedding that imported weights lack cannot be predicted.
-
         Args:
             encoded_BLD: output of the encoder.
             positions_BM: int32; in training with the position 0 in place of missing ones.
         """
         logits_BMV = self.masked_lm(at_positions(encoded_BLD, positions_BM), self.output())
-        if self.rows_in_use == self.embedding_rows:
-            return logits_BMV
-        in_use_V = ops.arange(self.embedding_rows) < self.rows_in_use
-        return ops.where(in_use_V, logits_BMV, UNUSED_LOGIT)
+        return of_rows_in_use(logits_BMV, self.rows_in_use)
 
     def boundary_logits(self, encoded_BLD: Tensor, borders_BM2: Tensor, index_BM: Tensor) -> Tensor:
         """Return float32 logits of pieces of spans, (batch, predicted positions, ids).

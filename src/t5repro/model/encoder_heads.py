@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from t5repro.model.checkpoints import read_arrays, read_labels
+from t5repro.model.checkpoints import opened, read_labels
 
 PRETRAINING_HEADS = ("masked_lm/", "boundary_head/", "pair_head/")
 LABEL_HEAD = "label_head/"
@@ -31,7 +31,8 @@ def new_heads(path: Path, model: Any) -> tuple[str, ...]:
     if columns is None:
         return ()
     other_labels = read_labels(path).words != columns.words
-    has_pooler = any(name.startswith(POOLER) for name in read_arrays(path))
+    with opened(path) as arrays:
+        has_pooler = any(name.startswith(POOLER) for name in arrays.keys())  # noqa: SIM118
     return (*([LABEL_HEAD] if other_labels else []), *([] if has_pooler else [POOLER]))
 
 

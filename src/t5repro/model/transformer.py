@@ -301,8 +301,7 @@ class T5(keras.Model):
     def logits(self, decoded_BLD: Tensor, output_DV: Tensor | None = None) -> Tensor:
         """Return float32 logits over all rows of the embedding.
 
-        With a shared matrix T5 scales the decoder's output by d_model^-0.5 first. Rows that
-        imported weights lack cannot be predicted: their zeros would exceed negative logits.
+        With a shared matrix T5 scales the decoder's output by d_model^-0.5 first.
 
         Args:
             decoded_BLD: output of the decoder.
@@ -312,12 +311,7 @@ class T5(keras.Model):
             decoded_BLD = decoded_BLD * self.settings.d_model**-0.5
         if output_DV is None:
             output_DV = self.output()
-        logits_BLV = ops.cast(matmul(decoded_BLD, output_DV), "float32")
-        if self.rows_in_use == self.embedding_rows:
-            return logits_BLV
-        return ops.where(
-            ops.arange(self.embedding_rows) < self.rows_in_use, logits_BLV, UNUSED_LOGIT
-        )
+        return of_rows_in_use(ops.cast(matmul(decoded_BLD, output_DV), "float32"), self.rows_in_use)
 
     def output(self) -> Tensor:
         """Return the matrix from features to ids in the precision of activations, (features, ids).
@@ -328,3 +322,18 @@ class T5(keras.Model):
         tied = self.settings.tie_embeddings
         matrix = ops.transpose(self.embedding) if tied else self.output_matrix
         return ops.cast(matrix, self.compute_dtype)
+
+
+def of_rows_in_use(logits_BLV: Tensor, rows: int) -> Tensor:
+    """Return logits that exclude the rows of the embedding that imported weights lack.
+
+    Their zeros would exceed negative logits.
+
+    Args:
+        logits_BLV: float32, (batch, positions, rows of the embedding).
+        rows: rows in use, the first ones.
+    """
+    total = logits_BLV.shape[-1]
+    if rows == total:
+        return logits_BLV
+    return ops.where(ops.arange(total) < rows, logits_BLV, UNUSED_LOGIT)

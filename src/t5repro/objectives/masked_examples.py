@@ -9,7 +9,7 @@ from t5repro.config.sections.pretrain import PretrainSettings
 from t5repro.config.sections.vocab import VocabSettings
 from t5repro.objectives.examples import CorruptedSegment
 from t5repro.objectives.masked_pieces import replace_masked
-from t5repro.objectives.places import UNITS, RowTokens, budgets
+from t5repro.objectives.places import UNITS, budgets, row_tokens
 from t5repro.objectives.row_draws import RowDraws
 from t5repro.vocab.special_ids import PAD_ID
 from t5repro.vocab.special_pieces import special_id
@@ -39,20 +39,8 @@ def mask_segments(
     width = settings.inputs_length
     ids = tf.constant([[*row, *[PAD_ID] * (width - len(row))] for row in rows], tf.int32)
     lengths = tf.constant([len(row) for row in rows], tf.int32)
-    is_special = ids >= vocab.total_ids
-    maskable = tf.sequence_mask(lengths, width)
-    if not settings.masked_lm.mask_special_pieces:
-        maskable &= ~is_special
     draws = RowDraws(seed, tf.range(len(rows), dtype=tf.int64), tf.zeros(len(rows), tf.int64))
-    tokens = RowTokens(
-        lengths=lengths,
-        maskable=maskable,
-        word_starts=tf.gather(tf.constant(word_starts), tf.minimum(ids, vocab.total_ids - 1))
-        | is_special
-        | tf.pad(is_special[:, :-1], [[0, 0], [1, 0]]),
-        segments=tf.cumsum(tf.cast(is_special, tf.int32), axis=1),
-        draws=draws,
-    )
+    tokens = row_tokens(settings, ids, lengths, draws, word_starts=tf.constant(word_starts))
     most = settings.targets_length
     mask = UNITS[settings.masked_lm.unit](tokens, budgets(settings, tokens), most)
     masked = replace_masked(settings.masked_lm, ids, mask, draws, vocab=vocab, most=most)

@@ -41,6 +41,41 @@ class RowTokens(NamedTuple):
     draws: RowDraws
 
 
+def row_tokens(
+    settings: PretrainSettings,
+    ids: tf.Tensor,
+    lengths: tf.Tensor,
+    draws: RowDraws,
+    *,
+    word_starts: tf.Tensor,
+) -> RowTokens:
+    """Return words and segments of rows, and the places that may be masked.
+
+    Args:
+        settings: of pre-training.
+        ids: with special pieces, int32 ``(rows, length)``.
+        lengths: tokens of each row, int32 ``(rows,)``.
+        draws: random numbers of the rows.
+        word_starts: whether the piece of each id of the vocabulary begins a word; ids from its
+            length on are special pieces.
+    """
+    total_ids = word_starts.shape[0]
+    is_special = ids >= total_ids
+    after_special = tf.pad(is_special[:, :-1], [[0, 0], [1, 0]])
+    maskable = tf.sequence_mask(lengths, ids.shape[1])
+    if not settings.masked_lm.mask_special_pieces:
+        maskable &= ~is_special
+    starts = tf.gather(word_starts, tf.minimum(ids, total_ids - 1))
+    return RowTokens(
+        lengths=lengths,
+        maskable=maskable,
+        # A shortened segment may begin inside a word.
+        word_starts=starts | is_special | after_special,
+        segments=tf.cumsum(tf.cast(is_special, tf.int32), axis=1),
+        draws=draws,
+    )
+
+
 def budgets(settings: PretrainSettings, tokens: RowTokens) -> tf.Tensor:
     """Return the number of tokens to mask in each row, int32 ``(rows,)``.
 
