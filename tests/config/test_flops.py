@@ -79,6 +79,18 @@ def test_fine_tuning_of_an_encoder_predicts_a_label_and_no_pieces() -> None:
     )
 
 
+def test_a_decoder_of_labels_predicts_pieces_only_for_its_language_model() -> None:
+    lengths = {"batch_size": 1, "inputs_length": 128, "targets_length": 20, "answers": "labels"}
+    model = SIZES["gpt"]
+    without, with_pieces = (
+        step_flops(model, FinetuneSettings(**lengths, lm_weight=weight), embedding_rows=32_128)
+        for weight in (0, 0.5)
+    )
+    assert with_pieces - without == 3 * 2 * 128 * 768 * 32_128
+    block = 128 * (12 * 768**2 + 2 * 128 * 768)
+    assert without == 3 * 2 * 12 * block
+
+
 def test_the_boundary_objective_adds_its_head() -> None:
     """SpanBERT at base width: 3.7 GFLOP of its 103.9 a row forward, with 28,996 ids."""
     lengths = {"batch_size": 1, "inputs_length": 512, "targets_length": 77}

@@ -116,6 +116,36 @@ def test_settings_that_contradict_an_encoder_are_refused(
         load(change.pop("system", "bert"), **LENGTHS, **change)
 
 
+GPT = {"model.published": "gpt_tiny", "model.max_positions": 1024}
+
+
+def test_gpt_predicts_labels_with_the_loss_of_its_language_model() -> None:
+    """Radford et al., 2018, section 3.2 and 4.1: lambda is 0.5."""
+    finetune = load("gpt", **LENGTHS, **GPT).finetune
+    assert (finetune.answers, finetune.lm_weight) == ("labels", 0.5)
+    # Its rows are inputs alone: the table of positions need not hold targets.
+    rows = {"pretrain.targets_length": 512, "finetune.inputs_length": 512}
+    load("gpt", **(LENGTHS | rows), **{"model.published": "gpt_tiny"})
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"finetune.answers": "text"}, "finetune.lm_weight is 0.5, which counts next to"),
+        ({"finetune.optimizer_state": "continue"}, "heads of a network with finetune.answers"),
+        ({"finetune.loss_normaliser": "padded_size"}, "losses of a network with finetune.answers"),
+        ({"tasks.segments": False}, "tasks.segments"),
+        ({"vocab.vocab_size": 32_024}, "leave 4 rows of the embedding unused"),
+        ({"model.architecture": "prefix_language_model"}, "belongs to language_model"),
+    ],
+)
+def test_settings_that_contradict_labels_of_a_decoder_are_refused(
+    change: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(SettingsError, match=message):
+        load("gpt", **LENGTHS, **GPT, **change)
+
+
 @pytest.mark.parametrize("name", ["token_types", "embedding_width", "block_groups"])
 def test_parts_of_an_encoder_are_refused_in_other_networks(name: str) -> None:
     with pytest.raises(SettingsError, match=f"model.{name} is 2, which model.architecture"):

@@ -108,15 +108,15 @@ def predictions(
 
 def logits_of(manifest: Path, vocabulary: Path, rows: list[Row]) -> np.ndarray:
     """Return the columns of the head for each row, one row at a time without padding."""
-    from t5repro.evaluate.predict_labels import build_encoder, shared_labels
+    from t5repro.evaluate.predict_labels import build_network, shared_labels
     from t5repro.model.checkpoints import load_weights
     from t5repro.model.segment_rows import SegmentEncoder
     from t5repro.vocab.vocabulary import Vocabulary
 
     path = manifest.parent / "weights.safetensors"
-    network = build_encoder(settings(), shared_labels([path]))
+    network = build_network(settings(), shared_labels([path]))
     load_weights(path, network)
-    encoder = SegmentEncoder(Vocabulary.load(vocabulary), separators=1, length=40)
+    encoder = SegmentEncoder(Vocabulary.load(vocabulary), model=settings().model, length=40)
     logits = []
     for row in encoder.rows([row["segments"] for row in rows]):
         types = np.arange(len(row.ids)) >= row.first_length

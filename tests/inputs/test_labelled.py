@@ -39,13 +39,12 @@ def examples(tmp_path: Path) -> dict[str, Path]:
     return paths
 
 
-@pytest.fixture
-def inputs(examples, vocabulary, task_vocab):
+def load(examples, vocabulary, task_vocab, **model: Any):
     return load_labelled_inputs(
         FinetuneStage(
             seed=0,
             vocab=task_vocab,
-            model=ModelSettings(),
+            model=ModelSettings(**model),
             tasks=TaskNames(names=list(examples)),
             finetune=FinetuneSettings(inputs_length=24, batch_size=5),
             devices=DevicesSettings(),
@@ -54,6 +53,45 @@ def inputs(examples, vocabulary, task_vocab):
         vocabulary=vocabulary,
         seed=0,
     )
+
+
+@pytest.fixture
+def inputs(examples, vocabulary, task_vocab):
+    return load(examples, vocabulary, task_vocab)
+
+
+def test_a_decoder_reads_tasks_of_similarity_in_both_orders(examples, vocabulary, task_vocab):
+    tasks = {"glue_mrpc": examples["pairs"], "scores": examples["scores"]}
+    inputs = load(tasks, vocabulary, task_vocab, architecture="language_model")
+    start, classify = (
+        special_id(piece, task_vocab.total_ids) for piece in ("_start_", "_classify_")
+    )
+    kinds = set()
+    for features, _ in inputs.batches(first_step=0, steps=12):
+        values = {name: array.numpy() for name, array in features.items()}
+        ids, last = values["decoder_ids"], values["last_positions"][:, 0]
+        assert (ids[:, 0] == start).all()
+        assert (ids[np.arange(5), last] == classify).all()
+        assert (values["decoder_segments"].sum(axis=1) == last + 1).all()
+        for row in range(5):
+            swapped = values["swapped_ids"][row]
+            is_pair = values["label_columns"][row, 1] == 2
+            kinds.add(is_pair)
+            assert swapped.any() == is_pair
+            assert (values["swapped_segments"][row] == (swapped > 0)).all()
+            if is_pair:
+                assert sorted(swapped) == sorted(ids[row])
+                assert (swapped != ids[row]).any()
+                assert swapped[last[row]] == classify
+    assert kinds == {True, False}
+
+
+def test_a_mixture_without_similarity_has_one_order(examples, vocabulary, task_vocab) -> None:
+    inputs = load(examples, vocabulary, task_vocab, architecture="language_model")
+    features, _ = next(iter(inputs.batches(first_step=0, steps=1)))
+    assert set(features) == {
+        "decoder_ids", "decoder_segments", "last_positions", "label_columns",
+    }  # fmt: skip
 
 
 def test_each_row_has_one_example_its_columns_and_its_target(inputs, task_vocab: VocabSettings):

@@ -1,11 +1,13 @@
 """Rows of an encoder only, and the labels of its head."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from t5repro.config.sections.model import ModelSettings
 from t5repro.errors import ArtifactError
 from t5repro.model.labels import LabelColumns
 from t5repro.model.segment_rows import SegmentEncoder, cut_pair, segments_in
@@ -24,9 +26,10 @@ class Letters:
 CLS, SEP = special_id("[CLS]", 100), special_id("[SEP]", 100)
 
 
-def rows(*segments: str, separators: int = 1, length: int = 12):
-    encoder = SegmentEncoder(Letters(), separators=separators, length=length)  # type: ignore[arg-type]
-    return encoder.rows([segments])[0]
+def rows(*segments: str, task: str = "", length: int = 12, **model: Any):
+    settings = ModelSettings.model_construct(**({"architecture": "encoder"} | model))
+    encoder = SegmentEncoder(Letters(), model=settings, length=length)  # type: ignore[arg-type]
+    return encoder.rows([segments], task=task)[0]
 
 
 def test_a_pair_has_a_separator_after_each_segment_and_types_change_after_the_first() -> None:
@@ -37,9 +40,30 @@ def test_a_pair_has_a_separator_after_each_segment_and_types_change_after_the_fi
 
 
 def test_roberta_has_two_separators_between_the_segments() -> None:
-    row = rows("ab", "c", separators=2)
+    row = rows("ab", "c", pair_separators=2)
     assert row.ids == [CLS, 10, 11, SEP, SEP, 12, SEP]
     assert row.first_length == 5
+
+
+def test_gpt_has_a_delimiter_between_the_segments_and_classifies_at_the_end() -> None:
+    start, delimiter, classify = (
+        special_id(piece, 100) for piece in ("_start_", "_delimiter_", "_classify_")
+    )
+    gpt = {"architecture": "language_model"}
+    assert rows("ab", **gpt).ids == [start, 10, 11, classify]
+    row = rows("ab", "cde", task="glue_rte", **gpt)
+    assert row.ids == [start, 10, 11, delimiter, 12, 13, 14, classify]
+    assert row.swapped == ()
+    row = rows("ab", "cde", task="glue_mrpc", **gpt)
+    assert row.swapped == (start, 12, 13, 14, delimiter, 10, 11, classify)
+    assert rows("ab", "cde", task="glue_mrpc").swapped == ()  # BERT reads one order
+
+
+def test_both_orders_of_a_long_row_have_the_same_tokens() -> None:
+    row = rows("abcdefghij", "kl", task="glue_qqp", architecture="language_model")
+    assert row.cut
+    assert len(row.swapped) == len(row.ids) == 12
+    assert sorted(row.swapped) == sorted(row.ids)
 
 
 def test_a_single_segment_is_of_the_first_type() -> None:

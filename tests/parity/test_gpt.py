@@ -5,6 +5,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="peers are not installed: make parity")
 transformers = pytest.importorskip("transformers", reason="peers are not installed: make parity")
+from t5repro.config.published_sizes import SIZES  # noqa: E402
 
 pytestmark = [pytest.mark.parity, pytest.mark.keras]
 ROWS = 97
@@ -127,3 +128,52 @@ def test_the_number_of_parameters_is_that_of_the_released_configuration():
         model = transformers.OpenAIGPTLMHeadModel(transformers.OpenAIGPTConfig())
     count = sum(parameter.numel() for parameter in model.parameters())
     assert parameter_count(SIZES["gpt"], 40_478) == count
+
+
+def test_a_number_is_that_of_the_double_heads_model(tmp_path):
+    """Its second head is a linear layer with a bias on the state at the last position."""
+    from t5repro.model.checkpoints import weight_variables
+    from t5repro.model.transformer import T5
+    from t5repro.model.weight_names import from_huggingface
+
+    torch.manual_seed(4)
+    config = transformers.OpenAIGPTConfig(
+        vocab_size=ROWS, n_positions=31, n_embd=35, n_layer=3, n_head=5
+    )
+    theirs = transformers.OpenAIGPTDoubleHeadsModel(config).eval()
+    with torch.no_grad():
+        for name, parameter in theirs.named_parameters():
+            parameter.add_((0.1 if "ln_" in name else 0.4) * torch.randn_like(parameter))
+    state = {name: array.numpy() for name, array in theirs.state_dict().items()}
+    shape = SIZES["gpt"].model_copy(
+        update={
+            "d_model": 35, "d_ff": 140, "d_kv": 7, "num_heads": 5, "num_decoder_layers": 3,
+            "max_positions": 31,
+        }
+    )  # fmt: skip
+    ours = T5(shape, embedding_rows=ROWS, dropout_rate=0.0, seed=0, labels=1)
+    summary = "multiple_choice_head.summary"
+    weights = from_huggingface(state, shape) | {
+        "label_head/matrix": state[f"{summary}.weight"].T,
+        "label_head/bias": state[f"{summary}.bias"],
+    }
+    for name, variable in weight_variables(ours).items():
+        variable.assign(weights[name])
+    random = np.random.default_rng(6)
+    lengths = random.integers(2, 31, 9)
+    ids = random.integers(1, ROWS, (9, 31)) * (np.arange(31) < lengths[:, None])
+    expected = theirs(
+        input_ids=torch.tensor(ids[:, None], dtype=torch.long),
+        mc_token_ids=torch.tensor(lengths[:, None] - 1, dtype=torch.long),
+    ).mc_logits.detach().numpy()  # fmt: skip
+    found = np.asarray(
+        ours(
+            {
+                "decoder_ids": ids.astype(np.int32),
+                "decoder_segments": (ids > 0).astype(np.int32),
+                "last_positions": (lengths[:, None] - 1).astype(np.int32),
+            }
+        )
+    )
+    assert np.abs(found - expected.reshape(9, 1)).max() < 1e-4 * np.abs(expected).max()
+    assert expected.std() > 0.2

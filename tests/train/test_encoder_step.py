@@ -8,7 +8,7 @@ tf = pytest.importorskip("tensorflow")
 from t5repro.config.published_sizes import SIZES  # noqa: E402
 from t5repro.model.checkpoints import weight_variables  # noqa: E402
 from t5repro.train.label_loss import cross_entropies, label_losses  # noqa: E402
-from t5repro.train.step import TrainedEncoder  # noqa: E402
+from t5repro.train.step import LabelledEncoder, TrainedEncoder  # noqa: E402
 
 pytestmark = pytest.mark.keras
 
@@ -17,14 +17,15 @@ LABELS = {"cola": ("no", "yes"), "mnli": ("a", "b", "c"), "stsb": ()}
 
 
 def encoder(**options):
-    return TrainedEncoder(
+    network = LabelledEncoder if "labels" in options else TrainedEncoder
+    return network(
         model=SIZES["bert_tiny"].model_copy(update={"num_encoder_layers": 1}),
         embedding_rows=IDS,
         dropout_rate=0.0,
         seed=3,
         z_loss=0.0,
         normaliser="target_tokens",
-        **({"labels": {}, "micro_batches": 1} | options),
+        **({"micro_batches": 1} | options),
     )
 
 
@@ -183,7 +184,6 @@ def test_one_batch_is_learnt_by_heart(masked_batch, system):
         z_loss=0.0,
         normaliser="target_tokens",
         micro_batches=1,
-        labels={},
         pair_classes=pair_classes,
     )
     model.compile(optimizer=keras.optimizers.Adam(2e-3), loss="mse", jit_compile=False)

@@ -24,6 +24,7 @@ from t5repro.config.sections.training import LearningRate, TrainingSettings  # n
 from t5repro.model import beam, decode, encoder, layers  # noqa: E402
 from t5repro.model.operations import hashes  # noqa: E402
 from t5repro.train import adafactor, loop, loss, validation  # noqa: E402
+from t5repro.train.step import LabelledDecoder  # noqa: E402
 
 pytestmark = pytest.mark.keras
 
@@ -323,6 +324,40 @@ def test_an_encoder_executes_listed_operations_only(name, tiny):
         assert {"_MklMatMul", "_MklSoftmax", "Sqrt", "RealDiv"} <= executed
 
 
+def test_a_decoder_of_labels_executes_listed_operations_only(tiny):
+    network = LabelledDecoder(
+        model=ModelSettings(**{**WIDE, **GPT}),
+        labels={"number": (), "words": ("no", "yes")},
+        lm_weight=0.5,
+        embedding_rows=128,
+        dropout_rate=0.1,
+        seed=0,
+        z_loss=0.0,
+        normaliser="target_tokens",
+        micro_batches=2,
+    )
+    ids, _ = tiny.batch(3)
+    rows = len(ids["encoder_ids"])
+    features = {
+        "decoder_ids": ids["encoder_ids"],
+        "decoder_segments": ids["encoder_segments"],
+        "swapped_ids": ids["encoder_ids"][:, ::-1] * (np.arange(rows) % 2)[:, None],
+        "swapped_segments": ids["encoder_segments"] * (np.arange(rows) % 2)[:, None],
+        "last_positions": np.full((rows, 1), 4),
+        "label_columns": np.tile([[0, 1, 1], [1, 2, 0]], (rows // 2, 1)),
+    }
+    features = {name: tf.constant(array, tf.int32) for name, array in features.items()}
+    targets = tf.constant(np.arange(rows)[:, None] % 2, tf.float32)
+    for function, arguments in (
+        (network.loss_and_gradients, (features, targets)),
+        (network, (features,)),
+    ):
+        operations = executed_operations(function, *arguments)
+        assert refused(operations) == []
+        executed = {operation.op for operation in operations if operation.optimised}
+        assert {"_MklMatMul", "_MklSoftmax", "Sqrt", "RealDiv"} <= executed
+
+
 def test_every_option_that_changes_arithmetic_is_traced(job_of):
     stages = {name: job_of(name) for name in TRAININGS}
     sections = [
@@ -335,7 +370,8 @@ def test_every_option_that_changes_arithmetic_is_traced(job_of):
     ]
     sections[0][1].extend(encoder_of(name).settings for name in ENCODERS)
     methods = [job.training for job in stages.values() if job.rule == "finetune"]
-    sections.append((AddedLayers, [*methods, AddedLayers(method="all")]))
+    labelled = AddedLayers(answers="labels")  # see the test of a decoder of labels
+    sections.append((AddedLayers, [*methods, labelled]))
     for kind, settings in sections:
         for field, information in kind.model_fields.items():
             if information.annotation is bool:

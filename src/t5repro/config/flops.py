@@ -1,10 +1,11 @@
 """Floating-point operations of a training step, estimated from the matrix products alone.
 
 Softmax, norms, dropout and the optimizer are left out: they are a few percent of the products.
-Rotary positions are left out, too: two multiplications per feature of a query or key.
+The second order of texts, which GPT reads of tasks of similarity, is left out, too.
+So are rotary positions: two multiplications per feature of a query or key.
 """
 
-from t5repro.config.sections.model import ModelSettings
+from t5repro.config.sections.model import AddedLayers, ModelSettings, has_label_head
 from t5repro.config.sections.training import TrainingSettings
 
 PASSES = 3  # forward, and backward the gradients of the inputs and of the weights
@@ -20,13 +21,14 @@ def step_flops(model: ModelSettings, training: TrainingSettings, *, embedding_ro
         training: rows of a batch and their lengths.
         embedding_rows: rows of the output matrix.
     """
-    # Fine-tuning, which has no objective, gives an encoder only a head of labels.
-    predicts_labels = model.encoder_only and not hasattr(training, "objective")
+    # Pre-training has an objective and none of the layers that fine-tuning adds.
+    is_labelled = isinstance(training, AddedLayers) and has_label_head(model, training)
+    has_logits = not is_labelled or getattr(training, "lm_weight", 0.0) > 0
     row = forward_multiplications(
         model,
         inputs_length=training.packed_inputs_length,
-        targets_length=0 if predicts_labels else training.targets_length,
-        embedding_rows=embedding_rows,
+        targets_length=0 if is_labelled else training.targets_length,
+        embedding_rows=embedding_rows if has_logits else 0,
     )
     row += _boundary_multiplications(model, training, embedding_rows)
     return PASSES * MULTIPLY_ADD * row * training.batch_size

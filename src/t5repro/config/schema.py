@@ -17,7 +17,7 @@ from t5repro.config.sections.data import DataSettings
 from t5repro.config.sections.devices import DevicesSettings
 from t5repro.config.sections.evaluate import EvaluateSettings
 from t5repro.config.sections.finetune import GroupedFinetuneSettings
-from t5repro.config.sections.model import ModelSettings
+from t5repro.config.sections.model import ModelSettings, has_label_head
 from t5repro.config.sections.pretrain import PretrainSettings
 from t5repro.config.sections.tasks import TasksSettings
 from t5repro.config.sections.tokens import TokensSettings
@@ -246,7 +246,7 @@ def _check_training(settings: Settings) -> None:
             f"pretrain.objective lm has no inputs, which model.architecture "
             f"{settings.model.architecture} needs; use prefix_lm, or a language model"
         )
-    _check_encoder(settings)
+    _check_labels(settings)
     _check_positions(settings)
     finetune, pretrain = settings.finetune, settings.pretrain
     if finetune.optimizer_state == "continue" and finetune.optimizer != pretrain.optimizer:
@@ -268,39 +268,50 @@ def _check_training(settings: Settings) -> None:
         )
 
 
-def _check_encoder(settings: Settings) -> None:
-    """Raise ValueError if an encoder only is to be trained like a network that writes text."""
-    model, pretrain = settings.model, settings.pretrain
+def _check_labels(settings: Settings) -> None:
+    """Raise ValueError if a network of labels is to be trained like one that writes text."""
+    model, pretrain, finetune = settings.model, settings.pretrain, settings.finetune
     if model.encoder_only != (pretrain.objective == "masked_lm"):
         raise ValueError(
             f"pretrain.objective is {pretrain.objective} and model.architecture "
             f"{model.architecture}; masked_lm is the objective of encoder and of no other"
         )
-    if not model.encoder_only:
+    if finetune.lm_weight and finetune.answers == "text":
+        raise ValueError(
+            f"finetune.lm_weight is {finetune.lm_weight}, which counts next to the loss of labels; "
+            "set it to 0, or finetune.answers to labels"
+        )
+    if not has_label_head(model, finetune):
         return
-    for name, training in (("pretrain", pretrain), ("finetune", settings.finetune)):
+    if finetune.answers == "labels" and model.architecture != "language_model":
+        raise ValueError(
+            f"finetune.answers is labels and model.architecture {model.architecture}; a linear "
+            "layer on the last position belongs to language_model (an encoder only has its own)"
+        )
+    which = "an encoder only" if model.encoder_only else "a network with finetune.answers labels"
+    sections = {"pretrain": pretrain} if model.encoder_only else {}
+    for name, training in {**sections, "finetune": finetune}.items():
         if training.loss_normaliser != "target_tokens":
             raise ValueError(
-                f"{name}.loss_normaliser is {training.loss_normaliser}, but losses of an encoder "
-                "only are means of its predictions; set it to target_tokens"
+                f"{name}.loss_normaliser is {training.loss_normaliser}, but losses of {which} "
+                "are means of its predictions; set it to target_tokens"
             )
-    finetune = settings.finetune
     if finetune.optimizer_state != "fresh" or finetune.corpus_examples:
         raise ValueError(
             f"finetune.optimizer_state is {finetune.optimizer_state} and finetune.corpus_examples "
-            f"{finetune.corpus_examples}, but the heads of an encoder only are new in fine-tuning; "
+            f"{finetune.corpus_examples}, but the heads of {which} are new in fine-tuning; "
             "set them to fresh and 0"
         )
     if settings.tasks.names and not settings.tasks.segments:
         raise ValueError(
-            "tasks.segments is false, but model.architecture encoder reads the fields of a task "
-            "as segments; set it to true for the whole run"
+            f"tasks.segments is false, but {which} reads the fields of a task as segments; set it "
+            "to true for the whole run"
         )
     unused_rows = settings.vocab.embedding_rows - settings.vocab.total_ids
     if unused_rows < SPECIAL_PIECES:
         raise ValueError(
             f"vocab.vocab_size and vocab.extra_ids leave {unused_rows} rows of the embedding "
-            f"unused, but an encoder only needs {SPECIAL_PIECES} for its special pieces; make one "
+            f"unused, but {which} needs {SPECIAL_PIECES} for its special pieces; make one "
             "of the two larger or smaller"
         )
 
@@ -314,9 +325,13 @@ def _check_positions(settings: Settings) -> None:
         name: (training.packed_inputs_length, training.targets_length)
         for name, training in (("pretrain", settings.pretrain), ("finetune", settings.finetune))
     }
+    if has_label_head(model, settings.finetune):
+        rows["finetune"] = (settings.finetune.inputs_length,)
     # A decoder alone reads 0 before the inputs.
     start = int(model.decoder_only)
     rows["evaluate"] = (start + evaluate.inputs_length, evaluate.max_decode_length)
+    if has_label_head(model, settings.finetune):
+        rows["evaluate"] = (evaluate.inputs_length,)
     if model.encoder_only:
         rows = {name: sides[:1] for name, sides in rows.items()}
     for name, sides in rows.items():

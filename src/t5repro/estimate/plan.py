@@ -267,6 +267,7 @@ def node_work(node: PlannedNode, known: Mapping[str, int] = NO_EXAMPLES) -> Work
         evaluate,
         settings.vocab,
         examples_of(settings.tasks.names, evaluate, known),
+        layers=settings.finetune,
         models=max(checkpoints, 1) * (len(evaluate.ensemble) or 1),
         precision=settings.devices.precision,
     )

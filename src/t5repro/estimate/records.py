@@ -98,6 +98,7 @@ def _work(rule: str, settings: Any, numbers: Mapping[str, Any]) -> Work:
         settings.evaluate,
         settings.vocab,
         examples,
+        layers=settings.finetune,
         models=len(settings.evaluate.ensemble) or 1,
     )
 

@@ -9,11 +9,12 @@ from dataclasses import dataclass
 
 from t5repro.config.flops import MULTIPLY_ADD, forward_multiplications, step_flops
 from t5repro.config.sections.evaluate import EvaluateSettings
-from t5repro.config.sections.model import ModelSettings
+from t5repro.config.sections.model import AddedLayers, ModelSettings, has_label_head
 from t5repro.config.sections.training import TrainingSettings
 from t5repro.config.sections.vocab import VocabSettings
 from t5repro.model.sizes import parameter_count
 
+NO_LAYERS = AddedLayers()
 TRAININGS = ("pretrain", "finetune")
 ON_DEVICE = (*TRAININGS, "evaluate_predict")
 WEIGHT_BYTES = 4  # stored and updated in float32
@@ -81,6 +82,7 @@ def prediction_work(
     vocab: VocabSettings,
     examples: Mapping[str, int],
     *,
+    layers: AddedLayers = NO_LAYERS,
     models: int = 1,
     precision: str = "float32",
 ) -> Work:
@@ -91,10 +93,11 @@ def prediction_work(
         evaluate: lengths, batch size and beams.
         vocab: rows of the output matrix.
         examples: task -> number of its examples.
+        layers: those that fine-tuning adds.
         models: networks that predict: members of an ensemble times checkpoints.
         precision: `devices.precision`.
     """
-    if model.encoder_only:  # a label, by one pass over the inputs
+    if has_label_head(model, layers):  # a label, by one pass over the inputs
         evaluate = evaluate.model_copy(update={"max_decode_length": 0, "beam_tasks": []})
     written = evaluate.max_decode_length
     encoding = forward_multiplications(

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from t5repro.config.sections.evaluate import PredictStage
+from t5repro.config.sections.model import has_label_head
 from t5repro.errors import ArtifactError, VocabularyError
 from t5repro.evaluate.answers import Answers, Rows
 from t5repro.evaluate.predict_labels import predict_labels
@@ -90,7 +91,8 @@ def predict(
     weight_sets = {folder: members} | {
         folder / f"step-{step}": [path] for step, path in earlier.items()
     }
-    answer = predict_labels if settings.model.encoder_only else _predict_texts
+    has_labels = has_label_head(settings.model, settings.finetune)
+    answer = predict_labels if has_labels else _predict_texts
     with devices.scope():
         answers = answer(settings, rows, list(weight_sets.values()), pieces, devices.replicas)
     outputs: list[Path] = []

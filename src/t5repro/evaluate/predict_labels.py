@@ -1,4 +1,4 @@
-"""Predictions of an encoder only: the word of a label, or a number."""
+"""Predictions of a network of labels: the word of a label, or a number."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -39,7 +39,7 @@ def predict_labels(
 
     encoded = encode_segments(settings, rows, vocabulary)
     columns = shared_labels(weight_sets[0])
-    models = [build_encoder(settings, columns) for _ in weight_sets[0]]
+    models = [build_network(settings, columns) for _ in weight_sets[0]]
     texts: list[dict[str, list[str]]] = []
     total = len(weight_sets) * sum(map(len, encoded.values()))
     with Progress("predict", total=total, unit="examples") as progress:
@@ -76,18 +76,16 @@ def encode_segments(
         ArtifactError: an example has no segments.
     """
     encoder = SegmentEncoder(
-        vocabulary,
-        separators=settings.model.pair_separators,
-        length=settings.evaluate.inputs_length,
+        vocabulary, model=settings.model, length=settings.evaluate.inputs_length
     )
     encoded = {}
     for task, task_rows in rows.items():
         if any(SEGMENTS not in row for row in task_rows):
             raise ArtifactError(
-                f"examples of {task} lack {SEGMENTS}, which model.architecture encoder reads; set "
+                f"examples of {task} lack {SEGMENTS}, which a network of labels reads; set "
                 "tasks.segments to true and rerun the rule tasks"
             )
-        encoded[task] = encoder.rows([row[SEGMENTS] for row in task_rows])
+        encoded[task] = encoder.rows([row[SEGMENTS] for row in task_rows], task=task)
     return encoded
 
 
@@ -109,11 +107,13 @@ def shared_labels(weights: Sequence[Path]) -> "LabelColumns":
     return first
 
 
-def build_encoder(settings: PredictStage, columns: "LabelColumns") -> Any:
+def build_network(settings: PredictStage, columns: "LabelColumns") -> Any:
     """Return a network with a head of these columns, whose weights are still to be loaded."""
     from t5repro.model.encoder import Encoder
+    from t5repro.model.transformer import T5
 
-    return Encoder(
+    network = Encoder if settings.model.encoder_only else T5
+    return network(
         settings.model,
         embedding_rows=settings.vocab.embedding_rows,
         dropout_rate=0.0,

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from t5repro.config.sections.evaluate import PredictStage
-from t5repro.config.sections.model import ModelSettings
+from t5repro.config.sections.model import has_label_head
 from t5repro.errors import SettingsError
 from t5repro.vocab.special_ids import EOS_ID, PAD_ID
 
@@ -80,7 +80,7 @@ class Model:
                 UTF-8; log-probabilities of a decoder without an encoder; any text for an encoder
                 only, which reads the segments of a task.
         """
-        check_writes_text(self.settings.model)
+        check_writes_text(self.settings)
         if isinstance(texts, str):
             raise SettingsError("texts is a string; give a list: [text]")
         for index, text in enumerate(texts):
@@ -171,17 +171,19 @@ class Model:
         return sums
 
 
-def check_writes_text(model: ModelSettings) -> None:
-    """Refuse an encoder only, which writes no text.
+def check_writes_text(settings: PredictStage) -> None:
+    """Refuse a network of labels, which writes no text.
 
     Raises:
         SettingsError: the network is one.
     """
-    if model.encoder_only:
+    if has_label_head(settings.model, settings.finetune):
         raise SettingsError(
-            "model.architecture is encoder, which predicts the labels of its tasks and writes no "
-            "text; its predictions for the rows of a task are in results/<run>/evaluate_predict, "
-            "and Run.predictions returns them. Name another experiment for texts"
+            f"model.architecture is {settings.model.architecture} and finetune.answers "
+            f"{settings.finetune.answers}: the network predicts the labels of its tasks and writes "
+            "no text; its predictions for the rows of a task are in "
+            "results/<run>/evaluate_predict, and Run.predictions returns them. Name another "
+            "experiment for texts"
         )
 
 

@@ -1,4 +1,4 @@
-"""Batches of fine-tuning for an encoder only: one example a row, with its label or number.
+"""Batches of fine-tuning on labels: one example a row, with its label or number.
 
 Every example is encoded once and kept as ids, four bytes a token. `task_mixture` selects the
 examples of each step, as for text.
@@ -7,7 +7,7 @@ examples of each step, as for text.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -39,6 +39,37 @@ class LabelledExamples:
     words: Words
 
 
+class EncodedTexts(NamedTuple):
+    """The texts of all examples as ids, on the CPU.
+
+    Attributes:
+        ids: of all rows, one after another, int32.
+        starts: first id of each row in `ids`, int64.
+        lengths: ids of each row, int32; 0 where an example has no such text.
+    """
+
+    ids: tf.Tensor
+    starts: tf.Tensor
+    lengths: tf.Tensor
+
+    @classmethod
+    def of(cls, texts: Sequence[Sequence[int]]) -> "EncodedTexts":
+        """Return the ids of texts."""
+        lengths = np.fromiter(map(len, texts), np.int32, len(texts))
+        ids = np.fromiter((token for text in texts for token in text), np.int32, lengths.sum())
+        with tf.device("CPU:0"):
+            return cls(
+                tf.constant(ids),
+                tf.constant(np.cumsum(lengths, dtype=np.int64) - lengths),
+                tf.constant(lengths),
+            )
+
+    def rows(self, rows: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        """Return the ids of some rows, one after another, and their lengths."""
+        lengths = tf.gather(self.lengths, rows)
+        return gather_pieces(self.ids, tf.gather(self.starts, rows), lengths), lengths
+
+
 @dataclass(frozen=True)
 class LabelledInputs:
     """The encoded examples of a mixture of tasks.
@@ -48,8 +79,9 @@ class LabelledInputs:
         seed: the run's seed.
         mixture: tasks and rates.
         columns: of the head.
-        ids: ids of all rows, one after another, int32.
-        lengths: ids of each row, int32.
+        texts: ids of each example.
+        swapped: ids with the segments in the other order, if the network reads both.
+        is_decoder: whether the network is a decoder only, not an encoder only.
         first_lengths: ids of each row before its second segment, int32.
         targets: label or number of each example, float32.
         cut: whether ids of an example were cut off.
@@ -59,8 +91,9 @@ class LabelledInputs:
     seed: int
     mixture: Mixture
     columns: LabelColumns
-    ids: npt.NDArray[np.int32]
-    lengths: npt.NDArray[np.int32]
+    texts: EncodedTexts
+    swapped: EncodedTexts | None
+    is_decoder: bool
     first_lengths: npt.NDArray[np.int32]
     targets: npt.NDArray[np.float32]
     cut: npt.NDArray[np.bool_]
@@ -84,31 +117,32 @@ class LabelledInputs:
     def batches(self, *, first_step: int, steps: int) -> tf.data.Dataset:
         """Return the batches of steps `first_step` to `first_step + steps - 1`.
 
-        A batch has the features ``encoder_ids``, ``encoder_segments`` and ``encoder_types``, int32
-        ``(rows, inputs_length)``, and ``label_columns``, int32 ``(rows, 3)``, see `Columns`; and
-        the targets, float32 ``(rows, 1)``.
+        For an encoder only a batch has the features ``encoder_ids``, ``encoder_segments`` and
+        ``encoder_types``, int32 ``(rows, inputs_length)``; for a decoder only ``decoder_ids`` and
+        ``decoder_segments`` of that shape, ``last_positions``, ``(rows, 1)``, and if a task is read
+        in both orders ``swapped_ids`` and ``swapped_segments``. All have ``label_columns``, int32
+        ``(rows, 3)``, see `Columns`; and the targets, float32 ``(rows, 1)``.
         """
         settings = self.settings
         drawn = self.examples(first_step=first_step, steps=steps)
         columns = np.array([self.columns.columns[task] for task in self.mixture.tasks], np.int32)
         with tf.device("CPU:0"):
             examples = tf.constant(drawn.reshape(steps, settings.batch_size))
-            ids, lengths = tf.constant(self.ids), tf.constant(self.lengths)
-            starts = tf.constant(np.cumsum(self.lengths, dtype=np.int64) - self.lengths)
             first_lengths = tf.constant(self.first_lengths)
             targets = tf.constant(self.targets)
             columns_of = tf.constant(columns[self.mixture.task_indices])
 
         def make(step: tf.Tensor) -> tuple[Features, tf.Tensor]:
             rows = examples[step]
-            row_lengths = tf.gather(lengths, rows)
-            flat = gather_pieces(ids, tf.gather(starts, rows), row_lengths)
-            features = row_features(
-                flat,
-                row_lengths,
-                tf.gather(first_lengths, rows),
-                shape=(settings.batch_size, settings.inputs_length),
-            )
+            shape = (settings.batch_size, settings.inputs_length)
+            flat, lengths = self.texts.rows(rows)
+            if self.is_decoder:
+                features = text_features("decoder", flat, lengths, shape=shape)
+                features["last_positions"] = lengths[:, tf.newaxis] - 1
+                if self.swapped:
+                    features |= text_features("swapped", *self.swapped.rows(rows), shape=shape)
+            else:
+                features = row_features(flat, lengths, tf.gather(first_lengths, rows), shape=shape)
             features["label_columns"] = tf.gather(columns_of, rows)
             return features, tf.gather(targets, rows)[:, tf.newaxis]
 
@@ -124,6 +158,7 @@ class LabelledInputs:
         task_indices, tasks = self.mixture.task_indices, len(self.mixture.tasks)
         draws = np.bincount(task_indices[drawn], minlength=tasks)
         size = len(drawn) * self.settings.inputs_length
+        lengths = self.texts.lengths.numpy()
 
         def by_task(values: npt.NDArray[Any]) -> dict[str, Any]:
             return dict(zip(self.mixture.tasks, values.tolist(), strict=True))
@@ -135,7 +170,7 @@ class LabelledInputs:
             "examples": by_task(self.mixture.counts),
             "truncated_inputs": by_task(np.bincount(task_indices[self.cut], minlength=tasks)),
             "labels": {task: list(words) for task, words in self.labels.items()},
-            "padding_share": round(1 - int(self.lengths[drawn].sum()) / size, 6) if size else 0.0,
+            "padding_share": round(1 - int(lengths[drawn].sum()) / size, 6) if size else 0.0,
         }
 
 
@@ -150,13 +185,27 @@ def row_features(
         first_lengths: ids of each row before its second segment, int32.
         shape: rows and ids of a row.
     """
-    ragged = tf.RaggedTensor.from_row_lengths(flat, lengths, validate=False)
+    features = text_features("encoder", flat, lengths, shape=shape)
     inside = tf.sequence_mask(lengths, shape[1])
     second = tf.logical_and(inside, tf.logical_not(tf.sequence_mask(first_lengths, shape[1])))
+    return {**features, "encoder_types": tf.cast(second, tf.int32)}
+
+
+def text_features(
+    name: str, flat: tf.Tensor, lengths: tf.Tensor, *, shape: tuple[int, int]
+) -> Features:
+    """Return ids and segments of rows, int32 of `shape`, 0 after the end of a row.
+
+    Args:
+        name: of the features, before ``_ids`` and ``_segments``.
+        flat: ids of all rows, one after another, int32.
+        lengths: ids of each row, int32.
+        shape: rows and ids of a row.
+    """
+    ragged = tf.RaggedTensor.from_row_lengths(flat, lengths, validate=False)
     return {
-        "encoder_ids": tf.ensure_shape(ragged.to_tensor(shape=shape), shape),
-        "encoder_segments": tf.cast(inside, tf.int32),
-        "encoder_types": tf.cast(second, tf.int32),
+        f"{name}_ids": tf.ensure_shape(ragged.to_tensor(shape=shape), shape),
+        f"{name}_segments": tf.sequence_mask(lengths, shape[1], tf.int32),
     }
 
 
@@ -186,15 +235,12 @@ def load_labelled_inputs(
         temperature=training.mixture_temperature,
     )
     encoder = SegmentEncoder(
-        Vocabulary.load(vocabulary),
-        separators=settings.model.pair_separators,
-        length=training.inputs_length,
+        Vocabulary.load(vocabulary), model=settings.model, length=training.inputs_length
     )
     rows: list[SegmentRow] = []
-    for read in tasks.values():
-        rows += encoder.rows(read.segments)
+    for task, read in tasks.items():
+        rows += encoder.rows(read.segments, task=task)
     count = len(rows)
-    lengths = np.fromiter((len(row.ids) for row in rows), np.int32, count)
     targets = [target for read in tasks.values() for target in read.targets]
     return LabelledInputs(
         settings=training,
@@ -206,8 +252,11 @@ def load_labelled_inputs(
             lengths=np.ones((count, 2), np.int32),  # each example fills a row
         ),
         columns=LabelColumns({task: read.words for task, read in tasks.items()}),
-        ids=np.fromiter((token for row in rows for token in row.ids), np.int32, lengths.sum()),
-        lengths=lengths,
+        texts=EncodedTexts.of([row.ids for row in rows]),
+        swapped=EncodedTexts.of([row.swapped for row in rows])
+        if any(row.swapped for row in rows)
+        else None,
+        is_decoder=settings.model.decoder_only,
         first_lengths=np.fromiter((row.first_length for row in rows), np.int32, count),
         targets=np.array(targets, np.float32),
         cut=np.fromiter((row.cut for row in rows), np.bool_, count),
@@ -234,7 +283,7 @@ def read_labelled(path: Path) -> LabelledExamples:
         if not isinstance(answer, int | float):
             raise ArtifactError(
                 f"{path} line {number} has the target {row.get('targets')!r}, which is neither one "
-                "of a few labels nor a number; model.architecture encoder predicts no text: take "
+                "of a few labels nor a number; a network of labels predicts no text: take "
                 "the task out of tasks.names"
             )
         targets.append(answer)

@@ -28,6 +28,7 @@ from t5repro.model.layers import (
     Initial,
     SeededLayer,
     Tensor,
+    at_positions,
     dropout_layer,
     initial_matrix,
     matmul,
@@ -328,10 +329,3 @@ class Encoder(keras.Model):
     def output(self) -> Tensor:
         """Return the transposed embedding in the precision of activations, (features, ids)."""
         return ops.cast(ops.transpose(self.embedding), self.compute_dtype)
-
-
-def at_positions(x_BLD: Tensor, positions_BM: Tensor) -> Tensor:
-    """Return the vectors at some positions of each row, (batch, predicted positions, features)."""
-    rows, length, features = ops.shape(x_BLD)
-    starts_B1 = ops.arange(rows, dtype="int32")[:, None] * length
-    return ops.take(ops.reshape(x_BLD, (-1, features)), starts_B1 + positions_BM, axis=0)

@@ -1,4 +1,4 @@
-"""Answers of an encoder only: the likeliest label of a task, or a number, as text.
+"""Answers of a network of labels: the likeliest label of a task, or a number, as text.
 
 The text is that which a network that writes text would be scored by, so scores and submissions do
 not depend on the architecture.
@@ -6,7 +6,6 @@ not depend on the architecture.
 
 import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 from keras import ops
@@ -19,13 +18,14 @@ from t5repro.model.encoder import Encoder
 from t5repro.model.labels import LabelColumns
 from t5repro.model.layers import Tensor
 from t5repro.model.segment_rows import SegmentRow
+from t5repro.model.transformer import T5
 
 DECIMALS = 4  # of a predicted number
 NumberedRow = tuple[int, SegmentRow]
 
 
 def label_answers(
-    models: Sequence[Encoder],
+    models: Sequence[Encoder | T5],
     rows: Sequence[SegmentRow],
     *,
     columns: LabelColumns,
@@ -61,7 +61,7 @@ def label_answers(
     for batch in _batches(rows, longest, batch_size):
         size = shared_rows(batch_size, replicas)
         logits_BC = np.mean(
-            [_logits(model, _features(batch, longest, size)) for model in models], axis=0
+            [_logits(model, _features(model, batch, longest, size)) for model in models], axis=0
         )[: len(batch), first : first + width]
         for (number, _), values in zip(batch, logits_BC, strict=True):
             answers[number] = (
@@ -87,27 +87,41 @@ def _batches(
             yield numbered[start : start + batch_size]
 
 
-def _features(batch: Sequence[NumberedRow], longest: int, size: int) -> list[np.ndarray]:
-    """Return ids, segments and types of a batch; the first row fills it up."""
+def _features(
+    model: Encoder | T5, batch: Sequence[NumberedRow], longest: int, size: int
+) -> dict[str, np.ndarray]:
+    """Return the features of a batch by name; the first row fills it up."""
     length = padded_length(max(len(row.ids) for _, row in batch), longest=longest)
-    ids, segments, types = (np.zeros((size, length), np.int32) for _ in range(3))
-    for place in range(size):
-        row = batch[place if place < len(batch) else 0][1]
-        ids[place, : len(row.ids)] = row.ids
-        segments[place, : len(row.ids)] = 1
-        types[place, row.first_length : len(row.ids)] = 1
-    return [ids, segments, types]
+    rows = [batch[place if place < len(batch) else 0][1] for place in range(size)]
+    stack = "encoder" if isinstance(model, Encoder) else "decoder"
+    features = _padded(stack, [row.ids for row in rows], length)
+    if isinstance(model, Encoder):
+        types = np.zeros((size, length), np.int32)
+        for row, row_types in zip(rows, types, strict=True):
+            row_types[row.first_length : len(row.ids)] = 1
+        return features | {"encoder_types": types}
+    features["last_positions"] = np.array([[len(row.ids) - 1] for row in rows], np.int32)
+    if any(row.swapped for row in rows):
+        features |= _padded("swapped", [row.swapped for row in rows], length)
+    return features
 
 
-def _logits(model: Encoder, features: Sequence[np.ndarray]) -> np.ndarray:
+def _padded(name: str, rows: Sequence[Sequence[int]], length: int) -> dict[str, np.ndarray]:
+    """Return ids and segments of rows, int32 ``(rows, length)``, 0 after the end of a row."""
+    ids, segments = (np.zeros((len(rows), length), np.int32) for _ in range(2))
+    for row, row_ids, row_segments in zip(rows, ids, segments, strict=True):
+        row_ids[: len(row)] = row
+        row_segments[: len(row)] = 1
+    return {f"{name}_ids": ids, f"{name}_segments": segments}
+
+
+def _logits(model: Encoder | T5, features: Mapping[str, np.ndarray]) -> np.ndarray:
     """Return float32 logits, (batch, columns)."""
-    return call_compiled(model, "labels", functools.partial(_graph, model), *features)
+    names = tuple(features)
+    graph = functools.partial(_graph, model, names)
+    return call_compiled(model, ("labels", *names), graph, *features.values())
 
 
-def _graph(model: Encoder, ids: Tensor, segments: Tensor, types: Tensor) -> Tensor:
-    features: Mapping[str, Any] = {
-        "encoder_ids": ids,
-        "encoder_segments": segments,
-        "encoder_types": types,
-    }
+def _graph(model: Encoder | T5, names: Sequence[str], *arrays: Tensor) -> Tensor:
+    features = dict(zip(names, arrays, strict=True))
     return ops.cast(model(features, training=False), "float32")

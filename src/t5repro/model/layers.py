@@ -3,8 +3,8 @@
 Paper section 2.1; constants from the released code. All arithmetic is `keras.ops`, so the layers
 run on every Keras backend.
 
-Shape suffixes: B rows of the batch, L positions, D features of the residual stream, F features
-inside the feed-forward layer.
+Shape suffixes: B rows of the batch, L positions, M some of them, D features of the residual stream,
+F features inside the feed-forward layer.
 """
 
 from collections.abc import Callable, Sequence
@@ -365,3 +365,15 @@ class FeedForward(Projections):
         for name in self.inward[1:]:
             hidden_BLF = hidden_BLF * self.product(x_BLD, name)
         return self.product(self.dropout(hidden_BLF, training=training), "wo")
+
+
+def at_positions(x_BLD: Tensor, positions_BM: Tensor) -> Tensor:
+    """Return the vectors at some positions of each row, (batch, some positions, features).
+
+    Args:
+        x_BLD: vectors of all positions.
+        positions_BM: int32.
+    """
+    rows, length, features = ops.shape(x_BLD)
+    starts_B1 = ops.arange(rows, dtype="int32")[:, None] * length
+    return ops.take(ops.reshape(x_BLD, (-1, features)), starts_B1 + positions_BM, axis=0)

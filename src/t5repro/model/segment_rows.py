@@ -1,14 +1,21 @@
-"""Rows that an encoder only reads: ``[CLS]``, a segment, ``[SEP]``, perhaps a second one (BERT)."""
+"""Rows of one or two segments of a task, for a network that predicts its labels.
+
+BERT's is ``[CLS]``, a segment, ``[SEP]``, perhaps a second one and ``[SEP]``; GPT's ``_start_``, a
+segment, perhaps ``_delimiter_`` and a second one, ``_classify_``.
+"""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from t5repro.config.sections.model import ModelSettings
 from t5repro.errors import ArtifactError
 from t5repro.vocab.special_pieces import special_id
 from t5repro.vocab.vocabulary import Vocabulary
 
 SEGMENTS = "segments"  # key of the rows of a task, see `tasks.segments`
+# Tasks on the similarity of two texts, which have no order (Radford et al., 2018, section 3.3).
+SIMILARITY_TASKS = frozenset({"glue_mrpc", "glue_qqp", "glue_stsb"})
 
 
 class SegmentRow(NamedTuple):
@@ -18,11 +25,13 @@ class SegmentRow(NamedTuple):
         ids: all ids.
         first_length: ids of type 0: up to the last separator before the second segment.
         cut: whether ids of a segment were cut off.
+        swapped: the ids with the segments in the other order, if the network reads both.
     """
 
     ids: list[int]
     first_length: int
     cut: bool
+    swapped: tuple[int, ...] = ()
 
 
 class SegmentEncoder:
@@ -30,41 +39,52 @@ class SegmentEncoder:
 
     Args:
         vocabulary: the vocabulary of the run.
-        separators: separators between two segments, `model.pair_separators`.
+        model: shape of the network.
         length: most ids of a row.
     """
 
-    def __init__(self, vocabulary: Vocabulary, *, separators: int, length: int) -> None:
+    def __init__(self, vocabulary: Vocabulary, *, model: ModelSettings, length: int) -> None:
+        start, separator, end = (
+            ("_start_", "_delimiter_", "_classify_")
+            if model.decoder_only
+            else ("[CLS]", "[SEP]", "[SEP]")
+        )
+        total_ids = vocabulary.total_ids
         self._vocabulary = vocabulary
-        self._start = special_id("[CLS]", vocabulary.total_ids)
-        self._separator = special_id("[SEP]", vocabulary.total_ids)
-        self._separators = separators
+        self._start = [special_id(start, total_ids)]
+        self._between = [special_id(separator, total_ids)] * model.pair_separators
+        self._end = [special_id(end, total_ids)]
+        self._reads_both_orders = model.decoder_only
         self._length = length
 
-    def rows(self, rows: Sequence[Sequence[str]]) -> list[SegmentRow]:
+    def rows(self, rows: Sequence[Sequence[str]], *, task: str = "") -> list[SegmentRow]:
         """Return the ids of rows.
 
         Args:
             rows: one or more texts each; the second segment has all but the first.
+            task: name of the task. GPT reads those of similarity in both orders.
         """
         firsts = self._vocabulary.encode_batch([row[0] for row in rows])
         seconds = self._vocabulary.encode_batch([" ".join(row[1:]) for row in rows])
+        swaps = self._reads_both_orders and task in SIMILARITY_TASKS
         return [
-            self._row(first, second if len(row) > 1 else None)
+            self._pair(first, second, swaps=swaps) if len(row) > 1 else self._single(first)
             for row, first, second in zip(rows, firsts, seconds, strict=True)
         ]
 
-    def _row(self, first: list[int], second: list[int] | None) -> SegmentRow:
-        end = [self._separator]
-        if second is None:
-            room = self._length - 2
-            ids = [self._start, *first[:room], *end]
-            return SegmentRow(ids, len(ids), len(first) > room)
-        room = self._length - 2 - self._separators
+    def _single(self, text: list[int]) -> SegmentRow:
+        room = self._length - 2
+        ids = [*self._start, *text[:room], *self._end]
+        return SegmentRow(ids, len(ids), len(text) > room)
+
+    def _pair(self, first: list[int], second: list[int], *, swaps: bool) -> SegmentRow:
+        room = self._length - 2 - len(self._between)
         kept, kept_second = cut_pair(len(first), len(second), room)
-        start = [self._start, *first[:kept], *end * self._separators]
-        ids = [*start, *second[:kept_second], *end]
-        return SegmentRow(ids, len(start), kept + kept_second < len(first) + len(second))
+        one, other = first[:kept], second[:kept_second]
+        start = [*self._start, *one, *self._between]
+        swapped = [*self._start, *other, *self._between, *one, *self._end] if swaps else []
+        cut = kept + kept_second < len(first) + len(second)
+        return SegmentRow([*start, *other, *self._end], len(start), cut, tuple(swapped))
 
 
 def cut_pair(first: int, second: int, room: int) -> tuple[int, int]:
@@ -96,7 +116,7 @@ def segments_in(row: Mapping[str, Any], path: Path, number: int) -> tuple[str, .
     segments = row.get(SEGMENTS) or []
     if not segments or not all(isinstance(text, str) for text in segments):
         raise ArtifactError(
-            f"{path} line {number} lacks {SEGMENTS}, which model.architecture encoder reads; set "
+            f"{path} line {number} lacks {SEGMENTS}, which a network of labels reads; set "
             "tasks.segments to true and rerun the rule tasks"
         )
     return tuple(segments)

@@ -9,7 +9,7 @@ Shape suffixes: B rows of the batch, L positions, M positions of the encoder, D 
 residual stream, H heads, V ids.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import keras
@@ -25,12 +25,14 @@ from t5repro.model.attention import (
     segment_mask,
 )
 from t5repro.model.block import Block, relative_bias_layer
+from t5repro.model.dense import ClassHead
 from t5repro.model.layers import (
     Draw,
     Initial,
     RMSNorm,
     SeededLayer,
     Tensor,
+    at_positions,
     dropout_layer,
     initial_matrix,
     matmul,
@@ -207,13 +209,18 @@ class T5(keras.Model):
         seed: the run's seed; weights and noise follow from it.
         dtype: precision of activations, ``float32`` or ``bfloat16``; weights are float32.
         adapter_width: inner width of an adapter in each block; features; 0 means no adapters.
+        labels: labels and numbers of the tasks of a decoder only, from a linear layer on the last
+            position of a row (GPT); 0 means that the network writes text.
 
     Calling it takes a mapping of int32 arrays ``encoder_ids`` and ``encoder_segments`` of shape
     (batch, inputs_length), ``decoder_ids`` and ``decoder_segments`` of (batch, targets_length),
     and returns float32 logits of (batch, targets_length, embedding_rows). Segments number the
     examples of a row from 1; 0 is padding. A decoder-only network takes ``decoder_ids``,
     ``decoder_segments`` and ``decoder_prefix``, 1 at positions of the inputs, of
-    (batch, length), and returns logits of (batch, length, embedding_rows).
+    (batch, length), and returns logits of (batch, length, embedding_rows). With `labels` it takes
+    ``decoder_ids``, ``decoder_segments`` and ``last_positions`` of (batch, 1), may take
+    ``swapped_ids`` and ``swapped_segments`` with the texts of a row in the other order, 0 where
+    there is none, and returns logits of (batch, labels).
     """
 
     def __init__(
@@ -225,6 +232,7 @@ class T5(keras.Model):
         seed: int,
         dtype: str = "float32",
         adapter_width: int = 0,
+        labels: int = 0,
     ) -> None:
         super().__init__(name="t5", dtype=PRECISIONS[dtype], autocast=False)
         self.settings = model
@@ -247,6 +255,13 @@ class T5(keras.Model):
             shared_with=self.encoder if shared else None,
             **stack,
         )
+        self.labels = labels
+        if labels:
+            place: dict[str, Any] = {"seed": seed, "dtype": PRECISIONS[dtype]}
+            self.label_dropout = dropout_layer(model, dropout_rate, path="label_dropout", **place)
+            self.label_head = ClassHead(
+                model, inputs=model.d_model, outputs=labels, path="label_head", **place
+            )
         self.build(None)
 
     def build(self, input_shape: Any) -> None:
@@ -259,6 +274,8 @@ class T5(keras.Model):
         if not self.settings.decoder_only:
             self.encoder.build()
         self.decoder.build()
+        if self.labels:
+            self.label_head.build()
         self.built = True
 
     def _weight(self, name: str, shape: tuple[int, int], of_t5: Draw) -> Any:
@@ -269,6 +286,8 @@ class T5(keras.Model):
         """Return the logits of the next id at each position of the decoder."""
         # Under a strategy Keras first traces a model with the mean of all replicas' ids: floats.
         features = {name: ops.cast(value, "int32") for name, value in features.items()}
+        if self.labels:
+            return self.label_logits(features, self.read_texts(features, training), training)
         if self.settings.decoder_only:
             has_prefix = self.settings.architecture == "prefix_language_model"
             decoded_BLD = self.decoder(
@@ -289,6 +308,40 @@ class T5(keras.Model):
             training=training,
         )
         return self.logits(decoded_BLD)
+
+    def read_texts(self, features: dict[str, Tensor], training: bool = False) -> list[Tensor]:
+        """Return the decoder's output for the rows of tasks, and for the other order if given.
+
+        Args:
+            features: see the class.
+            training: apply dropout.
+        """
+        orders = [name for name in ("decoder", "swapped") if f"{name}_ids" in features]
+        return [
+            self.decoder(
+                self.embed(features[f"{name}_ids"]), features[f"{name}_segments"], training=training
+            )
+            for name in orders
+        ]
+
+    def label_logits(
+        self, features: dict[str, Tensor], decoded: Sequence[Tensor], training: bool = False
+    ) -> Tensor:
+        """Return float32 logits of labels, (batch, labels).
+
+        Args:
+            features: see the class.
+            decoded: result of `read_texts`; the states of both orders are added.
+            training: apply dropout.
+
+        Source: Radford et al., 2018, section 3.3.
+        """
+        states = [at_positions(x_BLD, features["last_positions"])[:, 0] for x_BLD in decoded]
+        state_BD = states[0]
+        if len(states) > 1:
+            is_swapped_B1 = ops.cast(features["swapped_segments"][:, :1] > 0, state_BD.dtype)
+            state_BD = state_BD + is_swapped_B1 * states[1]
+        return self.label_head(self.label_dropout(state_BD, training=training))
 
     def embed(self, ids_BL: Tensor) -> Tensor:
         """Return the rows of the embedding, (batch, length, features); not scaled."""

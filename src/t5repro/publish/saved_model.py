@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from t5repro.config.sections.evaluate import PredictStage
+from t5repro.config.sections.model import has_label_head
 from t5repro.errors import SettingsError
 from t5repro.evaluate.predict import build_models, weights_next_to
 from t5repro.model.decode_inputs import padded_length
@@ -39,9 +40,10 @@ def export_server(settings: PredictStage, *, weights: Path, vocabulary: Path, fo
         StorageError: the folder exists, or cannot be written.
         VocabularyError: the vocabulary has more ids than the model has embeddings.
     """
-    if settings.model.encoder_only:
+    if has_label_head(settings.model, settings.finetune):
         raise SettingsError(
-            "model.architecture is encoder, which writes no text to serve; name another "
+            f"model.architecture is {settings.model.architecture} and finetune.answers "
+            f"{settings.finetune.answers}: the network writes no text to serve; name another "
             "experiment, or write its weights with export_weights"
         )
     with new_folder(folder) as temporary:

@@ -16,6 +16,7 @@ from t5repro.config.sections.vocab import VocabSettings
 from t5repro.errors import ArtifactError, CheckpointError, SettingsError, VocabularyError
 from t5repro.files import read_json, write_bytes, write_json
 from t5repro.model.checkpoints import read_arrays
+from t5repro.model.encoder_heads import LABEL_HEAD
 from t5repro.model.foreign_weights import (
     FACE_CONFIG,
     FACE_VOCABULARY,
@@ -77,6 +78,12 @@ def write_huggingface(
     Returns:
         The files.
     """
+    if model.decoder_only and any(name.startswith(LABEL_HEAD) for name in weights):
+        raise CheckpointError(
+            "the weights have a linear layer for labels (finetune.answers: labels), which "
+            "OpenAIGPTLMHeadModel lacks; give those of pretrain, or fine-tune with "
+            "finetune.answers: text"
+        )
     arrays = to_huggingface(weights, model)
     rows = int(weights["embedding"].shape[0])
     ids = {"pad_token_id": PAD_ID, "eos_token_id": EOS_ID}

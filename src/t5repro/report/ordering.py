@@ -42,7 +42,7 @@ from t5repro.report.order_statistics import (
     verdict,
     welch,
 )
-from t5repro.report.paper_tables import column_title, reproduces
+from t5repro.report.paper_tables import reproduces
 from t5repro.report.partial_averages import PARTIAL, partial_averages
 from t5repro.report.published_scores import (
     DEVIATION,
@@ -52,6 +52,7 @@ from t5repro.report.published_scores import (
     published_rows,
     published_title,
 )
+from t5repro.report.published_table import column_title
 from t5repro.report.rows import BEST, ScoreRow
 from t5repro.report.titles import AVERAGE, UNDEFINED, format_difference, format_score, task_title
 

@@ -16,7 +16,7 @@ from t5repro.train.adam import Adam
 from t5repro.train.loss import PaddedMeanLoss
 from t5repro.train.optimizer import Optimizer
 from t5repro.train.schedules import schedule
-from t5repro.train.step import TrainedEncoder, TrainedT5
+from t5repro.train.step import LabelledDecoder, LabelledEncoder, TrainedEncoder, TrainedT5
 from t5repro.train.trainable import adapter_width, freeze
 
 NO_LABELS: Mapping[str, Words] = MappingProxyType({})
@@ -61,7 +61,7 @@ def compiled_model(
     Args:
         settings: of the stage.
         seed: of the initial weights and the dropout noise.
-        labels: of the tasks that an encoder only is fine-tuned on, see `LabelColumns`.
+        labels: of the tasks that a network of labels is fine-tuned on, see `LabelColumns`.
     """
     training = training_of(settings)
     network: dict[str, Any] = {
@@ -75,18 +75,26 @@ def compiled_model(
         "normaliser": training.loss_normaliser,
         "micro_batches": training.micro_batches,
     }
-    if settings.model.encoder_only:
-        heads = {} if labels else pretraining_heads(training)
-        model: Any = TrainedEncoder(labels=labels, **heads, **network)
+    model: Any
+    if not settings.model.encoder_only:
+        # Pre-training has no such weight.
+        lm_weight = getattr(training, "lm_weight", 0.0)
+        model = (
+            LabelledDecoder(labels=labels, lm_weight=lm_weight, **network)
+            if labels
+            else TrainedT5(**network)
+        )
+    elif labels:
+        model = LabelledEncoder(labels=labels, **network)
     else:
-        model = TrainedT5(**network)
+        model = TrainedEncoder(**pretraining_heads(training), **network)
     freeze(model, training)
     optimizer = make_optimizer(training)
     optimizer.build(model.trainable_variables)
     model.compile(
         optimizer=optimizer,
-        # The step of an encoder has the losses of several heads; Keras knows losses of outputs.
-        loss=None if settings.model.encoder_only else PaddedMeanLoss(training.z_loss),
+        # These steps have the losses of several heads; Keras knows losses of outputs.
+        loss=None if settings.model.encoder_only or labels else PaddedMeanLoss(training.z_loss),
         jit_compile=False,
         steps_per_execution=settings.devices.steps_per_execution,
     )

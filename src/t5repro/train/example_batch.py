@@ -2,16 +2,19 @@
 
 from typing import Any
 
-from t5repro.config.sections.model import ModelSettings
+from t5repro.config.sections.model import AddedLayers, ModelSettings, has_label_head
 from t5repro.config.sections.pretrain import PretrainSettings
 from t5repro.config.sections.training import TrainingSettings
 
 EXAMPLE_TASK = "task"
+ENCODER_FEATURES = ("encoder_ids", "encoder_segments", "encoder_types")
+DECODER_FEATURES = ("decoder_ids", "decoder_segments", "swapped_ids", "swapped_segments")
 
 
 def example_labels(settings: Any) -> dict[str, tuple[str, ...]]:
-    """Return labels that an encoder only may be fine-tuned on; none of any other training."""
-    is_labelled = settings.model.encoder_only and hasattr(settings, "finetune")
+    """Return labels that a network may be fine-tuned on; none if it writes text."""
+    layers = getattr(settings, "finetune", None)  # pre-training has none
+    is_labelled = layers is not None and has_label_head(settings.model, layers)
     return {EXAMPLE_TASK: ("no", "yes")} if is_labelled else {}
 
 
@@ -24,12 +27,15 @@ def example_batch(
     def ids(length: int) -> Any:
         return tf.zeros((rows, length), tf.int32)
 
-    if model.encoder_only:
-        names = ("encoder_ids", "encoder_segments", "encoder_types")
+    if isinstance(training, AddedLayers) and has_label_head(model, training):
+        names = ENCODER_FEATURES if model.encoder_only else DECODER_FEATURES
         features = dict.fromkeys(names, ids(training.inputs_length))
-        if not isinstance(training, PretrainSettings):
-            columns = tf.tile([[0, 2, 0]], (rows, 1))
-            return {**features, "label_columns": columns}, tf.zeros((rows, 1))
+        if model.decoder_only:
+            features["last_positions"] = ids(1)
+        features["label_columns"] = tf.tile([[0, 2, 0]], (rows, 1))
+        return features, tf.zeros((rows, 1))
+    if model.encoder_only and isinstance(training, PretrainSettings):
+        features = dict.fromkeys(ENCODER_FEATURES, ids(training.inputs_length))
         positions = ids(training.targets_length)
         features["target_positions"] = positions
         if training.masked_lm.pair_task != "none":

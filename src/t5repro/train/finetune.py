@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from t5repro.config.sections.finetune import FinetuneSettings, FinetuneStage
+from t5repro.config.sections.model import has_label_head
 from t5repro.model.devices import prepare
 from t5repro.randomness import repeat_seed, single_seed
 from t5repro.vocab.token_files import split_files
@@ -68,10 +69,11 @@ def finetune(
     from t5repro.train.samples import Samples
 
     seed = repeat_seed(settings.seed, settings.finetune.repeat)
+    has_labels = has_label_head(settings.model, settings.finetune)
 
     @functools.cache  # batches and counters share the tokenised examples
     def load() -> "TaskInputs | MixedInputs | LabelledInputs":
-        if settings.model.encoder_only:
+        if has_labels:
             return load_labelled_inputs(
                 settings, examples=examples, vocabulary=vocabulary, seed=seed
             )
@@ -80,8 +82,8 @@ def finetune(
         )
 
     def labels() -> Mapping[str, tuple[str, ...]]:
-        """Return the labels of an encoder only, before the network with their columns is made."""
-        inputs = load() if settings.model.encoder_only else None
+        """Return the labels of the tasks, before the network with their columns is made."""
+        inputs = load() if has_labels else None
         return inputs.labels if isinstance(inputs, LabelledInputs) else {}
 
     def make_samples(folder: Path, announce: Callable[[str], None]) -> Samples:

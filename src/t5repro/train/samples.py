@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from t5repro.config.sections.finetune import FinetuneStage
+from t5repro.config.sections.model import has_label_head
 from t5repro.files import read_json_lines, write_json_lines
 from t5repro.model.decode import greedy
 from t5repro.model.decode_inputs import batches, encode, pad_batch, read_examples
@@ -55,7 +56,7 @@ class Samples:
         self._rows = {task: read_examples(path, limit=count) for task, path in examples.items()}
         self._predictions = (
             self._label_predictions(settings)
-            if settings.model.encoder_only
+            if has_label_head(settings.model, settings.finetune)
             else self._text_predictions(settings)
         )
         self._written: list[dict[str, Any]] = []
@@ -119,14 +120,13 @@ class Samples:
         return predict
 
     def _label_predictions(self, settings: FinetuneStage) -> Predictions:
-        """Return the function from an encoder only to task and row -> label or number."""
+        """Return the function from a network of labels to task and row -> label or number."""
         encoder = SegmentEncoder(
-            self._vocabulary,
-            separators=settings.model.pair_separators,
-            length=settings.finetune.inputs_length,
+            self._vocabulary, model=settings.model, length=settings.finetune.inputs_length
         )
         encoded = {
-            task: encoder.rows([row[SEGMENTS] for row in rows]) for task, rows in self._rows.items()
+            task: encoder.rows([row[SEGMENTS] for row in rows], task=task)
+            for task, rows in self._rows.items()
         }
 
         def predict(model: Any) -> dict[tuple[str, int], str]:

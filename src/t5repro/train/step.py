@@ -15,7 +15,7 @@ import keras
 import tensorflow as tf
 
 from t5repro.model.encoder import Encoder
-from t5repro.model.labels import LabelColumns
+from t5repro.model.labels import LabelColumns, Words
 from t5repro.model.transformer import T5
 from t5repro.train.label_loss import cross_entropies, label_losses
 from t5repro.train.loss import FilledPositions, TargetCount, token_losses
@@ -179,43 +179,27 @@ class TrainedT5(TrainingStep, T5):
 
 
 class TrainedEncoder(TrainingStep, Encoder):
-    """An encoder only with its training step; see `TrainingStep` and `Encoder`.
+    """The pre-training of an encoder only with its step; see `TrainingStep` and `Encoder`.
 
-    In pre-training the losses are those of masked pieces, of the pair of a row, and of the pieces
-    of spans from their borders: the sum of the means (BERT, section 3.1; SpanBERT, section 3.2). In
-    fine-tuning the only target of a row is its label or number.
+    The losses are those of masked pieces, of the pair of a row, and of the pieces of spans from
+    their borders: the sum of the means (BERT, section 3.1; SpanBERT, section 3.2).
 
     Args:
-        labels: labels and numbers of the tasks; of no task in pre-training.
         boundary_weight: weight of the boundary objective; 0 means none.
         network: see `TrainingStep` and `Encoder`.
     """
 
-    def __init__(
-        self, *, labels: Mapping[str, tuple[str, ...]], boundary_weight: float = 0.0, **network: Any
-    ) -> None:
-        label_columns = LabelColumns(labels)
-        super().__init__(
-            labels=label_columns.total, predicts_boundaries=boundary_weight > 0, **network
-        )
-        self.label_columns = label_columns
+    def __init__(self, *, boundary_weight: float = 0.0, **network: Any) -> None:
+        super().__init__(predicts_boundaries=boundary_weight > 0, **network)
         self.boundary_weight = boundary_weight
 
     def target_losses(
         self, features: Features, targets: tf.Tensor, *, z_loss: float, training: bool
     ) -> tf.Tensor:
-        """Return the losses of masked pieces or of labels, see `TrainingStep`."""
+        """Return the losses of masked pieces, see `TrainingStep`."""
         outputs = self(features, training=training)
-        if self.label_columns.total:
-            return label_losses(targets, outputs, features["label_columns"])
         pieces = outputs[0] if self.pair_classes else outputs
         return token_losses(targets, pieces, z_loss)
-
-    def count_targets(self, targets: tf.Tensor) -> tf.Tensor:
-        """Return the number of masked pieces, or of rows with a label or number."""
-        if self.label_columns.total:
-            return tf.size(targets)
-        return super().count_targets(targets)
 
     def term_weights(
         self, features: Features, targets: tf.Tensor, divisor: tf.Tensor
@@ -235,8 +219,6 @@ class TrainedEncoder(TrainingStep, Encoder):
         self, features: Features, targets: tf.Tensor, weights: Mapping[str, tf.Tensor]
     ) -> tf.Tensor:
         """Return the summed loss of some rows, see `TrainingStep`."""
-        if not weights:
-            return super().summed_loss(features, targets, weights)
         encoded = self.encode(features, training=True)
         pieces = self.masked_logits(encoded, features["target_positions"])
         summed = tf.reduce_sum(token_losses(targets, pieces, self.z_loss))
@@ -250,6 +232,75 @@ class TrainedEncoder(TrainingStep, Encoder):
             of_borders = token_losses(tf.where(index < 0, PAD_ID, targets), logits, z_loss=0.0)
             summed += weights["boundary"] * tf.reduce_sum(of_borders)
         return summed
+
+
+class LabelStep(TrainingStep):
+    """The fine-tuning of a network on labels and numbers: the only target of a row is its own.
+
+    Args:
+        labels: labels of each task; none if its targets are numbers.
+        network: see `TrainingStep` and the network.
+    """
+
+    def __init__(self, *, labels: Mapping[str, Words], **network: Any) -> None:
+        label_columns = LabelColumns(labels)
+        super().__init__(labels=label_columns.total, **network)
+        self.label_columns = label_columns
+
+    def target_losses(
+        self, features: Features, targets: tf.Tensor, *, z_loss: float, training: bool
+    ) -> tf.Tensor:
+        """Return the losses of labels and numbers, see `TrainingStep`."""
+        outputs = self(features, training=training)
+        return label_losses(targets, outputs, features["label_columns"])
+
+    def count_targets(self, targets: tf.Tensor) -> tf.Tensor:
+        """Return the number of rows, each with a label or number."""
+        return tf.size(targets)
+
+
+class LabelledEncoder(LabelStep, Encoder):
+    """An encoder only that is fine-tuned on labels; see `LabelStep` and `Encoder`."""
+
+
+class LabelledDecoder(LabelStep, T5):
+    """A decoder only that is fine-tuned on labels; see `LabelStep` and `T5`.
+
+    The loss of a row is that of its label plus, with a weight, the mean over its text of the
+    language model's loss, of both orders if it is read in both (Radford et al., 2018, section 3.2).
+
+    Args:
+        lm_weight: weight of the language model; 0 means none.
+        network: see `LabelStep` and `T5`.
+    """
+
+    def __init__(self, *, lm_weight: float = 0.0, **network: Any) -> None:
+        super().__init__(**network)
+        self.lm_weight = lm_weight
+
+    def summed_loss(
+        self, features: Features, targets: tf.Tensor, weights: Mapping[str, tf.Tensor]
+    ) -> tf.Tensor:
+        """Return the summed loss of some rows, see `TrainingStep`."""
+        if not self.lm_weight:
+            return super().summed_loss(features, targets, weights)
+        decoded = self.read_texts(features, training=True)
+        labels = self.label_logits(features, decoded, training=True)
+        losses = label_losses(targets, labels, features["label_columns"])
+        of_texts = [self._text_losses(features["decoder_ids"], decoded[0])]
+        if len(decoded) > 1:
+            ids = features["swapped_ids"]
+            # A row that is read in one order has no tokens in the other, and counts as that order.
+            swapped = tf.where(ids[:, 0] == PAD_ID, of_texts[0], self._text_losses(ids, decoded[1]))
+            of_texts.append(swapped)
+        return tf.reduce_sum(losses[:, 0] + self.lm_weight / len(of_texts) * sum(of_texts))
+
+    def _text_losses(self, ids: tf.Tensor, decoded: tf.Tensor) -> tf.Tensor:
+        """Return the mean loss of the tokens after the first, for each row; 0 without tokens."""
+        following = tf.pad(ids[:, 1:], [[0, 0], [0, 1]])
+        losses = token_losses(following, self.logits(decoded), z_loss=0.0)
+        counts = tf.reduce_sum(tf.cast(following != PAD_ID, tf.float32), axis=1)
+        return tf.reduce_sum(losses, axis=1) / tf.maximum(counts, 1.0)
 
 
 def over_replicas(count: tf.Tensor) -> tf.Tensor:

@@ -54,6 +54,10 @@ class FinetuneSettings(TrainingSettings, AddedLayers):
     """Rate of the corpus: `corpus_examples` with K and T applied (`limited`), or `corpus_examples`
     itself (`stated`), as in the released `en_mix` and `all_mix`.
     """
+    lm_weight: float = Field(0, ge=0)
+    """Weight of the loss of the language model on the rows of tasks, next to that of their labels
+    (`answers`). GPT has 0.5.
+    """
     mixture_weights: dict[Name, Weight] = {}
     """Task -> number of examples that replaces its own, before K and T are applied."""
 

@@ -214,7 +214,17 @@ class AddedLayers(Section):
     adapter_width: int = Field(2048, ge=1)
     """Inner width of the adapters; features. The paper uses 32, 128, 512 and 2048."""
 
+    answers: Literal["text", "labels"] = "text"
+    """Answers of a decoder only: text, or labels and numbers from a linear layer on the last
+    position of a row, as GPT. An encoder only always predicts labels, all other networks text.
+    """
+
     @property
     def width(self) -> int:
         """Inner width of the adapters; features. 0 means that the network has none."""
         return self.adapter_width if self.method == "adapters" else 0
+
+
+def has_label_head(model: ModelSettings, layers: AddedLayers) -> bool:
+    """Whether a network predicts labels and numbers in tasks, and writes no text."""
+    return model.encoder_only or layers.answers == "labels"
