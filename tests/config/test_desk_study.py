@@ -1,7 +1,9 @@
 """The run file of the desk study: its experiments are those of the paper's rows, but small."""
 
 import csv
+import itertools
 from collections import Counter, defaultdict
+from collections.abc import Sequence
 from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
@@ -118,21 +120,67 @@ def test_the_objectives_by_themselves_differ_from_the_study_in_steps_and_targets
         assert one.row == rows[one.name].row
 
 
-def test_the_page_of_the_study_has_the_scores_of_the_committed_report() -> None:
+def test_the_recipes_differ_from_the_study_in_steps_and_change_what_its_rows_change(
+    run: Settings,
+) -> None:
+    recipes, study = load("desk_recipes.yaml"), load("desk_study.yaml")
+    for name in ("data", "corpus", "c4", "vocab", "tokens", "model", "tasks", "finetune"):
+        assert getattr(recipes, name) == getattr(study, name), name
+    changed = {"steps", "learning_rate", "checkpoint_every_steps", "validation_every_steps"}
+    assert recipes.pretrain.model_dump(exclude=changed) == study.pretrain.model_dump(
+        exclude=changed
+    )
+    rows = {one.name: one for one in run.experiments}
+    for one in first_seeds(recipes):
+        changes, expected = one.change, rows[one.name].change
+        if one.name == "adamw_cosine":  # its warm-up is a share of the steps
+            changes, expected = (
+                {key: change[key] for key in change if key != "pretrain.learning_rate"}
+                for change in (changes, expected)
+            )
+        assert changes == expected, one.name
+
+
+PAGE = (ROOT / "docs/desk_study.md").read_text(encoding="utf-8")
+TITLES = {"sst2": "SST-2", "stsb": "STS-B", "cola": "CoLA", "wmt_en_de": "English–German"}
+
+
+def table_below(heading: str) -> list[list[str]]:
+    """Return the cells of the first table below a heading of the page, without its head."""
+    lines = PAGE.partition(f"\n## {heading}\n")[2].splitlines()
+    start = next(number for number, line in enumerate(lines) if line.startswith("|---"))
+    rows = itertools.takewhile(lambda line: line.startswith("|"), lines[start + 1 :])
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in rows]
+
+
+@pytest.mark.parametrize(
+    ("heading", "study", "experiments"),
+    [
+        ("What has been run", "desk_study", ("baseline", "no_pretraining")),
+        (
+            "The objectives of table 4",
+            "desk_objectives",
+            ("prefix_language_modeling", "bert_style", "deshuffling"),
+        ),
+    ],
+)
+def test_the_page_has_the_scores_of_the_committed_report(
+    heading: str, study: str, experiments: tuple[str, ...]
+) -> None:
     scores = defaultdict(list)
-    report = ROOT / "studies/desk_study/results/desk_study/report/scores.csv"
+    report = ROOT / "studies" / study / "results" / study / "report/scores.csv"
     for row in csv.DictReader(report.read_text(encoding="utf-8").splitlines()):
         if row["value"] and row["runs"] == "1":
-            experiment = row["experiment"].split("_seed_")[0]
-            scores[row["task"], row["metric"], experiment].append(float(row["value"]))
-    names = {"sst2": "SST-2", "stsb": "STS-B", "cola": "CoLA", "wmt_en_de": "English–German"}
+            scores[row["task"], row["metric"], row["experiment"]].append(float(row["value"]))
     expected = {}
     for task, metric, _ in scores:
+        cells = [scores[task, metric, experiment] for experiment in experiments]
+        assert [len(cell) for cell in cells] == [3] * len(experiments)
         name = task.removeprefix("glue_")
-        cells = [scores[task, metric, experiment] for experiment in ("baseline", "no_pretraining")]
-        assert [len(cell) for cell in cells] == [3, 3]
-        shown = [f"{mean(cell):.2f} ± {stdev(cell):.2f}" for cell in cells]
-        expected[names.get(name, name.upper()), metric] = shown
-    page = (ROOT / "docs/desk_study.md").read_text(encoding="utf-8")
-    rows = [line.strip("| ").split(" | ") for line in page.splitlines() if " ± " in line]
-    assert {(row[0], row[1]): row[4:] for row in rows} == expected
+        expected[TITLES.get(name, name.upper()), metric] = [mean_and_sd(cell) for cell in cells]
+    rows = table_below(heading)
+    assert {(row[0], row[1]): row[-len(experiments) :] for row in rows} == expected
+
+
+def mean_and_sd(values: Sequence[float], decimals: int = 2) -> str:
+    return f"{mean(values):.{decimals}f} ± {stdev(values):.{decimals}f}"
