@@ -17,6 +17,7 @@ from t5repro.estimate.machines import machine_named
 from t5repro.estimate.nodes import plan_nodes
 from t5repro.estimate.plan import Calibration, Estimate, estimate_run
 from t5repro.estimate.records import done_nodes, examples_in, samples_of
+from t5repro.estimate.run_files import load_run_files
 from t5repro.estimate.tables import cheapest_of_tables, table_estimates
 from t5repro.estimate.work import ON_DEVICE
 
@@ -107,14 +108,47 @@ def test_a_record_that_is_not_sealed_or_failed_is_not_done(tmp_path: Path, demo:
 def test_jobs_of_the_demo_are_estimated_from_the_other_jobs(
     rule: str, demo: Settings, records: Records
 ) -> None:
-    """The estimate of a job knows the other jobs of the demo and not the job itself."""
-    machine, examples = machine_named("cpu-1"), examples_in(records, "demo")
+    of_the_demo = {name: record for name, record in records.items() if name.startswith("demo/")}
+    estimated, recorded = from_the_other_jobs(rule, demo, of_the_demo)
+    assert estimated == pytest.approx(recorded, rel=0.3)
+
+
+def test_jobs_of_a_real_run_are_estimated_from_the_other_jobs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Three objectives on real text: 27 trainings on two cores, 3.4 core-hours.
+
+    Predictions, 2 % of them, are overestimated: answers of GLUE end long before their limit.
+    """
+    monkeypatch.chdir(ROOT)
+    settings = load_run_files([Path("configs/desk_objectives.yaml")])
+    folder = ROOT / "studies/desk_objectives/records/desk_objectives"
+    records = {
+        f"desk_objectives/{path.relative_to(folder).with_suffix('').as_posix()}": json.loads(
+            path.read_text(encoding="utf-8")
+        )
+        for path in sorted(folder.rglob("*.json"))
+    }
+    seconds = {rule: from_the_other_jobs(rule, settings, records) for rule in ON_DEVICE}
+    for rule in ("pretrain", "finetune"):
+        estimated, recorded = seconds[rule]
+        assert estimated == pytest.approx(recorded, rel=0.3), rule
+    estimated, recorded = map(sum, zip(*seconds.values(), strict=True))
+    assert estimated == pytest.approx(recorded, rel=0.3)
+
+
+def from_the_other_jobs(rule: str, settings: Settings, records: Records) -> tuple[float, float]:
+    """Return estimated and recorded seconds of the jobs of a rule.
+
+    The estimate of a job knows the other jobs of its run and not the job itself.
+    """
+    run = settings.run.name
+    machine, examples = machine_named("cpu-1"), examples_in(records, run)
     estimated, recorded = 0.0, 0.0
-    for job in [job for job in records if job.startswith(f"demo/{rule}/")]:
+    for job in [job for job in records if job.startswith(f"{run}/{rule}/")]:
         others = samples_of({name: record for name, record in records.items() if name != job})
-        demo_jobs = [sample for sample in others if sample.job.startswith("demo/")]
-        calibration = Calibration(samples=demo_jobs, examples=examples)
-        estimate = estimate_run(demo, machine, calibration=calibration)
+        calibration = Calibration(samples=others, examples=examples)
+        estimate = estimate_run(settings, machine, calibration=calibration)
         (one,) = [
             one
             for one in estimate.nodes
@@ -123,7 +157,7 @@ def test_jobs_of_the_demo_are_estimated_from_the_other_jobs(
         assert one.rate.source == "own"
         estimated += one.seconds
         recorded += records[job]["end"]["seconds"]
-    assert estimated == pytest.approx(recorded, rel=0.3)
+    return estimated, recorded
 
 
 def test_another_run_is_estimated_from_the_records_of_the_demo(records: Records) -> None:
