@@ -184,3 +184,22 @@ def test_the_page_has_the_scores_of_the_committed_report(
 
 def mean_and_sd(values: Sequence[float], decimals: int = 2) -> str:
     return f"{mean(values):.{decimals}f} ± {stdev(values):.{decimals}f}"
+
+
+def test_the_page_has_the_losses_of_the_committed_recipes() -> None:
+    histories = ROOT / "studies/desk_recipes/results/desk_recipes/pretrain"
+    losses: dict[str, list[float]] = {}
+    for name in ("baseline", "adamw_cosine", "per_layer_bias", "rotary", "swiglu"):
+        for seed in ("", "_seed_1", "_seed_2"):
+            text = (histories / f"{name}{seed}/history.csv").read_text(encoding="utf-8")
+            last = list(csv.DictReader(text.splitlines()))[-1]
+            assert last["step"] == "1000"
+            losses.setdefault(name, []).append(float(last["validation_loss"]))
+    expected = {}
+    for name, values in losses.items():
+        pairs = zip(values, losses["baseline"], strict=True)
+        differences = [value - other for value, other in pairs]
+        shown = f"{mean(differences):+.3f} ± {stdev(differences):.3f}".replace("-", "−")
+        expected[name] = (mean_and_sd(values, 3), "" if name == "baseline" else shown)
+    rows = table_below("Later recipes")
+    assert {row[0].strip("`"): (row[1], row[2]) for row in rows} == expected
