@@ -305,9 +305,9 @@ def estimate_run(
 
 
 def estimated_seconds(settings: Settings, records: Records) -> dict[str, float]:
-    """Return rule -> seconds of its jobs, for a comparison with the records of the run.
+    """Return rule -> seconds of its recorded jobs, for a comparison with their records.
 
-    Its own records tell no speed here, only those of other runs; no node is done.
+    Their own records tell no speed here, only those of other runs; no node is done.
 
     Args:
         settings: settings of the run.
@@ -324,7 +324,9 @@ def estimated_seconds(settings: Settings, records: Records) -> dict[str, float]:
     estimate = estimate_run(settings, machine_of(settings.devices), calibration=calibration)
     seconds: dict[str, float] = {}
     for one in estimate.nodes:
-        seconds[one.node.rule] = seconds.get(one.node.rule, 0.0) + one.seconds
+        rule = one.node.rule
+        if {f"{run}/{rule}/{one.node.name}", f"{run}/{rule}"} & records.keys():
+            seconds[rule] = seconds.get(rule, 0.0) + one.seconds
     return seconds
 
 
