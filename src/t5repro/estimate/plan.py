@@ -322,10 +322,12 @@ def estimated_seconds(settings: Settings, records: Records) -> dict[str, float]:
         examples=examples_in(records, run),
     )
     estimate = estimate_run(settings, machine_of(settings.devices), calibration=calibration)
+    # A job is run/rule, run/rule/node, or run/rule/node/shard.
+    recorded = {tuple(job.split("/")[:3]) for job in records}
     seconds: dict[str, float] = {}
     for one in estimate.nodes:
         rule = one.node.rule
-        if {f"{run}/{rule}/{one.node.name}", f"{run}/{rule}"} & records.keys():
+        if recorded & {(run, rule), (run, rule, one.node.name)}:
             seconds[rule] = seconds.get(rule, 0.0) + one.seconds
     return seconds
 
