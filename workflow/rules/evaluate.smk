@@ -8,8 +8,8 @@ READS     results/{run}/finetune/{node}/manifest.json       and the weights that
 WRITES    results/{run}/evaluate_predict/{node}/{task}.jsonl       also step-{n}/{task}.jsonl with
                                                                    evaluate.checkpoints: all
           results/{run}/evaluate_score/{node}/scores.json
-SETTINGS  evaluate.*, finetune.method, finetune.adapter_width, tasks.names, tasks.text.*, tasks.own,
-          model.*, vocab.*, devices.*
+SETTINGS  evaluate.*, finetune.method, finetune.adapter_width, finetune.answers, tasks.names,
+          tasks.text.*, tasks.own, model.*, vocab.*, devices.*
 CODE      src/t5repro/evaluate/predict.py                   evaluate_predict
           src/t5repro/evaluate/score.py                     evaluate_score
 """
