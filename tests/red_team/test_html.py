@@ -20,6 +20,7 @@ from t5repro.lineage.trace import trace
 from t5repro.report.content_security import content_security_policy
 from t5repro.report.ordering import ColumnOrdering, Pair, TableOrdering
 from t5repro.report.page import report_page
+from t5repro.report.published_table import PublishedTable, TableCell, TableRow
 from t5repro.report.render_lineage import to_html, to_svg
 
 SCRIPT = "<script>alert(1)</script>"
@@ -195,6 +196,27 @@ def ordering_of(text: str) -> TableOrdering:
     return TableOrdering(6, text, 3, text, (column,), text)
 
 
+def table_of(text: str) -> PublishedTable:
+    """Return a published table that has a text wherever a page shows one."""
+    cell = TableCell(text, exact=text, sd=text, difference=text, reason=text)
+    row = TableRow(text, text, is_experiment=True, style=0, seeds=text, cells=(cell,))
+    printed = TableRow(text, text, is_experiment=False, style=0, seeds="", cells=(cell,))
+    return PublishedTable(
+        anchor="paper-1",
+        label=text,
+        title=text,
+        split=text,
+        is_transposed=False,
+        columns=((text, text),),
+        deviations=(text,),
+        our_deviations=(),
+        repetitions=0,
+        rows=(printed, row),
+        notes=(text,),
+        remarks=(text,),
+    )
+
+
 @pytest.mark.parametrize("attack", ATTACKS)
 def test_markup_in_any_text_of_the_report_is_only_text(attack: str) -> None:
     empty: dict[str, Any] = {
@@ -202,7 +224,6 @@ def test_markup_in_any_text_of_the_report_is_only_text(attack: str) -> None:
         "tallies": (),
         "groups": (),
         "checkpoint_tables": (),
-        "paper_tables": (),
         "settings": (),
         "differing": (),
         "choices": (),
@@ -224,6 +245,8 @@ def test_markup_in_any_text_of_the_report_is_only_text(attack: str) -> None:
         **empty,
         **dict.fromkeys(texts, attack),
         "orderings": [ordering_of(attack)],
+        "paper_tables": [table_of(attack)],
+        "system_tables": [table_of(attack)],
         "introduction": attack,
         "has_seeds": False,
         "has_intervals": True,
