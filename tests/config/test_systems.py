@@ -116,16 +116,20 @@ def test_settings_that_contradict_an_encoder_are_refused(
         load(change.pop("system", "bert"), **LENGTHS, **change)
 
 
-GPT = {"model.published": "gpt_tiny", "model.max_positions": 1024}
+GPT = {
+    "model.published": "gpt_tiny", "model.max_positions": 1024, "finetune.answers": "labels",
+    "finetune.lm_weight": 0.5,
+}  # fmt: skip
 
 
 def test_gpt_predicts_labels_with_the_loss_of_its_language_model() -> None:
     """Radford et al., 2018, section 3.2 and 4.1: lambda is 0.5."""
-    finetune = load("gpt", **LENGTHS, **GPT).finetune
-    assert (finetune.answers, finetune.lm_weight) == ("labels", 0.5)
+    text = {key: value for key, value in GPT.items() if not key.startswith("finetune.")}
+    assert load("gpt", **LENGTHS, **text).finetune.answers == "text"
+    assert load("gpt", **LENGTHS, **GPT).finetune.answers == "labels"
     # Its rows are inputs alone: the table of positions need not hold targets.
     rows = {"pretrain.targets_length": 512, "finetune.inputs_length": 512}
-    load("gpt", **(LENGTHS | rows), **{"model.published": "gpt_tiny"})
+    load("gpt", **(LENGTHS | rows), **{**GPT, "model.max_positions": 512})
 
 
 @pytest.mark.parametrize(
@@ -143,7 +147,7 @@ def test_settings_that_contradict_labels_of_a_decoder_are_refused(
     change: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(SettingsError, match=message):
-        load("gpt", **LENGTHS, **GPT, **change)
+        load("gpt", **{**LENGTHS, **GPT, **change})
 
 
 @pytest.mark.parametrize("name", ["token_types", "embedding_width", "block_groups"])

@@ -143,8 +143,6 @@ SYSTEMS: dict[str, dict[str, Any]] = {
             },
         },
         "finetune": {
-            "answers": "labels",
-            "lm_weight": 0.5,  # lm_coef
             "optimizer_state": "fresh",
             "z_loss": 0,
             "loss_normaliser": "target_tokens",
