@@ -66,7 +66,7 @@ def test_experiments_with_an_equal_group_share_its_fine_tuning_but_not_their_sco
 
 def test_jobs_receive_the_settings_of_their_group_and_no_groups() -> None:
     received = stage_settings(settings_of_experiment(run_of(), "a_squad"), "finetune")
-    assert received["tasks"] == {"names": ["squad"]}
+    assert received["tasks"]["names"] == ["squad"]
     assert received["finetune"]["targets_length"] == 97
     assert "groups" not in received["finetune"]
 

@@ -16,11 +16,16 @@ from t5repro.config.stage_settings import stage_settings
 from t5repro.errors import ArtifactError
 from t5repro.evaluate.predict import predict
 from t5repro.files import read_json_lines
+from t5repro.model.labels import TaskAnswer
 from t5repro.vocab.train import train_vocabulary
 
 pytestmark = pytest.mark.keras
 
-LABELS = {"pairs": ("no", "yes"), "scores": (), "three": ("a", "b", "c")}
+LABELS = {
+    "pairs": TaskAnswer("label", ("no", "yes")),
+    "scores": TaskAnswer("number"),
+    "three": TaskAnswer("label", ("a", "b", "c")),
+}
 MODEL = SIZES["bert_tiny"].model_copy(update={"num_encoder_layers": 1, "max_positions": 64})
 Row = dict[str, Any]
 
@@ -55,7 +60,7 @@ def vocabulary(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def write_weights(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
     """Write weights with a head; return their manifest."""
 
-    def write(seed: int, labels: Mapping[str, tuple[str, ...]] = LABELS) -> Path:
+    def write(seed: int, labels: Mapping[str, TaskAnswer] = LABELS) -> Path:
         from t5repro.model.checkpoints import save_weights
         from t5repro.model.encoder import Encoder
         from t5repro.model.labels import LabelColumns
@@ -175,8 +180,8 @@ def test_what_cannot_be_predicted_is_refused_with_its_cure(
     with pytest.raises(ArtifactError, match="no labels of other, only of .'pairs'"):
         predictions(tmp_path, {"other": rows_of(2)}, vocabulary, weights)
     without = [{key: row[key] for key in row if key != "segments"} for row in rows_of(2)]
-    with pytest.raises(ArtifactError, match=r"examples of pairs lack segments.*tasks\.segments"):
+    with pytest.raises(ArtifactError, match=r"task pairs line 1 lacks segments.*tasks\.segments"):
         predictions(tmp_path, {"pairs": without}, vocabulary, weights)
-    other = write_weights(2, {"pairs": ("no", "yes")})
+    other = write_weights(2, {"pairs": LABELS["pairs"]})
     with pytest.raises(ArtifactError, match=r"members of evaluate\.ensemble need the same tasks"):
         predictions(tmp_path, {"pairs": rows_of(2)}, vocabulary, weights, other)

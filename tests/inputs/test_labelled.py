@@ -10,13 +10,18 @@ import pytest
 from t5repro.config.sections.devices import DevicesSettings
 from t5repro.config.sections.finetune import FinetuneSettings, FinetuneStage
 from t5repro.config.sections.model import ModelSettings
-from t5repro.config.sections.tasks import TaskNames
+from t5repro.config.sections.tasks import TaskNames, WindowSettings
 from t5repro.config.sections.vocab import VocabSettings
 from t5repro.errors import ArtifactError
-from t5repro.inputs.labelled import load_labelled_inputs, read_labelled
+from t5repro.inputs.labelled import load_labelled_inputs
+from t5repro.inputs.labelled_examples import read_labelled
+from t5repro.model.labels import CHOICE, SPAN, TaskAnswer
 from t5repro.vocab.special_pieces import special_id
+from t5repro.vocab.vocabulary import Vocabulary
 
 pytestmark = pytest.mark.keras
+
+ENCODER = {"positions": "learned", "norm": "layer", "norm_placement": "post"}
 
 
 def example(number: int, targets: str, answer: Any, *segments: str) -> dict[str, Any]:
@@ -45,7 +50,9 @@ def load(examples, vocabulary, task_vocab, **model: Any):
             seed=0,
             vocab=task_vocab,
             model=ModelSettings(**model),
-            tasks=TaskNames(names=list(examples)),
+            tasks=TaskNames(
+                names=list(examples), windows=WindowSettings(question_length=6, stride=8)
+            ),
             finetune=FinetuneSettings(inputs_length=24, batch_size=5),
             devices=DevicesSettings(),
         ),
@@ -95,7 +102,10 @@ def test_a_mixture_without_similarity_has_one_order(examples, vocabulary, task_v
 
 
 def test_each_row_has_one_example_its_columns_and_its_target(inputs, task_vocab: VocabSettings):
-    assert inputs.labels == {"pairs": ("no", "yes"), "scores": ()}
+    assert inputs.labels == {
+        "pairs": TaskAnswer("label", ("no", "yes")),
+        "scores": TaskAnswer("number"),
+    }
     start = special_id("[CLS]", task_vocab.total_ids)
     kinds = set()
     for features, targets in inputs.batches(first_step=0, steps=12):
@@ -147,11 +157,81 @@ def write(path: Path, *task_rows: dict[str, Any]) -> Path:
 )
 def test_what_an_encoder_cannot_learn_is_refused(tmp_path, task_rows, message) -> None:
     with pytest.raises(ArtifactError, match=message):
-        read_labelled(write(tmp_path / "train.jsonl", *task_rows))
+        read_labelled(write(tmp_path / "train.jsonl", *task_rows), predicts_spans=True)
 
 
 def test_the_label_of_a_question_with_several_answers_is_taken(tmp_path: Path) -> None:
     answer = {"label": 1, "group": 3}
-    read = read_labelled(write(tmp_path / "train.jsonl", example(0, "True", answer, "q", "a", "p")))
-    assert read.words == ("", "True")
-    assert read.segments == [("q", "a", "p")]
+    row = example(0, "True", answer, "q", "a", "p")
+    read = read_labelled(write(tmp_path / "train.jsonl", row), predicts_spans=True)
+    assert read.answer == TaskAnswer("label", ("", "True"))
+    assert [texts.segments for texts in read.texts] == [("q", "a", "p")]
+
+
+def test_the_options_of_an_example_are_rows_of_one_batch(
+    examples, vocabulary, task_vocab, tmp_path
+) -> None:
+    choices = [
+        example(n, ("a1", "a2")[n % 2], n % 2, "The old mill", "Why?")
+        | {"options": ["the river", f"word {n}"]}
+        for n in range(4)
+    ]
+    tasks = {"choices": write(tmp_path / "c.jsonl", *choices), "scores": examples["scores"]}
+    inputs = load(tasks, vocabulary, task_vocab)
+    assert inputs.labels["choices"] == TaskAnswer("choice", ("a1", "a2"))
+    kinds = set()
+    for features, _ in inputs.batches(first_step=0, steps=12):
+        ids, types = features["encoder_ids"].numpy(), features["encoder_types"].numpy()
+        assert ids.shape == (5, 2, 24)
+        for row in range(5):
+            is_choice = features["label_columns"].numpy()[row, 2] == CHOICE
+            kinds.add(bool(is_choice))
+            # Both options have the same first segment; other rows have no second option.
+            first = types[row] == 0
+            assert ids[row, 1].any() == is_choice
+            if is_choice:
+                count = int(ids[row, 0][first[0] & (ids[row, 0] > 0)].size)
+                assert np.array_equal(ids[row, 0][:count], ids[row, 1][:count])
+    assert kinds == {True, False}
+
+
+def test_a_question_is_drawn_as_windows_and_weighs_as_one_example(
+    examples, vocabulary, task_vocab, tmp_path
+) -> None:
+    context = "the mill turns slowly " * 6 + "by the river " + "the mill turns slowly " * 6
+    start = context.index("river")
+    questions = [
+        example(n, "river", ["river"], "word where", context) | {"spans": [[start, start + 5]]}
+        for n in range(4)
+    ]
+    tasks = {"questions": write(tmp_path / "q.jsonl", *questions), "scores": examples["scores"]}
+    inputs = load(tasks, vocabulary, task_vocab, architecture="encoder", **ENCODER)
+    assert inputs.labels["questions"] == TaskAnswer("span")
+    counters = inputs.counters(first_step=0, steps=40)
+    assert counters["windows"]["questions"] > 2 * counters["examples"]["questions"] == 8
+    assert counters["rates_asked"] == {"questions": 0.5, "scores": 0.5}
+    decode = Vocabulary.load(vocabulary).decode
+    found = set()
+    for features, _ in inputs.batches(first_step=0, steps=12):
+        for row, (first, last) in enumerate(features["answer_span"].numpy()):
+            if features["label_columns"].numpy()[row, 2] == SPAN:
+                ids = features["encoder_ids"].numpy()[row]
+                found.add(decode(ids[first : last + 1].tolist()) if first else "")
+    assert found == {"", "river"}
+
+
+def test_questions_without_the_place_of_their_answer_are_refused(tmp_path: Path) -> None:
+    rows = [example(n, "river", ["river"], "where", "by the river") for n in range(2)]
+    with pytest.raises(ArtifactError, match="line 1 has the target 'river'.*answer_start"):
+        read_labelled(write(tmp_path / "q.jsonl", *rows), predicts_spans=True)
+    rows[0]["spans"] = [[7, 12]]
+    read = read_labelled(write(tmp_path / "one.jsonl", rows[0]), predicts_spans=True)
+    assert read.spans == [(7, 12)]
+    with pytest.raises(ArtifactError, match="only an encoder spans"):
+        read_labelled(write(tmp_path / "one.jsonl", rows[0]), predicts_spans=False)
+
+
+def test_rows_with_other_numbers_of_options_are_refused(tmp_path: Path) -> None:
+    rows = [example(n, "a", 0, "x") | {"options": ["one", "two", "three"][: n + 1]} for n in (1, 2)]
+    with pytest.raises(ArtifactError, match=r"rows with \[2, 3\] options"):
+        read_labelled(write(tmp_path / "c.jsonl", *rows), predicts_spans=True)

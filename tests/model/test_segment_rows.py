@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from t5repro.config.sections.model import ModelSettings
 from t5repro.errors import ArtifactError
-from t5repro.model.labels import LabelColumns
-from t5repro.model.segment_rows import SegmentEncoder, cut_pair, segments_in
+from t5repro.model.labels import CHOICE, LABEL, NUMBER, SPAN, LabelColumns, TaskAnswer
+from t5repro.model.segment_rows import SegmentEncoder, cut_pair
+from t5repro.model.task_rows import texts_in
 from t5repro.vocab.special_pieces import SPECIAL_PIECES, special_id
 
 
@@ -99,17 +100,29 @@ def test_a_pair_is_cut_as_if_ids_left_one_by_one(first: int, second: int, room: 
 
 def test_a_row_without_segments_names_the_setting() -> None:
     with pytest.raises(ArtifactError, match=r"t\.jsonl line 3 lacks segments.*tasks\.segments"):
-        segments_in({"inputs": "a"}, Path("t.jsonl"), 3)
+        texts_in({"inputs": "a"}, Path("t.jsonl"), 3)
 
 
-def test_columns_follow_the_names_of_the_tasks_and_a_number_has_one() -> None:
-    columns = LabelColumns({"stsb": (), "cola": ("no", "yes")})
-    assert columns.columns == {"cola": (0, 2, 0), "stsb": (2, 1, 1)}
-    assert columns.total == 3
-    assert LabelColumns.from_text(columns.as_text(), "w").words == columns.words
+def test_columns_follow_the_names_of_the_tasks_and_numbers_and_options_have_one() -> None:
+    columns = LabelColumns(
+        {
+            "stsb": TaskAnswer("number"),
+            "squad": TaskAnswer("span"),
+            "cola": TaskAnswer("label", ("no", "yes")),
+            "copa": TaskAnswer("choice", ("choice1", "choice2")),
+        }
+    )
+    assert columns.columns == {
+        "cola": (0, 2, LABEL),
+        "copa": (2, 1, CHOICE),
+        "squad": (3, 0, SPAN),
+        "stsb": (3, 1, NUMBER),
+    }
+    assert (columns.total, columns.options, columns.has_spans) == (4, 2, True)
+    assert LabelColumns.from_text(columns.as_text(), "w").answers == columns.answers
 
 
-@pytest.mark.parametrize("text", ["[", "3", '{"a": 3}', '{"a": [1]}'])
+@pytest.mark.parametrize("text", ["[", "3", '{"a": 3}', '{"a": [1]}', '{"a": []}', '{"a": ["x"]}'])
 def test_damaged_labels_are_refused(text: str) -> None:
     with pytest.raises(ArtifactError, match="labels are damaged"):
         LabelColumns.from_text(text, "weights.safetensors")

@@ -73,6 +73,54 @@ def test_segments_are_the_texts_of_the_fields_with_the_premise_first(tmp_path, m
         assert row.get("segments") == (["It rains.", "Wet."] if stage is settings else None)
 
 
+def written(task, split, record, folder):
+    """Return the first row of a task, with segments."""
+    path = write_file(Path(f"raw/{task}.json"), json.dumps(record))
+    build.write_examples(
+        TasksStage.model_validate({"tasks": {"segments": True}}),
+        task=task,
+        files={split: [path]},
+        folder=Path("out"),
+        manifest=Path("out/manifest.json"),
+    )
+    return next(iter(read_json_lines(Path(f"out/{split}.jsonl"))))
+
+
+def test_the_options_of_copa_are_apart_from_its_premise_and_question(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    record = {
+        "premise": "The jar broke.", "question": "cause", "choice1": "It fell.",
+        "choice2": "It sang.", "label": 0, "idx": 0,
+    }  # fmt: skip
+    row = written("super_glue_copa", "train", record, tmp_path)
+    assert row["segments"] == ["The jar broke.", "What was the cause of this?"]
+    assert row["options"] == ["It fell.", "It sang."]
+    assert row["inputs"].startswith("copa choice1: It fell. choice2: It sang. premise:")
+
+
+@pytest.mark.parametrize(
+    ("answers", "spans"),
+    [
+        ([{"text": "Ana's cat", "answer_start": 4}], [[4, 13]]),
+        ([{"text": "cat", "answer_start": 10}, {"text": "Ana", "answer_start": 4}],
+         [[10, 13], [4, 7]]),
+        ([{"text": "cat", "answer_start": 9}, {"text": "Ana"}], None),
+    ],
+    ids=["one", "two", "not at this place, and without one"],
+)  # fmt: skip
+def test_answers_of_squad_have_their_place_in_the_unpadded_text(
+    tmp_path, monkeypatch, answers, spans
+):
+    monkeypatch.chdir(tmp_path)
+    context = "Oh, Ana's cat, of course."
+    question = {"id": "q", "question": "Whose?", "answers": answers}
+    record = {"data": [{"paragraphs": [{"context": context, "qas": [question]}]}]}
+    row = written("squad", "train", record, tmp_path)
+    assert row["segments"] == ["Whose?", context]
+    assert row.get("spans") == spans
+    assert row["inputs"] == "question: Whose ? context: Oh , Ana ' s cat , of course . "
+
+
 def test_the_manifest_counts_rows_labels_and_the_longest_inputs(raw):
     write(raw)
     manifest = read_json(Path("out/glue_sst2/manifest.json"))

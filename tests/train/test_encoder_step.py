@@ -7,17 +7,22 @@ keras = pytest.importorskip("keras")
 tf = pytest.importorskip("tensorflow")
 from t5repro.config.published_sizes import SIZES  # noqa: E402
 from t5repro.model.checkpoints import weight_variables  # noqa: E402
+from t5repro.model.labels import LabelColumns, TaskAnswer  # noqa: E402
 from t5repro.train.label_loss import cross_entropies, label_losses  # noqa: E402
 from t5repro.train.step import LabelledEncoder, TrainedEncoder  # noqa: E402
 
 pytestmark = pytest.mark.keras
 
 ROWS, LENGTH, PLACES, IDS = 8, 17, 5, 128
-LABELS = {"cola": ("no", "yes"), "mnli": ("a", "b", "c"), "stsb": ()}
+LABELS = {
+    "cola": TaskAnswer("label", ("no", "yes")),
+    "mnli": TaskAnswer("label", ("a", "b", "c")),
+    "stsb": TaskAnswer("number"),
+}
 
 
 def encoder(**options):
-    network = LabelledEncoder if "labels" in options else TrainedEncoder
+    network = LabelledEncoder if "columns" in options else TrainedEncoder
     return network(
         model=SIZES["bert_tiny"].model_copy(update={"num_encoder_layers": 1}),
         embedding_rows=IDS,
@@ -137,7 +142,7 @@ def test_positions_that_fill_up_a_row_have_no_influence(masked_batch):
 def test_masked_pieces_are_counted_and_rows_with_a_label(masked_batch):
     _, targets = masked_batch
     assert int(encoder().count_targets(targets)) == np.count_nonzero(targets)
-    assert int(encoder(labels=LABELS).count_targets(tf.zeros((ROWS, 1)))) == ROWS
+    assert int(encoder(columns=LabelColumns(LABELS)).count_targets(tf.zeros((ROWS, 1)))) == ROWS
 
 
 def test_a_label_competes_with_those_of_its_own_task_and_a_number_with_none():
@@ -205,20 +210,20 @@ def test_heads_of_other_tasks_start_anew_and_the_rest_continues(tmp_path):
     from t5repro.model.encoder_heads import PRETRAINING_HEADS, new_heads
 
     pretrained, pairs = encoder(), encoder(pair_classes=2)
-    tuned, same = encoder(labels=LABELS), encoder(labels=LABELS)
+    tuned, same = encoder(columns=LabelColumns(LABELS)), encoder(columns=LabelColumns(LABELS))
     for name, model in {"pretrained": pretrained, "pairs": pairs, "tuned": tuned}.items():
         save_weights(tmp_path / name, model)
-    assert read_labels(tmp_path / "tuned").words == LABELS
-    assert read_labels(tmp_path / "pairs").words == {}
-    other = encoder(labels={"rte": ("no", "yes")})
+    assert read_labels(tmp_path / "tuned").answers == LABELS
+    assert read_labels(tmp_path / "pairs").answers == {}
+    other = encoder(columns=LabelColumns({"rte": TaskAnswer("label", ("no", "yes"))}))
     heads = {
         name: new_heads(tmp_path / name, model)
         for name, model in (("pretrained", other), ("pairs", other), ("tuned", other))
     }
     assert heads == {
-        "pretrained": ("label_head/", "pooler/"),
-        "pairs": ("label_head/",),
-        "tuned": ("label_head/",),
+        "pretrained": ("label_head/", "span_head/", "pooler/"),
+        "pairs": ("label_head/", "span_head/"),
+        "tuned": ("label_head/", "span_head/"),
     }
     assert new_heads(tmp_path / "tuned", same) == ()
     before = weight_variables(other)["label_head/matrix"].numpy()

@@ -22,6 +22,7 @@ from t5repro.config.published_sizes import SIZES  # noqa: E402
 from t5repro.config.sections.model import AddedLayers, ModelSettings  # noqa: E402
 from t5repro.config.sections.training import LearningRate, TrainingSettings  # noqa: E402
 from t5repro.model import beam, decode, encoder, layers  # noqa: E402
+from t5repro.model.labels import LabelColumns, TaskAnswer  # noqa: E402
 from t5repro.model.operations import hashes  # noqa: E402
 from t5repro.train import adafactor, loop, loss, validation  # noqa: E402
 from t5repro.train.step import LabelledDecoder  # noqa: E402
@@ -327,7 +328,9 @@ def test_an_encoder_executes_listed_operations_only(name, tiny):
 def test_a_decoder_of_labels_executes_listed_operations_only(tiny):
     network = LabelledDecoder(
         model=ModelSettings(**{**WIDE, **GPT}),
-        labels={"number": (), "words": ("no", "yes")},
+        columns=LabelColumns(
+            {"number": TaskAnswer("number"), "words": TaskAnswer("label", ("no", "yes"))}
+        ),
         lm_weight=0.5,
         embedding_rows=128,
         dropout_rate=0.1,

@@ -8,15 +8,20 @@ tf = pytest.importorskip("tensorflow")
 from t5repro.config.published_sizes import SIZES  # noqa: E402
 from t5repro.model.checkpoints import load_weights, save_weights, weight_variables  # noqa: E402
 from t5repro.model.encoder_heads import PRETRAINING_HEADS, new_heads  # noqa: E402
-from t5repro.model.label_answers import label_answers  # noqa: E402
-from t5repro.model.labels import LabelColumns  # noqa: E402
+from t5repro.model.labels import LabelColumns, TaskAnswer  # noqa: E402
 from t5repro.model.segment_rows import SegmentRow  # noqa: E402
+from t5repro.model.task_answers import task_answers  # noqa: E402
+from t5repro.model.task_rows import TaskRows  # noqa: E402
 from t5repro.train.step import LabelledDecoder, TrainedT5  # noqa: E402
 
 pytestmark = pytest.mark.keras
 
 ROWS, LENGTH, IDS = 8, 13, 128
-LABELS = {"cola": ("no", "yes"), "glue_stsb": (), "mnli": ("a", "b", "c")}
+LABELS = {
+    "cola": TaskAnswer("label", ("no", "yes")),
+    "glue_stsb": TaskAnswer("number"),
+    "mnli": TaskAnswer("label", ("a", "b", "c")),
+}
 COLUMNS = LabelColumns(LABELS)
 GPT = SIZES["gpt_tiny"].model_copy(update={"num_decoder_layers": 1})
 
@@ -26,7 +31,7 @@ def decoder(**options):
         "model": GPT, "embedding_rows": IDS, "dropout_rate": 0.0, "seed": 3, "z_loss": 0.0,
         "normaliser": "target_tokens", "micro_batches": 1,
     }  # fmt: skip
-    model = LabelledDecoder(labels=LABELS, **(arguments | {"lm_weight": 0.5} | options))
+    model = LabelledDecoder(columns=COLUMNS, **(arguments | {"lm_weight": 0.5} | options))
     random = np.random.default_rng(1)
     model.label_head.matrix.assign(random.normal(size=model.label_head.matrix.shape))
     return model
@@ -157,8 +162,8 @@ def test_the_answer_of_a_task_of_similarity_does_not_depend_on_the_order(batch):
         rows.append(SegmentRow(ids, len(ids), False, tuple(other)))
         swapped.append(SegmentRow(other or ids, len(ids), False, tuple(ids if other else ())))
     answers, others = (
-        label_answers([model], one, columns=COLUMNS, task="glue_stsb", batch_size=3)
-        for one in (rows, swapped)
+        task_answers([model], one, columns=COLUMNS, task="glue_stsb", batch_size=3)
+        for one in (TaskRows(rows, (), ROWS), TaskRows(swapped, (), ROWS))
     )
     assert [float(answer) for answer in others] == pytest.approx(
         list(map(float, answers)), abs=2e-4
@@ -166,7 +171,9 @@ def test_the_answer_of_a_task_of_similarity_does_not_depend_on_the_order(batch):
     logits = np.asarray(model(features))
     first = COLUMNS.columns["glue_stsb"].first
     assert list(map(float, answers)) == pytest.approx(logits[:, first].tolist(), abs=2e-4)
-    answers = label_answers([model], rows, columns=COLUMNS, task="mnli", batch_size=3)
+    answers = task_answers(
+        [model], TaskRows(rows, (), ROWS), columns=COLUMNS, task="mnli", batch_size=3
+    )
     first = COLUMNS.columns["mnli"].first
     best = logits[:, first : first + 3].argmax(axis=1)
-    assert answers == [LABELS["mnli"][label] for label in best]
+    assert answers == [LABELS["mnli"].words[label] for label in best]

@@ -8,7 +8,8 @@ READS     results/{run}/pretrain/{node}/manifest.json       and the weights that
 WRITES    results/{run}/finetune/{node}/weights.safetensors
           results/{run}/finetune/{node}/optimizer.safetensors
           results/{run}/finetune/{node}/history.csv         loss and learning rate
-SETTINGS  finetune.*, pretrain.*, tasks.names, model.*, vocab.*, devices.*, seed
+SETTINGS  finetune.*, pretrain.*, tasks.names, tasks.windows.*, model.*,
+          vocab.*, devices.*, seed
 CODE      src/t5repro/train/finetune.py
 """
 

@@ -261,6 +261,11 @@ def _check_training(settings: Settings) -> None:
             f"vocab.extra_ids is {settings.vocab.extra_ids}, but the mode tokens of "
             "pretrain.denoisers are three sentinels and spans need at least one; raise it to 4"
         )
+    if settings.finetune.layer_decay != 1 and settings.model.block_groups:
+        raise ValueError(
+            f"finetune.layer_decay is {settings.finetune.layer_decay}, but blocks that share "
+            "weights (model.block_groups) have no layer of their own; set it to 1"
+        )
     if unknown := sorted(set(settings.finetune.mixture_weights) - set(settings.tasks.names)):
         raise ValueError(
             f"finetune.mixture_weights names {unknown}, which are not in tasks.names; "

@@ -1,4 +1,4 @@
-"""Predictions of a network of labels: the word of a label, or a number."""
+"""Predictions of a network of labels: the word of a label or option, a number, or a span."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from t5repro.config.sections.evaluate import PredictStage
 from t5repro.errors import ArtifactError
 from t5repro.evaluate.answers import Answers, Rows
-from t5repro.model.segment_rows import SEGMENTS, SegmentEncoder, SegmentRow
+from t5repro.model.task_rows import TaskRowEncoder, encode_rows
 from t5repro.progress import Progress
 
 if TYPE_CHECKING:
@@ -35,58 +35,45 @@ def predict_labels(
         ArtifactError: weights or examples are damaged, or of other tasks.
     """
     from t5repro.model.checkpoints import load_weights
-    from t5repro.model.label_answers import label_answers
+    from t5repro.model.span_answers import SpanLimits
+    from t5repro.model.task_answers import task_answers
 
-    encoded = encode_segments(settings, rows, vocabulary)
     columns = shared_labels(weight_sets[0])
+    encoder = TaskRowEncoder(
+        vocabulary,
+        model=settings.model,
+        length=settings.evaluate.inputs_length,
+        windows=settings.tasks.windows,
+    )
+    encoded = encode_rows(encoder, rows, columns)
     models = [build_network(settings, columns) for _ in weight_sets[0]]
+    spans = SpanLimits(settings.evaluate.answer_length, settings.evaluate.span_candidates)
     texts: list[dict[str, list[str]]] = []
-    total = len(weight_sets) * sum(map(len, encoded.values()))
-    with Progress("predict", total=total, unit="examples") as progress:
+    total = len(weight_sets) * sum(len(task_rows.rows) for task_rows in encoded.values())
+    with Progress("predict", total=total, unit="rows") as progress:
         for paths in weight_sets:
             for path, model in zip(paths, models, strict=True):
                 load_weights(path, model)
             texts.append(
                 {
-                    task: label_answers(
+                    task: task_answers(
                         models,
                         task_rows,
                         columns=columns,
                         task=task,
                         batch_size=settings.evaluate.batch_size,
                         replicas=replicas,
+                        spans=spans,
                         advance=progress.advance,
                     )
                     for task, task_rows in encoded.items()
                 }
             )
     counts = {
-        task: {"examples": len(task_rows), "truncated_inputs": sum(row.cut for row in task_rows)}
+        task: {"examples": task_rows.examples, "truncated_inputs": task_rows.cut}
         for task, task_rows in encoded.items()
     }
     return Answers(texts, counts)
-
-
-def encode_segments(
-    settings: PredictStage, rows: Mapping[str, Rows], vocabulary: "Vocabulary"
-) -> dict[str, list[SegmentRow]]:
-    """Return the rows of each task as ids, cut to the length of evaluation.
-
-    Raises:
-        ArtifactError: an example has no segments.
-    """
-    encoder = SegmentEncoder(
-        vocabulary, model=settings.model, length=settings.evaluate.inputs_length
-    )
-    encoded = {}
-    for task, task_rows in rows.items():
-        if any(SEGMENTS not in row for row in task_rows):
-            raise ArtifactError(
-                f"examples of {task} lack {SEGMENTS}, which a network of labels reads; set "
-                "tasks.segments to true and rerun the rule tasks"
-            )
-        encoded[task] = encoder.rows([row[SEGMENTS] for row in task_rows], task=task)
-    return encoded
 
 
 def shared_labels(weights: Sequence[Path]) -> "LabelColumns":
@@ -99,10 +86,10 @@ def shared_labels(weights: Sequence[Path]) -> "LabelColumns":
 
     first, *others = [read_labels(path) for path in weights]
     for path, columns in zip(weights[1:], others, strict=True):
-        if columns.words != first.words:
+        if columns.answers != first.answers:
             raise ArtifactError(
-                f"{path} has labels of {sorted(columns.words)}, {weights[0]} of "
-                f"{sorted(first.words)}; members of evaluate.ensemble need the same tasks"
+                f"{path} has labels of {sorted(columns.answers)}, {weights[0]} of "
+                f"{sorted(first.answers)}; members of evaluate.ensemble need the same tasks"
             )
     return first
 
@@ -112,13 +99,14 @@ def build_network(settings: PredictStage, columns: "LabelColumns") -> Any:
     from t5repro.model.encoder import Encoder
     from t5repro.model.transformer import T5
 
-    network = Encoder if settings.model.encoder_only else T5
-    return network(
-        settings.model,
-        embedding_rows=settings.vocab.embedding_rows,
-        dropout_rate=0.0,
-        seed=0,
-        dtype=settings.devices.precision,
-        adapter_width=settings.finetune.width,
-        labels=columns.total,
-    )
+    arguments: dict[str, Any] = {
+        "embedding_rows": settings.vocab.embedding_rows,
+        "dropout_rate": 0.0,
+        "seed": 0,
+        "dtype": settings.devices.precision,
+        "adapter_width": settings.finetune.width,
+        "labels": columns.total,
+    }
+    if settings.model.encoder_only:
+        return Encoder(settings.model, predicts_spans=columns.has_spans, **arguments)
+    return T5(settings.model, **arguments)

@@ -53,8 +53,8 @@ class ClassHead(Dense):
     """A product with a matrix of few columns, and a bias, in float32."""
 
     def call(self, x_BD: Tensor) -> Tensor:
-        """Return a logit for each class, float32, (batch, classes)."""
+        """Return a logit for each class, float32, (batch, classes); of other axes as many."""
         # oneDNN divides a product of few columns among threads by the size of the L2 cache, which
         # changes its bits (D-043). A sum for each class has one order.
-        x_B1D = ops.cast(x_BD, "float32")[:, None]
+        x_B1D = ops.expand_dims(ops.cast(x_BD, "float32"), -2)
         return ops.sum(x_B1D * ops.transpose(self.matrix), axis=-1) + self.bias

@@ -1,8 +1,9 @@
 """An encoder alone: the networks of BERT, RoBERTa, ALBERT and SpanBERT.
 
 A row contains one example: one or two segments of text. In pre-training the network predicts the
-pieces at given positions, and a class of a pair of segments; in fine-tuning one of some labels, or
-a number. To add a head, add a layer here and its names to `weight_names.py`.
+pieces at given positions, and a class of a pair of segments; in fine-tuning one of some labels or
+options, a number, or a span of its text. To add a head, add a layer here and its names to
+`encoder_names.py`.
 
 Source: Devlin et al., 2018, and BERT ``BertModel`` and ``get_masked_lm_output``; Lan et al., 2019,
 and ALBERT ``AlbertModel``.
@@ -34,12 +35,14 @@ from t5repro.model.layers import (
     matmul,
     norm_layer,
     normal,
+    option_rows,
     zeros,
 )
 from t5repro.model.learned_positions import LearnedPositions
 from t5repro.model.transformer import PRECISIONS, of_rows_in_use
 
-HEADS = ("encoder", "masked_lm", "boundary_head", "pooler", "pair_head", "label_head")
+PRETRAINING_HEADS = ("masked_lm", "boundary_head", "pooler", "pair_head")
+TASK_HEADS = ("label_head", "span_head")
 
 
 class TokenTypes(SeededLayer):
@@ -195,15 +198,18 @@ class Encoder(keras.Model):
         dtype: precision of activations, ``float32`` or ``bfloat16``; weights are float32.
         adapter_width: inner width of an adapter in each block; features; 0 means no adapters.
         pair_classes: classes of a pair of segments in pre-training; 0 means no such head.
-        labels: labels of a task, 1 for a number; 0 means pre-training, with the head that predicts
-            masked pieces.
+        labels: labels of a task, 1 for a number or the score of an option.
+        predicts_spans: whether fine-tuning has the head of spans. Without labels and spans the
+            network is one of pre-training, with the head that predicts masked pieces.
         predicts_boundaries: whether pre-training has the head of SpanBERT's boundary objective.
 
     Calling it takes a mapping of int32 arrays: ``encoder_ids``, ``encoder_segments`` (1, or 0 at
     padding) and, with token types, ``encoder_types``, of shape (batch, length); in pre-training
     ``target_positions`` of (batch, predicted positions). It returns float32 logits: in pre-training
     of (batch, predicted positions, embedding_rows), with `pair_classes` a pair of these and those
-    of (batch, pair_classes); with `labels` of (batch, labels).
+    of (batch, pair_classes); with `labels` of (batch, labels), with `predicts_spans` of the first
+    and the last position of the answer, (batch, length, 2), with both a pair. Arrays may have an
+    axis of options after that of rows; then each option is a row of the result.
 
     Source: the heads of labels are those of BERT ``create_model`` with dropout on the pooled state
     alone; RoBERTa drops out the first state as well.
@@ -220,6 +226,7 @@ class Encoder(keras.Model):
         adapter_width: int = 0,
         pair_classes: int = 0,
         labels: int = 0,
+        predicts_spans: bool = False,
         predicts_boundaries: bool = False,
     ) -> None:
         super().__init__(name="encoder_only", dtype=PRECISIONS[dtype], autocast=False)
@@ -227,14 +234,16 @@ class Encoder(keras.Model):
         self.embedding_rows = embedding_rows
         self.rows_in_use = embedding_rows  # fewer for some imported weights (`checkpoints`)
         self.run_seed = seed
-        self.pair_classes = 0 if labels else pair_classes
+        is_pretrained = not (labels or predicts_spans)
+        self.pair_classes = pair_classes if is_pretrained else 0
         self.labels = labels
+        self.predicts_spans = predicts_spans
         place: dict[str, Any] = {"seed": seed, "dtype": PRECISIONS[dtype]}
         self.encoder = EncoderStack(
             model, dropout_rate=dropout_rate, adapter_width=adapter_width, path="encoder", **place
         )
         width = model.d_model
-        if not labels:
+        if is_pretrained:
             self.masked_lm = MaskedLMHead(
                 model, embedding_rows=embedding_rows, path="masked_lm", **place
             )
@@ -242,7 +251,7 @@ class Encoder(keras.Model):
             self.boundary_head = BoundaryHead(
                 model, embedding_rows=embedding_rows, path="boundary_head", **place
             )
-        if labels or pair_classes:
+        if labels or self.pair_classes:
             self.pooler = Dense(model, inputs=width, outputs=width, path="pooler", **place)
         if self.pair_classes:
             self.pair_head = ClassHead(
@@ -253,6 +262,8 @@ class Encoder(keras.Model):
             self.label_head = ClassHead(
                 model, inputs=width, outputs=labels, path="label_head", **place
             )
+        if predicts_spans:
+            self.span_head = ClassHead(model, inputs=width, outputs=2, path="span_head", **place)
         self.build(None)
 
     def build(self, input_shape: Any) -> None:
@@ -263,7 +274,7 @@ class Encoder(keras.Model):
         self.embedding = self.add_weight(
             name="embedding", shape=shape, initializer=initial, autocast=False
         )
-        for name in HEADS:
+        for name in ("encoder", *PRETRAINING_HEADS, *TASK_HEADS):
             if (layer := getattr(self, name, None)) is not None:
                 layer.build()
         self.built = True
@@ -273,21 +284,26 @@ class Encoder(keras.Model):
         # Under a strategy Keras first traces a model with the mean of all replicas' ids: floats.
         features = {name: ops.cast(value, "int32") for name, value in features.items()}
         encoded_BLD = self.encode(features, training=training)
-        if self.labels:
-            pooled_BD = self.label_dropout(self.pooled(encoded_BLD), training=training)
-            return self.label_head(pooled_BD)
+        if self.labels or self.predicts_spans:
+            heads = []
+            if self.labels:
+                heads.append(self.label_logits(encoded_BLD, training=training))
+            if self.predicts_spans:
+                heads.append(self.span_logits(encoded_BLD))
+            return heads[0] if len(heads) == 1 else tuple(heads)
         logits_BMV = self.masked_logits(encoded_BLD, features["target_positions"])
         if not self.pair_classes:
             return logits_BMV
         return logits_BMV, self.pair_head(self.pooled(encoded_BLD))
 
     def encode(self, features: Mapping[str, Tensor], training: bool = False) -> Tensor:
-        """Return the output of the encoder, (batch, length, d_model).
+        """Return the output of the encoder, (batch, length, d_model), with a row for each option.
 
         Args:
             features: int32 ids, segments and, with token types, types; see the class.
             training: apply dropout.
         """
+        features = option_rows(features)
         embedded_BLE = ops.take(self.embedding, features["encoder_ids"], axis=0)
         types_BL = features["encoder_types"] if self.settings.token_types else None
         return self.encoder(
@@ -302,6 +318,22 @@ class Encoder(keras.Model):
         # The product has a length axis of 1: without one, Grappler would fuse it with its bias to
         # an operation whose bits are not measured (D-043).
         return ops.tanh(self.pooler(encoded_BLD[:, :1]))[:, 0]
+
+    def label_logits(self, encoded_BLD: Tensor, training: bool = False) -> Tensor:
+        """Return float32 logits of labels, (batch, labels).
+
+        Args:
+            encoded_BLD: output of the encoder.
+            training: apply dropout.
+        """
+        return self.label_head(self.label_dropout(self.pooled(encoded_BLD), training=training))
+
+    def span_logits(self, encoded_BLD: Tensor) -> Tensor:
+        """Return float32 logits of the first and last position of an answer, (batch, length, 2).
+
+        Source: BERT ``run_squad.create_model``.
+        """
+        return self.span_head(encoded_BLD)
 
     def masked_logits(self, encoded_BLD: Tensor, positions_BM: Tensor) -> Tensor:
         """Return float32 logits at some positions, (batch, predicted positions, ids).

@@ -10,8 +10,9 @@ from t5repro.model.checkpoints import opened, read_labels
 
 PRETRAINING_HEADS = ("masked_lm/", "boundary_head/", "pair_head/")
 LABEL_HEAD = "label_head/"
+SPAN_HEAD = "span_head/"
 POOLER = "pooler/"
-HEADS = (*PRETRAINING_HEADS, LABEL_HEAD, POOLER)
+HEADS = (*PRETRAINING_HEADS, LABEL_HEAD, SPAN_HEAD, POOLER)
 
 
 def new_heads(path: Path, model: Any) -> tuple[str, ...]:
@@ -30,10 +31,15 @@ def new_heads(path: Path, model: Any) -> tuple[str, ...]:
     columns = getattr(model, "label_columns", None)
     if columns is None:
         return ()
-    other_labels = read_labels(path).words != columns.words
+    fresh = []
+    if read_labels(path).answers != columns.answers:
+        fresh += [LABEL_HEAD, SPAN_HEAD]
     with opened(path) as arrays:
         has_pooler = any(name.startswith(POOLER) for name in arrays.keys())  # noqa: SIM118
-    return (*([LABEL_HEAD] if other_labels else []), *([] if has_pooler else [POOLER]))
+    # Spans alone do without a pooler.
+    if not has_pooler or not columns.total:
+        fresh.append(POOLER)
+    return tuple(fresh)
 
 
 def shared_weights(

@@ -1,10 +1,11 @@
 """The names of the weights of encoders alone in Hugging Face: BERT, RoBERTa, ALBERT.
 
 Which of the three a network is follows from its shape. A network has some of the heads: that of
-masked pieces, pooler and head of pairs in pre-training, pooler and head of labels in fine-tuning.
+masked pieces, pooler and head of pairs in pre-training, pooler and head of labels or the head of
+spans in fine-tuning.
 
 Source: transformers ``BertForPreTraining``, ``RobertaForMaskedLM``, ``AlbertForPreTraining`` and
-their ``ForMaskedLM`` and ``ForSequenceClassification``.
+their ``ForMaskedLM``, ``ForSequenceClassification`` and ``ForQuestionAnswering``.
 """
 
 from collections.abc import Iterator
@@ -46,6 +47,7 @@ HEADS: dict[Family, dict[str, str]] = {
         "pooler": "bert.pooler.dense",
         "pair_head": "cls.seq_relationship",
         "label_head": "classifier",
+        "span_head": "qa_outputs",
     },
     "roberta": {
         "masked_lm": "lm_head",
@@ -53,6 +55,7 @@ HEADS: dict[Family, dict[str, str]] = {
         "masked_lm/norm": "lm_head.layer_norm",
         "pooler": "classifier.dense",
         "label_head": "classifier.out_proj",
+        "span_head": "qa_outputs",
     },
     "albert": {
         "masked_lm": "predictions",
@@ -61,6 +64,7 @@ HEADS: dict[Family, dict[str, str]] = {
         "pooler": "albert.pooler",
         "pair_head": "sop_classifier.classifier",
         "label_head": "classifier",
+        "span_head": "qa_outputs",
     },
 }
 

@@ -131,7 +131,7 @@ def encoder_config(
         padding: id of padding.
 
     Raises:
-        CheckpointError: Hugging Face's class of the network has another head of pairs.
+        CheckpointError: no class of Hugging Face has these heads.
     """
     kind = family(model)
     act = next(name for name, ours in ACTIVATIONS.items() if ours == model.feed_forward)
@@ -174,7 +174,15 @@ def encoder_config(
 
 def _task(weights: Mapping[str, np.ndarray]) -> str:
     """Return the end of the name of the class with the heads of these weights."""
-    if "label_head/bias" in weights:
+    has_labels = "label_head/bias" in weights
+    if "span_head/bias" in weights:
+        if has_labels:
+            raise CheckpointError(
+                "the network has a head of labels and one of spans, and those of other libraries "
+                "have one head; fine-tune SQuAD apart (finetune.groups)"
+            )
+        return "ForQuestionAnswering"
+    if has_labels:
         return "ForSequenceClassification"
     if (bias := weights.get("pair_head/bias")) is None:
         return "ForMaskedLM"

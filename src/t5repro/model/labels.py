@@ -1,12 +1,46 @@
-"""Columns of an encoder's head: the labels of each task, or one column for its numbers."""
+"""What a network predicts for the rows of tasks, and the columns of its head for that.
+
+The answer of a row is one of the labels of its task, a number, one of several options, or a span of
+its text. Labels have a column each; a number has one column, and so has the score of an option; the
+ends of spans have a head of their own.
+"""
 
 import json
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 from t5repro.errors import ArtifactError
 
+Kind = Literal["label", "number", "choice", "span"]
 Words = tuple[str, ...]
+
+KINDS: tuple[Kind, ...] = get_args(Kind)
+LABEL, NUMBER, CHOICE, SPAN = range(len(KINDS))
+
+
+class TaskAnswer(NamedTuple):
+    """The answer to the rows of one task.
+
+    Attributes:
+        kind: of the answer.
+        words: of its labels or options by index; none of a number or a span.
+    """
+
+    kind: Kind
+    words: Words = ()
+
+    @property
+    def columns(self) -> int:
+        """Columns of the head."""
+        return len(self.words) if self.kind == "label" else int(self.kind != "span")
+
+    @property
+    def options(self) -> int:
+        """Texts that the network reads of a row."""
+        return len(self.words) if self.kind == "choice" else 1
+
+
+TaskAnswers = Mapping[str, TaskAnswer]
 
 
 class Columns(NamedTuple):
@@ -15,12 +49,12 @@ class Columns(NamedTuple):
     Attributes:
         first: the first column.
         width: number of columns.
-        is_number: 1 if the only column is a number, else 0.
+        kind: index of the kind of its answer in `KINDS`.
     """
 
     first: int
     width: int
-    is_number: int
+    kind: int
 
 
 class LabelColumns:
@@ -30,22 +64,37 @@ class LabelColumns:
     (MT-DNN, section 3.1).
 
     Args:
-        words: task -> its labels by index; none if the task's targets are numbers.
+        answers: task -> what is predicted.
     """
 
-    def __init__(self, words: Mapping[str, Words]) -> None:
-        self.words = {task: tuple(words[task]) for task in sorted(words)}
+    def __init__(self, answers: TaskAnswers) -> None:
+        self.answers = {task: answers[task] for task in sorted(answers)}
         self.columns: dict[str, Columns] = {}
         first = 0
-        for task, labels in self.words.items():
-            width = len(labels) or 1
-            self.columns[task] = Columns(first, width, int(not labels))
-            first += width
+        for task, answer in self.answers.items():
+            self.columns[task] = Columns(first, answer.columns, KINDS.index(answer.kind))
+            first += answer.columns
         self.total = first
+        self.has_spans = any(answer.kind == "span" for answer in self.answers.values())
+        self.options = max((answer.options for answer in self.answers.values()), default=1)
+
+    def of(self, task: str) -> Columns:
+        """Return the columns of a task.
+
+        Raises:
+            ArtifactError: it is none of the tasks.
+        """
+        if task not in self.columns:
+            raise ArtifactError(
+                f"the weights have no labels of {task}, only of {sorted(self.columns)}; fine-tune "
+                "on it, or leave it out of tasks.names"
+            )
+        return self.columns[task]
 
     def as_text(self) -> str:
-        """Return the labels as JSON, for the file of the weights."""
-        return json.dumps(self.words, ensure_ascii=False)
+        """Return kinds and words as JSON, for the file of the weights."""
+        rows = {task: (answer.kind, *answer.words) for task, answer in self.answers.items()}
+        return json.dumps(rows, ensure_ascii=False)
 
     @classmethod
     def from_text(cls, text: str, source: str) -> "LabelColumns":
@@ -56,14 +105,21 @@ class LabelColumns:
             source: name of the file with it, for errors.
 
         Raises:
-            ArtifactError: it is no object of lists of texts.
+            ArtifactError: it is no object of lists of texts that begin with a kind.
         """
         try:
-            words = json.loads(text)
-            if not all(isinstance(word, str) for labels in words.values() for word in labels):
-                raise TypeError("a label is no text")
+            answers = {task: _answer(row) for task, row in json.loads(text).items()}
         except (ValueError, AttributeError, TypeError) as error:
             raise ArtifactError(
                 f"{source}: its labels are damaged ({error}); rerun the rule finetune"
             ) from error
-        return cls({task: tuple(labels) for task, labels in words.items()})
+        return cls(answers)
+
+
+def _answer(row: list[str]) -> TaskAnswer:
+    """Return the answer in a row of `LabelColumns.as_text`."""
+    kind, *words = row
+    for known in KINDS:
+        if kind == known and all(isinstance(word, str) for word in words):
+            return TaskAnswer(known, tuple(words))
+    raise TypeError(f"{row!r} does not begin with one of {KINDS}, or has words that are no texts")

@@ -7,7 +7,7 @@ Shape suffixes: B rows of the batch, L positions, M some of them, D features of 
 F features inside the feed-forward layer.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import keras
@@ -365,6 +365,18 @@ class FeedForward(Projections):
         for name in self.inward[1:]:
             hidden_BLF = hidden_BLF * self.product(x_BLD, name)
         return self.product(self.dropout(hidden_BLF, training=training), "wo")
+
+
+def option_rows(features: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Return features in which each option of an example is a row of its own.
+
+    Args:
+        features: of examples, with an axis of options after that of rows if a task has them.
+    """
+    return {
+        name: ops.reshape(values, (-1, values.shape[-1])) if len(values.shape) == 3 else values
+        for name, values in features.items()
+    }
 
 
 def at_positions(x_BLD: Tensor, positions_BM: Tensor) -> Tensor:

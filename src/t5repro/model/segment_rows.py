@@ -1,19 +1,18 @@
-"""Rows of one or two segments of a task, for a network that predicts its labels.
+"""Rows of one or two segments of a task, for a network that predicts no text.
 
 BERT's is ``[CLS]``, a segment, ``[SEP]``, perhaps a second one and ``[SEP]``; GPT's ``_start_``, a
 segment, perhaps ``_delimiter_`` and a second one, ``_classify_``.
 """
 
-from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from t5repro.config.sections.model import ModelSettings
-from t5repro.errors import ArtifactError
 from t5repro.vocab.special_pieces import special_id
 from t5repro.vocab.vocabulary import Vocabulary
 
 SEGMENTS = "segments"  # key of the rows of a task, see `tasks.segments`
+OPTIONS = "options"  # key of the texts of which one is the answer
 # Tasks on the similarity of two texts, which have no order (Radford et al., 2018, section 3.3).
 SIMILARITY_TASKS = frozenset({"glue_mrpc", "glue_qqp", "glue_stsb"})
 
@@ -72,6 +71,16 @@ class SegmentEncoder:
             for row, first, second in zip(rows, firsts, seconds, strict=True)
         ]
 
+    def options(self, rows: Sequence[Sequence[str]], options: Sequence[str]) -> list[SegmentRow]:
+        """Return the ids of each row with its option: the segments, then the option.
+
+        Args:
+            rows: one or more texts each, which are one segment.
+            options: the second segment of each row.
+        """
+        pairs = [(" ".join(row), option) for row, option in zip(rows, options, strict=True)]
+        return self.rows(pairs)
+
     def _single(self, text: list[int]) -> SegmentRow:
         room = self._length - 2
         ids = [*self._start, *text[:room], *self._end]
@@ -100,23 +109,3 @@ def cut_pair(first: int, second: int, room: int) -> tuple[int, int]:
     if second <= room - half:
         return room - second, second
     return half, room - half
-
-
-def segments_in(row: Mapping[str, Any], path: Path, number: int) -> tuple[str, ...]:
-    """Return the segments of a row of a task's file.
-
-    Args:
-        row: the row.
-        path: the file, for errors.
-        number: number of the line.
-
-    Raises:
-        ArtifactError: it has none.
-    """
-    segments = row.get(SEGMENTS) or []
-    if not segments or not all(isinstance(text, str) for text in segments):
-        raise ArtifactError(
-            f"{path} line {number} lacks {SEGMENTS}, which a network of labels reads; set "
-            "tasks.segments to true and rerun the rule tasks"
-        )
-    return tuple(segments)

@@ -38,6 +38,7 @@ from t5repro.model.layers import (
     matmul,
     norm_layer,
     normal,
+    option_rows,
     truncated_normal,
 )
 from t5repro.model.learned_positions import LearnedPositions, positions_in_segments
@@ -220,7 +221,8 @@ class T5(keras.Model):
     (batch, length), and returns logits of (batch, length, embedding_rows). With `labels` it takes
     ``decoder_ids``, ``decoder_segments`` and ``last_positions`` of (batch, 1), may take
     ``swapped_ids`` and ``swapped_segments`` with the texts of a row in the other order, 0 where
-    there is none, and returns logits of (batch, labels).
+    there is none, and returns logits of (batch, labels). These arrays may have an axis of options
+    after that of rows; then each option is a row of the result.
     """
 
     def __init__(
@@ -287,6 +289,7 @@ class T5(keras.Model):
         # Under a strategy Keras first traces a model with the mean of all replicas' ids: floats.
         features = {name: ops.cast(value, "int32") for name, value in features.items()}
         if self.labels:
+            features = option_rows(features)
             return self.label_logits(features, self.read_texts(features, training), training)
         if self.settings.decoder_only:
             has_prefix = self.settings.architecture == "prefix_language_model"

@@ -96,7 +96,7 @@ def _write_split(
             "targets": example.targets,
             "idx": example.idx,
             "answer": example.answer,
-            **({"segments": example.segments or (example.inputs,)} if with_segments else {}),
+            **(_segment_fields(example) if with_segments else {}),
         }
         for example in _examples(task, split, files, excluded, counts)
     )
@@ -106,6 +106,16 @@ def _write_split(
             "allowed: at least one; download the files again, or name others under tasks.files"
         )
     return counts | {"left_out": dict(sorted(excluded.items()))}
+
+
+def _segment_fields(example: Example) -> dict[str, Any]:
+    """Return what a network of labels reads of an example in place of its text."""
+    fields: dict[str, Any] = {"segments": example.segments or (example.inputs,)}
+    if example.options:
+        fields["options"] = example.options
+    if example.spans:
+        fields["spans"] = example.spans
+    return fields
 
 
 def _examples(

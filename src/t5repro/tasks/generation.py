@@ -54,10 +54,11 @@ def format_squad(row: Row, *, padded: Pattern[str] | None = NOT_A_WORD_CHARACTER
     if padded:
         # A padded question may end with a space, before the one of the template.
         inputs = WHITESPACE.sub(" ", inputs)
+    segments = (row["question"], row["context"])
     if row["answers"] is None:
-        return (Example(inputs, NO_TARGET, row["idx"], None),)
+        return (Example(inputs, NO_TARGET, row["idx"], None, segments),)
     answers = [pad(answer) for answer in row["answers"]]
-    return (Example(inputs, answers[0], row["idx"], answers),)
+    return (Example(inputs, answers[0], row["idx"], answers, segments, spans=row["spans"]),)
 
 
 def format_summary(row: Row) -> tuple[Example]:

@@ -122,9 +122,10 @@ def label_in(
 
 
 def read_squad(files: Sequence[Path], split: str, excluded: Counter[str]) -> Iterator[Row]:
-    """Yield the questions of SQuAD v1.1 files: id, question, context and gold answers.
+    """Yield the questions of SQuAD v1.1 files: id, question, context, gold answers and their spans.
 
-    A test file may lack ``answers``.
+    A test file may lack ``answers``. An answer without ``answer_start`` has no span, and neither
+    has one that is not in the context at that character.
     """
     locations: dict[Hashable, str] = {}
     for path in files:
@@ -132,11 +133,15 @@ def read_squad(files: Sequence[Path], split: str, excluded: Counter[str]) -> Ite
             idx = text_in(question, "id", location)
             location = f"{location} (id {idx})"
             refuse_repeated(idx, location, locations)
-            answers = None
+            answers, spans = None, []
             if "answers" in question or split != "test":
-                answers = [
-                    text_in(answer, "text", location)
-                    for answer in list_in(question, "answers", location)
+                records = list_in(question, "answers", location)
+                answers = [text_in(answer, "text", location) for answer in records]
+                starts = [answer.get("answer_start") for answer in records]
+                spans = [
+                    (start, start + len(text))
+                    for start, text in zip(starts, answers, strict=True)
+                    if type(start) is int and start >= 0 and context.startswith(text, start)
                 ]
                 if not answers:
                     raise invalid_data(
@@ -146,6 +151,7 @@ def read_squad(files: Sequence[Path], split: str, excluded: Counter[str]) -> Ite
                 "question": text_in(question, "question", location),
                 "context": context,
                 "answers": answers,
+                "spans": tuple(spans),
                 "idx": idx,
                 "location": location,
             }

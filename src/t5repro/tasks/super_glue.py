@@ -82,6 +82,26 @@ def wic_rows_with_pos(
     yield from labelled_rows(record, location, split, excluded, fields=fields, values=(False, True))
 
 
+# COPA
+
+COPA_FIELDS = ("choice1", "choice2", "premise", "question")
+# Texts of the questions in the task's original instructions (Roemmele et al., 2011).
+COPA_QUESTIONS = {"cause": "What was the cause of this?", "effect": "What happened as a result?"}
+
+
+def format_copa(row: Row, *, labels: tuple[str, ...] = CHOICES) -> tuple[Example]:
+    """Write the choices, the premise and the question; a network of labels reads each choice apart.
+
+    Args:
+        row: one record of COPA.
+        labels: words of the answers, by index.
+    """
+    (example,) = format_fields(row, prefix="copa", fields=COPA_FIELDS, labels=labels)
+    question: str = row["question"]
+    segments = (row["premise"], COPA_QUESTIONS.get(question, question))
+    return (replace(example, segments=segments, options=(row["choice1"], row["choice2"])),)
+
+
 # MultiRC
 
 
@@ -249,13 +269,16 @@ SUPER_GLUE = (
         labels=COMMITMENT,
         metrics=("mean_3class_f1", "accuracy"),
     ),
-    classification(
-        "super_glue_copa",
-        read=_reader(_same("choice1", "choice2", "premise", "question"), (0, 1)),
-        prefix="copa",
-        fields=("choice1", "choice2", "premise", "question"),
-        labels=CHOICES,
-        metrics=("accuracy",),
+    replace(
+        classification(
+            "super_glue_copa",
+            read=_reader(_same(*COPA_FIELDS), (0, 1)),
+            prefix="copa",
+            fields=COPA_FIELDS,
+            labels=CHOICES,
+            metrics=("accuracy",),
+        ),
+        to_examples=format_copa,
     ),
     Task(
         name="super_glue_multirc",

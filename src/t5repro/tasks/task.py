@@ -36,6 +36,8 @@ class Example:
             if it is not public.
         segments: texts of the row's fields without prefix and names, the premise first; if empty,
             the inputs are one text.
+        options: texts of which one is the answer, by index; `segments` lack them.
+        spans: first character of each gold answer in the last segment, and the one after its last.
     """
 
     inputs: str
@@ -43,6 +45,8 @@ class Example:
     idx: Any
     answer: Any
     segments: tuple[str, ...] = ()
+    options: tuple[str, ...] = ()
+    spans: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,5 @@
 """The network of a stage with its training step and optimizer."""
 
-from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, Protocol
 
@@ -9,17 +8,19 @@ from t5repro.config.sections.model import ModelSettings
 from t5repro.config.sections.training import TrainingSettings
 from t5repro.config.sections.vocab import VocabSettings
 from t5repro.errors import SettingsError
+from t5repro.model.checkpoints import weight_variables
 from t5repro.model.devices import Devices
-from t5repro.model.labels import Words
+from t5repro.model.labels import LabelColumns, TaskAnswers
 from t5repro.train.adafactor import Adafactor
 from t5repro.train.adam import Adam
+from t5repro.train.layer_decay import rate_factors
 from t5repro.train.loss import PaddedMeanLoss
 from t5repro.train.optimizer import Optimizer
 from t5repro.train.schedules import schedule
 from t5repro.train.step import LabelledDecoder, LabelledEncoder, TrainedEncoder, TrainedT5
 from t5repro.train.trainable import adapter_width, freeze
 
-NO_LABELS: Mapping[str, Words] = MappingProxyType({})
+NO_LABELS: TaskAnswers = MappingProxyType({})
 
 
 class StageSettings(Protocol):
@@ -53,15 +54,13 @@ def training_of(settings: StageSettings) -> TrainingSettings:
     return training
 
 
-def compiled_model(
-    settings: StageSettings, *, seed: int, labels: Mapping[str, Words] = NO_LABELS
-) -> Any:
+def compiled_model(settings: StageSettings, *, seed: int, labels: TaskAnswers = NO_LABELS) -> Any:
     """Return a freshly initialised network with its training step and optimizer.
 
     Args:
         settings: of the stage.
         seed: of the initial weights and the dropout noise.
-        labels: of the tasks that a network of labels is fine-tuned on, see `LabelColumns`.
+        labels: answers of the tasks that a network of labels is fine-tuned on.
     """
     training = training_of(settings)
     network: dict[str, Any] = {
@@ -80,17 +79,20 @@ def compiled_model(
         # Pre-training has no such weight.
         lm_weight = getattr(training, "lm_weight", 0.0)
         model = (
-            LabelledDecoder(labels=labels, lm_weight=lm_weight, **network)
+            LabelledDecoder(columns=LabelColumns(labels), lm_weight=lm_weight, **network)
             if labels
             else TrainedT5(**network)
         )
     elif labels:
-        model = LabelledEncoder(labels=labels, **network)
+        model = LabelledEncoder(columns=LabelColumns(labels), **network)
     else:
         model = TrainedEncoder(**pretraining_heads(training), **network)
     freeze(model, training)
     optimizer = make_optimizer(training)
     optimizer.build(model.trainable_variables)
+    # Pre-training has no such factors.
+    layer_decay = getattr(training, "layer_decay", 1.0)
+    optimizer.rate_factors = rate_factors(weight_variables(model), layer_decay, settings.model)
     model.compile(
         optimizer=optimizer,
         # These steps have the losses of several heads; Keras knows losses of outputs.

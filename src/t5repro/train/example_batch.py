@@ -5,17 +5,18 @@ from typing import Any
 from t5repro.config.sections.model import AddedLayers, ModelSettings, has_label_head
 from t5repro.config.sections.pretrain import PretrainSettings
 from t5repro.config.sections.training import TrainingSettings
+from t5repro.model.labels import TaskAnswer
 
 EXAMPLE_TASK = "task"
 ENCODER_FEATURES = ("encoder_ids", "encoder_segments", "encoder_types")
 DECODER_FEATURES = ("decoder_ids", "decoder_segments", "swapped_ids", "swapped_segments")
 
 
-def example_labels(settings: Any) -> dict[str, tuple[str, ...]]:
+def example_labels(settings: Any) -> dict[str, TaskAnswer]:
     """Return labels that a network may be fine-tuned on; none if it writes text."""
     layers = getattr(settings, "finetune", None)  # pre-training has none
     is_labelled = layers is not None and has_label_head(settings.model, layers)
-    return {EXAMPLE_TASK: ("no", "yes")} if is_labelled else {}
+    return {EXAMPLE_TASK: TaskAnswer("label", ("no", "yes"))} if is_labelled else {}
 
 
 def example_batch(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from t5repro.config.sections.finetune import FinetuneSettings, FinetuneStage
 from t5repro.config.sections.model import has_label_head
 from t5repro.model.devices import prepare
+from t5repro.model.labels import TaskAnswer
 from t5repro.randomness import repeat_seed, single_seed
 from t5repro.vocab.token_files import split_files
 
@@ -81,8 +82,8 @@ def finetune(
             settings, examples=examples, vocabulary=vocabulary, seed=seed, tokens=tokens
         )
 
-    def labels() -> Mapping[str, tuple[str, ...]]:
-        """Return the labels of the tasks, before the network with their columns is made."""
+    def labels() -> Mapping[str, TaskAnswer]:
+        """Return the answers of the tasks, before the network with their columns is made."""
         inputs = load() if has_labels else None
         return inputs.labels if isinstance(inputs, LabelledInputs) else {}
 

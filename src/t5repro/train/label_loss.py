@@ -1,10 +1,11 @@
-"""Losses of an encoder's labels and numbers.
+"""Losses of labels, numbers, options and spans.
 
-Shape suffixes: B rows of the batch, C columns of the head.
+Shape suffixes: B rows of the batch, O options of a row, L positions, C columns of the head.
 """
 
 from keras import ops
 
+from t5repro.model.labels import CHOICE, LABEL, NUMBER
 from t5repro.model.layers import Tensor
 from t5repro.train.loss import token_losses
 
@@ -29,25 +30,75 @@ def label_losses(targets_B1: Tensor, outputs_BC: Tensor, columns_B3: Tensor) -> 
     Args:
         targets_B1: float32, the column of the correct label within its task, or the number.
         outputs_BC: float32, all columns of the head.
-        columns_B3: int32, first column of the row's task, number of its columns, and 1 if the
-            target is a number, which the first column predicts.
+        columns_B3: int32, see `labels.Columns`.
 
     Returns:
-        float32 ``(batch, 1)``.
+        float32 ``(batch, 1)``; of no meaning for rows with another kind of answer.
 
     Source: BERT ``run_classifier.create_model``; its regression is that of XLNet and MT-DNN.
     """
-    first_B, count_B, is_number_B = (columns_B3[:, part] for part in range(3))
+    first_B, count_B, kind_B = (columns_B3[:, part] for part in range(3))
     columns_C = ops.arange(outputs_BC.shape[-1], dtype="int32")[None]
     inside_BC = ops.logical_and(
         columns_C >= first_B[:, None], columns_C < (first_B + count_B)[:, None]
     )
     targets_B = targets_B1[:, 0]
-    is_number_B = is_number_B == 1
-    classes_B = first_B + ops.where(is_number_B, 0, ops.cast(targets_B, "int32"))
+    # Other targets are no columns; the loss of a column that does not exist would be NaN.
+    classes_B = ops.where(kind_B == LABEL, first_B + ops.cast(targets_B, "int32"), 0)
     of_labels_B = cross_entropies(classes_B, ops.where(inside_BC, outputs_BC, EXCLUDED))
+    of_numbers_B = ops.square(first_columns(outputs_BC, first_B) - targets_B)
+    return ops.where(kind_B == NUMBER, of_numbers_B, of_labels_B)[:, None]
+
+
+def option_losses(
+    targets_B1: Tensor, outputs_BOC: Tensor, columns_B3: Tensor, exists_BO: Tensor
+) -> Tensor:
+    """Return the loss of each row: that of its label or number, or of the choice of an option.
+
+    Args:
+        targets_B1: float32, as for `label_losses`, or the index of the correct option.
+        outputs_BOC: float32, all columns of the head for each option.
+        columns_B3: int32, see `labels.Columns`.
+        exists_BO: whether a row has this option.
+
+    Returns:
+        float32 ``(batch, 1)``.
+
+    Source: Radford et al., 2018, section 3.3; transformers ``BertForMultipleChoice``.
+    """
+    scores_BO = first_columns(outputs_BOC, columns_B3[:, :1])
+    is_choice_B = columns_B3[:, 2] == CHOICE
+    # A row without options has no index among them.
+    chosen_B = ops.where(is_choice_B, ops.cast(targets_B1[:, 0], "int32"), 0)
+    of_choices_B = cross_entropies(chosen_B, ops.where(exists_BO, scores_BO, EXCLUDED))
+    return ops.where(
+        is_choice_B[:, None],
+        of_choices_B[:, None],
+        label_losses(targets_B1, outputs_BOC[:, 0], columns_B3),
+    )
+
+
+def span_losses(spans_B2: Tensor, outputs_BL2: Tensor, segments_BL: Tensor) -> Tensor:
+    """Return the mean of the cross-entropies of the first and the last piece of a span, (batch, 1).
+
+    Args:
+        spans_B2: int32, positions of the first and the last piece.
+        outputs_BL2: float32, their logits.
+        segments_BL: 1 at positions of the row, 0 at padding, which has no probability.
+
+    Source: BERT ``run_squad.model_fn_builder``; there padding has a probability.
+    """
+    both_B = [
+        cross_entropies(
+            spans_B2[:, end], ops.where(segments_BL > 0, outputs_BL2[..., end], EXCLUDED)
+        )
+        for end in range(2)
+    ]
+    return 0.5 * (both_B[0] + both_B[1])[:, None]
+
+
+def first_columns(outputs: Tensor, first: Tensor) -> Tensor:
+    """Return the column of a row's task, the first one, from the columns of all, the last axis."""
+    columns_C = ops.arange(outputs.shape[-1], dtype="int32")
     # A product with a mask, not a gather: its gradient has fixed bits.
-    is_first_BC = ops.cast(columns_C == first_B[:, None], "float32")
-    numbers_B = ops.sum(outputs_BC * is_first_BC, axis=-1)
-    of_numbers_B = ops.square(numbers_B - targets_B)
-    return ops.where(is_number_B, of_numbers_B, of_labels_B)[:, None]
+    return ops.sum(outputs * ops.cast(columns_C == first[..., None], "float32"), axis=-1)

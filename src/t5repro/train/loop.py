@@ -28,7 +28,7 @@ from t5repro.model.checkpoints import (
     weight_variables,
 )
 from t5repro.model.devices import Devices
-from t5repro.model.labels import Words
+from t5repro.model.labels import TaskAnswer
 from t5repro.progress import Progress
 from t5repro.train.callback import Samples, TrainingCallback, steps_of
 from t5repro.train.checkpoint_manager import CheckpointManager
@@ -73,7 +73,7 @@ class TrainingJob:
         validation: makes what measures the loss on held-out text; if absent, none is measured.
         samples: makes what decodes examples, given the folder `monitor` and the log; if absent,
             none are decoded.
-        labels: returns the labels of the tasks of an encoder only, see `LabelColumns`.
+        labels: returns the answers of the tasks of a network of labels, see `LabelColumns`.
     """
 
     rule: str
@@ -93,7 +93,7 @@ class TrainingJob:
     loggers: Sequence[Mapping[str, Any]] = ()
     validation: Callable[[], Validation] | None = None
     samples: Callable[[Path, Callable[[str], None]], Samples] | None = None
-    labels: Callable[[], Mapping[str, Words]] = dict
+    labels: Callable[[], Mapping[str, TaskAnswer]] = dict
 
     @property
     def training(self) -> TrainingSettings:

@@ -24,12 +24,14 @@ class Optimizer(keras.optimizers.Optimizer):
     Attributes:
         starts: path of a weight -> count of updates from which on the weight and its slots are
             updated; weights without an entry are always updated. Set it before the first update.
+        rate_factors: path of a weight -> factor of its learning rate; 1 without an entry.
     """
 
     def __init__(self, learning_rate: Any, *, name: str, max_grad_norm: float = 0.0) -> None:
         super().__init__(learning_rate=learning_rate, name=name)
         self.max_grad_norm = max_grad_norm
         self.starts: dict[str, int] = {}
+        self.rate_factors: dict[str, float] = {}
 
     @abstractmethod
     def slot_shapes(self, shape: tuple[int, ...]) -> Mapping[str, tuple[int, ...]]:
@@ -67,14 +69,15 @@ class Optimizer(keras.optimizers.Optimizer):
     def update_step(self, gradient: Tensor, variable: Any, learning_rate: Tensor) -> None:
         """Update one weight and its slots."""
         index = self._get_variable_index(variable)
-        slots, start = self._slots[index], self.starts.get(self._paths[index], 0)
+        path, slots = self._paths[index], self._slots[index]
+        start = self.starts.get(path, 0)
         # Without a start the graph is as if gradual unfreezing did not exist.
         awake = ops.greater_equal(self.iterations, start) if start else None
         update, moments = self.change(
             ops.cast(dense(gradient), "float32"),
             ops.convert_to_tensor(variable),
             [ops.convert_to_tensor(slot) for slot in slots],
-            learning_rate,
+            learning_rate * self.rate_factors[path] if path in self.rate_factors else learning_rate,
         )
         for slot, moment in zip(slots, moments, strict=True):
             self.assign(slot, moment if awake is None else ops.where(awake, moment, slot))

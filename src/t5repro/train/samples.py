@@ -14,8 +14,8 @@ from t5repro.files import read_json_lines, write_json_lines
 from t5repro.model.decode import greedy
 from t5repro.model.decode_inputs import batches, encode, pad_batch, read_examples
 from t5repro.model.distribution import shared_rows
-from t5repro.model.label_answers import label_answers
-from t5repro.model.segment_rows import SEGMENTS, SegmentEncoder
+from t5repro.model.task_answers import task_answers
+from t5repro.model.task_rows import TaskRowEncoder, TaskRows, encode_rows
 from t5repro.vocab.vocabulary import Vocabulary
 
 FILE = "samples.jsonl"
@@ -121,25 +121,27 @@ class Samples:
 
     def _label_predictions(self, settings: FinetuneStage) -> Predictions:
         """Return the function from a network of labels to task and row -> label or number."""
-        encoder = SegmentEncoder(
-            self._vocabulary, model=settings.model, length=settings.finetune.inputs_length
+        encoder = TaskRowEncoder(
+            self._vocabulary,
+            model=settings.model,
+            length=settings.finetune.inputs_length,
+            windows=settings.tasks.windows,
         )
-        encoded = {
-            task: encoder.rows([row[SEGMENTS] for row in rows], task=task)
-            for task, rows in self._rows.items()
-        }
+        encoded: dict[str, TaskRows] = {}
 
         def predict(model: Any) -> dict[tuple[str, int], str]:
             strategy = model.distribute_strategy
             texts: dict[tuple[str, int], str] = {}
+            if not encoded:
+                encoded.update(encode_rows(encoder, self._rows, model.label_columns))
             for task, rows in encoded.items():
                 with strategy.scope():
-                    answers = label_answers(
+                    answers = task_answers(
                         [model],
                         rows,
                         columns=model.label_columns,
                         task=task,
-                        batch_size=len(rows),
+                        batch_size=len(rows.rows),
                         replicas=strategy.num_replicas_in_sync,
                     )
                 texts |= {(task, number): text for number, text in enumerate(answers)}

@@ -8,16 +8,17 @@ Source: mesh ``Unitransformer.loss_denominator``, ``serialize_training_step``.
 Shape suffixes: B rows of the batch, L positions.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import keras
 import tensorflow as tf
 
 from t5repro.model.encoder import Encoder
-from t5repro.model.labels import LabelColumns, Words
+from t5repro.model.labels import SPAN, LabelColumns
+from t5repro.model.layers import option_rows
 from t5repro.model.transformer import T5
-from t5repro.train.label_loss import cross_entropies, label_losses
+from t5repro.train.label_loss import cross_entropies, label_losses, option_losses, span_losses
 from t5repro.train.loss import FilledPositions, TargetCount, token_losses
 from t5repro.vocab.special_ids import PAD_ID
 
@@ -235,39 +236,71 @@ class TrainedEncoder(TrainingStep, Encoder):
 
 
 class LabelStep(TrainingStep):
-    """The fine-tuning of a network on labels and numbers: the only target of a row is its own.
+    """The fine-tuning of a network that writes no text: the only target of a row is its own.
 
     Args:
-        labels: labels of each task; none if its targets are numbers.
+        columns: of the head, for the answers of each task.
         network: see `TrainingStep` and the network.
     """
 
-    def __init__(self, *, labels: Mapping[str, Words], **network: Any) -> None:
-        label_columns = LabelColumns(labels)
-        super().__init__(labels=label_columns.total, **network)
-        self.label_columns = label_columns
+    def __init__(self, *, columns: LabelColumns, **network: Any) -> None:
+        super().__init__(labels=columns.total, **network)
+        self.label_columns = columns
+
+    def count_targets(self, targets: tf.Tensor) -> tf.Tensor:
+        """Return the number of rows, each with one answer."""
+        return tf.size(targets)
+
+    def answer_losses(
+        self, features: Features, targets: tf.Tensor, logits: tf.Tensor, segments: tf.Tensor
+    ) -> tf.Tensor:
+        """Return the losses of labels, numbers and options, of the shape of `targets`.
+
+        Args:
+            features: of some rows.
+            targets: of the same rows.
+            logits: of the head of labels; each option has its row.
+            segments: of the network's texts, see `LabelledInputs.batches`.
+        """
+        columns = features["label_columns"]
+        if len(segments.shape) == 2:
+            return label_losses(targets, logits, columns)
+        rows, options, _ = segments.shape
+        by_option = tf.reshape(logits, (rows, options, logits.shape[-1]))
+        return option_losses(targets, by_option, columns, segments[:, :, 0] > 0)
+
+
+class LabelledEncoder(LabelStep, Encoder):
+    """An encoder only that is fine-tuned on tasks; see `LabelStep` and `Encoder`."""
+
+    def __init__(self, *, columns: LabelColumns, **network: Any) -> None:
+        super().__init__(columns=columns, predicts_spans=columns.has_spans, **network)
 
     def target_losses(
         self, features: Features, targets: tf.Tensor, *, z_loss: float, training: bool
     ) -> tf.Tensor:
-        """Return the losses of labels and numbers, see `TrainingStep`."""
-        outputs = self(features, training=training)
-        return label_losses(targets, outputs, features["label_columns"])
-
-    def count_targets(self, targets: tf.Tensor) -> tf.Tensor:
-        """Return the number of rows, each with a label or number."""
-        return tf.size(targets)
-
-
-class LabelledEncoder(LabelStep, Encoder):
-    """An encoder only that is fine-tuned on labels; see `LabelStep` and `Encoder`."""
+        """Return the losses of all kinds of answers, see `TrainingStep`."""
+        encoded = self.encode(features, training=training)
+        segments = features["encoder_segments"]
+        losses = tf.zeros_like(targets)
+        if self.labels:
+            logits = self.label_logits(encoded, training=training)
+            losses = self.answer_losses(features, targets, logits, segments)
+        if self.predicts_spans:
+            ends = self.span_logits(encoded)
+            if len(segments.shape) == 3:  # a row with a span has no other options
+                ends, segments = tf.reshape(ends, (*segments.shape, 2))[:, 0], segments[:, 0]
+            of_spans = span_losses(features["answer_span"], ends, segments)
+            losses = tf.where(features["label_columns"][:, 2:] == SPAN, of_spans, losses)
+        return losses
 
 
 class LabelledDecoder(LabelStep, T5):
     """A decoder only that is fine-tuned on labels; see `LabelStep` and `T5`.
 
     The loss of a row is that of its label plus, with a weight, the mean over its text of the
-    language model's loss, of both orders if it is read in both (Radford et al., 2018, section 3.2).
+    language model's loss: of both orders if it is read in both, and of all options (Radford et al.,
+    2018, section 3.2).
 
     Args:
         lm_weight: weight of the language model; 0 means none.
@@ -284,16 +317,40 @@ class LabelledDecoder(LabelStep, T5):
         """Return the summed loss of some rows, see `TrainingStep`."""
         if not self.lm_weight:
             return super().summed_loss(features, targets, weights)
-        decoded = self.read_texts(features, training=True)
-        labels = self.label_logits(features, decoded, training=True)
-        losses = label_losses(targets, labels, features["label_columns"])
-        of_texts = [self._text_losses(features["decoder_ids"], decoded[0])]
+        rows = option_rows(features)
+        decoded = self.read_texts(rows, training=True)
+        losses = self._label_losses(features, targets, decoded, training=True)
+        of_texts = [self._text_losses(rows["decoder_ids"], decoded[0])]
         if len(decoded) > 1:
-            ids = features["swapped_ids"]
+            ids = rows["swapped_ids"]
             # A row that is read in one order has no tokens in the other, and counts as that order.
             swapped = tf.where(ids[:, 0] == PAD_ID, of_texts[0], self._text_losses(ids, decoded[1]))
             of_texts.append(swapped)
-        return tf.reduce_sum(losses[:, 0] + self.lm_weight / len(of_texts) * sum(of_texts))
+        of_rows = sum(of_texts) / len(of_texts)
+        segments = features["decoder_segments"]
+        if len(segments.shape) == 3:
+            exists = tf.cast(segments[:, :, 0] > 0, tf.float32)
+            of_options = tf.reshape(of_rows, exists.shape) * exists
+            of_rows = tf.reduce_sum(of_options, axis=1) / tf.reduce_sum(exists, axis=1)
+        return tf.reduce_sum(losses[:, 0] + self.lm_weight * of_rows)
+
+    def target_losses(
+        self, features: Features, targets: tf.Tensor, *, z_loss: float, training: bool
+    ) -> tf.Tensor:
+        """Return the losses of labels, numbers and options, see `TrainingStep`."""
+        decoded = self.read_texts(option_rows(features), training=training)
+        return self._label_losses(features, targets, decoded, training=training)
+
+    def _label_losses(
+        self,
+        features: Features,
+        targets: tf.Tensor,
+        decoded: Sequence[tf.Tensor],
+        *,
+        training: bool,
+    ) -> tf.Tensor:
+        logits = self.label_logits(option_rows(features), decoded, training=training)
+        return self.answer_losses(features, targets, logits, features["decoder_segments"])
 
     def _text_losses(self, ids: tf.Tensor, decoded: tf.Tensor) -> tf.Tensor:
         """Return the mean loss of the tokens after the first, for each row; 0 without tokens."""

@@ -75,6 +75,15 @@ class Vocabulary:
         ids: list[list[int]] = self._processor.encode(list(texts), num_threads=threads)
         return ids
 
+    def encode_with_ranges(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
+        """Return the ids of a text, without EOS, and the characters that each of them stands for.
+
+        A range is the first character in `text` and the one after the last; it may include the
+        space before a word, and is empty for a piece that normalisation added.
+        """
+        pieces = self._processor.encode(text, out_type="immutable_proto").pieces
+        return [piece.id for piece in pieces], [(piece.begin, piece.end) for piece in pieces]
+
     def decode(self, ids: Sequence[int]) -> str:
         """Return the text of `ids` up to the first EOS.
 

@@ -28,6 +28,10 @@ class EvaluateSettings(Section):
     """Beams of beam search."""
     length_penalty: float = Field(0.6, ge=0)
     """Exponent alpha of beam search: log p is divided by ((5 + length) / 6)^alpha."""
+    answer_length: int = Field(30, ge=1)
+    """Maximum length of a span that an encoder only predicts (SQuAD); tokens."""
+    span_candidates: int = Field(20, ge=1)
+    """Likeliest first and last tokens of a window that the spans of an encoder only are made of."""
     checkpoints: Literal["last", "all"] = "last"
     """Checkpoints of fine-tuning to evaluate: the last, or all that `finetune.keep_checkpoints`
     keeps. The report then shows the best step of each group of tasks in addition to the last.

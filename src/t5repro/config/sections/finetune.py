@@ -26,6 +26,10 @@ class FinetuneSettings(TrainingSettings, AddedLayers):
     """Trainable norms of the method `adapters`: all as in the paper's text, or only those inside
     the adapters as in the released code (D-046).
     """
+    layer_decay: float = Field(1.0, gt=0, le=1)
+    """Factor of the learning rate from a layer to the one below it, as in ELECTRA: heads have the
+    rate itself, the top block has its square as factor. 1 means one rate for all weights.
+    """
     unfreezing_episodes: int = Field(0, ge=0)
     """Episodes of gradual unfreezing. 0 means the number of blocks of a stack."""
     start_from: Annotated[str, StringConstraints(pattern=r"^([a-z][a-z0-9_]*)?$")] = ""

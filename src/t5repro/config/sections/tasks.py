@@ -175,6 +175,15 @@ class TaskRows(TaskTexts):
     """
 
 
+class WindowSettings(Section):
+    """How an encoder only reads a question and a text that is longer than a row (SQuAD)."""
+
+    question_length: int = Field(64, ge=1)
+    """Maximum length of a question; tokens. Longer questions are truncated."""
+    stride: int = Field(128, ge=1)
+    """Distance between the starts of two windows of a text; tokens."""
+
+
 class TaskNames(Section):
     """The part of `tasks` that training and prediction read."""
 
@@ -193,6 +202,8 @@ class TaskNames(Section):
         "wmt_en_ro",
     ]
     """Names of the tasks of the run (`t5repro list_tasks`)."""
+    windows: WindowSettings = WindowSettings()
+    """Windows of the texts of SQuAD, for an encoder only."""
 
 
 class TasksSettings(TaskNames, TaskRows):

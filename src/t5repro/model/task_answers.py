@@ -1,16 +1,15 @@
-"""Answers of a network of labels: the likeliest label of a task, or a number, as text.
+"""Answers of a network of labels: a label, an option, a number or a span, as text.
 
 The text is that which a network that writes text would be scored by, so scores and submissions do
 not depend on the architecture.
 """
 
 import functools
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 from keras import ops
 
-from t5repro.errors import ArtifactError
 from t5repro.model.decode import call_compiled
 from t5repro.model.decode_inputs import padded_length
 from t5repro.model.distribution import shared_rows
@@ -18,23 +17,28 @@ from t5repro.model.encoder import Encoder
 from t5repro.model.labels import LabelColumns
 from t5repro.model.layers import Tensor
 from t5repro.model.segment_rows import SegmentRow
+from t5repro.model.span_answers import LIMITS_OF_BERT, SpanLimits, best_spans
+from t5repro.model.task_rows import TaskRows
 from t5repro.model.transformer import T5
 
 DECIMALS = 4  # of a predicted number
 NumberedRow = tuple[int, SegmentRow]
+Network = Encoder | T5
+Head = Callable[[Network, Mapping[str, Tensor]], Tensor]
 
 
-def label_answers(
-    models: Sequence[Encoder | T5],
-    rows: Sequence[SegmentRow],
+def task_answers(
+    models: Sequence[Network],
+    rows: TaskRows,
     *,
     columns: LabelColumns,
     task: str,
     batch_size: int,
     replicas: int = 1,
+    spans: SpanLimits = LIMITS_OF_BERT,
     advance: Callable[[int], None] | None = None,
 ) -> list[str]:
-    """Return the answer to each row of a task.
+    """Return the answer to each example of a task.
 
     The padded length of a row depends on its own ids alone, as in decoding.
 
@@ -45,38 +49,48 @@ def label_answers(
         task: name of the task.
         batch_size: rows of a batch.
         replicas: devices that share a batch.
+        spans: limits of answers that are spans.
         advance: called with the number of rows of each batch.
 
     Raises:
         ArtifactError: the networks were not fine-tuned on the task.
     """
-    if task not in columns.columns:
-        raise ArtifactError(
-            f"the weights have no labels of {task}, only of {sorted(columns.columns)}; fine-tune "
-            "on it, or leave it out of tasks.names"
-        )
-    first, width, is_number = columns.columns[task]
-    answers = [""] * len(rows)
-    longest = max(len(row.ids) for row in rows)
-    for batch in _batches(rows, longest, batch_size):
-        size = shared_rows(batch_size, replicas)
-        logits_BC = np.mean(
-            [_logits(model, _features(model, batch, longest, size)) for model in models], axis=0
-        )[: len(batch), first : first + width]
-        for (number, _), values in zip(batch, logits_BC, strict=True):
-            answers[number] = (
-                f"{values[0]:.{DECIMALS}f}"
-                if is_number
-                else columns.words[task][int(np.argmax(values))]
-            )
+    first, width, _ = columns.of(task)
+    answer = columns.answers[task]
+    head = _span_head if answer.kind == "span" else _label_head
+    logits = [np.zeros(0, np.float32)] * len(rows.rows)
+    for batch, values in _mean_logits(models, head, rows.rows, batch_size, replicas):
+        for (number, _), row_values in zip(batch, values, strict=False):
+            logits[number] = row_values
         if advance:
             advance(len(batch))
-    return answers
+    if answer.kind == "span":
+        return best_spans(rows, logits, spans)
+    by_row = np.array([values[first : first + width] for values in logits])
+    if answer.kind == "number":
+        return [f"{value:.{DECIMALS}f}" for (value,) in by_row]
+    by_example = by_row.reshape(rows.examples, -1)
+    return [answer.words[index] for index in np.argmax(by_example, axis=1)]
+
+
+def _mean_logits(
+    models: Sequence[Network],
+    head: Head,
+    rows: Sequence[SegmentRow],
+    batch_size: int,
+    replicas: int,
+) -> Iterator[tuple[list[NumberedRow], np.ndarray]]:
+    """Yield batches of rows, and the mean of the networks' logits for them."""
+    longest = max(len(row.ids) for row in rows)
+    size = shared_rows(batch_size, replicas)
+    for batch in _batches(rows, longest, batch_size):
+        features = _features(models[0], batch, longest, size)
+        yield batch, np.mean([_logits(model, head, features) for model in models], axis=0)
 
 
 def _batches(
     rows: Sequence[SegmentRow], longest: int, batch_size: int
-) -> Iterable[list[NumberedRow]]:
+) -> Iterator[list[NumberedRow]]:
     """Yield batches of one padded length, short rows first."""
     by_length: dict[int, list[NumberedRow]] = {}
     for number, row in enumerate(rows):
@@ -88,7 +102,7 @@ def _batches(
 
 
 def _features(
-    model: Encoder | T5, batch: Sequence[NumberedRow], longest: int, size: int
+    model: Network, batch: Sequence[NumberedRow], longest: int, size: int
 ) -> dict[str, np.ndarray]:
     """Return the features of a batch by name; the first row fills it up."""
     length = padded_length(max(len(row.ids) for _, row in batch), longest=longest)
@@ -115,13 +129,24 @@ def _padded(name: str, rows: Sequence[Sequence[int]], length: int) -> dict[str, 
     return {f"{name}_ids": ids, f"{name}_segments": segments}
 
 
-def _logits(model: Encoder | T5, features: Mapping[str, np.ndarray]) -> np.ndarray:
-    """Return float32 logits, (batch, columns)."""
+def _logits(model: Network, head: Head, features: Mapping[str, np.ndarray]) -> np.ndarray:
+    """Return the float32 logits of a head, with the rows of the features."""
     names = tuple(features)
-    graph = functools.partial(_graph, model, names)
-    return call_compiled(model, ("labels", *names), graph, *features.values())
+    graph = functools.partial(_graph, model, head, names)
+    return call_compiled(model, (head, *names), graph, *features.values())
 
 
-def _graph(model: Encoder | T5, names: Sequence[str], *arrays: Tensor) -> Tensor:
-    features = dict(zip(names, arrays, strict=True))
-    return ops.cast(model(features, training=False), "float32")
+def _graph(model: Network, head: Head, names: Sequence[str], *arrays: Tensor) -> Tensor:
+    return ops.cast(head(model, dict(zip(names, arrays, strict=True))), "float32")
+
+
+def _label_head(model: Network, features: Mapping[str, Tensor]) -> Tensor:
+    """Return the logits of labels, numbers and options, (batch, columns)."""
+    if isinstance(model, Encoder):
+        return model.label_logits(model.encode(features))
+    return model(features, training=False)
+
+
+def _span_head(model: Encoder, features: Mapping[str, Tensor]) -> Tensor:
+    """Return the logits of the first and last positions of spans, (batch, length, 2)."""
+    return model.span_logits(model.encode(features))

@@ -1,0 +1,102 @@
+"""Examples of tasks whose answer is a label, an option, a number or a span, from their files."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from t5repro.errors import ArtifactError
+from t5repro.files import read_json_lines
+from t5repro.model.labels import TaskAnswer
+from t5repro.model.task_rows import SegmentTexts, texts_in
+from t5repro.model.windows import Range
+
+
+@dataclass(frozen=True)
+class LabelledExamples:
+    """The training examples of one task.
+
+    Attributes:
+        texts: segments and options of each example.
+        targets: index of its label or option, or its number; 0 of a span.
+        spans: characters of the answer in the last segment, for a task of spans.
+        answer: kind of the answers, and the words of labels and options.
+    """
+
+    texts: Sequence[SegmentTexts]
+    targets: Sequence[float]
+    spans: Sequence[Range]
+    answer: TaskAnswer
+
+
+def read_labelled(path: Path, *, predicts_spans: bool) -> LabelledExamples:
+    """Read the training examples of a task.
+
+    Args:
+        path: the file.
+        predicts_spans: whether the network has a head for them; else they are free text.
+
+    Raises:
+        ArtifactError: the file is missing or has no rows, a row lacks segments or an answer, rows
+            differ in the number of their options, or the targets are free text.
+    """
+    texts: list[SegmentTexts] = []
+    targets: list[float] = []
+    spans: list[Range] = []
+    words: dict[int, str] = {}
+    for number, row in enumerate(read_json_lines(path), start=1):
+        texts.append(texts_in(row, path, number))
+        if predicts_spans and row.get("spans"):
+            first, end = row["spans"][0]
+            spans.append((first, end))
+        else:
+            targets.append(_target(row, words, f"{path} line {number}"))
+    if not texts:
+        raise ArtifactError(f"{path} has no examples to train on; check the task's training files")
+    if spans and targets:
+        raise ArtifactError(
+            f"{path} has {len(spans)} rows with spans and {len(targets)} without; give each answer "
+            "of the task's files its answer_start, the first character in the context"
+        )
+    if spans:
+        return LabelledExamples(texts, [0.0] * len(spans), spans, TaskAnswer("span"))
+    return LabelledExamples(texts, targets, (), _answer_of(path, texts, words))
+
+
+def _target(row: Mapping[str, Any], words: dict[int, str], line: str) -> float:
+    """Return the label or number of a row, and add the word of the label to `words`.
+
+    Raises:
+        ArtifactError: it is neither.
+    """
+    answer = row.get("answer")
+    if isinstance(answer, dict):  # of MultiRC, with the question's id
+        answer = answer.get("label")
+    if isinstance(answer, int) and words.setdefault(answer, row["targets"]) != row["targets"]:
+        answer = None  # targets of one label differ, as those of Winograd schemas
+    if not isinstance(answer, int | float):
+        raise ArtifactError(
+            f"{line} has the target {row.get('targets')!r}, which is neither one of a few labels "
+            "nor a number; a network of labels predicts no text, and only an encoder spans with "
+            "their place (answer_start in SQuAD's files): take the task out of tasks.names"
+        )
+    return answer
+
+
+def _answer_of(path: Path, texts: Sequence[SegmentTexts], words: Mapping[int, str]) -> TaskAnswer:
+    """Return the kind of a task without spans, with its words by index.
+
+    Raises:
+        ArtifactError: rows differ in the number of their options.
+    """
+    counts = {len(example.options) for example in texts}
+    if len(counts) > 1:
+        raise ArtifactError(
+            f"{path} has rows with {sorted(counts)} options; all rows of a task need as many"
+        )
+    if not words:
+        return TaskAnswer("number")
+    options = counts.pop()
+    # A label that no training row has is never predicted; its column still has a word.
+    known = tuple(words.get(index, "") for index in range(max(options, max(words) + 1)))
+    return TaskAnswer("choice" if options else "label", known)

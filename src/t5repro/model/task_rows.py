@@ -1,0 +1,143 @@
+"""The examples of a task as rows of ids, whatever the kind of its answer.
+
+An example of labels or numbers is one row, one with options a row for each, and one whose answer is
+a span of its text a row for each window of the text.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from t5repro.config.sections.model import ModelSettings
+from t5repro.config.sections.tasks import WindowSettings
+from t5repro.errors import ArtifactError
+from t5repro.model.labels import LabelColumns, TaskAnswer
+from t5repro.model.segment_rows import OPTIONS, SEGMENTS, SegmentEncoder, SegmentRow
+from t5repro.model.windows import Window, WindowEncoder
+from t5repro.vocab.vocabulary import Vocabulary
+
+
+class SegmentTexts(NamedTuple):
+    """What a network of labels reads of an example.
+
+    Attributes:
+        segments: one or more texts.
+        options: texts of which one is the answer; may be empty.
+    """
+
+    segments: tuple[str, ...]
+    options: tuple[str, ...] = ()
+
+
+class TaskRows(NamedTuple):
+    """The rows of a task's examples.
+
+    Attributes:
+        rows: example after example.
+        windows: the windows that `rows` are of, for a task of spans.
+        examples: their number.
+    """
+
+    rows: Sequence[SegmentRow]
+    windows: Sequence[Window]
+    examples: int
+
+    @property
+    def cut(self) -> int:
+        """Examples of which ids were cut off."""
+        if self.windows:
+            return len({window.example for window in self.windows if window.row.cut})
+        options = len(self.rows) // max(self.examples, 1)
+        return sum(
+            any(row.cut for row in self.rows[first : first + options])
+            for first in range(0, len(self.rows), max(options, 1))
+        )
+
+
+class TaskRowEncoder:
+    """Writes the examples of tasks as rows of ids.
+
+    Args:
+        vocabulary: the vocabulary of the run.
+        model: shape of the network.
+        length: most ids of a row.
+        windows: how long texts of spans are read.
+    """
+
+    def __init__(
+        self, vocabulary: Vocabulary, *, model: ModelSettings, length: int, windows: WindowSettings
+    ) -> None:
+        self._arguments: dict[str, Any] = {"model": model, "length": length}
+        self._vocabulary = vocabulary
+        self._windows = windows
+
+    def rows(self, examples: Sequence[SegmentTexts], *, task: str, answer: TaskAnswer) -> TaskRows:
+        """Return the rows of a task's examples.
+
+        Args:
+            examples: their texts.
+            task: its name.
+            answer: what is predicted.
+
+        Raises:
+            SettingsError: a question can fill a row.
+        """
+        segments = [example.segments for example in examples]
+        if answer.kind == "span":
+            encoder = WindowEncoder(self._vocabulary, windows=self._windows, **self._arguments)
+            windows = encoder.windows(segments)
+            return TaskRows([window.row for window in windows], windows, len(examples))
+        of_segments = SegmentEncoder(self._vocabulary, **self._arguments)
+        if answer.kind == "choice":
+            pairs = [(example.segments, text) for example in examples for text in example.options]
+            rows = of_segments.options([pair[0] for pair in pairs], [pair[1] for pair in pairs])
+            return TaskRows(rows, (), len(examples))
+        return TaskRows(of_segments.rows(segments, task=task), (), len(examples))
+
+
+def encode_rows(
+    encoder: TaskRowEncoder,
+    examples: Mapping[str, Sequence[Mapping[str, Any]]],
+    columns: LabelColumns,
+) -> dict[str, TaskRows]:
+    """Return the rows of the examples of several tasks.
+
+    Args:
+        encoder: writes them.
+        examples: task -> rows of its file.
+        columns: of the head that answers them.
+
+    Raises:
+        ArtifactError: an example has no segments, or the head does not know a task.
+        SettingsError: a question can fill a row.
+    """
+    encoded = {}
+    for task, rows in examples.items():
+        columns.of(task)
+        texts = [texts_in(row, f"task {task}", number) for number, row in enumerate(rows, start=1)]
+        encoded[task] = encoder.rows(texts, task=task, answer=columns.answers[task])
+    return encoded
+
+
+def texts_in(row: Mapping[str, Any], path: Path | str, number: int) -> SegmentTexts:
+    """Return the segments and options of a row of a task's file.
+
+    Args:
+        row: the row.
+        path: the file, or the name of its task, for errors.
+        number: number of the line.
+
+    Raises:
+        ArtifactError: it has no segments.
+    """
+    segments, options = row.get(SEGMENTS) or [], row.get(OPTIONS) or []
+    if not segments or not _are_texts(segments) or not _are_texts(options):
+        raise ArtifactError(
+            f"{path} line {number} lacks {SEGMENTS}, which a network of labels reads; set "
+            "tasks.segments to true and rerun the rule tasks"
+        )
+    return SegmentTexts(tuple(segments), tuple(options))
+
+
+def _are_texts(values: Iterable[Any]) -> bool:
+    return all(isinstance(value, str) for value in values)

@@ -1,0 +1,157 @@
+"""Rows of a question and a part of a text, for a network that predicts spans of the text.
+
+A text that is longer than a row has several windows, which overlap::
+
+    [CLS] question [SEP] pieces 0 to 299 [SEP]
+    [CLS] question [SEP] pieces 128 to 427 [SEP]        with a stride of 128
+
+Source: BERT ``run_squad.convert_examples_to_features``.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from t5repro.config.sections.model import ModelSettings
+from t5repro.config.sections.tasks import WindowSettings
+from t5repro.errors import SettingsError
+from t5repro.model.segment_rows import SegmentEncoder, SegmentRow
+from t5repro.vocab.vocabulary import Vocabulary
+
+Range = tuple[int, int]  # the first, and the one after the last
+
+
+class Window(NamedTuple):
+    """One row of an example.
+
+    Attributes:
+        row: its ids; the text begins at `SegmentRow.first_length`.
+        example: number of the example.
+        text: the last segment of the example, from which answers are cut.
+        ranges: of the window's pieces, each in the characters of the text.
+        is_best: of the window's pieces, whether no other window has more context around it.
+    """
+
+    row: SegmentRow
+    example: int
+    text: str
+    ranges: Sequence[Range]
+    is_best: Sequence[bool]
+
+    def positions_of(self, characters: Range) -> Range:
+        """Return the positions in the row of the first and the last piece of some characters.
+
+        Without all of them in the window, both are 0, the position of ``[CLS]``.
+        """
+        first, end = characters
+        if not self.ranges or first < self.ranges[0][0] or end > self.ranges[-1][1]:
+            return 0, 0
+        pieces = [
+            place for place, (start, stop) in enumerate(self.ranges) if start < end and stop > first
+        ]
+        if not pieces:
+            return 0, 0
+        return self.row.first_length + pieces[0], self.row.first_length + pieces[-1]
+
+    def answer(self, first: int, last: int) -> str:
+        """Return the text between two positions of the row."""
+        start = self.ranges[first - self.row.first_length][0]
+        end = self.ranges[last - self.row.first_length][1]
+        return self.text[start:end].strip()
+
+
+class WindowEncoder(SegmentEncoder):
+    """Writes questions and texts as rows of ids.
+
+    Args:
+        vocabulary: the vocabulary of the run.
+        model: shape of the network.
+        length: most ids of a row.
+        windows: length of a question, and the stride.
+
+    Raises:
+        SettingsError: a question can fill a row.
+    """
+
+    def __init__(
+        self, vocabulary: Vocabulary, *, model: ModelSettings, length: int, windows: WindowSettings
+    ) -> None:
+        super().__init__(vocabulary, model=model, length=length)
+        self._windows = windows
+        least = windows.question_length + len(self._start) + len(self._between) + len(self._end)
+        if length <= least:
+            raise SettingsError(
+                f"inputs_length is {length}, of which a question with its special pieces can take "
+                f"{least}; raise inputs_length, or lower tasks.windows.question_length"
+            )
+
+    def windows(self, rows: Sequence[Sequence[str]]) -> list[Window]:
+        """Return all windows of each row, those of an example one after another.
+
+        Args:
+            rows: question and text each.
+        """
+        questions = self._vocabulary.encode_batch([row[0] for row in rows])
+        # Several questions have the same text.
+        texts = {text: self._vocabulary.encode_with_ranges(text) for _, text in rows}
+        return [
+            window
+            for number, ((_, text), question) in enumerate(zip(rows, questions, strict=True))
+            for window in self._of_example(number, question, text, *texts[text])
+        ]
+
+    def _of_example(
+        self,
+        number: int,
+        question: Sequence[int],
+        text: str,
+        ids: Sequence[int],
+        ranges: Sequence[Range],
+    ) -> list[Window]:
+        most = self._windows.question_length
+        start = [*self._start, *question[:most], *self._between]
+        parts = window_parts(len(ids), self._length - len(start) - len(self._end), self._windows)
+        best = best_windows(len(ids), parts)
+        return [
+            Window(
+                SegmentRow([*start, *ids[first:end], *self._end], len(start), len(question) > most),
+                number,
+                text,
+                ranges[first:end],
+                [best[piece] == part for piece in range(first, end)],
+            )
+            for part, (first, end) in enumerate(parts)
+        ]
+
+
+def window_parts(pieces: int, room: int, windows: WindowSettings) -> list[Range]:
+    """Return the pieces of each window of a text; the last one ends with the text.
+
+    Args:
+        pieces: of the text.
+        room: most pieces of a window.
+        windows: their stride.
+    """
+    parts = [(0, min(pieces, room))]
+    while parts[-1][1] < pieces:
+        start = parts[-1][0] + min(windows.stride, room)
+        parts.append((start, min(pieces, start + room)))
+    return parts
+
+
+def best_windows(pieces: int, parts: Sequence[Range]) -> list[int]:
+    """Return for each piece the window with the most context around it, of equal ones the first.
+
+    Context is the smaller of the numbers of pieces on both sides; longer windows win ties.
+
+    Source: BERT ``run_squad._check_is_max_context``.
+    """
+
+    def context(piece: int, part: Range) -> float:
+        first, end = part
+        return min(piece - first, end - 1 - piece) + 0.01 * (end - first)
+
+    best = []
+    for piece in range(pieces):
+        inside = [number for number, (first, end) in enumerate(parts) if first <= piece < end]
+        best.append(max(inside, key=lambda number: context(piece, parts[number])))
+    return best

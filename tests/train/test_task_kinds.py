@@ -1,0 +1,194 @@
+"""Options and spans in fine-tuning, against equations in float64."""
+
+import numpy as np
+import pytest
+
+keras = pytest.importorskip("keras")
+tf = pytest.importorskip("tensorflow")
+from t5repro.config.published_sizes import SIZES  # noqa: E402
+from t5repro.model.labels import KINDS, LabelColumns, TaskAnswer  # noqa: E402
+from t5repro.model.segment_rows import SegmentRow  # noqa: E402
+from t5repro.model.task_answers import task_answers  # noqa: E402
+from t5repro.model.task_rows import TaskRows  # noqa: E402
+from t5repro.train.label_loss import option_losses, span_losses  # noqa: E402
+from t5repro.train.step import LabelledDecoder, LabelledEncoder  # noqa: E402
+
+pytestmark = pytest.mark.keras
+
+ROWS, LENGTH, IDS = 8, 11, 128
+ANSWERS = {
+    "cola": TaskAnswer("label", ("no", "yes")),
+    "copa": TaskAnswer("choice", ("choice1", "choice2")),
+    "squad": TaskAnswer("span"),
+    "stsb": TaskAnswer("number"),
+}
+
+
+def network(*tasks, kind=LabelledEncoder, size="bert_tiny", **options):
+    model = kind(
+        columns=LabelColumns({task: ANSWERS[task] for task in tasks}),
+        model=SIZES[size].model_copy(update={"num_encoder_layers": 1, "num_decoder_layers": 1}),
+        embedding_rows=IDS,
+        dropout_rate=0.0,
+        seed=3,
+        z_loss=0.0,
+        normaliser="target_tokens",
+        **({"micro_batches": 1} | options),
+    )
+    random = np.random.default_rng(1)
+    for head in ("label_head", "span_head"):
+        if layer := getattr(model, head, None):
+            layer.matrix.assign(random.normal(size=layer.matrix.shape))
+    return model
+
+
+def batch(*tasks, options=2, stack="encoder"):
+    """Rows of the tasks in turn; only those of COPA have a second option."""
+    random = np.random.default_rng(0)
+    columns = LabelColumns({task: ANSWERS[task] for task in tasks})
+    shape = (ROWS, options, LENGTH)
+    names = [tasks[row % len(tasks)] for row in range(ROWS)]
+    lengths = random.integers(5, LENGTH + 1, shape[:2])
+    lengths[:, 1:] *= np.array([[name == "copa"] for name in names])
+    inside = np.arange(LENGTH) < lengths[..., None]
+    arrays = {f"{stack}_ids": random.integers(3, 100, shape) * inside, f"{stack}_segments": inside}
+    if stack == "encoder":
+        arrays["encoder_types"] = (np.arange(LENGTH) > 3) * inside
+    else:
+        arrays["last_positions"] = np.maximum(lengths - 1, 0)[..., None]
+    if options == 1:
+        arrays = {name: array[:, 0] for name, array in arrays.items()}
+    arrays["label_columns"] = np.array([columns.columns[name] for name in names])
+    arrays["answer_span"] = np.sort(random.integers(0, 5, (ROWS, 2)))
+    targets = np.array([[2.5 if name == "stsb" else row % 2] for row, name in enumerate(names)])
+    features = {name: tf.constant(array, tf.int32) for name, array in arrays.items()}
+    return features, tf.constant(targets, tf.float32)
+
+
+def log_softmax(logits):
+    logits = np.asarray(logits, np.float64)
+    shifted = logits - logits.max(axis=-1, keepdims=True)
+    return shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))
+
+
+def one_by_one(model, features, targets, stack="encoder"):
+    """Return the loss of each row from the logits of its options, each read alone."""
+    columns, losses = model.label_columns, []
+    for row, (first, width, kind) in enumerate(features["label_columns"].numpy()):
+        logits = []
+        segments = np.reshape(features[f"{stack}_segments"][row], (-1, LENGTH))
+        for option in range(len(segments)):
+            if not segments[option].any():
+                continue
+            names = [name for name in features if name not in ("label_columns", "answer_span")]
+            one = {
+                name: tf.reshape(features[name][row], (len(segments), -1))[option : option + 1]
+                for name in names
+            }
+            logits.append(model(one))
+        target = float(targets[row, 0])
+        (name,) = (task for task in columns.answers if KINDS[kind] == ANSWERS[task].kind)
+        if name == "squad":
+            ends = logits[0][1] if isinstance(logits[0], tuple) else logits[0]
+            real = np.flatnonzero(segments[0])
+            likely = log_softmax(np.asarray(ends)[0, real].T)
+            losses.append(-likely[np.arange(2), features["answer_span"].numpy()[row]].mean())
+            continue
+        heads = [np.asarray(one[0] if isinstance(one, tuple) else one)[0] for one in logits]
+        own = [head[first : first + width] for head in heads]
+        if name == "cola":
+            losses.append(-log_softmax(own[0])[int(target)])
+        elif name == "copa":
+            losses.append(-log_softmax(np.concatenate(own))[int(target)])
+        else:
+            losses.append((float(own[0][0]) - target) ** 2)
+    return np.array(losses)
+
+
+CASES = [("squad",), ("copa",), ("cola", "squad", "stsb"), ("cola", "copa", "squad", "stsb")]
+
+
+@pytest.mark.parametrize("tasks", CASES, ids="+".join)
+def test_the_loss_of_each_row_is_that_of_its_own_kind_of_answer(tasks):
+    features, targets = batch(*tasks, options=2 if "copa" in tasks else 1)
+    model = network(*tasks)
+    loss, gradients = model.loss_and_gradients(features, targets)
+    expected = one_by_one(model, features, targets)
+    assert float(loss) == pytest.approx(expected.mean(), rel=2e-5)
+    assert all(np.isfinite(gradient).all() for gradient in gradients)
+
+
+@pytest.mark.parametrize("tasks", CASES, ids="+".join)
+def test_micro_batches_have_the_gradients_of_the_whole_batch(tasks):
+    rows = batch(*tasks, options=2 if "copa" in tasks else 1)
+    whole = network(*tasks).loss_and_gradients(*rows)
+    parts = network(*tasks, micro_batches=4).loss_and_gradients(*rows)
+    assert float(parts[0]) == pytest.approx(float(whole[0]), rel=1e-5)
+    for actual, expected in zip(parts[1], whole[1], strict=True):
+        assert np.abs(actual - expected).max() <= 2e-5 * max(np.abs(expected).max(), 5e-2)
+
+
+@pytest.mark.parametrize("lm_weight", [0, 0.5])
+def test_gpt_scores_each_option_and_reads_the_texts_of_all(lm_weight):
+    """Radford et al., 2018, section 3.3: the options are normalised by a softmax."""
+    features, targets = batch("cola", "copa", stack="decoder")
+    model = network(
+        "cola", "copa", kind=LabelledDecoder, size="gpt_tiny", lm_weight=float(lm_weight)
+    )
+    of_labels = one_by_one(model, features, targets, stack="decoder")
+    of_texts = []
+    for row in range(ROWS):
+        by_option = []
+        for ids in features["decoder_ids"].numpy()[row]:
+            ids = ids[ids > 0]
+            if not len(ids):
+                continue
+            segments = tf.ones((1, len(ids)), tf.int32)
+            states = model.decoder(model.embed(tf.constant(ids[None], tf.int32)), segments)
+            likely = log_softmax(model.logits(states))[0, :-1]
+            by_option.append(-likely[np.arange(len(ids) - 1), ids[1:]].mean())
+        of_texts.append(np.mean(by_option))
+    loss, _ = model.loss_and_gradients(features, targets)
+    expected = (of_labels + lm_weight * np.array(of_texts)).mean()
+    assert float(loss) == pytest.approx(expected, rel=2e-5)
+
+
+def test_a_span_competes_with_all_positions_of_its_row():
+    logits = np.random.default_rng(2).normal(size=(2, 5, 2)).astype(np.float32)
+    segments = tf.constant([[1, 1, 1, 1, 1], [1, 1, 1, 0, 0]])
+    spans = [(0, 4), (2, 2)]
+    losses = np.asarray(span_losses(tf.constant(spans), tf.constant(logits), segments))[:, 0]
+    for row, (first, last) in enumerate(spans):
+        both = log_softmax(logits[row, : 5 - 2 * row].T)
+        assert losses[row] == pytest.approx(-(both[0, first] + both[1, last]) / 2, rel=1e-5)
+
+
+def test_an_option_that_a_row_lacks_has_no_probability():
+    outputs = tf.constant([[[1.0], [2.0], [9.0]]])
+    exists = tf.constant([[True, True, False]])
+    loss = option_losses(tf.constant([[1.0]]), outputs, tf.constant([[0, 1, 2]]), exists)
+    assert float(loss[0, 0]) == pytest.approx(np.log1p(np.exp(-1.0)), rel=1e-5)
+
+
+def test_the_answer_is_the_option_of_the_highest_score():
+    features, _ = batch("copa")
+    model = network("copa")
+    ids = features["encoder_ids"].numpy().reshape(-1, LENGTH)
+    rows = [SegmentRow([int(token) for token in row if token], 4, False) for row in ids]
+    answers = task_answers(
+        [model], TaskRows(rows, (), ROWS), columns=model.label_columns, task="copa", batch_size=5
+    )
+    scores = np.asarray(model(features)).reshape(ROWS, 2)
+    assert answers == [("choice1", "choice2")[best] for best in scores.argmax(axis=1)]
+    assert len(set(answers)) == 2
+
+
+@pytest.mark.parametrize("tasks", [("squad",), ("copa",)], ids="+".join)
+def test_one_batch_is_learnt_by_heart(tasks):
+    features, targets = batch(*tasks, options=2 if "copa" in tasks else 1)
+    model = network(*tasks)
+    model.compile(optimizer=keras.optimizers.Adam(2e-3), jit_compile=False)
+    step = tf.function(model.train_step)
+    for _ in range(150):
+        step((features, targets))
+    assert one_by_one(model, features, targets).max() < 0.05
