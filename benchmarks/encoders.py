@@ -1,11 +1,13 @@
-"""A step of BERT, RoBERTa and ALBERT against Hugging Face, one process each, in one run.
+"""A step of BERT, RoBERTa, ALBERT, SpanBERT and GPT against Hugging Face, one process each.
 
     make parity && python benchmarks/encoders.py --size mini
 
-Both train the same shape on the same made-up rows of 128 ids, 20 of them predicted, dropout 0.1,
-float32, with AdamW and two threads: ours as the stage does (`t5repro.train.compiled_model` under
-`fit`), Hugging Face eager. It computes the logits of all positions; ours those of the predicted
-ones, as the released code of BERT does. The first steps, which compile, are not counted.
+Both train the same shape on the same made-up rows of 128 ids, 20 of them predicted, by GPT all,
+dropout 0.1, float32, with AdamW and two threads: ours as the stage does
+(`t5repro.train.compiled_model` under `fit`), Hugging Face eager. Its encoders compute the logits of
+all positions; ours those of the predicted ones, as the released code of BERT does. It has no class
+of SpanBERT's boundary objective: `peers/encoders_huggingface.py` adds it to its BERT. The first
+steps, which compile, are not counted.
 """
 
 import argparse
@@ -16,7 +18,7 @@ from statistics import median
 import interleaved_runs as runs
 
 PEERS = Path(__file__).parent / "peers"
-SYSTEMS = ("bert", "roberta", "albert")
+SYSTEMS = ("bert", "roberta", "albert", "spanbert", "gpt")
 PROGRAMS = {
     "t5repro": ("encoders_ours", "native"),
     "t5repro, AVX2": ("encoders_ours", "avx2"),

@@ -1,4 +1,4 @@
-"""What both programs of the encoders' benchmark share: shapes and made-up rows."""
+"""What both programs of the benchmark of systems before T5 share: shapes and made-up rows."""
 
 from typing import Any
 
@@ -12,22 +12,31 @@ DROPOUT = 0.1
 RATE = 1e-4
 IDS = 32_128
 ROWS, LENGTH, MASKED = 16, 128, 20
-SYSTEMS = {"bert": "next_sentence", "roberta": "none", "albert": "sentence_order"}
+SPAN = 4  # pieces of a masked span of SpanBERT
+OBJECTIVES: dict[str, dict[str, Any]] = {
+    "bert": {"rows": "segment_pair", "pair_task": "next_sentence"},
+    "roberta": {"rows": "full_sentences", "pair_task": "none"},
+    "albert": {"rows": "segment_pair", "pair_task": "sentence_order"},
+    "spanbert": {
+        "rows": "doc_sentences",
+        "pair_task": "none",
+        "unit": "span",
+        "boundary_weight": 1,
+    },
+    "gpt": {},
+}
 
 
 def pretraining(system: str) -> PretrainSettings:
     """Return the settings of pre-training of a system."""
-    pair_task = SYSTEMS[system]
+    masked_lm = OBJECTIVES[system]
     return PretrainSettings.model_validate(
         {
-            "objective": "masked_lm",
-            "masked_lm": {
-                "rows": "full_sentences" if pair_task == "none" else "segment_pair",
-                "pair_task": pair_task,
-            },
+            **({"masked_lm": masked_lm} if masked_lm else {}),
+            "objective": "masked_lm" if masked_lm else "lm",
             "batch_size": ROWS,
             "inputs_length": LENGTH,
-            "targets_length": MASKED,
+            "targets_length": MASKED if masked_lm else LENGTH,
             "dropout_rate": DROPOUT,
             "loss_normaliser": "target_tokens",
             "z_loss": 0,
@@ -41,17 +50,42 @@ def pretraining(system: str) -> PretrainSettings:
 def batch(system: str) -> tuple[dict[str, Any], np.ndarray]:
     """Return full rows of made-up ids, features and targets, as pre-training has them."""
     draw = np.random.default_rng(0)
-    places = np.sort(draw.permuted(np.tile(np.arange(LENGTH), (ROWS, 1)), axis=1)[:, :MASKED])
+    features, targets = _text(draw) if system == "gpt" else _masked_rows(system, draw)
+    return {name: array.astype(np.int32) for name, array in features.items()}, targets.astype(
+        np.int32
+    )
+
+
+def _text(draw: np.random.Generator) -> tuple[dict[str, Any], np.ndarray]:
+    """Return rows of a language model; each position predicts the next id."""
+    ids = draw.integers(3, IDS - 200, (ROWS, LENGTH + 1))
+    ones = np.ones((ROWS, LENGTH))
+    return {"decoder_ids": ids[:, :-1], "decoder_segments": ones}, ids[:, 1:]
+
+
+def _masked_rows(system: str, draw: np.random.Generator) -> tuple[dict[str, Any], np.ndarray]:
+    """Return rows of an encoder, with places or spans to predict."""
+    objective = OBJECTIVES[system]
+    if objective.get("boundary_weight"):
+        # Spans of four pieces, apart from each other, one after the other.
+        firsts = np.tile(np.arange(MASKED // SPAN) * (LENGTH // (MASKED // SPAN)) + 1, (ROWS, 1))
+        index = np.tile(np.arange(MASKED) % SPAN, (ROWS, 1))
+        firsts = np.repeat(firsts, SPAN, axis=1)
+        places = firsts + index
+    else:
+        places = np.sort(draw.permuted(np.tile(np.arange(LENGTH), (ROWS, 1)), axis=1)[:, :MASKED])
     features = {
         "encoder_ids": draw.integers(3, IDS - 200, (ROWS, LENGTH)),
         "encoder_segments": np.ones((ROWS, LENGTH)),
         "encoder_types": np.tile(np.arange(LENGTH) >= LENGTH // 2, (ROWS, 1)),
         "target_positions": places,
     }
-    if SYSTEMS[system] != "none":
+    if objective["pair_task"] != "none":
         features["pair_label"] = draw.integers(0, 2, ROWS)
-    targets = draw.integers(3, IDS - 200, (ROWS, MASKED)).astype(np.int32)
-    return {name: array.astype(np.int32) for name, array in features.items()}, targets
+    if objective.get("boundary_weight"):
+        features["boundary_positions"] = np.stack([firsts - 1, firsts + SPAN], axis=-1)
+        features["boundary_index"] = index
+    return features, draw.integers(3, IDS - 200, (ROWS, MASKED))
 
 
 def size_of(system: str, size: str) -> Any:
