@@ -326,21 +326,19 @@ def _check_positions(settings: Settings) -> None:
     model, evaluate = settings.model, settings.evaluate
     if model.positions != "learned":
         return
-    rows: dict[str, tuple[int, ...]] = {
-        name: (training.packed_inputs_length, training.targets_length)
-        for name, training in (("pretrain", settings.pretrain), ("finetune", settings.finetune))
-    }
-    if has_label_head(model, settings.finetune):
-        rows["finetune"] = (settings.finetune.inputs_length,)
-    # A decoder alone reads 0 before the inputs.
-    start = int(model.decoder_only)
-    rows["evaluate"] = (start + evaluate.inputs_length, evaluate.max_decode_length)
-    if has_label_head(model, settings.finetune):
-        rows["evaluate"] = (evaluate.inputs_length,)
-    if model.encoder_only:
-        rows = {name: sides[:1] for name, sides in rows.items()}
-    for name, sides in rows.items():
-        length = sum(sides) if model.decoder_only else max(sides)
+    pretrain, finetune = settings.pretrain, settings.finetune
+    sides = (pretrain.packed_inputs_length, pretrain.targets_length)
+    # The targets of an encoder only are places of its inputs.
+    rows: dict[str, tuple[int, ...]] = {"pretrain": sides[:1] if model.encoder_only else sides}
+    if has_label_head(model, finetune):
+        rows |= {"finetune": (finetune.inputs_length,), "evaluate": (evaluate.inputs_length,)}
+    else:
+        # A decoder alone reads 0 before the inputs.
+        start = int(model.decoder_only)
+        rows["finetune"] = (finetune.packed_inputs_length, finetune.targets_length)
+        rows["evaluate"] = (start + evaluate.inputs_length, evaluate.max_decode_length)
+    for name, lengths in rows.items():
+        length = sum(lengths) if model.decoder_only else max(lengths)
         if length > model.max_positions:
             raise ValueError(
                 f"model.max_positions is {model.max_positions}, but rows of {name} have "

@@ -14,7 +14,6 @@ from t5repro.config.sections.training import TrainingSettings
 from t5repro.config.sections.vocab import VocabSettings
 from t5repro.model.sizes import parameter_count
 
-NO_LAYERS = AddedLayers()
 TRAININGS = ("pretrain", "finetune")
 ON_DEVICE = (*TRAININGS, "evaluate_predict")
 WEIGHT_BYTES = 4  # stored and updated in float32
@@ -82,7 +81,7 @@ def prediction_work(
     vocab: VocabSettings,
     examples: Mapping[str, int],
     *,
-    layers: AddedLayers = NO_LAYERS,
+    layers: AddedLayers,
     models: int = 1,
     precision: str = "float32",
 ) -> Work:
