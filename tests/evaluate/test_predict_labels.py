@@ -36,6 +36,7 @@ def settings(**evaluate: Any) -> PredictStage:
     values = stage_settings(tree, "evaluate_predict")
     values["vocab"] |= {"vocab_size": 56, "extra_ids": 8}
     values["model"] = MODEL.model_dump(mode="json")
+    values["tasks"]["windows"] = {"question_length": 8, "stride": 10}
     return PredictStage.model_validate(values)
 
 
@@ -67,12 +68,19 @@ def write_weights(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Pat
 
         columns = LabelColumns(labels)
         network = Encoder(
-            MODEL, embedding_rows=128, dropout_rate=0.0, seed=seed, labels=columns.total
+            MODEL,
+            embedding_rows=128,
+            dropout_rate=0.0,
+            seed=seed,
+            labels=columns.total,
+            predicts_spans=columns.has_spans,
         )
         network.label_columns = columns
         # Initial heads are so small that their labels hardly differ.
-        head = network.label_head
-        head.matrix.assign(20 * np.random.default_rng(seed).normal(size=head.matrix.shape))
+        random = np.random.default_rng(seed)
+        for name in ("label_head", "span_head"):
+            if head := getattr(network, name, None):
+                head.matrix.assign(20 * random.normal(size=head.matrix.shape))
         folder = tmp_path_factory.mktemp("weights")
         save_weights(folder / "weights.safetensors", network)
         (folder / "manifest.json").write_text("{}", encoding="utf-8")
@@ -185,3 +193,82 @@ def test_what_cannot_be_predicted_is_refused_with_its_cure(
     other = write_weights(2, {"pairs": LABELS["pairs"]})
     with pytest.raises(ArtifactError, match=r"members of evaluate\.ensemble need the same tasks"):
         predictions(tmp_path, {"pairs": rows_of(2)}, vocabulary, weights, other)
+
+
+def test_examples_of_another_kind_than_the_networks_are_refused(
+    tmp_path: Path, vocabulary: Path, write_weights: Callable[..., Path]
+) -> None:
+    kinds = {"choices": TaskAnswer("choice", ("a", "b")), "questions": TaskAnswer("span")}
+    weights = write_weights(4, kinds)
+    with pytest.raises(ArtifactError, match="line 1 of choices has 0 options, .* with 2"):
+        predictions(tmp_path, {"choices": rows_of(2)}, vocabulary, weights)
+    alone = [row | {"segments": ["word1"]} for row in rows_of(2)]
+    with pytest.raises(ArtifactError, match="line 1 of questions has 1 segments"):
+        predictions(tmp_path, {"questions": alone}, vocabulary, weights)
+
+
+def with_context(rows: list[Row]) -> list[Row]:
+    """Give the rows a text that is longer than a row of ids."""
+    context = " ".join(f"word{(3 * k) % 50} and" for k in range(12))
+    return [
+        row | {"segments": [row["segments"][0], f"{n} {context}"]} for n, row in enumerate(rows)
+    ]
+
+
+def test_spans_and_options_are_answered_beside_labels(
+    tmp_path: Path, vocabulary: Path, write_weights: Callable[..., Path]
+) -> None:
+    """The span is the likeliest of all windows, each read alone without padding."""
+    from t5repro.evaluate.predict_labels import build_network, shared_labels
+    from t5repro.model.checkpoints import load_weights
+    from t5repro.model.task_rows import TaskRowEncoder, encode_rows
+    from t5repro.vocab.vocabulary import Vocabulary
+
+    kinds = {
+        "choices": TaskAnswer("choice", ("first", "second")),
+        "pairs": LABELS["pairs"],
+        "questions": TaskAnswer("span"),
+    }
+    options = {"options": ["word1 and", "no word2 word3"]}
+    rows = {
+        "choices": [row | options for row in rows_of(9)],
+        "pairs": rows_of(9),
+        "questions": with_context(rows_of(9)),
+    }
+    weights = write_weights(4, kinds)
+    answers = predictions(tmp_path, rows, vocabulary, weights, answer_length=5, span_candidates=20)
+    assert set(answers["choices"]) == {"first", "second"}
+    assert set(answers["pairs"]) <= {"no", "yes"}
+    path = weights.parent / "weights.safetensors"
+    columns = shared_labels([path])
+    network = build_network(settings(), columns)
+    load_weights(path, network)
+    encoder = TaskRowEncoder(
+        Vocabulary.load(vocabulary), model=MODEL, length=40, windows=settings().tasks.windows
+    )
+    encoded = encode_rows(encoder, rows, columns)
+    assert len(encoded["questions"].rows) > 9
+
+    def logits(row: Any) -> tuple[np.ndarray, np.ndarray]:
+        types = np.arange(len(row.ids)) >= row.first_length
+        features = {"ids": row.ids, "segments": np.ones(len(row.ids)), "types": types}
+        arrays = {f"encoder_{name}": np.array([one], int) for name, one in features.items()}
+        labels, ends = network(arrays)
+        return np.asarray(labels)[0], np.asarray(ends)[0]
+
+    column = columns.columns["choices"].first
+    scores = np.array([logits(row)[0][column] for row in encoded["choices"].rows]).reshape(9, 2)
+    assert answers["choices"] == [("first", "second")[best] for best in scores.argmax(axis=1)]
+    best: dict[int, tuple[float, str]] = {}
+    for window in encoded["questions"].windows:
+        ends, start = logits(window.row)[1], window.row.first_length
+        tops = [set(np.argsort(-ends[:, side], kind="stable")[:20]) for side in range(2)]
+        for first in range(start, start + len(window.ranges)):
+            for last in range(first, min(first + 5, start + len(window.ranges))):
+                if first in tops[0] and last in tops[1] and window.is_best[first - start]:
+                    found = (float(ends[first, 0] + ends[last, 1]), window.answer(first, last))
+                    best[window.example] = max(best.get(window.example, (-1e9, "")), found)
+    assert answers["questions"] == [best.get(row, (0, ""))[1] for row in range(9)]
+    assert len(set(answers["questions"])) > 3
+    counters = json.loads((tmp_path / "out/manifest.json").read_text())["counters"]["tasks"]
+    assert counters["questions"]["examples"] == counters["choices"]["examples"] == 9

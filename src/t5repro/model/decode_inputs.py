@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from t5repro.config.sections.model import ModelSettings
 from t5repro.errors import ArtifactError
 from t5repro.files import read_json_lines
-from t5repro.model.segment_rows import SEGMENTS
+from t5repro.model.segment_rows import OPTIONS, SEGMENTS
 from t5repro.vocab.special_ids import EOS_ID
 from t5repro.vocab.vocabulary import Vocabulary, target_marker_ids
 
@@ -59,7 +59,7 @@ def read_examples(path: Path, *, limit: int) -> list[dict[str, Any]]:
         missing = [key for key in EXAMPLE_KEYS if key not in row]
         if missing:
             raise ArtifactError(f"{path} line {number} lacks {missing}; rerun the stage tasks")
-        rows.append({key: row[key] for key in (*EXAMPLE_KEYS, SEGMENTS) if key in row})
+        rows.append({key: row[key] for key in (*EXAMPLE_KEYS, SEGMENTS, OPTIONS) if key in row})
     if not rows:
         raise ArtifactError(
             f"{path} contains no example; check the task's file and rerun the stage tasks"

@@ -80,9 +80,11 @@ class TaskRowEncoder:
             answer: what is predicted.
 
         Raises:
+            ArtifactError: an example has too few options, or is no question with a text.
             SettingsError: a question can fill a row.
         """
         segments = [example.segments for example in examples]
+        _check_texts(examples, task, answer)
         if answer.kind == "span":
             encoder = WindowEncoder(self._vocabulary, windows=self._windows, **self._arguments)
             windows = encoder.windows(segments)
@@ -93,6 +95,22 @@ class TaskRowEncoder:
             rows = of_segments.options([pair[0] for pair in pairs], [pair[1] for pair in pairs])
             return TaskRows(rows, (), len(examples))
         return TaskRows(of_segments.rows(segments, task=task), (), len(examples))
+
+
+def _check_texts(examples: Sequence[SegmentTexts], task: str, answer: TaskAnswer) -> None:
+    """Raise ArtifactError if an example has not the texts of its kind of answer."""
+    options = answer.options if answer.kind == "choice" else 0
+    for number, example in enumerate(examples, start=1):
+        if len(example.options) != options:
+            raise ArtifactError(
+                f"line {number} of {task} has {len(example.options)} options, and the network was "
+                f"trained with {options}; rerun the rules tasks and finetune"
+            )
+        if answer.kind == "span" and len(example.segments) != 2:
+            raise ArtifactError(
+                f"line {number} of {task} has {len(example.segments)} segments; a span needs two, "
+                "the question and its text; rerun the rules tasks and finetune"
+            )
 
 
 def encode_rows(
