@@ -25,7 +25,7 @@ from t5repro.model import beam, decode, encoder, layers  # noqa: E402
 from t5repro.model.labels import LabelColumns, TaskAnswer  # noqa: E402
 from t5repro.model.operations import hashes  # noqa: E402
 from t5repro.train import adafactor, loop, loss, validation  # noqa: E402
-from t5repro.train.step import LabelledDecoder  # noqa: E402
+from t5repro.train.step import LabelledDecoder, LabelledEncoder  # noqa: E402
 
 pytestmark = pytest.mark.keras
 
@@ -325,31 +325,74 @@ def test_an_encoder_executes_listed_operations_only(name, tiny):
         assert {"_MklMatMul", "_MklSoftmax", "Sqrt", "RealDiv"} <= executed
 
 
-def test_a_decoder_of_labels_executes_listed_operations_only(tiny):
-    network = LabelledDecoder(
-        model=ModelSettings(**{**WIDE, **GPT}),
-        columns=LabelColumns(
-            {"number": TaskAnswer("number"), "words": TaskAnswer("label", ("no", "yes"))}
-        ),
-        lm_weight=0.5,
+def of_tasks(kind, model, *answers, **options):
+    """Return a network that is fine-tuned on tasks of these kinds."""
+    return kind(
+        model=model,
+        columns=LabelColumns({answer.kind: answer for answer in answers}),
         embedding_rows=128,
         dropout_rate=0.1,
         seed=0,
         z_loss=0.0,
         normaliser="target_tokens",
         micro_batches=2,
+        **options,
     )
+
+
+WORDS, CHOICES = TaskAnswer("label", ("no", "yes")), TaskAnswer("choice", ("a", "b"))
+NUMBERS, SPANS = TaskAnswer("number"), TaskAnswer("span")
+
+
+def test_a_decoder_of_labels_executes_listed_operations_only(tiny):
+    gpt = ModelSettings(**{**WIDE, **GPT})
+    network = of_tasks(LabelledDecoder, gpt, NUMBERS, WORDS, lm_weight=0.5)
     ids, _ = tiny.batch(3)
     rows = len(ids["encoder_ids"])
+    is_swapped = (np.arange(rows) % 2)[:, None]
     features = {
         "decoder_ids": ids["encoder_ids"],
         "decoder_segments": ids["encoder_segments"],
-        "swapped_ids": ids["encoder_ids"][:, ::-1] * (np.arange(rows) % 2)[:, None],
-        "swapped_segments": ids["encoder_segments"] * (np.arange(rows) % 2)[:, None],
+        "swapped_ids": ids["encoder_ids"][:, ::-1] * is_swapped,
+        "swapped_segments": ids["encoder_segments"] * is_swapped,
         "last_positions": np.full((rows, 1), 4),
-        "label_columns": np.tile([[0, 1, 1], [1, 2, 0]], (rows // 2, 1)),
     }
-    features = {name: tf.constant(array, tf.int32) for name, array in features.items()}
+    check_operations_of_tasks(network, features)
+
+
+def test_a_decoder_of_options_executes_listed_operations_only(tiny):
+    network = of_tasks(
+        LabelledDecoder, ModelSettings(**{**WIDE, **GPT}), WORDS, CHOICES, lm_weight=0.5
+    )
+    ids, _ = tiny.batch(3)
+    both = np.stack([ids["encoder_ids"], ids["encoder_ids"][:, ::-1]], axis=1)
+    features = {"decoder_ids": both, "decoder_segments": both > 0}
+    features["last_positions"] = np.full((len(both), 2, 1), 4)
+    check_operations_of_tasks(network, features)
+
+
+@pytest.mark.parametrize("options", [1, 2])
+def test_an_encoder_of_spans_executes_listed_operations_only(tiny, options):
+    network = of_tasks(
+        LabelledEncoder,
+        encoder_of("bert").settings,
+        *(NUMBERS, WORDS, SPANS, CHOICES)[: 2 + options],
+    )
+    ids, _ = tiny.batch(3)
+    rows = np.repeat(ids["encoder_ids"][:, None], options, axis=1)
+    features = {"encoder_ids": rows, "encoder_segments": rows > 0, "encoder_types": rows % 2}
+    if options == 1:
+        features = {name: array[:, 0] for name, array in features.items()}
+    features["answer_span"] = np.tile([[1, 3]], (len(rows), 1))
+    check_operations_of_tasks(network, features)
+
+
+def check_operations_of_tasks(network, features):
+    """Check loss, gradients and answers of rows of all tasks in turn."""
+    rows = len(next(iter(features.values())))
+    columns = [*network.label_columns.columns.values()]
+    features = features | {"label_columns": [columns[row % len(columns)] for row in range(rows)]}
+    features = {name: tf.constant(np.array(array), tf.int32) for name, array in features.items()}
     targets = tf.constant(np.arange(rows)[:, None] % 2, tf.float32)
     for function, arguments in (
         (network.loss_and_gradients, (features, targets)),

@@ -41,8 +41,7 @@ from t5repro.model.layers import (
 from t5repro.model.learned_positions import LearnedPositions
 from t5repro.model.transformer import PRECISIONS, of_rows_in_use
 
-PRETRAINING_HEADS = ("masked_lm", "boundary_head", "pooler", "pair_head")
-TASK_HEADS = ("label_head", "span_head")
+HEADS = ("masked_lm", "boundary_head", "pooler", "pair_head", "label_head", "span_head")
 
 
 class TokenTypes(SeededLayer):
@@ -274,7 +273,7 @@ class Encoder(keras.Model):
         self.embedding = self.add_weight(
             name="embedding", shape=shape, initializer=initial, autocast=False
         )
-        for name in ("encoder", *PRETRAINING_HEADS, *TASK_HEADS):
+        for name in ("encoder", *HEADS):
             if (layer := getattr(self, name, None)) is not None:
                 layer.build()
         self.built = True
