@@ -107,6 +107,10 @@ def test_the_recipes_are_the_same_after_they_were_used() -> None:
         ({"tasks.segments": False}, "tasks.segments"),
         ({"pretrain.masked_lm.rows": "full_sentences"}, "needs two segments"),
         ({"pretrain.learning_rate.schedule": "constant"}, "warmup_share 0.01 is not read"),
+        (
+            {"tasks.names": ["squad"], "evaluate.inputs_length": 67},
+            "evaluate.inputs_length is 67, of which a question of squad .* can take 67",
+        ),
     ],
 )
 def test_settings_that_contradict_an_encoder_are_refused(

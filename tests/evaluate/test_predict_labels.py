@@ -195,6 +195,18 @@ def test_what_cannot_be_predicted_is_refused_with_its_cure(
         predictions(tmp_path, {"pairs": rows_of(2)}, vocabulary, weights, other)
 
 
+def test_a_network_of_spans_alone_is_read_again(
+    tmp_path: Path, vocabulary: Path, write_weights: Callable[..., Path]
+) -> None:
+    """It has no column of labels, and its file still names its tasks."""
+    weights = write_weights(5, {"questions": TaskAnswer("span")})
+    rows = {"questions": with_context(rows_of(4))}
+    answers = predictions(tmp_path, rows, vocabulary, weights)["questions"]
+    contexts = [row["segments"][1] for row in rows["questions"]]
+    assert all(text in context for text, context in zip(answers, contexts, strict=True))
+    assert any(answers)
+
+
 def test_examples_of_another_kind_than_the_networks_are_refused(
     tmp_path: Path, vocabulary: Path, write_weights: Callable[..., Path]
 ) -> None:
@@ -221,7 +233,8 @@ def test_spans_and_options_are_answered_beside_labels(
     """The span is the likeliest of all windows, each read alone without padding."""
     from t5repro.evaluate.predict_labels import build_network, shared_labels
     from t5repro.model.checkpoints import load_weights
-    from t5repro.model.task_rows import TaskRowEncoder, encode_rows
+    from t5repro.model.task_rows import TaskRowEncoder, encode_rows, texts_of
+    from t5repro.model.windows import best_windows
     from t5repro.vocab.vocabulary import Vocabulary
 
     kinds = {
@@ -246,7 +259,7 @@ def test_spans_and_options_are_answered_beside_labels(
     encoder = TaskRowEncoder(
         Vocabulary.load(vocabulary), model=MODEL, length=40, windows=settings().tasks.windows
     )
-    encoded = encode_rows(encoder, rows, columns)
+    encoded = encode_rows(encoder, texts_of(rows), columns)
     assert len(encoded["questions"].rows) > 9
 
     def logits(row: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -260,12 +273,17 @@ def test_spans_and_options_are_answered_beside_labels(
     scores = np.array([logits(row)[0][column] for row in encoded["choices"].rows]).reshape(9, 2)
     assert answers["choices"] == [("first", "second")[best] for best in scores.argmax(axis=1)]
     best: dict[int, tuple[float, str]] = {}
-    for window in encoded["questions"].windows:
+    windows = encoded["questions"].windows
+    for number, window in enumerate(windows):
         ends, start = logits(window.row)[1], window.row.first_length
+        own = [other for other in windows if other.example == window.example]
+        bests = best_windows(own[-1].pieces[1], [other.pieces for other in own])
+        of_example = number - windows.index(own[0])
         tops = [set(np.argsort(-ends[:, side], kind="stable")[:20]) for side in range(2)]
         for first in range(start, start + len(window.ranges)):
             for last in range(first, min(first + 5, start + len(window.ranges))):
-                if first in tops[0] and last in tops[1] and window.is_best[first - start]:
+                is_best = bests[window.pieces[0] + first - start] == of_example
+                if first in tops[0] and last in tops[1] and is_best:
                     found = (float(ends[first, 0] + ends[last, 1]), window.answer(first, last))
                     best[window.example] = max(best.get(window.example, (-1e9, "")), found)
     assert answers["questions"] == [best.get(row, (0, ""))[1] for row in range(9)]

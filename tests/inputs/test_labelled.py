@@ -220,15 +220,27 @@ def test_a_question_is_drawn_as_windows_and_weighs_as_one_example(
     assert found == {"", "river"}
 
 
-def test_questions_without_the_place_of_their_answer_are_refused(tmp_path: Path) -> None:
-    rows = [example(n, "river", ["river"], "where", "by the river") for n in range(2)]
+def test_questions_without_the_place_of_their_answer_are_left_out_and_counted(
+    tmp_path: Path, vocabulary, task_vocab
+) -> None:
+    rows = [example(n, "river", ["river"], "where", "by the river") for n in range(3)]
     with pytest.raises(ArtifactError, match="line 1 has the target 'river'.*answer_start"):
         read_labelled(write(tmp_path / "q.jsonl", *rows), predicts_spans=True)
-    rows[0]["spans"] = [[7, 12]]
-    read = read_labelled(write(tmp_path / "one.jsonl", rows[0]), predicts_spans=True)
-    assert read.spans == [(7, 12)]
+    rows[1]["spans"] = [[7, 12]]
+    path = write(tmp_path / "one.jsonl", *rows)
+    read = read_labelled(path, predicts_spans=True)
+    assert (read.spans, read.left_out, len(read.texts)) == ([(7, 12)], 2, 1)
     with pytest.raises(ArtifactError, match="only an encoder spans"):
-        read_labelled(write(tmp_path / "one.jsonl", rows[0]), predicts_spans=False)
+        read_labelled(path, predicts_spans=False)
+    inputs = load({"squad": path}, vocabulary, task_vocab, architecture="encoder", **ENCODER)
+    counters = inputs.counters(first_step=0, steps=2)
+    assert (counters["examples"], counters["left_out"]) == ({"squad": 1}, {"squad": 2})
+
+
+def test_an_option_that_is_never_the_answer_has_no_word_and_is_refused(tmp_path: Path) -> None:
+    rows = [example(n, "a1", 0, "x") | {"options": ["one", "two"]} for n in range(3)]
+    with pytest.raises(ArtifactError, match=r"2 options, of which the answers are \[0\]"):
+        read_labelled(write(tmp_path / "c.jsonl", *rows), predicts_spans=True)
 
 
 def test_rows_with_other_numbers_of_options_are_refused(tmp_path: Path) -> None:

@@ -96,7 +96,9 @@ def test_every_piece_has_one_best_window(pieces, room, stride):
 def likeliest_by_hand(found, logits, limits):
     """Try all pairs of positions."""
     best, answer = -np.inf, ""
-    for window, values in zip(found, logits, strict=True):
+    parts = [window.pieces for window in found]
+    bests = best_by_bert(parts[-1][1], parts)
+    for number, (window, values) in enumerate(zip(found, logits, strict=True)):
         values = values[: len(window.row.ids)]  # without padding
         ranks = np.argsort(np.argsort(-values, axis=0, kind="stable"), axis=0)
         offset = window.row.first_length
@@ -106,7 +108,7 @@ def likeliest_by_hand(found, logits, limits):
                 if max(ranks[places[0], 0], ranks[places[1], 1]) >= limits.candidates:
                     continue
                 score = values[places[0], 0] + values[places[1], 1]
-                if window.is_best[first] and score > best:
+                if bests[window.pieces[0] + first] == number and score > best:
                     best, answer = (
                         score,
                         window.text[window.ranges[first][0] : window.ranges[last][1]].strip(),

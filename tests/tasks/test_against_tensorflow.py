@@ -37,9 +37,9 @@ def test_punctuation_is_padded_as_tensorflow_does(released, padded):
     )
     rows = zip(texts, texts[::-1], strict=True)
     actual = [
-        format_squad({"question": q, "context": c, "answers": ["a"], "idx": 0}, padded=padded)[
-            0
-        ].inputs.encode()
+        format_squad(
+            {"question": q, "context": c, "answers": ["a"], "spans": (), "idx": 0}, padded=padded
+        )[0].inputs.encode()
         for q, c in rows
     ]
     assert actual == joined.numpy().tolist()

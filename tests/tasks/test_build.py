@@ -101,14 +101,14 @@ def test_the_options_of_copa_are_apart_from_its_premise_and_question(tmp_path, m
 @pytest.mark.parametrize(
     ("answers", "spans"),
     [
-        ([{"text": "Ana's cat", "answer_start": 4}], [[4, 13]]),
-        ([{"text": "cat", "answer_start": 10}, {"text": "Ana", "answer_start": 4}],
-         [[10, 13], [4, 7]]),
+        ([{"text": "Ana's cat", "answer_start": 4}], ["Ana ' s cat"]),
+        ([{"text": "cat,", "answer_start": 10}, {"text": " Ana", "answer_start": 3}],
+         ["cat ,", "Ana"]),
         ([{"text": "cat", "answer_start": 9}, {"text": "Ana"}], None),
     ],
     ids=["one", "two", "not at this place, and without one"],
 )  # fmt: skip
-def test_answers_of_squad_have_their_place_in_the_unpadded_text(
+def test_answers_of_squad_have_their_place_in_the_padded_text(
     tmp_path, monkeypatch, answers, spans
 ):
     monkeypatch.chdir(tmp_path)
@@ -116,8 +116,9 @@ def test_answers_of_squad_have_their_place_in_the_unpadded_text(
     question = {"id": "q", "question": "Whose?", "answers": answers}
     record = {"data": [{"paragraphs": [{"context": context, "qas": [question]}]}]}
     row = written("squad", "train", record, tmp_path)
-    assert row["segments"] == ["Whose?", context]
-    assert row.get("spans") == spans
+    assert row["segments"] == ["Whose ?", "Oh , Ana ' s cat , of course . "]
+    found = row.get("spans") and [row["segments"][1][first:end] for first, end in row["spans"]]
+    assert found == spans
     assert row["inputs"] == "question: Whose ? context: Oh , Ana ' s cat , of course . "
 
 

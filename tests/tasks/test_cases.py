@@ -31,7 +31,8 @@ def examples_of(task, split, paths):
     rows = task.read(paths, split, Counter())
     examples = [asdict(example) for row in rows for example in task.to_examples(row)]
     return [
-        {key: value for key, value in example.items() if key != "segments"} for example in examples
+        {key: example[key] for key in ("inputs", "targets", "idx", "answer")}
+        for example in examples
     ]
 
 

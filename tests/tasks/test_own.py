@@ -56,7 +56,8 @@ def read(definition, name, content, split="train"):
         for example in task.to_examples(row)
     ]
     return task, [
-        {key: value for key, value in example.items() if key != "segments"} for example in examples
+        {key: example[key] for key in ("inputs", "targets", "idx", "answer")}
+        for example in examples
     ]
 
 

@@ -2,11 +2,15 @@
 
 import json
 from collections import Counter
+from functools import partial
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from t5repro.config.sections.tasks import TaskTexts, TextSettings
 from t5repro.errors import TaskDataError
+from t5repro.tasks.generation import ASCII_PUNCTUATION, pad_punctuation, padded_span
 from t5repro.tasks.registry import TASKS, task_named
 from t5repro.tasks.wording import SWITCHES
 
@@ -145,6 +149,7 @@ def test_the_papers_squad_leaves_texts_alone():
         "question": "Who  won?",
         "context": "Ann (and Bo).",
         "answers": ["Ann (and Bo)"],
+        "spans": (),
         "idx": "q1",
     }
     padded = "question: Who won ? context: Ann ( and Bo ) . "
@@ -155,7 +160,9 @@ def test_the_papers_squad_leaves_texts_alone():
 
 
 def test_squad_of_2022_keeps_letters_with_an_accent_whole():
-    row = {"question": "Où?", "context": "Au café_bar.", "answers": ["café"], "idx": "q1"}
+    row = {
+        "question": "Où?", "context": "Au café_bar.", "answers": ["café"], "spans": (), "idx": "q1"
+    }  # fmt: skip
     assert examples(worded("squad"), row)[0][1] == "caf é "
     inputs, target, _ = examples(worded("squad", squad_punctuation="code_2022"), row)[0]
     assert inputs == "question: Où ? context: Au café _ bar . "
@@ -168,3 +175,16 @@ def test_every_setting_of_texts_is_a_switch_and_touches_only_its_tasks():
         for task in TASKS.values():
             changed = worded(task.name, **{switch.setting: switch.value}) != task
             assert changed == (task.name in switch.tasks)
+
+
+@given(st.text(st.sampled_from("aé_9 .,-\n\t(")), st.data())
+def test_a_part_of_a_padded_text_is_the_padded_part(text, data):
+    first = data.draw(st.integers(0, len(text)))
+    end = data.draw(st.integers(first, len(text)))
+    for pad in (pad_punctuation, partial(pad_punctuation, padded=ASCII_PUNCTUATION), str):
+        start, stop = padded_span(text, (first, end), pad)
+        padded = pad(text)
+        assert padded[start:stop] == pad(text[first:end]).strip()
+        # It is the part that begins there, not an equal one further on.
+        if pad is not str and start < stop:
+            assert 0 <= start - len(pad(text[:first])) <= 1

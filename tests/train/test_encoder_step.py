@@ -204,6 +204,21 @@ def test_one_batch_is_learnt_by_heart(masked_batch, system):
     assert losses[-1] < 0.05
 
 
+def test_a_head_of_spans_continues_and_spans_alone_do_without_a_pooler(tmp_path):
+    from t5repro.model.checkpoints import save_weights
+    from t5repro.model.encoder_heads import new_heads
+
+    spans = {"squad": TaskAnswer("span")}
+    alone, both = (encoder(columns=LabelColumns(one)) for one in (spans, spans | LABELS))
+    labels, pairs = encoder(columns=LabelColumns(LABELS)), encoder(pair_classes=2)
+    for name, model in {"alone": alone, "labels": labels, "pairs": pairs}.items():
+        save_weights(tmp_path / name, model)
+    assert new_heads(tmp_path / "alone", alone) == ()
+    assert new_heads(tmp_path / "alone", both) == ("label_head/", "pooler/")
+    assert new_heads(tmp_path / "labels", alone) == ("label_head/", "span_head/", "pooler/")
+    assert new_heads(tmp_path / "pairs", alone) == ("label_head/", "span_head/", "pooler/")
+
+
 def test_heads_of_other_tasks_start_anew_and_the_rest_continues(tmp_path):
     """Of a pre-training without pairs the pooler starts anew as well, as RoBERTa's."""
     from t5repro.model.checkpoints import load_weights, read_labels, save_weights
@@ -221,9 +236,9 @@ def test_heads_of_other_tasks_start_anew_and_the_rest_continues(tmp_path):
         for name, model in (("pretrained", other), ("pairs", other), ("tuned", other))
     }
     assert heads == {
-        "pretrained": ("label_head/", "span_head/", "pooler/"),
-        "pairs": ("label_head/", "span_head/"),
-        "tuned": ("label_head/", "span_head/"),
+        "pretrained": ("label_head/", "pooler/"),
+        "pairs": ("label_head/",),
+        "tuned": ("label_head/",),
     }
     assert new_heads(tmp_path / "tuned", same) == ()
     before = weight_variables(other)["label_head/matrix"].numpy()

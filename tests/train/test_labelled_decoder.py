@@ -10,6 +10,7 @@ from t5repro.model.checkpoints import load_weights, save_weights, weight_variabl
 from t5repro.model.encoder_heads import PRETRAINING_HEADS, new_heads  # noqa: E402
 from t5repro.model.labels import LabelColumns, TaskAnswer  # noqa: E402
 from t5repro.model.segment_rows import SegmentRow  # noqa: E402
+from t5repro.model.span_answers import LIMITS_OF_BERT  # noqa: E402
 from t5repro.model.task_answers import task_answers  # noqa: E402
 from t5repro.model.task_rows import TaskRows  # noqa: E402
 from t5repro.train.step import LabelledDecoder, TrainedT5  # noqa: E402
@@ -161,9 +162,10 @@ def test_the_answer_of_a_task_of_similarity_does_not_depend_on_the_order(batch):
         )
         rows.append(SegmentRow(ids, len(ids), False, tuple(other)))
         swapped.append(SegmentRow(other or ids, len(ids), False, tuple(ids if other else ())))
+    options = {"columns": COLUMNS, "batch_size": 3, "spans": LIMITS_OF_BERT}
     answers, others = (
-        task_answers([model], one, columns=COLUMNS, task="glue_stsb", batch_size=3)
-        for one in (TaskRows(rows, (), ROWS), TaskRows(swapped, (), ROWS))
+        task_answers([model], TaskRows(one, (), ROWS), task="glue_stsb", **options)
+        for one in (rows, swapped)
     )
     assert [float(answer) for answer in others] == pytest.approx(
         list(map(float, answers)), abs=2e-4
@@ -171,9 +173,7 @@ def test_the_answer_of_a_task_of_similarity_does_not_depend_on_the_order(batch):
     logits = np.asarray(model(features))
     first = COLUMNS.columns["glue_stsb"].first
     assert list(map(float, answers)) == pytest.approx(logits[:, first].tolist(), abs=2e-4)
-    answers = task_answers(
-        [model], TaskRows(rows, (), ROWS), columns=COLUMNS, task="mnli", batch_size=3
-    )
+    answers = task_answers([model], TaskRows(rows, (), ROWS), task="mnli", **options)
     first = COLUMNS.columns["mnli"].first
     best = logits[:, first : first + 3].argmax(axis=1)
     assert answers == [LABELS["mnli"].words[label] for label in best]

@@ -8,6 +8,7 @@ tf = pytest.importorskip("tensorflow")
 from t5repro.config.published_sizes import SIZES  # noqa: E402
 from t5repro.model.labels import KINDS, LabelColumns, TaskAnswer  # noqa: E402
 from t5repro.model.segment_rows import SegmentRow  # noqa: E402
+from t5repro.model.span_answers import LIMITS_OF_BERT  # noqa: E402
 from t5repro.model.task_answers import task_answers  # noqa: E402
 from t5repro.model.task_rows import TaskRows  # noqa: E402
 from t5repro.train.label_loss import option_losses, span_losses  # noqa: E402
@@ -176,7 +177,12 @@ def test_the_answer_is_the_option_of_the_highest_score():
     ids = features["encoder_ids"].numpy().reshape(-1, LENGTH)
     rows = [SegmentRow([int(token) for token in row if token], 4, False) for row in ids]
     answers = task_answers(
-        [model], TaskRows(rows, (), ROWS), columns=model.label_columns, task="copa", batch_size=5
+        [model],
+        TaskRows(rows, (), ROWS),
+        columns=model.label_columns,
+        task="copa",
+        batch_size=5,
+        spans=LIMITS_OF_BERT,
     )
     scores = np.asarray(model(features)).reshape(ROWS, 2)
     assert answers == [("choice1", "choice2")[best] for best in scores.argmax(axis=1)]

@@ -1,7 +1,8 @@
 """Floating-point operations of a training step, estimated from the matrix products alone.
 
 Softmax, norms, dropout and the optimizer are left out: they are a few percent of the products.
-The second order of texts, which GPT reads of tasks of similarity, is left out, too.
+The second order of texts, which GPT reads of tasks of similarity, is left out, too, and so are the
+options of COPA after the first.
 So are rotary positions: two multiplications per feature of a query or key.
 """
 

@@ -247,6 +247,7 @@ def _check_training(settings: Settings) -> None:
             f"{settings.model.architecture} needs; use prefix_lm, or a language model"
         )
     _check_labels(settings)
+    _check_windows(settings)
     _check_positions(settings)
     finetune, pretrain = settings.finetune, settings.pretrain
     if finetune.optimizer_state == "continue" and finetune.optimizer != pretrain.optimizer:
@@ -319,6 +320,23 @@ def _check_labels(settings: Settings) -> None:
             f"unused, but {which} needs {SPECIAL_PIECES} for its special pieces; make one "
             "of the two larger or smaller"
         )
+
+
+def _check_windows(settings: Settings) -> None:
+    """Raise ValueError if a question of SQuAD can fill a row of an encoder only."""
+    model, tasks = settings.model, settings.tasks
+    if not model.encoder_only or "squad" not in tasks.names:
+        return
+    question = tasks.windows.question_length + model.pair_separators + 2
+    for key, length in (
+        ("finetune.inputs_length", settings.finetune.inputs_length),
+        ("evaluate.inputs_length", settings.evaluate.inputs_length),
+    ):
+        if length <= question:
+            raise ValueError(
+                f"{key} is {length}, of which a question of squad with its special pieces can take "
+                f"{question}; raise it, or lower tasks.windows.question_length"
+            )
 
 
 def _check_positions(settings: Settings) -> None:

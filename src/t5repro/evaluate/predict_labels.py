@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from t5repro.config.sections.evaluate import PredictStage
 from t5repro.errors import ArtifactError
 from t5repro.evaluate.answers import Answers, Rows
-from t5repro.model.task_rows import TaskRowEncoder, encode_rows
+from t5repro.model.task_rows import TaskRowEncoder, encode_rows, texts_of
 from t5repro.progress import Progress
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ def predict_labels(
     vocabulary: "Vocabulary",
     replicas: int,
 ) -> Answers:
-    """Return the label or number of each example, for each set of weights.
+    """Return the answer to each example as text, for each set of weights.
 
     Args:
         settings: settings of the stage.
@@ -45,7 +45,7 @@ def predict_labels(
         length=settings.evaluate.inputs_length,
         windows=settings.tasks.windows,
     )
-    encoded = encode_rows(encoder, rows, columns)
+    encoded = encode_rows(encoder, texts_of(rows), columns)
     models = [build_network(settings, columns) for _ in weight_sets[0]]
     spans = SpanLimits(settings.evaluate.answer_length, settings.evaluate.span_candidates)
     texts: list[dict[str, list[str]]] = []
@@ -88,8 +88,8 @@ def shared_labels(weights: Sequence[Path]) -> "LabelColumns":
     for path, columns in zip(weights[1:], others, strict=True):
         if columns.answers != first.answers:
             raise ArtifactError(
-                f"{path} has labels of {sorted(columns.answers)}, {weights[0]} of "
-                f"{sorted(first.answers)}; members of evaluate.ensemble need the same tasks"
+                f"{path} answers {columns.as_text()}, {weights[0]} {first.as_text()}; members of "
+                "evaluate.ensemble need the same tasks"
             )
     return first
 

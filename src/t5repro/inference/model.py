@@ -180,8 +180,8 @@ def check_writes_text(settings: PredictStage) -> None:
     if has_label_head(settings.model, settings.finetune):
         raise SettingsError(
             f"model.architecture is {settings.model.architecture} and finetune.answers "
-            f"{settings.finetune.answers}: the network predicts the labels of its tasks and writes "
-            "no text; its predictions for the rows of a task are in "
+            f"{settings.finetune.answers}: the network predicts labels, numbers or spans and "
+            "writes no other text; its predictions for the rows of a task are in "
             "results/<run>/evaluate_predict, and Run.predictions returns them. Name another "
             "experiment for texts"
         )

@@ -43,6 +43,7 @@ class LabelledInputs:
         spans: positions of the first and last piece of the answer of each row, int32 ``(rows, 2)``.
         examples_of: task -> its examples.
         cut_of: task -> examples of which ids were cut off.
+        left_out_of: task -> examples without a place of their answer, which are not drawn.
     """
 
     settings: FinetuneSettings
@@ -55,6 +56,7 @@ class LabelledInputs:
     spans: npt.NDArray[np.int32]
     examples_of: Mapping[str, int]
     cut_of: Mapping[str, int]
+    left_out_of: Mapping[str, int]
 
     @property
     def labels(self) -> TaskAnswers:
@@ -144,7 +146,7 @@ class LabelledInputs:
             "truncated_inputs": dict(self.cut_of),
             "labels": {task: list(answer.words) for task, answer in self.labels.items()},
             "padding_share": round(1 - filled / size, 6) if size else 0.0,
-            **({"windows": windows} if windows else {}),
+            **({"windows": windows, "left_out": dict(self.left_out_of)} if windows else {}),
         }
 
 
@@ -209,6 +211,7 @@ def load_labelled_inputs(
         spans=np.array([row.span for row in rows], np.int32),
         examples_of=counts,
         cut_of={task: rows.cut for task, rows in encoded.items()},
+        left_out_of={task: read.left_out for task, read in tasks.items() if read.left_out},
     )
 
 

@@ -11,6 +11,9 @@ from t5repro.model.labels import TaskAnswer
 from t5repro.model.task_rows import SegmentTexts, texts_in
 from t5repro.model.windows import Range
 
+SPANS = "spans"  # key of the places of the answers, see `tasks.segments`
+NumberedRow = tuple[int, Mapping[str, Any]]
+
 
 @dataclass(frozen=True)
 class LabelledExamples:
@@ -21,12 +24,14 @@ class LabelledExamples:
         targets: index of its label or option, or its number; 0 of a span.
         spans: characters of the answer in the last segment, for a task of spans.
         answer: kind of the answers, and the words of labels and options.
+        left_out: rows of a task of spans whose answer has no place in the text.
     """
 
     texts: Sequence[SegmentTexts]
     targets: Sequence[float]
     spans: Sequence[Range]
     answer: TaskAnswer
+    left_out: int = 0
 
 
 def read_labelled(path: Path, *, predicts_spans: bool) -> LabelledExamples:
@@ -38,29 +43,33 @@ def read_labelled(path: Path, *, predicts_spans: bool) -> LabelledExamples:
 
     Raises:
         ArtifactError: the file is missing or has no rows, a row lacks segments or an answer, rows
-            differ in the number of their options, or the targets are free text.
+            differ in the number of their options, an option is never the answer, or the targets
+            are free text.
     """
-    texts: list[SegmentTexts] = []
-    targets: list[float] = []
-    spans: list[Range] = []
-    words: dict[int, str] = {}
-    for number, row in enumerate(read_json_lines(path), start=1):
-        texts.append(texts_in(row, path, number))
-        if predicts_spans and row.get("spans"):
-            first, end = row["spans"][0]
-            spans.append((first, end))
-        else:
-            targets.append(_target(row, words, f"{path} line {number}"))
-    if not texts:
+    rows = list(enumerate(read_json_lines(path), start=1))
+    if not rows:
         raise ArtifactError(f"{path} has no examples to train on; check the task's training files")
-    if spans and targets:
-        raise ArtifactError(
-            f"{path} has {len(spans)} rows with spans and {len(targets)} without; give each answer "
-            "of the task's files its answer_start, the first character in the context"
-        )
-    if spans:
-        return LabelledExamples(texts, [0.0] * len(spans), spans, TaskAnswer("span"))
+    if predicts_spans and any(row.get(SPANS) for _, row in rows):
+        return _with_spans(path, rows)
+    words: dict[int, str] = {}
+    texts = [texts_in(row, path, number) for number, row in rows]
+    targets = [_target(row, words, f"{path} line {number}") for number, row in rows]
     return LabelledExamples(texts, targets, (), _answer_of(path, texts, words))
+
+
+def _with_spans(path: Path, rows: Sequence[NumberedRow]) -> LabelledExamples:
+    """Return the rows whose answer has a place in the text.
+
+    Source: BERT ``run_squad.read_squad_examples`` leaves out the others as well.
+    """
+    used = [(number, row) for number, row in rows if row.get(SPANS)]
+    return LabelledExamples(
+        [texts_in(row, path, number) for number, row in used],
+        [0.0] * len(used),
+        [(first, end) for (first, end), *_ in (row[SPANS] for _, row in used)],
+        TaskAnswer("span"),
+        left_out=len(rows) - len(used),
+    )
 
 
 def _target(row: Mapping[str, Any], words: dict[int, str], line: str) -> float:
@@ -87,7 +96,7 @@ def _answer_of(path: Path, texts: Sequence[SegmentTexts], words: Mapping[int, st
     """Return the kind of a task without spans, with its words by index.
 
     Raises:
-        ArtifactError: rows differ in the number of their options.
+        ArtifactError: rows differ in the number of their options, or one is never the answer.
     """
     counts = {len(example.options) for example in texts}
     if len(counts) > 1:
@@ -97,6 +106,11 @@ def _answer_of(path: Path, texts: Sequence[SegmentTexts], words: Mapping[int, st
     if not words:
         return TaskAnswer("number")
     options = counts.pop()
+    if options and sorted(words) != list(range(options)):
+        raise ArtifactError(
+            f"{path} has rows with {options} options, of which the answers are {sorted(words)}; "
+            "each must be the answer of a row, which names its word: give it more examples"
+        )
     # A label that no training row has is never predicted; its column still has a word.
-    known = tuple(words.get(index, "") for index in range(max(options, max(words) + 1)))
-    return TaskAnswer("choice" if options else "label", known)
+    by_index = tuple(words.get(index, "") for index in range(max(words) + 1))
+    return TaskAnswer("choice" if options else "label", by_index)

@@ -50,7 +50,7 @@ def noise_variables(model: Any) -> dict[str, Any]:
 def save_weights(path: Path, model: Any) -> None:
     """Write the weights, float32, atomically; of an encoder's head, with its labels."""
     columns: LabelColumns | None = getattr(model, "label_columns", None)
-    labels = columns.as_text() if columns and columns.total else ""
+    labels = columns.as_text() if columns and columns.answers else ""
     write_arrays(path, _values(weight_variables(model)), labels=labels)
 
 

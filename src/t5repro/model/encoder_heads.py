@@ -16,10 +16,10 @@ HEADS = (*PRETRAINING_HEADS, LABEL_HEAD, SPAN_HEAD, POOLER)
 
 
 def new_heads(path: Path, model: Any) -> tuple[str, ...]:
-    """Return the starts of the names of an encoder's weights that a file cannot give.
+    """Return the starts of the names of weights that a file cannot give, or that have no use.
 
-    Labels of other tasks have another head (BERT, section 3.2). A pre-training without a task on
-    pairs has no pooler, which RoBERTa adds in fine-tuning.
+    Labels of other tasks have another head (BERT, section 3.2); that of spans serves all. A
+    pre-training without a task on pairs has no pooler, which RoBERTa adds in fine-tuning.
 
     Args:
         path: weights of the earlier training.
@@ -31,15 +31,17 @@ def new_heads(path: Path, model: Any) -> tuple[str, ...]:
     columns = getattr(model, "label_columns", None)
     if columns is None:
         return ()
-    fresh = []
-    if read_labels(path).answers != columns.answers:
-        fresh += [LABEL_HEAD, SPAN_HEAD]
     with opened(path) as arrays:
-        has_pooler = any(name.startswith(POOLER) for name in arrays.keys())  # noqa: SIM118
-    # Spans alone do without a pooler.
-    if not has_pooler or not columns.total:
-        fresh.append(POOLER)
-    return tuple(fresh)
+        names = tuple(arrays.keys())
+    heads = {
+        LABEL_HEAD: read_labels(path).answers != columns.answers,
+        # One of the two networks may do without: labels need no head of spans, spans no pooler.
+        **{
+            head: any(name.startswith(head) for name in names) != needed
+            for head, needed in ((SPAN_HEAD, columns.has_spans), (POOLER, columns.total > 0))
+        },
+    }
+    return tuple(head for head, differs in heads.items() if differs)
 
 
 def shared_weights(

@@ -71,16 +71,6 @@ class SegmentEncoder:
             for row, first, second in zip(rows, firsts, seconds, strict=True)
         ]
 
-    def options(self, rows: Sequence[Sequence[str]], options: Sequence[str]) -> list[SegmentRow]:
-        """Return the ids of each row with its option: the segments, then the option.
-
-        Args:
-            rows: one or more texts each, which are one segment.
-            options: the second segment of each row.
-        """
-        pairs = [(" ".join(row), option) for row, option in zip(rows, options, strict=True)]
-        return self.rows(pairs)
-
     def _single(self, text: list[int]) -> SegmentRow:
         room = self._length - 2
         ids = [*self._start, *text[:room], *self._end]

@@ -1,16 +1,17 @@
 """The likeliest span of a text from the logits of its windows.
 
-Source: BERT ``run_squad.write_predictions``. There the words of an answer are looked for in the
-text once more; here each piece knows its characters.
+Source: BERT ``run_squad.write_predictions``. There an answer is the words of the text that equal
+its pieces; here each piece has its characters.
 """
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from t5repro.model.task_rows import TaskRows
-from t5repro.model.windows import Window
+from t5repro.model.windows import Window, best_windows
 
 NO_ANSWER = ""
 
@@ -23,11 +24,11 @@ class SpanLimits(NamedTuple):
         candidates: likeliest first and last positions of a window.
     """
 
-    length: int = 30
-    candidates: int = 20
+    length: int
+    candidates: int
 
 
-LIMITS_OF_BERT = SpanLimits()
+LIMITS_OF_BERT = SpanLimits(length=30, candidates=20)
 
 
 def best_spans(rows: TaskRows, logits: Sequence[np.ndarray], limits: SpanLimits) -> list[str]:
@@ -40,27 +41,30 @@ def best_spans(rows: TaskRows, logits: Sequence[np.ndarray], limits: SpanLimits)
         limits: of the spans.
     """
     answers = [NO_ANSWER] * rows.examples
-    scores = [-np.inf] * rows.examples
-    for window, values in zip(rows.windows, logits, strict=True):
-        for score, first, last in _spans(window, values, limits):
-            if score > scores[window.example]:
-                scores[window.example] = score
-                answers[window.example] = window.answer(first, last)
+    numbered = zip(rows.windows, logits, strict=True)
+    for example, group in itertools.groupby(numbered, key=lambda pair: pair[0].example):
+        windows = list(group)
+        parts = [window.pieces for window, _ in windows]
+        best = best_windows(parts[-1][1], parts)
+        score = -np.inf
+        for number, (window, values) in enumerate(windows):
+            for total, first, last in _spans(window, values, limits):
+                piece = window.pieces[0] + first - window.row.first_length
+                if total > score and best[piece] == number:
+                    score, answers[example] = total, window.answer(first, last)
     return answers
 
 
-def _spans(window: Window, values: np.ndarray, limits: SpanLimits) -> list[tuple[float, int, int]]:
-    """Return score, first and last position of the spans that a window may answer with."""
+def _spans(
+    window: Window, values: np.ndarray, limits: SpanLimits
+) -> Iterator[tuple[float, int, int]]:
+    """Yield score, first and last position of the spans that a window may answer with."""
     start = window.row.first_length
     end = start + len(window.ranges)
     firsts, lasts = (
-        [int(place) for place in np.argsort(-values[: len(window.row.ids), side], kind="stable")]
+        np.argsort(-values[: len(window.row.ids), side], kind="stable")[: limits.candidates]
         for side in range(2)
     )
-    return [
-        (float(values[first, 0] + values[last, 1]), first, last)
-        for first in firsts[: limits.candidates]
-        if start <= first < end and window.is_best[first - start]
-        for last in lasts[: limits.candidates]
-        if first <= last < min(end, first + limits.length)
-    ]
+    for first, last in itertools.product(firsts.tolist(), lasts.tolist()):
+        if start <= first <= last < min(end, first + limits.length):
+            yield float(values[first, 0] + values[last, 1]), first, last

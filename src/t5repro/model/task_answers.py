@@ -17,7 +17,7 @@ from t5repro.model.encoder import Encoder
 from t5repro.model.labels import LabelColumns
 from t5repro.model.layers import Tensor
 from t5repro.model.segment_rows import SegmentRow
-from t5repro.model.span_answers import LIMITS_OF_BERT, SpanLimits, best_spans
+from t5repro.model.span_answers import SpanLimits, best_spans
 from t5repro.model.task_rows import TaskRows
 from t5repro.model.transformer import T5
 
@@ -34,8 +34,8 @@ def task_answers(
     columns: LabelColumns,
     task: str,
     batch_size: int,
+    spans: SpanLimits,
     replicas: int = 1,
-    spans: SpanLimits = LIMITS_OF_BERT,
     advance: Callable[[int], None] | None = None,
 ) -> list[str]:
     """Return the answer to each example of a task.

@@ -4,6 +4,7 @@ An example of labels or numbers is one row, one with options a row for each, and
 a span of its text a row for each window of the text.
 """
 
+import functools
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -67,9 +68,10 @@ class TaskRowEncoder:
     def __init__(
         self, vocabulary: Vocabulary, *, model: ModelSettings, length: int, windows: WindowSettings
     ) -> None:
-        self._arguments: dict[str, Any] = {"model": model, "length": length}
-        self._vocabulary = vocabulary
-        self._windows = windows
+        self._of_segments = SegmentEncoder(vocabulary, model=model, length=length)
+        self._of_windows = functools.partial(
+            WindowEncoder, vocabulary, model=model, length=length, windows=windows
+        )
 
     def rows(self, examples: Sequence[SegmentTexts], *, task: str, answer: TaskAnswer) -> TaskRows:
         """Return the rows of a task's examples.
@@ -86,15 +88,16 @@ class TaskRowEncoder:
         segments = [example.segments for example in examples]
         _check_texts(examples, task, answer)
         if answer.kind == "span":
-            encoder = WindowEncoder(self._vocabulary, windows=self._windows, **self._arguments)
-            windows = encoder.windows(segments)
+            windows = self._of_windows().windows(segments)
             return TaskRows([window.row for window in windows], windows, len(examples))
-        of_segments = SegmentEncoder(self._vocabulary, **self._arguments)
         if answer.kind == "choice":
-            pairs = [(example.segments, text) for example in examples for text in example.options]
-            rows = of_segments.options([pair[0] for pair in pairs], [pair[1] for pair in pairs])
-            return TaskRows(rows, (), len(examples))
-        return TaskRows(of_segments.rows(segments, task=task), (), len(examples))
+            pairs = [
+                (" ".join(example.segments), option)
+                for example in examples
+                for option in example.options
+            ]
+            return TaskRows(self._of_segments.rows(pairs), (), len(examples))
+        return TaskRows(self._of_segments.rows(segments, task=task), (), len(examples))
 
 
 def _check_texts(examples: Sequence[SegmentTexts], task: str, answer: TaskAnswer) -> None:
@@ -114,27 +117,39 @@ def _check_texts(examples: Sequence[SegmentTexts], task: str, answer: TaskAnswer
 
 
 def encode_rows(
-    encoder: TaskRowEncoder,
-    examples: Mapping[str, Sequence[Mapping[str, Any]]],
-    columns: LabelColumns,
+    encoder: TaskRowEncoder, examples: Mapping[str, Sequence[SegmentTexts]], columns: LabelColumns
 ) -> dict[str, TaskRows]:
     """Return the rows of the examples of several tasks.
 
     Args:
         encoder: writes them.
-        examples: task -> rows of its file.
+        examples: task -> texts of its examples.
         columns: of the head that answers them.
 
     Raises:
-        ArtifactError: an example has no segments, or the head does not know a task.
+        ArtifactError: an example has other texts than in training, or the head lacks a task.
         SettingsError: a question can fill a row.
     """
     encoded = {}
-    for task, rows in examples.items():
+    for task, texts in examples.items():
         columns.of(task)
-        texts = [texts_in(row, f"task {task}", number) for number, row in enumerate(rows, start=1)]
         encoded[task] = encoder.rows(texts, task=task, answer=columns.answers[task])
     return encoded
+
+
+def texts_of(examples: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[str, list[SegmentTexts]]:
+    """Return the texts of rows of tasks' files.
+
+    Args:
+        examples: task -> rows of its file, from the first.
+
+    Raises:
+        ArtifactError: a row has no segments.
+    """
+    return {
+        task: [texts_in(row, f"task {task}", number) for number, row in enumerate(rows, start=1)]
+        for task, rows in examples.items()
+    }
 
 
 def texts_in(row: Mapping[str, Any], path: Path | str, number: int) -> SegmentTexts:
@@ -146,13 +161,18 @@ def texts_in(row: Mapping[str, Any], path: Path | str, number: int) -> SegmentTe
         number: number of the line.
 
     Raises:
-        ArtifactError: it has no segments.
+        ArtifactError: it has no segments, or its segments or options are no texts.
     """
     segments, options = row.get(SEGMENTS) or [], row.get(OPTIONS) or []
-    if not segments or not _are_texts(segments) or not _are_texts(options):
+    if not segments:
         raise ArtifactError(
             f"{path} line {number} lacks {SEGMENTS}, which a network of labels reads; set "
             "tasks.segments to true and rerun the rule tasks"
+        )
+    if not _are_texts(segments) or not _are_texts(options):
+        raise ArtifactError(
+            f"{path} line {number} has {SEGMENTS} {segments!r} and {OPTIONS} {options!r}; all of "
+            "them must be texts: rerun the rule tasks"
         )
     return SegmentTexts(tuple(segments), tuple(options))
 

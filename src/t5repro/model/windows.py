@@ -27,15 +27,15 @@ class Window(NamedTuple):
         row: its ids; the text begins at `SegmentRow.first_length`.
         example: number of the example.
         text: the last segment of the example, from which answers are cut.
-        ranges: of the window's pieces, each in the characters of the text.
-        is_best: of the window's pieces, whether no other window has more context around it.
+        pieces: of the text that are in the window.
+        ranges: of these pieces, each in the characters of the text.
     """
 
     row: SegmentRow
     example: int
     text: str
+    pieces: Range
     ranges: Sequence[Range]
-    is_best: Sequence[bool]
 
     def positions_of(self, characters: Range) -> Range:
         """Return the positions in the row of the first and the last piece of some characters.
@@ -110,16 +110,15 @@ class WindowEncoder(SegmentEncoder):
         most = self._windows.question_length
         start = [*self._start, *question[:most], *self._between]
         parts = window_parts(len(ids), self._length - len(start) - len(self._end), self._windows)
-        best = best_windows(len(ids), parts)
         return [
             Window(
                 SegmentRow([*start, *ids[first:end], *self._end], len(start), len(question) > most),
                 number,
                 text,
+                (first, end),
                 ranges[first:end],
-                [best[piece] == part for piece in range(first, end)],
             )
-            for part, (first, end) in enumerate(parts)
+            for first, end in parts
         ]
 
 

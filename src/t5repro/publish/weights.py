@@ -69,8 +69,8 @@ def write_huggingface(
 
     With position biases per layer it is a folder for ``UMT5ForConditionalGeneration``; a GPT is one
     for ``OpenAIGPTLMHeadModel``, whose rows begin with the id 0. An encoder only is one for BERT,
-    RoBERTa or ALBERT: ``ForPreTraining``, ``ForMaskedLM`` or ``ForSequenceClassification``,
-    depending on its heads.
+    RoBERTa or ALBERT: ``ForPreTraining``, ``ForMaskedLM``, ``ForSequenceClassification`` or
+    ``ForQuestionAnswering``, depending on its heads.
 
     ``T5Tokenizer.from_pretrained`` reads its vocabulary; sentinels are its own extra ids. With an
     encoder only it is ``BigBirdTokenizer``, which writes rows as BERT does.

@@ -5,6 +5,7 @@ To add a language pair, append a `translation` entry to `GENERATION` and the lan
 """
 
 import re
+from collections.abc import Callable
 from functools import partial
 from re import Pattern
 
@@ -54,11 +55,27 @@ def format_squad(row: Row, *, padded: Pattern[str] | None = NOT_A_WORD_CHARACTER
     if padded:
         # A padded question may end with a space, before the one of the template.
         inputs = WHITESPACE.sub(" ", inputs)
-    segments = (row["question"], row["context"])
+    segments = (pad(row["question"]).strip(), pad(row["context"]))
     if row["answers"] is None:
         return (Example(inputs, NO_TARGET, row["idx"], None, segments),)
     answers = [pad(answer) for answer in row["answers"]]
-    return (Example(inputs, answers[0], row["idx"], answers, segments, spans=row["spans"]),)
+    spans = tuple(padded_span(row["context"], span, pad) for span in row["spans"])
+    return (Example(inputs, answers[0], row["idx"], answers, segments, spans=spans),)
+
+
+def padded_span(text: str, span: tuple[int, int], pad: Callable[[str], str]) -> tuple[int, int]:
+    """Return where a part of a text is after `pad_punctuation`, without the spaces at its ends.
+
+    Args:
+        text: before.
+        span: first character of the part, and the one after its last.
+        pad: the function.
+    """
+    first, end = span
+    part = pad(text[first:end]).strip()
+    # The part begins where the padded text before it ends, or after one space.
+    start = pad(text).index(part, len(pad(text[:first])))
+    return start, start + len(part)
 
 
 def format_summary(row: Row) -> tuple[Example]:

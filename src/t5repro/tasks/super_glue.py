@@ -156,11 +156,17 @@ def format_multirc(row: Row, *, keep_markup: bool = False) -> tuple[Example]:
     (example,) = format_fields(
         row, prefix="multirc", fields=("question", "answer", "paragraph"), labels=TRUTH
     )
-    inputs, label = example.inputs, example.answer
+    inputs, segments, label = example.inputs, example.segments, example.answer
     if not keep_markup:
-        inputs = BOLD.sub("", LINE_BREAK.sub(" ", inputs))
+        inputs = without_markup(inputs)
+        segments = tuple(map(without_markup, segments))
     answer = None if label is None else {"label": label, "group": row["idx"]["question"]}
-    return (replace(example, inputs=inputs, answer=answer),)
+    return (replace(example, inputs=inputs, segments=segments, answer=answer),)
+
+
+def without_markup(text: str) -> str:
+    """Return a text without ``<b>``, and with a space for each ``<br>``."""
+    return BOLD.sub("", LINE_BREAK.sub(" ", text))
 
 
 def _label(answer: Mapping[str, Any]) -> Any:

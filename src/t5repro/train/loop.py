@@ -237,12 +237,14 @@ def fit(
     job.log(
         f"{steps} steps in {seconds:.1f} s with compilation: {steps / seconds:.2f} steps/s, "
         f"{steps * training.batch_size / seconds:.1f} rows/s, "
-        f"{steps * positions_per_step(training) / seconds:.0f} positions/s"
+        f"{steps * positions_per_step(training, model) / seconds:.0f} positions/s"
     )
 
 
-def positions_per_step(training: TrainingSettings) -> int:
-    """Return the positions of inputs and targets in a batch, padding included."""
+def positions_per_step(training: TrainingSettings, model: Any) -> int:
+    """Return the positions of inputs and targets in a batch, padding and all options included."""
+    if columns := getattr(model, "label_columns", None):
+        return training.batch_size * training.inputs_length * int(columns.options)
     return training.batch_size * (training.packed_inputs_length + training.targets_length)
 
 
@@ -252,7 +254,7 @@ def make_monitor(job: TrainingJob, model: Any, *, first_step: int) -> Monitor:
     return Monitor(
         job.monitor,
         events=cloud_address(cloud, job.monitor) if cloud and job.monitor else str(job.monitor),
-        positions=positions_per_step(job.training),
+        positions=positions_per_step(job.training, model),
         flops=step_flops(
             job.settings.model, job.training, embedding_rows=job.settings.vocab.embedding_rows
         ),

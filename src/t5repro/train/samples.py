@@ -14,8 +14,9 @@ from t5repro.files import read_json_lines, write_json_lines
 from t5repro.model.decode import greedy
 from t5repro.model.decode_inputs import batches, encode, pad_batch, read_examples
 from t5repro.model.distribution import shared_rows
+from t5repro.model.span_answers import LIMITS_OF_BERT
 from t5repro.model.task_answers import task_answers
-from t5repro.model.task_rows import TaskRowEncoder, TaskRows, encode_rows
+from t5repro.model.task_rows import TaskRowEncoder, TaskRows, encode_rows, texts_of
 from t5repro.vocab.vocabulary import Vocabulary
 
 FILE = "samples.jsonl"
@@ -120,20 +121,21 @@ class Samples:
         return predict
 
     def _label_predictions(self, settings: FinetuneStage) -> Predictions:
-        """Return the function from a network of labels to task and row -> label or number."""
+        """Return the function from a network of labels to task and row -> its answer as text."""
         encoder = TaskRowEncoder(
             self._vocabulary,
             model=settings.model,
             length=settings.finetune.inputs_length,
             windows=settings.tasks.windows,
         )
+        texts_by_task = texts_of(self._rows)  # refused now, not at the first sample
         encoded: dict[str, TaskRows] = {}
 
         def predict(model: Any) -> dict[tuple[str, int], str]:
             strategy = model.distribute_strategy
             texts: dict[tuple[str, int], str] = {}
             if not encoded:
-                encoded.update(encode_rows(encoder, self._rows, model.label_columns))
+                encoded.update(encode_rows(encoder, texts_by_task, model.label_columns))
             for task, rows in encoded.items():
                 with strategy.scope():
                     answers = task_answers(
@@ -143,6 +145,7 @@ class Samples:
                         task=task,
                         batch_size=len(rows.rows),
                         replicas=strategy.num_replicas_in_sync,
+                        spans=LIMITS_OF_BERT,
                     )
                 texts |= {(task, number): text for number, text in enumerate(answers)}
             return texts

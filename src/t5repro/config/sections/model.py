@@ -215,8 +215,9 @@ class AddedLayers(Section):
     """Inner width of the adapters; features. The paper uses 32, 128, 512 and 2048."""
 
     answers: Literal["text", "labels"] = "text"
-    """Answers of a decoder only: text, or labels and numbers from a linear layer on the last
-    position of a row, as GPT. An encoder only always predicts labels, all other networks text.
+    """Answers of a decoder only: text, or labels, numbers and choices from a linear layer on the
+    last position of a row, as GPT. An encoder only always predicts those, and spans of SQuAD; all
+    other networks write text.
     """
 
     @property
@@ -226,5 +227,5 @@ class AddedLayers(Section):
 
 
 def has_label_head(model: ModelSettings, layers: AddedLayers) -> bool:
-    """Whether a network predicts labels and numbers in tasks, and writes no text."""
+    """Whether a network predicts labels, numbers, choices or spans in tasks, and no free text."""
     return model.encoder_only or layers.answers == "labels"

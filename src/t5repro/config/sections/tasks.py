@@ -170,8 +170,8 @@ class TaskRows(TaskTexts):
     """The part of `tasks` that determines the rows of a task's files."""
 
     segments: bool = False
-    """Whether the rows of a task also have the texts of its fields, which an encoder only reads as
-    segments without prefix and names.
+    """Whether the rows of a task also have the texts of its fields without prefix and names, the
+    options of COPA apart, and the places of SQuAD's answers: what an encoder only reads.
     """
 
 
