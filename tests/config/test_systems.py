@@ -1,15 +1,20 @@
 """`system: NAME` sets the recipe of a system; what the run file states replaces it."""
 
 import csv
+import json
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 from checkout import ROOT
 
 from t5repro.config.experiments import settings_of_experiment
+from t5repro.config.flops import step_flops
 from t5repro.config.load import load_settings
 from t5repro.config.systems import SYSTEMS
 from t5repro.errors import SettingsError
+from t5repro.estimate.run_files import load_run_files
 
 
 def load(system: str, **change: Any):
@@ -120,17 +125,15 @@ def test_settings_that_contradict_an_encoder_are_refused(
         load(change.pop("system", "bert"), **LENGTHS, **change)
 
 
-GPT = {
-    "model.published": "gpt_tiny", "model.max_positions": 1024, "finetune.answers": "labels",
-    "finetune.lm_weight": 0.5,
-}  # fmt: skip
+GPT = {"model.published": "gpt_tiny", "model.max_positions": 1024}
 
 
 def test_gpt_predicts_labels_with_the_loss_of_its_language_model() -> None:
     """Radford et al., 2018, section 3.2 and 4.1: lambda is 0.5."""
-    text = {key: value for key, value in GPT.items() if not key.startswith("finetune.")}
-    assert load("gpt", **LENGTHS, **text).finetune.answers == "text"
-    assert load("gpt", **LENGTHS, **GPT).finetune.answers == "labels"
+    finetune = load("gpt", **LENGTHS, **GPT).finetune
+    assert (finetune.answers, finetune.lm_weight) == ("labels", 0.5)
+    text = {"finetune.answers": "text", "finetune.lm_weight": 0}
+    assert load("gpt", **LENGTHS, **GPT, **text).finetune.answers == "text"
     # Its rows are inputs alone: the table of positions need not hold targets.
     rows = {"pretrain.targets_length": 512, "finetune.inputs_length": 512}
     load("gpt", **(LENGTHS | rows), **{**GPT, "model.max_positions": 512})
@@ -160,8 +163,44 @@ def test_parts_of_an_encoder_are_refused_in_other_networks(name: str) -> None:
         load_settings({"model": {name: 2}})
 
 
-def test_the_page_has_the_scores_of_the_committed_report() -> None:
-    report = ROOT / "studies/systems/results/systems/report/scores.csv"
+@pytest.mark.parametrize("name", ["systems", "desk_systems"])
+def test_all_systems_have_the_compute_of_the_baseline(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each within half a step of its own; no arm has the objective of another."""
+    monkeypatch.chdir(ROOT)
+    run = load_run_files([Path(f"configs/{name}.yaml")])
+    assert [one.name for one in run.experiments] == ["t5", *SYSTEMS]
+    recipes = set()
+    for one in run.experiments:
+        settings = settings_of_experiment(run, one.name)
+        training = settings.pretrain
+        step = step_flops(settings.model, training, embedding_rows=settings.vocab.embedding_rows)
+        assert abs(training.steps * step - run.pretrain.flops) <= step / 2
+        assert settings.evaluate == run.evaluate
+        assert settings.tasks.names == run.tasks.names
+        recipes.add((training.objective, str(training.masked_lm), training.optimizer))
+    assert len(recipes) == 6
+
+
+def test_the_desk_comparison_has_the_data_and_the_t5_of_the_desk_study(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(ROOT)
+    ours, study = (
+        load_run_files([Path(f"configs/{name}.yaml")]) for name in ("desk_systems", "desk_study")
+    )
+    for section in ("data", "corpus", "c4", "tokens", "vocab", "model"):
+        assert getattr(ours, section) == getattr(study, section), section
+    assert ours.tasks.names == study.finetune.groups["glue"]["tasks.names"]
+
+
+PAGES = {"systems": "### On the demo"}
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_the_page_has_the_scores_of_the_committed_report(name: str) -> None:
+    report = ROOT / f"studies/{name}/results/{name}/report/scores.csv"
     scores = {
         (row["task"].split("_")[-1], row["metric"], row["experiment"]): f"{float(row['value']):.2f}"
         for row in csv.DictReader(report.read_text(encoding="utf-8").splitlines())
@@ -169,7 +208,7 @@ def test_the_page_has_the_scores_of_the_committed_report() -> None:
     }
     columns = ("t5", "gpt", "bert", "spanbert", "roberta", "albert")
     page = (ROOT / "docs/systems.md").read_text(encoding="utf-8")
-    results = page.partition("## At equal compute")[2].partition("## GPT")[0]
+    results = re.split("\n##+ ", page.partition(PAGES[name])[2])[0]
     rows = [line.strip("| ").split(" | ") for line in results.splitlines() if line.startswith("| ")]
     shown = {
         (row[0].lower().replace("-", ""), row[1], name): value
@@ -178,3 +217,15 @@ def test_the_page_has_the_scores_of_the_committed_report() -> None:
         for name, value in zip(columns, row[3:], strict=True)
     }
     assert shown == scores
+
+
+def test_each_system_beats_the_trivial_answers_where_t5_does() -> None:
+    folder = ROOT / "studies/systems/results/systems/evaluate_score"
+    found = {
+        name: json.loads((folder / name / "scores.json").read_text())["tasks"]
+        for name in ("t5", *SYSTEMS)
+    }
+    learnt = {task for task, scores in found["t5"].items() if scores["beats_baseline"]}
+    assert len(learnt) >= 5
+    for name, tasks in found.items():
+        assert learnt <= {task for task, scores in tasks.items() if scores["beats_baseline"]}, name

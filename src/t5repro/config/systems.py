@@ -152,6 +152,8 @@ SYSTEMS: dict[str, dict[str, Any]] = {
             "weight_decay": 0.01,
             "max_grad_norm": 1,
             "learning_rate": {"schedule": "gpt_linear", "factor": 6.25e-5},
+            "answers": "labels",
+            "lm_weight": 0.5,  # lm_coef
         },
     },
 }
