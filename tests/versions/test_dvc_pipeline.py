@@ -110,6 +110,15 @@ def test_a_leaf_reaches_the_stages_that_read_it_and_the_arm_that_changes_it() ->
     assert set(settings_of_stage(settings, stage("tasks_glue_cola"))) <= {"tasks"}
 
 
+def test_the_report_has_the_leaves_of_the_run_and_not_of_its_first_experiment() -> None:
+    settings = load_run_file(RUN_FILE)
+    first, *others = settings.experiments
+    changed = first.model_copy(update={"change": {"pretrain.steps": 7}, "seeds": []})
+    settings = settings.model_copy(update={"experiments": [changed, *others]})
+    leaves = leaves_of(settings, stage("report"))
+    assert leaves["settings.pretrain.steps"] == settings.pretrain.steps != 7
+
+
 def test_a_leaf_that_the_run_cache_ignores_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     settings = load_run_file(RUN_FILE)
     monkeypatch.setattr(dvc_pipeline, "KEYS_THE_RUN_CACHE_DROPS", {"vocab_size"})

@@ -1,6 +1,8 @@
 """The graph before anything runs: profiles, plans, refusals."""
 
+import json
 import re
+import shlex
 import subprocess
 from pathlib import Path
 
@@ -52,6 +54,26 @@ def test_groups_with_kept_checkpoints_are_joined_in_the_scores_and_the_report(fr
     assert re.findall(rf"baseline=({folder}/\S+)", report) == last
     histories = {f"baseline_{group}" for group in ("glue", "boolq")}
     assert {*re.findall(r"(\w+)=results/demo/finetune/", report)} == histories
+
+
+def test_the_report_receives_the_run_and_not_its_first_experiment(fresh: Path) -> None:
+    """Else it would show each experiment with the changes of the first one as well."""
+    run_file = fresh / "configs/demo.yaml"
+    values = yaml.safe_load(run_file.read_text(encoding="utf-8"))
+    steps = values["pretrain"]["steps"]
+    values["experiments"] = [
+        {"name": "short", "change": {"pretrain.steps": steps // 2}},
+        {"name": "whole"},
+    ]
+    run_file.write_text(yaml.safe_dump(values, sort_keys=False), encoding="utf-8")
+    ran = snakemake(fresh, "-n", "-p")
+    assert ran.returncode == 0, ran.stdout
+    (report,) = re.findall(r"t5repro report .*", ran.stdout)
+    received = json.loads(shlex.split(report)[shlex.split(report).index("--settings") + 1])
+    assert received["settings"]["pretrain"]["steps"] == steps
+    trainings = [shlex.split(line) for line in re.findall(r"t5repro pretrain .*", ran.stdout)]
+    found = [json.loads(words[words.index("--settings") + 1]) for words in trainings]
+    assert sorted(one["pretrain"]["steps"] for one in found) == [steps // 2, steps]
 
 
 def test_each_profile_names_its_run_file_and_no_default_profile_overrides_it() -> None:
