@@ -103,14 +103,16 @@ def finetunings_of(experiment):
 
 @cache
 def settings_text(rule, node):
-    return json.dumps(stage_settings(settings_at(node), rule), sort_keys=True)
+    """Return the settings of a job as JSON: of its node, or of the run if it has none."""
+    settings = SETTINGS if node is None else settings_at(node)
+    return json.dumps(stage_settings(settings, rule), sort_keys=True)
 
 
 def settings_of(rule):
     """Return a params function for the settings that a job of `rule` receives, as JSON."""
 
     def text(wildcards):
-        return settings_text(rule, getattr(wildcards, "node", EXPERIMENTS[0]))
+        return settings_text(rule, getattr(wildcards, "node", None))
 
     return text
 

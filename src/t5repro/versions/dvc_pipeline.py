@@ -175,11 +175,10 @@ def resolved_text(settings: Settings, stages: list[PlannedStage]) -> str:
 
 
 def settings_of_stage(settings: Settings, stage: PlannedStage) -> dict[str, Any]:
-    """Return the settings that the jobs of a stage receive."""
-    experiment = stage.node or settings.experiments[0].name
-    return stage_settings(
-        experiments.settings_of_experiment(settings, experiment), stage.table_name
-    )
+    """Return the settings that the jobs of a stage receive: of its node, or of the run."""
+    if stage.node:
+        settings = experiments.settings_of_experiment(settings, stage.node)
+    return stage_settings(settings, stage.table_name)
 
 
 def leaves_of(settings: Settings, stage: PlannedStage) -> dict[str, Any]:
