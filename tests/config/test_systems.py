@@ -195,7 +195,7 @@ def test_the_desk_comparison_has_the_data_and_the_t5_of_the_desk_study(
     assert ours.tasks.names == study.finetune.groups["glue"]["tasks.names"]
 
 
-PAGES = {"systems": "### On the demo"}
+PAGES = {"systems": "### On the demo", "desk_systems": "### On real text"}
 
 
 @pytest.mark.parametrize("name", PAGES)
