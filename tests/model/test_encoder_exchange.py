@@ -116,7 +116,9 @@ def test_every_weight_has_one_name(name):
     assert len(set(paths)) == len(paths)
     assert len(set(foreign)) == len(foreign)
     pretraining = {} if name == "roberta" else HEADS["pairs"]
-    networks = (network(name, **heads) for heads in (pretraining, HEADS["labels"]))
+    networks = (
+        network(name, **heads) for heads in (pretraining, HEADS["labels"], {"predicts_spans": True})
+    )
     assert set(paths) == {path for model in networks for path in weight_variables(model)}
 
 

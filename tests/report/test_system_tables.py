@@ -69,10 +69,11 @@ def with_system(run: Any, system: str) -> Any:
     scores, histories = run.scores["baseline"], run.histories["baseline"]
     run.settings = run.settings.model_copy(
         update={
+            "tasks": run.settings.tasks.model_copy(update={"segments": True}),
             "experiments": [
                 Experiment(name="baseline"),
                 Experiment(name="mine", change={"system": system, "model.max_positions": 4096}),
-            ]
+            ],
         }
     )
     run.scores = {"baseline": scores, "mine": json.loads(json.dumps(scores))}
