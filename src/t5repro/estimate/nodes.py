@@ -89,9 +89,9 @@ class _Plan:
             for group, name in finetunings(at(experiment), experiment).items()
         }
         names = {*self.experiments, *self._parts}
-        # Nodes without an experiment have the settings that all experiments share.
-        self.settings_at: Callable[[str], Settings] = lambda name: at(
-            name if name in names else self.experiments[0]
+        # Nodes without an experiment have the settings of the run.
+        self.settings_at: Callable[[str], Settings] = lambda name: (
+            at(name) if name in names else settings
         )
         self.nodes_of: Callable[[str], dict[str, str]] = cache(
             lambda rule: nodes_by_experiment(settings, rule, at)
