@@ -182,8 +182,8 @@ def test_a_part_of_a_padded_text_is_the_padded_part(text, data):
     first = data.draw(st.integers(0, len(text)))
     end = data.draw(st.integers(first, len(text)))
     for pad in (pad_punctuation, partial(pad_punctuation, padded=ASCII_PUNCTUATION), str):
-        start, stop = padded_span(text, (first, end), pad)
         padded = pad(text)
+        start, stop = padded_span(text, padded, (first, end), pad)
         assert padded[start:stop] == pad(text[first:end]).strip()
         # It is the part that begins there, not an equal one further on.
         if pad is not str and start < stop:

@@ -240,8 +240,7 @@ def _drawn_rows(encoded: TaskRows, read: LabelledExamples) -> list[DrawnRow]:
             DrawnRow([window.row], 0, window.positions_of(read.spans[window.example]))
             for window in encoded.windows
         ]
-    options = read.answer.options
     return [
-        DrawnRow(encoded.rows[number * options : (number + 1) * options], target)
-        for number, target in enumerate(read.targets)
+        DrawnRow(options, target)
+        for options, target in zip(encoded.rows_by_example(), read.targets, strict=True)
     ]

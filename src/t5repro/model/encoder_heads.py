@@ -33,15 +33,14 @@ def new_heads(path: Path, model: Any) -> tuple[str, ...]:
         return ()
     with opened(path) as arrays:
         names = tuple(arrays.keys())
-    heads = {
-        LABEL_HEAD: read_labels(path).answers != columns.answers,
-        # One of the two networks may do without: labels need no head of spans, spans no pooler.
-        **{
-            head: any(name.startswith(head) for name in names) != needed
-            for head, needed in ((SPAN_HEAD, columns.has_spans), (POOLER, columns.total > 0))
-        },
-    }
-    return tuple(head for head, differs in heads.items() if differs)
+    # Labels need no head of spans, and spans no pooler: one of the two networks may lack them.
+    needed = {SPAN_HEAD: columns.has_spans, POOLER: columns.total > 0}
+    exists = {head: any(name.startswith(head) for name in names) for head in needed}
+    other_labels = read_labels(path).answers != columns.answers
+    return (
+        *([LABEL_HEAD] if other_labels else []),
+        *(head for head in needed if exists[head] != needed[head]),
+    )
 
 
 def shared_weights(

@@ -48,11 +48,14 @@ class TaskRows(NamedTuple):
         """Examples of which ids were cut off."""
         if self.windows:
             return len({window.example for window in self.windows if window.row.cut})
+        return sum(any(row.cut for row in options) for options in self.rows_by_example())
+
+    def rows_by_example(self) -> list[Sequence[SegmentRow]]:
+        """Return the rows of each example of a task without spans, one for each option."""
         options = len(self.rows) // max(self.examples, 1)
-        return sum(
-            any(row.cut for row in self.rows[first : first + options])
-            for first in range(0, len(self.rows), max(options, 1))
-        )
+        return [
+            self.rows[number * options : (number + 1) * options] for number in range(self.examples)
+        ]
 
 
 class TaskRowEncoder:

@@ -51,30 +51,34 @@ def format_squad(row: Row, *, padded: Pattern[str] | None = NOT_A_WORD_CHARACTER
     Source: released code, `preprocessors.squad`; the paper's appendix D does not pad.
     """
     pad = partial(pad_punctuation, padded=padded) if padded else str
-    inputs = f"question: {pad(row['question'])} context: {pad(row['context'])}"
+    question, context = pad(row["question"]), pad(row["context"])
+    inputs = f"question: {question} context: {context}"
     if padded:
         # A padded question may end with a space, before the one of the template.
         inputs = WHITESPACE.sub(" ", inputs)
-    segments = (pad(row["question"]).strip(), pad(row["context"]))
+    segments = (question.strip(), context)
     if row["answers"] is None:
         return (Example(inputs, NO_TARGET, row["idx"], None, segments),)
     answers = [pad(answer) for answer in row["answers"]]
-    spans = tuple(padded_span(row["context"], span, pad) for span in row["spans"])
+    spans = tuple(padded_span(row["context"], context, span, pad) for span in row["spans"])
     return (Example(inputs, answers[0], row["idx"], answers, segments, spans=spans),)
 
 
-def padded_span(text: str, span: tuple[int, int], pad: Callable[[str], str]) -> tuple[int, int]:
+def padded_span(
+    text: str, padded: str, span: tuple[int, int], pad: Callable[[str], str]
+) -> tuple[int, int]:
     """Return where a part of a text is after `pad_punctuation`, without the spaces at its ends.
 
     Args:
         text: before.
+        padded: the text after it.
         span: first character of the part, and the one after its last.
         pad: the function.
     """
     first, end = span
     part = pad(text[first:end]).strip()
     # The part begins where the padded text before it ends, or after one space.
-    start = pad(text).index(part, len(pad(text[:first])))
+    start = padded.index(part, len(pad(text[:first])))
     return start, start + len(part)
 
 
