@@ -103,3 +103,12 @@ def test_a_run_with_given_weights_and_vocabulary_needs_no_corpus() -> None:
         "report",
     }
     assert nodes["pretrain baseline"].upstream == (("data", ""),)
+
+
+def test_a_node_without_an_experiment_has_the_settings_of_the_run() -> None:
+    settings = load_settings(
+        {"experiments": [{"name": "short", "change": {"pretrain.steps": 7}}, {"name": "whole"}]}
+    )
+    steps = {node.key: node.settings.pretrain.steps for node in plan_nodes(settings)}
+    assert steps["report", ""] == steps["pretrain", "whole"] == settings.pretrain.steps
+    assert steps["pretrain", "short"] == 7
