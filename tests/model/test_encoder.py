@@ -287,6 +287,17 @@ def test_initial_values_depend_on_the_seed_alone():
     assert (first["encoder/positions/table"] != other["encoder/positions/table"]).any()
 
 
+@pytest.mark.parametrize("name", ["bert", "roberta", "albert", "spanbert"])
+def test_only_roberta_drops_the_first_state_and_none_drops_inside_a_feed_forward_layer(name):
+    paths = noise_variables(network(NETWORKS[name], dropout_rate=0.1, labels=2))
+    assert ("pooler_dropout" in paths) == (name == "roberta")
+    assert not [path for path in paths if path.endswith("feed_forward/dropout")]
+    inside = network(
+        NETWORKS[name].model_copy(update={"activation_dropout": True}), dropout_rate=0.1
+    )
+    assert "encoder/block_0/feed_forward/dropout" in noise_variables(inside)
+
+
 def test_dropout_acts_in_training_on_the_pooled_state_too():
     model = shaken(network(NETWORKS["bert"], dropout_rate=0.5, labels=2))
     assert "label_dropout" in noise_variables(model)

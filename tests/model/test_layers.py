@@ -122,6 +122,16 @@ def test_the_relu_feed_forward_is_two_matrices_with_negative_values_cut():
     np.testing.assert_allclose(values(layer(x)), expected, rtol=1e-5, atol=1e-6)
 
 
+def test_dropout_inside_the_feed_forward_layer_is_a_setting():
+    x = np.random.default_rng(1).normal(size=(2, 4, 3)).astype(np.float32)
+    for drops in (True, False):
+        shape = ModelSettings(d_model=3, activation_dropout=drops)
+        layer = FeedForward(shape, d_ff=5, dropout_rate=0.5, **PLACE)
+        layer.build()
+        changes = not np.array_equal(values(layer(x, training=True)), values(layer(x)))
+        assert changes == drops
+
+
 def test_swiglu_has_the_logistic_form_of_silu():
     layer = build_feed_forward("swiglu")
     x = 5 * np.random.default_rng(1).normal(size=(2, 4, 3)).astype(np.float32)

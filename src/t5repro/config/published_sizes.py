@@ -45,6 +45,7 @@ def gpt(layers: int, d_model: int) -> ModelSettings:
         initializer="normal",
         initializer_range=0.02,
         dropout_noise="per_position",
+        activation_dropout=False,
         positions="learned",
         max_positions=512,
         norm="layer",
@@ -58,6 +59,7 @@ POSTNORM: dict[str, Any] = {  # what all encoders alone have
     "biases": True,
     "scale_attention": True,
     "dropout_noise": "per_position",
+    "activation_dropout": False,
     "positions": "learned",
     "max_positions": 512,
     "norm": "layer",
@@ -86,6 +88,7 @@ def roberta(layers: int, d_model: int) -> ModelSettings:
         d_model // 64,
         feed_forward="gelu",
         pair_separators=2,
+        pooler_dropout=True,
         initializer="normal",
         norm_epsilon=1e-5,
     )

@@ -210,8 +210,8 @@ class Encoder(keras.Model):
     and the last position of the answer, (batch, length, 2), with both a pair. Arrays may have an
     axis of options after that of rows; then each option is a row of the result.
 
-    Source: the heads of labels are those of BERT ``create_model`` with dropout on the pooled state
-    alone; RoBERTa drops out the first state as well.
+    Source: the head of labels is that of BERT ``create_model``, with `model.pooler_dropout` that of
+    fairseq's ``RobertaClassificationHead``.
     """
 
     def __init__(
@@ -257,6 +257,8 @@ class Encoder(keras.Model):
                 model, inputs=width, outputs=pair_classes, path="pair_head", **place
             )
         if labels:
+            rate = dropout_rate if model.pooler_dropout else 0.0
+            self.pooler_dropout = dropout_layer(model, rate, path="pooler_dropout", **place)
             self.label_dropout = dropout_layer(model, dropout_rate, path="label_dropout", **place)
             self.label_head = ClassHead(
                 model, inputs=width, outputs=labels, path="label_head", **place
@@ -325,7 +327,8 @@ class Encoder(keras.Model):
             encoded_BLD: output of the encoder.
             training: apply dropout.
         """
-        return self.label_head(self.label_dropout(self.pooled(encoded_BLD), training=training))
+        first_B1D = self.pooler_dropout(encoded_BLD[:, :1], training=training)
+        return self.label_head(self.label_dropout(self.pooled(first_B1D), training=training))
 
     def span_logits(self, encoded_BLD: Tensor) -> Tensor:
         """Return float32 logits of the first and last position of an answer, (batch, length, 2).

@@ -45,7 +45,7 @@ HUB_VOCABULARY = "assets/tokenizer/vocabulary.spm"
 # Settings of `model` that change neither a weight nor what it means.
 NOT_IN_WEIGHTS = {
     "published", "target_marker", "pair_separators", "initializer", "initializer_range",
-    "dropout_noise",
+    "dropout_noise", "activation_dropout", "pooler_dropout",
 }  # fmt: skip
 
 

@@ -103,6 +103,7 @@ def _gpt_shape(path: Path, config: Mapping[str, Any]) -> ModelSettings:
             "initializer": "normal",
             "initializer_range": config.get("initializer_range", 0.02),
             "dropout_noise": "per_position",
+            "activation_dropout": False,
         }
     )
 

@@ -80,6 +80,7 @@ def encoder_shape(path: Path, config: Mapping[str, Any]) -> ModelSettings:
             "initializer": "normal",
             "initializer_range": config.get("initializer_range", 0.02),
             "dropout_noise": "per_position",
+            "activation_dropout": False,
             **of_family(path, config),
         }
     )
@@ -93,7 +94,7 @@ def _roberta(path: Path, config: Mapping[str, Any]) -> dict[str, Any]:
     if (types := config.get("type_vocab_size", 1)) != 1:
         raise CheckpointError(f"{path}: type_vocab_size is {types}; RoBERTa has 1 token type")
     positions = config["max_position_embeddings"] - _unused_positions(config)
-    return {"max_positions": positions, "pair_separators": 2}
+    return {"max_positions": positions, "pair_separators": 2, "pooler_dropout": True}
 
 
 def _albert(path: Path, config: Mapping[str, Any]) -> dict[str, Any]:

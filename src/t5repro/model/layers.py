@@ -337,7 +337,7 @@ class FeedForward(Projections):
     Args:
         model: shape of the network: activation, biases, initial values.
         d_ff: inner width; features.
-        dropout_rate: share of inner features dropped in training.
+        dropout_rate: share of inner features dropped in training, if the network drops any.
         layer: seed, path and precision, see `SeededLayer`.
 
     Source: paper section 2.1; T5 1.1 ``DenseGatedGeluDense`` with the tanh approximation; SwiGLU:
@@ -349,7 +349,8 @@ class FeedForward(Projections):
     ) -> None:
         super().__init__(model, **layer)
         self.d_ff = d_ff
-        self.dropout = dropout_layer(model, dropout_rate, **self.inner("dropout"))
+        rate = dropout_rate if model.activation_dropout else 0.0
+        self.dropout = dropout_layer(model, rate, **self.inner("dropout"))
 
     def build(self, input_shape: Any = None) -> None:
         """Create the matrices and biases."""

@@ -8,7 +8,14 @@ from t5repro.config.field import Section
 
 # Settings of parts that an encoder only has.
 ENCODER_ONLY = frozenset(
-    {"token_types", "embedding_width", "block_groups", "blocks_per_group", "pair_separators"}
+    {
+        "token_types",
+        "embedding_width",
+        "block_groups",
+        "blocks_per_group",
+        "pair_separators",
+        "pooler_dropout",
+    }
 )
 
 
@@ -73,6 +80,14 @@ class ModelSettings(Section):
     """Deviation of the initial values if `initializer` is not `t5`."""
     dropout_noise: Literal["per_row", "per_position"] = "per_row"
     """Dropout: one value for all positions of a row, as T5's released code, or one a position."""
+    activation_dropout: bool = True
+    """Whether features inside a feed-forward layer are dropped too, as in T5; GPT, BERT and its kin
+    drop those of its output alone.
+    """
+    pooler_dropout: bool = False
+    """Whether fine-tuning of an encoder only drops features before the pooler too, as RoBERTa; BERT
+    drops those of its result alone.
+    """
     positions: Literal["relative", "rotary", "learned"] = "relative"
     """Positions: learned relative position biases in self-attention as in T5; rotary position
     embeddings, which have no parameters (Su et al., 2021); or one learned vector a position, added
