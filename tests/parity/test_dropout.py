@@ -171,8 +171,10 @@ def test_of_t5(monkeypatch, dropped, feed_forward):
     shape = ModelSettings(**ODD, feed_forward=feed_forward)
     model = T5(shape, embedding_rows=IDS, dropout_rate=RATE, seed=0)
     features = {
-        **{"encoder_ids": inputs, "encoder_segments": np.ones_like(inputs)},
-        **{"decoder_ids": targets, "decoder_segments": np.ones_like(targets)},
+        "encoder_ids": inputs,
+        "encoder_segments": np.ones_like(inputs),
+        "decoder_ids": targets,
+        "decoder_segments": np.ones_like(targets),
     }
     model(features, training=True)
     assert dropped == expected

@@ -29,17 +29,14 @@ def settings(beam_tasks: tuple[str, ...]) -> PredictStage:
     return PredictStage.model_validate(tree)
 
 
-def write_run(folder: Path) -> None:
-    """Write what the stages of a run with two experiments write, in the current folder."""
-    from t5repro.evaluate.predict import predict
-    from t5repro.model.checkpoints import save_weights
-    from t5repro.model.transformer import T5
+def write_vocabulary(folder: Path, *, vocab_size: int = 120) -> None:
+    """Train the vocabulary of the run on a sample in a folder."""
     from t5repro.vocab.train import train_vocabulary
 
     sample = folder / "sample.txt"
     sample.write_text("\n".join(WORDS), encoding="utf-8")
     vocab = VocabStage.model_validate(
-        {"vocab": {"vocab_size": 120, "extra_ids": 8, "character_coverage": 1.0}}
+        {"vocab": {"vocab_size": vocab_size, "extra_ids": 8, "character_coverage": 1.0}}
     )
     train_vocabulary(
         vocab,
@@ -48,6 +45,15 @@ def write_run(folder: Path) -> None:
         pieces=VOCABULARY.with_suffix(".pieces"),
         manifest=VOCABULARY.with_name("manifest.json"),
     )
+
+
+def write_run(folder: Path) -> None:
+    """Write what the stages of a run with two experiments write, in the current folder."""
+    from t5repro.evaluate.predict import predict
+    from t5repro.model.checkpoints import save_weights
+    from t5repro.model.transformer import T5
+
+    write_vocabulary(folder)
     rows = [
         {"inputs": text, "targets": "yes", "idx": number, "answer": 1}
         for number, text in enumerate(TEXTS)

@@ -23,6 +23,7 @@ from t5repro.cli import (
     estimate,
     export,
     fetch_plan,
+    predict,
     preflight,
     project,
     publish,
@@ -49,6 +50,7 @@ GROUPS = (
         (
             project.add_init,
             results.add_results,
+            predict.add_predict,
             settings.add_config,
             tasks.add_tasks,
             estimate.add_estimate,

@@ -1,18 +1,12 @@
-"""Subcommands about a finished run: show, cost, predict, batches."""
+"""Subcommands about a finished run: show, cost, batches."""
 
 import argparse
 import dataclasses
 import json
-import sys
-from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from t5repro.cli.arguments import Commands, add_command, add_experiment
-from t5repro.errors import ArtifactError, RawDataError, SettingsError
-
-if TYPE_CHECKING:
-    from t5repro.inference.run import Run
+from t5repro.cli.arguments import Commands, add_command
+from t5repro.errors import SettingsError
 
 
 def add_results(commands: Commands) -> None:
@@ -29,25 +23,6 @@ def add_results(commands: Commands) -> None:
         help="run files of the run; adds the seconds that they are estimated to take",
     )
     cost.add_argument("--html", type=Path, help="write the table as a page, too")
-    predict = add_command(
-        commands, "predict", _predict, "print the answers of a fine-tuned model to texts"
-    )
-    predict.add_argument("run", help="folder of a run, or with exported weights")
-    predict.add_argument(
-        "text",
-        nargs="*",
-        default=[],  # without one, argparse says that a text is required
-        help='inputs, such as "sst2 sentence: a joy"; by default the lines of standard input',
-    )
-    predict.add_argument("--file", type=Path, help="an input in each line; .jsonl: its key inputs")
-    add_experiment(predict, "experiment, as no_pretraining; by default the first with such tasks")
-    predict.add_argument("--step", type=int, help="step of fine-tuning whose weights were kept")
-    predict.add_argument("--rev", default="", help="git revision whose weights DVC has")
-    predict.add_argument("--beam", action="store_true", help="beam search instead of greedy")
-    predict.add_argument(
-        "--log-probabilities", action="store_true", help="print that of each answer before it"
-    )
-    predict.add_argument("--json", action="store_true", help="print a JSON object per line")
     batches = add_command(
         commands,
         "batches",
@@ -95,93 +70,6 @@ def _estimated(arguments: argparse.Namespace) -> dict[str, float]:
             "the run files of that run"
         )
     return estimated_seconds(settings, read_records(Folder(folder.parents[1])))
-
-
-def _predict(arguments: argparse.Namespace) -> None:
-    from t5repro.inference.load import load
-    from t5repro.inference.model import Model
-
-    texts = list(_texts(arguments))
-    model = load(arguments.run, revision=arguments.rev)
-    if not isinstance(model, Model):
-        experiment = arguments.experiment
-        if not arguments.rev:  # of a revision, DVC would have to fetch the predictions
-            experiment = _experiment_for(model, experiment, texts)
-        model = model.model(experiment, step=arguments.step)
-    elif arguments.experiment or arguments.step is not None:
-        raise SettingsError(
-            f"{arguments.run} is one model, no run; leave --experiment and --step out"
-        )
-    for answer in model.predict(
-        texts, beam=arguments.beam, log_probabilities=arguments.log_probabilities
-    ):
-        if arguments.json:
-            print(json.dumps(dataclasses.asdict(answer), ensure_ascii=False))
-        elif answer.log_probability is not None:
-            print(f"{answer.log_probability:.4f}\t{answer.prediction}")
-        else:
-            print(answer.prediction)
-
-
-def _experiment_for(run: "Run", experiment: str, texts: Sequence[str]) -> str:
-    """Return the experiment that answers: the named one, or one that knows the texts' beginnings.
-
-    Says on standard error how many texts begin like no task of it: the model answers these, too.
-    """
-    try:
-        experiment = experiment or run.experiment_for(texts)
-        prefixes = list(run.prefixes(experiment=experiment).values())
-    except ArtifactError:  # answers do not need the predictions of the stage
-        return experiment
-    others = sum(not text.startswith(tuple(p.rstrip() for p in prefixes)) for text in texts)
-    if others and prefixes and all(prefixes):  # a task without a prefix takes any text
-        print(
-            f"t5repro predict: {others} of {len(texts)} inputs begin with no prefix of the tasks "
-            f"of {run.name}; a right beginning is {prefixes[0]!r}",
-            file=sys.stderr,
-        )
-    return experiment
-
-
-def _texts(arguments: argparse.Namespace) -> Iterator[str]:
-    if arguments.text and arguments.file:
-        raise SettingsError("texts and --file are given; leave one out")
-    if arguments.text:
-        yield from arguments.text
-        return
-    name = arguments.file or "standard input"
-    try:
-        with arguments.file.open("rb") if arguments.file else sys.stdin.buffer as stream:
-            lines = stream.read().splitlines()
-    except OSError as error:
-        raise RawDataError(f"{name}: {error.strerror}; name a file with a text per line") from error
-    has_objects = arguments.file is not None and arguments.file.suffix == ".jsonl"
-    for number, line in enumerate(lines, start=1):
-        try:
-            text = line.decode()
-        except UnicodeDecodeError as error:
-            raise RawDataError(
-                f"{name} line {number} is not UTF-8 (byte {error.start}); convert it"
-            ) from error
-        if text.strip():
-            yield _inputs_of(text, f"{name} line {number}") if has_objects else text
-
-
-def _inputs_of(line: str, place: str) -> str:
-    """Return the value of the key ``inputs`` of a JSON object."""
-    try:
-        row = json.loads(line)
-    except json.JSONDecodeError as error:
-        raise RawDataError(
-            f"{place} is not JSON ({error}); correct it, or name a file with a text per line"
-        ) from error
-    text = row.get("inputs") if isinstance(row, dict) else None
-    if not isinstance(text, str):
-        raise RawDataError(
-            f"{place}: 'inputs' is {text!r}; each line of a .jsonl file is an object with the key "
-            "'inputs', which is a text"
-        )
-    return text
 
 
 def _batches(arguments: argparse.Namespace) -> None:

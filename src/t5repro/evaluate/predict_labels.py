@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from t5repro.config.sections.evaluate import PredictStage
 from t5repro.errors import ArtifactError
 from t5repro.evaluate.answers import Answers, Rows
-from t5repro.model.task_rows import TaskRowEncoder, encode_rows, texts_of
+from t5repro.model.task_rows import SegmentTexts, TaskRowEncoder, TaskRows, encode_rows, texts_of
 from t5repro.progress import Progress
 
 if TYPE_CHECKING:
@@ -35,45 +35,85 @@ def predict_labels(
         ArtifactError: weights or examples are damaged, or of other tasks.
     """
     from t5repro.model.checkpoints import load_weights
-    from t5repro.model.span_answers import SpanLimits
-    from t5repro.model.task_answers import task_answers
 
     columns = shared_labels(weight_sets[0])
+    encoded = task_rows(settings, vocabulary, texts_of(rows), columns)
+    models = [build_network(settings, columns) for _ in weight_sets[0]]
+    texts: list[dict[str, list[str]]] = []
+    total = len(weight_sets) * sum(len(of_task.rows) for of_task in encoded.values())
+    with Progress("predict", total=total, unit="rows") as progress:
+        for paths in weight_sets:
+            for path, model in zip(paths, models, strict=True):
+                load_weights(path, model)
+            texts.append(answer_rows(settings, encoded, models, columns, replicas, progress))
+    counts = {
+        task: {"examples": of_task.examples, "truncated_inputs": len(of_task.cut)}
+        for task, of_task in encoded.items()
+    }
+    return Answers(texts, counts)
+
+
+def task_rows(
+    settings: PredictStage,
+    vocabulary: "Vocabulary",
+    texts: Mapping[str, Sequence[SegmentTexts]],
+    columns: "LabelColumns",
+) -> dict[str, TaskRows]:
+    """Return the rows of ids of examples.
+
+    Args:
+        settings: settings of the stage.
+        vocabulary: of the run.
+        texts: task -> segments and options of its examples.
+        columns: of the head that answers them.
+
+    Raises:
+        ArtifactError: an example has other texts than in training, or the head lacks a task.
+    """
     encoder = TaskRowEncoder(
         vocabulary,
         model=settings.model,
         length=settings.evaluate.inputs_length,
         windows=settings.tasks.windows,
     )
-    encoded = encode_rows(encoder, texts_of(rows), columns)
-    models = [build_network(settings, columns) for _ in weight_sets[0]]
+    return encode_rows(encoder, texts, columns)
+
+
+def answer_rows(
+    settings: PredictStage,
+    rows: Mapping[str, TaskRows],
+    models: Sequence[Any],
+    columns: "LabelColumns",
+    replicas: int,
+    progress: Progress,
+) -> dict[str, list[str]]:
+    """Return task -> the answers of models with their current weights.
+
+    Args:
+        settings: settings of the stage.
+        rows: task -> rows of its examples.
+        models: one network, or the members of an ensemble.
+        columns: of the head of all members.
+        replicas: devices that share a batch.
+        progress: advanced by the rows of each batch.
+    """
+    from t5repro.model.span_answers import SpanLimits
+    from t5repro.model.task_answers import task_answers
+
     spans = SpanLimits(settings.evaluate.answer_length, settings.evaluate.span_candidates)
-    texts: list[dict[str, list[str]]] = []
-    total = len(weight_sets) * sum(len(task_rows.rows) for task_rows in encoded.values())
-    with Progress("predict", total=total, unit="rows") as progress:
-        for paths in weight_sets:
-            for path, model in zip(paths, models, strict=True):
-                load_weights(path, model)
-            texts.append(
-                {
-                    task: task_answers(
-                        models,
-                        task_rows,
-                        columns=columns,
-                        task=task,
-                        batch_size=settings.evaluate.batch_size,
-                        replicas=replicas,
-                        spans=spans,
-                        advance=progress.advance,
-                    )
-                    for task, task_rows in encoded.items()
-                }
-            )
-    counts = {
-        task: {"examples": task_rows.examples, "truncated_inputs": task_rows.cut}
-        for task, task_rows in encoded.items()
+    return {
+        task: task_answers(
+            models,
+            of_task,
+            columns=columns,
+            task=task,
+            batch_size=settings.evaluate.batch_size,
+            replicas=replicas,
+            spans=spans,
+            advance=progress.advance,
+        )
+        for task, of_task in rows.items()
     }
-    return Answers(texts, counts)
 
 
 def shared_labels(weights: Sequence[Path]) -> "LabelColumns":

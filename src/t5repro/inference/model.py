@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from t5repro.config.sections.evaluate import PredictStage
-from t5repro.config.sections.model import has_label_head
 from t5repro.errors import SettingsError
 from t5repro.vocab.special_ids import EOS_ID, PAD_ID
 
@@ -25,7 +24,7 @@ class Prediction:
     """The answer to a text.
 
     Attributes:
-        inputs: the text.
+        inputs: the text; of a row of segments these, separated by tabs.
         prediction: the answer.
         log_probability: natural logarithm of the probability of the answer's tokens, EOS included,
             given the inputs; None if it was not asked for. Members of an ensemble count alike.
@@ -77,10 +76,8 @@ class Model:
         Raises:
             ArtifactError: the weights are damaged.
             SettingsError: `texts` is a string, or a text is no string or cannot be written as
-                UTF-8; log-probabilities of a decoder without an encoder; any text for an encoder
-                only, which reads the segments of a task.
+                UTF-8; log-probabilities of a decoder without an encoder.
         """
-        check_writes_text(self.settings)
         if isinstance(texts, str):
             raise SettingsError("texts is a string; give a list: [text]")
         for index, text in enumerate(texts):
@@ -169,22 +166,6 @@ class Model:
             )
             sums.update(zip(rows, values[: len(rows)].tolist(), strict=True))
         return sums
-
-
-def check_writes_text(settings: PredictStage) -> None:
-    """Refuse a network of labels, which writes no text.
-
-    Raises:
-        SettingsError: the network is one.
-    """
-    if has_label_head(settings.model, settings.finetune):
-        raise SettingsError(
-            f"model.architecture is {settings.model.architecture} and finetune.answers "
-            f"{settings.finetune.answers}: the network predicts labels, numbers or spans and "
-            "writes no other text; its predictions for the rows of a task are in "
-            "results/<run>/evaluate_predict, and Run.predictions returns them. Name another "
-            "experiment for texts"
-        )
 
 
 def _until_eos(ids: Sequence[int]) -> list[int]:

@@ -7,8 +7,10 @@ from typing import Any, Protocol
 from pydantic import ValidationError
 
 from t5repro.config.sections.evaluate import PredictStage
+from t5repro.config.sections.model import has_label_head
 from t5repro.errors import ArtifactError, SettingsError, nearest
 from t5repro.files import read_json_lines, read_manifest, sha256_of
+from t5repro.inference.label_model import LabelModel, Row
 from t5repro.inference.model import Model, Prediction
 from t5repro.lineage.store import Folder, Revision
 from t5repro.tasks.prefixes import shared_prefix
@@ -43,7 +45,7 @@ class Run:
         self.name = name
         self._store = store
         self._files = files
-        self._models: dict[tuple[str, int | None], Model] = {}
+        self._models: dict[tuple[str, int | None], Model | LabelModel] = {}
 
     def __repr__(self) -> str:
         return f"Run({self.name!r}, experiments={list(self.experiments)})"
@@ -71,7 +73,7 @@ class Run:
         return tuple(sorted(names, key=lambda name: (name != FIRST_CHOICE, name)))
 
     def model(self, experiment: str = "", *, step: int | None = None) -> Model:
-        """Return the fine-tuned model of an experiment.
+        """Return the fine-tuned model of an experiment that writes texts.
 
         Args:
             experiment: one of `experiments`; the first by default.
@@ -79,9 +81,36 @@ class Run:
 
         Raises:
             ArtifactError: a file is missing, or differs from the manifest of the predictions.
-            SettingsError: there is no such experiment or step.
+            SettingsError: there is no such experiment or step, or its network writes no text.
         """
         experiment = self._experiment(experiment)
+        found = self._opened(experiment, step)
+        if isinstance(found, LabelModel):
+            raise SettingsError(
+                f"{experiment} has model.architecture {found.settings.model.architecture} and "
+                f"finetune.answers {found.settings.finetune.answers}: the network predicts labels, "
+                "numbers or spans and writes no other text; give rows of one of its tasks with "
+                "t5repro predict --task, or Run.predict_rows, or name another experiment"
+            )
+        return found
+
+    def label_model(self, experiment: str = "", *, step: int | None = None) -> LabelModel:
+        """Return the fine-tuned model of an experiment that answers rows of tasks; see `model`.
+
+        Raises:
+            ArtifactError: a file is missing, or differs from the manifest of the predictions.
+            SettingsError: there is no such experiment or step, or its network writes texts.
+        """
+        experiment = self._experiment(experiment)
+        found = self._opened(experiment, step)
+        if isinstance(found, Model):
+            raise SettingsError(
+                f"{experiment} has a network that writes texts and knows the task by the text's "
+                "prefix; leave --task out, or use Run.predict"
+            )
+        return found
+
+    def _opened(self, experiment: str, step: int | None) -> Model | LabelModel:
         if (experiment, step) not in self._models:
             self._models[experiment, step] = self._open(experiment, step)
         return self._models[experiment, step]
@@ -98,6 +127,17 @@ class Run:
         """Return the answers of a fine-tuned model; see `model` and `Model.predict`."""
         model = self.model(experiment, step=step)
         return model.predict(texts, beam=beam, log_probabilities=log_probabilities)
+
+    def predict_rows(
+        self, rows: Sequence[Row], *, task: str, experiment: str = "", step: int | None = None
+    ) -> list[Prediction]:
+        """Return the answers of a network of labels; see `label_model` and `LabelModel.predict`.
+
+        Without an experiment, the first answers that has such a network and was evaluated on the
+        task.
+        """
+        experiment = experiment or self._labelled_experiment_for(task)
+        return self.label_model(experiment, step=step).predict(rows, task=task)
 
     def scores(self) -> Any:
         """Return the scores of the report as a ``pandas.DataFrame``, a row per score.
@@ -195,9 +235,35 @@ class Run:
             raise SettingsError(f"{self.name} has no experiment {name!r}{nearest(name, names)}")
         return name or names[0]
 
-    def _open(self, experiment: str, step: int | None) -> Model:
-        manifest = self._manifest(experiment)
-        inputs = manifest["inputs"]
+    def _labelled_experiment_for(self, task: str) -> str:
+        """Return the first experiment with a network of labels for a task.
+
+        Raises:
+            SettingsError: there is none.
+        """
+        for name in self.experiments:
+            settings = self._settings(name)
+            if has_label_head(settings.model, settings.finetune) and task in self.tasks(
+                experiment=name
+            ):
+                return name
+        raise SettingsError(
+            f"{self.name} has no network of labels that was evaluated on {task!r}; its experiments "
+            f"are {list(self.experiments)}. A network that writes text takes the text with its "
+            "prefix, without a task"
+        )
+
+    def _settings(self, experiment: str) -> PredictStage:
+        try:
+            return PredictStage.model_validate(self._manifest(experiment)["settings"])
+        except ValidationError as error:
+            raise ArtifactError(
+                f"the settings of {self.name}/{STAGE}/{experiment}/{MANIFEST} are not those of "
+                f"this version ({error.errors()[0]['msg']}); run the stage again"
+            ) from error
+
+    def _open(self, experiment: str, step: int | None) -> Model | LabelModel:
+        inputs = self._manifest(experiment)["inputs"]
         part = "" if step is None else f"/step-{step}"
         weights = [
             entry["path"]
@@ -211,14 +277,9 @@ class Run:
                 "finetune.keep_checkpoints and evaluate.checkpoints: all"
             )
         vocabulary = next(entry["path"] for entry in inputs if entry["path"].endswith(VOCABULARY))
-        try:
-            settings = PredictStage.model_validate(manifest["settings"])
-        except ValidationError as error:
-            raise ArtifactError(
-                f"the settings of {self.name}/{STAGE}/{experiment}/{MANIFEST} are not those of "
-                f"this version ({error.errors()[0]['msg']}); run the stage again"
-            ) from error
-        return Model(
+        settings = self._settings(experiment)
+        has_labels = has_label_head(settings.model, settings.finetune)
+        return (LabelModel if has_labels else Model)(
             settings,
             [self._verified(path, inputs) for path in weights],
             self._verified(vocabulary, inputs),

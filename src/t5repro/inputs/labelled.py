@@ -210,7 +210,7 @@ def load_labelled_inputs(
         targets=np.array([row.target for row in rows], np.float32),
         spans=np.array([row.span for row in rows], np.int32),
         examples_of=counts,
-        cut_of={task: rows.cut for task, rows in encoded.items()},
+        cut_of={task: len(rows.cut) for task, rows in encoded.items()},
         left_out_of={task: read.left_out for task, read in tasks.items() if read.left_out},
     )
 

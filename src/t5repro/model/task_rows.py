@@ -44,11 +44,12 @@ class TaskRows(NamedTuple):
     examples: int
 
     @property
-    def cut(self) -> int:
-        """Examples of which ids were cut off."""
+    def cut(self) -> set[int]:
+        """Indices of the examples of which ids were cut off."""
         if self.windows:
-            return len({window.example for window in self.windows if window.row.cut})
-        return sum(any(row.cut for row in options) for options in self.rows_by_example())
+            return {window.example for window in self.windows if window.row.cut}
+        by_example = enumerate(self.rows_by_example())
+        return {index for index, options in by_example if any(row.cut for row in options)}
 
     def rows_by_example(self) -> list[Sequence[SegmentRow]]:
         """Return the rows of each example of a task without spans, one for each option."""
@@ -110,7 +111,7 @@ def _check_texts(examples: Sequence[SegmentTexts], task: str, answer: TaskAnswer
         if len(example.options) != options:
             raise ArtifactError(
                 f"line {number} of {task} has {len(example.options)} options, and the network was "
-                f"trained with {options}; rerun the rules tasks and finetune"
+                f"trained with {options}; give it as many, or rerun the rules tasks and finetune"
             )
         if answer.kind == "span" and len(example.segments) != 2:
             raise ArtifactError(

@@ -1,0 +1,167 @@
+"""The subcommand predict: answers of a fine-tuned model to texts, or to rows of a task."""
+
+import argparse
+import dataclasses
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from t5repro.cli.arguments import Commands, add_command, add_experiment
+from t5repro.errors import ArtifactError, RawDataError, SettingsError
+
+if TYPE_CHECKING:
+    from t5repro.inference.model import Prediction
+    from t5repro.inference.run import Run
+
+
+def add_predict(commands: Commands) -> None:
+    """Add the subcommand."""
+    predict = add_command(
+        commands, "predict", _predict, "print the answers of a fine-tuned model to texts"
+    )
+    predict.add_argument("run", help="folder of a run, or with exported weights")
+    predict.add_argument(
+        "text",
+        nargs="*",
+        default=[],  # without one, argparse says that a text is required
+        help='inputs, such as "sst2 sentence: a joy"; by default the lines of standard input',
+    )
+    predict.add_argument(
+        "--file",
+        type=Path,
+        help="an input in each line; .jsonl: its key inputs, with --task its key segments",
+    )
+    predict.add_argument(
+        "--task",
+        default="",
+        help="task of the inputs, for a network of labels: an input has the segments of a row "
+        "without prefix, separated by tabs",
+    )
+    add_experiment(predict, "experiment, as no_pretraining; by default the first with such tasks")
+    predict.add_argument("--step", type=int, help="step of fine-tuning whose weights were kept")
+    predict.add_argument("--rev", default="", help="git revision whose weights DVC has")
+    predict.add_argument("--beam", action="store_true", help="beam search instead of greedy")
+    predict.add_argument(
+        "--log-probabilities", action="store_true", help="print that of each answer before it"
+    )
+    predict.add_argument("--json", action="store_true", help="print a JSON object per line")
+
+
+def _predict(arguments: argparse.Namespace) -> None:
+    for answer in _row_answers(arguments) if arguments.task else _text_answers(arguments):
+        if arguments.json:
+            print(json.dumps(dataclasses.asdict(answer), ensure_ascii=False))
+        elif answer.log_probability is not None:
+            print(f"{answer.log_probability:.4f}\t{answer.prediction}")
+        else:
+            print(answer.prediction)
+
+
+def _text_answers(arguments: argparse.Namespace) -> "list[Prediction]":
+    from t5repro.inference.load import load
+    from t5repro.inference.model import Model
+
+    texts = [
+        _text_of(row, place) if isinstance(row, dict) else row for row, place in _inputs(arguments)
+    ]
+    model = load(arguments.run, revision=arguments.rev)
+    if not isinstance(model, Model):
+        experiment = arguments.experiment
+        if not arguments.rev:  # of a revision, DVC would have to fetch the predictions
+            experiment = _experiment_for(model, experiment, texts)
+        model = model.model(experiment, step=arguments.step)
+    elif arguments.experiment or arguments.step is not None:
+        raise SettingsError(
+            f"{arguments.run} is one model, no run; leave --experiment and --step out"
+        )
+    return model.predict(texts, beam=arguments.beam, log_probabilities=arguments.log_probabilities)
+
+
+def _row_answers(arguments: argparse.Namespace) -> "list[Prediction]":
+    """Return the answers of a network of labels."""
+    from t5repro.inference.load import load
+    from t5repro.inference.run import Run
+
+    if arguments.beam or arguments.log_probabilities:
+        raise SettingsError(
+            "--task is for a network of labels, which writes no text; leave --beam and "
+            "--log-probabilities out"
+        )
+    rows = [
+        row if isinstance(row, dict) else {"segments": row.split("\t")}
+        for row, _ in _inputs(arguments)
+    ]
+    run = load(arguments.run, revision=arguments.rev)
+    if not isinstance(run, Run):
+        raise SettingsError(f"{arguments.run} is one model, no run; leave --task out")
+    return run.predict_rows(
+        rows, task=arguments.task, experiment=arguments.experiment or "", step=arguments.step
+    )
+
+
+def _experiment_for(run: "Run", experiment: str, texts: Sequence[str]) -> str:
+    """Return the experiment that answers: the named one, or one that knows the texts' beginnings.
+
+    Says on standard error how many texts begin like no task of it: the model answers these, too.
+    """
+    try:
+        experiment = experiment or run.experiment_for(texts)
+        prefixes = list(run.prefixes(experiment=experiment).values())
+    except ArtifactError:  # answers do not need the predictions of the stage
+        return experiment
+    others = sum(not text.startswith(tuple(p.rstrip() for p in prefixes)) for text in texts)
+    if others and prefixes and all(prefixes):  # a task without a prefix takes any text
+        print(
+            f"t5repro predict: {others} of {len(texts)} inputs begin with no prefix of the tasks "
+            f"of {run.name}; a right beginning is {prefixes[0]!r}",
+            file=sys.stderr,
+        )
+    return experiment
+
+
+def _inputs(arguments: argparse.Namespace) -> Iterator[tuple[Any, str]]:
+    """Yield each input, a text or the object of a JSON line, and its place."""
+    if arguments.text and arguments.file:
+        raise SettingsError("texts and --file are given; leave one out")
+    if arguments.text:
+        yield from ((text, "text") for text in arguments.text)
+        return
+    name = arguments.file or "standard input"
+    try:
+        with arguments.file.open("rb") if arguments.file else sys.stdin.buffer as stream:
+            lines = stream.read().splitlines()
+    except OSError as error:
+        raise RawDataError(f"{name}: {error.strerror}; name a file with a text per line") from error
+    has_objects = arguments.file is not None and arguments.file.suffix == ".jsonl"
+    for number, line in enumerate(lines, start=1):
+        place = f"{name} line {number}"
+        try:
+            text = line.decode()
+        except UnicodeDecodeError as error:
+            raise RawDataError(f"{place} is not UTF-8 (byte {error.start}); convert it") from error
+        if text.strip():
+            yield _object_of(text, place) if has_objects else text, place
+
+
+def _object_of(line: str, place: str) -> dict[str, Any]:
+    """Return a JSON object; one without keys for other JSON."""
+    try:
+        row = json.loads(line)
+    except json.JSONDecodeError as error:
+        raise RawDataError(
+            f"{place} is not JSON ({error}); correct it, or name a file with a text per line"
+        ) from error
+    return row if isinstance(row, dict) else {}
+
+
+def _text_of(row: dict[str, Any], place: str) -> str:
+    """Return the value of the key ``inputs``."""
+    text = row.get("inputs")
+    if not isinstance(text, str):
+        raise RawDataError(
+            f"{place}: 'inputs' is {text!r}; each line of a .jsonl file is an object with the key "
+            "'inputs', which is a text"
+        )
+    return text
