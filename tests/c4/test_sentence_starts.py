@@ -21,7 +21,7 @@ from t5repro.config.sections.vocab import VocabStage
 from t5repro.errors import ArtifactError
 from t5repro.files import read_json, write_manifest
 from t5repro.vocab.encode import encode_corpus
-from t5repro.vocab.piece_offsets import PieceOffsets, Pieces
+from t5repro.vocab.piece_offsets import PieceOffsets, Pieces, begins_word
 from t5repro.vocab.sentence_files import read_sentences, read_word_starts
 from t5repro.vocab.token_files import read_ids, read_offsets
 from t5repro.vocab.train import train_vocabulary
@@ -167,7 +167,19 @@ def test_the_parameters_of_punkt_decide_where_sentences_end(
     assert {"abbrev_types.txt", "collocations.tab"} <= names
 
 
-def test_a_word_starts_with_a_space_and_pieces_without_text_are_words(
+@pytest.mark.parametrize(
+    ("piece", "begins"),
+    [
+        *(("▁the", True), ("▁", True), ("the", False), ("Ing", False), (".", True), ("'", True)),
+        *(("€", True), ("a€", True), ("...", False), ("-like", False), ("1995", True)),
+        *(("é", True), ("née", True), ("<x>", True), ("n't", True), ("=", True)),
+    ],
+)
+def test_a_word_begins_as_in_the_code_of_albert(piece: str, begins: bool) -> None:
+    assert begins_word(piece) == begins
+
+
+def test_words_begin_by_piece_and_pieces_without_text_are_words(
     corpus, tokens, model, tmp_path
 ) -> None:
     write(corpus, tokens, model, tmp_path)
@@ -177,7 +189,7 @@ def test_a_word_starts_with_a_space_and_pieces_without_text_are_words(
     assert table[-20:].all()  # sentinels
     pieces = (model.parent / "sentencepiece.vocab").read_text("utf-8").splitlines()
     texts = [line.partition("\t")[0] for line in pieces]
-    expected = [text.startswith("▁") for text in texts[3:600]]
+    expected = [begins_word(text) for text in texts[3:600]]
     assert table[3:600].tolist() == expected
     assert 0 < sum(expected) < len(expected)
 

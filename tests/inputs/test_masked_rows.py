@@ -279,19 +279,23 @@ def test_chunks_are_the_sentences_of_a_document_until_the_length_is_reached(writ
     assert list(zip(layout.firsts, layout.counts, strict=True)) == expected
 
 
-def test_short_rows_have_even_target_lengths(write) -> None:
-    documents = [[2] * 2000] * 6
+def test_short_rows_have_even_target_lengths_one_for_each_document(write) -> None:
+    sentences, count = 20, 700
+    documents = [[2] * sentences] * count
     layout = load(write(documents), masked_lm={"short_row_share": 1.0}).layout
-    targets = layout.targets
-    assert (targets.min(), targets.max()) == (2, LENGTH - 3)
+    targets, owner = layout.targets, layout.firsts // sentences
+    of_document = targets[np.searchsorted(owner, np.arange(count))]
+    assert (targets == of_document[owner]).all()  # BERT draws it before it reads the sentences
+    assert (of_document.min(), of_document.max()) == (2, LENGTH - 3)
     middle, deviation = (2 + LENGTH - 3) / 2, (LENGTH - 4) / np.sqrt(12)
-    assert abs(targets.mean() - middle) < 4 * deviation / np.sqrt(len(targets))
+    assert abs(of_document.mean() - middle) < 4 * deviation / np.sqrt(count)
     lengths = layout.counts * 2
-    assert ((lengths >= targets) | (np.cumsum(layout.counts) % 2000 == 0)).all()
+    assert ((lengths >= targets) | (np.cumsum(layout.counts) % sentences == 0)).all()
     assert (lengths - targets <= 1).all()
     few = load(write(documents), masked_lm={"short_row_share": 0.1}).layout
-    share = (few.targets < LENGTH - 3).mean()
-    assert abs(share - 0.1 * 59 / 60) < 4 * np.sqrt(0.09 / few.rows)
+    is_short = few.targets < LENGTH - 3
+    short_documents = len(np.unique(few.firsts[is_short] // sentences)) / count
+    assert abs(short_documents - 0.1 * 59 / 60) < 4 * np.sqrt(0.09 / count)
 
 
 @pytest.mark.parametrize("rows", ["full_sentences", "doc_sentences"])

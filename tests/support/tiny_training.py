@@ -125,7 +125,7 @@ def make_job(
     initialize = functools.partial(load_published, published) if published else None
     if start is not None:
         assert isinstance(settings, FinetuneStage)
-        initialize = functools.partial(load_trained, Path(start), settings.finetune)
+        initialize = functools.partial(load_trained, Path(start), settings)
     every_steps = training.get("validation_every_steps", 0)
     corpus = folder / "corpus"
     if not corpus.exists():

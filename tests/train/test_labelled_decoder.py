@@ -13,6 +13,7 @@ from t5repro.model.segment_rows import SegmentRow  # noqa: E402
 from t5repro.model.span_answers import LIMITS_OF_BERT  # noqa: E402
 from t5repro.model.task_answers import task_answers  # noqa: E402
 from t5repro.model.task_rows import TaskRows  # noqa: E402
+from t5repro.train.special_rows import new_special_rows  # noqa: E402
 from t5repro.train.step import LabelledDecoder, TrainedT5  # noqa: E402
 
 pytestmark = pytest.mark.keras
@@ -177,3 +178,42 @@ def test_the_answer_of_a_task_of_similarity_does_not_depend_on_the_order(batch):
     first = COLUMNS.columns["mnli"].first
     best = logits[:, first : first + 3].argmax(axis=1)
     assert answers == [LABELS["mnli"].words[label] for label in best]
+
+
+def trained_gpt(folder, *, rows):
+    """Write weights of a pre-training in which all rows of the embedding have moved."""
+    model = TrainedT5(
+        model=GPT, embedding_rows=IDS, dropout_rate=0.0, seed=5, z_loss=0.0,
+        normaliser="target_tokens", micro_batches=1,
+    )  # fmt: skip
+    embedding = np.zeros(model.embedding.shape, np.float32)
+    embedding[:rows] = 1 + np.arange(rows)[:, None]
+    model.embedding.assign(embedding)
+    save_weights(folder / "weights.safetensors", model)
+    return folder / "weights.safetensors", embedding
+
+
+@pytest.mark.parametrize("rows", [IDS, 100])
+def test_fine_tuning_begins_with_new_rows_of_the_special_pieces(tmp_path, rows):
+    path, trained = trained_gpt(tmp_path, rows=rows)
+    model = decoder()
+    initial = model.embedding.numpy()
+    with new_special_rows(model, path, total_ids=100):
+        load_weights(path, model, fresh=["label_head/matrix", "label_head/bias"])
+    found, special = model.embedding.numpy(), [103, 104, 105]
+    np.testing.assert_array_equal(found[special], initial[special])
+    assert found[special].std() == pytest.approx(0.02, rel=0.2)
+    others = np.setdiff1d(np.arange(IDS), special)
+    np.testing.assert_array_equal(found[others], trained[others])
+    # A row that the weights lacked is a target of the language model now.
+    assert model.rows_in_use == (IDS if rows == IDS else 106)
+
+
+def test_rows_that_a_fine_tuning_has_trained_are_kept(tmp_path, batch):
+    model = decoder()
+    model.embedding.assign(model.embedding + 1)
+    save_weights(tmp_path / "weights.safetensors", model)
+    again = decoder()
+    with new_special_rows(again, tmp_path / "weights.safetensors", total_ids=100):
+        load_weights(tmp_path / "weights.safetensors", again)
+    np.testing.assert_array_equal(again.embedding.numpy(), model.embedding.numpy())

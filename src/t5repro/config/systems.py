@@ -123,6 +123,8 @@ SYSTEMS: dict[str, dict[str, Any]] = {
                 "final_factor": 1e-9,
             },
         },
+        # warmup_linear of its fine-tuning
+        finetune={"learning_rate": {"schedule": "linear"}},
     ),
     "gpt": {
         "model": {"published": "gpt"},

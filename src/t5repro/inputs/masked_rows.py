@@ -39,6 +39,7 @@ from t5repro.objectives.boundaries import boundaries
 from t5repro.objectives.masked_pieces import replace_masked
 from t5repro.objectives.places import UNITS, budgets, row_tokens
 from t5repro.vocab.sentence_files import read_sentences, read_word_starts
+from t5repro.vocab.special_ids import PAD_ID
 from t5repro.vocab.token_files import read_offsets
 
 Maker = Callable[[tf.Tensor], tuple[Features, tf.Tensor, dict[str, tf.Tensor]]]
@@ -174,7 +175,8 @@ class MaskedInputs:
             if masked_lm.pair_task != "none":
                 features["pair_label"] = rows.pair_label
             if masked_lm.boundary_weight:
-                places = boundaries(mask, masked.positions, masked.targets, rows.lengths)
+                is_text = (rows.ids != PAD_ID) & (rows.ids < self.vocab.total_ids)
+                places = boundaries(mask, masked.positions, masked.targets, is_text)
                 features["boundary_positions"] = places.borders
                 features["boundary_index"] = places.index
             return features, masked.targets, self._statistics(rows, mask, masked.ids)

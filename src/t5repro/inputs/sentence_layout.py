@@ -142,7 +142,7 @@ def pair_rows(
     """Collect sentences of one document until they reach the target length.
 
     The last sentence may exceed it, and a part of the segments is then removed when they are read.
-    The target is the length of a row, or for `short_row_share` of the chunks a random one.
+    The target is the length of a row, or for `short_row_share` of the documents a random one.
 
     Args:
         settings: of pre-training.
@@ -157,11 +157,11 @@ def pair_rows(
     share = settings.masked_lm.short_row_share
     firsts, counts, targets = [], [], []
     for slab in _slabs(table, documents, np.arange(len(documents.firsts))):
-        count = len(slab.sentences)
-        # Drawn for every sentence, because any of them may begin a row.
+        document = np.cumsum(slab.is_first) - 1
+        count = document[-1] + 1
         is_short = generator.random(count) < share
         short = generator.integers(min(SHORTEST_TARGET, longest), longest + 1, count)
-        target = np.where(is_short, short, longest)
+        target = np.where(is_short, short, longest)[document]
         following = np.searchsorted(slab.ends, slab.begins + target) + 1
         rows = _follow(np.minimum(following, slab.document_ends))
         firsts.append(slab.sentences[rows[:-1]])

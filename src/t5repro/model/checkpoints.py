@@ -94,7 +94,7 @@ def rows_in_use(weights: Mapping[str, np.ndarray]) -> int:
 
     Weights of other libraries may have a row for each id and none to fill up vector lanes; zeros
     take the place of such rows (`foreign_weights.fit`). No logit of theirs has a gradient, so they
-    remain zero in training.
+    remain zero in training, unless rows of tasks have their pieces.
     """
     matrix = weights["output_matrix"].T if "output_matrix" in weights else weights["embedding"]
     return int(np.flatnonzero(matrix.any(axis=1)).max(initial=-1)) + 1

@@ -1,7 +1,7 @@
 """Places of SpanBERT's boundary objective: each masked piece of a span from the span's two borders.
 
 Source: SpanBERT, section 3.2, and its code: of a span only the first 15 pieces, and no span at an
-edge of the row.
+edge of the row or of one of its segments.
 """
 
 from typing import NamedTuple
@@ -27,7 +27,7 @@ class Boundaries(NamedTuple):
 
 
 def boundaries(
-    mask: tf.Tensor, positions: tf.Tensor, targets: tf.Tensor, lengths: tf.Tensor
+    mask: tf.Tensor, positions: tf.Tensor, targets: tf.Tensor, is_text: tf.Tensor
 ) -> Boundaries:
     """Return the borders of the span of each masked piece; spans that touch are one.
 
@@ -35,7 +35,8 @@ def boundaries(
         mask: places to predict, bool ``(rows, length)``.
         positions: the places in ascending order, then 0, int32 ``(rows, most)``.
         targets: original ids at the places, then 0, of the same shape.
-        lengths: pieces of each row, with ``[CLS]`` and ``[SEP]``, int32 ``(rows,)``.
+        is_text: whether a place has a piece of text, not a special piece or padding, bool
+            ``(rows, length)``.
     """
     width = mask.shape[1]
     position = tf.range(width)[tf.newaxis]
@@ -49,10 +50,11 @@ def boundaries(
     first = tf.gather(tf.transpose(start), positions, batch_dims=1)
     last = tf.gather(tf.transpose(end), positions, batch_dims=1)
     index = positions - first
-    # The row without [CLS] and [SEP] begins at 1 and ends before the last position.
-    touches_edge = (first <= 1) | (last >= lengths[:, tf.newaxis] - 2)
-    is_target = (targets > 0) & ~touches_edge & (index < LONGEST)
     borders = tf.stack([first - 1, last + 1], axis=-1)
+    # [CLS] and [SEP] are no borders: the row, or the segment, ends there.
+    inside = tf.clip_by_value(borders, 0, width - 1)
+    has_borders = tf.reduce_all(tf.gather(is_text, inside, batch_dims=1), axis=-1)
+    is_target = (targets > 0) & has_borders & (index < LONGEST)
     return Boundaries(
         tf.where(is_target[..., tf.newaxis], borders, 0), tf.where(is_target, index, NO_TARGET)
     )

@@ -6,7 +6,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from t5repro.config.sections.finetune import FinetuneSettings, FinetuneStage
+from t5repro.config.sections.finetune import FinetuneStage
 from t5repro.config.sections.model import has_label_head
 from t5repro.model.devices import prepare
 from t5repro.model.labels import TaskAnswer
@@ -110,7 +110,7 @@ def finetune(
             rule="finetune",
             settings=settings,
             seed=single_seed(seed, "finetune"),
-            initialize=functools.partial(load_trained, start, settings.finetune),
+            initialize=functools.partial(load_trained, start, settings),
             inputs=(*arrays, *texts, *manifests, *corpus),
             identity=(weights, *texts, *manifests),
             batches=lambda first_step, steps: load().batches(first_step=first_step, steps=steps),
@@ -129,12 +129,12 @@ def finetune(
     )
 
 
-def load_trained(folder: Path, training: FinetuneSettings, model: Any) -> str:
+def load_trained(folder: Path, settings: FinetuneStage, model: Any) -> str:
     """Set a model, and optionally its optimizer, to the result of an earlier training.
 
     Args:
         folder: results of the earlier training.
-        training: whether the optimizer continues, and which weights are new or frozen.
+        settings: whether the optimizer continues, and which weights are new or frozen.
         model: the network with its optimizer.
 
     Returns:
@@ -143,14 +143,17 @@ def load_trained(folder: Path, training: FinetuneSettings, model: Any) -> str:
     from t5repro.model.adapters import ADAPTER
     from t5repro.model.checkpoints import load_optimizer, load_weights, weight_variables
     from t5repro.model.encoder_heads import PRETRAINING_HEADS, new_heads
+    from t5repro.train.special_rows import new_special_rows
     from t5repro.train.trainable import is_trainable
 
+    training, vocab = settings.finetune, settings.vocab
     paths = weight_variables(model)
     heads = new_heads(folder / WEIGHTS, model)
     # The earlier training had no adapters.
     fresh = [path for path in paths if ADAPTER in path or path.startswith(heads)]
     frozen = [path for path in paths if not is_trainable(path, training)]
-    load_weights(folder / WEIGHTS, model, fresh=fresh, unused=(*PRETRAINING_HEADS, *heads))
+    with new_special_rows(model, folder / WEIGHTS, total_ids=vocab.total_ids):
+        load_weights(folder / WEIGHTS, model, fresh=fresh, unused=(*PRETRAINING_HEADS, *heads))
     if training.optimizer_state == "continue":
         load_optimizer(folder / OPTIMIZER, model.optimizer, fresh=fresh, frozen=frozen)
     return f"starting from the weights of {folder}"

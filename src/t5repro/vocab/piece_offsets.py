@@ -3,6 +3,7 @@
 The stages that need ids alone use `vocabulary`: reading positions takes eight times as long.
 """
 
+import string
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple, Self
@@ -14,6 +15,8 @@ import sentencepiece
 from t5repro.vocab.vocabulary import Vocabulary
 
 SPACE = "\u2581"  # SentencePiece's sign for a space, at the start of a word
+PUNCTUATION = frozenset('!"#$%&()*+,-./:;?@[\\]^_`{|}~')  # ALBERT's list has no apostrophe
+ENGLISH_LETTERS = frozenset(string.ascii_lowercase)
 
 
 class Pieces(NamedTuple):
@@ -67,16 +70,27 @@ class PieceOffsets:
         """Return 1 for each id whose piece begins a word or is no text, else 0; ``(total_ids,)``.
 
         Pieces that are no text are the control pieces, the unknown piece and the sentinels.
-
-        Source: ALBERT, ``_is_start_piece_sp``, without its list of punctuation marks.
         """
         model = self._processor
         return np.array(
             [
-                model.id_to_piece(number).startswith(SPACE)
+                begins_word(model.id_to_piece(number))
                 or model.is_control(number)
                 or model.is_unknown(number)
                 for number in range(self.total_ids)
             ],
             np.uint8,
         )
+
+
+def begins_word(piece: str) -> bool:
+    """Return whether a piece begins a word.
+
+    One does after a space, as a single punctuation mark, and with a character that is neither a
+    letter of English nor such a mark: a digit, an apostrophe, or a letter with an accent.
+
+    Source: ALBERT, ``_is_start_piece_sp``.
+    """
+    if piece.startswith((SPACE, "<")) or piece in PUNCTUATION:
+        return True
+    return not all(char.lower() in ENGLISH_LETTERS | PUNCTUATION for char in piece)

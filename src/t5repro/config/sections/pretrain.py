@@ -45,7 +45,9 @@ class MaskedLM(Section):
     are swapped (ALBERT).
     """
     short_row_share: float = Field(0.1, ge=0, le=1)
-    """Share of the rows of `segment_pair` with a random length below the maximum."""
+    """Share of the documents whose rows of `segment_pair` have a random length below the maximum,
+    the same for all rows of a document, as in BERT's code.
+    """
     unit: Literal["piece", "word", "ngram", "span"] = "piece"
     """Unit of the mask: pieces (BERT, RoBERTa), whole words, n-grams of 1 to 3 whole words (ALBERT)
     or spans of whole words of geometric length (SpanBERT).
