@@ -220,7 +220,7 @@ def test_the_page_has_the_scores_of_the_committed_report(name: str) -> None:
     assert shown == scores
 
 
-def test_each_system_beats_the_trivial_answers_where_t5_does() -> None:
+def test_each_system_but_albert_beats_the_trivial_answers_where_t5_does() -> None:
     folder = ROOT / "studies/systems/results/systems/evaluate_score"
     found = {
         name: json.loads((folder / name / "scores.json").read_text())["tasks"]
@@ -228,5 +228,11 @@ def test_each_system_beats_the_trivial_answers_where_t5_does() -> None:
     }
     learnt = {task for task, scores in found["t5"].items() if scores["beats_baseline"]}
     assert len(learnt) >= 5
-    for name, tasks in found.items():
-        assert learnt <= {task for task, scores in tasks.items() if scores["beats_baseline"]}, name
+    beaten = {
+        name: {task for task, scores in tasks.items() if scores["beats_baseline"]}
+        for name, tasks in found.items()
+    }
+    # The page says so of ALBERT, and which tasks.
+    assert learnt - beaten.pop("albert") == {"glue_cola", "glue_sst2", "super_glue_boolq"}
+    for name, tasks in beaten.items():
+        assert learnt <= tasks, name
