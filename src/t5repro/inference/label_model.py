@@ -3,14 +3,13 @@
 Answers equal the predictions of the rule `evaluate_predict`: the same functions encode and answer.
 """
 
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from t5repro.config.sections.evaluate import PredictStage
 from t5repro.errors import SettingsError, nearest
-from t5repro.inference.model import Prediction
+from t5repro.inference.model import SURROGATE, Prediction
 from t5repro.model.segment_rows import OPTIONS, SEGMENTS
 from t5repro.model.task_rows import SegmentTexts
 
@@ -106,4 +105,4 @@ def _texts_of(row: Row, index: int) -> SegmentTexts:
 
 
 def _is_text(value: Any) -> bool:
-    return isinstance(value, str) and not re.search("[\ud800-\udfff]", value)
+    return isinstance(value, str) and not SURROGATE.search(value)

@@ -17,6 +17,7 @@ from t5repro.errors import SettingsError
 from t5repro.vocab.special_ids import EOS_ID, PAD_ID
 
 TEXTS = "texts"  # stands for the name of a task
+SURROGATE = re.compile("[\ud800-\udfff]")  # cannot be written as UTF-8
 
 
 @dataclass(frozen=True)
@@ -85,7 +86,7 @@ class Model:
                 raise SettingsError(
                     f"texts[{index}] is {text!r}; give strings, such as 'sst2 sentence: a joy'"
                 )
-        if surrogates := [text for text in texts if re.search("[\ud800-\udfff]", text)]:
+        if surrogates := [text for text in texts if SURROGATE.search(text)]:
             raise SettingsError(
                 f"{surrogates[0]!r} cannot be written as UTF-8; correct its encoding"
             )
