@@ -91,6 +91,25 @@ def test_a_decoder_of_labels_predicts_pieces_only_for_its_language_model() -> No
     assert without == 3 * 2 * 12 * block
 
 
+@pytest.mark.parametrize(
+    ("tasks", "of_gpt", "of_bert"),
+    [
+        (["glue_cola", "glue_stsb"], 2, 1),
+        (["super_glue_copa"], 2, 2),
+        (["super_glue_copa", "glue_mrpc"], 4, 2),
+        (["squad", "glue_rte"], 1, 1),
+    ],
+)
+def test_options_and_orders_of_a_task_multiply_the_texts_of_all_rows(tasks, of_gpt, of_bert):
+    plan = FinetuneSettings(inputs_length=32, answers="labels", lm_weight=0.5)
+    for model, texts in ((SIZES["gpt_tiny"], of_gpt), (SIZES["bert_tiny"], of_bert)):
+        one = step_flops(model, plan, embedding_rows=99)
+        assert step_flops(model, plan, embedding_rows=99, tasks=tasks) == texts * one
+    text = plan.model_copy(update={"answers": "text"})
+    one = step_flops(SIZES["gpt_tiny"], text, embedding_rows=99)
+    assert step_flops(SIZES["gpt_tiny"], text, embedding_rows=99, tasks=tasks) == one
+
+
 def test_the_boundary_objective_adds_its_head() -> None:
     """SpanBERT at base width: 3.7 GFLOP of its 103.9 a row forward, with 28,996 ids."""
     lengths = {"batch_size": 1, "inputs_length": 512, "targets_length": 77}

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from t5repro.config.row_shapes import row_shape
 from t5repro.config.sections.devices import DevicesSettings
 from t5repro.config.sections.finetune import FinetuneSettings, FinetuneStage
 from t5repro.config.sections.model import ModelSettings
@@ -16,6 +17,7 @@ from t5repro.errors import ArtifactError
 from t5repro.inputs.labelled import load_labelled_inputs
 from t5repro.inputs.labelled_examples import read_labelled
 from t5repro.model.labels import CHOICE, SPAN, TaskAnswer
+from t5repro.train.example_batch import example_batch, example_labels
 from t5repro.vocab.special_pieces import special_id
 from t5repro.vocab.vocabulary import Vocabulary
 
@@ -44,21 +46,24 @@ def examples(tmp_path: Path) -> dict[str, Path]:
     return paths
 
 
+def stage_of(tasks, task_vocab, **model: Any) -> FinetuneStage:
+    return FinetuneStage(
+        seed=0,
+        vocab=task_vocab,
+        model=ModelSettings(**model),
+        tasks=TaskNames(names=list(tasks), windows=WindowSettings(question_length=6, stride=8)),
+        finetune=FinetuneSettings(
+            inputs_length=24,
+            batch_size=5,
+            answers="labels" if model.get("architecture") == "language_model" else "text",
+        ),
+        devices=DevicesSettings(),
+    )
+
+
 def load(examples, vocabulary, task_vocab, **model: Any):
     return load_labelled_inputs(
-        FinetuneStage(
-            seed=0,
-            vocab=task_vocab,
-            model=ModelSettings(**model),
-            tasks=TaskNames(
-                names=list(examples), windows=WindowSettings(question_length=6, stride=8)
-            ),
-            finetune=FinetuneSettings(inputs_length=24, batch_size=5),
-            devices=DevicesSettings(),
-        ),
-        examples=examples,
-        vocabulary=vocabulary,
-        seed=0,
+        stage_of(examples, task_vocab, **model), examples=examples, vocabulary=vocabulary, seed=0
     )
 
 
@@ -193,6 +198,44 @@ def test_the_options_of_an_example_are_rows_of_one_batch(
                 count = int(ids[row, 0][first[0] & (ids[row, 0] > 0)].size)
                 assert np.array_equal(ids[row, 0][:count], ids[row, 1][:count])
     assert kinds == {True, False}
+
+
+@pytest.mark.parametrize("architecture", ["encoder", "language_model"])
+def test_a_batch_of_padding_has_the_shapes_of_one_of_tasks(
+    examples, vocabulary, task_vocab, tmp_path, architecture
+) -> None:
+    choices = [
+        example(n, ("a1", "a2")[n % 2], n % 2, "The old mill") | {"options": ["river", f"word {n}"]}
+        for n in range(4)
+    ]
+    questions = [
+        example(n, "river", ["river"], "word where", "by the river") | {"spans": [[7, 12]]}
+        for n in range(4)
+    ]
+    copa = {"super_glue_copa": write(tmp_path / "copa.jsonl", *choices)}
+    numbers = [example(n, f"{n}.0", float(n), "river", "mill") for n in range(4)]
+    scores = {"glue_stsb": write(tmp_path / "scores.jsonl", *numbers)}
+    mixtures = [scores, {"glue_cola": examples["pairs"]}, copa | scores]
+    if architecture == "encoder":
+        mixtures.append(scores | {"squad": write(tmp_path / "squad.jsonl", *questions)})
+    for tasks in mixtures:
+        stage = stage_of(tasks, task_vocab, architecture=architecture, **ENCODER)
+        labels = example_labels(stage)
+        inputs = load_labelled_inputs(stage, examples=tasks, vocabulary=vocabulary, seed=0)
+        kinds = {task: answer.kind for task, answer in inputs.labels.items()}
+        assert {task: answer.kind for task, answer in labels.items()} == kinds
+        features, targets = example_batch(stage.finetune, 5, stage.model, labels)
+        of_tasks, of_targets = inputs.batches(first_step=0, steps=1).element_spec
+        shapes = {name: (spec.shape, spec.dtype) for name, spec in of_tasks.items()}
+        assert {name: (array.shape, array.dtype) for name, array in features.items()} == shapes
+        assert (targets.shape, targets.dtype) == (of_targets.shape, of_targets.dtype)
+        texts = sum(
+            spec.shape.num_elements()
+            for name, spec in of_tasks.items()
+            if name.endswith("_segments")
+        )
+        shape = row_shape(stage.model, stage.finetune, tasks=tasks)
+        assert 5 * shape.positions == texts
 
 
 def test_a_question_is_drawn_as_windows_and_weighs_as_one_example(

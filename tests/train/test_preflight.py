@@ -1,4 +1,5 @@
 import importlib.util
+import json
 import subprocess
 import sys
 import tomllib
@@ -8,6 +9,7 @@ from checkout import ROOT
 
 pytest.importorskip("tensorflow")
 from t5repro.config.load import load_settings
+from t5repro.config.published_sizes import SIZES
 from t5repro.config.sections.pretrain import PretrainStage
 from t5repro.config.sections.training import TrainingSettings
 from t5repro.config.stage_settings import stage_settings
@@ -143,7 +145,7 @@ def test_the_training_step_of_a_run_file_compiles_for_a_slice(tmp_path, micro_ba
     python = interpreter()
     run_file = tmp_path / "run.yaml"
     changes = {**TINY, "pretrain": {**TINY["pretrain"], "micro_batches": micro_batches}}
-    run_file.write_text(module.json.dumps(changes))
+    run_file.write_text(json.dumps(changes))
     report = tmp_path / "report.json"
     done = subprocess.run(
         [
@@ -163,33 +165,66 @@ def test_the_training_step_of_a_run_file_compiles_for_a_slice(tmp_path, micro_ba
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    facts = module.json.loads(report.read_text())
+    facts = json.loads(report.read_text())
     assert (facts["cores"], facts["rows_per_core"], facts["fits"]) == (16, 2, True)
     assert facts["flops_per_core"] > 0
     assert "verdict              fits" in done.stderr
 
 
 LOWER = """
-from t5repro.config.published_sizes import SIZES
+import sys
+from t5repro.config.sections.finetune import FinetuneStage
 from t5repro.config.sections.pretrain import PretrainStage
 from t5repro.train.preflight import lowered_step
-settings = PretrainStage.model_validate({
-    "seed": 0, "vocab": {"vocab_size": 100, "extra_ids": 20}, "devices": {},
-    "model": SIZES["spanbert_tiny"].model_copy(update={"num_encoder_layers": 1}),
-    "pretrain": {
-        "objective": "masked_lm", "loss_normaliser": "target_tokens", "inputs_length": 16,
-        "targets_length": 4, "masked_lm": {"unit": "span", "boundary_weight": 1},
-    },
-})
-print("lowered", len(lowered_step(settings, settings.pretrain, rows=2)))
+kind = {"pretrain": PretrainStage, "finetune": FinetuneStage}[sys.argv[1]]
+settings = kind.model_validate_json(sys.argv[2])
+print("lowered", len(lowered_step(settings, getattr(settings, sys.argv[1]), rows=2)))
 """
+ONE_BLOCK = {"num_encoder_layers": 1, "num_decoder_layers": 1}
+BORDERS = {
+    "objective": "masked_lm",
+    "loss_normaliser": "target_tokens",
+    "inputs_length": 16,
+    "targets_length": 4,
+    "masked_lm": {"unit": "span", "boundary_weight": 1},
+}
+ON_TASKS = {"loss_normaliser": "target_tokens", "inputs_length": 16}
 
 
 @pytest.mark.keras
-def test_the_step_of_an_encoder_is_a_program_for_the_compiler() -> None:
-    """With the losses of masked pieces, pairs and borders, in a process of its own."""
+@pytest.mark.parametrize(
+    ("rule", "size", "change"),
+    [
+        ("pretrain", "spanbert_tiny", {"pretrain": BORDERS}),
+        (
+            "finetune",
+            "bert_tiny",
+            {"finetune": ON_TASKS, "tasks": {"names": ["squad", "super_glue_copa", "glue_stsb"]}},
+        ),
+        (
+            "finetune",
+            "gpt_tiny",
+            {
+                "finetune": {**ON_TASKS, "answers": "labels", "lm_weight": 0.5},
+                "tasks": {"names": ["super_glue_copa", "glue_mrpc"]},
+            },
+        ),
+    ],
+)
+def test_steps_of_systems_before_t5_are_programs_for_the_compiler(rule, size, change) -> None:
+    """With all heads, options and orders, in a process of its own."""
+    settings = {
+        "seed": 0,
+        "vocab": {"vocab_size": 100, "extra_ids": 20},
+        "devices": {},
+        "model": SIZES[size].model_copy(update=ONE_BLOCK).model_dump(),
+        **change,
+    }
     done = subprocess.run(
-        [sys.executable, "-c", LOWER], capture_output=True, text=True, check=False
+        [sys.executable, "-c", LOWER, rule, json.dumps(settings)],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
     assert int(done.stdout.split()[-1]) > 10_000

@@ -1,12 +1,13 @@
 """Floating-point operations of a training step, estimated from the matrix products alone.
 
 Softmax, norms, dropout and the optimizer are left out: they are a few percent of the products.
-The second order of texts, which GPT reads of tasks of similarity, is left out, too, and so are the
-options of COPA after the first.
 So are rotary positions: two multiplications per feature of a query or key.
 """
 
-from t5repro.config.sections.model import AddedLayers, ModelSettings, has_label_head
+from collections.abc import Collection
+
+from t5repro.config.row_shapes import row_shape
+from t5repro.config.sections.model import ModelSettings
 from t5repro.config.sections.training import TrainingSettings
 
 PASSES = 3  # forward, and backward the gradients of the inputs and of the weights
@@ -14,22 +15,27 @@ MULTIPLY_ADD = 2  # operations
 INDEX_WIDTH = 200  # features of the vector of an index in a span, of SpanBERT's head
 
 
-def step_flops(model: ModelSettings, training: TrainingSettings, *, embedding_rows: int) -> int:
+def step_flops(
+    model: ModelSettings,
+    training: TrainingSettings,
+    *,
+    embedding_rows: int,
+    tasks: Collection[str] = (),
+) -> int:
     """Return the floating-point operations of one training step; padding counts as work.
 
     Args:
         model: shape of the network.
         training: rows of a batch and their lengths.
         embedding_rows: rows of the output matrix.
+        tasks: those of the mixture, in fine-tuning.
     """
-    # Pre-training has an objective and none of the layers that fine-tuning adds.
-    is_labelled = isinstance(training, AddedLayers) and has_label_head(model, training)
-    has_logits = not is_labelled or getattr(training, "lm_weight", 0.0) > 0
-    row = forward_multiplications(
+    shape = row_shape(model, training, embedding_rows=embedding_rows, tasks=tasks)
+    row = shape.texts * forward_multiplications(
         model,
-        inputs_length=training.packed_inputs_length,
-        targets_length=0 if is_labelled else training.targets_length,
-        embedding_rows=embedding_rows if has_logits else 0,
+        inputs_length=shape.inputs_length,
+        targets_length=shape.targets_length,
+        embedding_rows=shape.embedding_rows,
     )
     row += _boundary_multiplications(model, training, embedding_rows)
     return PASSES * MULTIPLY_ADD * row * training.batch_size

@@ -5,8 +5,10 @@ The formula is within a tenth of the figures of the TPU compiler for T5-small an
 the rule `preflight` is preferred where it exists.
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
+from t5repro.config.row_shapes import row_shape
 from t5repro.config.sections.model import ModelSettings
 from t5repro.config.sections.training import TrainingSettings
 from t5repro.estimate.work import WEIGHT_BYTES, precision_bytes, slots_per_weight
@@ -84,6 +86,7 @@ def training_memory(
     training: TrainingSettings,
     *,
     embedding_rows: int,
+    tasks: Collection[str] = (),
     precision: str,
     chips: int,
     available: float,
@@ -94,16 +97,18 @@ def training_memory(
         model: shape of the network.
         training: rows of a batch and their lengths.
         embedding_rows: rows of the output matrix.
+        tasks: those of the mixture, in fine-tuning.
         precision: `devices.precision`.
         chips: chips that share the rows.
         available: bytes of a chip.
     """
     parameters = parameter_count(model, embedding_rows)
-    row = activation_bytes(
+    shape = row_shape(model, training, embedding_rows=embedding_rows, tasks=tasks)
+    row = shape.texts * activation_bytes(
         model,
-        inputs_length=training.packed_inputs_length,
-        targets_length=training.targets_length,
-        embedding_rows=embedding_rows,
+        inputs_length=shape.inputs_length,
+        targets_length=shape.targets_length,
+        embedding_rows=shape.embedding_rows,
         precision=precision,
     )
     rows = -(-training.batch_size // chips)

@@ -32,6 +32,7 @@ from t5repro.estimate.work import (
     Work,
     examples_of,
     prediction_work,
+    tasks_of,
     training_work,
 )
 
@@ -244,6 +245,7 @@ class _Estimator:
             settings.model,
             getattr(settings, node.rule),
             embedding_rows=settings.vocab.embedding_rows,
+            tasks=tasks_of(node.rule, settings),
             precision=settings.devices.precision,
             chips=self.machine.chips * self.machine.kind.replicas,
             available=self.machine.kind.memory / self.machine.kind.replicas,
@@ -259,7 +261,7 @@ def node_work(node: PlannedNode, known: Mapping[str, int] = NO_EXAMPLES) -> Work
     """
     settings = node.settings
     if node.rule in TRAININGS:
-        return training_work(settings.model, getattr(settings, node.rule), settings.vocab)
+        return training_work(node.rule, settings)
     evaluate = settings.evaluate
     checkpoints = len(settings.finetune.kept_steps) if evaluate.checkpoints == "all" else 1
     return prediction_work(

@@ -9,7 +9,7 @@ from t5repro.estimate.machines import Machine
 from t5repro.estimate.nodes import PlannedNode
 from t5repro.estimate.rates import MeasuredRate
 from t5repro.estimate.records import shape_of
-from t5repro.estimate.work import TRAININGS
+from t5repro.estimate.work import TRAININGS, tasks_of
 from t5repro.progress import announce
 
 
@@ -51,7 +51,12 @@ def probe_rates(nodes: Iterable[PlannedNode], machine: Machine) -> tuple[Measure
         stage = stage_model(node.rule).model_validate(stage_settings(settings, node.rule))
         announce(f"probe: {node.label}, {rows} rows")
         seconds = step_seconds(stage.model_copy(update={"devices": devices}), rows=rows)
-        flops = step_flops(settings.model, training, embedding_rows=settings.vocab.embedding_rows)
+        flops = step_flops(
+            settings.model,
+            training,
+            embedding_rows=settings.vocab.embedding_rows,
+            tasks=tasks_of(node.rule, settings),
+        )
         rates[shape] = MeasuredRate(
             machine=machine.kind.name,
             d_model=settings.model.d_model,

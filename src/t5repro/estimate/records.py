@@ -7,10 +7,18 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from t5repro.config.row_shapes import row_shape
 from t5repro.config.stage_settings import stage_model, stage_settings
 from t5repro.estimate.machines import KINDS, slice_chips
 from t5repro.estimate.nodes import Key, PlannedNode
-from t5repro.estimate.work import ON_DEVICE, TRAININGS, Work, prediction_work, training_work
+from t5repro.estimate.work import (
+    ON_DEVICE,
+    TRAININGS,
+    Work,
+    prediction_work,
+    tasks_of,
+    training_work,
+)
 from t5repro.lineage.graph import read_records
 from t5repro.lineage.record_index import read_indexes, records_in
 from t5repro.lineage.redaction import redact
@@ -87,7 +95,7 @@ def _machine(settings: Any) -> tuple[str, int] | None:
 
 def _work(rule: str, settings: Any, numbers: Mapping[str, Any]) -> Work:
     if rule in TRAININGS:
-        return training_work(settings.model, getattr(settings, rule), settings.vocab)
+        return training_work(rule, settings)
     examples = {
         name.split(".")[1]: int(value)
         for name, value in numbers.items()
@@ -107,8 +115,8 @@ def shape_of(rule: str, settings: Any, chips: int) -> tuple[float, ...]:
     """Return width, positions of a row, and rows of a chip."""
     if rule in TRAININGS:
         training = getattr(settings, rule)
-        length = training.packed_inputs_length + training.targets_length
-        rows = training.batch_size
+        row = row_shape(settings.model, training, tasks=tasks_of(rule, settings))
+        length, rows = row.positions // row.texts, training.batch_size * row.texts
     else:
         evaluate = settings.evaluate
         length, rows = evaluate.inputs_length + evaluate.max_decode_length, evaluate.batch_size

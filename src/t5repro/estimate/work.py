@@ -4,10 +4,12 @@ A training is counted as `config/flops.py` counts it. A prediction reads the dec
 every token that it writes, so the memory more often than the arithmetic decides its time.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from t5repro.config.flops import MULTIPLY_ADD, forward_multiplications, step_flops
+from t5repro.config.row_shapes import options_of, orders_of
 from t5repro.config.sections.evaluate import EvaluateSettings
 from t5repro.config.sections.model import AddedLayers, ModelSettings, has_label_head
 from t5repro.config.sections.training import TrainingSettings
@@ -69,10 +71,27 @@ class Work:
     input_bytes: float = 0
 
 
-def training_work(model: ModelSettings, training: TrainingSettings, vocab: VocabSettings) -> Work:
-    """Return the work of a training: its steps, without validation and checkpoints."""
-    step = step_flops(model, training, embedding_rows=vocab.embedding_rows)
+def training_work(rule: str, settings: Any) -> Work:
+    """Return the work of a training: its steps, without validation and checkpoints.
+
+    Args:
+        rule: one of `TRAININGS`.
+        settings: with the sections of the rule.
+    """
+    training: TrainingSettings = getattr(settings, rule)
+    step = step_flops(
+        settings.model,
+        training,
+        embedding_rows=settings.vocab.embedding_rows,
+        tasks=tasks_of(rule, settings),
+    )
     return Work(flops=training.steps * step)
+
+
+def tasks_of(rule: str, settings: Any) -> Collection[str]:
+    """Return the tasks that a training draws; none of pre-training."""
+    names: Collection[str] = settings.tasks.names if rule == "finetune" else ()
+    return names
 
 
 def prediction_work(
@@ -96,7 +115,8 @@ def prediction_work(
         models: networks that predict: members of an ensemble times checkpoints.
         precision: `devices.precision`.
     """
-    if has_label_head(model, layers):  # a label, by one pass over the inputs
+    has_labels = has_label_head(model, layers)
+    if has_labels:  # a label, by one pass over each text
         evaluate = evaluate.model_copy(update={"max_decode_length": 0, "beam_tasks": []})
     written = evaluate.max_decode_length
     encoding = forward_multiplications(
@@ -115,7 +135,8 @@ def prediction_work(
     flops, weight_bytes = 0.0, 0.0
     for task, rows in examples.items():
         beams = evaluate.beam_width if task in evaluate.beam_tasks else 1
-        flops += MULTIPLY_ADD * rows * (encoding + beams * (both - encoding))
+        texts = options_of(task) * orders_of(model, task) if has_labels else 1
+        flops += MULTIPLY_ADD * rows * texts * (encoding + beams * (both - encoding))
         weight_bytes += -(-rows // evaluate.batch_size) * written * read_bytes
     return Work(flops=flops * models, weight_bytes=weight_bytes * models)
 

@@ -7,14 +7,13 @@ segment, perhaps ``_delimiter_`` and a second one, ``_classify_``.
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from t5repro.config.row_shapes import orders_of
 from t5repro.config.sections.model import ModelSettings
 from t5repro.vocab.special_pieces import special_id
 from t5repro.vocab.vocabulary import Vocabulary
 
 SEGMENTS = "segments"  # key of the rows of a task, see `tasks.segments`
 OPTIONS = "options"  # key of the texts of which one is the answer
-# Tasks on the similarity of two texts, which have no order (Radford et al., 2018, section 3.3).
-SIMILARITY_TASKS = frozenset({"glue_mrpc", "glue_qqp", "glue_stsb"})
 
 
 class SegmentRow(NamedTuple):
@@ -53,7 +52,7 @@ class SegmentEncoder:
         self._start = [special_id(start, total_ids)]
         self._between = [special_id(separator, total_ids)] * model.pair_separators
         self._end = [special_id(end, total_ids)]
-        self._reads_both_orders = model.decoder_only
+        self._model = model
         self._length = length
 
     def rows(self, rows: Sequence[Sequence[str]], *, task: str = "") -> list[SegmentRow]:
@@ -65,7 +64,7 @@ class SegmentEncoder:
         """
         firsts = self._vocabulary.encode_batch([row[0] for row in rows])
         seconds = self._vocabulary.encode_batch([" ".join(row[1:]) for row in rows])
-        swaps = self._reads_both_orders and task in SIMILARITY_TASKS
+        swaps = orders_of(self._model, task) == 2
         return [
             self._pair(first, second, swaps=swaps) if len(row) > 1 else self._single(first)
             for row, first, second in zip(rows, firsts, seconds, strict=True)

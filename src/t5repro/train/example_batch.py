@@ -1,40 +1,56 @@
 """A batch of padding for a network, where only the shapes of a training step matter."""
 
+from collections.abc import Collection
 from typing import Any
 
-from t5repro.config.sections.model import AddedLayers, ModelSettings, has_label_head
+from t5repro.config.row_shapes import NUMBER_TASKS, SPAN_TASKS, options_of, orders_of
+from t5repro.config.sections.model import ModelSettings, has_label_head
 from t5repro.config.sections.pretrain import PretrainSettings
 from t5repro.config.sections.training import TrainingSettings
-from t5repro.model.labels import TaskAnswer
+from t5repro.model.labels import LabelColumns, TaskAnswer, TaskAnswers
 
-EXAMPLE_TASK = "task"
 ENCODER_FEATURES = ("encoder_ids", "encoder_segments", "encoder_types")
-DECODER_FEATURES = ("decoder_ids", "decoder_segments", "swapped_ids", "swapped_segments")
 
 
-def example_labels(settings: Any) -> dict[str, TaskAnswer]:
-    """Return labels that a network may be fine-tuned on; none if it writes text."""
+def example_labels(settings: Any) -> TaskAnswers:
+    """Return answers of the tasks that a network of labels is fine-tuned on; none of others.
+
+    Their kinds are those of the tasks, their words are placeholders.
+    """
     layers = getattr(settings, "finetune", None)  # pre-training has none
-    is_labelled = layers is not None and has_label_head(settings.model, layers)
-    return {EXAMPLE_TASK: TaskAnswer("label", ("no", "yes"))} if is_labelled else {}
+    if layers is None or not has_label_head(settings.model, layers):
+        return {}
+    return {task: _example_answer(task, settings.model) for task in settings.tasks.names}
+
+
+def _example_answer(task: str, model: ModelSettings) -> TaskAnswer:
+    if task in SPAN_TASKS and model.encoder_only:
+        return TaskAnswer("span")
+    if task in NUMBER_TASKS:
+        return TaskAnswer("number")
+    if (options := options_of(task)) > 1:
+        return TaskAnswer("choice", tuple(map(str, range(options))))
+    return TaskAnswer("label", ("no", "yes"))
 
 
 def example_batch(
-    training: TrainingSettings, rows: int, model: ModelSettings
+    training: TrainingSettings, rows: int, model: ModelSettings, labels: TaskAnswers
 ) -> tuple[dict[str, Any], Any]:
-    """Return a batch of padding, for its shapes."""
+    """Return a batch of padding, for its shapes.
+
+    Args:
+        training: of the stage.
+        rows: of the batch.
+        model: shape of the network.
+        labels: see `example_labels`.
+    """
     import tensorflow as tf
 
     def ids(length: int) -> Any:
         return tf.zeros((rows, length), tf.int32)
 
-    if isinstance(training, AddedLayers) and has_label_head(model, training):
-        names = ENCODER_FEATURES if model.encoder_only else DECODER_FEATURES
-        features = dict.fromkeys(names, ids(training.inputs_length))
-        if model.decoder_only:
-            features["last_positions"] = ids(1)
-        features["label_columns"] = tf.tile([[0, 2, 0]], (rows, 1))
-        return features, tf.zeros((rows, 1))
+    if labels:
+        return _labelled_batch(training, rows, model, labels)
     if model.encoder_only and isinstance(training, PretrainSettings):
         features = dict.fromkeys(ENCODER_FEATURES, ids(training.inputs_length))
         positions = ids(training.targets_length)
@@ -57,3 +73,33 @@ def example_batch(
         "decoder_segments": targets,
     }
     return features, targets
+
+
+def _labelled_batch(
+    training: TrainingSettings, rows: int, model: ModelSettings, labels: TaskAnswers
+) -> tuple[dict[str, Any], Any]:
+    """Return a batch of `LabelledInputs.batches`, of padding."""
+    import tensorflow as tf
+
+    columns = LabelColumns(labels)
+    options = () if columns.options == 1 else (columns.options,)
+    text = tf.zeros((rows, *options, training.inputs_length), tf.int32)
+    features = dict.fromkeys(
+        ENCODER_FEATURES if model.encoder_only else _decoder_features(model, labels), text
+    )
+    if model.decoder_only:
+        features["last_positions"] = tf.zeros((rows, *options, 1), tf.int32)
+    features["label_columns"] = tf.tile([next(iter(columns.columns.values()))], (rows, 1))
+    if columns.has_spans:
+        features["answer_span"] = tf.zeros((rows, 2), tf.int32)
+    return features, tf.zeros((rows, 1))
+
+
+def _decoder_features(model: ModelSettings, tasks: Collection[str]) -> list[str]:
+    """Return the names of the features of texts, in each order that a task is read in."""
+    orders = max(orders_of(model, task) for task in tasks)
+    return [
+        f"{order}_{part}"
+        for order in ("decoder", "swapped")[:orders]
+        for part in ("ids", "segments")
+    ]

@@ -17,6 +17,7 @@ import numpy as np
 import tensorflow as tf
 
 from t5repro.config.flops import step_flops
+from t5repro.config.row_shapes import row_shape
 from t5repro.config.sections.training import TrainingSettings
 from t5repro.errors import ArtifactError, CheckpointError
 from t5repro.files import write_manifest, write_text
@@ -237,26 +238,22 @@ def fit(
     job.log(
         f"{steps} steps in {seconds:.1f} s with compilation: {steps / seconds:.2f} steps/s, "
         f"{steps * training.batch_size / seconds:.1f} rows/s, "
-        f"{steps * positions_per_step(training, model) / seconds:.0f} positions/s"
+        f"{steps * monitor.positions / seconds:.0f} positions/s"
     )
-
-
-def positions_per_step(training: TrainingSettings, model: Any) -> int:
-    """Return the positions of inputs and targets in a batch, padding and all options included."""
-    if columns := getattr(model, "label_columns", None):
-        return training.batch_size * training.inputs_length * int(columns.options)
-    return training.batch_size * (training.packed_inputs_length + training.targets_length)
 
 
 def make_monitor(job: TrainingJob, model: Any, *, first_step: int) -> Monitor:
     """Return the monitor of the training speed, which passes its rows on to the loggers."""
-    cloud = job.settings.devices.cloud_folder
+    settings, training = job.settings, job.training
+    cloud = settings.devices.cloud_folder
+    columns = getattr(model, "label_columns", None)  # of a network of labels
+    tasks = columns.answers if columns else ()
     return Monitor(
         job.monitor,
         events=cloud_address(cloud, job.monitor) if cloud and job.monitor else str(job.monitor),
-        positions=positions_per_step(job.training, model),
+        positions=training.batch_size * row_shape(settings.model, training, tasks=tasks).positions,
         flops=step_flops(
-            job.settings.model, job.training, embedding_rows=job.settings.vocab.embedding_rows
+            settings.model, training, embedding_rows=settings.vocab.embedding_rows, tasks=tasks
         ),
         first_step=first_step,
         loggers=Loggers(job.loggers, model, folder=job.monitor, announce=job.log),

@@ -57,7 +57,7 @@ class Monitor:
     ) -> None:
         self._loggers = loggers
         self._table = None if folder is None else folder / TABLE
-        self._positions = positions
+        self.positions = positions
         self._flops = flops
         self._writer: Any = None
         self._begin_row()
@@ -104,7 +104,7 @@ class Monitor:
             "step": step,
             "loss": loss,
             "learning_rate": learning_rate,
-            "padding_share": 1 - self._filled / (self._steps * self._positions),
+            "padding_share": 1 - self._filled / (self._steps * self.positions),
             "model_flops": step * self._flops,
             **speeds,
         }

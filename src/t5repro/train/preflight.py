@@ -179,14 +179,15 @@ def lowered_step(
 
     from t5repro.train.compiled_model import compiled_model
 
+    labels = example_labels(settings)
     model = compiled_model(
         settings.model_copy(update={"devices": devices}),
         seed=single_seed(settings.seed, "preflight"),
-        labels=example_labels(settings),
+        labels=labels,
     )
     tf.random.set_seed(0)  # deterministic operations require it; the program contains no draws
     step = tf.function(model.train_step, jit_compile=True, autograph=False)
-    batch = example_batch(training, rows, settings.model)
+    batch = example_batch(training, rows, settings.model, labels)
     lower = step.experimental_get_compiler_ir(batch)
     return bytes(lower(stage="stablehlo_serialized"))
 

@@ -35,7 +35,7 @@ def step_seconds(settings: Any, *, rows: int, steps: int = STEPS) -> float:
     training = training_of(settings)
     labels = example_labels(settings)
     model = compiled_model(settings, seed=single_seed(0, "probe"), labels=labels)
-    batch = example_batch(training, rows, settings.model)
+    batch = example_batch(training, rows, settings.model, labels)
     step = tf.function(model.train_step, autograph=False)
     times = []
     for _ in range(WARM_UP + steps):

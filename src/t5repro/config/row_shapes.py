@@ -1,0 +1,74 @@
+"""What a network reads and predicts of a row of a batch: lengths, ids, and texts of an example.
+
+A network of labels reads each option of an example, and GPT some texts in both orders. All rows of
+a batch have as many texts as any task of the mixture needs.
+"""
+
+from collections.abc import Collection
+from typing import NamedTuple
+
+from t5repro.config.sections.model import AddedLayers, ModelSettings, has_label_head
+from t5repro.config.sections.training import TrainingSettings
+
+# Tasks on the similarity of two texts, which have no order (Radford et al., 2018, section 3.3).
+SIMILARITY_TASKS = frozenset({"glue_mrpc", "glue_qqp", "glue_stsb"})
+OPTIONS = {"super_glue_copa": 2}  # task -> texts of which one is the answer
+NUMBER_TASKS = frozenset({"glue_stsb"})
+SPAN_TASKS = frozenset({"squad"})
+
+
+class RowShape(NamedTuple):
+    """The shape of a row.
+
+    Attributes:
+        inputs_length: tokens of a text.
+        targets_length: tokens; of an encoder only the predicted positions; 0 for labels.
+        embedding_rows: rows of the output matrix; 0 without logits of ids.
+        texts: texts of a row.
+    """
+
+    inputs_length: int
+    targets_length: int
+    embedding_rows: int
+    texts: int = 1
+
+    @property
+    def positions(self) -> int:
+        """Positions of all texts of a row."""
+        return self.texts * (self.inputs_length + self.targets_length)
+
+
+def row_shape(
+    model: ModelSettings,
+    training: TrainingSettings,
+    *,
+    embedding_rows: int = 0,
+    tasks: Collection[str] = (),
+) -> RowShape:
+    """Return the shape of a row of a training.
+
+    Args:
+        model: shape of the network.
+        training: lengths of a row.
+        embedding_rows: rows of the output matrix.
+        tasks: those of the mixture, in fine-tuning.
+    """
+    # Pre-training has an objective and none of the layers that fine-tuning adds.
+    if not (isinstance(training, AddedLayers) and has_label_head(model, training)):
+        return RowShape(training.packed_inputs_length, training.targets_length, embedding_rows)
+    reads_pieces = getattr(training, "lm_weight", 0.0) > 0
+    options = max(map(options_of, tasks), default=1)
+    orders = max((orders_of(model, task) for task in tasks), default=1)
+    return RowShape(
+        training.inputs_length, 0, embedding_rows if reads_pieces else 0, options * orders
+    )
+
+
+def options_of(task: str) -> int:
+    """Return the options of an example of a task, 1 if it has none to choose from."""
+    return OPTIONS.get(task, 1)
+
+
+def orders_of(model: ModelSettings, task: str) -> int:
+    """Return in how many orders a network of labels reads the texts of a task."""
+    return 2 if model.decoder_only and task in SIMILARITY_TASKS else 1
