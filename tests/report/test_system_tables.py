@@ -121,3 +121,5 @@ def test_the_tables_of_a_system_are_those_of_its_paper_and_with_its_row() -> Non
         "GLUE leaderboard",
     ]
     assert not any(table.has_ours for table in tables)
+    assert tables[1].columns[-1] == ("Average", "")  # of the tasks of the table
+    assert tables[1].columns[0] == ("NewsQA", "F1")

@@ -26,7 +26,7 @@ from t5repro.report.published_table import (
     our_row,
     printed_row,
 )
-from t5repro.report.titles import format_score
+from t5repro.report.titles import AVERAGE, format_score
 
 PAPERS = {"SpanBERT": "spanbert", "RoBERTa": "roberta", "ALBERT": "albert"}
 
@@ -68,7 +68,7 @@ def _table(
     of_system: Mapping[str, Sequence[Experiment]],
     our_scores: OurScores,
 ) -> PublishedTable:
-    keys, titles = table["columns"], table_content()["titles"]
+    keys = table["columns"]
     rows: list[TableRow] = []
     for row in table["rows"]:
         printed = [TableCell(text=format_score(value)) for value in row["values"]]
@@ -77,17 +77,13 @@ def _table(
             our_row(experiment, [our_scores.cell(experiment, key, None, None) for key in keys])
             for experiment in of_system.get(row.get("system", ""), ())
         ]
-    columns = [column_title(key) for key in keys]
     return PublishedTable(
         anchor=f"system-{number}",
         label=_label(table),
         title=table["title"],
         split=table["split"],
         is_transposed=len(keys) > MAX_COLUMNS,
-        columns=tuple(
-            (titles.get(key.split(".")[0], title), metric)
-            for key, (title, metric) in zip(keys, columns, strict=True)
-        ),
+        columns=tuple(map(_column_title, keys)),
         deviations=(),
         our_deviations=(),
         repetitions=0,
@@ -95,6 +91,13 @@ def _table(
         notes=(),
         remarks=tuple(table.get("notes", ())),
     )
+
+
+def _column_title(key: str) -> tuple[str, str]:
+    """Return the titles of a column's task and metric; an average over its table has no metric."""
+    title, metric = column_title(key)
+    task = key.partition(".")[0]
+    return table_content()["titles"].get(task, title), "" if task == AVERAGE else metric
 
 
 def _label(table: Mapping[str, Any]) -> str:

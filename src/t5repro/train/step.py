@@ -319,7 +319,7 @@ class LabelledDecoder(LabelStep, T5):
             return super().summed_loss(features, targets, weights)
         rows = option_rows(features)
         decoded = self.read_texts(rows, training=True)
-        losses = self._label_losses(features, targets, decoded, training=True)
+        losses = self._label_losses(features, rows, targets, decoded, training=True)
         of_texts = [self._text_losses(rows["decoder_ids"], decoded[0])]
         if len(decoded) > 1:
             ids = rows["swapped_ids"]
@@ -338,18 +338,20 @@ class LabelledDecoder(LabelStep, T5):
         self, features: Features, targets: tf.Tensor, *, z_loss: float, training: bool
     ) -> tf.Tensor:
         """Return the losses of labels, numbers and options, see `TrainingStep`."""
-        decoded = self.read_texts(option_rows(features), training=training)
-        return self._label_losses(features, targets, decoded, training=training)
+        rows = option_rows(features)
+        decoded = self.read_texts(rows, training=training)
+        return self._label_losses(features, rows, targets, decoded, training=training)
 
     def _label_losses(
         self,
         features: Features,
+        rows: Features,
         targets: tf.Tensor,
         decoded: Sequence[tf.Tensor],
         *,
         training: bool,
     ) -> tf.Tensor:
-        logits = self.label_logits(option_rows(features), decoded, training=training)
+        logits = self.label_logits(rows, decoded, training=training)
         return self.answer_losses(features, targets, logits, features["decoder_segments"])
 
     def _text_losses(self, ids: tf.Tensor, decoded: tf.Tensor) -> tf.Tensor:
