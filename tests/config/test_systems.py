@@ -72,6 +72,12 @@ def test_the_rows_and_masks_of_the_encoders_differ() -> None:
     assert [recipes[name].copies for name in recipes] == [10, 0, 40, 0]
 
 
+def test_the_heads_of_roberta_and_albert_have_the_dropout_of_their_code() -> None:
+    systems = ("bert", "roberta", "albert", "spanbert")
+    rates = {name: load(name, **LENGTHS).finetune.classifier_dropout for name in systems}
+    assert rates == {"bert": None, "roberta": 0, "albert": 0.1, "spanbert": None}
+
+
 def test_without_a_size_the_network_is_the_published_base() -> None:
     model = load("albert", **LENGTHS).model
     assert (model.num_encoder_layers, model.d_model, model.embedding_width) == (12, 768, 128)

@@ -298,6 +298,21 @@ def test_only_roberta_drops_the_first_state_and_none_drops_inside_a_feed_forward
     assert "encoder/block_0/feed_forward/dropout" in noise_variables(inside)
 
 
+@pytest.mark.parametrize("name", ["bert", "roberta"])
+@pytest.mark.parametrize(("rate", "of_heads"), [(0.0, 0.5), (0.5, 0.0)])
+def test_the_head_of_labels_may_have_a_rate_of_its_own(name, rate, of_heads):
+    model = shaken(
+        network(NETWORKS[name], dropout_rate=rate, classifier_dropout=of_heads, labels=2)
+    )
+    at_head = {"label_dropout"} | ({"pooler_dropout"} if name == "roberta" else set())
+    assert (set(noise_variables(model)) == at_head) == (of_heads > 0)
+    assert bool(at_head & set(noise_variables(model))) == (of_heads > 0)
+    features = batch()
+    encoded = [values(model.encode(features, training=training)) for training in (True, False)]
+    assert (encoded[0] != encoded[1]).any() == (rate > 0)
+    assert (values(model(features, training=True)) != values(model(features))).any()
+
+
 def test_dropout_acts_in_training_on_the_pooled_state_too():
     model = shaken(network(NETWORKS["bert"], dropout_rate=0.5, labels=2))
     assert "label_dropout" in noise_variables(model)

@@ -6,11 +6,14 @@ import pytest
 keras = pytest.importorskip("keras")
 tf = pytest.importorskip("tensorflow")
 from t5repro.config.published_sizes import SIZES  # noqa: E402
+from t5repro.config.sections.finetune import FinetuneStage  # noqa: E402
+from t5repro.model.checkpoints import noise_variables  # noqa: E402
 from t5repro.model.labels import KINDS, LabelColumns, TaskAnswer  # noqa: E402
 from t5repro.model.segment_rows import SegmentRow  # noqa: E402
 from t5repro.model.span_answers import LIMITS_OF_BERT  # noqa: E402
 from t5repro.model.task_answers import task_answers  # noqa: E402
 from t5repro.model.task_rows import TaskRows  # noqa: E402
+from t5repro.train.compiled_model import compiled_model  # noqa: E402
 from t5repro.train.label_loss import option_losses, span_losses  # noqa: E402
 from t5repro.train.step import LabelledDecoder, LabelledEncoder  # noqa: E402
 
@@ -198,3 +201,20 @@ def test_one_batch_is_learnt_by_heart(tasks):
     for _ in range(150):
         step((features, targets))
     assert one_by_one(model, features, targets).max() < 0.05
+
+
+@pytest.mark.parametrize("size", ["albert_tiny", "gpt_tiny"])
+def test_a_fine_tuning_without_dropout_may_drop_at_its_head(size):
+    settings = FinetuneStage.model_validate(
+        {
+            "seed": 0,
+            "vocab": {"vocab_size": 100, "extra_ids": 20},
+            "model": SIZES[size].model_dump(),
+            "tasks": {"names": ["cola"]},
+            "finetune": {"dropout_rate": 0, "classifier_dropout": 0.1, "answers": "labels"},
+            "devices": {},
+        }
+    )
+    model = compiled_model(settings, seed=0, labels={"cola": ANSWERS["cola"]})
+    assert list(noise_variables(model)) == ["label_dropout"]
+    assert model.label_dropout.rate == 0.1

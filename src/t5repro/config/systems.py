@@ -79,6 +79,7 @@ SYSTEMS: dict[str, dict[str, Any]] = {
             "learning_rate": {"schedule": "linear", "factor": 5e-4, "warmup_share": 0.08},
         },
         finetune={
+            "classifier_dropout": 0,  # pooler-dropout 0.0
             "optimizer": "adam_fairseq",
             "adam_beta2": 0.98,
             "adam_epsilon": 1e-6,
@@ -102,6 +103,7 @@ SYSTEMS: dict[str, dict[str, Any]] = {
             # 3,125 of 125,000 updates.
             "learning_rate": {"schedule": "bert_linear", "factor": 1.76e-3, "warmup_share": 0.025},
         },
+        finetune={"classifier_dropout": 0.1},  # classifier_dropout_prob of all versions
     ),
     "spanbert": _encoder(
         model={"published": "spanbert_base"},

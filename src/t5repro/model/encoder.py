@@ -198,6 +198,7 @@ class Encoder(keras.Model):
         adapter_width: inner width of an adapter in each block; features; 0 means no adapters.
         pair_classes: classes of a pair of segments in pre-training; 0 means no such head.
         labels: labels of a task, 1 for a number or the score of an option.
+        classifier_dropout: share of features dropped before `labels`; if absent, `dropout_rate`.
         predicts_spans: whether fine-tuning has the head of spans. Without labels and spans the
             network is one of pre-training, with the head that predicts masked pieces.
         predicts_boundaries: whether pre-training has the head of SpanBERT's boundary objective.
@@ -225,6 +226,7 @@ class Encoder(keras.Model):
         adapter_width: int = 0,
         pair_classes: int = 0,
         labels: int = 0,
+        classifier_dropout: float | None = None,
         predicts_spans: bool = False,
         predicts_boundaries: bool = False,
     ) -> None:
@@ -257,9 +259,10 @@ class Encoder(keras.Model):
                 model, inputs=width, outputs=pair_classes, path="pair_head", **place
             )
         if labels:
-            rate = dropout_rate if model.pooler_dropout else 0.0
-            self.pooler_dropout = dropout_layer(model, rate, path="pooler_dropout", **place)
-            self.label_dropout = dropout_layer(model, dropout_rate, path="label_dropout", **place)
+            rate = dropout_rate if classifier_dropout is None else classifier_dropout
+            before = rate if model.pooler_dropout else 0.0
+            self.pooler_dropout = dropout_layer(model, before, path="pooler_dropout", **place)
+            self.label_dropout = dropout_layer(model, rate, path="label_dropout", **place)
             self.label_head = ClassHead(
                 model, inputs=width, outputs=labels, path="label_head", **place
             )

@@ -212,6 +212,7 @@ class T5(keras.Model):
         adapter_width: inner width of an adapter in each block; features; 0 means no adapters.
         labels: labels and numbers of the tasks of a decoder only, from a linear layer on the last
             position of a row (GPT); 0 means that the network writes text.
+        classifier_dropout: share of features dropped before `labels`; if absent, `dropout_rate`.
 
     Calling it takes a mapping of int32 arrays ``encoder_ids`` and ``encoder_segments`` of shape
     (batch, inputs_length), ``decoder_ids`` and ``decoder_segments`` of (batch, targets_length),
@@ -235,6 +236,7 @@ class T5(keras.Model):
         dtype: str = "float32",
         adapter_width: int = 0,
         labels: int = 0,
+        classifier_dropout: float | None = None,
     ) -> None:
         super().__init__(name="t5", dtype=PRECISIONS[dtype], autocast=False)
         self.settings = model
@@ -260,7 +262,8 @@ class T5(keras.Model):
         self.labels = labels
         if labels:
             place: dict[str, Any] = {"seed": seed, "dtype": PRECISIONS[dtype]}
-            self.label_dropout = dropout_layer(model, dropout_rate, path="label_dropout", **place)
+            rate = dropout_rate if classifier_dropout is None else classifier_dropout
+            self.label_dropout = dropout_layer(model, rate, path="label_dropout", **place)
             self.label_head = ClassHead(
                 model, inputs=model.d_model, outputs=labels, path="label_head", **place
             )

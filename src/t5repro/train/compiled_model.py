@@ -1,5 +1,6 @@
 """The network of a stage with its training step and optimizer."""
 
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, Protocol
 
@@ -75,18 +76,12 @@ def compiled_model(settings: StageSettings, *, seed: int, labels: TaskAnswers = 
         "micro_batches": training.micro_batches,
     }
     model: Any
-    if not settings.model.encoder_only:
-        # Pre-training has no such weight.
-        lm_weight = getattr(training, "lm_weight", 0.0)
-        model = (
-            LabelledDecoder(columns=LabelColumns(labels), lm_weight=lm_weight, **network)
-            if labels
-            else TrainedT5(**network)
-        )
-    elif labels:
-        model = LabelledEncoder(columns=LabelColumns(labels), **network)
-    else:
+    if labels:
+        model = labelled_model(training, labels, network)
+    elif settings.model.encoder_only:
         model = TrainedEncoder(**pretraining_heads(training), **network)
+    else:
+        model = TrainedT5(**network)
     freeze(model, training)
     optimizer = make_optimizer(training)
     optimizer.build(model.trainable_variables)
@@ -101,6 +96,20 @@ def compiled_model(settings: StageSettings, *, seed: int, labels: TaskAnswers = 
         steps_per_execution=settings.devices.steps_per_execution,
     )
     return model
+
+
+def labelled_model(training: Any, labels: TaskAnswers, network: Mapping[str, Any]) -> Any:
+    """Return a network of labels.
+
+    Args:
+        training: the section `finetune`.
+        labels: answers of the tasks.
+        network: arguments that all networks have.
+    """
+    heads = {"columns": LabelColumns(labels), "classifier_dropout": training.classifier_dropout}
+    if network["model"].encoder_only:
+        return LabelledEncoder(**heads, **network)
+    return LabelledDecoder(lm_weight=training.lm_weight, **heads, **network)
 
 
 def pretraining_heads(training: TrainingSettings) -> dict[str, Any]:

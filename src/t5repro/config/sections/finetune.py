@@ -62,6 +62,10 @@ class FinetuneSettings(TrainingSettings, AddedLayers):
     """Weight of the loss of the language model on the rows of tasks, next to that of their labels
     (`answers`). GPT has 0.5.
     """
+    classifier_dropout: float | None = Field(None, ge=0, lt=1)
+    """Probability of dropout before the layer of labels, and before the pooler with
+    `model.pooler_dropout`. If absent, that of the network, `finetune.dropout_rate`.
+    """
     mixture_weights: dict[Name, Weight] = {}
     """Task -> number of examples that replaces its own, before K and T are applied."""
 
