@@ -169,6 +169,50 @@ def test_an_answer_does_not_depend_on_its_neighbours(
     )
 
 
+def test_the_padded_length_of_a_row_does_not_depend_on_its_neighbours(
+    tmp_path: Path,
+    vocabulary: Path,
+    write_weights: Callable[..., Path],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from t5repro.model import task_answers
+
+    lengths: list[int] = []
+    call = task_answers.call_compiled
+
+    def recorded(model: Any, key: Any, graph: Any, *arrays: np.ndarray) -> np.ndarray:
+        lengths.append(arrays[0].shape[1])
+        return call(model, key, graph, *arrays)
+
+    monkeypatch.setattr(task_answers, "call_compiled", recorded)
+    short, middle, long = (
+        {"inputs": "x", "targets": "no", "idx": n, "answer": 0, "segments": ["yes " * n]}
+        for n in (2, 31, 38)
+    )
+    weights = write_weights(1)
+    for number, rows in enumerate(([middle], [middle, long], [short])):
+        predictions(tmp_path / str(number), {"pairs": rows}, vocabulary, weights)
+    assert lengths == [40, 40, 32]
+
+
+def test_a_task_without_training_rows_has_the_head_of_its_labels(
+    tmp_path: Path, vocabulary: Path, write_weights: Callable[..., Path]
+) -> None:
+    three = TaskAnswer("label", ("entailment", "neutral", "contradiction"))
+    two = TaskAnswer("label", ("entailment", "not_entailment"))
+    weights = write_weights(3, {"glue_mnli": three, "glue_rte": two})
+    names = ("glue_mnli_matched", "glue_mnli_mismatched", "glue_ax", "super_glue_axb")
+    rows = rows_of(23)
+    answers = predictions(tmp_path, dict.fromkeys((*names, "glue_rte"), rows), vocabulary, weights)
+    of_mnli, _ = np.split(logits_of(weights, vocabulary, rows), [3], axis=1)
+    expected = [three.words[column] for column in of_mnli.argmax(axis=1)]
+    assert [answers[name] for name in names[:3]] == [expected] * 3
+    assert answers["super_glue_axb"] == answers["glue_rte"]
+    alone = write_weights(3, {"glue_rte": two})
+    with pytest.raises(ArtifactError, match="fine-tune on glue_mnli, or leave glue_ax out"):
+        predictions(tmp_path, {"glue_ax": rows}, vocabulary, alone)
+
+
 def test_an_ensemble_has_the_mean_of_its_members(
     tmp_path: Path, vocabulary: Path, write_weights: Callable[..., Path]
 ) -> None:

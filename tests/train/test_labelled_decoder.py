@@ -163,7 +163,12 @@ def test_the_answer_of_a_task_of_similarity_does_not_depend_on_the_order(batch):
         )
         rows.append(SegmentRow(ids, len(ids), False, tuple(other)))
         swapped.append(SegmentRow(other or ids, len(ids), False, tuple(ids if other else ())))
-    options = {"columns": COLUMNS, "batch_size": 3, "spans": LIMITS_OF_BERT}
+    options = {
+        "columns": COLUMNS,
+        "batch_size": 3,
+        "inputs_length": LENGTH,
+        "spans": LIMITS_OF_BERT,
+    }
     answers, others = (
         task_answers([model], TaskRows(one, (), ROWS), task="glue_stsb", **options)
         for one in (rows, swapped)

@@ -184,6 +184,7 @@ def test_the_answer_is_the_option_of_the_highest_score():
         TaskRows(rows, (), ROWS),
         columns=model.label_columns,
         task="copa",
+        inputs_length=LENGTH,
         batch_size=5,
         spans=LIMITS_OF_BERT,
     )

@@ -107,6 +107,7 @@ def answer_rows(
             of_task,
             columns=columns,
             task=task,
+            inputs_length=settings.evaluate.inputs_length,
             batch_size=settings.evaluate.batch_size,
             replicas=replicas,
             spans=spans,

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from t5repro.config.sections.evaluate import PredictStage
-from t5repro.errors import SettingsError, nearest
+from t5repro.errors import ArtifactError, SettingsError, nearest
 from t5repro.inference.model import SURROGATE, Prediction
 from t5repro.model.segment_rows import OPTIONS, SEGMENTS
 from t5repro.model.task_rows import SegmentTexts
@@ -46,11 +46,13 @@ class LabelModel:
         """
         texts = [_texts_of(row, index) for index, row in enumerate(rows)]
         devices, vocabulary, columns, models = self._load()
-        if task not in columns.answers:
+        try:
+            columns.trained_task(task)
+        except ArtifactError as error:
             raise SettingsError(
                 f"the network answers no task {task!r}{nearest(task, columns.answers)}; its tasks "
                 f"are {sorted(columns.answers)}"
-            )
+            ) from error
         if not texts:
             return []
         from t5repro.evaluate.predict_labels import answer_rows, task_rows

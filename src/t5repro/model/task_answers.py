@@ -33,6 +33,7 @@ def task_answers(
     *,
     columns: LabelColumns,
     task: str,
+    inputs_length: int,
     batch_size: int,
     spans: SpanLimits,
     replicas: int = 1,
@@ -40,13 +41,14 @@ def task_answers(
 ) -> list[str]:
     """Return the answer to each example of a task.
 
-    The padded length of a row depends on its own ids alone, as in decoding.
+    The padded length of a row depends on its own ids and `inputs_length` alone, as in decoding.
 
     Args:
         models: one network, or the members of an ensemble, combined by the mean of the logits.
         rows: the rows of the task.
         columns: columns of the head of all members.
         task: name of the task.
+        inputs_length: most ids of a row.
         batch_size: rows of a batch.
         replicas: devices that share a batch.
         spans: limits of answers that are spans.
@@ -55,11 +57,14 @@ def task_answers(
     Raises:
         ArtifactError: the networks were not fine-tuned on the task.
     """
-    first, width, _ = columns.of(task)
-    answer = columns.answers[task]
+    trained = columns.trained_task(task)
+    (first, width, _), answer = columns.columns[trained], columns.answers[trained]
     head = _span_head if answer.kind == "span" else _label_head
     logits = [np.zeros(0, np.float32)] * len(rows.rows)
-    for batch, values in _mean_logits(models, head, rows.rows, batch_size, replicas):
+    size = shared_rows(batch_size, replicas)
+    for batch in _batches(rows.rows, inputs_length, batch_size):
+        features = _features(models[0], batch, inputs_length, size)
+        values = np.mean([_logits(model, head, features) for model in models], axis=0)
         for (number, _), row_values in zip(batch, values, strict=False):
             logits[number] = row_values
         if advance:
@@ -71,21 +76,6 @@ def task_answers(
         return [f"{value:.{DECIMALS}f}" for (value,) in by_row]
     by_example = by_row.reshape(rows.examples, -1)
     return [answer.words[index] for index in np.argmax(by_example, axis=1)]
-
-
-def _mean_logits(
-    models: Sequence[Network],
-    head: Head,
-    rows: Sequence[SegmentRow],
-    batch_size: int,
-    replicas: int,
-) -> Iterator[tuple[list[NumberedRow], np.ndarray]]:
-    """Yield batches of rows, and the mean of the networks' logits for them."""
-    longest = max(len(row.ids) for row in rows)
-    size = shared_rows(batch_size, replicas)
-    for batch in _batches(rows, longest, batch_size):
-        features = _features(models[0], batch, longest, size)
-        yield batch, np.mean([_logits(model, head, features) for model in models], axis=0)
 
 
 def _batches(

@@ -136,8 +136,8 @@ def encode_rows(
     """
     encoded = {}
     for task, texts in examples.items():
-        columns.of(task)
-        encoded[task] = encoder.rows(texts, task=task, answer=columns.answers[task])
+        answer = columns.answers[columns.trained_task(task)]
+        encoded[task] = encoder.rows(texts, task=task, answer=answer)
     return encoded
 
 

@@ -143,6 +143,7 @@ class Samples:
                         rows,
                         columns=model.label_columns,
                         task=task,
+                        inputs_length=settings.finetune.inputs_length,
                         batch_size=len(rows.rows),
                         replicas=strategy.num_replicas_in_sync,
                         spans=LIMITS_OF_BERT,
