@@ -89,10 +89,7 @@ def _row_answers(arguments: argparse.Namespace) -> "list[Prediction]":
             "--task is for a network of labels, which writes no text; leave --beam and "
             "--log-probabilities out"
         )
-    rows = [
-        row if isinstance(row, dict) else {"segments": row.split("\t")}
-        for row, _ in _inputs(arguments)
-    ]
+    rows = [_row_of(row, place) for row, place in _inputs(arguments)]
     run = load(arguments.run, revision=arguments.rev)
     if not isinstance(run, Run):
         raise SettingsError(f"{arguments.run} is one model, no run; leave --task out")
@@ -154,6 +151,18 @@ def _object_of(line: str, place: str) -> dict[str, Any]:
             f"{place} is not JSON ({error}); correct it, or name a file with a text per line"
         ) from error
     return row if isinstance(row, dict) else {}
+
+
+def _row_of(row: Any, place: str) -> dict[str, Any]:
+    """Return a row of a task: the object of a JSON line, or the segments of a text."""
+    if isinstance(row, str):
+        return {"segments": row.split("\t")}
+    if not isinstance(row.get("segments"), list):
+        raise RawDataError(
+            f"{place}: 'segments' is {row.get('segments')!r}; each line of a .jsonl file is an "
+            "object with the key 'segments', which is a list of texts"
+        )
+    return dict(row)
 
 
 def _text_of(row: dict[str, Any], place: str) -> str:
