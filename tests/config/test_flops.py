@@ -1,6 +1,7 @@
 import pytest
 
 from t5repro.config.flops import step_flops
+from t5repro.config.row_shapes import row_shape
 from t5repro.config.sections.finetune import FinetuneSettings
 from t5repro.config.sections.model import ModelSettings
 from t5repro.config.sections.pretrain import PretrainSettings
@@ -108,6 +109,19 @@ def test_options_and_orders_of_a_task_multiply_the_texts_of_all_rows(tasks, of_g
     text = plan.model_copy(update={"answers": "text"})
     one = step_flops(SIZES["gpt_tiny"], text, embedding_rows=99)
     assert step_flops(SIZES["gpt_tiny"], text, embedding_rows=99, tasks=tasks) == one
+
+
+def test_positions_of_a_row_are_those_that_the_network_reads():
+    plan = {"inputs_length": 128, "targets_length": 20}
+    positions = {
+        size: row_shape(SIZES[size], PretrainSettings(**plan, objective=objective)).positions
+        for size, objective in (
+            ("small", "drop_tokens"),
+            ("bert_tiny", "masked_lm"),
+            ("gpt_tiny", "lm"),
+        )
+    }
+    assert positions == {"small": 148, "bert_tiny": 128, "gpt_tiny": 20}
 
 
 def test_the_boundary_objective_adds_its_head() -> None:

@@ -6,7 +6,9 @@ from pathlib import Path
 import pytest
 
 from t5repro.config.published_sizes import SIZES
+from t5repro.config.sections.finetune import FinetuneSettings
 from t5repro.config.sections.pretrain import PretrainSettings
+from t5repro.config.sections.training import TrainingSettings
 from t5repro.errors import ArtifactError
 from t5repro.estimate.machines import machine_named
 from t5repro.estimate.memory import training_memory
@@ -36,6 +38,32 @@ def test_the_formula_agrees_with_the_tpu_compiler(
     )
     assert memory.needed / GIB == pytest.approx(needed, rel=0.1)
     assert memory.fits
+
+
+def test_options_and_the_boundary_objective_take_memory() -> None:
+    def needed(size: str, training: TrainingSettings, *tasks: str) -> float:
+        return training_memory(
+            SIZES[size],
+            training,
+            embedding_rows=32_128,
+            tasks=tasks,
+            precision="float32",
+            chips=1,
+            available=GIB,
+        ).needed
+
+    lengths = {"batch_size": 4, "inputs_length": 128, "targets_length": 20}
+    plain, with_head = (
+        PretrainSettings.model_validate({**lengths, "masked_lm": {"boundary_weight": weight}})
+        for weight in (0, 1)
+    )
+    logits = pytest.approx(4 * 20 * 32_128 * 8)
+    assert needed("spanbert_tiny", with_head) - needed("spanbert_tiny", plain) == logits
+    tuning = FinetuneSettings(**lengths)
+    one, two = (needed("bert_tiny", tuning, task) for task in ("glue_cola", "super_glue_copa"))
+    assert two - one == pytest.approx(
+        needed("bert_tiny", tuning.model_copy(update={"batch_size": 8}), "glue_cola") - one
+    )
 
 
 @pytest.mark.parametrize(

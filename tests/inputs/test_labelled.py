@@ -235,7 +235,7 @@ def test_a_batch_of_padding_has_the_shapes_of_one_of_tasks(
             if name.endswith("_segments")
         )
         shape = row_shape(stage.model, stage.finetune, tasks=tasks)
-        assert 5 * shape.positions == texts
+        assert 5 * shape.texts * shape.positions == texts
 
 
 def test_a_question_is_drawn_as_windows_and_weighs_as_one_example(

@@ -6,7 +6,7 @@ So are rotary positions: two multiplications per feature of a query or key.
 
 from collections.abc import Collection
 
-from t5repro.config.row_shapes import row_shape
+from t5repro.config.row_shapes import predicts_boundaries, row_shape
 from t5repro.config.sections.model import ModelSettings
 from t5repro.config.sections.training import TrainingSettings
 
@@ -37,17 +37,15 @@ def step_flops(
         targets_length=shape.targets_length,
         embedding_rows=shape.embedding_rows,
     )
-    row += _boundary_multiplications(model, training, embedding_rows)
+    if predicts_boundaries(model, training):
+        row += _boundary_multiplications(model, training, embedding_rows)
     return PASSES * MULTIPLY_ADD * row * training.batch_size
 
 
 def _boundary_multiplications(
     model: ModelSettings, training: TrainingSettings, embedding_rows: int
 ) -> int:
-    """Return the multiplications of SpanBERT's boundary objective in a row; 0 without one."""
-    masked_lm = getattr(training, "masked_lm", None)
-    if not model.encoder_only or masked_lm is None or not masked_lm.boundary_weight:
-        return 0
+    """Return the multiplications of SpanBERT's boundary objective in a row."""
     width, embedded = model.d_model, model.embedding_width or model.d_model
     first, second = (2 * width + INDEX_WIDTH) * width, width * embedded
     return training.targets_length * (first + second + embedded * embedding_rows)

@@ -15,6 +15,13 @@ SIMILARITY_TASKS = frozenset({"glue_mrpc", "glue_qqp", "glue_stsb"})
 OPTIONS = {"super_glue_copa": 2}  # task -> texts of which one is the answer
 NUMBER_TASKS = frozenset({"glue_stsb"})
 SPAN_TASKS = frozenset({"squad"})
+# Tasks whose answer is another text: summaries, translations, names of entities.
+TEXT_TASKS = frozenset(
+    {
+        *("cnn_dailymail", "wmt_en_de", "wmt_en_fr", "wmt_en_ro", "super_glue_record"),
+        *("super_glue_wsc", "dpr", "glue_wnli"),
+    }
+)
 
 
 class RowShape(NamedTuple):
@@ -23,19 +30,16 @@ class RowShape(NamedTuple):
     Attributes:
         inputs_length: tokens of a text.
         targets_length: tokens; of an encoder only the predicted positions; 0 for labels.
+        positions: tokens of a text that the network reads.
         embedding_rows: rows of the output matrix; 0 without logits of ids.
         texts: texts of a row.
     """
 
     inputs_length: int
     targets_length: int
+    positions: int
     embedding_rows: int
     texts: int = 1
-
-    @property
-    def positions(self) -> int:
-        """Positions of all texts of a row."""
-        return self.texts * (self.inputs_length + self.targets_length)
 
 
 def row_shape(
@@ -55,13 +59,15 @@ def row_shape(
     """
     # Pre-training has an objective and none of the layers that fine-tuning adds.
     if not (isinstance(training, AddedLayers) and has_label_head(model, training)):
-        return RowShape(training.packed_inputs_length, training.targets_length, embedding_rows)
+        inputs, targets = training.packed_inputs_length, training.targets_length
+        # The predicted positions of an encoder only are some of its inputs.
+        positions = inputs if model.encoder_only else inputs + targets
+        return RowShape(inputs, targets, positions, embedding_rows)
     reads_pieces = getattr(training, "lm_weight", 0.0) > 0
     options = max(map(options_of, tasks), default=1)
     orders = max((orders_of(model, task) for task in tasks), default=1)
-    return RowShape(
-        training.inputs_length, 0, embedding_rows if reads_pieces else 0, options * orders
-    )
+    length = training.inputs_length
+    return RowShape(length, 0, length, embedding_rows if reads_pieces else 0, options * orders)
 
 
 def options_of(task: str) -> int:
@@ -72,3 +78,9 @@ def options_of(task: str) -> int:
 def orders_of(model: ModelSettings, task: str) -> int:
     """Return in how many orders a network of labels reads the texts of a task."""
     return 2 if model.decoder_only and task in SIMILARITY_TASKS else 1
+
+
+def predicts_boundaries(model: ModelSettings, training: TrainingSettings) -> bool:
+    """Return whether a pre-training has SpanBERT's boundary objective."""
+    masked_lm = getattr(training, "masked_lm", None)  # fine-tuning has none
+    return model.encoder_only and masked_lm is not None and masked_lm.boundary_weight > 0

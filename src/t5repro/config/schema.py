@@ -11,6 +11,7 @@ from typing import Annotated, Any
 from pydantic import Field, StringConstraints, model_validator
 
 from t5repro.config.field import Name, Section, repeated
+from t5repro.config.row_shapes import SPAN_TASKS, TEXT_TASKS
 from t5repro.config.sections.c4 import C4Settings
 from t5repro.config.sections.corpus import CorpusSettings
 from t5repro.config.sections.data import DataSettings
@@ -307,6 +308,13 @@ def _check_labels(settings: Settings) -> None:
             f"finetune.optimizer_state is {finetune.optimizer_state} and finetune.corpus_examples "
             f"{finetune.corpus_examples}, but the heads of {which} are new in fine-tuning; "
             "set them to fresh and 0"
+        )
+    unanswered = TEXT_TASKS if model.encoder_only else TEXT_TASKS | SPAN_TASKS
+    if of_text := [name for name in settings.tasks.names if name in unanswered]:
+        raise ValueError(
+            f"tasks.names contains {of_text}, whose answers are texts, but {which} predicts "
+            "labels, numbers and choices, and an encoder only the spans of squad; leave them out, "
+            "or set tasks.names in the change of the experiment"
         )
     if settings.tasks.names and not settings.tasks.segments:
         raise ValueError(

@@ -33,6 +33,7 @@ OF_ENCODERS: dict[str, Any] = {
         "weight_decay": 0.01,
         "max_grad_norm": 1,
         "optimizer": "adam_bert",
+        # BERT's command for MRPC, and the default of `warmup_proportion`.
         "learning_rate": {"schedule": "bert_linear", "factor": 2e-5, "warmup_share": 0.1},
     },
 }
@@ -58,6 +59,7 @@ SYSTEMS: dict[str, dict[str, Any]] = {
             },
             "optimizer": "adam_bert",
             "max_grad_norm": 1,  # clip_by_global_norm
+            # 10,000 of 1,000,000 updates (appendix A.2).
             "learning_rate": {"schedule": "bert_linear", "factor": 1e-4, "warmup_share": 0.01},
         },
     ),
@@ -142,6 +144,7 @@ SYSTEMS: dict[str, dict[str, Any]] = {
             "learning_rate": {
                 "schedule": "cosine",
                 "factor": 2.5e-4,
+                # The share of its fine-tuning: the paper has 2,000 of an unstated number.
                 "warmup_share": 0.002,
                 "warmup_start": 0,
             },

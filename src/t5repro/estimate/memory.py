@@ -8,7 +8,7 @@ the rule `preflight` is preferred where it exists.
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from t5repro.config.row_shapes import row_shape
+from t5repro.config.row_shapes import predicts_boundaries, row_shape
 from t5repro.config.sections.model import ModelSettings
 from t5repro.config.sections.training import TrainingSettings
 from t5repro.estimate.work import WEIGHT_BYTES, precision_bytes, slots_per_weight
@@ -111,6 +111,8 @@ def training_memory(
         embedding_rows=shape.embedding_rows,
         precision=precision,
     )
+    if predicts_boundaries(model, training):
+        row += shape.targets_length * embedding_rows * LOGIT_BYTES
     rows = -(-training.batch_size // chips)
 
     def needed(parts: int) -> float:

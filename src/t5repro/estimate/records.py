@@ -116,7 +116,7 @@ def shape_of(rule: str, settings: Any, chips: int) -> tuple[float, ...]:
     if rule in TRAININGS:
         training = getattr(settings, rule)
         row = row_shape(settings.model, training, tasks=tasks_of(rule, settings))
-        length, rows = row.positions // row.texts, training.batch_size * row.texts
+        length, rows = row.positions, training.batch_size * row.texts
     else:
         evaluate = settings.evaluate
         length, rows = evaluate.inputs_length + evaluate.max_decode_length, evaluate.batch_size

@@ -104,7 +104,7 @@ def prediction_work(
     models: int = 1,
     precision: str = "float32",
 ) -> Work:
-    """Return the work of predictions that use their whole length.
+    """Return the work of predictions that use their whole length, of SQuAD one window a question.
 
     Args:
         model: shape of the network.
@@ -116,20 +116,19 @@ def prediction_work(
         precision: `devices.precision`.
     """
     has_labels = has_label_head(model, layers)
-    if has_labels:  # a label, by one pass over each text
+    embedding_rows = vocab.embedding_rows
+    if has_labels:  # by one pass over each text, without logits of ids
+        embedding_rows = 0
         evaluate = evaluate.model_copy(update={"max_decode_length": 0, "beam_tasks": []})
     written = evaluate.max_decode_length
     encoding = forward_multiplications(
-        model,
-        inputs_length=evaluate.inputs_length,
-        targets_length=0,
-        embedding_rows=vocab.embedding_rows,
+        model, inputs_length=evaluate.inputs_length, targets_length=0, embedding_rows=embedding_rows
     )
     both = forward_multiplications(
         model,
         inputs_length=evaluate.inputs_length,
         targets_length=written,
-        embedding_rows=vocab.embedding_rows,
+        embedding_rows=embedding_rows,
     )
     read_bytes = parameter_count(model, vocab.embedding_rows) * precision_bytes(precision)
     flops, weight_bytes = 0.0, 0.0

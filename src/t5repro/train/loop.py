@@ -248,10 +248,11 @@ def make_monitor(job: TrainingJob, model: Any, *, first_step: int) -> Monitor:
     cloud = settings.devices.cloud_folder
     columns = getattr(model, "label_columns", None)  # of a network of labels
     tasks = columns.answers if columns else ()
+    row = row_shape(settings.model, training, tasks=tasks)
     return Monitor(
         job.monitor,
         events=cloud_address(cloud, job.monitor) if cloud and job.monitor else str(job.monitor),
-        positions=training.batch_size * row_shape(settings.model, training, tasks=tasks).positions,
+        positions=training.batch_size * row.texts * row.positions,
         flops=step_flops(
             settings.model, training, embedding_rows=settings.vocab.embedding_rows, tasks=tasks
         ),
@@ -282,7 +283,8 @@ def write_results(
 def counters_of(job: TrainingJob, model: Any, state: LoopState) -> dict[str, Any]:
     """Return the counters of the manifest."""
     training, history = job.training, state.history
-    positions = training.steps * training.batch_size * training.targets_length
+    targets_length = row_shape(job.settings.model, training).targets_length
+    targets = training.steps * training.batch_size * targets_length  # none of a network of labels
     return {
         "steps": training.steps,
         "optimizer_step": steps_of(model),
@@ -292,7 +294,7 @@ def counters_of(job: TrainingJob, model: Any, state: LoopState) -> dict[str, Any
         "loss_of_step": {str(step): loss for step, loss in history.early_losses.items()},
         "target_tokens": history.all_tokens,
         **_validation_counters(history),
-        "target_padding_share": 1 - history.all_tokens / positions if positions else None,
+        "target_padding_share": 1 - history.all_tokens / targets if targets else None,
         **(job.counters(training.steps) if training.steps else {}),
         **({CHANGED: state.changed} if state.changed else {}),
     }
