@@ -183,6 +183,18 @@ def test_the_command_takes_segments_between_tabs_and_rows_of_a_file(
     }
 
 
+@pytest.mark.parametrize("line", ["[1]", '{"inputs": "a"}', '{"segments": "a"}'])
+def test_a_line_without_segments_is_named(
+    run: t5repro.Run, capsys: pytest.CaptureFixture[str], tmp_path: Path, line: str
+) -> None:
+    file = tmp_path / "rows.jsonl"
+    file.write_text(f'{{"segments": ["a", "b"]}}\n\n{line}\n', encoding="utf-8")
+    assert main(["predict", RUN.as_posix(), "--task", "pairs", "--file", str(file)]) != 0
+    message = " ".join(capsys.readouterr().err.split())
+    assert "rows.jsonl line 3: 'segments' is " in message
+    assert "the key 'segments', which is a list of texts" in message
+
+
 @pytest.mark.parametrize(
     ("rows", "task", "message"),
     [

@@ -1,16 +1,20 @@
 import csv
 import json
 import signal
+from types import SimpleNamespace
 from unittest.mock import ANY
 
 import numpy as np
 import pytest
 
 keras = pytest.importorskip("keras")
+from t5repro.config.published_sizes import SIZES  # noqa: E402
+from t5repro.config.sections.finetune import FinetuneSettings  # noqa: E402
 from t5repro.errors import ArtifactError, CheckpointError  # noqa: E402
 from t5repro.model.checkpoints import read_arrays  # noqa: E402
 from t5repro.train import callback, loop  # noqa: E402
 from t5repro.train.callback import TrainingDivergedError  # noqa: E402
+from t5repro.train.history import LoopState  # noqa: E402
 
 pytestmark = pytest.mark.keras
 
@@ -364,3 +368,18 @@ def test_each_replica_gets_noise_of_its_own_that_follows_from_the_first(
     seeds, drawn = zip(*(replica.numpy() for replica in replicas), strict=True)
     assert seeds == (2**31 - 1, 1_000_002, 2_000_005)
     assert drawn == (5, 5, 5)
+
+
+@pytest.mark.parametrize(("size", "share"), [("bert_tiny", None), ("small", 0.9)])
+def test_labels_have_no_padding_of_targets(size, share):
+    """A row of a network of labels has one target, whatever `targets_length` is."""
+    job = SimpleNamespace(
+        training=FinetuneSettings(steps=2, batch_size=4, targets_length=10),
+        settings=SimpleNamespace(model=SIZES[size]),
+        counters=lambda steps: {},
+    )
+    state = LoopState(offset=0)
+    state.history.add(1.0, 2, tokens=8)
+    optimizer = SimpleNamespace(iterations=SimpleNamespace(numpy=lambda: 2))
+    model = SimpleNamespace(weights=[], trainable_variables=[], optimizer=optimizer)
+    assert loop.counters_of(job, model, state)["target_padding_share"] == share
