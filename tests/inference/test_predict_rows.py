@@ -27,7 +27,7 @@ pytestmark = [
 RUN = Path("results/r")
 PIECES = 104  # leaves rows of the embedding for the special pieces
 ANSWERS = {
-    "pairs": TaskAnswer("label", ("no", "yes")),
+    "pairs": TaskAnswer("label", ("no", "yes"), segments=2),
     "scores": TaskAnswer("number"),
     "choices": TaskAnswer("choice", ("first", "second")),
     "questions": TaskAnswer("span"),
@@ -201,7 +201,7 @@ def test_a_line_without_segments_is_named(
         ([{"segments": ["a"]}], "pair", "no network of labels that was evaluated on 'pair'"),
         (["a"], "pairs", r"rows\[0\] is 'a'; a row is {\"segments\": \[text, ...\]}"),
         ([{"segments": "a"}], "pairs", r"rows\[0\] is {'segments': 'a'}"),
-        ([{"segments": ["a"]}, {"segments": [1]}], "pairs", r"rows\[1\] is"),
+        ([{"segments": ["a", "b"]}, {"segments": [1]}], "pairs", r"rows\[1\] is"),
         ([{"segments": []}], "pairs", r"rows\[0\] is"),
         ([{"inputs": "a"}], "pairs", r"rows\[0\] is"),
         ([{"segments": ["\ud800"]}], "pairs", r"rows\[0\] is"),
@@ -219,7 +219,8 @@ def test_a_wrong_row_is_named_with_its_form(
     ("row", "task", "message"),
     [
         ({"segments": ["a"]}, "choices", "line 1 of choices has 0 options, .* trained with 2"),
-        ({"segments": ["a"]}, "questions", "line 1 of questions has 1 segments; a span needs two"),
+        ({"segments": ["a"]}, "questions", "line 1 of questions has 1 segments, .* reads 2"),
+        ({"segments": ["a\\tb"]}, "pairs", "line 1 of pairs has 1 segments, .* reads 2; give"),
     ],
 )
 def test_a_row_of_another_kind_of_task_is_named(

@@ -169,8 +169,14 @@ def test_the_label_of_a_question_with_several_answers_is_taken(tmp_path: Path) -
     answer = {"label": 1, "group": 3}
     row = example(0, "True", answer, "q", "a", "p")
     read = read_labelled(write(tmp_path / "train.jsonl", row), predicts_spans=True)
-    assert read.answer == TaskAnswer("label", ("", "True"))
+    assert read.answer == TaskAnswer("label", ("", "True"), segments=3)
     assert [texts.segments for texts in read.texts] == [("q", "a", "p")]
+
+
+def test_rows_of_unlike_numbers_of_segments_leave_it_open(tmp_path: Path) -> None:
+    rows = [example(0, "no", 0, "a"), example(1, "yes", 1, "a", "b")]
+    read = read_labelled(write(tmp_path / "train.jsonl", *rows), predicts_spans=True)
+    assert read.answer == TaskAnswer("label", ("no", "yes"), segments=0)
 
 
 def test_the_options_of_an_example_are_rows_of_one_batch(
@@ -183,7 +189,7 @@ def test_the_options_of_an_example_are_rows_of_one_batch(
     ]
     tasks = {"choices": write(tmp_path / "c.jsonl", *choices), "scores": examples["scores"]}
     inputs = load(tasks, vocabulary, task_vocab)
-    assert inputs.labels["choices"] == TaskAnswer("choice", ("a1", "a2"))
+    assert inputs.labels["choices"] == TaskAnswer("choice", ("a1", "a2"), segments=2)
     kinds = set()
     for features, _ in inputs.batches(first_step=0, steps=12):
         ids, types = features["encoder_ids"].numpy(), features["encoder_types"].numpy()
@@ -249,7 +255,7 @@ def test_a_question_is_drawn_as_windows_and_weighs_as_one_example(
     ]
     tasks = {"questions": write(tmp_path / "q.jsonl", *questions), "scores": examples["scores"]}
     inputs = load(tasks, vocabulary, task_vocab, architecture="encoder", **ENCODER)
-    assert inputs.labels["questions"] == TaskAnswer("span")
+    assert inputs.labels["questions"] == TaskAnswer("span", segments=2)
     counters = inputs.counters(first_step=0, steps=40)
     assert counters["windows"]["questions"] > 2 * counters["examples"]["questions"] == 8
     assert counters["rates_asked"] == {"questions": 0.5, "scores": 0.5}

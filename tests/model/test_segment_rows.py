@@ -108,7 +108,7 @@ def test_columns_follow_the_names_of_the_tasks_and_numbers_and_options_have_one(
         {
             "stsb": TaskAnswer("number"),
             "squad": TaskAnswer("span"),
-            "cola": TaskAnswer("label", ("no", "yes")),
+            "cola": TaskAnswer("label", ("no", "yes"), segments=1),
             "copa": TaskAnswer("choice", ("choice1", "choice2")),
         }
     )
@@ -122,7 +122,19 @@ def test_columns_follow_the_names_of_the_tasks_and_numbers_and_options_have_one(
     assert LabelColumns.from_text(columns.as_text(), "w").answers == columns.answers
 
 
-@pytest.mark.parametrize("text", ["[", "3", '{"a": 3}', '{"a": [1]}', '{"a": []}', '{"a": ["x"]}'])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[",
+        "3",
+        '{"a": ["label", "no"]}',
+        '{"a": {"kind": "label", "words": []}}',
+        '{"a": {"kind": "x", "words": [], "segments": 1}}',
+        '{"a": {"kind": "label", "words": "no", "segments": 1}}',
+        '{"a": {"kind": "label", "words": [1], "segments": 1}}',
+        '{"a": {"kind": "label", "words": ["no"], "segments": "1"}}',
+    ],
+)
 def test_damaged_labels_are_refused(text: str) -> None:
     with pytest.raises(ArtifactError, match="labels are damaged"):
         LabelColumns.from_text(text, "weights.safetensors")

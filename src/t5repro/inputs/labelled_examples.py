@@ -67,7 +67,7 @@ def _with_spans(path: Path, rows: Sequence[NumberedRow]) -> LabelledExamples:
         [texts_in(row, path, number) for number, row in used],
         [0.0] * len(used),
         [(first, end) for (first, end), *_ in (row[SPANS] for _, row in used)],
-        TaskAnswer("span"),
+        TaskAnswer("span", segments=2),
         left_out=len(rows) - len(used),
     )
 
@@ -103,8 +103,9 @@ def _answer_of(path: Path, texts: Sequence[SegmentTexts], words: Mapping[int, st
         raise ArtifactError(
             f"{path} has rows with {sorted(counts)} options; all rows of a task need as many"
         )
+    segments = number_of_segments(texts)
     if not words:
-        return TaskAnswer("number")
+        return TaskAnswer("number", segments=segments)
     options = counts.pop()
     if options and sorted(words) != list(range(options)):
         raise ArtifactError(
@@ -113,4 +114,10 @@ def _answer_of(path: Path, texts: Sequence[SegmentTexts], words: Mapping[int, st
         )
     # A label that no training row has is never predicted; its column still has a word.
     by_index = tuple(words.get(index, "") for index in range(max(words) + 1))
-    return TaskAnswer("choice" if options else "label", by_index)
+    return TaskAnswer("choice" if options else "label", by_index, segments)
+
+
+def number_of_segments(texts: Sequence[SegmentTexts]) -> int:
+    """Return the number of segments of each example, 0 if they differ."""
+    counts = {len(example.segments) for example in texts}
+    return counts.pop() if len(counts) == 1 else 0

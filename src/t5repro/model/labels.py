@@ -34,10 +34,12 @@ class TaskAnswer(NamedTuple):
     Attributes:
         kind: of the answer.
         words: of its labels or options by index; none of a number or a span.
+        segments: of each example; 0 if examples differ.
     """
 
     kind: Kind
     words: Words = ()
+    segments: int = 0
 
     @property
     def columns(self) -> int:
@@ -104,9 +106,9 @@ class LabelColumns:
         )
 
     def as_text(self) -> str:
-        """Return kinds and words as JSON, for the file of the weights."""
-        rows = {task: (answer.kind, *answer.words) for task, answer in self.answers.items()}
-        return json.dumps(rows, ensure_ascii=False)
+        """Return the answers as JSON, for the file of the weights."""
+        answers = {task: answer._asdict() for task, answer in self.answers.items()}
+        return json.dumps(answers, ensure_ascii=False)
 
     @classmethod
     def from_text(cls, text: str, source: str) -> "LabelColumns":
@@ -117,10 +119,10 @@ class LabelColumns:
             source: name of the file with it, for errors.
 
         Raises:
-            ArtifactError: it is no object of lists of texts that begin with a kind.
+            ArtifactError: it is no object of answers.
         """
         try:
-            answers = {task: _answer(row) for task, row in json.loads(text).items()}
+            answers = {task: _answer(**parts) for task, parts in json.loads(text).items()}
         except (ValueError, AttributeError, TypeError) as error:
             raise ArtifactError(
                 f"{source}: its labels are damaged ({error}); rerun the rule finetune"
@@ -128,10 +130,10 @@ class LabelColumns:
         return cls(answers)
 
 
-def _answer(row: list[str]) -> TaskAnswer:
-    """Return the answer in a row of `LabelColumns.as_text`."""
-    kind, *words = row
-    for known in KINDS:
-        if kind == known and all(isinstance(word, str) for word in words):
-            return TaskAnswer(known, tuple(words))
-    raise TypeError(f"{row!r} does not begin with one of {KINDS}, or has words that are no texts")
+def _answer(kind: Kind, words: list[str], segments: int) -> TaskAnswer:
+    """Return an answer of `LabelColumns.as_text`."""
+    if kind not in KINDS or not isinstance(segments, int):
+        raise TypeError(f"{kind!r} is none of {KINDS}, or {segments!r} no number of segments")
+    if not (isinstance(words, list) and all(isinstance(word, str) for word in words)):
+        raise TypeError(f"{words!r} are no texts")
+    return TaskAnswer(kind, tuple(words), segments)

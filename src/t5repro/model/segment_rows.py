@@ -91,10 +91,5 @@ def cut_pair(first: int, second: int, room: int) -> tuple[int, int]:
     Source: BERT ``run_classifier._truncate_seq_pair``: of two equal ones the second is cut.
     """
     half = room - room // 2
-    if first + second <= room:
-        return first, second
-    if first <= half:
-        return first, room - first
-    if second <= room - half:
-        return room - second, second
-    return half, room - half
+    first = min(first, max(half, room - second))
+    return first, min(second, room - first)

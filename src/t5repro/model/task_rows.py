@@ -86,7 +86,7 @@ class TaskRowEncoder:
             answer: what is predicted.
 
         Raises:
-            ArtifactError: an example has too few options, or is no question with a text.
+            ArtifactError: an example has another number of options or segments than in training.
             SettingsError: a question can fill a row.
         """
         segments = [example.segments for example in examples]
@@ -113,10 +113,11 @@ def _check_texts(examples: Sequence[SegmentTexts], task: str, answer: TaskAnswer
                 f"line {number} of {task} has {len(example.options)} options, and the network was "
                 f"trained with {options}; give it as many, or rerun the rules tasks and finetune"
             )
-        if answer.kind == "span" and len(example.segments) != 2:
+        segments = 2 if answer.kind == "span" else answer.segments  # a question and its text
+        if segments and len(example.segments) != segments:
             raise ArtifactError(
-                f"line {number} of {task} has {len(example.segments)} segments; a span needs two, "
-                "the question and its text; rerun the rules tasks and finetune"
+                f"line {number} of {task} has {len(example.segments)} segments, and the network "
+                f"reads {segments}; give it as many, or rerun the rules tasks and finetune"
             )
 
 
