@@ -108,8 +108,8 @@ def test_a_mixture_without_similarity_has_one_order(examples, vocabulary, task_v
 
 def test_each_row_has_one_example_its_columns_and_its_target(inputs, task_vocab: VocabSettings):
     assert inputs.labels == {
-        "pairs": TaskAnswer("label", ("no", "yes")),
-        "scores": TaskAnswer("number"),
+        "pairs": TaskAnswer("label", ("no", "yes"), segments=2),
+        "scores": TaskAnswer("number", segments=1),
     }
     start = special_id("[CLS]", task_vocab.total_ids)
     kinds = set()

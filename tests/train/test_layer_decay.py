@@ -67,7 +67,7 @@ def test_blocks_that_share_weights_have_no_layer_of_their_own():
                 "system": "albert",
                 "model": SIZES["albert_tiny"].model_dump(),
                 "pretrain": {"objective": "masked_lm", "loss_normaliser": "target_tokens"},
-                "tasks": {"segments": True},
+                "tasks": {"names": ["glue_rte"], "segments": True},
                 "finetune": {
                     "layer_decay": 0.8,
                     "optimizer_state": "fresh",
