@@ -54,6 +54,30 @@ def test_an_own_task_is_read_from_the_files_it_names() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
+        (
+            {"labels": [], "metrics": ["squad"]},
+            r"tasks.names contains \['mine'\], whose answers are",
+        ),
+        ({"labels": [], "metrics": ["pearson_corrcoef"]}, ""),
+        ({}, ""),
+    ],
+)
+def test_an_own_task_of_texts_is_refused_for_an_encoder_only(
+    change: dict[str, object], message: str
+) -> None:
+    """A network of labels predicts labels and numbers; a run would fail after its pre-training."""
+    run = {"system": "bert", **run_with(**change)}
+    run["tasks"] = {**run["tasks"], "segments": True}
+    if not message:
+        assert load_settings(run).tasks.names == ["mine"]
+        return
+    with pytest.raises(SettingsError, match=message):
+        load_settings(run)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
         ({"prefx": "x"}, "unknown setting 'tasks.own.mine.prefx'; nearest: 'tasks.own.mine.prefix"),
         ({"prefix": " x"}, "'tasks.own.mine.prefix' is ' x'; String should match"),
         ({"fields": []}, r"'tasks.own.mine.fields' is \[\]; List should have at least 1"),

@@ -309,8 +309,11 @@ def _check_labels(settings: Settings) -> None:
             f"{finetune.corpus_examples}, but the heads of {which} are new in fine-tuning; "
             "set them to fresh and 0"
         )
-    unanswered = TEXT_TASKS if model.encoder_only else TEXT_TASKS | SPAN_TASKS
-    if of_text := [name for name in settings.tasks.names if name in unanswered]:
+    own = settings.tasks.own
+    unanswered = TEXT_TASKS | {task for task in own if own[task].answer_kind == "text"}
+    if not model.encoder_only:
+        unanswered |= SPAN_TASKS
+    if of_text := [task for task in settings.tasks.names if task in unanswered]:
         raise ValueError(
             f"tasks.names contains {of_text}, whose answers are texts, but {which} predicts "
             "labels, numbers and choices, and an encoder only the spans of squad; leave them out, "
@@ -354,7 +357,7 @@ def _check_positions(settings: Settings) -> None:
         return
     pretrain, finetune = settings.pretrain, settings.finetune
     sides = (pretrain.packed_inputs_length, pretrain.targets_length)
-    # The targets of an encoder only are places of its inputs.
+    # The targets of an encoder only are positions of its inputs.
     rows: dict[str, tuple[int, ...]] = {"pretrain": sides[:1] if model.encoder_only else sides}
     if has_label_head(model, finetune):
         rows |= {"finetune": (finetune.inputs_length,), "evaluate": (evaluate.inputs_length,)}
