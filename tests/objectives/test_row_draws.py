@@ -34,19 +34,19 @@ def test_philox_has_the_known_answers_of_random123(counter, key, expected) -> No
 
 
 def test_a_row_draws_the_same_numbers_in_any_batch() -> None:
-    together = draws_of([5, 7, 1 << 40]).uniform(Draw.PLACES, 10).numpy()
-    alone = draws_of([1 << 40]).uniform(Draw.PLACES, 3).numpy()
+    together = draws_of([5, 7, 1 << 40]).uniform(Draw.POSITIONS, 10).numpy()
+    alone = draws_of([1 << 40]).uniform(Draw.POSITIONS, 3).numpy()
     assert (together[2, :3] == alone[0]).all()
 
 
 def test_rows_epochs_uses_and_seeds_have_different_numbers() -> None:
-    first = draws_of([3]).words(Draw.PLACES, 8).numpy()
+    first = draws_of([3]).words(Draw.POSITIONS, 8).numpy()
     others = [
-        draws_of([4]).words(Draw.PLACES, 8),
-        draws_of([3 + (1 << 32)]).words(Draw.PLACES, 8),
-        draws_of([3], epoch=1).words(Draw.PLACES, 8),
+        draws_of([4]).words(Draw.POSITIONS, 8),
+        draws_of([3 + (1 << 32)]).words(Draw.POSITIONS, 8),
+        draws_of([3], epoch=1).words(Draw.POSITIONS, 8),
         draws_of([3]).words(Draw.REPLACEMENT, 8),
-        draws_of([3], seed=1).words(Draw.PLACES, 8),
+        draws_of([3], seed=1).words(Draw.POSITIONS, 8),
     ]
     for other in others:
         assert not (other.numpy() == first).any()

@@ -64,20 +64,19 @@ def row_shape(
         positions = inputs if model.encoder_only else inputs + targets
         return RowShape(inputs, targets, positions, embedding_rows)
     reads_pieces = getattr(training, "lm_weight", 0.0) > 0
-    options = max(map(options_of, tasks), default=1)
-    orders = max((orders_of(model, task) for task in tasks), default=1)
+    texts = options_of(tasks) * orders_of(model, tasks)
     length = training.inputs_length
-    return RowShape(length, 0, length, embedding_rows if reads_pieces else 0, options * orders)
+    return RowShape(length, 0, length, embedding_rows if reads_pieces else 0, texts)
 
 
-def options_of(task: str) -> int:
-    """Return the options of an example of a task, 1 if it has none to choose from."""
-    return OPTIONS.get(task, 1)
+def options_of(tasks: Collection[str]) -> int:
+    """Return the most options of an example of the tasks, 1 if none has options."""
+    return max((OPTIONS.get(task, 1) for task in tasks), default=1)
 
 
-def orders_of(model: ModelSettings, task: str) -> int:
-    """Return in how many orders a network of labels reads the texts of a task."""
-    return 2 if model.decoder_only and task in SIMILARITY_TASKS else 1
+def orders_of(model: ModelSettings, tasks: Collection[str]) -> int:
+    """Return in how many orders a network of labels reads the texts of the tasks."""
+    return 2 if model.decoder_only and not SIMILARITY_TASKS.isdisjoint(tasks) else 1
 
 
 def predicts_boundaries(model: ModelSettings, training: TrainingSettings) -> bool:

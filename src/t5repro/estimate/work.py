@@ -134,7 +134,7 @@ def prediction_work(
     flops, weight_bytes = 0.0, 0.0
     for task, rows in examples.items():
         beams = evaluate.beam_width if task in evaluate.beam_tasks else 1
-        texts = options_of(task) * orders_of(model, task) if has_labels else 1
+        texts = options_of([task]) * orders_of(model, [task]) if has_labels else 1
         flops += MULTIPLY_ADD * rows * texts * (encoding + beams * (both - encoding))
         weight_bytes += -(-rows // evaluate.batch_size) * written * read_bytes
     return Work(flops=flops * models, weight_bytes=weight_bytes * models)

@@ -43,7 +43,7 @@ class LabelledInputs:
         spans: positions of the first and last piece of the answer of each row, int32 ``(rows, 2)``.
         examples_of: task -> its examples.
         cut_of: task -> examples of which ids were cut off.
-        left_out_of: task -> examples without a place of their answer, which are not drawn.
+        left_out_of: task -> examples whose answer is not in the text, which are not drawn.
     """
 
     settings: FinetuneSettings

@@ -11,7 +11,7 @@ from t5repro.model.labels import TaskAnswer
 from t5repro.model.task_rows import SegmentTexts, texts_in
 from t5repro.model.windows import Range
 
-SPANS = "spans"  # key of the places of the answers, see `tasks.segments`
+SPANS = "spans"  # key of the positions of the answers, see `tasks.segments`
 NumberedRow = tuple[int, Mapping[str, Any]]
 
 
@@ -24,7 +24,7 @@ class LabelledExamples:
         targets: index of its label or option, or its number; 0 of a span.
         spans: characters of the answer in the last segment, for a task of spans.
         answer: kind of the answers, and the words of labels and options.
-        left_out: rows of a task of spans whose answer has no place in the text.
+        left_out: rows of a task of spans whose answer is not in the text.
     """
 
     texts: Sequence[SegmentTexts]
@@ -58,7 +58,7 @@ def read_labelled(path: Path, *, predicts_spans: bool) -> LabelledExamples:
 
 
 def _with_spans(path: Path, rows: Sequence[NumberedRow]) -> LabelledExamples:
-    """Return the rows whose answer has a place in the text.
+    """Return the rows whose answer is in the text.
 
     Source: BERT ``run_squad.read_squad_examples`` leaves out the others as well.
     """
@@ -103,7 +103,7 @@ def _answer_of(path: Path, texts: Sequence[SegmentTexts], words: Mapping[int, st
         raise ArtifactError(
             f"{path} has rows with {sorted(counts)} options; all rows of a task need as many"
         )
-    segments = number_of_segments(texts)
+    segments = _number_of_segments(texts)
     if not words:
         return TaskAnswer("number", segments=segments)
     options = counts.pop()
@@ -117,7 +117,7 @@ def _answer_of(path: Path, texts: Sequence[SegmentTexts], words: Mapping[int, st
     return TaskAnswer("choice" if options else "label", by_index, segments)
 
 
-def number_of_segments(texts: Sequence[SegmentTexts]) -> int:
+def _number_of_segments(texts: Sequence[SegmentTexts]) -> int:
     """Return the number of segments of each example, 0 if they differ."""
     counts = {len(example.segments) for example in texts}
     return counts.pop() if len(counts) == 1 else 0

@@ -1,9 +1,9 @@
 """Batches of the masked language models: BERT, RoBERTa, ALBERT and SpanBERT.
 
-The rows are whole sentences of `sentence_layout`, read by `sentence_rows`; `objectives.places`
-selects the places to predict and `objectives.masked_pieces` replaces them. As in `pretraining`, the
-batch of step n depends on the data, the settings, the seed and n alone, and there are TensorFlow
-operations only between the files and the batches.
+The rows are whole sentences of `sentence_layout`, read by `sentence_rows`. The positions to predict
+are drawn by `objectives.masked_positions`, and their ids replaced by `objectives.masked_pieces`. As
+in `pretraining`, the batch of step n depends on the data, the settings, the seed and n alone, and
+there are TensorFlow operations only between the files and the batches.
 """
 
 from collections.abc import Callable
@@ -37,7 +37,7 @@ from t5repro.inputs.sentence_rows import (
 )
 from t5repro.objectives.boundaries import boundaries
 from t5repro.objectives.masked_pieces import replace_masked
-from t5repro.objectives.places import UNITS, budgets, row_tokens
+from t5repro.objectives.masked_positions import UNITS, budgets, row_tokens
 from t5repro.vocab.sentence_files import read_sentences, read_word_starts
 from t5repro.vocab.special_ids import PAD_ID
 from t5repro.vocab.token_files import read_offsets
@@ -86,14 +86,14 @@ class MaskedInputs:
     def batches(self, *, first_step: int, steps: int) -> tf.data.Dataset:
         """Return the batches of steps `first_step` to `first_step + steps - 1`.
 
-        A batch of B rows of length L with at most M masked places consists of features and targets,
-        all int32. The features are ``encoder_ids`` after masking, ``encoder_segments``, 1 at tokens
-        and 0 at padding, and ``encoder_types``, all ``(B, L)``; ``target_positions``, the masked
-        places in ascending order and then 0, ``(B, M)``; with a pair task ``pair_label``, ``(B,)``:
-        1 if the second segment is not the next one, or precedes the first; with a boundary
-        objective ``boundary_positions``, ``(B, M, 2)``, and ``boundary_index``, ``(B, M)``, see
-        `Boundaries`. The targets are the
-        original ids at the places and then 0, ``(B, M)``.
+        A batch of B rows of length L with at most M masked positions consists of features and
+        targets, all int32. The features are ``encoder_ids`` after masking, ``encoder_segments``, 1
+        at tokens and 0 at padding, and ``encoder_types``, all ``(B, L)``; ``target_positions``, the
+        masked positions in ascending order and then 0, ``(B, M)``; with a pair task ``pair_label``,
+        ``(B,)``: 1 if the second segment is not the next one, or precedes the first; with a
+        boundary objective ``boundary_positions``, ``(B, M, 2)``, and ``boundary_index``,
+        ``(B, M)``, see `Boundaries`. The targets are the original ids at the positions and then
+        0, ``(B, M)``.
         """
         make = self._batch_maker()
         dataset = tf.data.Dataset.range(first_step, first_step + steps)
@@ -106,7 +106,7 @@ class MaskedInputs:
 
         Returns:
             ``padding_share`` of the inputs, ``epochs`` of the steps, and totals of the probed
-            steps: tokens, masked places, places with `[MASK]` and with another piece, and pairs.
+            steps: tokens, masked positions, those with `[MASK]` and with another piece, and pairs.
         """
         if not steps:
             return {"probed_steps": 0}
@@ -176,9 +176,9 @@ class MaskedInputs:
                 features["pair_label"] = rows.pair_label
             if masked_lm.boundary_weight:
                 is_text = (rows.ids != PAD_ID) & (rows.ids < self.vocab.total_ids)
-                places = boundaries(mask, masked.positions, masked.targets, is_text)
-                features["boundary_positions"] = places.borders
-                features["boundary_index"] = places.index
+                borders = boundaries(mask, masked.positions, masked.targets, is_text)
+                features["boundary_positions"] = borders.borders
+                features["boundary_index"] = borders.index
             return features, masked.targets, self._statistics(rows, mask, masked.ids)
 
         return make

@@ -139,8 +139,8 @@ def pair_reader(
         from_other, is_swapped = tf.zeros_like(is_single), tf.zeros_like(is_single)
         if task != "none":
             from_other = is_single | coin if task == "next_sentence" else is_single
-            wanted = tf.maximum(tf.gather(targets, row) - one.lengths, 1)
-            two = other_segments(first, wanted, draws).where(from_other, two)
+            length = tf.maximum(tf.gather(targets, row) - one.lengths, 1)
+            two = other_segments(first, length, draws).where(from_other, two)
         if task == "sentence_order":
             is_swapped = coin & ~is_single
             one, two = two.where(is_swapped, one), one.where(is_swapped, two)
@@ -169,7 +169,7 @@ def _other_document_reader(
     lasts = tf.constant(layout.documents.lasts)
     count = len(layout.documents.firsts)
 
-    def read(first: tf.Tensor, wanted: tf.Tensor, draws: RowDraws) -> Segments:
+    def read(first: tf.Tensor, length: tf.Tensor, draws: RowDraws) -> Segments:
         own = tf.searchsorted(firsts, first, side="right", out_type=tf.int64) - 1
         bound = tf.fill(tf.shape(own), tf.constant(count - 1, tf.int64))
         other = draws.below(Draw.OTHER_DOCUMENT, bound)
@@ -177,8 +177,8 @@ def _other_document_reader(
         low, high = tf.gather(firsts, other), tf.gather(lasts, other)
         sentence = low + draws.below(Draw.OTHER_SENTENCE, high - low)
         begin = corpus.start_of(sentence)
-        # Sentences until the wanted length is reached, or the document ends.
-        last = tf.searchsorted(corpus.starts, begin + wanted, side="left", out_type=tf.int64)
+        # Sentences until the length is reached, or the document ends.
+        last = tf.searchsorted(corpus.starts, begin + length, side="left", out_type=tf.int64)
         return Segments(begin, corpus.start_of(tf.minimum(last, high)))
 
     return read

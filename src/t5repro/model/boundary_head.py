@@ -67,10 +67,10 @@ class BoundaryHead(SeededLayer):
             index_BM: int32, index in the span; below 0 without a target.
             output_EV: the transposed embedding.
         """
-        rows, places, _, width = borders_BM2D.shape
+        rows, count, _, width = borders_BM2D.shape
         index_BM = ops.maximum(index_BM, 0)
         indices = ops.cast(ops.take(self.indices, index_BM, axis=0), self.compute_dtype)
-        both_BMD = ops.reshape(borders_BM2D, (rows, places, 2 * width))
+        both_BMD = ops.reshape(borders_BM2D, (rows, count, 2 * width))
         hidden = ops.concatenate([both_BMD, indices], axis=-1)
         hidden = self.first_norm(self.activation(self.first(hidden)))
         hidden = self.second_norm(self.activation(self.second(hidden)))

@@ -239,35 +239,35 @@ class Encoder(keras.Model):
         self.pair_classes = pair_classes if is_pretrained else 0
         self.labels = labels
         self.predicts_spans = predicts_spans
-        place: dict[str, Any] = {"seed": seed, "dtype": PRECISIONS[dtype]}
+        common: dict[str, Any] = {"seed": seed, "dtype": PRECISIONS[dtype]}
         self.encoder = EncoderStack(
-            model, dropout_rate=dropout_rate, adapter_width=adapter_width, path="encoder", **place
+            model, dropout_rate=dropout_rate, adapter_width=adapter_width, path="encoder", **common
         )
         width = model.d_model
         if is_pretrained:
             self.masked_lm = MaskedLMHead(
-                model, embedding_rows=embedding_rows, path="masked_lm", **place
+                model, embedding_rows=embedding_rows, path="masked_lm", **common
             )
         if predicts_boundaries:
             self.boundary_head = BoundaryHead(
-                model, embedding_rows=embedding_rows, path="boundary_head", **place
+                model, embedding_rows=embedding_rows, path="boundary_head", **common
             )
         if labels or self.pair_classes:
-            self.pooler = Dense(model, inputs=width, outputs=width, path="pooler", **place)
+            self.pooler = Dense(model, inputs=width, outputs=width, path="pooler", **common)
         if self.pair_classes:
             self.pair_head = ClassHead(
-                model, inputs=width, outputs=pair_classes, path="pair_head", **place
+                model, inputs=width, outputs=pair_classes, path="pair_head", **common
             )
         if labels:
             rate = dropout_rate if classifier_dropout is None else classifier_dropout
             before = rate if model.pooler_dropout else 0.0
-            self.pooler_dropout = dropout_layer(model, before, path="pooler_dropout", **place)
-            self.label_dropout = dropout_layer(model, rate, path="label_dropout", **place)
+            self.pooler_dropout = dropout_layer(model, before, path="pooler_dropout", **common)
+            self.label_dropout = dropout_layer(model, rate, path="label_dropout", **common)
             self.label_head = ClassHead(
-                model, inputs=width, outputs=labels, path="label_head", **place
+                model, inputs=width, outputs=labels, path="label_head", **common
             )
         if predicts_spans:
-            self.span_head = ClassHead(model, inputs=width, outputs=2, path="span_head", **place)
+            self.span_head = ClassHead(model, inputs=width, outputs=2, path="span_head", **common)
         self.build(None)
 
     def build(self, input_shape: Any) -> None:
@@ -358,9 +358,9 @@ class Encoder(keras.Model):
             borders_BM2: positions before and after the span of each piece, int32.
             index_BM: index of each piece in its span, int32.
         """
-        rows, places, _ = borders_BM2.shape
-        borders = at_positions(encoded_BLD, ops.reshape(borders_BM2, (rows, 2 * places)))
-        borders_BM2D = ops.reshape(borders, (rows, places, 2, borders.shape[-1]))
+        rows, count, _ = borders_BM2.shape
+        borders = at_positions(encoded_BLD, ops.reshape(borders_BM2, (rows, 2 * count)))
+        borders_BM2D = ops.reshape(borders, (rows, count, 2, borders.shape[-1]))
         return self.boundary_head(borders_BM2D, index_BM, self.output())
 
     def output(self) -> Tensor:

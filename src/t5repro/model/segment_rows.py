@@ -64,7 +64,7 @@ class SegmentEncoder:
         """
         firsts = self._vocabulary.encode_batch([row[0] for row in rows])
         seconds = self._vocabulary.encode_batch([" ".join(row[1:]) for row in rows])
-        swaps = orders_of(self._model, task) == 2
+        swaps = orders_of(self._model, [task]) == 2
         return [
             self._pair(first, second, swaps=swaps) if len(row) > 1 else self._single(first)
             for row, first, second in zip(rows, firsts, seconds, strict=True)

@@ -96,7 +96,7 @@ def _features(
 ) -> dict[str, np.ndarray]:
     """Return the features of a batch by name; the first row fills it up."""
     length = padded_length(max(len(row.ids) for _, row in batch), longest=longest)
-    rows = [batch[place if place < len(batch) else 0][1] for place in range(size)]
+    rows = [batch[index if index < len(batch) else 0][1] for index in range(size)]
     stack = "encoder" if isinstance(model, Encoder) else "decoder"
     features = _padded(stack, [row.ids for row in rows], length)
     if isinstance(model, Encoder):

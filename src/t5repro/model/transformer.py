@@ -261,11 +261,11 @@ class T5(keras.Model):
         )
         self.labels = labels
         if labels:
-            place: dict[str, Any] = {"seed": seed, "dtype": PRECISIONS[dtype]}
+            common: dict[str, Any] = {"seed": seed, "dtype": PRECISIONS[dtype]}
             rate = dropout_rate if classifier_dropout is None else classifier_dropout
-            self.label_dropout = dropout_layer(model, rate, path="label_dropout", **place)
+            self.label_dropout = dropout_layer(model, rate, path="label_dropout", **common)
             self.label_head = ClassHead(
-                model, inputs=model.d_model, outputs=labels, path="label_head", **place
+                model, inputs=model.d_model, outputs=labels, path="label_head", **common
             )
         self.build(None)
 

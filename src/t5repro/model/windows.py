@@ -46,7 +46,7 @@ class Window(NamedTuple):
         if not self.ranges or first < self.ranges[0][0] or end > self.ranges[-1][1]:
             return 0, 0
         pieces = [
-            place for place, (start, stop) in enumerate(self.ranges) if start < end and stop > first
+            index for index, (start, stop) in enumerate(self.ranges) if start < end and stop > first
         ]
         if not pieces:
             return 0, 0

@@ -1,4 +1,4 @@
-"""Places of SpanBERT's boundary objective: each masked piece of a span from the span's two borders.
+"""Inputs of SpanBERT's boundary objective: each masked piece of a span from the span's two borders.
 
 Source: SpanBERT, section 3.2, and its code: of a span only the first 15 pieces, and no span at an
 edge of the row or of one of its segments.
@@ -13,7 +13,7 @@ NO_TARGET = -1
 
 
 class Boundaries(NamedTuple):
-    """The places of the masked pieces of rows.
+    """The borders of the spans of masked pieces.
 
     Attributes:
         borders: positions before and after the span of each masked piece, int32
@@ -32,10 +32,10 @@ def boundaries(
     """Return the borders of the span of each masked piece; spans that touch are one.
 
     Args:
-        mask: places to predict, bool ``(rows, length)``.
-        positions: the places in ascending order, then 0, int32 ``(rows, most)``.
-        targets: original ids at the places, then 0, of the same shape.
-        is_text: whether a place has a piece of text, not a special piece or padding, bool
+        mask: positions to predict, bool ``(rows, length)``.
+        positions: these positions in ascending order, then 0, int32 ``(rows, most)``.
+        targets: original ids at the positions, then 0, of the same shape.
+        is_text: whether a position has a piece of text, not a special piece or padding, bool
             ``(rows, length)``.
     """
     width = mask.shape[1]
@@ -44,7 +44,7 @@ def boundaries(
     after = tf.pad(mask[:, 1:], [[0, 0], [0, 1]])
     starts = tf.where(mask & ~before, position, 0)
     ends = tf.where(mask & ~after, position, width)
-    # The last start up to each place, and the first end from it on.
+    # The last start up to each position, and the first end from it on.
     start = tf.scan(tf.maximum, tf.transpose(starts))
     end = tf.scan(tf.minimum, tf.transpose(ends), reverse=True)
     first = tf.gather(tf.transpose(start), positions, batch_dims=1)

@@ -9,7 +9,7 @@ from t5repro.config.sections.pretrain import PretrainSettings
 from t5repro.config.sections.vocab import VocabSettings
 from t5repro.objectives.examples import CorruptedSegment
 from t5repro.objectives.masked_pieces import replace_masked
-from t5repro.objectives.places import UNITS, budgets, row_tokens
+from t5repro.objectives.masked_positions import UNITS, budgets, row_tokens
 from t5repro.objectives.row_draws import RowDraws
 from t5repro.vocab.special_ids import PAD_ID
 from t5repro.vocab.special_pieces import special_id

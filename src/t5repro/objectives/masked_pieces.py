@@ -1,4 +1,4 @@
-"""Replacement of masked places: `[MASK]`, a random piece, or the piece itself.
+"""Replacement at masked positions: `[MASK]`, a random piece, or the piece itself.
 
 Source: BERT, section 3.1 and ``create_masked_lm_predictions``; SpanBERT, section 3.1: one draw for
 a whole span.
@@ -20,8 +20,8 @@ class MaskedRows(NamedTuple):
 
     Attributes:
         ids: int32 ``(rows, length)``.
-        positions: places to predict, ascending, then 0, int32 ``(rows, most)``.
-        targets: original ids at these places, then 0, int32 ``(rows, most)``.
+        positions: those to predict, ascending, then 0, int32 ``(rows, most)``.
+        targets: original ids at these positions, then 0, int32 ``(rows, most)``.
     """
 
     ids: tf.Tensor
@@ -38,14 +38,14 @@ def replace_masked(
     vocab: VocabSettings,
     most: int,
 ) -> MaskedRows:
-    """Replace the ids at the masked places.
+    """Replace the ids at the masked positions.
 
     A random piece is any piece of the vocabulary, but no control piece, sentinel or special piece.
 
     Args:
         settings: shares of `[MASK]` and of random pieces.
         ids: int32 ``(rows, length)``.
-        mask: places to predict, at most `most` in a row, bool ``(rows, length)``.
+        mask: positions to predict, at most `most` in a row, bool ``(rows, length)``.
         draws: random numbers of the rows.
         vocab: of the vocabulary.
         most: width of the targets.
@@ -61,7 +61,7 @@ def replace_masked(
     replacement = tf.where(is_random, random_ids, ids)
     is_mask_piece = choice < settings.mask_share
     replacement = tf.where(is_mask_piece, special_id("[MASK]", vocab.total_ids), replacement)
-    # The negative positions of the masked places, largest first, are these places in order.
+    # The largest of the negated masked positions are these positions in ascending order.
     position = tf.range(width, dtype=tf.int32)[tf.newaxis]
     keys = tf.where(mask, -position, -width)
     if width < most:
@@ -74,6 +74,6 @@ def replace_masked(
 
 
 def run_numbers(mask: tf.Tensor) -> tf.Tensor:
-    """Return the number of the run of each masked place in its row, from 0, ``(rows, length)``."""
+    """Return the number of the run of each masked position, from 0, ``(rows, length)``."""
     before = tf.pad(mask[:, :-1], [[0, 0], [1, 0]])
     return tf.maximum(tf.cumsum(tf.cast(mask & ~before, tf.int32), axis=1) - 1, 0)

@@ -34,7 +34,7 @@ class Draw(IntEnum):
     FRONT_OF_FIRST = 4
     FRONT_OF_SECOND = 5
     BUDGET = 6
-    PLACES = 7
+    POSITIONS = 7
     UNIT_LENGTHS = 8
     REPLACEMENT = 9
     RANDOM_PIECES = 10

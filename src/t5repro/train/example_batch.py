@@ -28,7 +28,7 @@ def _example_answer(task: str, model: ModelSettings) -> TaskAnswer:
         return TaskAnswer("span")
     if task in NUMBER_TASKS:
         return TaskAnswer("number")
-    if (options := options_of(task)) > 1:
+    if (options := options_of([task])) > 1:
         return TaskAnswer("choice", tuple(map(str, range(options))))
     return TaskAnswer("label", ("no", "yes"))
 
@@ -97,9 +97,8 @@ def _labelled_batch(
 
 def _decoder_features(model: ModelSettings, tasks: Collection[str]) -> list[str]:
     """Return the names of the features of texts, in each order that a task is read in."""
-    orders = max(orders_of(model, task) for task in tasks)
     return [
         f"{order}_{part}"
-        for order in ("decoder", "swapped")[:orders]
+        for order in ("decoder", "swapped")[: orders_of(model, tasks)]
         for part in ("ids", "segments")
     ]

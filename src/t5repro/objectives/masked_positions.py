@@ -1,4 +1,4 @@
-"""Places of a row that a masked language model predicts: pieces, words, n-grams or spans.
+"""Positions of a row that a masked language model predicts: pieces, words, n-grams or spans.
 
 A unit is a function from rows to a mask ``(rows, length)`` with at most the budget of each row; to
 add one, write such a function and an entry of `UNITS`. Special pieces count in the budget but are
@@ -49,7 +49,7 @@ def row_tokens(
     *,
     word_starts: tf.Tensor,
 ) -> RowTokens:
-    """Return words and segments of rows, and the places that may be masked.
+    """Return words and segments of rows, and the positions that may be masked.
 
     Args:
         settings: of pre-training.
@@ -299,7 +299,7 @@ def _later(values: tf.Tensor, index: tf.Tensor, step: int) -> tf.Tensor:
 def _random_order(draws: RowDraws, candidates: tf.Tensor) -> tf.Tensor:
     """Return positions in a random order, the candidates before all others, ``(rows, length)``."""
     width = candidates.shape[1]
-    keys = draws.uniform(Draw.PLACES, width)
+    keys = draws.uniform(Draw.POSITIONS, width)
     return tf.argsort(tf.where(candidates, keys, 2.0), axis=1, stable=True)
 
 

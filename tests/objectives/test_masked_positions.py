@@ -1,4 +1,4 @@
-"""The places to predict: budgets, units and replacements, against loops over one row at a time."""
+"""The positions to predict: budgets, units and replacements, against loops over single rows."""
 
 from typing import Any
 
@@ -11,7 +11,13 @@ from hypothesis import strategies as st
 from t5repro.config.sections.pretrain import MaskedLM, PretrainSettings
 from t5repro.config.sections.vocab import VocabSettings
 from t5repro.objectives.masked_pieces import replace_masked, run_numbers
-from t5repro.objectives.places import UNITS, RowTokens, budgets, ngram_lengths, span_lengths
+from t5repro.objectives.masked_positions import (
+    UNITS,
+    RowTokens,
+    budgets,
+    ngram_lengths,
+    span_lengths,
+)
 from t5repro.objectives.row_draws import Draw, RowDraws
 
 pytestmark = pytest.mark.keras
@@ -73,7 +79,7 @@ def ngrams_by_loop(tokens: RowTokens, row: int, budget: int, longest: int) -> se
     words, width = words_of(tokens, row), tokens.maskable.shape[1]
     maskable = tokens.maskable.numpy()[row]
     segments = tokens.segments.numpy()[row]
-    keys = tokens.draws.uniform(Draw.PLACES, width).numpy()[row]
+    keys = tokens.draws.uniform(Draw.POSITIONS, width).numpy()[row]
     shares = tokens.draws.uniform(Draw.UNIT_LENGTHS, width).numpy()[row]
     usable = [number for number, word in enumerate(words) if maskable[word[0]]]
     masked: set[int] = set()
@@ -97,7 +103,7 @@ def spans_by_loop(tokens: RowTokens, row: int, budget: int) -> set[int]:
     """Mask spans of a row: an anchor that is masked is drawn again."""
     words, width = words_of(tokens, row), tokens.maskable.shape[1]
     maskable, segments = tokens.maskable.numpy()[row], tokens.segments.numpy()[row]
-    keys = tokens.draws.uniform(Draw.PLACES, width).numpy()[row]
+    keys = tokens.draws.uniform(Draw.POSITIONS, width).numpy()[row]
     sizes = span_lengths(tokens.draws.uniform(Draw.UNIT_LENGTHS, width)).numpy()[row]
     masked: set[int] = set()
     anchors = sorted(np.flatnonzero(maskable), key=lambda position: keys[position])
