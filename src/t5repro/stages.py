@@ -19,7 +19,7 @@ class Stage:
 
     Attributes:
         name: name of the rule, its subcommand, its folder and its manifest.
-        module: entry module in `t5repro`. The module and its imports are the rule's code.
+        module: entry module in `t5repro`. The definitions that it reaches are the rule's code.
         settings: class of the settings that its jobs receive, in `t5repro.config`.
         upstream: rules whose outputs its jobs read.
         produces: noun for its outputs in messages.

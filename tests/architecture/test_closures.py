@@ -1,10 +1,15 @@
-"""What the code of each rule may contain: its closure decides what an edit reruns."""
+"""What the code of each rule may contain: its closure decides what an edit reruns.
 
+The closure follows names (`lineage/reach.py`). What names cannot show is refused here.
+"""
+
+import ast
+from collections.abc import Iterator
 from pathlib import PurePosixPath
 
 import pytest
 
-from t5repro.lineage.sources import source_files
+from t5repro.lineage.sources import PACKAGE, source_files
 from t5repro.stages import STAGES
 
 FOUNDATION = {"", "cpu_dispatch", "errors", "files", "progress", "config"}
@@ -120,3 +125,84 @@ def test_a_rule_of_the_corpus_runs_its_own_code_only(
     assert required <= files
     assert forbidden & files == set()
     assert not any(name.startswith("c4/spark/") for name in files)
+
+
+COMPUTED = {"import_module", "__import__", "eval", "exec", "globals", "__subclasses__"}
+COMPUTES_NAMES = {  # module -> why no closure misses what it names
+    "__init__.py": "the public names of `import t5repro`, which no rule uses",
+    "cli/stage_command.py": "calls the entry module, whose definitions all count",
+    "config/descriptions.py": "help texts of settings, for generated files",
+    "config/stage_settings.py": "the settings that a job receives, which are in its manifest",
+    "train/loggers.py": "loggers of the user, which change no result",
+}
+
+
+def trees() -> Iterator[tuple[str, ast.Module]]:
+    for path in sorted(PACKAGE.rglob("*.py")):
+        name = path.relative_to(PACKAGE).as_posix()
+        yield name, ast.parse(path.read_text(encoding="utf-8"))
+
+
+def called_name(node: ast.AST) -> str:
+    called = node.func if isinstance(node, ast.Call) else node
+    return called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", "")
+
+
+def test_names_are_computed_only_where_no_closure_needs_them() -> None:
+    names = {
+        name
+        for name, tree in trees()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and called_name(node) in COMPUTED
+    }
+    assert names == COMPUTES_NAMES.keys()
+
+
+def called_at_import(tree: ast.Module) -> set[str]:
+    """Return the names of the callables that the assignments of a module call."""
+    return {
+        called_name(node)
+        for statement in tree.body
+        if isinstance(statement, ast.Assign | ast.AnnAssign)
+        for node in ast.walk(statement)
+        if isinstance(node, ast.Call)
+    }
+
+
+def changes_more_than_its_names(function: ast.FunctionDef, names: set[str]) -> bool:
+    """Return whether a function may change a value of its module."""
+    return any(
+        isinstance(node, ast.Global)
+        or (
+            isinstance(node, ast.Expr)
+            and called_name(getattr(node.value, "func", node)) == "setattr"
+        )
+        or (
+            isinstance(node, ast.Attribute | ast.Subscript)
+            and isinstance(node.ctx, ast.Store | ast.Del)
+            and isinstance(node.value, ast.Name)
+            and node.value.id in names
+        )
+        for node in ast.walk(function)
+    )
+
+
+def test_functions_that_make_the_values_of_a_module_change_nothing() -> None:
+    called = set().union(*(called_at_import(tree) for _, tree in trees()))
+    faults = [
+        f"{name}: {node.name}"
+        for name, tree in trees()
+        for node in tree.body
+        if isinstance(node, ast.FunctionDef) and node.name in called
+        if changes_more_than_its_names(
+            node,
+            {t.id for s in tree.body for t in ast.walk(s) if isinstance(t, ast.Name)}
+            - {
+                t.id
+                for t in ast.walk(node)
+                if isinstance(t, ast.Name) and isinstance(t.ctx, ast.Store)
+            }
+            - {a.arg for a in ast.walk(node) if isinstance(a, ast.arg)},
+        )
+    ]
+    assert faults == []

@@ -13,6 +13,7 @@ from t5repro.cli.main import main
 from t5repro.files import write_json
 from t5repro.lineage.diff import END_FACTS, MACHINE_FACTS, Difference, compare, load_side
 from t5repro.lineage.hashes import hash_file
+from t5repro.lineage.record import FORMAT
 
 MACHINE = {"python": "CPython 3.11.7", "processor": "EPYC", "libraries": {"keras": "3.15.1"}}
 CODE = {"src/x.py": "1" * 64}
@@ -102,6 +103,7 @@ def test_reworded_code_is_not_the_cause(pair: tuple[Path, Path]) -> None:
     for folder in pair:
         path = folder / "records/r/finetune/a.json"
         values = json.loads(path.read_text())
+        values["format"] = FORMAT
         values["start"]["closure"] = {"src/x.py": "3" * 64}
         path.write_text(json.dumps(values))
     assert difference(pair).harmless == ()

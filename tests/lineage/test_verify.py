@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from made_graphs import RESULT, SCORES, WEIGHTS, lock, write
-from made_records import CODE, write_records
+from made_records import CODE, INIT, write_records
 
 from t5repro.cli.main import main
 from t5repro.lineage.hashes import SETTLED_NANOSECONDS, Hasher, hash_file
@@ -131,7 +131,8 @@ def test_without_the_list_of_a_folder_the_folder_is_named(run: Path) -> None:
 
 
 def test_changed_code_is_named_with_the_job_that_ran_it(run: Path) -> None:
-    path = write(run, "src/t5repro/one.py", "print()")
+    write(run, INIT, "import t5repro.one")
+    path = write(run, CODE[0], "print()")
     write_records(run, None)
     assert verify_tree(run).findings == ()
     path.write_text("print(1)")
@@ -141,11 +142,13 @@ def test_changed_code_is_named_with_the_job_that_ran_it(run: Path) -> None:
     assert "it is absent now" in verify_tree(run).findings[0].message
 
 
-def test_a_reworded_comment_is_no_change_of_code(run: Path) -> None:
+def test_a_reworded_comment_and_an_unused_definition_are_no_change_of_code(run: Path) -> None:
+    write(run, INIT, "import t5repro.one")
     path = write(run, CODE[0], "print()")
     write_records(run, None)
-    path.write_text("print()  # reworded")
-    assert verify_tree(run).findings == ()
+    for text in ("print()  # reworded", "print()\n\ndef unused(): pass"):
+        path.write_text(text)
+        assert verify_tree(run).findings == ()
     for text in ("print(1)", "print("):
         path.write_text(text)
         assert kinds(verify_tree(run)) == {CODE[0]: "code changed"}

@@ -91,7 +91,7 @@ def test_an_honest_job_has_no_findings_and_nothing_foreign(chain: Path) -> None:
 
 def test_an_init_forged_for_a_run_is_named(chain: Path) -> None:
     init = "src/t5repro/tasks/__init__.py"
-    append(chain / init, "EDITED = True\n")
+    append(chain / init, "import sys\nsys.argv.append('edited')\n")
     assert findings(chain)[init]["kind"] == "code changed"
 
 

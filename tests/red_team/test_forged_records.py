@@ -55,7 +55,7 @@ EDITS = [
     pytest.param(setting("start.closure", {}), "code is not", id="no syntax"),
     pytest.param(
         lambda values: values["start"]["code"].pop(CODE[0]),
-        f"the code in {CODE[0]}",
+        f"reached code in {CODE[0]}, which it did not run",
         id="less code",
     ),
     pytest.param(

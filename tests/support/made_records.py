@@ -12,11 +12,13 @@ from made_graphs import keep_folder, lock, small_run, write
 from t5repro.files import sha256_of, write_json
 from t5repro.lineage.dvc_lock import read_lock
 from t5repro.lineage.graph import DATA, job_name
-from t5repro.lineage.record import numbers_in, seeds_in
+from t5repro.lineage.record import FORMAT, numbers_in, seeds_in
 from t5repro.lineage.record_index import index_path, stages_by_folder
-from t5repro.lineage.sources import _syntax_hash, closure_text
+from t5repro.lineage.sources import closure_text, tree_of
 
 CODE = ("src/t5repro/one.py", "src/t5repro/two.py")
+# Python runs it for every rule, and so the two files of `CODE`, whose statements have effects.
+INIT = "src/t5repro/__init__.py"
 LOCKS = {"requirements/cpu-gpu.txt": "numpy==2.4.6 \\\n    --hash=sha256:0\nkeras==3.15.1\n"}
 START, END = "2100-01-02T03:04:05+00:00", "2100-01-02T03:04:08+00:00"
 IGNORED = "/results/\n/data/\n/work/\n/.dvc/cache/\n/.dvc/tmp/\n/.dvc/config.local\n"
@@ -40,6 +42,7 @@ def commit(folder: Path, message: str) -> str:
 
 def sealed_run(root: Path) -> Path:
     """Write a run whose jobs ran at a clean commit, and were recorded, sealed and committed."""
+    write(root, INIT, "import t5repro.one\nimport t5repro.two\n")
     for name in CODE:
         write(root, name, f"print({name!r})\n")
     for name, text in LOCKS.items():
@@ -58,7 +61,7 @@ def sealed_run(root: Path) -> Path:
 
 
 def syntax(root: Path) -> dict[str, str]:
-    return {name: _syntax_hash(root / name) for name in CODE if (root / name).is_file()}
+    return tree_of(root).closure("data") if (root / INIT).is_file() else {}
 
 
 def write_records(root: Path, revision: str | None) -> None:
@@ -122,7 +125,7 @@ def record_of_job(root: Path, name: str, manifest: Path, revision: str | None) -
         "node": "/".join(node),
         "start": start,
         "end": end,
-        "format": 1,
+        "format": FORMAT,
     }
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from t5repro.lineage.dvc_lock import Lock
 from t5repro.lineage.graph import DATA, Artifact, Graph, Job, load_graph
-from t5repro.lineage.job_code import locked_code, recorded_bytes, recorded_syntax
+from t5repro.lineage.job_code import locked_code, recorded_bytes, recorded_definitions
 from t5repro.lineage.store import RESULTS, open_store
 from t5repro.lineage.trace import leaves_of
 
@@ -94,8 +94,12 @@ class Execution:
 
     @property
     def codes(self) -> tuple[dict[str, str], dict[str, str], dict[str, str]]:
-        """Path -> hash of the code, by syntax tree, bytes and `dvc.lock`; empty if unknown."""
-        return recorded_syntax(self.job.record), recorded_bytes(self.job.record), self._locked_code
+        """Path -> hash of the code, by definitions, bytes and `dvc.lock`; empty if unknown."""
+        return (
+            recorded_definitions(self.job.record),
+            recorded_bytes(self.job.record),
+            self._locked_code,
+        )
 
     @property
     def _locked_code(self) -> dict[str, str]:

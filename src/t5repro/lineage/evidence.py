@@ -2,7 +2,8 @@
 
 A record is text that anyone could write. It is attested by a signature, by the index that `seal`
 wrote, by git, and by `dvc.lock`, which has the same results as the index. Its code is attested by
-the commit, if the tree was clean. Machine and times have no other witness than the signer.
+the commit, if that has the hash of every source file. Machine and times have no other witness than
+the signer.
 """
 
 from collections.abc import Iterable
@@ -118,8 +119,7 @@ def _with_code(
     is_signed: bool,
 ) -> Evidence:
     """Add whether the commit attests the code of a record."""
-    is_clean = record.start.uncommitted is None
-    has_code = is_clean and commits is not None and commits.attests_code(record)
+    has_code = commits is not None and commits.attests_code(record)
     if has_code:
         attested.append(f"code by commit {str(record.start.commit)[:12]}")
     stated = UNATTESTED if has_code else f"code, {UNATTESTED}"

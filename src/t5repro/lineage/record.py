@@ -30,7 +30,7 @@ from t5repro.lineage.workflow_files import RunFile, rule_file_hashes, run_file
 
 RECORDS = Path("records")
 LOGS = Path("logs")
-FORMAT = 1
+FORMAT = 2  # 1: `closure` has a hash of the syntax tree of each whole file
 
 
 @dataclass(frozen=True)
@@ -80,8 +80,8 @@ class Start:
     """The first half of a record, written before the stage's code is imported.
 
     Attributes:
-        code: source file of the closure -> SHA-256 of its bytes.
-        closure: source file of the closure -> hash of its syntax tree.
+        code: source file that Python runs for the rule -> SHA-256 of its bytes.
+        closure: source file -> hash of the definitions in it that the rule reaches.
         workflow: rule file -> hash; see `workflow_files`. None in older records.
         run_file: the run file; None if not known.
     """

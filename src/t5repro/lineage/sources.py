@@ -1,17 +1,19 @@
-"""The closure of a rule: its entry module and every module of this package that it imports.
+"""The closure of a rule: the definitions that its entry module reaches (`lineage/reach.py`).
 
 A rule's code is one input file, ``configs/resolved/code/<rule>.json``: each source file of the
-closure with a hash of its syntax tree. Snakemake and DVC compare this file, so a rule reruns when
-its code changes. Docstrings, comments and layout are not in the tree: rewording reruns nothing.
-Records keep the SHA-256 of every byte as well.
+closure with a hash of the syntax trees of its counted definitions. Snakemake and DVC compare this
+file, so a rule reruns when its code changes. Docstrings, comments and layout are not in the trees:
+rewording reruns nothing. Records keep the SHA-256 of every byte of the files that Python runs.
 """
 
+import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path, PurePosixPath
 
 import t5repro
 from t5repro.files import sha256_of, write_text
+from t5repro.lineage.reach import Modules, Reach, reach_of
 from t5repro.lineage.syntax import RememberedFacts, SourceFacts, facts_of
 from t5repro.stages import BY_NAME, STAGES
 
@@ -23,69 +25,69 @@ RESOURCES = {".css", ".j2", ".js", ".json"}  # data files that modules read from
 
 
 class SourceTree:
-    """The source files of the package as they are now, each read once.
+    """The source files of a package as they are now, each read once.
 
     Rules share most of their modules, so one tree answers for all of them. A later edit needs a new
     tree.
 
     Args:
         facts_of: returns the facts about a source text, given its text and its name.
+        package: folder of the package; by default the one that runs.
     """
 
-    def __init__(self, facts_of: Callable[[str, str], SourceFacts] = facts_of) -> None:
+    def __init__(
+        self, facts_of: Callable[[str, str], SourceFacts] = facts_of, package: Path | None = None
+    ) -> None:
+        self._package = package or PACKAGE
         self._parse = facts_of
-        self._facts: dict[Path, SourceFacts] = {}
-        self._files: dict[str, tuple[Path, ...]] = {}
-        self._resources: dict[Path, tuple[Path, ...]] = {}
+        self._modules = Modules(self._package, self._read)
+        self._reached: dict[str, Reach] = {}
+        self._hashes: dict[str, dict[str, str]] = {}
 
     def files(self, module: str) -> tuple[str, ...]:
-        """Return the closure of a module; see `source_files`."""
-        files: set[Path] = set()
-        queue = [f"{PREFIX}{module}"]
-        while queue:
-            for path in self._files_of(queue.pop()):
-                if path not in files:
-                    files.add(path)
-                    imports = self._facts_of(path).imports
-                    queue.extend(name for name in imports if name.startswith(PREFIX))
-        for folder in {path.parent for path in files} - {PACKAGE}:
-            files.update(self._resources_of(folder))
-        return tuple(sorted(map(source_name, files)))
+        """Return the files that Python runs for a module; see `source_files`."""
+        reach = self._reach(module)
+        return tuple(sorted(map(self._name, {*reach.files, *self._resources(reach)})))
 
     def hashes(self, module: str) -> dict[str, str]:
-        """Return source file -> hash of its syntax tree, for the closure of a module."""
-        return {name: self._syntax_hash(_installed(name)) for name in self.files(module)}
+        """Return source file -> hash of its counted definitions, for the closure of a module."""
+        if module not in self._hashes:
+            reach = self._reach(module)
+            hashes = {
+                self._name(path): hashlib.sha256("".join(digests).encode()).hexdigest()
+                for path, digests in reach.definitions.items()
+            }
+            hashes |= {self._name(path): sha256_of(path) for path in self._resources(reach)}
+            self._hashes[module] = dict(sorted(hashes.items()))
+        return self._hashes[module]
 
     def closure(self, rule: str) -> dict[str, str]:
-        """Return source file -> hash of its syntax tree, for the closure of a rule."""
+        """Return source file -> hash of its counted definitions, for the closure of a rule."""
         return self.hashes(BY_NAME[rule].module)
 
-    def _syntax_hash(self, path: Path) -> str:
-        return self._facts_of(path).syntax_hash if path.suffix == ".py" else sha256_of(path)
+    def _reach(self, module: str) -> Reach:
+        if module not in self._reached:
+            self._reached[module] = reach_of(self._modules, f"{PREFIX}{module}")
+        return self._reached[module]
 
-    def _facts_of(self, path: Path) -> SourceFacts:
-        if path not in self._facts:
-            self._facts[path] = self._parse(path.read_text(encoding="utf-8"), str(path))
-        return self._facts[path]
+    def _resources(self, reach: Reach) -> set[Path]:
+        """Return the data files in the folders of counted definitions."""
+        folders = {path.parent for path in reach.definitions} - {self._package}
+        return {path for folder in folders for path in folder.iterdir() if path.suffix in RESOURCES}
 
-    def _files_of(self, name: str) -> tuple[Path, ...]:
-        if name not in self._files:
-            self._files[name] = tuple(_files_of(name))
-        return self._files[name]
+    def _read(self, path: Path) -> SourceFacts:
+        return self._parse(path.read_text(encoding="utf-8"), str(path))
 
-    def _resources_of(self, folder: Path) -> tuple[Path, ...]:
-        if folder not in self._resources:
-            self._resources[folder] = tuple(
-                path for path in folder.iterdir() if path.suffix in RESOURCES
-            )
-        return self._resources[folder]
+    def _name(self, path: Path) -> str:
+        return (SOURCES / path.relative_to(self._package)).as_posix()
 
 
 def source_files(module: str) -> tuple[str, ...]:
-    """Return the closure of a module, sorted, relative to the checkout.
+    """Return the files that Python runs for a module, sorted, relative to the checkout.
 
-    It holds the module, all modules of the package that it imports, inside functions too, the
-    ``__init__.py`` of every package on the way (Python runs them), and the data files next to them.
+    They are the module, all modules of the package that it imports, those that its reached
+    definitions import, the ``__init__.py`` of every package on the way, and the data files next to
+    reached definitions.
 
     Args:
         module: dotted name below the package, such as ``c4.clean``.
@@ -96,6 +98,12 @@ def source_files(module: str) -> tuple[str, ...]:
 def source_name(path: Path) -> str:
     """Return the name of a file of the package: its path in a checkout of the repository."""
     return (SOURCES / path.relative_to(PACKAGE)).as_posix()
+
+
+def tree_of(root: Path) -> SourceTree:
+    """Return the sources of a project; those of the installed package if it has none."""
+    package = root / SOURCES
+    return SourceTree(package=package if package.is_dir() else PACKAGE)
 
 
 def is_source(name: str) -> bool:
@@ -130,7 +138,7 @@ def closure_path(rule: str) -> Path:
 
 
 def closure(rule: str) -> dict[str, str]:
-    """Return source file -> hash of its syntax tree, for a rule's closure as it is now."""
+    """Return source file -> hash of its counted definitions, for a rule's code as it is now."""
     return SourceTree().closure(rule)
 
 
@@ -184,47 +192,9 @@ def write_closure(rule: str, hashes: Mapping[str, str]) -> None:
         write_text(path, text)
 
 
-def _syntax_hash(path: Path) -> str:
-    """Return a hash of a module's syntax tree without docstrings; of a data file, its SHA-256."""
-    return _facts(path).syntax_hash if path.suffix == ".py" else sha256_of(path)
-
-
-def has_syntax_hash(path: Path, digest: str | None) -> bool:
-    """Return whether a source file has the syntax tree with this hash, as the file is now."""
-    if digest is None or not path.is_file():
-        return False
-    try:
-        return _syntax_hash(path) == digest
-    except (SyntaxError, ValueError):  # an edit that is not Python, or not UTF-8
-        return False
-
-
-def _files_of(name: str) -> Iterator[Path]:
-    """Yield the files that Python runs to import a dotted name of the package.
-
-    These are the ``__init__.py`` of each package above it, and its own file; the last word may be
-    a name inside a module.
-    """
-    folder = PACKAGE
-    yield folder / "__init__.py"
-    for word in name.removeprefix(PREFIX).split("."):
-        if (folder / f"{word}.py").is_file():
-            yield folder / f"{word}.py"
-            return
-        folder = folder / word
-        if not (folder / "__init__.py").is_file():
-            return
-        yield folder / "__init__.py"
-
-
 def imported_names(path: Path) -> tuple[str, ...]:
     """Return every dotted name that a file imports, inside functions too."""
-    return _facts(path).imports
-
-
-def _facts(path: Path) -> SourceFacts:
-    # Read anew each time: the file may have been edited. `facts_of` remembers texts.
-    return facts_of(path.read_text(encoding="utf-8"), str(path))
+    return facts_of(path.read_text(encoding="utf-8"), str(path)).imports
 
 
 def differing_files(first: Mapping[str, str], second: Mapping[str, str]) -> list[str]:

@@ -1,13 +1,15 @@
-"""The syntax tree of a source file: a hash of it without docstrings, and the imported names.
+"""The top-level statements of a source file: their hashes, and the names that they read.
 
-Results are cached by the text of a file, so a process parses each version of a file once, however
-often it asks, and an edited file anew.
+`lineage/reach.py` follows the names from a rule's entry module. Results are cached by the text of a
+file, so a process parses each version of a file once, however often it asks, and an edited file
+anew.
 """
 
 import ast
 import hashlib
 import json
 import sys
+from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,18 +19,87 @@ from t5repro.files import write_text
 
 MAX_TEXTS = 4096
 FACTS_FILE = Path("work/lineage/syntax.json")
+PREFIX = "t5repro"
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+# Their import changes nothing that another module could notice.
+SILENT_IMPORTS = sys.stdlib_module_names | {PREFIX}
+# Callables that only make a value, by their last name. An assignment that calls another one, and
+# none of this package, counts as a statement with an effect. A test checks those of this package.
+MAKES_VALUE = frozenset().union(
+    ("dataclass", "field", "fields", "replace", "property", "classmethod", "staticmethod"),
+    ("cache", "cached_property", "lru_cache", "partial", "contextmanager"),
+    ("frozenset", "list", "tuple", "len", "range", "MappingProxyType", "WeakKeyDictionary"),
+    ("items", "values", "union", "Path", "PurePosixPath", "as_posix", "log", "sqrt"),
+    ("compile", "escape", "encode", "decode", "join", "maketrans", "rpartition"),
+    ("JSONDecoder", "JSONEncoder", "get_args", "TypeVar", "TypeAdapter", "ConfigDict", "Field"),
+    ("StringConstraints", "field_serializer", "field_validator", "model_serializer"),
+    ("model_validator", "BytesAhoCorasick", "wait_random_exponential", "TensorSpec"),
+    ("schema", "string", "binary", "bool_", "int64", "uint32", "uint64", "float64"),
+    ("dtype", "float32"),
+)
+
+
+class Import(NamedTuple):
+    """One name of an import statement.
+
+    Attributes:
+        alias: the name that it binds.
+        module: the module that it names; empty if it is relative, which the house rules forbid.
+        name: the name that it imports from the module; empty for ``import module``.
+    """
+
+    alias: str
+    module: str
+    name: str
+
+    @property
+    def is_own(self) -> bool:
+        """Whether it imports from this package."""
+        return self.module.partition(".")[0] == PREFIX
+
+
+class Statement(NamedTuple):
+    """A top-level statement, or one name of a top-level import.
+
+    Attributes:
+        digest: hash of its syntax tree without docstrings.
+        binds: the names that it defines.
+        has_effect: whether its execution may do more than define these names, so that it counts
+            for whatever runs its module.
+        reads: names in it, except those of `attributes`; local names too.
+        attributes: name and attribute of expressions like ``name.attribute``.
+        imports: the import that it is, or the imports inside it, in functions too.
+        is_import: whether it is an import at top level.
+    """
+
+    digest: str
+    binds: tuple[str, ...]
+    has_effect: bool
+    reads: tuple[str, ...] = ()
+    attributes: tuple[tuple[str, str], ...] = ()
+    imports: tuple[Import, ...] = ()
+    is_import: bool = False
 
 
 class SourceFacts(NamedTuple):
-    """What the closure of a rule needs to know about a source file.
+    """The facts about a source text.
 
     Attributes:
-        syntax_hash: hash of the syntax tree without docstrings.
-        imports: every dotted name that the file imports, inside functions too.
+        statements: its top-level statements in order, without docstrings.
     """
 
-    syntax_hash: str
-    imports: tuple[str, ...]
+    statements: tuple[Statement, ...]
+
+    @property
+    def imports(self) -> tuple[str, ...]:
+        """Every dotted name that the file imports, inside functions too."""
+        return tuple(
+            name
+            for statement in self.statements
+            for imported in statement.imports
+            for name in (imported.module, f"{imported.module}.{imported.name}")
+            if imported.module and not name.endswith(".")
+        )
 
 
 @lru_cache(maxsize=MAX_TEXTS)
@@ -39,12 +110,8 @@ def facts_of(text: str, name: str) -> SourceFacts:
         SyntaxError: it is not Python.
         ValueError: it contains a null byte.
     """
-    words: list[str] = []
-    imports: list[str] = []
-    _collect(ast.parse(text, filename=name), words, imports)
-    joined = "\0".join([*words, ""])
-    digest = hashlib.sha256(joined.encode("utf-8", "surrogatepass")).hexdigest()
-    return SourceFacts(digest, tuple(imports))
+    body = ast.parse(text, filename=name).body
+    return SourceFacts(tuple(_statements(body, frozenset(_own_names(body)))))
 
 
 class RememberedFacts:
@@ -58,13 +125,15 @@ class RememberedFacts:
         # Another version of this module or of Python may find other facts in the same text.
         self._salt = f"{sys.version}\0".encode() + Path(__file__).read_bytes()
         self._known = _read_facts()
-        self._used: dict[str, SourceFacts] = {}
+        self._used: dict[str, Any] = {}
 
     def __call__(self, text: str, name: str) -> SourceFacts:
         """Return the facts about a source text; see `facts_of`."""
         key = hashlib.sha256(self._salt + text.encode()).hexdigest()
-        self._used[key] = self._known.get(key) or facts_of(text, name)
-        return self._used[key]
+        facts = _facts_in(self._known[key]) if key in self._known else None
+        facts = facts or facts_of(text, name)
+        self._used[key] = facts.statements
+        return facts
 
     def save(self) -> None:
         """Keep the facts about the texts of this process; does nothing in a read-only folder."""
@@ -76,43 +145,218 @@ class RememberedFacts:
             return
 
 
-def _read_facts() -> dict[str, SourceFacts]:
+def _read_facts() -> dict[str, Any]:
     """Return the facts of earlier processes; none if the file is absent or damaged."""
     try:
         values = json.loads(FACTS_FILE.read_bytes())
-        return {
-            str(key): SourceFacts(str(digest), tuple(map(str, imports)))
-            for key, (digest, imports) in values.items()
-        }
-    except (OSError, ValueError, TypeError, AttributeError):
+    except (OSError, ValueError):
         return {}
+    return values if isinstance(values, dict) else {}
 
 
-def _collect(value: Any, words: list[str], imports: list[str]) -> None:
-    """Append a syntax tree as words, and the names that it imports.
+def _facts_in(rows: Any) -> SourceFacts | None:
+    """Return facts from their JSON values; None if these are damaged."""
+    try:
+        return SourceFacts(
+            tuple(
+                Statement(
+                    str(digest),
+                    tuple(map(str, binds)),
+                    bool(has_effect),
+                    tuple(map(str, reads)),
+                    tuple((str(name), str(attribute)) for name, attribute in attributes),
+                    tuple(Import(*map(str, values)) for values in imports),
+                    bool(is_import),
+                )
+                for digest, binds, has_effect, reads, attributes, imports, is_import in rows
+            )
+        )
+    except (TypeError, ValueError):
+        return None
+
+
+def _own_names(body: list[ast.stmt]) -> Iterator[str]:
+    """Yield the names that a module defines or imports from this package."""
+    for node in body:
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            yield from (imported.alias for imported in _imports(node) if imported.is_own)
+        elif isinstance(node, (*FUNCTIONS, ast.ClassDef)):
+            yield node.name
+
+
+def _statements(body: list[ast.stmt], own: frozenset[str]) -> Iterator[Statement]:
+    for node in body:
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            yield from map(_import_statement, _imports(node))
+        elif isinstance(node, ast.If) and _is_for_annotations(node):
+            # Objects of these types are passed in, and their methods are called.
+            yield from _statements(node.body, own)
+        elif not _is_docstring(node):
+            yield _statement(node, own)
+
+
+def _statement(node: ast.stmt, own: frozenset[str]) -> Statement:
+    words: list[str] = []
+    names = _Names()
+    _collect(node, words, names)
+    binds = _bound_names(node)
+    return Statement(
+        digest=_hash(words),
+        binds=binds if binds is not None else _stored_names(node),
+        has_effect=binds is None or not all(_makes_value(call, own) for call in _calls(node)),
+        reads=tuple(sorted(names.reads)),
+        attributes=tuple(sorted(names.attributes)),
+        imports=tuple(names.imports),
+    )
+
+
+def _import_statement(imported: Import) -> Statement:
+    return Statement(
+        digest=_hash(["Import", *imported]),
+        binds=(imported.alias,),
+        # A package may register operations or set a global state when it is imported.
+        has_effect=imported.module.partition(".")[0] not in SILENT_IMPORTS,
+        imports=(imported,),
+        is_import=True,
+    )
+
+
+def _imports(node: ast.Import | ast.ImportFrom) -> list[Import]:
+    if isinstance(node, ast.Import):
+        return [
+            Import(alias.asname or alias.name.partition(".")[0], alias.name, "")
+            for alias in node.names
+        ]
+    module = "" if node.level else node.module or ""
+    return [Import(alias.asname or alias.name, module, alias.name) for alias in node.names]
+
+
+def _is_for_annotations(node: ast.If) -> bool:
+    is_checking = isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
+    return is_checking and not node.orelse
+
+
+def _bound_names(node: ast.stmt) -> tuple[str, ...] | None:
+    """Return the names that a definition binds; None for another statement."""
+    if isinstance(node, (*FUNCTIONS, ast.ClassDef)):
+        return (node.name,)
+    targets: list[ast.expr]
+    if isinstance(node, ast.AnnAssign):
+        targets = [node.target]
+    elif isinstance(node, ast.Assign):
+        targets = [
+            name
+            for target in node.targets
+            for name in (target.elts if isinstance(target, ast.Tuple) else [target])
+        ]
+    else:
+        return None
+    names = [target.id for target in targets if isinstance(target, ast.Name)]
+    return tuple(names) if len(names) == len(targets) else None
+
+
+def _calls(node: ast.AST) -> Iterator[ast.expr]:
+    """Yield the callables that Python calls when it executes a definition."""
+    inner = ast.iter_child_nodes(node)
+    if isinstance(node, (*FUNCTIONS, ast.Lambda)):
+        inner = iter([*node.args.defaults, *filter(None, node.args.kw_defaults)])
+    if isinstance(node, (*FUNCTIONS, ast.ClassDef)):
+        yield from node.decorator_list
+    if isinstance(node, ast.Call):
+        yield node.func
+    for child in inner:
+        yield from _calls(child)
+
+
+def _makes_value(called: ast.expr, own: frozenset[str]) -> bool:
+    """Return whether a call makes a value and changes nothing else."""
+    if isinstance(called, ast.Call):  # a decorator with arguments
+        called = called.func
+    first = called
+    while isinstance(first, ast.Attribute):
+        first = first.value
+    if isinstance(first, ast.Name) and first.id in own:
+        return True
+    name = called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", "")
+    return name in MAKES_VALUE
+
+
+def _stored_names(node: ast.stmt) -> tuple[str, ...]:
+    names = {
+        inner.id
+        for inner in ast.walk(node)
+        if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Store)
+    }
+    names |= {
+        imported.alias
+        for inner in ast.walk(node)
+        if isinstance(inner, ast.Import | ast.ImportFrom)
+        for imported in _imports(inner)
+    }
+    return tuple(sorted(names))
+
+
+class _Names:
+    """The names in a statement, and the imports in it."""
+
+    def __init__(self) -> None:
+        self.reads: set[str] = set()
+        self.attributes: set[tuple[str, str]] = set()
+        self.imports: list[Import] = []
+
+    def add(self, node: ast.AST) -> None:
+        """Add the names of one node of a tree, without those of the nodes below it."""
+        if isinstance(node, ast.Name):
+            self.reads.add(node.id)
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            self.imports += _imports(node)
+        elif isinstance(node, ast.arg | ast.AnnAssign):
+            self._add_quoted(node.annotation)
+        elif isinstance(node, FUNCTIONS):
+            self._add_quoted(node.returns)
+
+    def _add_quoted(self, annotation: ast.AST | None) -> None:
+        """Add the names in quoted parts of an annotation."""
+        for node in ast.walk(annotation) if annotation else ():
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                try:
+                    expression = ast.parse(node.value, mode="eval")
+                except SyntaxError:  # the text of a Literal
+                    continue
+                self.reads |= {n.id for n in ast.walk(expression) if isinstance(n, ast.Name)}
+
+
+def _collect(value: Any, words: list[str], names: _Names) -> None:
+    """Append a syntax tree as words, and add the names in it.
 
     `ast.dump` would differ between releases of Python, whose trees have other empty fields.
     """
     if isinstance(value, ast.AST):
         words.append(type(value).__name__)
+        if isinstance(value, ast.Attribute) and isinstance(value.value, ast.Name):
+            names.attributes.add((value.value.id, value.attr))
+            words += ["value", "Name", value.value.id, "attr", value.attr]
+            words += [type(value.ctx).__name__, ")"]
+            return
+        names.add(value)
         for name in value._fields:
             field = getattr(value, name, None)
             if field is not None and field != [] and name != "kind":
                 words.append(name)
-                _collect(field, words, imports)
+                _collect(field, words, names)
         words.append(")")
-        if isinstance(value, ast.Import):
-            imports.extend(alias.name for alias in value.names)
-        elif isinstance(value, ast.ImportFrom) and value.module and not value.level:
-            imports.append(value.module)
-            imports.extend(f"{value.module}.{alias.name}" for alias in value.names)
     elif isinstance(value, list):
-        for item in value:
-            if not _is_docstring(item):
-                _collect(item, words, imports)
+        for element in value:
+            if not _is_docstring(element):
+                _collect(element, words, names)
         words.append("]")
     else:
         words.append(repr(value))
+
+
+def _hash(words: list[str]) -> str:
+    joined = "\0".join([*words, ""])
+    return hashlib.sha256(joined.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def _is_docstring(node: Any) -> bool:

@@ -8,22 +8,23 @@ from t5repro.lineage.dvc_lock import LOCK_FILE, Lock
 from t5repro.lineage.findings import ALTERED, CODE, Finding, are_lookalikes, chain_of, differing
 from t5repro.lineage.graph import Graph
 from t5repro.lineage.hashes import Hasher
-from t5repro.lineage.job_code import is_reworded, locked_code, recorded_bytes
+from t5repro.lineage.job_code import has_definitions, is_reworded, locked_code, recorded_bytes
 from t5repro.lineage.sealed_records import RecordCheck
-from t5repro.lineage.sources import closure_path, has_syntax_hash, source_path
+from t5repro.lineage.sources import SourceTree, closure_path, source_path, tree_of
 
 
 def check_code(
     root: Path, graph: Graph, lock: Lock, check: RecordCheck, hasher: Hasher
 ) -> Iterator[Finding]:
     """Report code that is not the code in records, in `dvc.lock` or in the files of closures."""
-    yield from _unlike_records(root, graph, check, hasher)
-    yield from _unlike_closures(root, graph, check)
+    tree = tree_of(root)
+    yield from _unlike_records(root, graph, check, hasher, tree)
+    yield from _unlike_closures(root, graph, check, tree)
     yield from _unlike_lock(lock, hasher)
 
 
 def _unlike_records(
-    root: Path, graph: Graph, check: RecordCheck, hasher: Hasher
+    root: Path, graph: Graph, check: RecordCheck, hasher: Hasher, tree: SourceTree
 ) -> Iterator[Finding]:
     for job in chain_of(graph):
         if job.name in check.altered:
@@ -31,20 +32,21 @@ def _unlike_records(
         for name, expected in sorted(recorded_bytes(job.record).items()):
             path = source_path(root, name)
             actual = hasher.sha256(path.as_posix())
-            if actual != expected and not is_reworded(root / path, name, job.record):
+            if actual != expected and not is_reworded(tree, job.rule, name, job.record):
                 ran, now = _shown(expected, actual)
                 message = f"{job.name} ran {ran}, it is {now} now; rerun the job"
                 yield Finding(CODE, name, job.name, message)
 
 
-def _unlike_closures(root: Path, graph: Graph, check: RecordCheck) -> Iterator[Finding]:
+def _unlike_closures(
+    root: Path, graph: Graph, check: RecordCheck, tree: SourceTree
+) -> Iterator[Finding]:
     """Compare the code of jobs without a record with the file that stands for it."""
     jobs = {
         job.rule: job.name
         for job in graph.jobs.values()
         if job.name not in check.records or job.name in check.altered
     }
-    same: dict[tuple[str, str], bool] = {}  # rules share most of their files
     for rule, job in sorted(jobs.items()):
         path = closure_path(rule)
         if not (root / path).is_file():
@@ -58,14 +60,12 @@ def _unlike_closures(root: Path, graph: Graph, check: RecordCheck) -> Iterator[F
             message = f"not hashes of code ({error}); run t5repro config generate"
             yield Finding(ALTERED, path.as_posix(), job, message)
             continue
-        for item in hashes.items():
-            if item not in same:
-                same[item] = has_syntax_hash(root / source_path(root, item[0]), item[1])
-            if not same[item]:
+        for name, digest in hashes.items():
+            if not has_definitions(tree, rule, name, digest):
                 message = (
                     f"{path} has other code, and {job} has no record of its own; rerun the job"
                 )
-                yield Finding(CODE, item[0], job, message)
+                yield Finding(CODE, name, job, message)
 
 
 def _unlike_lock(lock: Lock, hasher: Hasher) -> Iterator[Finding]:

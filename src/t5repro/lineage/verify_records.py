@@ -134,9 +134,8 @@ def _faults_of_state(record: Record) -> Iterator[str]:
         yield f"code changed while the job ran: {', '.join(record.end.code_changed[:2])}"
     if not record.start.code:
         yield "names no source file"
-    elif record.start.closure and record.start.closure.keys() != record.start.code.keys():
-        other = sorted(record.start.closure.keys() ^ record.start.code.keys())[0]
-        yield f"has only one of two hashes of the code in {other}"
+    elif other := sorted(record.start.closure.keys() - record.start.code.keys()):
+        yield f"reached code in {other[0]}, which it did not run"
 
 
 def _faults_of_files(
