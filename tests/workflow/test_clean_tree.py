@@ -45,12 +45,15 @@ def test_a_repeated_job_keeps_its_committed_record_and_its_own_stays_in_work(
     assert changed_files(committed) == []
 
 
-def test_a_job_of_other_source_bytes_leaves_its_new_record(committed: Path) -> None:
+def test_a_job_of_other_code_leaves_its_new_record_and_one_of_a_remark_does_not(
+    committed: Path,
+) -> None:
     source = committed / "src/t5repro/tasks/build.py"
-    source.write_text(source.read_text(encoding="utf-8") + "# a remark\n", encoding="utf-8")
-    ran = snakemake(committed, *RERUN)
-    assert ran.returncode == 0, ran.stdout
-    assert RECORD in changed_files(committed)
+    for addition, leaves_record in (("# a remark\n", False), ("\nprint\n", True)):
+        source.write_text(source.read_text(encoding="utf-8") + addition, encoding="utf-8")
+        ran = snakemake(committed, *RERUN)
+        assert ran.returncode == 0, ran.stdout
+        assert (RECORD in changed_files(committed)) is leaves_record
 
 
 def test_a_committed_record_that_was_altered_after_its_seal_is_not_restored(

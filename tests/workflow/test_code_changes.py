@@ -7,9 +7,14 @@ from pathlib import Path
 import pytest
 from clones import SMALL, snakemake
 
+from t5repro.stages import STAGES
+
 pytestmark = pytest.mark.workflow
 PACKAGE = "src/t5repro"
 SCORES = {"evaluate_score", "report"}
+EFFECT = "print"  # a statement that does nothing here, and might do something elsewhere
+NOT_PLANNED = {"data_fetch", "preflight", "corpus", "sentences"}  # not in the small run
+REASON = re.compile(r"^ *reason: Updated input files: (.*)$", flags=re.MULTILINE)
 DOCSTRING = re.compile(r'^( *)"""(?=[A-Z])', flags=re.MULTILINE)
 
 
@@ -37,13 +42,32 @@ def reword(checkout: Path, module: str) -> None:
 
 def append(checkout: Path, module: str) -> None:
     path = checkout / PACKAGE / module
-    path.write_text(path.read_text(encoding="utf-8") + "\n\nEDITED = True\n", encoding="utf-8")
+    path.write_text(path.read_text(encoding="utf-8") + f"\n\n{EFFECT}\n", encoding="utf-8")
 
 
 def test_rewording_a_help_text_a_docstring_or_a_comment_reruns_nothing(checkout: Path) -> None:
     assert planned(checkout) == set()
     for module in ("config/sections/c4.py", "config/schema.py", "c4/clean.py", "files.py"):
         reword(checkout, module)
+    assert planned(checkout) == set()
+
+
+def test_an_edit_of_each_rule_plans_it_for_the_edit(checkout: Path) -> None:
+    # From the last rule to the first: the rules that are edited already depend on the next one, and
+    # nothing that it reads is to be made again.
+    for stage in reversed(STAGES):
+        if stage.name not in NOT_PLANNED:
+            append(checkout, f"{stage.module.replace('.', '/')}.py")
+            ran = snakemake(checkout, "-n", config=SMALL)
+            reasons = [path for line in REASON.findall(ran.stdout) for path in line.split(", ")]
+            assert f"configs/resolved/code/{stage.name}.json" in reasons, stage.name
+
+
+def test_a_definition_that_no_rule_reaches_reruns_nothing(checkout: Path) -> None:
+    for module in ("files.py", "vocab/vocabulary.py", "config/sections/model.py"):
+        path = checkout / PACKAGE / module
+        unused = "\n\ndef never_called() -> int:\n    return 1\n"
+        path.write_text(path.read_text(encoding="utf-8") + unused, encoding="utf-8")
     assert planned(checkout) == set()
 
 

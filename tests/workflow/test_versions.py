@@ -107,6 +107,36 @@ def test_a_clone_that_pulls_has_nothing_to_do_in_either_tool(
     assert artifact_hashes(clone) == artifact_hashes(origin)
 
 
+def test_a_clone_whose_lock_is_of_other_code_plans_every_stage_of_that_code(
+    finished: Path, tmp_path: Path
+) -> None:
+    origin = with_remote(finished, tmp_path)
+    assert run_in(origin, "t5repro", "config", "check").returncode == 0
+    for module in ("vocab/encode", "evaluate/score"):
+        path = origin / f"src/t5repro/{module}.py"
+        path.write_text(path.read_text() + "\nprint\n")
+    assert run_in(origin, "t5repro", "config", "generate").returncode == 0
+    for command in (("config", "check"), ("dvc", "check")):
+        checked = run_in(origin, "t5repro", *command)
+        assert checked.returncode != 0
+        for rule in ("tokens-baseline", "evaluate_score-baseline"):
+            file = f"configs/resolved/code/{rule.partition('-')[0]}.json"
+            assert f"dvc.lock: {rule} was sealed with another {file}" in checked.stdout
+        assert "is not the one that dvc.lock was sealed with" not in checked.stdout
+    commit(origin, "other code, and the lock of before")
+    clone = clone_of(origin, tmp_path / "clone")
+    assert run_in(clone, "dvc", "pull").returncode == 0
+    plan = snakemake(clone, "-n").stdout
+    assert re.search(r"rule tokens:(.*\n)+? *reason: Params have changed", plan), plan[-3000:]
+    assert "rule vocab:" not in plan
+    # The stage after it runs only if the ids come out differently.
+    ran = snakemake(clone, "stage_tokens")
+    assert ran.returncode == 0, ran.stdout[-3000:]
+    plan = snakemake(clone, "-n").stdout
+    assert "rule evaluate_score:" in plan
+    assert "rule pretrain:" not in plan
+
+
 def test_results_that_came_out_as_committed_can_be_pushed_and_pulled(
     finished: Path, tmp_path: Path
 ) -> None:

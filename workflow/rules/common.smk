@@ -397,7 +397,9 @@ def end_run():
     download_files()
     project.close()
     try:
-        print(seal.seal_run(SETTINGS), file=sys.stderr)
+        dag = workflow.dag_settings
+        whole = set(dag.targets) <= {"all"} and not (dag.until or dag.omit_from)
+        print(seal.seal_run(SETTINGS, whole=whole), file=sys.stderr)
     except T5ReproError as error:
         raise WorkflowError(str(error)) from None
     if STORAGE:

@@ -35,6 +35,8 @@ def _config(arguments: argparse.Namespace) -> None:
     from t5repro.files import write_text
     from t5repro.lineage.sources import leftover_closures, stale_closures, write_closures
     from t5repro.versions import dvc_pipeline
+    from t5repro.versions.lock_check import lock_faults
+    from t5repro.versions.seal import seal_settings
 
     if arguments.run_file.is_dir():
         raise SettingsError(
@@ -51,7 +53,8 @@ def _config(arguments: argparse.Namespace) -> None:
         # First: Snakemake brings these files up to date when it plans the graph of dvc.yaml.
         files = [*stale_closures(), *leftover_closures()]
         stale = [f"{path} is out of sync with the code; {CURE}" for path in files]
-        if faults := stale + generate.drifted() + dvc_pipeline.drifted():
+        faults = stale + generate.drifted() + dvc_pipeline.drifted()
+        if faults := faults or lock_faults():
             raise SettingsError("\n".join(faults))
         print("generated files are in sync")
     else:
@@ -60,6 +63,8 @@ def _config(arguments: argparse.Namespace) -> None:
         for path, text in {**generate.generated_files(), **dvc_pipeline.generated()}.items():
             write_text(path, text)
             print(f"wrote {path}")
+        if seal_settings():
+            print("wrote dvc.lock: its stage of the settings")
 
 
 def _validate(path: Path) -> None:

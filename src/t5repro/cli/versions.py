@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from t5repro.cli.arguments import Commands, Handler, add_command
 from t5repro.config.project_files import require_project
-from t5repro.errors import LineageError, SettingsError
+from t5repro.errors import ArtifactError, LineageError, SettingsError
 
 if TYPE_CHECKING:
     from t5repro.versions.certificate import Certificate
@@ -32,6 +32,11 @@ def add_versions(commands: Commands) -> None:
         commands, "seal", _seal, "write to dvc.lock what the jobs of this checkout built"
     )
     seal.add_argument("--only", metavar="STAGE", help="one stage")
+    seal.add_argument(
+        "--allow-stale",
+        action="store_true",
+        help="name stages that stay out of date, and succeed: for a run of some targets",
+    )
     sign = add_command(
         commands, "sign", _sign, "sign the sealed records and dvc.lock with a local key"
     )
@@ -99,6 +104,7 @@ def _frozen(arguments: argparse.Namespace) -> None:
 def _dvc(arguments: argparse.Namespace) -> None:
     from t5repro.files import write_text
     from t5repro.versions import dvc_pipeline
+    from t5repro.versions.lock_check import lock_faults
 
     require_project()
     if arguments.action == "dag":
@@ -115,7 +121,7 @@ def _dvc(arguments: argparse.Namespace) -> None:
         dvc_pipeline.write_resolved(_versioned(arguments).run_file)
     faults = dvc_pipeline.drifted(arguments.run_file, arguments.profile)
     if arguments.action == "check":
-        faults += dvc_pipeline.unsealed_rule_files()
+        faults += [] if faults else lock_faults()
     if faults:
         raise SettingsError("\n".join(faults))
     print("dvc.yaml is in sync with the graph")
@@ -139,6 +145,11 @@ def _seal(arguments: argparse.Namespace) -> None:
         print("records sealed")
     if sealing.signed:
         print(sealing.signed)
+    stale = [f"out of date: {name}, {reason}" for name, reason in sealing.stale.items()]
+    if stale and not (arguments.only or arguments.allow_stale):
+        cure = "run snakemake, which builds them again; their entries in dvc.lock are unchanged"
+        raise ArtifactError("\n".join([*stale, cure]))
+    print("\n".join(stale), end="\n" if stale else "")
 
 
 def _sign(arguments: argparse.Namespace) -> None:

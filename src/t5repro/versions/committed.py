@@ -15,8 +15,7 @@ from t5repro.lineage.git import file_at
 from t5repro.lineage.record import Record, numbers_of, parse_record
 from t5repro.lineage.record_index import Index, index_path, parse_index
 from t5repro.lineage.sources import differing_files
-from t5repro.versions import dvc_pipeline
-from t5repro.versions.proof import Checkout, StageFiles, same_values
+from t5repro.versions.proof import Checkout, StageFiles, changed_question
 from t5repro.versions.snakemake_graph import PlannedStage
 
 
@@ -110,20 +109,15 @@ class CommittedRun:
     ) -> str | None:
         """Return the setting, code or raw file that differs from the committed one."""
         locked = self.lock.stages[stage.name]
-        leaves = dvc_pipeline.leaves_of(settings, stage)
-        params = {f"{stage.name}.{name}": value for name, value in leaves.items()}
-        for name in sorted(params.keys() | locked.params.keys()):
-            is_common = name in params and name in locked.params
-            if not is_common or not same_values({name: locked.params[name]}, {name: params[name]}):
-                setting = name.removeprefix(f"{stage.name}.")
-                return f"setting {setting} differs from the committed one"
-        raw_files = (path for path in stage.inputs if path.startswith("data/"))
-        for path in (*stage.code, *raw_files):
+        changed = changed_question(settings, stage, locked, checkout.hasher)
+        if changed is not None and changed in stage.code:
+            source = self._changed_source(changed, checkout.closure(stage.table_name))
+            return f"{source} is not the committed one"
+        if changed is not None:
+            return f"{changed} differs from the committed one"
+        for path in (path for path in stage.inputs if path.startswith("data/")):
             if locked.deps.get(path) != checkout.hasher.md5(path):
-                source = path
-                if path in stage.code:
-                    source = self._changed_source(path, checkout.closure(stage.table_name))
-                return f"{source} is not the committed one"
+                return f"{path} is not the committed one"
         return None
 
     def _changed_source(self, code_file: str, closure: dict[str, str]) -> str:

@@ -61,8 +61,9 @@ def _restore(path: Path, text: str) -> bool:
 def is_repetition(record: Record, committed: Record) -> bool:
     """Return whether two records tell of the same bytes, made by the same code from the same bytes.
 
-    They may differ in time, attempt, commit, machine, and in the run file that gave the settings.
-    A job with altered packages is no repetition: its record has to be seen.
+    They may differ in time, attempt, commit, machine, in the run file that gave the settings, and
+    in code that the job does not reach. A job with altered packages is no repetition: its record
+    has to be seen.
     """
     return (
         record.sealable
@@ -74,7 +75,7 @@ def is_repetition(record: Record, committed: Record) -> bool:
 
 def _facts(record: Record) -> list[Any]:
     start, end = record.start, record.end
-    facts: list[Any] = [start.settings, start.code, start.closure, start.workflow]
+    facts: list[Any] = [start.settings, start.closure, start.workflow]
     if end:
-        facts += [end.inputs, end.outputs, end.imported, end.foreign, end.forged_byte_code]
+        facts += [end.inputs, end.outputs, end.foreign, end.forged_byte_code]
     return facts

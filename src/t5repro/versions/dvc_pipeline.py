@@ -26,7 +26,7 @@ from t5repro.config.stage_settings import stage_model, stage_settings
 from t5repro.config.tree import RECIPES
 from t5repro.errors import SettingsError
 from t5repro.files import write_text
-from t5repro.lineage.dvc_lock import LOCK_FILE, Lock, LockedStage, YamlLoader, folder_md5, read_lock
+from t5repro.lineage.dvc_lock import Lock, LockedStage, YamlLoader, folder_md5
 from t5repro.lineage.hashes import Hasher
 from t5repro.lineage.sources import CLOSURES, SOURCES, write_closures
 from t5repro.lineage.verify_lock import folder_hashes
@@ -107,42 +107,34 @@ def drifted(run_file: Path | None = None, profile: str | None = None) -> list[st
     ]
 
 
-def unsealed_rule_files() -> list[str]:
-    """Return one line for each rule file or folder that is not the one in `dvc.lock`.
-
-    A lock of an older version does not have them; nothing is known then.
-    """
-    locked = read_lock().stages.get(SETTINGS_STAGE, LockedStage()).deps
-    hasher = Hasher()
-    lines = []
-    for path in RULE_SOURCES:
-        if path not in locked:
-            continue
-        if _md5_of(path, hasher) != locked[path]:
-            lines.append(
-                f"{path} is not the one that {LOCK_FILE} was sealed with; run snakemake, which "
-                "seals, or restore it with git checkout"
-            )
-    return lines
-
-
-def lock_is_current(lock: Lock, pipeline: Mapping[str, Any], hasher: Hasher) -> bool:
-    """Return whether the lock has the stages of `dvc.yaml` in its order, and the present settings.
+def changed_settings_stage(lock: Lock, pipeline: Mapping[str, Any], hasher: Hasher) -> str | None:
+    """Return what differs from the lock's entry of the settings: a file, or the command.
 
     Args:
         lock: the lock.
         pipeline: the stages of `dvc.yaml`.
         hasher: hashes the files of the checkout.
+
+    Returns:
+        None if the entry is the present one.
     """
-    if list(lock.stages) != [name for name in pipeline if name in lock.stages]:
-        return False
     entry, locked = pipeline[SETTINGS_STAGE], lock.stages.get(SETTINGS_STAGE, LockedStage())
-    outputs = [path for output in entry["outs"] for path in output]
-    return (
-        locked.cmd == entry["cmd"]
-        and locked.deps == {path: _md5_of(path, hasher) for path in entry["deps"]}
-        and locked.outs == {path: _md5_of(path, hasher) for path in outputs}
-    )
+    outputs: list[str] = [path for output in entry["outs"] for path in output]
+    dependencies: list[str] = entry["deps"]
+    for names, hashes in ((dependencies, locked.deps), (outputs, locked.outs)):
+        for path in sorted({*names, *hashes}):
+            if path not in names or hashes.get(path) != _md5_of(path, hasher):
+                return path
+    return None if locked.cmd == entry["cmd"] else f"the command of {SETTINGS_STAGE}"
+
+
+def lock_is_current(lock: Lock, pipeline: Mapping[str, Any], hasher: Hasher) -> bool:
+    """Return whether the lock has the stages of `dvc.yaml` in its order, and the present settings.
+
+    See `changed_settings_stage` for the arguments.
+    """
+    in_order = list(lock.stages) == [name for name in pipeline if name in lock.stages]
+    return in_order and changed_settings_stage(lock, pipeline, hasher) is None
 
 
 def _md5_of(path: str, hasher: Hasher) -> str | None:

@@ -210,15 +210,30 @@ def agrees_with_lock(
         folders: folder of a stage -> its hash now.
         hasher: of the checkout.
     """
-    leaves = dvc_pipeline.leaves_of(settings, stage)
-    params = {f"{stage.name}.{name}": value for name, value in leaves.items()}
     deps = {path: folders.get(path) or hasher.md5(path) for path in pipeline_entry["deps"]}
     return (
         locked.cmd == pipeline_entry["cmd"]
-        and same_values(locked.params, params)
+        and changed_question(settings, stage, locked, hasher) is None
         and locked.deps == deps
         and locked.outs == {stage.folder: folders[stage.folder]}
     )
+
+
+def changed_question(
+    settings: Settings, stage: PlannedStage, locked: LockedStage, hasher: Hasher
+) -> str | None:
+    """Return the first setting, or the code, in which a stage differs from its entry in the lock.
+
+    Returns:
+        ``setting NAME`` or the path of the file that stands for the code; None if all agree.
+    """
+    leaves = dvc_pipeline.leaves_of(settings, stage)
+    params = {f"{stage.name}.{name}": value for name, value in leaves.items()}
+    for name in sorted(params.keys() | locked.params.keys()):
+        is_common = name in params and name in locked.params
+        if not is_common or not same_values({name: locked.params[name]}, {name: params[name]}):
+            return f"setting {name.removeprefix(f'{stage.name}.')}"
+    return next((path for path in stage.code if locked.deps.get(path) != hasher.md5(path)), None)
 
 
 def same_values(locked: Mapping[str, Any], current: Mapping[str, Any]) -> bool:

@@ -3,7 +3,9 @@
 Snakemake decides by its own metadata in `.snakemake/metadata` what is up to date. A clone has none,
 and after `git checkout` it describes a newer run. For every stage that agrees with `dvc.lock`, the
 metadata is written again with the hashes of its inputs. Files of the project are not changed.
-Stages that differ get no metadata, so Snakemake decides about them by itself.
+A stage whose outputs are as locked, but not its code, settings or inputs, gets metadata with
+other parameters, so Snakemake runs it again: without metadata it would compare the times of files,
+which in a clone say nothing. Other stages get none, and Snakemake decides by itself.
 
 `rehydrate_if_needed` is called by the Snakefile: it compares file times only, unless anything but a
 job changed the folder of a stage.
@@ -38,15 +40,16 @@ from t5repro.versions.snakemake_graph import (
 
 SNAPSHOT = Path(".snakemake/t5repro-known.json")
 SNAKEMAKE_RECORD_FORMAT = 6
+STALE = "another code, setting or input than in dvc.lock"  # in place of the parameters
 
 
 def rehydrate(run_file: Path = RUN_FILE) -> list[str]:
-    """Write Snakemake's metadata for every stage that agrees with the lock; return their names.
+    """Write Snakemake's metadata for the stages with locked outputs; return those that agree.
 
     Raises:
         ArtifactError: this version of Snakemake has another format of metadata.
     """
-    lock, clean = read_lock(), clean_stages()
+    lock, (clean, stale) = read_lock(), stages_with_locked_outputs()
     settings = load_run_file(run_file)
     with planned(run_file) as workflow:
         _check_format()
@@ -55,21 +58,30 @@ def rehydrate(run_file: Path = RUN_FILE) -> list[str]:
             for stage in stages_of(workflow)
             if stage.name in clean and _has_locked_settings(settings, stage, lock)
         }
-        hasher = Hasher(deep=True)
+        stale |= clean - names
+        hasher, persistence = Hasher(deep=True), workflow.persistence
         for job in workflow.dag.jobs:
-            if job.rule.name not in UNVERSIONED_RULES and stage_name(job) in names:
-                _write_metadata(workflow.persistence, job, lock.stages[stage_name(job)], hasher)
+            name = "" if job.rule.name in UNVERSIONED_RULES else stage_name(job)
+            if name in names or (name in stale and not _is_current(persistence, job, hasher)):
+                params = persistence._params(job) if name in names else [STALE]
+                _write_metadata(persistence, job, lock.stages[name], hasher, params)
     save_snapshot(lock, names)
     return sorted(names)
 
 
-def clean_stages() -> set[str]:
-    """Return the stages whose command, settings, inputs, code and outputs are as locked."""
+def stages_with_locked_outputs() -> tuple[set[str], set[str]]:
+    """Return the stages that are as locked, and those of which only the outputs are."""
     from dvc.repo import Repo
 
     with Repo() as repo:
-        changed = repo.status()
-        return {stage.name for stage in repo.index.stages if hasattr(stage, "name")} - set(changed)
+        changes = repo.status()
+        clean = {stage.name for stage in repo.index.stages if hasattr(stage, "name")} - set(changes)
+    stale = {
+        name
+        for name, differences in changes.items()
+        if not any("changed outs" in part for part in differences)
+    }
+    return clean, stale
 
 
 def _has_locked_settings(settings: Settings, stage: PlannedStage, lock: Lock) -> bool:
@@ -83,6 +95,17 @@ def _has_locked_settings(settings: Settings, stage: PlannedStage, lock: Lock) ->
     return same_values(lock.stages[stage.name].params, params)
 
 
+def _is_current(persistence: Any, job: Any, hasher: Hasher) -> bool:
+    """Return whether Snakemake ran a job here with the present code and parameters."""
+    code = str(job.input.get("code"))
+    hashes = hasher.of(code)
+    current = {f"md5:{hashes.md5}", f"sha256:{hashes.sha256}"} if hashes else set()
+    params = set(persistence._params(job))
+    return persistence.input_checksums(job, code) <= current and all(
+        set(persistence.params(output) or ()) == params for output in job.output
+    )
+
+
 def _check_format() -> None:
     from snakemake.persistence import RECORD_FORMAT_VERSION
 
@@ -93,7 +116,9 @@ def _check_format() -> None:
         )
 
 
-def _write_metadata(persistence: Any, job: Any, locked: LockedStage, hasher: Hasher) -> None:
+def _write_metadata(
+    persistence: Any, job: Any, locked: LockedStage, hasher: Hasher, params: list[Any]
+) -> None:
     """Write the metadata that Snakemake itself writes after running this job.
 
     It is built by the same private methods, so that Snakemake finds every field equal when it
@@ -115,7 +140,7 @@ def _write_metadata(persistence: Any, job: Any, locked: LockedStage, hasher: Has
             input=persistence._input(job),
             log=persistence._log(job),
             shellcmd=job.shellcmd,
-            params=persistence._params(job),
+            params=params,
             code=persistence._code(job.rule),
             record_format_version=SNAKEMAKE_RECORD_FORMAT,
             conda_env=persistence._conda_env(job),

@@ -20,6 +20,7 @@ from t5repro.errors import ArtifactError
 from t5repro.files import TEMPORARY_PREFIX, write_text
 from t5repro.lineage.dvc_cache import object_path
 from t5repro.lineage.dvc_lock import LOCK_FILE, RAW_DATA_FILE, LockedStage, read_lock
+from t5repro.lineage.hashes import Hasher
 from t5repro.lineage.run_lock import run_lock
 from t5repro.versions import dvc_pipeline
 from t5repro.versions.committed_records import restore_committed_records
@@ -51,6 +52,7 @@ class SealResult:
         sealed: stages that were written into the lock.
         unchanged: stages that agreed with it.
         skipped: stage -> why it kept its entry, such as "not built".
+        stale: stage -> what of it is not the present code, settings or inputs; kept its entry.
         pruned: files that were deleted because the graph does not declare them.
         repeated: committed records that were restored, because their jobs repeated the result.
         indexed: whether the index of the run's records changed.
@@ -60,6 +62,7 @@ class SealResult:
     sealed: list[str] = field(default_factory=list)
     unchanged: list[str] = field(default_factory=list)
     skipped: dict[str, str] = field(default_factory=dict)
+    stale: dict[str, str] = field(default_factory=dict)
     pruned: list[str] = field(default_factory=list)
     repeated: list[str] = field(default_factory=list)
     indexed: bool = False
@@ -93,11 +96,33 @@ def seal(run_file: Path = RUN_FILE, profile: str = PROFILE, only: str | None = N
         return seal_stages(settings, stages, names)
 
 
-def seal_run(settings: Settings) -> str:
-    """Seal after a run of Snakemake, in a process of its own; return a message for the user.
+def seal_settings() -> bool:
+    """Bring the lock's entry of the settings up to date; return whether it changed.
+
+    Its outputs are generated files, so whoever generates them may write it. No stage that a job
+    built is touched.
 
     Raises:
-        ArtifactError: the seal was refused; says why.
+        StorageError: a run is at work.
+    """
+    lock = read_lock()
+    pipeline = dvc_pipeline.read_pipeline()["stages"]
+    if not lock.stages or not dvc_pipeline.changed_settings_stage(lock, pipeline, Hasher()):
+        return False
+    with run_lock():
+        _commit((), {}, {})
+    return True
+
+
+def seal_run(settings: Settings, *, whole: bool) -> str:
+    """Seal after a run of Snakemake, in a process of its own; return a message for the user.
+
+    Args:
+        settings: of the run.
+        whole: whether everything was to be built, so that no stage may stay out of date.
+
+    Raises:
+        ArtifactError: the seal was refused, or a stage stayed out of date; says why.
     """
     versioned = dvc_pipeline.versioned_run()
     if os.environ.get(INSIDE_DVC):
@@ -112,6 +137,7 @@ def seal_run(settings: Settings) -> str:
         )
     # Planning again inside Snakemake's process would overwrite its global state.
     arguments = ["--run-file", str(run_file), "--profile", versioned.profile]
+    arguments += [] if whole else ["--allow-stale"]
     process = subprocess.run(
         [sys.executable, "-m", "t5repro", "seal", *arguments],
         capture_output=True,
@@ -164,7 +190,7 @@ def seal_stages(settings: Settings, stages: list[PlannedStage], names: Iterable[
         elif altered := altered_files(stage, stage_files, locked):
             refused += unproven_files(stage, altered, stage_files) or faults
         else:  # its files are as locked, but its code, settings or inputs have changed since
-            result.skipped[stage.name] = f"out of date: {faults[0]}"
+            result.stale[stage.name] = faults[0]
     if refused:
         raise _refusal(refused)
     for name in (*result.sealed, *result.unchanged):
