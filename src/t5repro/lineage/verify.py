@@ -6,9 +6,8 @@ wrote it, the manifests of the jobs that read it, and `dvc.lock` or `data.dvc`. 
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from t5repro.files import TEMPORARY_PREFIX
 from t5repro.lineage.commits import read_commits
@@ -28,18 +27,88 @@ from t5repro.lineage.findings import (
 )
 from t5repro.lineage.graph import DATA, Artifact, Graph, read_jobs, read_records
 from t5repro.lineage.hashes import Hasher
-from t5repro.lineage.record_index import read_indexes
+from t5repro.lineage.record_index import Index, read_indexes
 from t5repro.lineage.sealed_records import RecordCheck, read_checked
 from t5repro.lineage.signatures import check_signatures, sealed_runs
 from t5repro.lineage.store import RECORDS, RESULTS, Folder, files_below
 from t5repro.lineage.suspects import Suspects, find_suspects
 from t5repro.lineage.verify_code import check_code
-from t5repro.lineage.verify_committed import check_committed, read_committed
-from t5repro.lineage.verify_lock import check_lock, check_pipeline, tracked_folders
+from t5repro.lineage.verify_committed import Committed, check_committed, read_committed
+from t5repro.lineage.verify_lock import TrackedFolder, check_lock, check_pipeline, tracked_folders
 from t5repro.lineage.verify_other_code import check_other_code
 from t5repro.lineage.verify_records import check_fields
 
 NONE_SUSPECTED = Suspects()
+
+
+@dataclass(frozen=True)
+class State:
+    """A working tree as it is now, each part read once.
+
+    Attributes:
+        store: its files.
+        lock: its `dvc.lock`.
+        graph: its jobs; an altered record is none, because it attests nothing.
+        hasher: hashes its files.
+        unreadable: path -> fault of each manifest or index that cannot be read, which must not hide
+            other findings.
+        indexes: run -> the index of its records.
+        committed: the records and the lock in git.
+        check: the records, compared with the indexes.
+        folders: the folders that the lock tracks.
+        from_lock: the findings of `check_lock`.
+        outputs: path -> artifact as its manifest recorded it, and the job that wrote it.
+        hashes: path -> SHA-256 of each output now.
+    """
+
+    store: Folder
+    lock: Lock
+    graph: Graph
+    hasher: Hasher
+    unreadable: Mapping[str, str]
+    indexes: Mapping[str, Index]
+    committed: Committed
+    check: RecordCheck
+    folders: list[TrackedFolder]
+    from_lock: list[Finding]
+    outputs: Mapping[str, tuple[Artifact, str]]
+    hashes: Mapping[str, str | None]
+
+    @property
+    def root(self) -> Path:
+        """The checkout."""
+        return self.store.root
+
+
+def read_state(root: Path, *, deep: bool = False) -> State:
+    """Read a working tree; see `verify_tree`."""
+    store = Folder(root)
+    lock, hasher, committed = store.lock(), Hasher(root, deep=deep), read_committed(root)
+    faults: list[tuple[str, str]] = []
+    graph = Graph(read_jobs(store, read_records(store), faults))
+    unreadable = dict(faults)
+    faults.clear()
+    indexes = read_indexes(store, faults)
+    check = read_checked(store, graph.jobs, indexes, committed)
+    for name in check.altered & graph.jobs.keys():
+        graph.jobs[name] = replace(graph.jobs[name], record={})
+    check.commits = read_commits(root, check.records.values())
+    folders = tracked_folders(root, lock, hasher)
+    outputs = recorded_outputs(graph)
+    return State(
+        store=store,
+        lock=lock,
+        graph=graph,
+        hasher=hasher,
+        unreadable=unreadable | dict(faults),
+        indexes=indexes,
+        committed=committed,
+        check=check,
+        folders=folders,
+        from_lock=list(check_lock(root, lock, folders, hasher, graph, indexes)),
+        outputs=outputs,
+        hashes={path: hasher.sha256(path) for path in outputs},
+    )
 
 
 def verify_tree(
@@ -58,49 +127,31 @@ def verify_tree(
     Raises:
         LineageError: `dvc.lock` is not in DVC's format.
     """
-    store = Folder(root)
-    lock = store.lock()
-    faults: list[tuple[str, str]] = []  # an unreadable manifest must not hide other findings
-    graph = Graph(read_jobs(store, read_records(store), faults))
-    hasher = Hasher(root, deep=deep)
-    outputs = recorded_outputs(graph)
-    unreadable = [path for path, _ in faults]
-    indexes = read_indexes(store, faults)
-    committed = read_committed(root)
-    jobs = chain_of(graph)
-    check = read_checked(store, graph.jobs, indexes, committed)
-    for name in check.altered & graph.jobs.keys():  # an altered record attests nothing
-        graph.jobs[name] = replace(graph.jobs[name], record={})
-    check.commits = read_commits(root, check.records.values())
-    folders = tracked_folders(root, lock, hasher)
-    from_lock = list(check_lock(root, lock, folders, hasher, graph, indexes))
-    intact = {folder.tracked.path for folder in folders if folder.as_locked}
-    hashes = {path: hasher.sha256(path) for path in outputs}
-    suspects, findings = find_suspects(graph, check, from_lock, intact, unreadable, hashes, hasher)
-    findings += [Finding(ALTERED, path, "", message) for path, message in faults]
-    findings += check.findings
-    findings += _check_files(graph, outputs, hashes, suspects)
-    findings += check_links(graph, suspects)
-    findings += _check_record_hashes(graph, check, hasher, suspects)
-    findings += _unless_named(from_lock, {finding.path for finding in findings})
-    findings += _check_extra(root, outputs, lock, suspects)
-    unlike_lock = {folder.tracked.path for folder in folders if not folder.as_locked}
-    findings += check_fields(store, graph, lock, check, suspects.manifests, unlike_lock, hasher)
-    findings += check_code(root, graph, lock, check, hasher)
-    recorded = [job for job in jobs if job.name in check.records]  # not sealed ones, too
-    findings += check_other_code(root, recorded)
-    findings += check_pipeline(root, lock, committed)
-    findings += check_committed(root, committed)
-    bad_signatures, attestations = check_signatures(root, sealed_runs(store.names(RECORDS, "")))
+    state = read_state(root, deep=deep)
+    suspects, findings = find_suspects(
+        state.graph,
+        state.check,
+        state.from_lock,
+        [folder.tracked.path for folder in state.folders if folder.as_locked],
+        state.unreadable,
+        state.hashes,
+        state.hasher,
+    )
+    for check in CHECKS:
+        findings += check(state, suspects)
+    named = {finding.path for finding in findings if finding.kind != EXTRA}
+    findings += _unless_named(state.from_lock, named)
+    bad_signatures, attestations = check_signatures(
+        root, sealed_runs(state.store.names(RECORDS, ""))
+    )
     findings += bad_signatures
-    if not lock.stages:
-        message = "absent: manifests without a record cannot be checked; seal the results"
-        findings.append(Finding(UNSEALED, LOCK_FILE, "", message))
-    hasher.save()
+    state.hasher.save()
     if check_contents and all(finding.kind in WARNINGS for finding in findings):
-        findings += check_contents(root, graph)
+        findings += check_contents(root, state.graph)
     attested = [attestation.text for attestation in attestations]
-    return make_verdict(findings, graph, len(outputs), hasher.read_files, lock, attested)
+    return make_verdict(
+        findings, state.graph, len(state.outputs), state.hasher.read_files, state.lock, attested
+    )
 
 
 def recorded_outputs(graph: Graph) -> dict[str, tuple[Artifact, str]]:
@@ -116,17 +167,21 @@ def recorded_outputs(graph: Graph) -> dict[str, tuple[Artifact, str]]:
     return outputs
 
 
-def _check_files(
-    graph: Graph,
-    outputs: Mapping[str, tuple[Artifact, str]],
-    hashes: Mapping[str, str | None],
-    suspects: Suspects,
-) -> Iterator[Finding]:
+def _check_unreadable(state: State, suspects: Suspects) -> Iterator[Finding]:
+    for path, message in state.unreadable.items():
+        yield Finding(ALTERED, path, "", message)
+
+
+def _check_index(state: State, suspects: Suspects) -> Iterator[Finding]:
+    yield from state.check.findings
+
+
+def _check_files(state: State, suspects: Suspects) -> Iterator[Finding]:
     """Check every output against the manifest of its job."""
-    for path, (artifact, job) in outputs.items():
-        if path == graph.jobs[job].manifest or job in suspects.jobs:
+    for path, (artifact, job) in state.outputs.items():
+        if path == state.graph.jobs[job].manifest or job in suspects.jobs:
             continue  # it cannot contain its own hash; readers, records and the lock have it
-        sha256 = hashes[path]
+        sha256 = state.hashes[path]
         cure = "dvc checkout or a rerun restores it"
         if sha256 is None:
             yield Finding(MISSING, path, job, f"{job} wrote it; {cure}")
@@ -165,14 +220,17 @@ def check_links(graph: Graph, suspects: Suspects = NONE_SUSPECTED) -> Iterator[F
             yield Finding(LINK, artifact.path, reader, message)
 
 
-def _check_record_hashes(
-    graph: Graph, check: RecordCheck, hasher: Hasher, suspects: Suspects
-) -> Iterator[Finding]:
+def _check_links(state: State, suspects: Suspects) -> Iterator[Finding]:
+    yield from check_links(state.graph, suspects)
+
+
+def _check_record_hashes(state: State, suspects: Suspects) -> Iterator[Finding]:
     """Check files whose manifest cannot be trusted against the record of their job."""
+    check = state.check
     for name in suspects.jobs & check.records.keys() - check.altered:
         end = check.records[name].end
         for output in end.outputs if end else ():
-            actual = hasher.sha256(output.path)
+            actual = state.hasher.sha256(output.path)
             if output.path in suspects.manifests or actual == output.sha256:
                 continue
             cure = "dvc checkout or a rerun restores it"
@@ -193,16 +251,14 @@ def _unless_named(from_lock: list[Finding], named: set[str]) -> Iterator[Finding
             yield finding
 
 
-def _check_extra(
-    root: Path, outputs: Mapping[str, Any], lock: Lock, suspects: Suspects
-) -> Iterator[Finding]:
+def _check_extra(state: State, suspects: Suspects) -> Iterator[Finding]:
     """Report files among the results that no manifest lists."""
-    tracked_paths = {tracked.path for tracked in lock.outputs}
-    for path in files_below(root / RESULTS):
-        name = Path(path).relative_to(root).as_posix()
+    tracked_paths = {tracked.path for tracked in state.lock.outputs}
+    for path in files_below(state.root / RESULTS):
+        name = Path(path).relative_to(state.root).as_posix()
         file_name = name.rsplit("/", 1)[-1]
         # Hidden files belong to tools such as Snakemake; temporary ones start with a dot as well.
-        if name in outputs or name in tracked_paths or suspects.explain(name):
+        if name in state.outputs or name in tracked_paths or suspects.explain(name):
             continue
         if name in suspects.manifests:
             continue  # unreadable, and named itself
@@ -210,3 +266,54 @@ def _check_extra(
             yield Finding(EXTRA, name, "", "temporary file of a job that was killed; delete it")
         elif not file_name.startswith("."):
             yield Finding(EXTRA, name, "", "no manifest lists it; delete it")
+
+
+def _check_fields(state: State, suspects: Suspects) -> Iterator[Finding]:
+    unlike_lock = {folder.tracked.path for folder in state.folders if not folder.as_locked}
+    yield from check_fields(
+        state.store,
+        state.graph,
+        state.lock,
+        state.check,
+        suspects.manifests,
+        unlike_lock,
+        state.hasher,
+    )
+
+
+def _check_code(state: State, suspects: Suspects) -> Iterator[Finding]:
+    yield from check_code(state.root, state.graph, state.lock, state.check, state.hasher)
+
+
+def _check_other_code(state: State, suspects: Suspects) -> Iterator[Finding]:
+    jobs = chain_of(state.graph)
+    yield from check_other_code(
+        state.root, [job for job in jobs if job.name in state.check.records]
+    )
+
+
+def _check_pipeline(state: State, suspects: Suspects) -> Iterator[Finding]:
+    yield from check_pipeline(state.root, state.lock, state.committed)
+
+
+def _check_committed(state: State, suspects: Suspects) -> Iterator[Finding]:
+    yield from check_committed(state.root, state.committed)
+    if not state.lock.stages:
+        message = "absent: manifests without a record cannot be checked; seal the results"
+        yield Finding(UNSEALED, LOCK_FILE, "", message)
+
+
+# Of several findings about one file and of one kind the first is kept.
+CHECKS: tuple[Callable[[State, Suspects], Iterator[Finding]], ...] = (
+    _check_unreadable,
+    _check_index,
+    _check_files,
+    _check_links,
+    _check_record_hashes,
+    _check_extra,
+    _check_fields,
+    _check_code,
+    _check_other_code,
+    _check_pipeline,
+    _check_committed,
+)
