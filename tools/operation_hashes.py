@@ -1,8 +1,8 @@
 """Hash what TensorFlow and NumPy compute on this CPU, and compare with other CPUs (D-043).
 
-python workflow/operation_hashes.py [--all]                 compare with every reference
-python workflow/operation_hashes.py [--all] --output FILE   and write the hashes, name by name
-python workflow/operation_hashes.py --reference FILE --cpu "AMD EPYC, Zen 4, 1 MiB of L2 cache"
+python tools/operation_hashes.py [--all]                 compare with every reference
+python tools/operation_hashes.py [--all] --output FILE   and write the hashes, name by name
+python tools/operation_hashes.py --reference FILE --cpu "AMD EPYC, Zen 4, 1 MiB of L2 cache"
 
 The first two take seconds, with --all half a minute; they end with 1 if an operation differs. The
 last writes a reference; those of the project are in src/t5repro/model/operations/.

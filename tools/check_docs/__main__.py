@@ -15,7 +15,7 @@ from .tree import Tree
 ROOT = Path(__file__).parents[2]
 
 DOCUMENTS = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/*.md", "examples/*.md")
-CODE = ("src/*.py", "tests/*.py", "benchmarks/*.py", "examples/*.py", "workflow/*.py")
+CODE = ("src/*.py", "tests/*.py", "benchmarks/*.py", "examples/*.py", "tools/*.py")
 COMMENTED = ("configs/*.yaml", "Snakefile", "workflow/*.smk", "pyproject.toml", "local/*", "tpu/*")
 GENERATED = ("configs/base.yaml",)  # its comments are the help texts of the settings
 
@@ -78,7 +78,7 @@ def faults(tree: Tree) -> list[str]:
     missing_names = [fault for path in paths for fault in check(tree, path, tree.text(path))]
     used = {fault.name for fault in missing_names}
     return [str(fault) for fault in missing_names if fault.name not in ALLOWED] + [
-        f"workflow/check_docs/__main__.py: {name!r} is allowed, and no text needs it"
+        f"tools/check_docs/__main__.py: {name!r} is allowed, and no text needs it"
         for name in ALLOWED
         if name not in used
     ]

@@ -17,7 +17,7 @@ from .tree import PLACEHOLDER, Missing, Tree, matches
 BARE_PATH = re.compile(
     r"(?<![\w/.:-])(?:"
     r"(?:[\w.<>{}*-]+/)*[\w<>{}*-]+\.(?:py|md|smk)\b(?![\w/])"
-    r"|(?:src|docs|tests|configs|workflow|results|logs|records)/[\w.<>{}/*-]*[\w>}*/])"
+    r"|(?:src|docs|tests|configs|workflow|tools|studies|results|logs|records)/[\w.<>{}/*-]*[\w>}*/])"
 )
 DOTTED_MODULE = re.compile(r"(?<![\w./])t5repro(?:\.\w+)+")
 DECISION = re.compile(r"\bD-\d{3}\b")
