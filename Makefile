@@ -83,8 +83,8 @@ check: setup ## style, types, rule files, names in documents, generated files
 	ruff format --check .
 	mypy
 	snakefmt --check Snakefile workflow
-	python workflow/lint.py
-	python -m workflow.check_docs
+	python tools/lint.py
+	python -m tools.check_docs
 	t5repro config check
 
 format: setup

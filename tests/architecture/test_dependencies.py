@@ -25,8 +25,8 @@ ALLOWED = (
     ("src/t5repro/**/*.py", ("cpu",)),
     ("workflow/rules/*.smk", ()),
     ("Snakefile", ()),
-    ("workflow/site_pages.py", ("docs",)),
-    ("workflow/**/*.py", ()),
+    ("tools/site_pages.py", ("docs",)),
+    ("tools/**/*.py", ()),
     ("setup.py", ()),
     ("tests/browser/*.py", ("cpu", "dev", "browser")),
     ("tests/**/*.py", ("cpu", "dev", "parity")),
@@ -86,7 +86,7 @@ def has_file_in(name: str, folder: str) -> bool:
 def is_foreign(module: str, path: Path) -> bool:
     """Return whether a module is neither Python's, nor of this repository."""
     top = module.partition(".")[0]
-    helpers = {path.parent, ROOT / "tests/support", ROOT / "workflow", ROOT / "benchmarks"}
+    helpers = {path.parent, ROOT / "tests/support", ROOT / "tools", ROOT / "benchmarks"}
     helpers |= {ROOT / "benchmarks/peers", ROOT / "examples/mini"}
     is_own = any((folder / f"{top}.py").exists() or (folder / top).is_dir() for folder in helpers)
     return top not in sys.stdlib_module_names and top not in OWN and not is_own

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from checkout import ROOT
+from studies import unpacked
 
 from t5repro.cli.main import main
 
@@ -137,7 +138,7 @@ def test_stages_that_were_not_run_are_in_neither_sum(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of the desk study's recipes the pre-trainings were run, and nothing after them."""
-    monkeypatch.chdir(ROOT / "studies/desk_recipes")
+    monkeypatch.chdir(unpacked("desk_recipes"))
     run_file = ROOT / "configs/desk_recipes.yaml"
     assert main(["cost", "results/desk_recipes", "--configfile", str(run_file)]) == 0
     rows = [line.split() for line in capsys.readouterr().out.splitlines()[1:]]

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import yaml
 from checkout import ROOT
+from studies import unpacked
 
 from t5repro.config.experiments import nodes_by_experiment, settings_of_experiment
 from t5repro.config.schema import Experiment, Settings
@@ -168,7 +169,7 @@ def test_the_page_has_the_scores_of_the_committed_report(
     heading: str, study: str, experiments: tuple[str, ...]
 ) -> None:
     scores = defaultdict(list)
-    report = ROOT / "studies" / study / "results" / study / "report/scores.csv"
+    report = ROOT / "studies" / study / "scores.csv"
     for row in csv.DictReader(report.read_text(encoding="utf-8").splitlines()):
         if row["value"] and row["runs"] == "1":
             scores[row["task"], row["metric"], row["experiment"]].append(float(row["value"]))
@@ -187,7 +188,7 @@ def mean_and_sd(values: Sequence[float], decimals: int = 2) -> str:
 
 
 def test_the_page_has_the_losses_of_the_committed_recipes() -> None:
-    histories = ROOT / "studies/desk_recipes/results/desk_recipes/pretrain"
+    histories = unpacked("desk_recipes") / "results/desk_recipes/pretrain"
     losses: dict[str, list[float]] = {}
     for name in ("baseline", "adamw_cosine", "per_layer_bias", "rotary", "swiglu"):
         for seed in ("", "_seed_1", "_seed_2"):

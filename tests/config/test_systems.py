@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from checkout import ROOT
+from studies import unpacked
 
 from t5repro.config.experiments import settings_of_experiment
 from t5repro.config.flops import step_flops
@@ -219,7 +220,7 @@ def shown_score(row: dict[str, str]) -> str:
 
 @pytest.mark.parametrize("name", PAGES)
 def test_the_page_has_the_scores_of_the_committed_report(name: str) -> None:
-    report = ROOT / f"studies/{name}/results/{name}/report/scores.csv"
+    report = ROOT / f"studies/{name}/scores.csv"
     rows = list(csv.DictReader(report.read_text(encoding="utf-8").splitlines()))
     # The row of the mean over seeds comes after those of the seeds.
     scores = {
@@ -242,7 +243,7 @@ def test_the_page_has_the_scores_of_the_committed_report(name: str) -> None:
 
 def test_each_system_beats_the_trivial_answers_where_t5_does() -> None:
     """On the mean of three seeds, by the first metric of a task."""
-    folder = ROOT / "studies/systems/results/systems/evaluate_score"
+    folder = unpacked("systems") / "results/systems/evaluate_score"
     beaten = {}
     for name in ("t5", *SYSTEMS):
         runs = [

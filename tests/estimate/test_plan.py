@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from checkout import ROOT
+from studies import unpacked
 
 from t5repro.config.flops import step_flops
 from t5repro.config.load import load_settings
@@ -122,7 +123,7 @@ def test_jobs_of_a_real_run_are_estimated_from_the_other_jobs(
     """
     monkeypatch.chdir(ROOT)
     settings = load_run_files([Path("configs/desk_objectives.yaml")])
-    folder = ROOT / "studies/desk_objectives/records/desk_objectives"
+    folder = unpacked("desk_objectives") / "records/desk_objectives"
     records = {
         f"desk_objectives/{path.relative_to(folder).with_suffix('').as_posix()}": json.loads(
             path.read_text(encoding="utf-8")

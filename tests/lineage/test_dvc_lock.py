@@ -27,6 +27,15 @@ def test_generated_files_that_git_tracks_are_no_objects_of_dvcs_cache() -> None:
     assert len(lock.outputs) == 3
 
 
+def test_settings_below_a_key_read_as_the_dotted_settings_of_older_locks() -> None:
+    form = "schema: '2.0'\nstages:\n  a:\n    cmd: run\n    params:\n      resolved.json:\n%s"
+    dotted = parse_lock((form % "        a.c4.shards: 4\n        a.seed: 1\n").encode())
+    nested = parse_lock((form % "        a: {c4: {shards: 4}, seed: 1}\n").encode())
+    assert dotted.stages["a"].params == nested.stages["a"].params == {"a.c4.shards": 4, "a.seed": 1}
+    assert dotted.stages["a"].tracked_params == ("a.c4.shards", "a.seed")
+    assert nested.stages["a"].tracked_params == ("a",)
+
+
 SCALARS = (
     st.none()
     | st.booleans()

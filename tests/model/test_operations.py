@@ -16,7 +16,7 @@ from t5repro.model.operations.operation import L2_CACHE, MAKER
 
 pytestmark = pytest.mark.keras
 
-PROGRAM = ROOT / "workflow" / "operation_hashes.py"
+PROGRAM = ROOT / "tools" / "operation_hashes.py"
 VARIES_WITH = {
     operation.name: operation.varies_with for operation in hashes.operations(quick=False)
 }
@@ -60,7 +60,7 @@ def test_the_references_are_of_both_makers_and_of_the_locked_versions():
         here = hashes.library_versions()
         versions = {name: reference.versions[name] for name in ("numpy", "tensorflow")}
         assert versions == {name: here[name] for name in versions}, (
-            "write new references: python workflow/operation_hashes.py --reference FILE --cpu CPU"
+            "write new references: python tools/operation_hashes.py --reference FILE --cpu CPU"
         )
 
 

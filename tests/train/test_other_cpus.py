@@ -16,7 +16,7 @@ pytestmark = [
 ]
 
 TRAINING = SUPPORT / "exact_training.py"
-OPERATIONS = ROOT / "workflow" / "operation_hashes.py"
+OPERATIONS = ROOT / "tools" / "operation_hashes.py"
 L2_CACHES = {"rome": "512 KiB", "genoa": "1 MiB", "haswell": "256 KiB", "skylake": "1 MiB"}
 
 

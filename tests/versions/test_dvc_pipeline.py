@@ -1,14 +1,18 @@
 """dvc.yaml agrees with the graph, leaf by leaf, and avoids what DVC handles wrongly."""
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 from checkout import ROOT
+from dvc.repo import Repo
 
 from t5repro.config.load import load_run_file
 from t5repro.errors import ArtifactError, SettingsError
+from t5repro.lineage.dvc_lock import read_lock
 from t5repro.versions import dvc_pipeline
 from t5repro.versions.dvc_pipeline import (
     SETTINGS_STAGE,
@@ -73,18 +77,63 @@ def test_each_stage_runs_its_rule_alone_and_persists_nothing(
     assert "persist" not in (ROOT / "dvc.yaml").read_text()
 
 
-def test_parameters_are_leaves_and_none_is_called_what_the_run_cache_drops(
-    pipeline: dict[str, dict[str, object]],
+def names_and_values(tree: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    for name, value in tree.items():
+        yield name, value
+        if isinstance(value, dict):
+            yield from names_and_values(value)
+
+
+def test_a_stage_has_the_settings_below_its_name_and_none_that_the_run_cache_drops(
+    pipeline: dict[str, dict[str, Any]],
 ) -> None:
     resolved = json.loads((ROOT / "configs/resolved/demo.json").read_text())
-    for entry in pipeline.values():
-        for source in entry.get("params", []):
-            for leaf in source["configs/resolved/demo.json"]:
-                value = resolved
-                for word in leaf.split("."):
-                    assert word not in {"size", "nfiles"}
-                    value = value[word]
-                assert isinstance(value, str | int | float), leaf
+    for stage_name, entry in pipeline.items():
+        if stage_name != SETTINGS_STAGE:
+            expected = [{"configs/resolved/demo.json": [stage_name]}]
+            assert entry.get("params", []) == (expected if resolved[stage_name] else [])
+    for name, value in names_and_values(resolved):
+        assert name not in {"size", "nfiles"}
+        assert isinstance(value, str | int | float | dict), name
+
+
+def test_dvc_detects_each_changed_setting_below_the_name_of_a_stage(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """DVC itself says so, and what it locks reads as the dotted settings of an older lock."""
+    settings = {"a": {"train": {"rate": 1e-06, "steps": 4}}, "ab": {"train": {"steps": 4}}}
+    (tmp_path / "resolved.json").write_text(json.dumps(settings))
+    stages = {
+        name: {
+            "cmd": f"echo > {name}.out",
+            "params": [{"resolved.json": [name]}],
+            "outs": [f"{name}.out"],
+        }
+        for name in settings
+    }
+    (tmp_path / "dvc.yaml").write_text(yaml.safe_dump({"stages": stages}))
+    monkeypatch.chdir(tmp_path)
+    Repo.init(no_scm=True).close()
+    with Repo() as repo:
+        repo.reproduce()
+        assert repo.status() == {}
+        locked = read_lock(tmp_path).stages["a"]
+        assert locked.params == {"a.train.rate": 1e-06, "a.train.steps": 4}
+        assert locked.tracked_params == ("a",)
+    for leaf, value in {"rate": 2e-06, "steps": 5, "added": 1}.items():
+        changed = {**settings, "a": {"train": {**settings["a"]["train"], leaf: value}}}
+        (tmp_path / "resolved.json").write_text(json.dumps(changed))
+        with Repo() as repo:
+            assert repo.status().keys() == {"a"}
+    with Repo() as repo:
+        assert [stage.name for stage in repo.reproduce()] == ["a"]
+        assert repo.status() == {}
+    # Back again: the run cache has the outputs, by the settings below the name.
+    (tmp_path / "resolved.json").write_text(json.dumps(settings))
+    with Repo() as repo:
+        repo.reproduce()
+        assert repo.status() == {}
+    assert read_lock(tmp_path).stages["a"] == locked
 
 
 def test_code_and_inputs_are_dependencies_and_a_manifest_stands_for_its_folder(

@@ -1,11 +1,15 @@
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from made_graphs import manifest, write
 
+from t5repro.config.load import load_settings
 from t5repro.errors import ArtifactError
+from t5repro.lineage.dvc_lock import LockedStage
 from t5repro.lineage.hashes import Hasher
-from t5repro.versions.proof import files_of_stage
+from t5repro.versions import dvc_pipeline
+from t5repro.versions.proof import agrees_with_lock, files_of_stage
 from t5repro.versions.snakemake_graph import PlannedJob, PlannedStage
 
 FOLDER = "results/r/finetune/a"
@@ -44,3 +48,17 @@ def test_a_manifest_with_an_altered_word_is_named(
     stage = PlannedStage("finetune-a", "finetune", "a", FOLDER, (job,))
     with pytest.raises(ArtifactError, match=f"^{name} is not (a manifest|JSON)"):
         files_of_stage(stage, Hasher())
+
+
+def test_a_lock_that_names_each_setting_is_out_of_date_if_the_pipeline_names_the_stage() -> None:
+    """DVC says so, too: it looks for the keys of `dvc.yaml` in `dvc.lock`."""
+    settings = load_settings({})
+    stage = PlannedStage("vocab-baseline", "vocab", "baseline", FOLDER, ())
+    leaves = dvc_pipeline.leaves_of(settings, stage)
+    params = {f"{stage.name}.{name}": value for name, value in leaves.items()}
+    entry = {"cmd": "run", "deps": [], "params": [{"r.json": [stage.name]}], "outs": [FOLDER]}
+    locked = LockedStage("run", {}, params, {FOLDER: "1.dir"}, (stage.name,))
+    folders = {FOLDER: "1.dir"}
+    assert agrees_with_lock(settings, stage, entry, locked, folders, Hasher())
+    older = replace(locked, tracked_params=tuple(params))
+    assert not agrees_with_lock(settings, stage, entry, older, folders, Hasher())

@@ -10,14 +10,17 @@ import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Protocol
 
 from t5repro.cli.arguments import Commands, Handler, add_command
+from t5repro.files import TEMPORARY_PREFIX
 from t5repro.lineage.findings import Finding
 from t5repro.lineage.graph import Graph, load_graph
 from t5repro.lineage.store import Folder, Revision, open_store
 
 OK, FINDINGS = 0, 1
+WORK = Path("work")
 # All but tab and newline, and the marks that turn the reading direction.
 CONTROL_CHARACTERS = re.compile(
     "[\\x00-\\x08\\x0b-\\x1f\\x7f-\\x9f\\u061c\\u200e\\u200f\\u2028-\\u202e\\u2066-\\u2069]"
@@ -56,6 +59,12 @@ def add_audit(commands: Commands) -> None:
         "--environment",
         action="store_true",
         help="check the installed packages instead: every file, versions, start files, byte code",
+    )
+    verify.add_argument(
+        "--study", type=Path, metavar="FOLDER", help="check the archive of a committed study"
+    )
+    verify.add_argument(
+        "--unpack", type=Path, metavar="FOLDER", help="with --study: new folder for its files"
     )
     impact = _add_question(
         commands, "impact", _impact, "list the artifacts that depend on a raw source"
@@ -176,6 +185,8 @@ def _verify(arguments: argparse.Namespace) -> int:
 
     if arguments.environment:
         return _verify_environment(arguments)
+    if arguments.study or arguments.unpack:
+        return _verify_study(arguments)
     store = open_store(Path(), arguments.rev)
     if isinstance(store, Revision):
         verdict = verify_revision(store, deep=arguments.deep)
@@ -190,6 +201,25 @@ def _check_reports(root: Path, graph: Graph) -> Iterator[Finding]:
         from t5repro.report.check import check_reports  # imports all settings and the report
 
         yield from check_reports(root, graph)
+
+
+def _verify_study(arguments: argparse.Namespace) -> int:
+    from t5repro.errors import SettingsError
+    from t5repro.lineage.verify_study import verify_study
+
+    if not arguments.study or arguments.rev:
+        raise SettingsError(
+            "verify checks either a revision or a study, and --unpack FOLDER is for a study: "
+            "t5repro verify --study STUDY --unpack FOLDER"
+        )
+    if arguments.unpack:
+        verdict = verify_study(arguments.study, arguments.unpack)
+    else:
+        WORK.mkdir(exist_ok=True)  # inside the checkout git knows the commits of the records
+        with TemporaryDirectory(prefix=TEMPORARY_PREFIX, dir=WORK) as folder:
+            verdict = verify_study(arguments.study, Path(folder))
+    _print(verdict, arguments)
+    return FINDINGS if verdict.findings else OK
 
 
 def _verify_environment(arguments: argparse.Namespace) -> int:

@@ -7,7 +7,7 @@ dependencies and outputs with their MD5, the second the folder of raw files.
 import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -87,6 +87,7 @@ class LockedStage:
         cmd: its command, or a list of commands.
         deps: path -> MD5 of its dependencies, code included.
         params: dotted name -> value of its settings.
+        tracked_params: the keys that DVC tracks: of one setting each, or of all that are below.
         outs: path -> MD5 of its outputs.
     """
 
@@ -94,6 +95,7 @@ class LockedStage:
     deps: Mapping[str, str] = field(default_factory=dict)
     params: Mapping[str, Any] = field(default_factory=dict)
     outs: Mapping[str, str] = field(default_factory=dict)
+    tracked_params: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -175,9 +177,19 @@ def _locked_stage(entry: Mapping[str, Any]) -> LockedStage:
     return LockedStage(
         cmd=entry.get("cmd"),
         deps={dep["path"]: str(dep.get("md5", "")) for dep in entry.get("deps", [])},
-        params=params,
+        params=dict(_flat(params)),
         outs={output["path"]: output["md5"] for output in entry.get("outs", [])},
+        tracked_params=tuple(params),
     )
+
+
+def _flat(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield dotted name and value of settings; older locks have the dotted names themselves."""
+    for name, value in values.items():
+        if isinstance(value, Mapping):
+            yield from _flat(value, f"{prefix}{name}.")
+        else:
+            yield f"{prefix}{name}", value
 
 
 def parse_yaml(data: bytes) -> Any:

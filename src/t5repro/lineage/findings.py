@@ -23,7 +23,9 @@ UNCOMMITTED = "not committed"
 UNSIGNED = "not signed"
 UNLOCKED = "not locked"
 UNSEALED = "not sealed"
-WARNINGS = {SINCE, UNSEALED, UNCOMMITTED, UNSIGNED, UNLOCKED}  # reported, but no failure
+NOT_ARCHIVED = "not archived"
+# Reported, but no failure.
+WARNINGS = {SINCE, UNSEALED, UNCOMMITTED, UNSIGNED, UNLOCKED, NOT_ARCHIVED}
 SHOWN_DIGITS = 12  # of a hash
 LOOKALIKE_DIGITS = 8  # two hashes that differ in so few digits are one, with altered digits
 

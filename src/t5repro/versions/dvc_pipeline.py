@@ -1,9 +1,9 @@
 """`dvc.yaml` and the settings that it tracks, generated from the graph that Snakemake plans.
 
-One stage per rule and node: its command runs that rule alone, its parameters are the leaves of the
-settings that its jobs receive, its dependencies their inputs and code. The leaves are in a file of
-their own, ``configs/resolved/<run>.json``, which the first stage makes from the run file, so
-``dvc repro`` detects an edited run file by itself.
+One stage per rule and node: its command runs that rule alone, its parameters are the settings that
+its jobs receive, its dependencies their inputs and code. The settings are in a file of their own,
+``configs/resolved/<run>.json``, below one key for each stage. The first stage makes it from the run
+file, so ``dvc repro`` detects an edited run file by itself.
 """
 
 import json
@@ -262,13 +262,12 @@ def _settings_stage(settings: Settings, run_file: Path, profile: str) -> dict[st
 def _stage(
     settings: Settings, stage: PlannedStage, folders: set[str], run_file: Path, profile: str
 ) -> dict[str, Any]:
-    leaves = [f"{stage.name}.{name}" for name in leaves_of(settings, stage)]
     entry: dict[str, Any] = {
         "cmd": _commands(stage, run_file, profile),
         "deps": [*_dependencies(stage, folders), *stage.code],
     }
-    if leaves:
-        entry["params"] = [{resolved_path(settings).as_posix(): leaves}]
+    if leaves_of(settings, stage):  # DVC tracks all that is below a key
+        entry["params"] = [{resolved_path(settings).as_posix(): [stage.name]}]
     entry["outs"] = [stage.folder]
     entry["meta"] = {"reproducible": reproducibility(settings, stage)}
     return entry

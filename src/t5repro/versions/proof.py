@@ -211,8 +211,11 @@ def agrees_with_lock(
         hasher: of the checkout.
     """
     deps = {path: folders.get(path) or hasher.md5(path) for path in pipeline_entry["deps"]}
+    files = pipeline_entry.get("params", ())
+    tracked = [key for file in files for keys in file.values() for key in keys]
     return (
         locked.cmd == pipeline_entry["cmd"]
+        and list(locked.tracked_params) == tracked  # a lock with other keys is out of date for DVC
         and changed_question(settings, stage, locked, hasher) is None
         and locked.deps == deps
         and locked.outs == {stage.folder: folders[stage.folder]}
