@@ -174,7 +174,7 @@ class _Walk:
         if not imported.is_own:
             return
         if not imported.name:
-            # ``import t5repro.a`` binds the package, whose attributes may be any module.
+            # ``import t5repro.model`` binds the package, whose attributes may be any module.
             dotted = imported.module != PREFIX and imported.alias == PREFIX
             self._add_attribute(imported.module, "" if dotted else attribute)
         elif self._modules.get(member := f"{imported.module}.{imported.name}"):
