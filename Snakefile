@@ -45,24 +45,23 @@ wildcard_constraints:
 rule all:
     """Everything that the run file asks for."""
     input:
-        report=f"results/{RUN}/report/report.html" if ALL_TASKS else [],
+        report=OUTPUTS["html"] if PLAN.tasks else [],
         # Named here, because Snakemake leaves a missing input alone if the outputs made of it are
         # there: what a failed rerun deleted would never be made again.
-        manifests=manifests_of_all_stages,
+        manifests=PLAN.manifests,
     default_target: True
 
 
-if STORAGE:
-    use_storage()
+SNAKEMAKE_RUN.use_storage()
 
 
 onstart:
-    begin_run()
+    SNAKEMAKE_RUN.begin()
 
 
 onsuccess:
-    end_run()
+    SNAKEMAKE_RUN.end()
 
 
 onerror:
-    download_files()
+    SNAKEMAKE_RUN.download()

@@ -29,7 +29,6 @@ import numpy as np
 from safetensors.numpy import load_file, save_file
 
 from t5repro.config import load
-from t5repro.config.experiments import node_of
 from t5repro.errors import ArtifactError, SettingsError
 from t5repro.files import sha256_of, write_json
 from t5repro.lineage import environment
@@ -37,6 +36,7 @@ from t5repro.lineage.record import numbers_of
 from t5repro.lineage.sources import closure
 from t5repro.lineage.spread import Spread, spread_path
 from t5repro.lineage.tolerance import depends_on_rounding
+from t5repro.plan.run_plan import RunPlan
 from t5repro.randomness import stream
 from t5repro.versions.dvc_pipeline import leaves_of
 from t5repro.versions.snakemake_graph import PlannedStage, planned, stage_name, stages_of
@@ -110,7 +110,7 @@ def commands_of(run_file: Path, experiment: str) -> list[PlannedCommand]:
             for job in workflow.dag.jobs
             if job.rule.name in RULES
         }
-    last = f"{RULES[-1]}-{node_of(settings, RULES[-1], experiment)}"
+    last = f"{RULES[-1]}-{RunPlan(settings).node_of(RULES[-1], experiment)}"
     chain = [PlannedCommand(stage, words[stage.name]) for stage in ancestors(stages, last)]
     if any("--start-from" in command.words for command in chain):
         raise SettingsError(

@@ -7,10 +7,7 @@ import sys
 ALLOWED = {
     "Specify a conda environment or container for each rule.": (
         "the project installs from PyPI alone; requirements/ locks one environment with hashes"
-    ),
-    "Mixed rules and functions in same snakefile.": (
-        "a function of one rule file is next to its rules; shared functions are in common.smk"
-    ),
+    )
 }
 FILE = re.compile(r"^Lints for (.*):$")
 TITLE = re.compile(r"^    \* (.*):$")

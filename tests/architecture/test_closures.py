@@ -12,7 +12,7 @@ import pytest
 from t5repro.lineage.sources import PACKAGE, source_files
 from t5repro.stages import STAGES
 
-FOUNDATION = {"", "cpu_dispatch", "errors", "files", "progress", "config"}
+FOUNDATION = {"", "artifacts", "cpu_dispatch", "errors", "files", "progress", "config"}
 ALLOWED = {  # rule -> parts of the package that its closure may contain
     "data_fetch": {"data"},
     "data": {"data"},

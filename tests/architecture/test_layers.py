@@ -15,13 +15,13 @@ from t5repro.lineage.sources import imported_names
 PACKAGE = Path(t5repro.__file__).parent
 
 ORDER = (  # from the lowest layer to the highest
-    ("cpu_dispatch", "errors", "stages"),
+    ("artifacts", "cpu_dispatch", "errors", "stages"),
     ("files", "randomness", "progress"),
     ("config",),
     ("metrics", "vocab", "lineage", "data"),
-    ("objectives", "model", "c4", "tasks", "versions", "export"),
-    ("inputs",),
-    ("train", "evaluate"),
+    ("objectives", "model", "c4", "tasks", "export"),
+    ("inputs", "plan"),
+    ("train", "evaluate", "versions"),
     ("publish", "report"),
     ("audit", "estimate", "hub", "inference", "new_task"),
     ("cli",),

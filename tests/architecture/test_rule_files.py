@@ -24,7 +24,7 @@ def head_of(path: Path) -> dict[str, str]:
 
 
 def stages_of(path: Path) -> list[Stage]:
-    pattern = r"^(?: *rule |.* in rules_by_files\(\")(\w+)"
+    pattern = r"^(?: *rule |.* in forms_of\(\")(\w+)"
     names = re.findall(pattern, path.read_text("utf-8"), re.MULTILINE)
     return [BY_NAME[name] for name in names] or [BY_NAME[path.stem]]
 

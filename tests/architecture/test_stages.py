@@ -15,7 +15,7 @@ RULES = {
     name
     for path in (ROOT / "workflow" / "rules").glob("*.smk")
     for name in re.findall(
-        r"^(?: *rule |.* in rules_by_files\(\")(\w+)", path.read_text(), flags=re.MULTILINE
+        r"^(?: *rule |.* in forms_of\(\")(\w+)", path.read_text(), flags=re.MULTILINE
     )
 }
 

@@ -13,9 +13,10 @@ import yaml
 from checkout import ROOT
 from studies import unpacked
 
-from t5repro.config.experiments import nodes_by_experiment, settings_of_experiment
+from t5repro.config.experiments import settings_of_experiment
 from t5repro.config.schema import Experiment, Settings
 from t5repro.estimate.run_files import load_run_files
+from t5repro.plan.run_plan import RunPlan
 from t5repro.report.published_scores import rows_named
 
 SIZES = {  # of an experiment, in proportion to the run
@@ -56,7 +57,7 @@ def test_each_of_26_experiments_has_three_seeds_and_a_training_of_its_own(run: S
     assert set(names.values()) == {3}
     assert len(names) == 26
     # Without pre-training, weights are drawn from the seed: a node as well.
-    assert len(set(nodes_by_experiment(run, "pretrain").values())) == 3 * 26
+    assert len(set(RunPlan(run).nodes_of("pretrain").values())) == 3 * 26
 
 
 def test_the_further_rows_begin_with_the_experiments_of_the_study(run: Settings) -> None:

@@ -2,10 +2,11 @@
 
 import pytest
 
-from t5repro.config.experiments import node_of, nodes_by_experiment, settings_of_experiment
+from t5repro.config.experiments import settings_of_experiment
 from t5repro.config.load import load_settings
 from t5repro.config.stage_settings import stage_settings
 from t5repro.errors import SettingsError
+from t5repro.plan.run_plan import RunPlan
 
 
 def run_of(*experiments, **values):
@@ -18,8 +19,8 @@ def test_an_experiment_continues_the_fine_tuning_of_an_earlier_one_and_shares_it
         ("multi_task", {}),
         ("then_cola", {"finetune.start_from": "multi_task", "tasks.names": ["glue_cola"]}),
     )
-    assert node_of(settings, "pretrain", "then_cola") == "multi_task"
-    assert node_of(settings, "finetune", "then_cola") == "then_cola"
+    assert RunPlan(settings).node_of("pretrain", "then_cola") == "multi_task"
+    assert RunPlan(settings).node_of("finetune", "then_cola") == "then_cola"
 
 
 @pytest.mark.parametrize(
@@ -69,12 +70,13 @@ def test_members_of_an_ensemble_differ_in_their_repetition_and_share_what_comes_
         ("three", {"finetune.repeat": 1}),
         ("all", {"evaluate.ensemble": ["one", "two", "three"]}),
     )
-    assert node_of(settings, "vocab", "two") == "one"
-    assert node_of(settings, "pretrain", "two") == "two"
-    assert node_of(settings, "pretrain", "three") == "one"
-    assert node_of(settings, "finetune", "three") == "three"
-    assert node_of(settings, "finetune", "all") == "one"  # nothing is trained for the ensemble
-    assert node_of(settings, "evaluate_predict", "all") == "all"
+    plan = RunPlan(settings)
+    assert plan.node_of("vocab", "two") == "one"
+    assert plan.node_of("pretrain", "two") == "two"
+    assert plan.node_of("pretrain", "three") == "one"
+    assert plan.node_of("finetune", "three") == "three"
+    assert plan.node_of("finetune", "all") == "one"  # nothing is trained for the ensemble
+    assert plan.node_of("evaluate_predict", "all") == "all"
 
 
 FROM = {"vocab.from_experiment": "baseline"}
@@ -95,10 +97,10 @@ def test_experiments_with_other_corpora_use_the_vocabulary_of_one():
     settings = other_corpora()
     names = ["baseline", "unfiltered", "wiki", "wiki_longer"]
     for rule in ("vocab_sample", "vocab"):
-        assert nodes_by_experiment(settings, rule) == dict.fromkeys(names, "baseline")
+        assert RunPlan(settings).nodes_of(rule) == dict.fromkeys(names, "baseline")
     for rule in ("c4", "tokens"):
-        assert list(nodes_by_experiment(settings, rule).values()) == [*names[:3], "wiki"]
-    assert list(nodes_by_experiment(settings, "pretrain").values()) == names
+        assert list(RunPlan(settings).nodes_of(rule).values()) == [*names[:3], "wiki"]
+    assert list(RunPlan(settings).nodes_of("pretrain").values()) == names
     parts = settings_of_experiment(settings, "wiki").vocab.language_parts
     assert parts == {"en": 10, "de": 1, "fr": 1, "ro": 1}
     assert "from_experiment" not in stage_settings(settings, "pretrain")["vocab"]
@@ -106,7 +108,7 @@ def test_experiments_with_other_corpora_use_the_vocabulary_of_one():
 
 def test_an_experiment_with_the_same_corpus_and_vocabulary_shares_all_nodes():
     settings = run_of(("baseline", {}), ("again", FROM))
-    assert node_of(settings, "evaluate_score", "again") == "baseline"
+    assert RunPlan(settings).node_of("evaluate_score", "again") == "baseline"
 
 
 def test_an_experiment_with_given_weights_reads_no_corpus_for_the_vocabulary_of_another():

@@ -5,11 +5,12 @@ from typing import Any
 
 import pytest
 
-from t5repro.config.experiments import names_at, nodes_by_experiment, settings_of_experiment
+from t5repro.config.experiments import names_at, settings_of_experiment
 from t5repro.config.load import load_run_file, load_settings
 from t5repro.config.schema import Settings
 from t5repro.config.stage_settings import stage_settings
 from t5repro.errors import SettingsError
+from t5repro.plan.run_plan import RunPlan
 
 GROUPS = {
     "glue": {"tasks.names": ["glue_cola", "glue_sst2"], "finetune.targets_length": 84},
@@ -50,18 +51,18 @@ def test_a_group_of_a_named_mixture_has_its_tasks_and_rates() -> None:
 
 def test_groups_have_their_own_fine_tuning_and_share_all_that_is_before_it() -> None:
     run = run_of(("a", {}), ("b", {"finetune.groups": OTHERS}), ("c", {"pretrain.steps": 7}))
-    assert nodes_by_experiment(run, "pretrain") == {"a": "a", "b": "a", "c": "c"}
+    assert RunPlan(run).nodes_of("pretrain") == {"a": "a", "b": "a", "c": "c"}
     # The group squad of `a` has targets of 97 tokens, that of `b` those of the run.
     parts = ["a_glue", "a_squad", "b_squad", "c_glue", "c_squad"]
-    assert nodes_by_experiment(run, "finetune") == {name: name for name in parts}
+    assert RunPlan(run).nodes_of("finetune") == {name: name for name in parts}
     assert names_at(run, "evaluate_predict") == parts
-    assert nodes_by_experiment(run, "evaluate_score") == {"a": "a", "b": "b", "c": "c"}
+    assert RunPlan(run).nodes_of("evaluate_score") == {"a": "a", "b": "b", "c": "c"}
 
 
 def test_experiments_with_an_equal_group_share_its_fine_tuning_but_not_their_scores() -> None:
     run = run_of(("a", {}), ("b", {"finetune.groups": {"squad": GROUPS["squad"]}}))
-    assert nodes_by_experiment(run, "finetune")["b_squad"] == "a_squad"
-    assert nodes_by_experiment(run, "evaluate_score") == {"a": "a", "b": "b"}
+    assert RunPlan(run).nodes_of("finetune")["b_squad"] == "a_squad"
+    assert RunPlan(run).nodes_of("evaluate_score") == {"a": "a", "b": "b"}
 
 
 def test_jobs_receive_the_settings_of_their_group_and_no_groups() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from checkout import ROOT
 
-from t5repro.config.experiments import node_of, nodes_by_experiment, settings_of_experiment
+from t5repro.config.experiments import settings_of_experiment
 from t5repro.config.load import load_run_file, load_settings
 from t5repro.config.schema import Settings
 from t5repro.config.setting_names import leaf_names
@@ -14,7 +14,8 @@ from t5repro.config.stage_settings import received, stage_model, stage_settings
 from t5repro.config.tree import nested
 from t5repro.config.validation import parse_stage
 from t5repro.errors import SettingsError
-from t5repro.stages import VERSIONED
+from t5repro.plan.run_plan import RunPlan
+from t5repro.stages import BY_NAME, VERSIONED
 
 EXPERIMENTS = [{"name": "baseline"}, {"name": "no_pretraining", "change": {"pretrain.steps": 0}}]
 
@@ -25,7 +26,7 @@ def _at_the_root(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def nodes(settings: Settings, rule: str) -> list[str]:
-    return list(dict.fromkeys(nodes_by_experiment(settings, rule).values()))
+    return list(dict.fromkeys(RunPlan(settings).nodes_of(rule).values()))
 
 
 def test_an_empty_run_file_is_the_papers_baseline() -> None:
@@ -178,7 +179,7 @@ def test_experiments_share_every_node_before_their_first_difference() -> None:
         assert nodes(settings, rule) == ["baseline"]
     for rule in ("pretrain", "finetune", "evaluate_predict", "evaluate_score"):
         assert nodes(settings, rule) == ["baseline", "no_pretraining"]
-    assert node_of(settings, "vocab", "no_pretraining") == "baseline"
+    assert RunPlan(settings).node_of("vocab", "no_pretraining") == "baseline"
     assert settings_of_experiment(settings, "no_pretraining").pretrain.steps == 0
 
 
@@ -204,8 +205,10 @@ def test_an_experiment_has_its_own_nodes_from_the_first_stage_that_its_change_re
         {"experiments": [EXPERIMENTS[0], {"name": "experiment", "change": change}]}
     )
     order = VERSIONED
-    assert node_of(settings, first, "experiment") == "experiment"
-    assert node_of(settings, order[order.index(first) - 1], "experiment") == "baseline"
+    assert RunPlan(settings).node_of(first, "experiment") == "experiment"
+    earlier = order[order.index(first) - 1]
+    shared = "baseline" if BY_NAME[earlier].per_experiment else ""  # a rule with one node
+    assert RunPlan(settings).node_of(earlier, "experiment") == shared
 
 
 def test_an_experiment_may_take_another_recipe_with_all_its_parameters() -> None:

@@ -3,12 +3,13 @@
 import pytest
 from checkout import ROOT
 
-from t5repro.config.experiments import node_of, settings_of_experiment
+from t5repro.config.experiments import settings_of_experiment
 from t5repro.config.load import load_settings
 from t5repro.config.mixtures import MIXTURES, mixture_named
 from t5repro.config.stage_settings import stage_settings
 from t5repro.config.task_files import task_files
 from t5repro.errors import SettingsError
+from t5repro.plan.run_plan import RunPlan
 
 MINE = {
     "files": {"train": ["mine/train.tsv"], "validation": ["mine/dev.tsv"]},
@@ -174,8 +175,8 @@ def test_experiments_may_draw_from_other_mixtures() -> None:
     assert set(settings.tasks.names) - set(left_out.tasks.names) == {"squad"}
     cola = settings_of_experiment(settings, "cola")
     assert (cola.tasks.mixture, cola.finetune.mixture_weights) == ("", {})
-    assert node_of(settings, "finetune", "without_squad") == "without_squad"
-    assert node_of(settings, "pretrain", "without_squad") == "baseline"
+    assert RunPlan(settings).node_of("finetune", "without_squad") == "without_squad"
+    assert RunPlan(settings).node_of("pretrain", "without_squad") == "baseline"
 
 
 @pytest.mark.parametrize(

@@ -5,10 +5,11 @@ from pathlib import Path
 import pytest
 from checkout import ROOT
 
-from t5repro.config.experiments import nodes_by_experiment, settings_of_experiment
+from t5repro.config.experiments import settings_of_experiment
 from t5repro.config.load import load_settings
 from t5repro.config.own_text import files_of_tasks, text_files
 from t5repro.errors import SettingsError
+from t5repro.plan.run_plan import RunPlan
 
 
 @pytest.fixture(autouse=True)
@@ -233,7 +234,7 @@ def test_an_experiment_of_a_run_on_the_crawl_may_have_its_own_text() -> None:
     assert own.c4.languages == own.tokens.languages == ["de"]
     assert own.vocab.language_parts == {"de": 1}
     assert own.tasks == crawl.tasks
-    assert nodes_by_experiment(run, "c4") == {"a": "a", "b": "b", "c": "b"}
+    assert RunPlan(run).nodes_of("c4") == {"a": "a", "b": "b", "c": "b"}
     assert load_settings(run.model_dump(mode="json")) == run
 
 

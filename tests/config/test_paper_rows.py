@@ -4,7 +4,7 @@ import pytest
 import yaml
 from checkout import ROOT
 
-from t5repro.config.experiments import nodes_by_experiment, settings_of_experiment
+from t5repro.config.experiments import settings_of_experiment
 from t5repro.config.load import load_settings
 from t5repro.config.mixtures import GROUPS
 from t5repro.config.own_text import text_files
@@ -13,6 +13,7 @@ from t5repro.config.schema import Settings
 from t5repro.config.task_files import check_listed_files, raw_files
 from t5repro.config.tree import merge
 from t5repro.errors import SettingsError
+from t5repro.plan.run_plan import RunPlan
 from t5repro.report.published_scores import published_rows, rows_named
 
 
@@ -81,15 +82,15 @@ def test_multi_task_training_draws_c4_and_every_task_once(run: Settings) -> None
 
 
 def test_experiments_share_what_they_have_in_common(run: Settings) -> None:
-    assert set(nodes_by_experiment(run, "c4").values()) == set(CORPORA)
-    assert set(nodes_by_experiment(run, "vocab").values()) == {"baseline"}
-    trained = set(nodes_by_experiment(run, "pretrain").values())
+    assert set(RunPlan(run).nodes_of("c4").values()) == set(CORPORA)
+    assert set(RunPlan(run).nodes_of("vocab").values()) == {"baseline"}
+    trained = set(RunPlan(run).nodes_of("pretrain").values())
     # Nine repetitions of the baseline; supervised experiments share the fresh weights of
     # `no_pretraining`; prefix language modeling stands in tables 2 and 4 with the same settings.
     assert len(trained) == 45
     # 56 experiments on seven groups, three of which repeat fine-tuning alone; ten multi-task rows
     # and nine models that rows of table 12 start from. The others share theirs.
-    assert len(set(nodes_by_experiment(run, "finetune").values())) == 411
+    assert len(set(RunPlan(run).nodes_of("finetune").values())) == 411
 
 
 CORPORA = (

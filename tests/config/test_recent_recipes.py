@@ -4,11 +4,12 @@ import pytest
 import yaml
 from checkout import ROOT
 
-from t5repro.config.experiments import nodes_by_experiment, settings_of_experiment
+from t5repro.config.experiments import settings_of_experiment
 from t5repro.config.load import load_settings
 from t5repro.config.schema import Settings
 from t5repro.model.sizes import parameter_count
 from t5repro.objectives.row_lengths import segment_length
+from t5repro.plan.run_plan import RunPlan
 
 
 @pytest.fixture(scope="module")
@@ -28,8 +29,8 @@ def _at_the_root(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_every_recipe_is_a_training_of_its_own_on_the_same_text(run: Settings) -> None:
-    assert len(set(nodes_by_experiment(run, "pretrain").values())) == len(run.experiments)
-    assert set(nodes_by_experiment(run, "tokens").values()) == {"baseline"}
+    assert len(set(RunPlan(run).nodes_of("pretrain").values())) == len(run.experiments)
+    assert set(RunPlan(run).nodes_of("tokens").values()) == {"baseline"}
 
 
 def test_the_mixture_is_table_1_of_the_article(run: Settings) -> None:

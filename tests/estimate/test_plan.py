@@ -15,12 +15,12 @@ from t5repro.config.load import load_settings
 from t5repro.config.mixtures import GROUPS
 from t5repro.config.schema import Settings
 from t5repro.estimate.machines import machine_named
-from t5repro.estimate.nodes import plan_nodes
 from t5repro.estimate.plan import Calibration, Estimate, estimate_run
 from t5repro.estimate.records import done_nodes, examples_in, samples_of
 from t5repro.estimate.run_files import load_run_files
 from t5repro.estimate.tables import cheapest_of_tables, table_estimates
 from t5repro.estimate.work import ON_DEVICE
+from t5repro.plan.run_plan import RunPlan
 
 V5E = machine_named("v5e-8")
 Records = dict[str, dict[str, Any]]
@@ -92,7 +92,7 @@ def test_nodes_that_are_sealed_cost_nothing(demo: Settings) -> None:
 
 def test_a_record_that_is_not_sealed_or_failed_is_not_done(tmp_path: Path, demo: Settings) -> None:
     shutil.copytree(ROOT / "records", tmp_path / "records")
-    nodes = plan_nodes(demo)
+    nodes = RunPlan(demo).nodes
     assert len(done_nodes(tmp_path, "demo", nodes)) == len(nodes)
     path = tmp_path / "records/demo/pretrain/baseline_seed_1.json"
     record = json.loads(path.read_text(encoding="utf-8"))

@@ -22,7 +22,7 @@ from t5repro.versions.dvc_pipeline import (
     resolved_text,
     settings_of_stage,
 )
-from t5repro.versions.snakemake_graph import PlannedJob, PlannedStage, resolve, stages_of
+from t5repro.versions.snakemake_graph import PlannedJob, PlannedStage, planned, resolve, stages_of
 
 RUN_FILE = Path("configs/demo.yaml")
 
@@ -193,17 +193,23 @@ def test_training_on_accelerators_promises_a_tolerance_and_the_rest_bytes() -> N
 
 def test_stages_come_after_what_they_read() -> None:
     _, stages = resolve(RUN_FILE)
-    position = {planned.folder: number for number, planned in enumerate(stages)}
-    for number, planned in enumerate(stages):
-        for path in planned.inputs:
+    position = {stage.folder: number for number, stage in enumerate(stages)}
+    for number, stage in enumerate(stages):
+        for path in stage.inputs:
             assert position.get(Path(path).parent.as_posix(), -1) < number
 
 
-def test_a_run_file_that_snakemake_refuses_is_named(tmp_path: Path) -> None:
+def test_a_run_file_that_cannot_be_planned_is_named(tmp_path: Path) -> None:
     broken = tmp_path / "broken.yaml"
-    broken.write_text("c4: {clean_shards: 99}\ndata: {source: examples/mini, sources: []}\n")
-    with pytest.raises(SettingsError, match=r"Snakemake cannot plan .*broken.yaml"):
+    text = RUN_FILE.read_text(encoding="utf-8")
+    broken.write_text(text.replace("clean_shards: 4", "clean_shards: 99"), encoding="utf-8")
+    with pytest.raises(SettingsError, match=r"broken.yaml.*c4.clean_shards is 99, but c4.crawl"):
         resolve(broken)
+    with (
+        pytest.raises(SettingsError, match=r"Snakemake cannot plan .*broken.yaml"),
+        planned(broken),
+    ):
+        pass
 
 
 class FakeNothing:

@@ -83,7 +83,7 @@ class Tree:
     def rules(self) -> frozenset[str]:
         """Rules of the graph, with the stages of `stage_<rule>`."""
         texts = [self.text(name) for name in self.files if name.endswith((".smk", "Snakefile"))]
-        pattern = r"^(?: *rule |.* in rules_by_files\(\")(\w+)"
+        pattern = r"^(?: *rule |.* in forms_of\(\")(\w+)"
         names = {name for text in texts for name in re.findall(pattern, text, re.M)}
         return frozenset(names | {f"stage_{name}" for name in names} | {"tasks"})
 

@@ -8,43 +8,19 @@ SETTINGS  corpus.*, c4.*
 CODE      src/t5repro/c4/own_text/read.py                corpus
 """
 
-@cache
-def own_text_files(node):
-    """Return the raw files of own text for training and for validation."""
-    corpus = settings_at(node).corpus
-    if not corpus.files:
-        raise WorkflowError(
-            "corpus.files is empty: this run makes its corpus from the crawl; name files there, or "
-            "ask for the stage c4"
-        )
-    try:
-        names = text_files(
-            corpus, set(inventory.raw_files(SETTINGS)), files_of_tasks(SETTINGS)
-        )
-    except T5ReproError as error:
-        raise WorkflowError(str(error)) from None
-    return [[raw_path(name) for name in part] for part in names]
-
-
-for rule_name, nodes, files in rules_by_files("corpus"):
+for form in forms_of("corpus"):
 
     rule:
         """Read own text, check every row, and write it as pages."""
         name:
-            rule_name
+            form.name
         input:
-            files=lambda wildcards: own_text_files(wildcards.node)[0],
-            validation_files=lambda wildcards: own_text_files(wildcards.node)[1],
-            bad_words=bad_word_files,
-            punkt=punkt_files,
-            withdrawn="withdrawn/pages.yaml",
-            data="<results>/data/manifest.json",
+            inputs_of("corpus"),
             code=code_of("corpus"),
         output:
-            files=files,
-            manifest="<results>/corpus/{node}/manifest.json",
+            **form.outputs,
         wildcard_constraints:
-            node=nodes,
+            node="|".join(form.nodes),
         log:
             "<logs>/corpus/{node}.log",
         benchmark:
@@ -56,8 +32,8 @@ for rule_name, nodes, files in rules_by_files("corpus"):
         params:
             settings=settings_of("corpus"),
             root=SETTINGS.data.folder,
-            bad_words=bad_word_pairs,
-            punkt=punkt_pairs,
+            bad_words=option("corpus", "bad_words"),
+            punkt=option("corpus", "punkt"),
             folder=subpath(output.manifest, parent=True),
         shell:
             "t5repro corpus"

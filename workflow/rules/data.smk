@@ -9,13 +9,7 @@ CODE      src/t5repro/data/fetch.py            data_fetch
           src/t5repro/data/check.py            data
 """
 
-RAW_FILES = [raw_path(name) for name in inventory.raw_files(SETTINGS)]
-
-# Existing files are not outputs of the rule: Snakemake deletes the outputs of a failed job.
-TO_FETCH = [raw_path(name) for name in fetch.files_to_fetch(SETTINGS.data)]
-if workflow.remote_exec and STORAGE:  # the rule runs where Snakemake was started
-    TO_FETCH = []
-
+TO_FETCH = SNAKEMAKE_RUN.to_fetch
 
 if TO_FETCH:
 
@@ -23,7 +17,7 @@ if TO_FETCH:
         """Copy or download missing files. Archives are kept in work/ between runs."""
         output:
             raw=TO_FETCH,
-        localrule: STORAGE
+        localrule: SNAKEMAKE_RUN.uses_storage
         log:
             f"logs/{RUN}/data_fetch.log",
         benchmark:
@@ -43,10 +37,10 @@ if TO_FETCH:
 rule data:
     """Hash every raw file; a difference from the run file stops the run."""
     input:
-        raw=RAW_FILES,
+        inputs_of("data"),
         code=code_of("data"),
     output:
-        manifest="<results>/data/manifest.json",
+        **outputs_of("data"),
     log:
         "<logs>/data.log",
     benchmark:

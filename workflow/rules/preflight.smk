@@ -8,13 +8,6 @@ CODE      src/t5repro/train/preflight.py
 """
 
 
-def preflight_of(wildcards):
-    """Return the inputs of pre-training: a step that fits, if a slice is set."""
-    if not settings_at(wildcards.node).devices.slice:
-        return []
-    return [f"logs/{RUN}/preflight/{wildcards.node}.json"]
-
-
 rule preflight:
     """Fail in minutes if a slice is too small, instead of after weeks of cleaning."""
     input:

@@ -21,71 +21,22 @@ SETTINGS  all: the report lists them
 CODE      src/t5repro/report/page.py
 """
 
-SCORES = by_experiment("evaluate_score", "scores.json")
-SCORE_MANIFESTS = by_experiment("evaluate_score", "manifest.json")
-PRETRAIN_HISTORIES = by_experiment("pretrain", "history.csv")
-FINETUNE_HISTORIES = by_experiment("finetune", "history.csv")
-CORPORA = {
-    name: path
-    for name, path in by_experiment("c4", "manifest.json").items()
-    if settings_at(name).reads_corpus
-}
-TOKENS = {
-    name: path
-    for name, path in by_experiment("tokens", "manifest.json").items()
-    if name in CORPORA
-}
-# The corpus page shows the first pages of each language; it reads no other file of the corpus.
-PAGES = {
-    name: [path for path in files_at("c4", name) if "-train-00000-of-" in path]
-    for name in CORPORA
-}
-VOCABULARIES = by_experiment("vocab", "sentencepiece.model")
-PIECES = by_experiment("vocab", "sentencepiece.vocab")
-PREDICTIONS = {name: last_predictions(name) for name in EXPERIMENTS}
-ANSWERS = {
-    Path(path).stem: f"results/{RUN}/report/answers/{Path(path).stem}.html"
-    for paths in PREDICTIONS.values()
-    for path in paths
-}
-METRICS = {name: f"results/{RUN}/report/{name}.metrics.json" for name in EXPERIMENTS}
-
-
-def upstream_manifests(wildcards):
-    """Return the manifest of every job but the report; `stages.smk` lists them."""
-    return sorted(
-        {
-            path
-            for name, paths in STAGE_TARGETS.items()
-            if name != "stage_report"
-            for path in paths
-        }
-    )
+OUTPUTS = outputs_of("report")
 
 
 rule report:
     """Compare the experiments with each other and with the paper."""
     input:
-        scores=list(SCORES.values()),
-        predicted=list(SCORE_MANIFESTS.values()),
-        predictions=sorted({path for paths in PREDICTIONS.values() for path in paths}),
-        pretrain=list(PRETRAIN_HISTORIES.values()),
-        finetune=list(FINETUNE_HISTORIES.values()),
-        corpus=list(CORPORA.values()),
-        tokens=list(TOKENS.values()),
-        pages=sorted({path for paths in PAGES.values() for path in paths}),
-        vocabularies=list(VOCABULARIES.values()),
-        pieces=list(PIECES.values()),
-        manifests=upstream_manifests,
+        inputs_of("report"),
         code=code_of("report"),
     output:
-        html=report("<results>/report/report.html", category="Report"),
-        trace=report("<results>/report/trace.html", category="Report"),
-        corpus_page=report("<results>/report/corpus.html", category="Report"),
-        answers=[f"<results>/report/answers/{task}.html" for task in ANSWERS],
-        csv=report("<results>/report/scores.csv", category="Scores"),
-        metrics=[f"<results>/report/{name}.metrics.json" for name in EXPERIMENTS],
-        manifest="<results>/report/manifest.json",
+        html=report(OUTPUTS["html"], category="Report"),
+        trace=report(OUTPUTS["trace"], category="Report"),
+        corpus_page=report(OUTPUTS["corpus_page"], category="Report"),
+        answers=OUTPUTS["answers"],
+        csv=report(OUTPUTS["csv"], category="Scores"),
+        metrics=OUTPUTS["metrics"],
+        manifest=OUTPUTS["manifest"],
     log:
         "<logs>/report.log",
     benchmark:
@@ -95,18 +46,16 @@ rule report:
         runtime=60,
     params:
         settings=settings_of("report"),
-        scores=pairs(SCORES),
-        pretrain=pairs(PRETRAIN_HISTORIES),
-        finetune=pairs(FINETUNE_HISTORIES),
-        corpus=["--corpus", *pairs(CORPORA)] if CORPORA else [],
-        tokens=["--tokens", *pairs(TOKENS)] if TOKENS else [],
-        metrics=pairs(METRICS),
-        predictions=[
-            f"{name}={path}" for name, paths in PREDICTIONS.items() for path in paths
-        ],
-        answers=pairs(ANSWERS),
-        pages=[f"{name}={path}" for name, paths in PAGES.items() for path in paths],
-        vocabularies=pairs(VOCABULARIES),
+        scores=option("report", "scores"),
+        pretrain=option("report", "pretrain"),
+        finetune=option("report", "finetune"),
+        corpus=option("report", "corpus"),
+        tokens=option("report", "tokens"),
+        metrics=option("report", "metrics"),
+        predictions=option("report", "predictions"),
+        answers=option("report", "answers"),
+        pages=option("report", "pages"),
+        vocabularies=option("report", "vocabularies"),
     shell:
         "t5repro report"
         " --settings {params.settings:q}"

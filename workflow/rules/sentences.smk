@@ -16,20 +16,10 @@ CODE      src/t5repro/c4/sentence_starts.py
 rule sentences:
     """Split every document into sentences; only experiments with masked_lm need it."""
     input:
-        corpus=of("c4", "manifest.json"),
-        pages=files_of("c4"),
-        tokens=of("tokens", "manifest.json"),
-        ids=token_files,
-        vocabulary=of("vocab", "sentencepiece.model"),
-        vocabulary_manifest=of("vocab", "manifest.json"),
-        punkt=punkt_files,
-        data="<results>/data/manifest.json",
+        inputs_of("sentences"),
         code=code_of("sentences"),
     output:
-        train="<results>/sentences/{node}/train.sentences",
-        validation="<results>/sentences/{node}/validation.sentences",
-        word_starts="<results>/sentences/{node}/word_starts",
-        manifest="<results>/sentences/{node}/manifest.json",
+        **outputs_of("sentences"),
     log:
         "<logs>/sentences/{node}.log",
     benchmark:
@@ -40,7 +30,7 @@ rule sentences:
         runtime=1440,
     params:
         settings=settings_of("sentences"),
-        punkt=punkt_pairs,
+        punkt=option("sentences", "punkt"),
         folder=subpath(output.manifest, parent=True),
     shell:
         "t5repro sentences"

@@ -10,30 +10,13 @@ CODE      src/t5repro/vocab/encode.py
 """
 
 
-def token_files(wildcards):
-    """Return the ids and offsets that a training reads."""
-    folder = f"results/{RUN}/tokens/{node_of('tokens', wildcards.node)}"
-    return [
-        f"{folder}/{split}.{kind}"
-        for split in ("train", "validation")
-        for kind in ("ids", "offsets")
-    ]
-
-
 rule tokens:
     """Encode every document of the languages of pre-training."""
     input:
-        corpus=of("c4", "manifest.json"),
-        pages=files_of("c4"),
-        vocabulary=of("vocab", "sentencepiece.model"),
-        vocabulary_manifest=of("vocab", "manifest.json"),
+        inputs_of("tokens"),
         code=code_of("tokens"),
     output:
-        train_ids="<results>/tokens/{node}/train.ids",
-        train_offsets="<results>/tokens/{node}/train.offsets",
-        validation_ids="<results>/tokens/{node}/validation.ids",
-        validation_offsets="<results>/tokens/{node}/validation.offsets",
-        manifest="<results>/tokens/{node}/manifest.json",
+        **outputs_of("tokens"),
     log:
         "<logs>/tokens/{node}.log",
     benchmark:

@@ -11,34 +11,13 @@ CODE      src/t5repro/vocab/sample.py                       vocab_sample
 """
 
 
-def vocabulary_source(wildcards):
-    """Return the sample to train on, or the raw file of a vocabulary that is used unchanged."""
-    if files := inventory.vocabulary_files(settings_at(wildcards.node)):
-        return raw_path(files[0])
-    return of("vocab_sample", "sample.txt")(wildcards)
-
-
-def sample_manifest(wildcards):
-    """Return the manifest of the sample, unless the vocabulary is a raw file."""
-    trains = not inventory.vocabulary_files(settings_at(wildcards.node))
-    return [of("vocab_sample", "manifest.json")(wildcards)] if trains else []
-
-
-def vocabulary_option(wildcards):
-    return (
-        "--model-file" if settings_at(wildcards.node).vocab.model_file else "--sample"
-    )
-
-
 rule vocab_sample:
     """Draw text from each language in the proportions of vocab.language_parts."""
     input:
-        corpus=of("c4", "manifest.json"),
-        pages=files_of("c4"),
+        inputs_of("vocab_sample"),
         code=code_of("vocab_sample"),
     output:
-        sample="<results>/vocab_sample/{node}/sample.txt",
-        manifest="<results>/vocab_sample/{node}/manifest.json",
+        **outputs_of("vocab_sample"),
     log:
         "<logs>/vocab_sample/{node}.log",
     benchmark:
@@ -60,24 +39,21 @@ rule vocab_sample:
 rule vocab:
     """Train the unigram vocabulary and append the sentinels, or use vocab.model_file."""
     input:
-        sample=vocabulary_source,
-        manifest=sample_manifest,
+        inputs_of("vocab"),
         code=code_of("vocab"),
     output:
-        model="<results>/vocab/{node}/sentencepiece.model",
-        pieces="<results>/vocab/{node}/sentencepiece.vocab",
-        manifest="<results>/vocab/{node}/manifest.json",
+        **outputs_of("vocab"),
     log:
         "<logs>/vocab/{node}.log",
     benchmark:
         "<logs>/vocab/{node}.tsv"
     threads: 16
     resources:
-        mem_mb=sample_memory,
+        mem_mb=memory(needs.vocabulary_megabytes),
         runtime=480,
     params:
         settings=settings_of("vocab"),
-        option=vocabulary_option,
+        option=option("vocab", "option"),
     shell:
         "t5repro vocab"
         " --settings {params.settings:q}"

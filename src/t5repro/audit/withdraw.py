@@ -17,6 +17,7 @@ from typing import Any
 
 import yaml
 
+from t5repro.artifacts import SCORES
 from t5repro.audit.find import RawSource, find_raw_source
 from t5repro.c4.own_text.redact import redact_rows
 from t5repro.c4.wet.redact import redact
@@ -139,7 +140,7 @@ def withdraw(
         tuple(
             artifact.path
             for artifact in touched.outputs.get("scores", ())
-            if artifact.path.endswith("scores.json")
+            if artifact.path.endswith(SCORES)
         ),
         (FILES if raw.kind == "file" else PAGES).as_posix(),
         cache=[

@@ -63,7 +63,6 @@ def add_estimate(commands: Commands) -> None:
 
 def _estimate(arguments: argparse.Namespace) -> int:
     from t5repro.estimate.machines import machine_named, machine_of
-    from t5repro.estimate.nodes import plan_nodes
     from t5repro.estimate.plan import Calibration, estimate_run
     from t5repro.estimate.prices import read_price
     from t5repro.estimate.probe import probe_rates
@@ -75,6 +74,7 @@ def _estimate(arguments: argparse.Namespace) -> int:
     from t5repro.files import write_json
     from t5repro.lineage.graph import read_records
     from t5repro.lineage.store import Folder
+    from t5repro.plan.run_plan import RunPlan
 
     budget = arguments.budget
     if budget is not None and not 0 <= budget < float("inf"):
@@ -90,7 +90,7 @@ def _estimate(arguments: argparse.Namespace) -> int:
     records = read_records(Folder(root))
     measured = read_rates(arguments.rates) if arguments.rates else ()
     if arguments.probe:
-        measured += probe_rates(plan_nodes(settings), machine)
+        measured += probe_rates(RunPlan(settings).nodes, machine)
         write_json(arguments.probe, {"rates": [rate.model_dump() for rate in measured]})
     without_records = arguments.from_table or arguments.probe
     calibration = Calibration(

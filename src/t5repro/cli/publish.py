@@ -3,6 +3,7 @@
 import argparse
 from pathlib import Path
 
+from t5repro.artifacts import MANIFEST, VOCABULARY
 from t5repro.cli.arguments import (
     Commands,
     add_command,
@@ -12,7 +13,6 @@ from t5repro.cli.arguments import (
 )
 from t5repro.errors import SettingsError
 
-MANIFEST, VOCABULARY = "manifest.json", "sentencepiece.model"
 FORMS = ("huggingface", "keras_hub")
 STAGES = ("finetune", "pretrain")
 

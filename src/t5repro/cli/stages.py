@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from t5repro.artifacts import OPTIMIZER, STEP_PREFIX, WEIGHTS
 from t5repro.cli import c4
 from t5repro.cli.arguments import (
     DATA,
@@ -254,7 +255,7 @@ STAGE_COMMANDS = (
                 "weights",
                 "manifest of the training to start from",
                 kind="input",
-                listed=("weights.safetensors", "optimizer.safetensors"),
+                listed=(WEIGHTS, OPTIMIZER),
             ),
             paths("examples", "training examples; the folder names the task", by_folder),
             Argument(
@@ -286,7 +287,7 @@ STAGE_COMMANDS = (
             paths(
                 "weights",
                 "manifest of the fine-tuned weights; of an ensemble, of each member",
-                listed=("weights.safetensors", "step-*/weights.safetensors"),
+                listed=(WEIGHTS, f"{STEP_PREFIX}*/{WEIGHTS}"),
             ),
             KEPT_STEPS,
             paths("examples", "examples to predict; the folder names the task", by_folder),
@@ -304,7 +305,7 @@ STAGE_COMMANDS = (
                 "predictions",
                 "predictions; the file is named after the task",
                 by_stem,
-                listed=("step-*/*.jsonl",),
+                listed=(f"{STEP_PREFIX}*/*.jsonl",),
             ),
             paths("train", "training examples, for the majority class", by_folder),
             KEPT_STEPS,

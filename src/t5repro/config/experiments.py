@@ -1,4 +1,4 @@
-"""Settings of the experiments of a run, the nodes that they share, and their dependencies.
+"""Settings of the experiments of a run.
 
 An experiment has one fine-tuning, or one for each of its groups of tasks (`groups`). A fine-tuning
 depends on others if it continues one of them (``finetune.start_from``) or is an ensemble of them
@@ -7,9 +7,8 @@ depends on others if it continues one of them (``finetune.start_from``) or is an
 """
 
 import copy
-import json
 from collections.abc import Callable, Mapping
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 from t5repro.config.equal_compute import check_budget, steps_of_budget
@@ -18,12 +17,11 @@ from t5repro.config.mixtures import mixture_settings, reset_mixture
 from t5repro.config.own_text import check_same_text, names_own_text, own_text_settings
 from t5repro.config.published_sizes import published_shape
 from t5repro.config.schema import Experiment, Settings
-from t5repro.config.stage_settings import settings_of_stages
 from t5repro.config.systems import system_recipe
 from t5repro.config.tree import lookup, merge, nested, recipe, variant
 from t5repro.config.validation import validate
 from t5repro.errors import SettingsError
-from t5repro.stages import BY_NAME, ancestors
+from t5repro.stages import BY_NAME
 
 SettingsAt = Callable[[str], Settings]
 
@@ -92,7 +90,30 @@ def settings_of_experiment(settings: Settings, name: str) -> Settings:
 
 
 def settings_by_name(settings: Settings) -> SettingsAt:
-    """Return `settings_of_experiment` of a run as a function that computes each name once."""
+    """Return `settings_of_experiment` of a run as a function that computes each name once.
+
+    All callers with one object of settings share it: to validate every experiment again takes
+    most of the planning of a large run.
+    """
+    return _settings_by_name(_Identity(settings))
+
+
+class _Identity:
+    """A value that is equal to itself only, as a key of a cache; settings cannot be hashed."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Identity) and self.settings is other.settings
+
+    def __hash__(self) -> int:
+        return id(self.settings)
+
+
+@lru_cache(maxsize=8)
+def _settings_by_name(identity: _Identity) -> SettingsAt:
+    settings = identity.settings
 
     @cache
     def settings_at(name: str) -> Settings:
@@ -208,7 +229,7 @@ def names_at(settings: Settings, rule: str, settings_at: SettingsAt | None = Non
     Args:
         settings: settings of the run.
         rule: name of the rule.
-        settings_at: see `nodes_by_experiment`.
+        settings_at: returns the settings of an experiment, for a caller that has this function.
     """
     experiments = [experiment.name for experiment in settings.experiments]
     if not BY_NAME[rule].per_group:
@@ -219,46 +240,3 @@ def names_at(settings: Settings, rule: str, settings_at: SettingsAt | None = Non
         for experiment in experiments
         for name in finetunings(at(experiment), experiment).values()
     ]
-
-
-def nodes_by_experiment(
-    settings: Settings, rule: str, settings_at: SettingsAt | None = None
-) -> dict[str, str]:
-    """Return experiment -> its node of `rule`; of a rule per group, fine-tuning -> its node.
-
-    They share a node if their settings of the rule and of all earlier rules are equal, for a rule
-    after fine-tuning those of all groups. The node has the name of the first of them. With
-    `vocab.from_experiment` the rules of the vocabulary, and those before them, have the settings
-    of that experiment.
-
-    Args:
-        settings: settings of the run.
-        rule: name of the rule.
-        settings_at: returns the settings of an experiment or fine-tuning, for a caller that keeps
-            them: to compute them for every rule again takes most of the planning of a large run.
-    """
-    at = settings_at or settings_by_name(settings)
-    rules = {rule, *ancestors(rule)}
-    joins_groups = not BY_NAME[rule].per_group and any(BY_NAME[name].per_group for name in rules)
-    own_rules = sorted(set() if rule in VOCABULARY else rules - VOCABULARY)
-    vocabulary_rules = sorted({"vocab", *ancestors("vocab")} if rules & VOCABULARY else set())
-    first_names: dict[str, str] = {}
-    nodes = {}
-    for name in names_at(settings, rule, at):
-        resolved = at(name)
-        parts = finetunings(resolved, name).values() if joins_groups else [name]
-        source = at(resolved.vocab.from_experiment or name)
-        key = json.dumps(
-            [
-                *(settings_of_stages(at(part), own_rules) for part in parts),
-                settings_of_stages(source, vocabulary_rules),
-            ]
-        )
-        # An experiment comes after that whose vocabulary it uses, so no node has its name.
-        nodes[name] = first_names.setdefault(key, name)
-    return nodes
-
-
-def node_of(settings: Settings, rule: str, experiment: str) -> str:
-    """Return the node of `rule` that an experiment uses."""
-    return nodes_by_experiment(settings, rule)[experiment]

@@ -13,7 +13,6 @@ from t5repro.config.schema import Settings
 from t5repro.errors import ArtifactError
 from t5repro.estimate.machines import KINDS, Machine, machine_of
 from t5repro.estimate.memory import Memory, training_memory
-from t5repro.estimate.nodes import Key, PlannedNode, plan_nodes
 from t5repro.estimate.rates import (
     DATA_START,
     MeasuredRate,
@@ -35,6 +34,8 @@ from t5repro.estimate.work import (
     tasks_of,
     training_work,
 )
+from t5repro.plan.nodes import Key
+from t5repro.plan.run_plan import Node, RunPlan
 
 HOUR = 3600
 NO_EXAMPLES: Mapping[str, int] = {}
@@ -70,7 +71,7 @@ class NodeEstimate:
         memory: memory of a chip; None for jobs other than trainings, and on a CPU.
     """
 
-    node: PlannedNode
+    node: Node
     work: Work
     rate: Rate
     is_done: bool
@@ -132,7 +133,7 @@ class Estimate:
         """The cost of the run."""
         return self.cost(lambda node: True)
 
-    def cost(self, counts: Callable[[PlannedNode], bool]) -> Cost:
+    def cost(self, counts: Callable[[Node], bool]) -> Cost:
         """Return the cost of the nodes that `counts` selects."""
         nodes = [one for one in self.nodes if counts(one.node) and not one.is_done]
         on_chips = [one for one in nodes if self.is_on_chips(one)]
@@ -192,10 +193,10 @@ class _Estimator:
     machine: Machine
     calibration: Calibration
     done: Collection[Key]
-    preflight: Callable[[PlannedNode], Memory | None]
+    preflight: Callable[[Node], Memory | None]
     written: dict[Key, float] = field(default_factory=dict)
 
-    def estimate(self, node: PlannedNode) -> NodeEstimate:
+    def estimate(self, node: Node) -> NodeEstimate:
         if node.rule in ON_DEVICE:
             work, rate, seconds, chips = self._on_device(node)
             read = 0.0
@@ -221,7 +222,7 @@ class _Estimator:
             memory=self._memory(node),
         )
 
-    def _on_device(self, node: PlannedNode) -> tuple[Work, Rate, float, int]:
+    def _on_device(self, node: Node) -> tuple[Work, Rate, float, int]:
         settings, chips = node.settings, _chips(node, self.machine)
         rate = device_rate(
             node.rule,
@@ -237,7 +238,7 @@ class _Estimator:
             seconds = max(seconds, decoding_seconds(work, self.machine) / chips)
         return work, rate, device_start(self.machine) + seconds, chips
 
-    def _memory(self, node: PlannedNode) -> Memory | None:
+    def _memory(self, node: Node) -> Memory | None:
         if node.rule not in TRAININGS or not self.machine.kind.memory:
             return None
         settings = node.settings
@@ -252,7 +253,7 @@ class _Estimator:
         )
 
 
-def node_work(node: PlannedNode, known: Mapping[str, int] = NO_EXAMPLES) -> Work:
+def node_work(node: Node, known: Mapping[str, int] = NO_EXAMPLES) -> Work:
     """Return the work of a training or prediction.
 
     Args:
@@ -290,10 +291,10 @@ def estimate_run(
         root: checkout whose sealed nodes are done; if absent, none is.
         calibration: known speeds and numbers of examples.
     """
-    nodes = plan_nodes(settings)
+    nodes = RunPlan(settings).nodes
     done = done_nodes(root, settings.run.name, nodes) if root else set()
 
-    def preflight(node: PlannedNode) -> Memory | None:
+    def preflight(node: Node) -> Memory | None:
         return _preflight(root, settings.run.name, node, machine) if root else None
 
     estimator = _Estimator(machine, calibration, done, preflight)
@@ -334,7 +335,7 @@ def estimated_seconds(settings: Settings, records: Records) -> dict[str, float]:
     return seconds
 
 
-def _preflight(root: Path, run: str, node: PlannedNode, machine: Machine) -> Memory | None:
+def _preflight(root: Path, run: str, node: Node, machine: Machine) -> Memory | None:
     """Return the memory that the rule `preflight` reports for this step on these chips."""
     path = root / "logs" / run / "preflight" / f"{node.name}.json"
     if node.rule != "pretrain" or not path.is_file():
@@ -356,13 +357,13 @@ def _preflight(root: Path, run: str, node: PlannedNode, machine: Machine) -> Mem
     return Memory(needed, available, training.micro_batches, "preflight")
 
 
-def _chips(node: PlannedNode, machine: Machine) -> int:
+def _chips(node: Node, machine: Machine) -> int:
     """Return the chips of a job: all, but of a CPU as many cores as it has threads."""
     if machine.kind is KINDS["cpu"]:
         return min(machine.chips, node.settings.devices.intra_op_threads)
     return machine.chips
 
 
-def _jobs(node: PlannedNode) -> int:
+def _jobs(node: Node) -> int:
     """Return the number of jobs of a node: cleaning has one for each shard."""
     return node.settings.c4.clean_shards if node.rule == "c4_clean" else 1

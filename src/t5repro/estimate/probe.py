@@ -6,14 +6,14 @@ from t5repro.config.flops import step_flops
 from t5repro.config.stage_settings import stage_model, stage_settings
 from t5repro.errors import SettingsError
 from t5repro.estimate.machines import Machine
-from t5repro.estimate.nodes import PlannedNode
 from t5repro.estimate.rates import MeasuredRate
 from t5repro.estimate.records import shape_of
 from t5repro.estimate.work import TRAININGS, tasks_of
+from t5repro.plan.run_plan import Node
 from t5repro.progress import announce
 
 
-def probe_rates(nodes: Iterable[PlannedNode], machine: Machine) -> tuple[MeasuredRate, ...]:
+def probe_rates(nodes: Iterable[Node], machine: Machine) -> tuple[MeasuredRate, ...]:
     """Return the measured speed of every distinct training step of nodes.
 
     A chip gets its share of a batch. The exchange of gradients between chips is not measured.

@@ -10,7 +10,6 @@ from pydantic import ValidationError
 from t5repro.config.row_shapes import row_shape
 from t5repro.config.stage_settings import stage_model, stage_settings
 from t5repro.estimate.machines import KINDS, slice_chips
-from t5repro.estimate.nodes import Key, PlannedNode
 from t5repro.estimate.work import (
     ON_DEVICE,
     TRAININGS,
@@ -23,6 +22,8 @@ from t5repro.lineage.graph import read_records
 from t5repro.lineage.record_index import read_indexes, records_in
 from t5repro.lineage.redaction import redact
 from t5repro.lineage.store import Folder
+from t5repro.plan.nodes import Key
+from t5repro.plan.run_plan import Node
 from t5repro.stages import BY_NAME
 
 Records = Mapping[str, Mapping[str, Any]]  # by job, RUN/RULE/NODE
@@ -136,7 +137,7 @@ def examples_in(records: Records, run: str) -> dict[str, int]:
     return examples
 
 
-def done_nodes(root: Path, run: str, nodes: Sequence[PlannedNode]) -> set[Key]:
+def done_nodes(root: Path, run: str, nodes: Sequence[Node]) -> set[Key]:
     """Return the nodes whose jobs are sealed with the settings that they would have now.
 
     A node is done only if its upstream nodes are. Changed code is not noticed: `snakemake -n`
@@ -155,7 +156,7 @@ def done_nodes(root: Path, run: str, nodes: Sequence[PlannedNode]) -> set[Key]:
     for job, record in read_records(Folder(root)).items():
         if f"records/{job}.json" in sealed and record.get("run") == run:
             name = str(record.get("node") or "").partition("/")[0]  # a shard has its node's name
-            by_node.setdefault((str(record.get("rule")), name), []).append(record)
+            by_node.setdefault(Key(str(record.get("rule")), name), []).append(record)
     done: set[Key] = set()
     for node in nodes:
         jobs = by_node.get(node.key, [])

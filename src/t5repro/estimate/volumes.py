@@ -7,9 +7,10 @@ from pathlib import Path
 from t5repro.config.schema import Settings
 from t5repro.config.task_files import raw_files, task_files
 from t5repro.data.paths import raw_path
-from t5repro.estimate.nodes import Key, PlannedNode
 from t5repro.estimate.work import TRAININGS, WEIGHT_BYTES, examples_of, slots_per_weight
 from t5repro.model.sizes import parameter_count
+from t5repro.plan.nodes import Key
+from t5repro.plan.run_plan import Node
 
 WET_FILE_BYTES = 131e6  # the mean of CC-MAIN-2019-09, as in `t5repro fetch_plan`
 WET_FILES = 56_000  # of CC-MAIN-2019-18, unless the list of paths is present
@@ -20,7 +21,7 @@ PREDICTION_BYTES = 200
 REPORTED_BYTES = 0.5e6  # scores, predictions and histories of an experiment
 
 
-def input_bytes(node: PlannedNode, written: Mapping[Key, float], known: Mapping[str, int]) -> float:
+def input_bytes(node: Node, written: Mapping[Key, float], known: Mapping[str, int]) -> float:
     """Return the bytes that a job without the model reads.
 
     Args:
@@ -47,7 +48,7 @@ def input_bytes(node: PlannedNode, written: Mapping[Key, float], known: Mapping[
     return sum(written.get(key, 0.0) for key in node.upstream)
 
 
-def output_bytes(node: PlannedNode, read: float, share: float, known: Mapping[str, int]) -> float:
+def output_bytes(node: Node, read: float, share: float, known: Mapping[str, int]) -> float:
     """Return the bytes that a node writes.
 
     Args:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from t5repro.artifacts import MANIFEST, WEIGHTS, step_folder
 from t5repro.config.sections.evaluate import PredictStage
 from t5repro.config.sections.model import has_label_head
 from t5repro.errors import ArtifactError, VocabularyError
@@ -37,7 +38,6 @@ from t5repro.vocab.special_ids import EOS_ID, PAD_ID
 if TYPE_CHECKING:
     from t5repro.vocab.vocabulary import Vocabulary
 
-WEIGHTS_FILE = "weights.safetensors"
 ONE_DEVICE = Devices("cpu", ("CPU:0",))
 
 PredictedIds = dict[tuple[str, int], list[int]]  # task and row -> token ids
@@ -78,7 +78,7 @@ def predict(
 
     members = [weights_next_to(path) for path in weights]
     earlier = {
-        step: weights_next_to(weights[0].parent / f"step-{step}" / "manifest.json")
+        step: weights_next_to(weights[0].parent / step_folder(step) / MANIFEST)
         for step in sorted(kept_steps)[:-1]
     }
     pieces = Vocabulary.load(vocabulary)
@@ -89,7 +89,7 @@ def predict(
     # One set of weights per folder of predictions. They are loaded in turn into the same models, so
     # that each shape is compiled once for all checkpoints.
     weight_sets = {folder: members} | {
-        folder / f"step-{step}": [path] for step, path in earlier.items()
+        folder / step_folder(step): [path] for step, path in earlier.items()
     }
     has_labels = has_label_head(settings.model, settings.finetune)
     answer = predict_labels if has_labels else _predict_texts
@@ -119,7 +119,7 @@ def weights_next_to(manifest: Path) -> Path:
     Raises:
         ArtifactError: it is missing.
     """
-    path = manifest.parent / WEIGHTS_FILE
+    path = manifest.parent / WEIGHTS
     if not path.is_file():
         raise ArtifactError(f"{path} is missing; run the stage finetune, which writes it")
     return path

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from t5repro.artifacts import MANIFEST, WEIGHTS, step_folder
 from t5repro.config.sections.score import ScoreStage
 from t5repro.config.sections.tasks import TaskTexts
 from t5repro.errors import ArtifactError
@@ -88,14 +89,16 @@ def earlier_predictions(
     Raises:
         ArtifactError: a manifest is missing or was altered.
     """
-    manifests = {path.with_name("manifest.json") for path in predictions.values()}
+    manifests = {path.with_name(MANIFEST) for path in predictions.values()}
     listed = {
         entry["path"]
         for manifest in manifests
         for entry in (read_manifest(manifest)["outputs"] if steps else ())
     }
     by_step = {
-        step: {task: path.parent / f"step-{step}" / path.name for task, path in predictions.items()}
+        step: {
+            task: path.parent / step_folder(step) / path.name for task, path in predictions.items()
+        }
         for step in steps
     }
     return {
@@ -133,7 +136,7 @@ def checkpoints(
     by_step[last] = {task: entry["metrics"] for task, entry in tasks.items()}
     best = best_checkpoints(by_step)
     for entry in best.values():
-        entry["weights"] = f"step-{entry['step']}/weights.safetensors"
+        entry["weights"] = f"{step_folder(entry['step'])}/{WEIGHTS}"
     best_entries = {task: {"metrics": metrics} for task, metrics in best_metrics(best).items()}
     return {
         "chosen_by": RULE,

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from t5repro.artifacts import WEIGHTS
 from t5repro.errors import ArtifactError, SettingsError, nearest
 from t5repro.export.facts import Run, check_files, read_run
 from t5repro.files import read_json, read_json_lines
@@ -22,7 +23,6 @@ from t5repro.tasks.prefixes import shared_prefix
 STAGES = ("finetune", "pretrain")  # the first one that the arm has is the default
 BY_ARM = ("evaluate_score", "evaluate_predict", *STAGES)  # from the last rule to the first
 FIRST_CHOICE = "baseline"
-WEIGHTS = "/weights.safetensors"
 HUB_DATASET = re.compile(r"https://huggingface\.co/datasets/([\w.-]+/[\w.-]+)")
 TRANSLATION = re.compile(r"wmt_([a-z]{2})_([a-z]{2})")
 
@@ -130,7 +130,7 @@ def model_facts(folder: Path, *, arm: str = "", stage: str = "") -> ModelFacts:
     whole = read_run(root, folder.resolve().name)
     arm, last = _last_job(whole, folder, arm)
     training = _training(whole, last, arm, stage)
-    weights = _output(training, WEIGHTS)
+    weights = _output(training, f"/{WEIGHTS}")
     vocabulary = _output(_only(_upstream(whole, last, "vocab"), arm, "vocabulary"), ".model")
     check_files(whole, [weights, vocabulary])
     predictions = _upstream(whole, last, "evaluate_predict") if training.rule == "finetune" else []

@@ -3,6 +3,7 @@
 import tempfile
 from pathlib import Path
 
+from t5repro.artifacts import VOCABULARY, WEIGHTS
 from t5repro.errors import ArtifactError, SettingsError
 from t5repro.inference.model import Model
 from t5repro.inference.run import STAGE, Run
@@ -65,7 +66,7 @@ def imported_model(folder: Path) -> Model:
 
     prepare(DevicesSettings(), any_threads=True)  # before the reader of a preset imports Keras
     from t5repro.model.checkpoints import write_arrays
-    from t5repro.model.foreign_weights import VOCABULARY, WEIGHTS, fit, read_foreign
+    from t5repro.model.foreign_weights import fit, read_foreign
     from t5repro.train.import_weights import write_vocabulary
 
     foreign = read_foreign(folder)

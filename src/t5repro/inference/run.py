@@ -6,6 +6,7 @@ from typing import Any, Protocol
 
 from pydantic import ValidationError
 
+from t5repro.artifacts import MANIFEST, WEIGHTS
 from t5repro.config.sections.evaluate import PredictStage
 from t5repro.config.sections.model import has_label_head
 from t5repro.errors import ArtifactError, SettingsError, nearest
@@ -15,9 +16,7 @@ from t5repro.inference.model import Model, Prediction
 from t5repro.lineage.store import Folder, Revision
 from t5repro.tasks.prefixes import shared_prefix
 
-MANIFEST = "manifest.json"
 STAGE = "evaluate_predict"
-WEIGHTS = "/weights.safetensors"
 VOCABULARY = ".model"
 FIRST_CHOICE = "baseline"
 
@@ -268,7 +267,7 @@ class Run:
         weights = [
             entry["path"]
             for entry in inputs
-            if entry["path"].endswith(part + WEIGHTS)
+            if entry["path"].endswith(f"{part}/{WEIGHTS}")
             and (part or "/step-" not in entry["path"].removeprefix(self.name))
         ]
         if not weights:

@@ -17,11 +17,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from t5repro.artifacts import MANIFEST
 from t5repro.config.withdrawn import FILES, PAGES
 from t5repro.errors import ArtifactError, LineageError
 from t5repro.lineage.store import RECORDS, RESULTS, Store
 
-MANIFEST = "manifest.json"
 DATA = "data"  # the rule whose outputs are the raw files
 WITHDRAWN_LISTS = frozenset(path.as_posix() for path in (FILES, PAGES))
 SHA256 = re.compile("[0-9a-f]{64}")

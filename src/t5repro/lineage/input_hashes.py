@@ -10,10 +10,9 @@ from fnmatch import fnmatch
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
+from t5repro.artifacts import MANIFEST
 from t5repro.errors import ArtifactError, RawDataError
 from t5repro.files import read_manifest, sha256_of
-
-MANIFEST = "manifest.json"
 
 
 class Expected(NamedTuple):

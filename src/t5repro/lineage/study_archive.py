@@ -11,10 +11,10 @@ from io import BufferedIOBase, BytesIO
 from pathlib import Path, PurePosixPath
 from typing import IO
 
+from t5repro.artifacts import MANIFEST
 from t5repro.errors import LineageError
 from t5repro.files import atomic_path, write_bytes
 from t5repro.lineage.dvc_lock import LOCK_FILE, PIPELINE_FILE
-from t5repro.lineage.graph import MANIFEST
 from t5repro.lineage.store import RECORDS, RESULTS, files_below
 
 ARCHIVE = "evidence.tar.xz"

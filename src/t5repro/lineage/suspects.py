@@ -8,8 +8,9 @@ its job, and the manifests of the jobs that read it.
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from t5repro.artifacts import MANIFEST
 from t5repro.lineage.findings import ALTERED, Finding, are_lookalikes, differing
-from t5repro.lineage.graph import MANIFEST, Artifact, Graph, Job, job_name
+from t5repro.lineage.graph import Artifact, Graph, Job, job_name
 from t5repro.lineage.hashes import Hasher
 from t5repro.lineage.sealed_records import RecordCheck
 

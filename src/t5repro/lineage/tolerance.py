@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from t5repro.artifacts import MANIFEST
 from t5repro.config.reproducibility import EXACT, Reproducibility, training_reproducibility
 from t5repro.config.sections.devices import DevicesSettings
 from t5repro.lineage.graph import Job
@@ -186,7 +187,7 @@ def files_agree(expected: Path, actual: Path) -> tuple[bool, str]:
     Returns:
         Whether they are within tolerance, and their distance as text.
     """
-    if expected.name.endswith("manifest.json"):
+    if expected.name.endswith(MANIFEST):
         return _manifests_agree(expected, actual)
     if expected.suffix not in MEASURES:
         return False, f"{expected.suffix or 'such'} files have no tolerance and must be equal"

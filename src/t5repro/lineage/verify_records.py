@@ -20,6 +20,7 @@ from collections.abc import Collection, Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
+from t5repro.artifacts import SCORES
 from t5repro.errors import ArtifactError
 from t5repro.lineage.dvc_lock import LOCK_FILE, Lock, LockedStage
 from t5repro.lineage.findings import CONTRADICTED, UNLOCKED, Finding, differing
@@ -32,7 +33,6 @@ from t5repro.lineage.sealed_records import RESEAL, RecordCheck
 from t5repro.lineage.sources import closure_path, closure_text
 from t5repro.lineage.store import RECORDS, Store
 
-SCORES = "scores.json"
 MAX_FAULTS_SHOWN = 3
 CLOCK_SECONDS = 60.0  # by which a clock may be corrected while a job runs
 CURE = "restore it with git checkout, or rerun the job"

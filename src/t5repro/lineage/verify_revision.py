@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Iterator
 
+from t5repro.artifacts import MANIFEST
 from t5repro.errors import ArtifactError
 from t5repro.lineage.commits import read_commits
 from t5repro.lineage.dvc_cache import cure_of_absence, folder_files, object_path
@@ -17,7 +18,7 @@ from t5repro.lineage.findings import (
     make_verdict,
 )
 from t5repro.lineage.git import files_at
-from t5repro.lineage.graph import MANIFEST, Graph, read_jobs, read_records
+from t5repro.lineage.graph import Graph, read_jobs, read_records
 from t5repro.lineage.hashes import hash_file
 from t5repro.lineage.record_index import read_indexes
 from t5repro.lineage.sealed_records import read_checked

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from t5repro.artifacts import MANIFEST, OPTIMIZER, VOCABULARY, WEIGHTS
 from t5repro.config.sections.model import ModelSettings
 from t5repro.config.sections.vocab import LANES
 from t5repro.errors import ArtifactError, CheckpointError
@@ -34,9 +35,6 @@ from t5repro.model.weight_names import (
     weight_names,
 )
 
-WEIGHTS = "weights.safetensors"
-OPTIMIZER = "optimizer.safetensors"
-VOCABULARY = "sentencepiece.model"
 FACE_CONFIG, FACE_WEIGHTS = "config.json", "model.safetensors"
 FACE_INDEX, FACE_PICKLE = "model.safetensors.index.json", "pytorch_model.bin"
 FACE_VOCABULARY = "spiece.model"
@@ -165,7 +163,7 @@ def _check_complete(foreign: ForeignWeights, folder: Path) -> None:
 
 def _read_own(folder: Path) -> ForeignWeights:
     weights = read_arrays(folder / WEIGHTS)
-    manifest = folder / "manifest.json"
+    manifest = folder / MANIFEST
     record = read_json(manifest) if manifest.is_file() else {}
     settings = record.get("settings", {}).get("model", {})
     model = (

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from t5repro.artifacts import MANIFEST, VOCABULARY, WEIGHTS
 from t5repro.config.field import Section
 from t5repro.config.sections.devices import DevicesSettings
 from t5repro.config.sections.finetune import FinetuneSettings
@@ -16,11 +17,9 @@ from t5repro.errors import ArtifactError, SettingsError
 from t5repro.files import read_manifest, sha256_of
 from t5repro.lineage.store import RESULTS
 
-MANIFEST = "manifest.json"
-WEIGHTS = "weights.safetensors"
 STAGES = ("pretrain", "finetune")  # of a run; the first one that has weights
 FIRST_CHOICE = "baseline"
-VOCABULARIES = ("sentencepiece.model", "spiece.model", "assets/tokenizer/vocabulary.spm")
+VOCABULARIES = (VOCABULARY, "spiece.model", "assets/tokenizer/vocabulary.spm")
 LICENCE_OF_RUN = "that of the raw inputs of the run"
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 from safetensors.numpy import save
 
+from t5repro.artifacts import WEIGHTS
 from t5repro.config.sections.model import ModelSettings
 from t5repro.config.sections.vocab import VocabSettings
 from t5repro.errors import ArtifactError, CheckpointError, SettingsError, VocabularyError
@@ -21,7 +22,6 @@ from t5repro.model.foreign_weights import (
     FACE_CONFIG,
     FACE_VOCABULARY,
     FACE_WEIGHTS,
-    WEIGHTS,
     keras_hub_variable,
     quiet_keras_hub,
 )

@@ -10,20 +10,25 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from t5repro.config.experiments import nodes_by_experiment, settings_of_experiment
+from t5repro.artifacts import (
+    ANSWERS,
+    CORPUS_PAGE,
+    HISTORY,
+    LINEAGE_PAGE,
+    METRICS,
+    REPORT,
+    SCORE_TABLE,
+    SCORES,
+)
 from t5repro.config.schema import ReportStage
 from t5repro.errors import T5ReproError
 from t5repro.lineage.findings import CONTRADICTED, Finding
 from t5repro.lineage.graph import Graph, Job
+from t5repro.plan.run_plan import RunPlan
 from t5repro.report.experiments import histories_by_arm
-from t5repro.report.links import last_predictions
-from t5repro.report.metrics import ENDING as METRICS
 from t5repro.report.metrics import metrics_text
 from t5repro.report.page import report_texts
 
-PAGE, TABLE = "report.html", "scores.csv"
-LINEAGE_PAGE, CORPUS_PAGE = "trace.html", "corpus.html"  # without scores: hashes attest them
-ANSWERS = "answers"  # folder of the pages of the tasks
 MAX_LINE_CHARS = 100
 
 
@@ -58,34 +63,26 @@ def _check(job: Job) -> Iterator[Finding]:
 
 def _written_again(settings: ReportStage, folder: Path, outputs: set[str]) -> dict[str, str]:
     """Return file -> its text, from the inputs as they are now."""
-    run = settings.settings
-    results = Path("results") / run.run.name
-
-    def files(rule: str, name: str) -> dict[str, Path]:
-        nodes = nodes_by_experiment(run, rule)
-        return {arm: results / rule / node / name for arm, node in nodes.items()}
-
-    pretrain, finetune = files("pretrain", "history.csv"), files("finetune", "history.csv")
-    scores = files("evaluate_score", "scores.json")
-    histories = histories_by_arm(run, pretrain, finetune)
-    reads_corpus = {arm for arm in scores if settings_of_experiment(run, arm).reads_corpus}
-    corpora, tokens = files("c4", "manifest.json"), files("tokens", "manifest.json")
+    plan = RunPlan(settings.settings)
+    pretrain, finetune = (plan.by_experiment(rule, HISTORY) for rule in ("pretrain", "finetune"))
+    scores = plan.by_experiment("evaluate_score", SCORES)
+    histories = histories_by_arm(settings.settings, pretrain, finetune)
     trace = folder / LINEAGE_PAGE
     corpus_page = folder / CORPUS_PAGE
     answers = {
         path.stem: path for path in map(Path, sorted(outputs)) if path.parent == folder / ANSWERS
     }
-    inputs = {arm: last_predictions(path) for arm, path in scores.items()}
+    predictions = {arm: plan.predictions_of(arm) for arm in scores}
     texts = report_texts(
         settings,
         scores=scores,
         histories=histories,
-        corpus={arm: path for arm, path in corpora.items() if arm in reads_corpus},
-        tokens={arm: path for arm, path in tokens.items() if arm in reads_corpus},
-        html=folder / PAGE,
-        csv=folder / TABLE,
+        corpus=plan.corpora("c4"),
+        tokens=plan.corpora("tokens"),
+        html=folder / REPORT,
+        csv=folder / SCORE_TABLE,
         trace=trace if trace.as_posix() in outputs else None,
-        predictions=inputs if answers else {},
+        predictions=predictions if answers else {},
         answers=answers,
         corpus_page=corpus_page if corpus_page.as_posix() in outputs else None,
     )
@@ -95,7 +92,7 @@ def _written_again(settings: ReportStage, folder: Path, outputs: set[str]) -> di
         if (folder / f"{arm}{METRICS}").as_posix() in outputs
     }
     pages = {f"{ANSWERS}/{task}.html": text for task, text in texts.answers.items()}
-    return {TABLE: texts.csv, PAGE: texts.html, **pages, **metrics}
+    return {SCORE_TABLE: texts.csv, REPORT: texts.html, **pages, **metrics}
 
 
 def _first_difference(actual: str, expected: str) -> str:

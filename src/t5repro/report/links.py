@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from t5repro.artifacts import MANIFEST, STEP_PREFIX
 from t5repro.errors import ArtifactError
 from t5repro.files import read_json, sha256_of
 from t5repro.lineage.graph import job_name
@@ -16,7 +17,6 @@ from t5repro.report.rows import BEST, ScoreRow
 from t5repro.report.titles import format_score
 
 DIGEST_CHARS = 12
-STEP_PREFIX = "step-"  # of a folder with the predictions of a kept checkpoint
 
 
 @dataclass(frozen=True)
@@ -180,7 +180,7 @@ def best_steps(content: Mapping[str, Any]) -> dict[str, int]:
 
 def manifest_of(scores: Path) -> Path:
     """Return the manifest of a ``scores.json``."""
-    return scores.with_name("manifest.json")
+    return scores.with_name(MANIFEST)
 
 
 def prediction_files(scores: Path) -> list[str]:
@@ -195,12 +195,6 @@ def prediction_files(scores: Path) -> list[str]:
     if not isinstance(inputs, list):
         raise ArtifactError(f"{manifest} lists no inputs; rerun the stage evaluate_score")
     return [entry["path"] for entry in inputs if "/evaluate_predict/" in f"/{entry['path']}"]
-
-
-def last_predictions(scores: Path) -> list[Path]:
-    """Return those of `prediction_files` that were made with the last weights."""
-    paths = map(Path, prediction_files(scores))
-    return [path for path in paths if not path.parent.name.startswith(STEP_PREFIX)]
 
 
 def link(target: Path, folder: Path) -> str:

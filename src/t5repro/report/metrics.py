@@ -12,7 +12,6 @@ from typing import Any
 from t5repro.errors import ArtifactError
 from t5repro.files import read_json
 
-ENDING = ".metrics.json"
 BOOTSTRAPPED = "_bootstrap"
 
 

@@ -4,6 +4,7 @@ import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 
+from t5repro.artifacts import SCORE_TABLE
 from t5repro.errors import ArtifactError
 from t5repro.report.differences import differences, mean_difference
 from t5repro.report.rows import BEST, ScoreRow, experiment_rows, table_rows
@@ -23,7 +24,7 @@ def scores_text(run: Path) -> str:
     Raises:
         ArtifactError: the run has no report.
     """
-    paths = sorted((run / "report").rglob("scores.csv"))
+    paths = sorted((run / "report").rglob(SCORE_TABLE))
     if not paths:
         raise ArtifactError(
             f"{run / 'report'} contains no scores.csv: a run without tasks ends "

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from t5repro.artifacts import STEP_PREFIX, WEIGHTS, step_folder
 from t5repro.errors import ArtifactError
 from t5repro.files import TEMPORARY_PREFIX, atomic_path
 from t5repro.model.checkpoints import LOOP_PART, Arrays, read_arrays, save_state, save_weights
@@ -100,10 +101,10 @@ class CheckpointManager:
     def export_kept(self, folder: Path) -> list[Path]:
         """Copy the kept weights to ``step-<n>/weights.safetensors`` in `folder`; return them."""
         exported = {
-            folder / f"step-{step}" / "weights.safetensors": self.kept_weights(step)
+            folder / step_folder(step) / WEIGHTS: self.kept_weights(step)
             for step in sorted(self._kept_steps)
         }
-        for stale in set(folder.glob("step-*/weights.safetensors")) - set(exported):
+        for stale in set(folder.glob(f"{STEP_PREFIX}*/{WEIGHTS}")) - set(exported):
             stale.unlink()  # of other settings
             with contextlib.suppress(OSError):
                 stale.parent.rmdir()

@@ -6,6 +6,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from t5repro.artifacts import OPTIMIZER, WEIGHTS
 from t5repro.config.sections.finetune import FinetuneStage
 from t5repro.config.sections.model import has_label_head
 from t5repro.model.devices import prepare
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
     from t5repro.inputs.corpus_mixture import MixedInputs
     from t5repro.inputs.finetuning import TaskInputs
 
-WEIGHTS = "weights.safetensors"
-OPTIMIZER = "optimizer.safetensors"
 NO_EXAMPLES: Mapping[str, Path] = MappingProxyType({})
 
 

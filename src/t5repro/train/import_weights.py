@@ -5,9 +5,10 @@ from typing import Any
 
 import yaml
 
+from t5repro.artifacts import MANIFEST, OPTIMIZER, VOCABULARY, WEIGHTS
 from t5repro.files import write_bytes, write_manifest, write_text
 from t5repro.model.checkpoints import write_arrays
-from t5repro.model.foreign_weights import OPTIMIZER, VOCABULARY, WEIGHTS, read_foreign
+from t5repro.model.foreign_weights import read_foreign
 from t5repro.vocab.special_ids import add_sentinels
 from t5repro.vocab.vocabulary import Vocabulary
 
@@ -41,7 +42,7 @@ def import_weights(source: Path, folder: Path) -> None:
         outputs.append(folder / OPTIMIZER)
     write_text(outputs[1], yaml.safe_dump(settings, sort_keys=True))
     write_manifest(
-        folder / "manifest.json",
+        folder / MANIFEST,
         rule="import_weights",
         settings=settings,
         inputs=[],

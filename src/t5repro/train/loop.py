@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from t5repro.artifacts import HISTORY, OPTIMIZER, WEIGHTS
 from t5repro.config.flops import step_flops
 from t5repro.config.row_shapes import row_shape
 from t5repro.config.sections.training import TrainingSettings
@@ -43,9 +44,6 @@ from t5repro.train.schedules import schedule
 from t5repro.train.trainable import unfreeze_steps
 from t5repro.train.validation import Validation
 
-WEIGHTS = "weights.safetensors"
-OPTIMIZER = "optimizer.safetensors"
-HISTORY = "history.csv"
 REPLICA_STRIDE = 1_000_003  # between the noise seeds of replicas; a prime
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
+from t5repro.artifacts import MANIFEST
 from t5repro.config.schema import Settings
 from t5repro.errors import ArtifactError
 from t5repro.files import read_json
@@ -90,7 +91,7 @@ class CommittedRun:
             for output in record.end.outputs
         }
         # Manifests last: they only repeat the hashes of the others.
-        for path in sorted(files.files, key=lambda path: (path.endswith("manifest.json"), path)):
+        for path in sorted(files.files, key=lambda path: (path.endswith(MANIFEST), path)):
             if path in recorded and recorded[path] != files.files[path].sha256:
                 return path
         return f"{stage.folder}/"
@@ -137,7 +138,7 @@ def numbers_here(stage: PlannedStage, files: StageFiles) -> Mapping[str, float]:
     """
     numbers: dict[str, float] = {}
     for job in stage.jobs:
-        for manifest in (path for path in job.outputs if path.endswith("manifest.json")):
+        for manifest in (path for path in job.outputs if path.endswith(MANIFEST)):
             for output in read_json(Path(manifest))["outputs"]:
                 hashes = files.files.get(output["path"])
                 if hashes and hashes.sha256 != output["sha256"]:

@@ -15,6 +15,7 @@ from typing import Any
 
 import yaml
 
+from t5repro.artifacts import HISTORY, MANIFEST, METRICS, WEIGHTS
 from t5repro.config import experiments
 from t5repro.config.field import Section
 from t5repro.config.origins import read_yaml
@@ -38,7 +39,6 @@ PIPELINE = Path("dvc.yaml")
 RESOLVED = Path("configs/resolved")
 SETTINGS_STAGE = "settings"
 SETTINGS_COMMAND = "t5repro dvc settings"
-METRICS = ".metrics.json"  # of each experiment, written with the report
 TRAININGS = ("pretrain", "finetune")
 IGNORED = {"__pycache__"}  # in .dvcignore
 RULE_SOURCES = (SNAKEFILE.as_posix(), RULE_FILES.as_posix())
@@ -296,7 +296,7 @@ def _dependencies(stage: PlannedStage, folders: set[str]) -> list[str]:
     paths = []
     for path in stage.inputs:
         folder, _, name = path.rpartition("/")
-        paths.append(folder if name == "manifest.json" and folder in folders else path)
+        paths.append(folder if name == MANIFEST and folder in folders else path)
     read_folders = set(paths) & folders
     return [
         path
@@ -316,7 +316,7 @@ def _artifacts(stages: list[PlannedStage]) -> dict[str, dict[str, str]]:
     """Return the trained models; DVC allows no underscore in their names."""
     return {
         stage.name.replace("_", "-"): {
-            "path": f"{stage.folder}/weights.safetensors",
+            "path": f"{stage.folder}/{WEIGHTS}",
             "type": "model",
             "desc": f"weights of {stage.rule}, experiment {stage.node}",
         }
@@ -329,7 +329,7 @@ def _plots(settings: Settings, stages: list[PlannedStage]) -> list[dict[str, Any
     plots = []
     for rule in TRAININGS:
         histories = {
-            f"{stage.folder}/history.csv": _losses(rule, leaves_of(settings, stage))
+            f"{stage.folder}/{HISTORY}": _losses(rule, leaves_of(settings, stage))
             for stage in stages
             if stage.table_name == rule and leaves_of(settings, stage)[f"{rule}.steps"]
         }

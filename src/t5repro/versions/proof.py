@@ -11,6 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from t5repro.artifacts import MANIFEST
 from t5repro.config.schema import Settings
 from t5repro.config.withdrawn import PAGES
 from t5repro.errors import ArtifactError
@@ -70,7 +71,7 @@ def files_of_stage(stage: PlannedStage, hasher: Hasher) -> StageFiles:
     """
     paths = [path for job in stage.jobs for path in job.outputs]
     for path in list(paths):
-        if path.endswith("manifest.json") and Path(path).is_file():
+        if path.endswith(MANIFEST) and Path(path).is_file():
             outputs = _manifest_outputs(Path(path))
             paths += [output for output in outputs if Path(output).is_relative_to(stage.folder)]
     declared = {path: hasher.of(path) for path in paths}

@@ -1,7 +1,8 @@
-"""The graph that Snakemake plans: every job of a run, grouped into the stages of DVC.
+"""The jobs of a run, grouped into the stages of DVC: from the plan, or from Snakemake's graph.
 
 A planned stage is the unit that DVC versions: the jobs of one rule in one node (`c4_clean-baseline`
-has four). It owns one folder. The graph is defined in the rule files only; nothing here repeats it.
+has four). It owns one folder. The rule files read the plan as well, and a test compares its stages
+with those of the graph that Snakemake builds, which takes seconds.
 """
 
 import os
@@ -11,22 +12,23 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pydantic import TypeAdapter
-
-from t5repro.config import load
+from t5repro.artifacts import MANIFEST
+from t5repro.config.origins import Origins
 from t5repro.config.project_files import SNAKEFILE
 from t5repro.config.schema import Settings
 from t5repro.errors import ArtifactError, SettingsError
 from t5repro.lineage.record import record_path
-from t5repro.lineage.sources import write_closures
-from t5repro.stages import STAGES, stage_of_rule
-from t5repro.versions.remembered_graph import graph_key, recall_graph, remember_graph
+from t5repro.lineage.sources import closure_path, write_closures_for_plan
+from t5repro.plan.run_plan import Job, RunPlan
+from t5repro.plan.run_plan import stage_name as name_of
+from t5repro.stages import BY_NAME, STAGES, stage_of_rule
 
 RUN_FILE = Path("configs/demo.yaml")
 PROFILE = "local"
 # Raw files are versioned by data.dvc and not by the stage that fetches them; a preflight has no
 # artifacts.
 UNVERSIONED_RULES = {"all", *(stage.name for stage in STAGES if not stage.versioned)}
+PREFLIGHT = "preflight"  # an input of pre-training that is no artifact
 LARGEST_CHECKSUM_BYTES = 10_000_000_000  # as in local/profile.yaml
 PLANNING = "T5REPRO_PLANNING"  # environment variable, set while a command plans the graph
 DVC_ROOT = "DVC_ROOT"  # environment variable that DVC sets for the commands of its stages
@@ -84,9 +86,6 @@ class PlannedStage:
         return tuple(sorted({path for job in self.jobs for path in job.code}))
 
 
-_STAGES = TypeAdapter(list[PlannedStage])
-
-
 def inside_dvc_repro() -> bool:
     """Return whether DVC runs this process as the command of a stage.
 
@@ -139,18 +138,48 @@ def planned(run_file: Path) -> Iterator[Any]:
 def resolve(run_file: Path = RUN_FILE) -> tuple[Settings, list[PlannedStage]]:
     """Return the settings and the stages of a run, each stage after those it reads from.
 
-    Snakemake plans only if something changed that decides the graph (`remembered_graph`).
+    Raises:
+        SettingsError: the run file cannot be planned.
     """
-    settings = load.load_run_file(run_file)
-    key = graph_key(settings, run_file)
-    if (text := recall_graph(key)) is not None:
-        if not inside_dvc_repro():
-            write_closures()  # the Snakefile does this when it is planned
-        return settings, _STAGES.validate_json(text)
-    with planned(run_file) as workflow:
-        stages = stages_of(workflow)
-    remember_graph(key, _STAGES.dump_json(stages).decode())
-    return settings, stages
+    plan = RunPlan.of_run_file(run_file)
+    if not inside_dvc_repro():
+        write_closures_for_plan()  # as the Snakefile does
+    with Origins([run_file]).located_errors():
+        return plan.settings, stages_of_plan(plan)
+
+
+def stages_of_plan(plan: RunPlan) -> list[PlannedStage]:
+    """Return the stages of a planned run.
+
+    Raises:
+        SettingsError: a raw file that the settings name is not listed.
+    """
+    return _in_order(
+        [
+            PlannedStage(
+                name=name_of(node.key),
+                rule=jobs[0].rule,
+                node=node.name if BY_NAME[node.rule].per_experiment else "",
+                folder=Path(jobs[0].outputs["manifest"][0]).parent.as_posix(),
+                jobs=tuple(sorted(map(_job_of_plan, jobs), key=lambda job: job.outputs)),
+            )
+            for node in plan.nodes
+            for jobs in [plan.jobs(*node.key)]
+        ]
+    )
+
+
+def _job_of_plan(job: Job) -> PlannedJob:
+    record = record_path(Path(job.log))
+    if record is None:
+        raise ArtifactError(f"rule {job.rule} logs to {job.log}; logs are below logs/")
+    inputs = (path for role, files in job.inputs.items() if role != PREFLIGHT for path in files)
+    return PlannedJob(
+        inputs=tuple(inputs),
+        code=(closure_path(job.key.rule).as_posix(),),
+        outputs=tuple(path for files in job.outputs.values() for path in files),
+        record=record,
+    )
 
 
 def stages_of(workflow: Any) -> list[PlannedStage]:
@@ -177,7 +206,7 @@ def stages_of(workflow: Any) -> list[PlannedStage]:
 
 def is_manifest(path: str) -> bool:
     """Return whether a file is the manifest of a job."""
-    return path.endswith("manifest.json")
+    return path.endswith(MANIFEST)
 
 
 def stage_name(job: Any) -> str:
@@ -199,7 +228,7 @@ def _planned_stage(name: str, jobs: Sequence[Any]) -> PlannedStage:
 
 def _planned_job(job: Any) -> PlannedJob:
     code = (str(job.input.get("code")),)  # one file stands for the rule's code
-    preflights = [str(path) for path in job.input.get("preflight", [])]
+    preflights = [str(path) for path in job.input.get(PREFLIGHT, [])]
     (log,) = job.log
     record = record_path(Path(log))
     if record is None:

@@ -278,7 +278,7 @@ class C4Stage(Section):
     c4: WriteC4
 
 
-def corpus_files(c4: WriteC4) -> list[str]:
+def corpus_files(c4: WriteC4 | C4Settings) -> list[str]:
     """Return the names of the files of the corpus, grouped by language and split."""
     return [
         f"{name}-{split}-{number:05d}-of-{c4.output_shards:05d}.parquet"

@@ -6,11 +6,11 @@ from checkout import ROOT
 from t5repro.config.load import load_settings
 from t5repro.config.mixtures import GROUPS
 from t5repro.config.schema import Settings
-from t5repro.estimate.nodes import PlannedNode, plan_nodes
+from t5repro.plan.run_plan import Node, RunPlan, stage_name
 
 
-def by_label(settings: Settings) -> dict[str, PlannedNode]:
-    return {node.label: node for node in plan_nodes(settings)}
+def by_label(settings: Settings) -> dict[str, Node]:
+    return {node.label: node for node in RunPlan(settings).nodes}
 
 
 def labels(*keys: tuple[str, str]) -> list[str]:
@@ -20,15 +20,12 @@ def labels(*keys: tuple[str, str]) -> list[str]:
 def test_the_demo_has_the_nodes_of_its_pipeline(demo: Settings) -> None:
     # dvc.yaml is written from the graph that Snakemake builds.
     stages = set(yaml.safe_load((ROOT / "dvc.yaml").read_text(encoding="utf-8"))["stages"])
-    planned = {
-        f"{node.rule}{'_' if node.rule == 'tasks' else '-'}{node.name}".rstrip("-")
-        for node in plan_nodes(demo)
-    }
+    planned = {stage_name(node.key) for node in RunPlan(demo).nodes}
     assert planned == stages - {"data_fetch", "settings"}
 
 
 def test_the_nodes_of_the_paper_s_rows_are_those_of_the_study(paper_rows: Settings) -> None:
-    rules = [node.rule for node in plan_nodes(paper_rows)]
+    rules = [node.rule for node in RunPlan(paper_rows).nodes]
     counts = {rule: rules.count(rule) for rule in ("c4", "pretrain", "finetune")}
     # 56 experiments on seven groups of tasks and 19 on a mixture of all; two ensembles of seven.
     assert counts == {"c4": 6, "pretrain": 45, "finetune": 7 * 56 + 19}
@@ -109,6 +106,6 @@ def test_a_node_without_an_experiment_has_the_settings_of_the_run() -> None:
     settings = load_settings(
         {"experiments": [{"name": "short", "change": {"pretrain.steps": 7}}, {"name": "whole"}]}
     )
-    steps = {node.key: node.settings.pretrain.steps for node in plan_nodes(settings)}
+    steps = {node.key: node.settings.pretrain.steps for node in RunPlan(settings).nodes}
     assert steps["report", ""] == steps["pretrain", "whole"] == settings.pretrain.steps
     assert steps["pretrain", "short"] == 7

@@ -1,0 +1,286 @@
+"""The files that each rule reads, by role.
+
+Code is not among them: a file of its own stands for it (`lineage.sources`).
+"""
+
+from collections.abc import Callable, Iterable
+
+from t5repro.artifacts import (
+    HISTORY,
+    MANIFEST,
+    OPTIMIZER,
+    PIECES,
+    SAMPLE,
+    SCORES,
+    VOCABULARY,
+    WEIGHTS,
+)
+from t5repro.config.sections.c4 import PUNKT_FILES
+from t5repro.config.task_files import start_files, vocabulary_files
+from t5repro.config.withdrawn import PAGES
+from t5repro.plan.nodes import Key, RunNodes
+from t5repro.plan.outputs import evaluated_folders
+from t5repro.plan.paths import LOGS, by_experiment, files, manifests, path, predictions_of
+from t5repro.stages import VERSIONED
+
+Role = Callable[[RunNodes, Key], Iterable[str]]
+
+
+def inputs(nodes: RunNodes, key: Key, shard: int | None = None) -> dict[str, list[str]]:
+    """Return role -> paths of the files that a job reads.
+
+    Args:
+        nodes: the nodes of the run.
+        key: the node of the job.
+        shard: number of a cleaning job; other nodes have one job.
+
+    Raises:
+        SettingsError: a raw file that the settings name is not listed.
+    """
+    roles = {role: list(paths(nodes, key)) for role, paths in _READ[key.rule].items()}
+    if shard is None:
+        return roles
+    return {"wet": nodes.raw.crawl_of_shard(nodes.settings_at(key).c4, shard), **roles}
+
+
+def earlier_manifests(nodes: RunNodes) -> list[str]:
+    """Return the manifests of all jobs except that of the report, sorted."""
+    keys = (key for rule in VERSIONED if rule != "report" for key in nodes.required(rule))
+    return sorted({manifest for key in keys for manifest in manifests(nodes, key)})
+
+
+def corpora(nodes: RunNodes, rule: str) -> dict[str, str]:
+    """Return experiment that reads the corpus -> manifest of its node of `rule`."""
+    paths = by_experiment(nodes, rule, MANIFEST)
+    return {name: found for name, found in paths.items() if nodes.reads_corpus(name)}
+
+
+def first_pages(nodes: RunNodes) -> dict[str, list[str]]:
+    """Return experiment that reads the corpus -> the first file of each language.
+
+    The corpus page shows their first pages; it reads no other file of the corpus.
+    """
+    return {
+        name: [
+            file for file in files(nodes, nodes.node_of("c4", name)) if "-train-00000-of-" in file
+        ]
+        for name in corpora(nodes, "c4")
+    }
+
+
+# Factories of roles
+
+
+def _manifests_of(*rules: str) -> Role:
+    """Return the manifests of the nodes of rules that a node reads."""
+    return lambda nodes, key: (
+        name for rule in rules for read in nodes.reads(key, rule) for name in manifests(nodes, read)
+    )
+
+
+def _files_of(*rules: str) -> Role:
+    """Return all files of the nodes of rules that a node reads."""
+    return lambda nodes, key: (
+        name for rule in rules for read in nodes.reads(key, rule) for name in files(nodes, read)
+    )
+
+
+def _named(rule: str, *names: str) -> Role:
+    """Return files of the nodes of a rule that a node reads."""
+    return lambda nodes, key: (
+        path(nodes, read, name) for read in nodes.reads(key, rule) for name in names
+    )
+
+
+def _examples(split_of: Callable[[RunNodes, Key], str]) -> dict[str, Role]:
+    """Return the roles of the examples of every task of a node, and of their manifests."""
+
+    def tasks(nodes: RunNodes, key: Key) -> list[Key]:
+        split = split_of(nodes, key)
+        return [read for read in nodes.reads(key, "tasks") if split in nodes.raw.splits(read.node)]
+
+    return {
+        "files": lambda nodes, key: (
+            path(nodes, task, f"{split_of(nodes, key)}.jsonl") for task in tasks(nodes, key)
+        ),
+        "manifests": lambda nodes, key: (path(nodes, task, MANIFEST) for task in tasks(nodes, key)),
+    }
+
+
+def _of_experiments(rule: str, name: str) -> Role:
+    """Return a file of the node of every experiment."""
+    return lambda nodes, key: by_experiment(nodes, rule, name).values()
+
+
+# Raw files
+
+
+def _bad_words(nodes: RunNodes, key: Key) -> Iterable[str]:
+    return bad_word_lists(nodes, key).values()
+
+
+def bad_word_lists(nodes: RunNodes, key: Key) -> dict[str, str]:
+    """Return language -> list of bad words."""
+    lists = nodes.settings_at(key).c4.bad_word_lists
+    return {
+        language: nodes.raw.listed_path(lists[language], f"c4.bad_word_lists.{language}")
+        for language in sorted(lists)
+    }
+
+
+def _punkt(nodes: RunNodes, key: Key) -> list[str]:
+    """Return the provided Punkt parameters, and the trained ones with their manifest."""
+    provided = [
+        nodes.raw.listed_path(f"{folder}/{name}", f"c4.punkt_parameters.{language}")
+        for language, folder in sorted(nodes.settings_at(key).c4.punkt_parameters.items())
+        for name in PUNKT_FILES
+    ]
+    trained = nodes.reads(key, "c4_punkt")
+    return [
+        *provided,
+        *(name for read in trained for name in (*manifests(nodes, read), *files(nodes, read))),
+    ]
+
+
+def selections(nodes: RunNodes, key: Key) -> dict[str, str]:
+    """Return ``domains`` and ``urls`` -> list of the pages to select."""
+    select = nodes.settings_at(key).c4.select
+    return {
+        kind: nodes.raw.listed_path(name, f"c4.select.{kind}")
+        for kind, name in (("domains", select.domains), ("urls", select.urls))
+        if name
+    }
+
+
+def _vocabulary_source(nodes: RunNodes, key: Key) -> Iterable[str]:
+    """Return the sample to train on, or the raw file of a vocabulary that is used unchanged."""
+    given = vocabulary_files(nodes.settings_at(key))
+    return nodes.raw.paths(given) or _named("vocab_sample", SAMPLE)(nodes, key)
+
+
+def _preflight(nodes: RunNodes, key: Key) -> list[str]:
+    """Return the report of a step that fits, if a slice is set."""
+    report = f"{LOGS}/{nodes.name}/preflight/{key.node}.json"
+    return [report] if nodes.settings_at(key).devices.slice else []
+
+
+def _trained(nodes: RunNodes, key: Key) -> list[str]:
+    """Return the weights that predict: the last ones, and kept ones that are evaluated."""
+    folders = evaluated_folders(nodes.settings_at(key))
+    models = nodes.reads(key, "finetune")
+    return [path(nodes, read, f"{folder}{WEIGHTS}") for read in models for folder in folders]
+
+
+_TRAIN = _examples(lambda nodes, key: "train")
+_EVALUATED = _examples(lambda nodes, key: nodes.settings_at(key).evaluate.split)
+# Predicted from during the training; no task has a split without a name.
+_SAMPLED = _examples(
+    lambda nodes, key: "validation" if nodes.settings.run.samples.every_steps else ""
+)
+_DATA: dict[str, Role] = {"data": _manifests_of("data")}
+_WITHDRAWN: dict[str, Role] = {"withdrawn": lambda nodes, key: [PAGES.as_posix()]}
+_CLEANED: dict[str, Role] = {"cleaned": _files_of("c4_clean", "corpus")}
+_CLEANED_MANIFESTS: dict[str, Role] = {"cleaned_manifests": _manifests_of("c4_clean", "corpus")}
+_CORPUS: dict[str, Role] = {"corpus": _manifests_of("c4"), "pages": _files_of("c4")}
+_IDS: dict[str, Role] = {"tokens": _manifests_of("tokens"), "ids": _files_of("tokens")}
+_VOCABULARY: dict[str, Role] = {"vocabulary": _named("vocab", VOCABULARY)}
+_VOCABULARY_MANIFEST: dict[str, Role] = {"vocabulary_manifest": _manifests_of("vocab")}
+_TEXT: dict[str, Role] = {"bad_words": _bad_words, "punkt": _punkt}
+
+_READ: dict[str, dict[str, Role]] = {
+    "data": {"raw": lambda nodes, key: nodes.raw.paths(nodes.raw.names)},
+    "preflight": {},
+    "c4_punkt": {
+        "wet": lambda nodes, key: nodes.raw.crawl_sample(nodes.settings_at(key).c4),
+        **_WITHDRAWN,
+        **_DATA,
+    },
+    "c4_clean": {
+        **_TEXT,
+        **_WITHDRAWN,
+        "select": lambda nodes, key: selections(nodes, key).values(),
+        **_DATA,
+    },
+    "corpus": {
+        "files": lambda nodes, key: nodes.raw.own_text(nodes.settings_at(key))[0],
+        "validation_files": lambda nodes, key: nodes.raw.own_text(nodes.settings_at(key))[1],
+        **_TEXT,
+        **_WITHDRAWN,
+        **_DATA,
+    },
+    "c4_dedup": {**_CLEANED, **_CLEANED_MANIFESTS},
+    "c4": {
+        **_CLEANED,
+        "decisions": _manifests_of("c4_dedup"),
+        "removals": _files_of("c4_dedup"),
+        **_CLEANED_MANIFESTS,
+        **_TEXT,
+        **_DATA,
+    },
+    "vocab_sample": _CORPUS,
+    "vocab": {"sample": _vocabulary_source, "manifest": _manifests_of("vocab_sample")},
+    "tokens": {**_CORPUS, **_VOCABULARY, **_VOCABULARY_MANIFEST},
+    "sentences": {
+        **_CORPUS,
+        **_IDS,
+        **_VOCABULARY,
+        **_VOCABULARY_MANIFEST,
+        "punkt": _punkt,
+        **_DATA,
+    },
+    "pretrain": {
+        **_IDS,
+        "sentences": _manifests_of("sentences"),
+        "sentence_files": _files_of("sentences"),
+        "preflight": _preflight,
+        "start": lambda nodes, key: nodes.raw.paths(start_files(nodes.settings_at(key))),
+    },
+    "tasks": {
+        "raw": lambda nodes, key: (
+            name for names in nodes.raw.splits(key.node).values() for name in names
+        ),
+        **_DATA,
+    },
+    "finetune": {
+        "weights": _manifests_of("pretrain"),
+        "trained": _named("pretrain", WEIGHTS, OPTIMIZER),
+        **_IDS,
+        "examples": _TRAIN["files"],
+        "sample_examples": _SAMPLED["files"],
+        **_VOCABULARY,
+        "example_manifests": _TRAIN["manifests"],
+        "sample_manifests": _SAMPLED["manifests"],
+        **_VOCABULARY_MANIFEST,
+    },
+    "evaluate_predict": {
+        "weights": _manifests_of("finetune"),
+        "trained": _trained,
+        "examples": _EVALUATED["files"],
+        **_VOCABULARY,
+        "example_manifests": _EVALUATED["manifests"],
+        **_VOCABULARY_MANIFEST,
+    },
+    "evaluate_score": {
+        "predicted": _manifests_of("evaluate_predict"),
+        "predictions": _files_of("evaluate_predict"),
+        "train": _TRAIN["files"],
+        "train_manifests": _TRAIN["manifests"],
+    },
+    "report": {
+        "scores": _of_experiments("evaluate_score", SCORES),
+        "predicted": _of_experiments("evaluate_score", MANIFEST),
+        "predictions": lambda nodes, key: sorted(
+            {name for arm in nodes.experiments for name in predictions_of(nodes, arm)}
+        ),
+        "pretrain": _of_experiments("pretrain", HISTORY),
+        "finetune": _of_experiments("finetune", HISTORY),
+        "corpus": lambda nodes, key: corpora(nodes, "c4").values(),
+        "tokens": lambda nodes, key: corpora(nodes, "tokens").values(),
+        "pages": lambda nodes, key: sorted(
+            {name for names in first_pages(nodes).values() for name in names}
+        ),
+        "vocabularies": _of_experiments("vocab", VOCABULARY),
+        "pieces": _of_experiments("vocab", PIECES),
+        "manifests": lambda nodes, key: earlier_manifests(nodes),
+    },
+}

@@ -1,0 +1,137 @@
+"""A run of Snakemake: what happens before the rules are read, when jobs start, and at the end."""
+
+import os
+import sys
+from collections.abc import Callable, Mapping
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
+
+from snakemake.exceptions import WorkflowError
+
+from t5repro.config.load import load_settings
+from t5repro.config.logger_packages import check_logger_packages
+from t5repro.config.origins import Origins
+from t5repro.config.schema import Settings
+from t5repro.config.task_files import check_listed_files, raw_files
+from t5repro.config.withdrawn import PAGES
+from t5repro.data.fetch import files_to_fetch, missing_files
+from t5repro.data.paths import raw_path
+from t5repro.errors import RawDataError, SettingsError, T5ReproError
+from t5repro.lineage import packages, run_lock, workflow_files
+from t5repro.lineage.sources import closure_path, write_closures_for_plan
+from t5repro.plan.run_plan import RunPlan
+from t5repro.stages import BY_NAME
+from t5repro.versions import plain_params, rehydrate, remote_storage, seal, sigterm
+from t5repro.versions.snakemake_graph import inside_dvc_repro
+
+Parameters = ParamSpec("Parameters")
+Result = TypeVar("Result")
+
+
+def with_message(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
+    """Return a function that stops Snakemake with the message of an error."""
+
+    @wraps(function)
+    def call(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
+        try:
+            return function(*args, **kwargs)
+        except T5ReproError as error:
+            raise WorkflowError(str(error)) from None
+
+    return call
+
+
+class SnakemakeRun:
+    """A run: its plan, and what Snakemake does besides its jobs.
+
+    Args:
+        workflow: Snakemake's workflow.
+        config: the settings that Snakemake read from run files and command line.
+
+    Raises:
+        WorkflowError: a setting is invalid, or raw files are missing.
+    """
+
+    @with_message
+    def __init__(self, workflow: Any, config: Mapping[str, Any]) -> None:
+        self._workflow = workflow
+        self.uses_storage = remote_storage.is_used(workflow)
+        if self.uses_storage:
+            remote_storage.link_to_checkout(workflow)
+        plain_params.compare_params_without_pandas()
+        if workflow.is_main_process:
+            if not inside_dvc_repro():
+                write_closures_for_plan()
+            rehydrate.rehydrate_if_needed()
+        self.settings = self._load(config)
+        self.plan = RunPlan(self.settings, lambda: load_settings(config, keep_withdrawn=True))
+
+    def _load(self, config: Mapping[str, Any]) -> Settings:
+        if not config:
+            raise SettingsError(
+                "no run file: use --profile local, --profile tpu or --configfile configs/NAME.yaml"
+            )
+        source = self._workflow.config_settings
+        # Jobs record the run files; the settings that they receive do not name them.
+        os.environ[workflow_files.VARIABLE] = workflow_files.describe_run(
+            source.configfiles, source.config
+        )
+        with Origins(source.configfiles, source.config).located_errors():
+            settings = load_settings(config)
+            check_listed_files(settings)
+            check_logger_packages(settings)
+        missing = missing_files(settings.data)
+        if missing and not self.uses_storage:  # Snakemake finds those that the storage lacks
+            raise RawDataError("\n".join(["raw files are missing:", *missing]))
+        return settings
+
+    @property
+    def to_fetch(self) -> list[str]:
+        """The raw files to copy or download.
+
+        Existing files are no outputs of the rule: Snakemake deletes the outputs of a failed job.
+        """
+        if self._workflow.remote_exec and self.uses_storage:
+            return []
+        return self._raw_paths(files_to_fetch(self.settings.data))
+
+    def use_storage(self) -> None:
+        """Let a storage move the records too; give it the inputs that no rule writes."""
+        if not self.uses_storage:
+            return
+        remote_storage.store_records(self._workflow)
+        if self._workflow.is_main_process:
+            code = [closure_path(rule).as_posix() for rule in BY_NAME]
+            raw = self._raw_paths(raw_files(self.settings))
+            with_message(remote_storage.upload)(self._workflow, [PAGES.as_posix(), *code, *raw])
+
+    def _raw_paths(self, names: Any) -> list[str]:
+        return [raw_path(self.settings.data, name).as_posix() for name in names]
+
+    @with_message
+    def begin(self) -> None:
+        """Lock the checkout, so that no other run starts until this process ends."""
+        self._lock = run_lock.acquire()
+        sigterm.handle_sigterm_in_thread(on_signal=self._begin_no_more_jobs)
+        if not inside_dvc_repro():  # a stage of DVC has few jobs
+            packages.installed()  # reads changed packages once, and not in every job at once
+
+    def _begin_no_more_jobs(self) -> None:
+        self._workflow.scheduler._user_kill = "graceful"
+
+    def download(self) -> None:
+        """Bring what the jobs have written into this checkout, if they ran on other machines."""
+        if self.uses_storage:
+            remote_storage.download(self._workflow)
+
+    @with_message
+    def end(self) -> None:
+        """Unlock the checkout and record the finished stages in dvc.lock."""
+        self.download()
+        self._lock.close()
+        dag = self._workflow.dag_settings
+        whole = set(dag.targets) <= {"all"} and not (dag.until or dag.omit_from)
+        print(seal.seal_run(self.settings, whole=whole), file=sys.stderr)
+        if self.uses_storage:
+            # Snakemake's metadata has the paths of the storage; a local run needs others.
+            rehydrate.SNAPSHOT.unlink(missing_ok=True)

@@ -1,0 +1,25 @@
+"""Runs to plan."""
+
+from pathlib import Path
+
+import pytest
+from checkout import ROOT
+
+from t5repro.config.schema import Settings
+from t5repro.estimate.run_files import load_run_files
+
+
+def _load(*names: str) -> Settings:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(ROOT)
+        return load_run_files([Path("configs") / name for name in names])
+
+
+@pytest.fixture(scope="session")
+def demo() -> Settings:
+    return _load("demo.yaml")
+
+
+@pytest.fixture(scope="session")
+def paper_rows() -> Settings:
+    return _load("base.yaml", "paper_rows.yaml")
