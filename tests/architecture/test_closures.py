@@ -1,13 +1,16 @@
 """What the code of each rule may contain: its closure decides what an edit reruns."""
 
-from pathlib import PurePosixPath
+import ast
+from pathlib import Path, PurePosixPath
 
 import pytest
+from checkout import ROOT
 
 from t5repro.lineage.sources import source_files
 from t5repro.stages import STAGES
 
 FOUNDATION = {"", "cpu_dispatch", "errors", "files", "progress", "config"}
+TASKS = {"task_facts", "task_table"}
 ALLOWED = {  # rule -> parts of the package that its closure may contain
     "data_fetch": {"data"},
     "data": {"data"},
@@ -21,11 +24,11 @@ ALLOWED = {  # rule -> parts of the package that its closure may contain
     "tokens": {"vocab"},
     "sentences": {"c4", "vocab"},
     "pretrain": {"inputs", "model", "objectives", "randomness", "train", "vocab"},
-    "preflight": {"model", "randomness", "train", "vocab"},
-    "tasks": {"tasks"},
-    "finetune": {"inputs", "model", "objectives", "randomness", "tasks", "train", "vocab"},
-    "evaluate_predict": {"evaluate", "model", "randomness", "vocab"},
-    "evaluate_score": {"evaluate", "metrics", "randomness", "tasks"},
+    "preflight": {"model", "randomness", "train", "vocab", *TASKS},
+    "tasks": {"tasks", *TASKS},
+    "finetune": {"inputs", "model", "objectives", "randomness", "tasks", "train", "vocab", *TASKS},
+    "evaluate_predict": {"evaluate", "model", "randomness", "vocab", *TASKS},
+    "evaluate_score": {"evaluate", "metrics", "randomness", "tasks", *TASKS},
     "report": {
         "evaluate",
         "inputs",
@@ -38,6 +41,7 @@ ALLOWED = {  # rule -> parts of the package that its closure may contain
         "stages",
         "tasks",
         "vocab",
+        *TASKS,
     },
 }
 FORBIDDEN = {  # rule -> modules of its own packages that it must not contain
@@ -120,3 +124,59 @@ def test_a_rule_of_the_corpus_runs_its_own_code_only(
     assert required <= files
     assert forbidden & files == set()
     assert not any(name.startswith("c4/spark/") for name in files)
+
+
+SOURCES = ROOT / "src" / "t5repro"
+TABLE = "t5repro.task_table"
+# Of a new row only these jobs are stale: `preflight` asks for the kinds of answers before there are
+# examples, the others have averages of benchmarks and titles. Trainings and predictions of weeks
+# look facts up in constants that do not reach the rows.
+REACH_THE_ROWS = {"preflight", "evaluate_score", "report"}
+
+
+def definitions_with_rows() -> set[str]:
+    """Return the top-level names of the table of tasks that reach all of its rows."""
+    tree = ast.parse((SOURCES / "task_table.py").read_text(encoding="utf-8"))
+    reaching = {"TASKS"}
+    for _ in tree.body:  # one definition is added at least, or all are known
+        for statement in tree.body:
+            names = {node.id for node in ast.walk(statement) if isinstance(node, ast.Name)}
+            if isinstance(statement, ast.FunctionDef):
+                names.add(statement.name)
+            if isinstance(statement, ast.FunctionDef | ast.Assign | ast.AnnAssign):
+                reaching |= names & defined_in(statement) if names & reaching else set()
+    return reaching
+
+
+def defined_in(statement: ast.FunctionDef | ast.Assign | ast.AnnAssign) -> set[str]:
+    if isinstance(statement, ast.FunctionDef):
+        return {statement.name}
+    targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+    return {target.id for target in targets if isinstance(target, ast.Name)}
+
+
+def imported_of_the_table(path: Path) -> set[str]:
+    nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+    imports = [node for node in nodes if isinstance(node, ast.ImportFrom) and node.module == TABLE]
+    return {alias.name for node in imports for alias in node.names}
+
+
+def test_the_rows_of_tasks_are_code_of_no_training_and_no_prediction() -> None:
+    with_rows = definitions_with_rows()
+    assert {"TASKS", "BY_NAME", "facts_of"} <= with_rows
+    assert not with_rows & {"SIMILARITY_TASKS", "ANSWERED_AS", "RELEASED_GROUPS", "DEFAULT_TASKS"}
+    reaching = {
+        stage.name
+        for stage in STAGES
+        if any(
+            imported_of_the_table(SOURCES / module) & with_rows
+            for module in modules_of(stage.name)
+            if module.suffix == ".py"
+        )
+    }
+    assert reaching == REACH_THE_ROWS
+
+
+def test_pretraining_knows_no_task() -> None:
+    names = {module.as_posix() for module in modules_of("pretrain")}
+    assert not names & {"task_table.py", "task_facts.py", "config/known_tasks.py"}

@@ -9,7 +9,7 @@ from t5repro.estimate.machines import Machine
 from t5repro.estimate.nodes import PlannedNode
 from t5repro.estimate.rates import MeasuredRate
 from t5repro.estimate.records import shape_of
-from t5repro.estimate.work import TRAININGS, tasks_of
+from t5repro.estimate.work import TRAININGS, texts_of_row
 from t5repro.progress import announce
 
 
@@ -55,7 +55,7 @@ def probe_rates(nodes: Iterable[PlannedNode], machine: Machine) -> tuple[Measure
             settings.model,
             training,
             embedding_rows=settings.vocab.embedding_rows,
-            tasks=tasks_of(node.rule, settings),
+            texts=texts_of_row(node.rule, settings),
         )
         rates[shape] = MeasuredRate(
             machine=machine.kind.name,
