@@ -11,9 +11,9 @@ import numpy as np
 
 from t5repro.config.sections.tasks import TasksStage
 from t5repro.config.sections.vocab import VocabStage, VocabTraining
-from t5repro.config.task_layouts import TASK_FILES
 from t5repro.files import read_json_lines, write_text
 from t5repro.progress import log_to
+from t5repro.task_table import BY_NAME
 from t5repro.tasks.build import write_examples
 from t5repro.vocab.train import train_vocabulary
 
@@ -41,7 +41,7 @@ def _examples(data: Path, folder: Path, task: str) -> Path:
     write_examples(
         TasksStage(),
         task=task,
-        files={split: [data / name for name in TASK_FILES[task][split]] for split in splits},
+        files={split: [data / name for name in BY_NAME[task].files[split]] for split in splits},
         folder=folder / task,
         manifest=folder / task / "manifest.json",
     )

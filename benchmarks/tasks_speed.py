@@ -21,9 +21,9 @@ import interleaved_runs as runs
 
 from t5repro.config.sections.tasks import TasksStage
 from t5repro.config.sections.vocab import VocabStage, VocabTraining
-from t5repro.config.task_layouts import TASK_FILES
 from t5repro.files import read_json, read_json_lines, write_text
 from t5repro.progress import log_to
+from t5repro.task_table import BY_NAME
 from t5repro.tasks.build import write_examples
 from t5repro.vocab.train import train_vocabulary
 
@@ -62,7 +62,7 @@ def prepare(data: Path, folder: Path) -> tuple[int, Seconds]:
     """Run the stage on every task; return rows and seconds."""
     start = read_clocks()
     for task in TASKS:
-        files = {split: [data / name for name in TASK_FILES[task][split]] for split in SPLITS}
+        files = {split: [data / name for name in BY_NAME[task].files[split]] for split in SPLITS}
         write_examples(
             TasksStage(),
             task=task,

@@ -15,8 +15,8 @@ from t5repro.lineage.sources import imported_names
 PACKAGE = Path(t5repro.__file__).parent
 
 ORDER = (  # from the lowest layer to the highest
-    ("artifacts", "cpu_dispatch", "errors", "stages"),
-    ("files", "randomness", "progress"),
+    ("artifacts", "cpu_dispatch", "errors", "stages", "task_facts"),
+    ("files", "randomness", "progress", "task_table"),
     ("config",),
     ("metrics", "vocab", "lineage", "data"),
     ("objectives", "model", "c4", "tasks", "export"),

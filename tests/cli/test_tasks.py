@@ -9,8 +9,8 @@ from checkout import ROOT
 from t5repro.cli.main import main
 from t5repro.config.run_file import task_sources
 from t5repro.config.sections.data import DataSettings
-from t5repro.config.task_layouts import TASK_FILES
 from t5repro.errors import SettingsError
+from t5repro.task_table import BY_NAME, TASKS
 
 
 @pytest.fixture(autouse=True)
@@ -19,10 +19,10 @@ def _at_the_root(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_every_file_of_every_task_has_an_origin_and_a_licence() -> None:
-    for task, splits in TASK_FILES.items():
-        sources = DataSettings(sources=task_sources([task])).sources
+    for task in TASKS:
+        sources = DataSettings(sources=task_sources([task.name])).sources
         listed = {name for source in sources for name in source.files}
-        assert {f"tasks/{name}" for names in splits.values() for name in names} <= listed
+        assert {f"tasks/{name}" for names in task.files.values() for name in names} <= listed
         for source in sources:
             assert source.origin.startswith(("https://", "by hand: https://"))
             assert source.licence
@@ -50,4 +50,4 @@ def test_named_mixtures_and_own_tasks_are_listed(
         " metrics: [bleu]}}}"
     )
     assert main(["list_tasks", str(run_file)]) == 0
-    assert capsys.readouterr().out.splitlines() == [*TASK_FILES, "mine"]
+    assert capsys.readouterr().out.splitlines() == [*BY_NAME, "mine"]

@@ -6,6 +6,7 @@ from t5repro.config.sections.finetune import FinetuneSettings
 from t5repro.config.sections.model import ModelSettings
 from t5repro.config.sections.pretrain import PretrainSettings
 from t5repro.config.sections.training import TrainingSettings
+from t5repro.estimate.work import texts_of
 from t5repro.model.sizes import SIZES
 
 
@@ -105,10 +106,11 @@ def test_options_and_orders_of_a_task_multiply_the_texts_of_all_rows(tasks, of_g
     plan = FinetuneSettings(inputs_length=32, answers="labels", lm_weight=0.5)
     for model, texts in ((SIZES["gpt_tiny"], of_gpt), (SIZES["bert_tiny"], of_bert)):
         one = step_flops(model, plan, embedding_rows=99)
-        assert step_flops(model, plan, embedding_rows=99, tasks=tasks) == texts * one
+        assert texts_of(model, tasks) == texts
+        assert step_flops(model, plan, embedding_rows=99, texts=texts) == texts * one
     text = plan.model_copy(update={"answers": "text"})
     one = step_flops(SIZES["gpt_tiny"], text, embedding_rows=99)
-    assert step_flops(SIZES["gpt_tiny"], text, embedding_rows=99, tasks=tasks) == one
+    assert step_flops(SIZES["gpt_tiny"], text, embedding_rows=99, texts=of_gpt) == one
 
 
 def test_positions_of_a_row_are_those_that_the_network_reads():

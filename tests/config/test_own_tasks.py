@@ -4,12 +4,14 @@ import pytest
 from checkout import ROOT
 
 from t5repro.config.experiments import settings_of_experiment
+from t5repro.config.known_tasks import known_tasks
 from t5repro.config.load import load_settings
 from t5repro.config.mixtures import MIXTURES, mixture_named
 from t5repro.config.stage_settings import stage_settings
 from t5repro.config.task_files import task_files
 from t5repro.errors import SettingsError
 from t5repro.plan.run_plan import RunPlan
+from t5repro.task_table import BY_NAME
 
 MINE = {
     "files": {"train": ["mine/train.tsv"], "validation": ["mine/dev.tsv"]},
@@ -112,11 +114,20 @@ def test_an_impossible_description_is_refused_with_key_value_and_what_is_allowed
 
 def test_labels_and_metrics_say_what_an_answer_is() -> None:
     def kind(**change: object) -> str:
-        return load_settings(run_with(**change)).tasks.own["mine"].answer_kind
+        return known_tasks(load_settings(run_with(**change)).tasks.own)["mine"].answer
 
     assert kind() == "label"
     assert kind(labels=[]) == "text"
     assert kind(labels=[], metrics=["spearman_corrcoef"]) == "number"
+
+
+def test_a_task_of_the_run_file_is_a_row_after_those_of_the_table() -> None:
+    known = known_tasks(load_settings(run_with()).tasks.own)
+    assert list(known) == [*BY_NAME, "mine"]
+    assert known["squad"] is BY_NAME["squad"]
+    row = known["mine"]
+    assert (row.title, row.heading, row.benchmark) == ("mine", "Other tasks", "")
+    assert row.files == {split: tuple(names) for split, names in MINE["files"].items()}
 
 
 def test_an_unknown_task_is_refused_with_the_nearest_name() -> None:

@@ -4,9 +4,9 @@ import math
 
 import pytest
 
-from t5repro.config.task_layouts import TASK_FILES
 from t5repro.evaluate.score import score_baseline, score_rows
 from t5repro.metrics.registry import score_names
+from t5repro.task_table import BY_NAME
 from t5repro.tasks.registry import TASKS, task_named
 
 
@@ -199,4 +199,4 @@ def test_the_scores_of_a_task_have_different_names(task):
 
 
 def test_every_task_has_files_and_every_file_a_task():
-    assert {task.name for task in TASKS.values()} == set(TASK_FILES)
+    assert {task.name for task in TASKS.values()} == set(BY_NAME)

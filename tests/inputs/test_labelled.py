@@ -14,6 +14,7 @@ from t5repro.config.sections.model import ModelSettings
 from t5repro.config.sections.tasks import TaskNames, WindowSettings
 from t5repro.config.sections.vocab import VocabSettings
 from t5repro.errors import ArtifactError
+from t5repro.estimate.work import texts_of
 from t5repro.inputs.labelled import load_labelled_inputs
 from t5repro.inputs.labelled_examples import read_labelled
 from t5repro.model.labels import CHOICE, SPAN, TaskAnswer
@@ -240,7 +241,8 @@ def test_a_batch_of_padding_has_the_shapes_of_one_of_tasks(
             for name, spec in of_tasks.items()
             if name.endswith("_segments")
         )
-        shape = row_shape(stage.model, stage.finetune, tasks=tasks)
+        assert texts_of(stage.model, tasks) == inputs.texts
+        shape = row_shape(stage.model, stage.finetune, texts=inputs.texts)
         assert 5 * shape.texts * shape.positions == texts
 
 

@@ -15,7 +15,8 @@ from t5repro.cli.main import main
 from t5repro.config.sections.tasks import TaskTexts, TextSettings
 from t5repro.errors import ArtifactError
 from t5repro.files import read_json, sha256_of, write_json_lines
-from t5repro.publish.leaderboard import LEADERBOARDS, SubmissionFile, write_submission
+from t5repro.publish.leaderboard import LEADERBOARDS, write_submission
+from t5repro.task_facts import Submission
 
 PREDICTIONS = {  # task -> predictions for its three rows; the third is never a label
     "glue_cola": ("acceptable", "unacceptable", "maybe"),
@@ -71,8 +72,8 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def small(leaderboard: str) -> list[SubmissionFile]:
-    return [replace(file, rows=3) for file in LEADERBOARDS[leaderboard]]
+def small(leaderboard: str) -> dict[str, Submission]:
+    return {task: replace(file, rows=3) for task, file in LEADERBOARDS[leaderboard].items()}
 
 
 def submit(folder: Path, leaderboard: str, name: str = "out.zip", **texts: Any) -> Path:
@@ -209,7 +210,7 @@ def test_incomplete_predictions_are_refused_and_nothing_is_written(
 
 
 def test_the_test_sets_have_these_rows() -> None:
-    rows = {file.task: file.rows for files in LEADERBOARDS.values() for file in files}
+    rows = {task: file.rows for files in LEADERBOARDS.values() for task, file in files.items()}
     assert sum(rows.values()) == 426_309 + 29_694
     assert rows.keys() == PREDICTIONS.keys()
 

@@ -3,12 +3,25 @@
 import pytest
 
 from t5repro.metrics.registry import score_names
-from t5repro.report.titles import METRIC_TITLES, TASK_TITLES, format_difference, format_score
+from t5repro.report.titles import (
+    METRIC_TITLES,
+    format_difference,
+    format_score,
+    task_group,
+    task_title,
+)
 from t5repro.tasks.registry import TASKS
 
 
-def test_every_task_and_metric_has_a_title() -> None:
-    assert set(TASKS) <= set(TASK_TITLES)
+def test_a_task_of_a_run_file_has_its_name_as_title_and_no_group_of_the_paper() -> None:
+    assert (task_title("squad"), task_group("squad")) == ("SQuAD", "Question answering")
+    assert (task_title("squad_of_mine"), task_group("squad_of_mine")) == (
+        "squad_of_mine",
+        "Other tasks",
+    )
+
+
+def test_every_metric_has_a_title() -> None:
     shown_metrics = {
         name
         for task in TASKS.values()

@@ -10,8 +10,8 @@ from collections import Counter
 import pytest
 from checkout import SHARED_DATA
 
-from t5repro.config.task_layouts import TASK_FILES
 from t5repro.evaluate.score import score_baseline
+from t5repro.task_table import BY_NAME
 from t5repro.tasks.registry import task_named
 
 DATA = SHARED_DATA / "tasks"
@@ -83,7 +83,7 @@ SPLITS = [
 
 def examples(name, split, files=()):
     task = task_named(name)
-    paths = [DATA / file for file in files or TASK_FILES[name].get(split, ())]
+    paths = [DATA / file for file in files or BY_NAME[name].files.get(split, ())]
     if missing := [path for path in paths if not path.is_file()]:
         pytest.skip(f"missing: {missing}")
     rows = task.read(paths, split, Counter())

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from t5repro.cli.arguments import Commands, add_command
 from t5repro.errors import SettingsError
+from t5repro.task_table import BENCHMARK_TITLES
 
 EXAMPLE_CHARS = 100  # of an input that is printed
 
@@ -15,7 +16,7 @@ def add_tasks(commands: Commands) -> None:
     """Add `new-task`, `submit`, and the lists of tasks, sources, mixtures and rows."""
     _add_new_task(commands)
     submit = add_command(commands, "submit", _submit, "write the zip of a leaderboard submission")
-    submit.add_argument("leaderboard", choices=["glue", "super_glue"])
+    submit.add_argument("leaderboard", choices=[*BENCHMARK_TITLES])
     submit.add_argument(
         "--predictions", type=Path, required=True, help="folder of evaluate_predict"
     )
@@ -119,11 +120,11 @@ def _submit(arguments: argparse.Namespace) -> None:
 
 
 def _list_tasks(arguments: argparse.Namespace) -> None:
+    from t5repro.config.known_tasks import known_tasks
     from t5repro.config.load import load_run_file
-    from t5repro.config.task_layouts import TASK_FILES
 
     own = load_run_file(arguments.run_file).tasks.own if arguments.run_file else {}
-    for name in (*TASK_FILES, *own):
+    for name in known_tasks(own):
         print(name)
 
 

@@ -3,7 +3,7 @@
 Definitions:
 
 * `schema` composes the `sections`, one module per section of a run file; `field` is their base.
-* `published_sizes`, `mixtures`, `task_layouts`: the paper's model sizes, mixtures and task files.
+* `published_sizes`, `mixtures`: the paper's model sizes and mixtures.
 * `stage_settings` selects the settings of one stage, `task_files` the raw files of a task.
 
 Loading (`load`), in this order:

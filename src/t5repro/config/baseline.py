@@ -7,17 +7,22 @@ tasks with the best checkpoint of each task (sections 2.4 and 3.1.3).
 from typing import Any
 
 from t5repro.config.groups import tasks_of_groups
+from t5repro.task_table import RELEASED_GROUPS, SQUAD
 
-# Targets have the lengths of the released configurations: `sequence_lengths` of each mixture.
-GROUPS: dict[str, dict[str, Any]] = {
-    "glue": {"tasks.mixture": "glue_v002_proportional", "finetune.targets_length": 84},
-    "super_glue": {"tasks.mixture": "super_glue_v102_proportional", "finetune.targets_length": 62},
-    "cnn_dailymail": {"tasks.names": ["cnn_dailymail"]},
-    "squad": {"tasks.names": ["squad"], "finetune.targets_length": 97},
-    "wmt_en_de": {"tasks.names": ["wmt_en_de"]},
-    "wmt_en_fr": {"tasks.names": ["wmt_en_fr"]},
-    "wmt_en_ro": {"tasks.names": ["wmt_en_ro"]},
-}
+MIXTURES = {"glue": "glue_v002_proportional", "super_glue": "super_glue_v102_proportional"}
+# The released configurations: `sequence_lengths` of each mixture, where it is not the default.
+TARGETS_LENGTHS = {"glue": 84, "super_glue": 62, SQUAD.name: 97}
+
+
+def _group(name: str) -> dict[str, Any]:
+    """Return the settings of the fine-tuning of one group of the paper."""
+    tasks = {"tasks.mixture": MIXTURES[name]} if name in MIXTURES else {"tasks.names": [name]}
+    if name in TARGETS_LENGTHS:
+        return tasks | {"finetune.targets_length": TARGETS_LENGTHS[name]}
+    return tasks
+
+
+GROUPS: dict[str, dict[str, Any]] = {name: _group(name) for name in RELEASED_GROUPS}
 
 
 def baseline_changes() -> dict[str, Any]:

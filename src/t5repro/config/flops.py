@@ -4,8 +4,6 @@ Softmax, norms, dropout and the optimizer are left out: they are a few percent o
 So are rotary positions: two multiplications per feature of a query or key.
 """
 
-from collections.abc import Collection
-
 from t5repro.config.row_shapes import predicts_boundaries, row_shape
 from t5repro.config.sections.model import ModelSettings
 from t5repro.config.sections.training import TrainingSettings
@@ -16,11 +14,7 @@ INDEX_WIDTH = 200  # features of the vector of an index in a span, of SpanBERT's
 
 
 def step_flops(
-    model: ModelSettings,
-    training: TrainingSettings,
-    *,
-    embedding_rows: int,
-    tasks: Collection[str] = (),
+    model: ModelSettings, training: TrainingSettings, *, embedding_rows: int, texts: int = 1
 ) -> int:
     """Return the floating-point operations of one training step; padding counts as work.
 
@@ -28,9 +22,9 @@ def step_flops(
         model: shape of the network.
         training: rows of a batch and their lengths.
         embedding_rows: rows of the output matrix.
-        tasks: those of the mixture, in fine-tuning.
+        texts: of a row of a network of labels: options times orders; 1 in pre-training.
     """
-    shape = row_shape(model, training, embedding_rows=embedding_rows, tasks=tasks)
+    shape = row_shape(model, training, embedding_rows=embedding_rows, texts=texts)
     row = shape.texts * forward_multiplications(
         model,
         inputs_length=shape.inputs_length,

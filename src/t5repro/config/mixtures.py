@@ -12,44 +12,39 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from t5repro.errors import SettingsError, nearest
+from t5repro.task_table import (
+    ANSWERED_AS,
+    CNN_DAILYMAIL,
+    GLUE_RTE,
+    RELEASED_GROUPS,
+    SQUAD,
+    SUPER_GLUE_RTE,
+    TASKS,
+    WMT_EN_DE,
+    WMT_EN_FR,
+    WMT_EN_RO,
+)
 
 GROUPS: dict[str, tuple[str, ...]] = {
-    "glue": (
-        "glue_cola",
-        "glue_sst2",
-        "glue_mrpc",
-        "glue_qqp",
-        "glue_stsb",
-        "glue_mnli",
-        "glue_qnli",
-        "glue_rte",
-    ),
-    "super_glue": (
-        "dpr",
-        "super_glue_wsc",
-        "super_glue_boolq",
-        "super_glue_cb",
-        "super_glue_copa",
-        "super_glue_multirc",
-        "super_glue_record",
-        "super_glue_rte",
-        "super_glue_wic",
-    ),
-    "cnn_dailymail": ("cnn_dailymail",),
-    "squad": ("squad",),
-    "wmt_en_de": ("wmt_en_de",),
-    "wmt_en_fr": ("wmt_en_fr",),
-    "wmt_en_ro": ("wmt_en_ro",),
+    group: tuple(tasks) for group, tasks in RELEASED_GROUPS.items()
 }
 
 # Tasks that are trained on under one name and evaluated under others, which have weight 0 in the
-# released mixtures.
-EVALUATED_AS = {"glue_mnli": ("glue_mnli_matched", "glue_mnli_mismatched")}
+# released mixtures. Diagnostic sets, which have no validation split, are in no mixture.
+EVALUATED_AS = {
+    trained.name: tuple(
+        task.name
+        for task in TASKS
+        if trained.name in ANSWERED_AS.get(task.name, ()) and "validation" in task.files
+    )
+    for trained in TASKS
+}
 
 C4_EXAMPLES = 364_868_892.0  # pages of English C4, its examples in the released code
 C4_RATE = 1_000_000.0  # the released `rate_unsupervised`, independent of the size of the corpus
 
 # The RTE of GLUE and of SuperGLUE are the same 2,490 examples; a mixture of both counts half each.
+RTE_TASKS = (GLUE_RTE.name, SUPER_GLUE_RTE.name)
 RTE_WEIGHT = 1_245.0
 
 
@@ -72,14 +67,13 @@ class NamedMixture:
     @property
     def names(self) -> tuple[str, ...]:
         """Tasks that are trained on, each followed by the names it is evaluated under."""
-        return tuple(name for task in self.tasks for name in (task, *EVALUATED_AS.get(task, ())))
+        return tuple(name for task in self.tasks for name in (task, *EVALUATED_AS[task]))
 
     @property
     def weights(self) -> dict[str, float]:
         """Weights that replace the count of a task."""
-        rte_tasks = ("glue_rte", "super_glue_rte")
-        shared = self.kind == "proportional" and {*rte_tasks} <= {*self.tasks}
-        return dict.fromkeys(rte_tasks, RTE_WEIGHT) if shared else {}
+        shared = self.kind == "proportional" and {*RTE_TASKS} <= {*self.tasks}
+        return dict.fromkeys(RTE_TASKS, RTE_WEIGHT) if shared else {}
 
 
 def leave_one_out(group: str) -> tuple[str, ...]:
@@ -94,7 +88,7 @@ def leave_one_out(group: str) -> tuple[str, ...]:
 
 
 SUPERVISED = tuple(name for names in GROUPS.values() for name in names)
-LARGE = ("wmt_en_de", "wmt_en_fr", "cnn_dailymail")
+LARGE = (WMT_EN_DE.name, WMT_EN_FR.name, CNN_DAILYMAIL.name)
 
 MIXTURES: dict[str, NamedMixture] = {
     "glue_v002_proportional": NamedMixture(GROUPS["glue"]),
@@ -105,24 +99,24 @@ MIXTURES: dict[str, NamedMixture] = {
     "supervised_proportional": NamedMixture(SUPERVISED),
     "supervised_without_glue": NamedMixture(leave_one_out("glue")),
     "supervised_without_super_glue": NamedMixture(leave_one_out("super_glue")),
-    "supervised_without_cnn_dailymail": NamedMixture(leave_one_out("cnn_dailymail")),
-    "supervised_without_squad": NamedMixture(leave_one_out("squad")),
-    "supervised_without_wmt_en_de": NamedMixture(leave_one_out("wmt_en_de")),
-    "supervised_without_wmt_en_fr": NamedMixture(leave_one_out("wmt_en_fr")),
-    "supervised_without_wmt_en_ro": NamedMixture(leave_one_out("wmt_en_ro")),
+    "supervised_without_cnn_dailymail": NamedMixture(leave_one_out(CNN_DAILYMAIL.name)),
+    "supervised_without_squad": NamedMixture(leave_one_out(SQUAD.name)),
+    "supervised_without_wmt_en_de": NamedMixture(leave_one_out(WMT_EN_DE.name)),
+    "supervised_without_wmt_en_fr": NamedMixture(leave_one_out(WMT_EN_FR.name)),
+    "supervised_without_wmt_en_ro": NamedMixture(leave_one_out(WMT_EN_RO.name)),
     "en_mix": NamedMixture(
-        (*GROUPS["glue"], *GROUPS["super_glue"], *GROUPS["squad"]), c4=C4_RATE, c4_rate="stated"
+        (*GROUPS["glue"], *GROUPS["super_glue"], SQUAD.name), c4=C4_RATE, c4_rate="stated"
     ),
     "all_equal": NamedMixture(SUPERVISED, "equal", c4=C4_EXAMPLES),
     "all_proportional": NamedMixture(SUPERVISED, c4=C4_EXAMPLES),
     "all_mix": NamedMixture(SUPERVISED, c4=C4_RATE, c4_rate="stated"),
     "leave_one_out_glue": NamedMixture(leave_one_out("glue"), c4=C4_EXAMPLES),
     "leave_one_out_super_glue": NamedMixture(leave_one_out("super_glue"), c4=C4_EXAMPLES),
-    "leave_one_out_cnn_dailymail": NamedMixture(leave_one_out("cnn_dailymail"), c4=C4_EXAMPLES),
-    "leave_one_out_squad": NamedMixture(leave_one_out("squad"), c4=C4_EXAMPLES),
-    "leave_one_out_wmt_en_de": NamedMixture(leave_one_out("wmt_en_de"), c4=C4_EXAMPLES),
-    "leave_one_out_wmt_en_fr": NamedMixture(leave_one_out("wmt_en_fr"), c4=C4_EXAMPLES),
-    "leave_one_out_wmt_en_ro": NamedMixture(leave_one_out("wmt_en_ro"), c4=C4_EXAMPLES),
+    "leave_one_out_cnn_dailymail": NamedMixture(leave_one_out(CNN_DAILYMAIL.name), c4=C4_EXAMPLES),
+    "leave_one_out_squad": NamedMixture(leave_one_out(SQUAD.name), c4=C4_EXAMPLES),
+    "leave_one_out_wmt_en_de": NamedMixture(leave_one_out(WMT_EN_DE.name), c4=C4_EXAMPLES),
+    "leave_one_out_wmt_en_fr": NamedMixture(leave_one_out(WMT_EN_FR.name), c4=C4_EXAMPLES),
+    "leave_one_out_wmt_en_ro": NamedMixture(leave_one_out(WMT_EN_RO.name), c4=C4_EXAMPLES),
 }
 
 

@@ -11,10 +11,10 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from t5repro.config.hub_address import hub_file
+from t5repro.config.known_tasks import known_tasks
 from t5repro.config.schema import Settings
 from t5repro.config.sections.c4 import C4Settings
 from t5repro.config.sections.corpus import ENDINGS, CorpusSettings, format_of
-from t5repro.config.task_layouts import TASK_FILES
 from t5repro.config.tree import lookup
 from t5repro.errors import SettingsError
 
@@ -119,9 +119,8 @@ def files_of_tasks(settings: Settings) -> frozenset[str]:
     """Return the names, below `data.folder`, of all files that a task of the run may read."""
     tasks = settings.tasks
     splits: list[Mapping[Any, Iterable[str]]] = [
-        *TASK_FILES.values(),
+        *(task.files for task in known_tasks(tasks.own).values()),
         *tasks.files.values(),
-        *(task.files for task in tasks.own.values()),
     ]
     return frozenset(
         PurePosixPath(tasks.folder, name).as_posix()

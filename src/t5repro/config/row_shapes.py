@@ -1,27 +1,9 @@
-"""What a network reads and predicts of a row of a batch: lengths, ids, and texts of an example.
+"""What a network reads and predicts of a row of a batch: lengths, ids, and texts of an example."""
 
-A network of labels reads each option of an example, and GPT some texts in both orders. All rows of
-a batch have as many texts as any task of the mixture needs.
-"""
-
-from collections.abc import Collection
 from typing import NamedTuple
 
 from t5repro.config.sections.model import AddedLayers, ModelSettings, has_label_head
 from t5repro.config.sections.training import TrainingSettings
-
-# Tasks on the similarity of two texts, which have no order (Radford et al., 2018, section 3.3).
-SIMILARITY_TASKS = frozenset({"glue_mrpc", "glue_qqp", "glue_stsb"})
-OPTIONS = {"super_glue_copa": 2}  # task -> texts of which one is the answer
-NUMBER_TASKS = frozenset({"glue_stsb"})
-SPAN_TASKS = frozenset({"squad"})
-# Tasks whose answer is another text: summaries, translations, names of entities.
-TEXT_TASKS = frozenset(
-    {
-        *("cnn_dailymail", "wmt_en_de", "wmt_en_fr", "wmt_en_ro", "super_glue_record"),
-        *("super_glue_wsc", "dpr", "glue_wnli"),
-    }
-)
 
 
 class RowShape(NamedTuple):
@@ -43,11 +25,7 @@ class RowShape(NamedTuple):
 
 
 def row_shape(
-    model: ModelSettings,
-    training: TrainingSettings,
-    *,
-    embedding_rows: int = 0,
-    tasks: Collection[str] = (),
+    model: ModelSettings, training: TrainingSettings, *, embedding_rows: int = 0, texts: int = 1
 ) -> RowShape:
     """Return the shape of a row of a training.
 
@@ -55,7 +33,7 @@ def row_shape(
         model: shape of the network.
         training: lengths of a row.
         embedding_rows: rows of the output matrix.
-        tasks: those of the mixture, in fine-tuning.
+        texts: of a row of a network of labels: options times orders; 1 in pre-training.
     """
     # Pre-training has an objective and none of the layers that fine-tuning adds.
     if not (isinstance(training, AddedLayers) and has_label_head(model, training)):
@@ -64,19 +42,8 @@ def row_shape(
         positions = inputs if model.encoder_only else inputs + targets
         return RowShape(inputs, targets, positions, embedding_rows)
     reads_pieces = getattr(training, "lm_weight", 0.0) > 0
-    texts = options_of(tasks) * orders_of(model, tasks)
     length = training.inputs_length
     return RowShape(length, 0, length, embedding_rows if reads_pieces else 0, texts)
-
-
-def options_of(tasks: Collection[str]) -> int:
-    """Return the most options of an example of the tasks, 1 if none has options."""
-    return max((OPTIONS.get(task, 1) for task in tasks), default=1)
-
-
-def orders_of(model: ModelSettings, tasks: Collection[str]) -> int:
-    """Return in how many orders a network of labels reads the texts of the tasks."""
-    return 2 if model.decoder_only and not SIMILARITY_TASKS.isdisjoint(tasks) else 1
 
 
 def predicts_boundaries(model: ModelSettings, training: TrainingSettings) -> bool:

@@ -15,10 +15,10 @@ from t5repro.config.origins import FREE_KEYS
 from t5repro.config.project_files import project_file
 from t5repro.config.schema import Experiment
 from t5repro.config.sections.data import RawFiles
-from t5repro.config.task_layouts import TASK_FILES
 from t5repro.config.tree import lookup, nested
 from t5repro.config.validation import validate
 from t5repro.errors import Keys, SettingsError, nearest
+from t5repro.task_table import BY_NAME
 
 TASK_SOURCES = Path("configs/sources/tasks.yaml")
 
@@ -150,11 +150,11 @@ def select_sources(sources: Iterable[dict[str, Any]], tasks: Iterable[str]) -> l
     """
     paths: set[str] = set()
     for task in tasks:
-        if task not in TASK_FILES:
+        if task not in BY_NAME:
             raise SettingsError(
-                f"unknown task {task!r}; tasks are {sorted(TASK_FILES)}{nearest(task, TASK_FILES)}"
+                f"unknown task {task!r}; tasks are {sorted(BY_NAME)}{nearest(task, BY_NAME)}"
             )
-        paths |= {f"tasks/{path}" for files in TASK_FILES[task].values() for path in files}
+        paths |= {f"tasks/{path}" for files in BY_NAME[task].files.values() for path in files}
     return [source for source in sources if paths & set(source["files"])]
 
 

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 from pydantic import Field, StringConstraints, model_validator
 
 from t5repro.config.field import Name, Section, repeated
-from t5repro.config.row_shapes import SPAN_TASKS, TEXT_TASKS
+from t5repro.config.known_tasks import known_tasks
 from t5repro.config.sections.c4 import C4Settings
 from t5repro.config.sections.corpus import CorpusSettings
 from t5repro.config.sections.data import DataSettings
@@ -23,6 +23,7 @@ from t5repro.config.sections.pretrain import PretrainSettings
 from t5repro.config.sections.tasks import TasksSettings
 from t5repro.config.sections.tokens import TokensSettings
 from t5repro.config.sections.vocab import VocabSettings
+from t5repro.task_facts import AnswerKind
 
 MAX_SEED = 2**31 - 1
 SPECIAL_PIECES = 8  # number of `vocab.special_pieces.SPECIAL_PIECES`
@@ -309,14 +310,11 @@ def _check_labels(settings: Settings) -> None:
             f"{finetune.corpus_examples}, but the heads of {which} are new in fine-tuning; "
             "set them to fresh and 0"
         )
-    own = settings.tasks.own
-    unanswered = TEXT_TASKS | {task for task in own if own[task].answer_kind == "text"}
-    if not model.encoder_only:
-        unanswered |= SPAN_TASKS
-    if of_text := [task for task in settings.tasks.names if task in unanswered]:
+    unanswered: tuple[AnswerKind, ...] = ("text",) if model.encoder_only else ("text", "span")
+    if of_text := _tasks_answered_by(settings, *unanswered):
         raise ValueError(
             f"tasks.names contains {of_text}, whose answers are texts, but {which} predicts "
-            "labels, numbers and choices, and an encoder only the spans of squad; leave them out, "
+            "labels, numbers and choices, and an encoder only spans as well; leave them out, "
             "or set tasks.names in the change of the experiment"
         )
     if settings.tasks.names and not settings.tasks.segments:
@@ -333,10 +331,17 @@ def _check_labels(settings: Settings) -> None:
         )
 
 
+def _tasks_answered_by(settings: Settings, *kinds: AnswerKind) -> list[str]:
+    """Return the tasks of the run with one of these kinds of answers; unknown names have none."""
+    known = known_tasks(settings.tasks.own)
+    return [name for name in settings.tasks.names if name in known and known[name].answer in kinds]
+
+
 def _check_windows(settings: Settings) -> None:
-    """Raise ValueError if a question of SQuAD can fill a row of an encoder only."""
+    """Raise ValueError if a question about a text can fill a row of an encoder only."""
     model, tasks = settings.model, settings.tasks
-    if not model.encoder_only or "squad" not in tasks.names:
+    of_spans = _tasks_answered_by(settings, "span")
+    if not model.encoder_only or not of_spans:
         return
     question = tasks.windows.question_length + model.pair_separators + 2
     for key, length in (
@@ -345,8 +350,8 @@ def _check_windows(settings: Settings) -> None:
     ):
         if length <= question:
             raise ValueError(
-                f"{key} is {length}, of which a question of squad with its special pieces can take "
-                f"{question}; raise it, or lower tasks.windows.question_length"
+                f"{key} is {length}, of which a question of {of_spans[0]} with its special pieces "
+                f"can take {question}; raise it, or lower tasks.windows.question_length"
             )
 
 

@@ -1,16 +1,19 @@
 """The raw files of a run's tasks, starting checkpoint and vocabulary.
 
-The files of a task are those of `task_layouts`, unless `tasks.files` names others for a split; a
+The files of a task are those of its row, unless `tasks.files` names others for a split; a
 task of `tasks.own` names its own. A split whose files `data.sources` does not list is not built.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import PurePosixPath
+from typing import Any
 
 from t5repro.config.experiments import settings_of_experiment
+from t5repro.config.known_tasks import known_tasks
 from t5repro.config.schema import Settings
-from t5repro.config.task_layouts import SPLITS, TASK_FILES
 from t5repro.errors import Keys, SettingsError, nearest
+from t5repro.task_facts import SPLITS
+from t5repro.task_table import BY_NAME
 
 
 def raw_files(settings: Settings) -> dict[str, str]:
@@ -26,7 +29,7 @@ def check_own_names(settings: Settings) -> None:
     Raises:
         SettingsError: a name belongs to both.
     """
-    if shared := sorted(set(settings.tasks.own) & set(TASK_FILES)):
+    if shared := sorted(set(settings.tasks.own) & set(BY_NAME)):
         raise SettingsError(
             f"tasks.own contains {shared}, which {'is a task' if len(shared) == 1 else 'are tasks'}"
             " of the paper; names of tasks are unique: choose another name"
@@ -86,27 +89,26 @@ def task_files(settings: Settings, task: str) -> dict[str, list[str]]:
     Raises:
         SettingsError: the task is unknown, or `data.sources` lists none of its files.
     """
-    if task in settings.tasks.own:
-        return _own_files(settings, task)
-    if task not in TASK_FILES:
-        names = sorted({*TASK_FILES, *settings.tasks.own})
+    known = known_tasks(settings.tasks.own)
+    if task not in known:
+        names = sorted(known)
         raise SettingsError(
             f"tasks.names contains {task!r}; tasks are {names}{nearest(task, names)}",
             keys=_setting_of(settings, task),
         )
     sources = raw_files(settings)
+    key, stated = _stated_files(settings, task)
     files: dict[str, list[str]] = {}
     for split in SPLITS:
-        explicit = settings.tasks.files.get(task, {}).get(split)
-        paths = _paths(settings, explicit or TASK_FILES[task].get(split, ()))
+        paths = _paths(settings, stated.get(split) or known[task].files.get(split, ()))
         missing = [path for path in paths if path not in sources]
         # A run need not have every split of the original download, but every file that it names.
-        if explicit and missing:
-            raise _not_listed(f"tasks.files.{task}.{split}", missing)
+        if stated.get(split) and missing:
+            raise _not_listed(f"{key}.{split}", missing)
         if paths and not missing:
             files[split] = paths
     if not files:
-        originals = [name for paths in TASK_FILES[task].values() for name in paths]
+        originals = [name for paths in known[task].files.values() for name in paths]
         raise SettingsError(
             f"task {task!r} has no file in data.sources; its files are {originals} "
             f"below {settings.tasks.folder}/, or those that tasks.files.{task} names; "
@@ -116,22 +118,17 @@ def task_files(settings: Settings, task: str) -> dict[str, list[str]]:
     return files
 
 
+def _stated_files(settings: Settings, task: str) -> tuple[str, Mapping[Any, Sequence[str]]]:
+    """Return the setting with the files that the run file names for a task, and these by split."""
+    if task in settings.tasks.own:
+        return f"tasks.own.{task}.files", settings.tasks.own[task].files
+    return f"tasks.files.{task}", settings.tasks.files.get(task, {})
+
+
 def _setting_of(settings: Settings, task: str) -> Keys:
     """Return the keys of the setting that names a task."""
     names = settings.tasks.names
     return ("tasks", "names", *((names.index(task),) if task in names else ()))
-
-
-def _own_files(settings: Settings, task: str) -> dict[str, list[str]]:
-    sources = raw_files(settings)
-    files: dict[str, list[str]] = {}
-    for split in SPLITS:
-        paths = _paths(settings, settings.tasks.own[task].files.get(split, []))
-        if missing := [path for path in paths if path not in sources]:
-            raise _not_listed(f"tasks.own.{task}.files.{split}", missing)
-        if paths:
-            files[split] = paths
-    return files
 
 
 def _paths(settings: Settings, names: Iterable[str]) -> list[str]:

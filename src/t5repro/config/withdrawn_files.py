@@ -7,9 +7,9 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from t5repro.config.known_tasks import known_tasks
 from t5repro.config.schema import Settings
 from t5repro.config.task_files import task_files
-from t5repro.config.task_layouts import TASK_FILES
 from t5repro.config.withdrawn import FILES, WithdrawnFiles
 from t5repro.errors import SettingsError
 
@@ -57,7 +57,7 @@ def _drop_tasks(change: dict[str, Any], tasks: set[str]) -> None:
 def _tasks_with(settings: Settings, files: set[str]) -> set[str]:
     """Return the tasks that read one of the files."""
     tasks = set()
-    for task in (*TASK_FILES, *settings.tasks.own):
+    for task in known_tasks(settings.tasks.own):
         try:
             splits = task_files(settings, task)
         except SettingsError:  # the run has no files of this task

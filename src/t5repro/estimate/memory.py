@@ -5,7 +5,6 @@ The formula is within a tenth of the figures of the TPU compiler for T5-small an
 the rule `preflight` is preferred where it exists.
 """
 
-from collections.abc import Collection
 from dataclasses import dataclass
 
 from t5repro.config.row_shapes import predicts_boundaries, row_shape
@@ -86,7 +85,7 @@ def training_memory(
     training: TrainingSettings,
     *,
     embedding_rows: int,
-    tasks: Collection[str] = (),
+    texts: int = 1,
     precision: str,
     chips: int,
     available: float,
@@ -97,13 +96,13 @@ def training_memory(
         model: shape of the network.
         training: rows of a batch and their lengths.
         embedding_rows: rows of the output matrix.
-        tasks: those of the mixture, in fine-tuning.
+        texts: of a row of a network of labels, see `work.texts_of`.
         precision: `devices.precision`.
         chips: chips that share the rows.
         available: bytes of a chip.
     """
     parameters = parameter_count(model, embedding_rows)
-    shape = row_shape(model, training, embedding_rows=embedding_rows, tasks=tasks)
+    shape = row_shape(model, training, embedding_rows=embedding_rows, texts=texts)
     row = shape.texts * activation_bytes(
         model,
         inputs_length=shape.inputs_length,

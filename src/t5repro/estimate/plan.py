@@ -31,7 +31,7 @@ from t5repro.estimate.work import (
     Work,
     examples_of,
     prediction_work,
-    tasks_of,
+    texts_of_row,
     training_work,
 )
 from t5repro.plan.nodes import Key
@@ -246,7 +246,7 @@ class _Estimator:
             settings.model,
             getattr(settings, node.rule),
             embedding_rows=settings.vocab.embedding_rows,
-            tasks=tasks_of(node.rule, settings),
+            texts=texts_of_row(node.rule, settings),
             precision=settings.devices.precision,
             chips=self.machine.chips * self.machine.kind.replicas,
             available=self.machine.kind.memory / self.machine.kind.replicas,

@@ -8,7 +8,7 @@ from t5repro.errors import SettingsError
 from t5repro.estimate.machines import Machine
 from t5repro.estimate.rates import MeasuredRate
 from t5repro.estimate.records import shape_of
-from t5repro.estimate.work import TRAININGS, tasks_of
+from t5repro.estimate.work import TRAININGS, texts_of_row
 from t5repro.plan.run_plan import Node
 from t5repro.progress import announce
 
@@ -55,7 +55,7 @@ def probe_rates(nodes: Iterable[Node], machine: Machine) -> tuple[MeasuredRate, 
             settings.model,
             training,
             embedding_rows=settings.vocab.embedding_rows,
-            tasks=tasks_of(node.rule, settings),
+            texts=texts_of_row(node.rule, settings),
         )
         rates[shape] = MeasuredRate(
             machine=machine.kind.name,

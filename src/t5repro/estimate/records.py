@@ -15,7 +15,7 @@ from t5repro.estimate.work import (
     TRAININGS,
     Work,
     prediction_work,
-    tasks_of,
+    texts_of_row,
     training_work,
 )
 from t5repro.lineage.graph import read_records
@@ -116,7 +116,7 @@ def shape_of(rule: str, settings: Any, chips: int) -> tuple[float, ...]:
     """Return width, positions of a row, and rows of a chip."""
     if rule in TRAININGS:
         training = getattr(settings, rule)
-        row = row_shape(settings.model, training, tasks=tasks_of(rule, settings))
+        row = row_shape(settings.model, training, texts=texts_of_row(rule, settings))
         length, rows = row.positions, training.batch_size * row.texts
     else:
         evaluate = settings.evaluate

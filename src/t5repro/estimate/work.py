@@ -9,46 +9,20 @@ from dataclasses import dataclass
 from typing import Any
 
 from t5repro.config.flops import MULTIPLY_ADD, forward_multiplications, step_flops
-from t5repro.config.row_shapes import options_of, orders_of
 from t5repro.config.sections.evaluate import EvaluateSettings
 from t5repro.config.sections.model import AddedLayers, ModelSettings, has_label_head
 from t5repro.config.sections.training import TrainingSettings
 from t5repro.config.sections.vocab import VocabSettings
+from t5repro.model.segment_rows import orders_of
 from t5repro.model.sizes import parameter_count
+from t5repro.task_table import facts_of
 
 TRAININGS = ("pretrain", "finetune")
 ON_DEVICE = (*TRAININGS, "evaluate_predict")
 WEIGHT_BYTES = 4  # stored and updated in float32
 FACTORED_SLOTS = 0.015  # Adafactor's row and column moments as a share of the weights
 
-# Rows of the validation splits, from the tasks' papers. Of others `ASSUMED_EXAMPLES` are assumed.
-ASSUMED_EXAMPLES = 1000
-VALIDATION_EXAMPLES = {
-    "glue_cola": 1043,
-    "glue_sst2": 872,
-    "glue_mrpc": 1725,  # the test file of the original corpus, which has labels
-    "glue_stsb": 1500,
-    "glue_qqp": 40430,
-    "glue_mnli": 9815,
-    "glue_mnli_matched": 9815,
-    "glue_mnli_mismatched": 9832,
-    "glue_qnli": 5463,
-    "glue_rte": 277,
-    "glue_wnli": 71,
-    "super_glue_boolq": 3270,
-    "super_glue_cb": 56,
-    "super_glue_copa": 100,
-    "super_glue_multirc": 4848,
-    "super_glue_record": 10000,
-    "super_glue_rte": 277,
-    "super_glue_wic": 638,
-    "super_glue_wsc": 104,
-    "squad": 10570,
-    "cnn_dailymail": 13368,
-    "wmt_en_de": 3000,
-    "wmt_en_fr": 3000,
-    "wmt_en_ro": 1999,
-}
+ASSUMED_EXAMPLES = 1000  # of the validation split of a task that the table has no number of
 
 
 def slots_per_weight(optimizer: str) -> float:
@@ -83,15 +57,22 @@ def training_work(rule: str, settings: Any) -> Work:
         settings.model,
         training,
         embedding_rows=settings.vocab.embedding_rows,
-        tasks=tasks_of(rule, settings),
+        texts=texts_of_row(rule, settings),
     )
     return Work(flops=training.steps * step)
 
 
-def tasks_of(rule: str, settings: Any) -> Collection[str]:
-    """Return the tasks that a training draws; none of pre-training."""
-    names: Collection[str] = settings.tasks.names if rule == "finetune" else ()
-    return names
+def texts_of_row(rule: str, settings: Any) -> int:
+    """Return the texts that a network of labels reads of a row of a training."""
+    return texts_of(settings.model, settings.tasks.names if rule == "finetune" else ())
+
+
+def texts_of(model: ModelSettings, tasks: Collection[str]) -> int:
+    """Return the texts of a row: each option, and GPT some in both orders; 1 without tasks.
+
+    All rows of a batch have as many texts as any task of the mixture needs.
+    """
+    return max((facts_of(task).options for task in tasks), default=1) * orders_of(model, tasks)
 
 
 def prediction_work(
@@ -134,7 +115,7 @@ def prediction_work(
     flops, weight_bytes = 0.0, 0.0
     for task, rows in examples.items():
         beams = evaluate.beam_width if task in evaluate.beam_tasks else 1
-        texts = options_of([task]) * orders_of(model, [task]) if has_labels else 1
+        texts = texts_of(model, [task]) if has_labels else 1
         flops += MULTIPLY_ADD * rows * texts * (encoding + beams * (both - encoding))
         weight_bytes += -(-rows // evaluate.batch_size) * written * read_bytes
     return Work(flops=flops * models, weight_bytes=weight_bytes * models)
@@ -148,7 +129,7 @@ def precision_bytes(precision: str) -> int:
 def examples_of(
     tasks: Iterable[str], evaluate: EvaluateSettings, known: Mapping[str, int]
 ) -> dict[str, int]:
-    """Return task -> number of examples to predict; an assumption for other tasks than the paper's.
+    """Return task -> number of examples to predict; an assumption for tasks without a number.
 
     Args:
         tasks: names of tasks.
@@ -156,7 +137,7 @@ def examples_of(
         known: task -> number, where it was counted.
     """
     rows = {
-        task: known.get(task, VALIDATION_EXAMPLES.get(task, ASSUMED_EXAMPLES)) for task in tasks
+        task: known.get(task, facts_of(task).validation_rows or ASSUMED_EXAMPLES) for task in tasks
     }
     if evaluate.max_examples:
         return {task: min(count, evaluate.max_examples) for task, count in rows.items()}

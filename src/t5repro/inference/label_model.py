@@ -11,7 +11,7 @@ from t5repro.config.sections.evaluate import PredictStage
 from t5repro.errors import ArtifactError, SettingsError, nearest
 from t5repro.inference.model import SURROGATE, Prediction
 from t5repro.model.segment_rows import OPTIONS, SEGMENTS
-from t5repro.model.task_rows import SegmentTexts
+from t5repro.model.task_rows import SegmentTexts, trained_task
 
 Row = Mapping[str, Any]
 FORM = f'a row is {{"{SEGMENTS}": [text, ...]}}, of a task with choices with "{OPTIONS}" as well'
@@ -47,7 +47,7 @@ class LabelModel:
         texts = [_texts_of(row, index) for index, row in enumerate(rows)]
         devices, vocabulary, columns, models = self._load()
         try:
-            columns.trained_task(task)
+            trained_task(columns, task)
         except ArtifactError as error:
             raise SettingsError(
                 f"the network answers no task {task!r}{nearest(task, columns.answers)}; its tasks "

@@ -41,9 +41,7 @@ class LabelledInputs:
         is_decoder: whether the network is a decoder only, not an encoder only.
         targets: label, option or number of each row, float32.
         spans: positions of the first and last piece of the answer of each row, int32 ``(rows, 2)``.
-        examples_of: task -> its examples.
-        cut_of: task -> examples of which ids were cut off.
-        left_out_of: task -> examples whose answer is not in the text, which are not drawn.
+        tasks: their examples.
     """
 
     settings: FinetuneSettings
@@ -54,14 +52,17 @@ class LabelledInputs:
     is_decoder: bool
     targets: npt.NDArray[np.float32]
     spans: npt.NDArray[np.int32]
-    examples_of: Mapping[str, int]
-    cut_of: Mapping[str, int]
-    left_out_of: Mapping[str, int]
+    tasks: Sequence["EncodedTask"]
 
     @property
     def labels(self) -> TaskAnswers:
         """What is predicted of each task."""
         return self.columns.answers
+
+    @property
+    def texts(self) -> int:
+        """Texts that the network reads of a row: each option, in one order or in both."""
+        return len(self.options) * (1 if self.options[0].swapped is None else 2)
 
     def examples(self, *, first_step: int, steps: int) -> npt.NDArray[np.int32]:
         """Return the rows of some steps, `batch_size` of each."""
@@ -138,15 +139,17 @@ class LabelledInputs:
 
         rows = by_task(self.mixture.counts)
         windows = {task: rows[task] for task in rows if self.labels[task].kind == "span"}
+        # Examples whose answer is not in the text, which are not drawn.
+        left_out = {task.name: n for task in self.tasks if (n := task.examples.left_out)}
         return {
             "rates_asked": by_task(np.round(self.mixture.shares, 6)),
             "rates_drawn": by_task(np.round(draws / max(draws.sum(), 1), 6)),
             "drawn": by_task(draws),
-            "examples": dict(self.examples_of),
-            "truncated_inputs": dict(self.cut_of),
+            "examples": {task.name: len(task.examples.targets) for task in self.tasks},
+            "truncated_inputs": {task.name: task.cut for task in self.tasks},
             "labels": {task: list(answer.words) for task, answer in self.labels.items()},
             "padding_share": round(1 - filled / size, 6) if size else 0.0,
-            **({"windows": windows, "left_out": dict(self.left_out_of)} if windows else {}),
+            **({"windows": windows, "left_out": left_out} if windows else {}),
         }
 
 
@@ -165,42 +168,23 @@ def load_labelled_inputs(
         ArtifactError: a file is missing, empty or damaged, or its targets are free text.
     """
     training = settings.finetune
-    tasks = {
-        task: read_labelled(examples[task], predicts_spans=settings.model.encoder_only)
-        for task in sorted(examples)
-    }
-    counts = {task: len(read.targets) for task, read in tasks.items()}
-    rates = mixing_rates(
-        mixture_counts(
-            counts, examples=training.mixture_examples, weights=training.mixture_weights
-        ),
-        kind=training.mixture,
-        limit=training.mixture_limit,
-        temperature=training.mixture_temperature,
-    )
     encoder = TaskRowEncoder(
         Vocabulary.load(vocabulary),
         model=settings.model,
         length=training.inputs_length,
         windows=settings.tasks.windows,
     )
-    columns = LabelColumns({task: read.answer for task, read in tasks.items()})
-    encoded = {
-        task: encoder.rows(read.texts, task=task, answer=read.answer)
-        for task, read in tasks.items()
-    }
-    drawn = [_drawn_rows(encoded[task], read) for task, read in tasks.items()]
-    rows = [row for rows in drawn for row in rows]
+    tasks = [
+        _encoded_task(encoder, name, path, predicts_spans=settings.model.encoder_only)
+        for name, path in sorted(examples.items())
+    ]
+    columns = LabelColumns({task.name: task.examples.answer for task in tasks})
+    rows = [row for task in tasks for row in task.drawn]
     swaps = any(option.swapped for row in rows for option in row.options)
     return LabelledInputs(
         settings=training,
         seed=seed,
-        mixture=Mixture(
-            tasks=tuple(tasks),
-            rates=np.array([rates[task] for task in tasks], np.float64),
-            counts=np.array([len(rows) for rows in drawn], np.int64),
-            lengths=np.ones((len(rows), 2), np.int32),  # each fills a row of the batch
-        ),
+        mixture=_mixture(training, tasks),
         columns=columns,
         options=[
             EncodedOption.of([row.option(number) for row in rows], swaps=swaps)
@@ -209,9 +193,28 @@ def load_labelled_inputs(
         is_decoder=settings.model.decoder_only,
         targets=np.array([row.target for row in rows], np.float32),
         spans=np.array([row.span for row in rows], np.int32),
-        examples_of=counts,
-        cut_of={task: len(rows.cut) for task, rows in encoded.items()},
-        left_out_of={task: read.left_out for task, read in tasks.items() if read.left_out},
+        tasks=tasks,
+    )
+
+
+def _mixture(training: FinetuneSettings, tasks: Sequence["EncodedTask"]) -> Mixture:
+    """Return tasks and rates; each row that is drawn fills a row of the batch."""
+    rates = mixing_rates(
+        mixture_counts(
+            {task.name: len(task.examples.targets) for task in tasks},
+            examples=training.mixture_examples,
+            weights=training.mixture_weights,
+        ),
+        kind=training.mixture,
+        limit=training.mixture_limit,
+        temperature=training.mixture_temperature,
+    )
+    counts = [len(task.drawn) for task in tasks]
+    return Mixture(
+        tasks=tuple(task.name for task in tasks),
+        rates=np.array([rates[task.name] for task in tasks], np.float64),
+        counts=np.array(counts, np.int64),
+        lengths=np.ones((sum(counts), 2), np.int32),
     )
 
 
@@ -231,6 +234,31 @@ class DrawnRow(NamedTuple):
     def option(self, number: int) -> SegmentRow:
         """Return the row with an option; one without ids if there is none."""
         return self.options[number] if number < len(self.options) else SegmentRow([], 0, False)
+
+
+class EncodedTask(NamedTuple):
+    """The examples of one task.
+
+    Attributes:
+        name: of the task.
+        examples: as in its file.
+        drawn: its examples as rows of ids, or their windows.
+        cut: number of examples of which ids were cut off.
+    """
+
+    name: str
+    examples: LabelledExamples
+    drawn: Sequence[DrawnRow]
+    cut: int
+
+
+def _encoded_task(
+    encoder: TaskRowEncoder, name: str, path: Path, *, predicts_spans: bool
+) -> EncodedTask:
+    """Read and encode the examples of one task."""
+    examples = read_labelled(path, predicts_spans=predicts_spans)
+    encoded = encoder.rows(examples.texts, task=name, answer=examples.answer)
+    return EncodedTask(name, examples, _drawn_rows(encoded, examples), len(encoded.cut))
 
 
 def _drawn_rows(encoded: TaskRows, read: LabelledExamples) -> list[DrawnRow]:

@@ -175,13 +175,26 @@ def _facts_in(rows: Any) -> SourceFacts | None:
         return None
 
 
-def _own_names(body: list[ast.stmt]) -> Iterator[str]:
-    """Yield the names that a module defines or imports from this package."""
+def _own_names(body: list[ast.stmt]) -> set[str]:
+    """Return the callables that a module defines or imports from this package."""
+    names: set[str] = set()
     for node in body:
         if isinstance(node, ast.Import | ast.ImportFrom):
-            yield from (imported.alias for imported in _imports(node) if imported.is_own)
+            names.update(imported.alias for imported in _imports(node) if imported.is_own)
         elif isinstance(node, (*FUNCTIONS, ast.ClassDef)):
-            yield node.name
+            names.add(node.name)
+        elif isinstance(node, ast.Assign) and _is_partial(node.value, names):
+            names.update(target.id for target in node.targets if isinstance(target, ast.Name))
+    return names
+
+
+def _is_partial(value: ast.expr, names: set[str]) -> bool:
+    """Return whether a value is one of these callables with some of its arguments."""
+    return (
+        isinstance(value, ast.Call)
+        and _last_name(value.func) == "partial"
+        and _last_name(value.args[0]) in names
+    )
 
 
 def _statements(body: list[ast.stmt], own: frozenset[str]) -> Iterator[Statement]:
@@ -277,8 +290,11 @@ def _makes_value(called: ast.expr, own: frozenset[str]) -> bool:
         first = first.value
     if isinstance(first, ast.Name) and first.id in own:
         return True
-    name = called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", "")
-    return name in MAKES_VALUE
+    return _last_name(called) in MAKES_VALUE
+
+
+def _last_name(called: ast.expr) -> str:
+    return called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", "")
 
 
 def _stored_names(node: ast.stmt) -> tuple[str, ...]:

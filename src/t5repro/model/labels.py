@@ -17,16 +17,6 @@ Words = tuple[str, ...]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 LABEL, NUMBER, CHOICE, SPAN = range(len(KINDS))
 
-# Tasks without training rows -> tasks with the same labels, of which the first that a network was
-# fine-tuned on answers them.
-ANSWERED_AS = {
-    "glue_mnli_matched": ("glue_mnli",),
-    "glue_mnli_mismatched": ("glue_mnli",),
-    "glue_ax": ("glue_mnli",),
-    "super_glue_axb": ("super_glue_rte", "glue_rte"),
-    "super_glue_axg": ("super_glue_rte", "glue_rte"),
-}
-
 
 class TaskAnswer(NamedTuple):
     """The answer to the rows of one task.
@@ -89,21 +79,6 @@ class LabelColumns:
         self.total = first
         self.has_spans = any(answer.kind == "span" for answer in self.answers.values())
         self.options = max((answer.options for answer in self.answers.values()), default=1)
-
-    def trained_task(self, task: str) -> str:
-        """Return the task of the head whose columns answer a task, mostly itself.
-
-        Raises:
-            ArtifactError: there is none.
-        """
-        trained = (task, *ANSWERED_AS.get(task, ()))
-        for name in trained:
-            if name in self.columns:
-                return name
-        raise ArtifactError(
-            f"the weights have no labels of {task}, only of {sorted(self.columns)}; fine-tune on "
-            f"{trained[-1]}, or leave {task} out of tasks.names"
-        )
 
     def as_text(self) -> str:
         """Return the answers as JSON, for the file of the weights."""

@@ -4,11 +4,11 @@ BERT's is ``[CLS]``, a segment, ``[SEP]``, perhaps a second one and ``[SEP]``; G
 segment, perhaps ``_delimiter_`` and a second one, ``_classify_``.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
-from t5repro.config.row_shapes import orders_of
 from t5repro.config.sections.model import ModelSettings
+from t5repro.task_table import SIMILARITY_TASKS
 from t5repro.vocab.special_pieces import special_id
 from t5repro.vocab.vocabulary import Vocabulary
 
@@ -83,6 +83,11 @@ class SegmentEncoder:
         swapped = [*self._start, *other, *self._between, *one, *self._end] if swaps else []
         cut = kept + kept_second < len(first) + len(second)
         return SegmentRow([*start, *other, *self._end], len(start), cut, tuple(swapped))
+
+
+def orders_of(model: ModelSettings, tasks: Collection[str]) -> int:
+    """Return in how many orders a network of labels reads the texts of the tasks."""
+    return 2 if model.decoder_only and not SIMILARITY_TASKS.isdisjoint(tasks) else 1
 
 
 def cut_pair(first: int, second: int, room: int) -> tuple[int, int]:

@@ -18,7 +18,7 @@ from t5repro.model.labels import LabelColumns
 from t5repro.model.layers import Tensor
 from t5repro.model.segment_rows import SegmentRow
 from t5repro.model.span_answers import SpanLimits, best_spans
-from t5repro.model.task_rows import TaskRows
+from t5repro.model.task_rows import TaskRows, trained_task
 from t5repro.model.transformer import T5
 
 DECIMALS = 4  # of a predicted number
@@ -57,7 +57,7 @@ def task_answers(
     Raises:
         ArtifactError: the networks were not fine-tuned on the task.
     """
-    trained = columns.trained_task(task)
+    trained = trained_task(columns, task)
     (first, width, _), answer = columns.columns[trained], columns.answers[trained]
     head = _span_head if answer.kind == "span" else _label_head
     logits = [np.zeros(0, np.float32)] * len(rows.rows)

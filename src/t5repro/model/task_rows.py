@@ -15,6 +15,7 @@ from t5repro.errors import ArtifactError
 from t5repro.model.labels import LabelColumns, TaskAnswer
 from t5repro.model.segment_rows import OPTIONS, SEGMENTS, SegmentEncoder, SegmentRow
 from t5repro.model.windows import Window, WindowEncoder
+from t5repro.task_table import ANSWERED_AS
 from t5repro.vocab.vocabulary import Vocabulary
 
 
@@ -121,6 +122,22 @@ def _check_texts(examples: Sequence[SegmentTexts], task: str, answer: TaskAnswer
             )
 
 
+def trained_task(columns: LabelColumns, task: str) -> str:
+    """Return the task of a head whose columns answer a task, mostly itself.
+
+    Raises:
+        ArtifactError: there is none.
+    """
+    trained = (task, *ANSWERED_AS.get(task, ()))
+    for name in trained:
+        if name in columns.columns:
+            return name
+    raise ArtifactError(
+        f"the weights have no labels of {task}, only of {sorted(columns.columns)}; fine-tune on "
+        f"{trained[-1]}, or leave {task} out of tasks.names"
+    )
+
+
 def encode_rows(
     encoder: TaskRowEncoder, examples: Mapping[str, Sequence[SegmentTexts]], columns: LabelColumns
 ) -> dict[str, TaskRows]:
@@ -137,7 +154,7 @@ def encode_rows(
     """
     encoded = {}
     for task, texts in examples.items():
-        answer = columns.answers[columns.trained_task(task)]
+        answer = columns.answers[trained_task(columns, task)]
         encoded[task] = encoder.rows(texts, task=task, answer=answer)
     return encoded
 

@@ -13,13 +13,13 @@ from t5repro.config.bounded_yaml import parse_yaml
 from t5repro.config.load import load_settings
 from t5repro.config.sections.tasks import OwnTask
 from t5repro.config.task_files import check_listed_files
-from t5repro.config.task_layouts import TASK_FILES
 from t5repro.config.validation import validate
 from t5repro.errors import SettingsError, TaskDataError
 from t5repro.files import sha256_of
 from t5repro.new_task.proposal import Options, Proposal, propose
 from t5repro.new_task.rows import cures_without_run_file, read_rows
 from t5repro.new_task.start import Start, below_working_folder
+from t5repro.task_table import BY_NAME
 from t5repro.tasks.own import own_task
 from t5repro.tasks.task import Example
 from t5repro.vocab.special_ids import UNK_ID
@@ -115,7 +115,7 @@ def _checked_name(name: str, start: Start) -> str:
         raise SettingsError(
             f"{name!r} is no name of a task; allowed are a-z, 0-9 and _; name another one: --name"
         )
-    if name in TASK_FILES:
+    if name in BY_NAME:
         raise SettingsError(f"{name!r} is a task of the paper; name another one: --name")
     if start.folder.parts[:2] == ("results", name):
         raise SettingsError(

@@ -7,22 +7,21 @@ An answer that is not a label becomes the first label, because the servers accep
 manifest counts such answers.
 
 Source: submission instructions of the two benchmarks; released code, ``prepare_glue_submission``.
-To add a leaderboard, add its files to `LEADERBOARDS`.
+To add a file, set `submission` in the row of its task.
 """
 
 import json
 import zipfile
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from t5repro.config.sections.tasks import TaskTexts
 from t5repro.errors import ArtifactError
 from t5repro.files import atomic_path, read_json_lines, write_manifest
-from t5repro.tasks.glue import ENTAILMENT, INFERENCE
+from t5repro.task_facts import Submission
+from t5repro.task_table import BENCHMARK_TITLES, TASKS
 from t5repro.tasks.registry import task_named
-from t5repro.tasks.super_glue import COMMITMENT
 from t5repro.tasks.task import Task
 
 Rows = Sequence[Mapping[str, Any]]
@@ -32,59 +31,19 @@ REGULAR_FILE = 0o100644 << 16  # mode in the upper half of the external attribut
 UNIX = 3  # fixed too: zipfile would write the system of this machine
 
 
-@dataclass(frozen=True)
-class SubmissionFile:
-    """One file of a submission.
-
-    Attributes:
-        task: name of the task.
-        name: name of the file in the zip.
-        rows: number of rows of the public test set; queries of ReCoRD, answers of MultiRC.
-        labels: the leaderboard's label for each label index; if empty, predictions are written
-            unchanged.
-    """
-
-    task: str
-    name: str
-    rows: int
-    labels: tuple[str | int, ...] = ()
-
-
-GLUE_FILES = (
-    SubmissionFile("glue_cola", "CoLA.tsv", 1_063, (0, 1)),
-    SubmissionFile("glue_sst2", "SST-2.tsv", 1_821, (0, 1)),
-    SubmissionFile("glue_mrpc", "MRPC.tsv", 1_725, (0, 1)),
-    SubmissionFile("glue_stsb", "STS-B.tsv", 1_379),
-    SubmissionFile("glue_qqp", "QQP.tsv", 390_965, (0, 1)),
-    SubmissionFile("glue_mnli_matched", "MNLI-m.tsv", 9_796, INFERENCE),
-    SubmissionFile("glue_mnli_mismatched", "MNLI-mm.tsv", 9_847, INFERENCE),
-    SubmissionFile("glue_qnli", "QNLI.tsv", 5_463, ENTAILMENT),
-    SubmissionFile("glue_rte", "RTE.tsv", 3_000, ENTAILMENT),
-    SubmissionFile("glue_wnli", "WNLI.tsv", 146, (0, 1)),
-    SubmissionFile("glue_ax", "AX.tsv", 1_104, INFERENCE),
-)
-
-SUPER_GLUE_FILES = (
-    SubmissionFile("super_glue_boolq", "BoolQ.jsonl", 3_245, ("false", "true")),
-    SubmissionFile("super_glue_cb", "CB.jsonl", 250, COMMITMENT),
-    SubmissionFile("super_glue_copa", "COPA.jsonl", 500, (0, 1)),
-    SubmissionFile("super_glue_multirc", "MultiRC.jsonl", 9_693, (0, 1)),
-    SubmissionFile("super_glue_record", "ReCoRD.jsonl", 10_000),
-    SubmissionFile("super_glue_rte", "RTE.jsonl", 3_000, ENTAILMENT),
-    SubmissionFile("super_glue_wic", "WiC.jsonl", 1_400, ("false", "true")),
-    SubmissionFile("super_glue_wsc", "WSC.jsonl", 146, ("False", "True")),
-    SubmissionFile("super_glue_axb", "AX-b.jsonl", 1_104, ENTAILMENT),
-    SubmissionFile("super_glue_axg", "AX-g.jsonl", 356, ENTAILMENT),
-)
-
-LEADERBOARDS: dict[str, tuple[SubmissionFile, ...]] = {
-    "glue": GLUE_FILES,
-    "super_glue": SUPER_GLUE_FILES,
+# Benchmark -> task -> its file.
+LEADERBOARDS: dict[str, dict[str, Submission]] = {
+    benchmark: {
+        task.name: task.submission
+        for task in TASKS
+        if task.benchmark == benchmark and task.submission
+    }
+    for benchmark in BENCHMARK_TITLES
 }
 
 
 def write_submission(
-    files: Sequence[SubmissionFile],
+    submissions: Mapping[str, Submission],
     *,
     predictions: Path,
     texts: TaskTexts,
@@ -94,7 +53,7 @@ def write_submission(
     """Write the zip of a leaderboard and its manifest.
 
     Args:
-        files: files of the submission.
+        submissions: task -> its file.
         predictions: folder with ``<task>.jsonl``, from `evaluate_predict` on the split ``test``.
         texts: text settings of the run, which decide how an answer is read.
         output: zip to write.
@@ -104,7 +63,7 @@ def write_submission(
         ArtifactError: predictions are missing, incomplete or of another split. All files are
             checked before anything is written.
     """
-    paths = {file.task: predictions / f"{file.task}.jsonl" for file in files}
+    paths = {name: predictions / f"{name}.jsonl" for name in submissions}
     if missing := [path.name for path in paths.values() if not path.is_file()]:
         raise ArtifactError(
             f"{predictions} lacks {missing}; a leaderboard takes every task or none: predict them "
@@ -112,11 +71,11 @@ def write_submission(
         )
     contents: dict[str, str] = {}
     counters: dict[str, Any] = {}
-    for file in files:
-        task = task_named(file.task, texts)
-        rows = _read_complete(paths[file.task], file)
-        contents[file.name] = "".join(line + "\n" for line in _lines(file, task, rows))
-        counters[file.task] = {"rows": len(rows), "invalid": task.invalid_count(rows)}
+    for name, submission in submissions.items():
+        task = task_named(name, texts)
+        rows = _read_complete(paths[name], name, submission)
+        contents[submission.file] = "".join(line + "\n" for line in _lines(submission, task, rows))
+        counters[name] = {"rows": len(rows), "invalid": task.invalid_count(rows)}
     with atomic_path(output) as temporary:
         write_zip(temporary, contents)
     write_manifest(
@@ -142,7 +101,7 @@ def write_zip(path: Path, contents: Mapping[str, str]) -> None:
             archive.writestr(info, text.encode("utf-8"))
 
 
-def _read_complete(path: Path, file: SubmissionFile) -> Rows:
+def _read_complete(path: Path, task: str, submission: Submission) -> Rows:
     """Return the predictions of a whole test set, each row once.
 
     Raises:
@@ -161,31 +120,31 @@ def _read_complete(path: Path, file: SubmissionFile) -> Rows:
             )
         line_of_idx[idx] = line
         rows.append(row)
-    if len(rows) != file.rows:
+    if len(rows) != submission.rows:
         raise ArtifactError(
-            f"{path} has {len(rows)} rows; allowed: {file.rows}, the whole test set of "
-            f"{file.task}; set evaluate.split: test and evaluate.max_examples: 0, use the "
+            f"{path} has {len(rows)} rows; allowed: {submission.rows}, the whole test set of "
+            f"{task}; set evaluate.split: test and evaluate.max_examples: 0, use the "
             "original files, and rerun evaluate_predict"
         )
     # GLUE's servers read lines by position; SuperGLUE's by the idx of each line.
-    if file.name.endswith(".tsv") and (
+    if submission.file.endswith(".tsv") and (
         misplaced := [row["idx"] for number, row in enumerate(rows) if row["idx"] != number]
     ):
         raise ArtifactError(
-            f"{path} has idx {misplaced[0]!r} out of order; allowed: 0 to {file.rows - 1} in the "
-            "order of the test file; rerun evaluate_predict"
+            f"{path} has idx {misplaced[0]!r} out of order; allowed: 0 to {submission.rows - 1} in "
+            "the order of the test file; rerun evaluate_predict"
         )
     return rows
 
 
-def _lines(file: SubmissionFile, task: Task, rows: Rows) -> Iterable[str]:
-    answers = [_answer(file, task, row) for row in rows]
-    if file.name.endswith(".tsv"):
+def _lines(submission: Submission, task: Task, rows: Rows) -> Iterable[str]:
+    answers = [_answer(submission, task, row) for row in rows]
+    if submission.file.endswith(".tsv"):
         return [
             "index\tprediction",
             *(f"{row['idx']}\t{answer}" for row, answer in zip(rows, answers, strict=True)),
         ]
-    if file.task == "super_glue_multirc":
+    if all(isinstance(row["idx"], Mapping) and "paragraph" in row["idx"] for row in rows):
         return _multirc_lines(rows, answers)
     return [
         json.dumps({"idx": _leaderboard_idx(row["idx"]), "label": answer}, ensure_ascii=False)
@@ -193,11 +152,10 @@ def _lines(file: SubmissionFile, task: Task, rows: Rows) -> Iterable[str]:
     ]
 
 
-def _answer(file: SubmissionFile, task: Task, row: Mapping[str, Any]) -> Any:
+def _answer(submission: Submission, task: Task, row: Mapping[str, Any]) -> Any:
     answer = task.read_prediction(row["prediction"], row)
-    if not file.labels:
-        return answer
-    return file.labels[0 if task.is_invalid(answer) else answer]
+    labels = submission.labels or task.labels
+    return labels[0 if task.is_invalid(answer) else answer] if labels else answer
 
 
 def _leaderboard_idx(idx: Any) -> Any:

@@ -11,8 +11,6 @@ from t5repro.report.published_scores import exceeds_deviation
 from t5repro.report.rows import BEST, ScoreRow, experiment_rows
 from t5repro.report.titles import (
     AVERAGE,
-    BENCHMARKS,
-    TASK_TITLES,
     UNDEFINED,
     format_difference,
     format_score,
@@ -21,6 +19,7 @@ from t5repro.report.titles import (
     task_group,
     task_title,
 )
+from t5repro.task_table import BENCHMARK_TITLES, TASKS
 
 MAX_COLUMNS = 10  # a wider table is transposed: numbers down, rows across
 
@@ -218,9 +217,9 @@ def column_title(key: str) -> tuple[str, str]:
     """Return the titles of a column's task and metric."""
     task, metric = key.split(".")
     title = task_title(task)
-    if list(TASK_TITLES.values()).count(title) > 1:  # RTE is in GLUE and in SuperGLUE
+    if [row.title for row in TASKS].count(title) > 1:  # RTE is in GLUE and in SuperGLUE
         title = f"{title} ({task_group(task)})"
-    return title, metric_title(AVERAGE if task in BENCHMARKS else metric)
+    return title, metric_title(AVERAGE if task in BENCHMARK_TITLES else metric)
 
 
 def missing_reasons(rows: Sequence[TableRow], keys: Sequence[str]) -> tuple[str, ...]:

@@ -1,39 +1,9 @@
 """Titles of tasks and metrics, and the format of numbers, the same on page and terminal."""
 
+from t5repro.task_table import BENCHMARK_TITLES, facts_of
+
 AVERAGE = "average"
 UNDEFINED = "–"
-BENCHMARKS = {"glue": "GLUE", "super_glue": "SuperGLUE"}
-
-TASK_TITLES = {
-    "glue_cola": "CoLA",
-    "glue_sst2": "SST-2",
-    "glue_mrpc": "MRPC",
-    "glue_stsb": "STS-B",
-    "glue_qqp": "QQP",
-    "glue_mnli": "MNLI",
-    "glue_mnli_matched": "MNLI matched",
-    "glue_mnli_mismatched": "MNLI mismatched",
-    "glue_qnli": "QNLI",
-    "glue_rte": "RTE",
-    "glue_wnli": "WNLI",
-    "glue_ax": "AX",
-    "super_glue_boolq": "BoolQ",
-    "super_glue_cb": "CB",
-    "super_glue_copa": "COPA",
-    "super_glue_multirc": "MultiRC",
-    "super_glue_record": "ReCoRD",
-    "super_glue_rte": "RTE",
-    "super_glue_wic": "WiC",
-    "super_glue_wsc": "WSC",
-    "super_glue_axb": "AX-b",
-    "super_glue_axg": "AX-g",
-    "dpr": "DPR",
-    "squad": "SQuAD",
-    "cnn_dailymail": "CNN/Daily Mail",
-    "wmt_en_de": "English → German",
-    "wmt_en_fr": "English → French",
-    "wmt_en_ro": "English → Romanian",
-}
 
 METRIC_TITLES = {
     "accuracy": "accuracy",
@@ -51,20 +21,12 @@ METRIC_TITLES = {
     AVERAGE: "average",
 }
 
-GROUPS = (  # prefix of a task's name -> its heading
-    ("glue_", "GLUE"),
-    ("super_glue_", "SuperGLUE"),
-    ("squad", "Question answering"),
-    ("cnn_dailymail", "Summarisation"),
-    ("wmt_", "Translation"),
-)
-OTHER_GROUP = "Other tasks"
 AVERAGES_GROUP = "Benchmark averages"
 
 
 def task_title(task: str) -> str:
     """Return the title of a task or a benchmark."""
-    return (TASK_TITLES | BENCHMARKS).get(task, task)
+    return BENCHMARK_TITLES.get(task) or facts_of(task).title
 
 
 def metric_title(metric: str) -> str:
@@ -74,7 +36,7 @@ def metric_title(metric: str) -> str:
 
 def task_group(task: str) -> str:
     """Return the heading of a task."""
-    return next((title for prefix, title in GROUPS if task.startswith(prefix)), OTHER_GROUP)
+    return facts_of(task).heading
 
 
 def format_score(value: float | None) -> str:

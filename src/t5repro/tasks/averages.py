@@ -6,30 +6,23 @@ WNLI, the diagnostic sets and DPR do not enter.
 
 from collections.abc import Mapping
 
+from t5repro.task_table import ANSWERED_AS, BENCHMARK_TITLES, TASKS
+
 Column = tuple[str, str]  # task, score
 
-BENCHMARKS: dict[str, tuple[tuple[Column, ...], ...]] = {
-    "glue": (
-        (("glue_cola", "matthews_corrcoef"),),
-        (("glue_sst2", "accuracy"),),
-        (("glue_mrpc", "f1"), ("glue_mrpc", "accuracy")),
-        (("glue_stsb", "pearson_corrcoef"), ("glue_stsb", "spearman_corrcoef")),
-        (("glue_qqp", "f1"), ("glue_qqp", "accuracy")),
-        (("glue_mnli_matched", "accuracy"), ("glue_mnli_mismatched", "accuracy")),
-        (("glue_qnli", "accuracy"),),
-        (("glue_rte", "accuracy"),),
-    ),
-    "super_glue": (
-        (("super_glue_boolq", "accuracy"),),
-        (("super_glue_cb", "mean_3class_f1"), ("super_glue_cb", "accuracy")),
-        (("super_glue_copa", "accuracy"),),
-        (("super_glue_multirc", "f1"), ("super_glue_multirc", "exact_match")),
-        (("super_glue_record", "f1"), ("super_glue_record", "em")),
-        (("super_glue_rte", "accuracy"),),
-        (("super_glue_wic", "accuracy"),),
-        (("super_glue_wsc", "accuracy"),),
-    ),
-}
+
+def _groups_of(benchmark: str) -> tuple[tuple[Column, ...], ...]:
+    """Return the scores that enter an average together: of a task, or of both parts of MNLI."""
+    groups: dict[str, tuple[Column, ...]] = {}
+    for task in TASKS:
+        if task.benchmark == benchmark and task.scores:
+            trained = ANSWERED_AS.get(task.name, (task.name,))[0]
+            columns = tuple((task.name, score) for score in task.scores)
+            groups[trained] = groups.get(trained, ()) + columns
+    return tuple(groups.values())
+
+
+BENCHMARKS = {benchmark: _groups_of(benchmark) for benchmark in BENCHMARK_TITLES}
 
 
 def benchmark_averages(scores: Mapping[str, Mapping[str, float]]) -> dict[str, float | None]:

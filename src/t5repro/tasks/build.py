@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from t5repro.config.sections.tasks import TasksStage
-from t5repro.config.task_layouts import SPLITS
 from t5repro.errors import SettingsError, TaskDataError
 from t5repro.files import atomic_path, write_json_lines, write_manifest
 from t5repro.progress import Progress
+from t5repro.task_facts import SPLITS
 from t5repro.tasks.registry import task_named
 from t5repro.tasks.task import Example, Task
 

@@ -1,7 +1,7 @@
 """Tasks whose answer is free text: SQuAD, CNN/DailyMail and WMT (paper section 2.4).
 
-To add a language pair, append a `translation` entry to `GENERATION` and the language's name to
-`LANGUAGES`.
+To add a language pair, append a `translation` entry to `GENERATION`, the language's name to
+`LANGUAGES` and a row to `task_table`.
 """
 
 import re

@@ -1,7 +1,7 @@
 """GLUE as text to text (paper section 2.4 and appendix D).
 
-To add a task of labelled rows, append a `classification` entry to `GLUE`; nothing else registers
-it. WNLI is in `winograd`.
+To add a task of labelled rows, append a `classification` entry to `GLUE` and a row to `task_table`.
+WNLI is in `winograd`.
 """
 
 from collections import Counter

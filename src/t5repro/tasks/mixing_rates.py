@@ -9,27 +9,13 @@ from collections.abc import Mapping
 from typing import Literal
 
 from t5repro.errors import SettingsError
+from t5repro.task_table import RELEASED_GROUPS
 
-# Training rows that the released GLUE and SuperGLUE mixtures count; of WSC only those with a
-# correct candidate. Source: released code, `t5.data.glue_utils`.
 RELEASED_TRAIN_ROWS = {
-    "glue_cola": 8_551,
-    "glue_sst2": 67_349,
-    "glue_mrpc": 3_668,
-    "glue_stsb": 5_749,
-    "glue_qqp": 363_849,
-    "glue_mnli": 392_702,
-    "glue_qnli": 104_743,
-    "glue_rte": 2_490,
-    "super_glue_boolq": 9_427,
-    "super_glue_cb": 250,
-    "super_glue_copa": 400,
-    "super_glue_multirc": 27_243,
-    "super_glue_record": 138_854,
-    "super_glue_rte": 2_490,
-    "super_glue_wic": 5_428,
-    "super_glue_wsc": 259,
-    "dpr": 1_322,
+    task: rows
+    for tasks in RELEASED_GROUPS.values()
+    for task, rows in tasks.items()
+    if rows is not None
 }
 
 

@@ -1,8 +1,7 @@
 """Every task by name.
 
-The tuples are literal; importing a module registers nothing. Names are those of
-`config.task_layouts`, which lists each task's original files. A run file may add tasks
-(`tasks.own`) and choose other texts (`tasks.text`).
+The tuples are literal; importing a module registers nothing. `task_table` has a row for each name.
+A run file may add tasks (`tasks.own`) and choose other texts (`tasks.text`).
 """
 
 from collections.abc import Sequence

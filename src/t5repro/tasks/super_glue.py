@@ -1,6 +1,7 @@
 """SuperGLUE as text to text (paper section 2.4 and appendix D); WSC is in `winograd`.
 
-To add a task of labelled JSON rows, append a `classification` entry to `SUPER_GLUE`.
+To add a task of labelled JSON rows, append a `classification` entry to `SUPER_GLUE` and a row to
+`task_table`.
 """
 
 import re

@@ -6,8 +6,8 @@ answer, which its metrics compare with the row's own::
     rows ── to_examples ──► inputs, targets, answer ──► model ──► prediction
                                              └── metrics ◄── read_prediction ──┘
 
-To add a task to the package, make a `Task` and append it to the tuple of its module; `registry`
-finds it there. The tasks of run files are made in `own`.
+To add a task to the package, make a `Task`, append it to the tuple of its module, where `registry`
+finds it, and add its row to `task_table`. The tasks of run files are made in `own`.
 """
 
 from collections import Counter

@@ -11,9 +11,16 @@ from typing import Any, NamedTuple
 
 from t5repro.config.sections.tasks import TextSettings
 from t5repro.tasks.generation import ASCII_PUNCTUATION, format_squad
+from t5repro.tasks.glue import GLUE
 from t5repro.tasks.predictions import label_index, read_number
 from t5repro.tasks.records import read_records
-from t5repro.tasks.super_glue import TRUTH, format_multirc, wic_rows_with_pos
+from t5repro.tasks.super_glue import (
+    HYPOTHESIS_FIRST,
+    SUPER_GLUE,
+    TRUTH,
+    format_multirc,
+    wic_rows_with_pos,
+)
 from t5repro.tasks.task import Example, Row, Task
 
 PREMISE_FIRST = ("premise", "hypothesis")
@@ -97,9 +104,13 @@ class Switch(NamedTuple):
     change: Callable[[Task], Task]
 
 
-INFERENCE_TASKS = (
-    *("glue_mnli", "glue_mnli_matched", "glue_mnli_mismatched", "glue_ax"),
-    *("super_glue_cb", "super_glue_rte", "super_glue_axb", "super_glue_axg"),
+def _writes_hypothesis_first(task: Task) -> bool:
+    formatter = task.to_examples
+    return isinstance(formatter, partial) and formatter.keywords.get("fields") == HYPOTHESIS_FIRST
+
+
+INFERENCE_TASKS = tuple(
+    task.name for task in (*GLUE, *SUPER_GLUE) if _writes_hypothesis_first(task)
 )
 
 SWITCHES = (

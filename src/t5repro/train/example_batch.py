@@ -3,11 +3,12 @@
 from collections.abc import Collection
 from typing import Any
 
-from t5repro.config.row_shapes import NUMBER_TASKS, SPAN_TASKS, options_of, orders_of
 from t5repro.config.sections.model import ModelSettings, has_label_head
 from t5repro.config.sections.pretrain import PretrainSettings
 from t5repro.config.sections.training import TrainingSettings
 from t5repro.model.labels import LabelColumns, TaskAnswer, TaskAnswers
+from t5repro.model.segment_rows import orders_of
+from t5repro.task_table import facts_of
 
 ENCODER_FEATURES = ("encoder_ids", "encoder_segments", "encoder_types")
 
@@ -24,12 +25,13 @@ def example_labels(settings: Any) -> TaskAnswers:
 
 
 def _example_answer(task: str, model: ModelSettings) -> TaskAnswer:
-    if task in SPAN_TASKS and model.encoder_only:
+    facts = facts_of(task)
+    if facts.answer == "span" and model.encoder_only:
         return TaskAnswer("span")
-    if task in NUMBER_TASKS:
+    if facts.answer == "number":
         return TaskAnswer("number")
-    if (options := options_of([task])) > 1:
-        return TaskAnswer("choice", tuple(map(str, range(options))))
+    if facts.answer == "choice":
+        return TaskAnswer("choice", tuple(map(str, range(facts.options))))
     return TaskAnswer("label", ("no", "yes"))
 
 

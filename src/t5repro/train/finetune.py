@@ -86,6 +86,10 @@ def finetune(
         inputs = load() if has_labels else None
         return inputs.labels if isinstance(inputs, LabelledInputs) else {}
 
+    def texts_of_row() -> int:
+        inputs = load() if has_labels else None
+        return inputs.texts if isinstance(inputs, LabelledInputs) else 1
+
     def make_samples(folder: Path, announce: Callable[[str], None]) -> Samples:
         return Samples(
             sample_examples,
@@ -123,6 +127,7 @@ def finetune(
             loggers=loggers,
             samples=make_samples if sample_examples else None,
             labels=labels,
+            texts=texts_of_row,
         ),
         devices,
     )

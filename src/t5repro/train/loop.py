@@ -73,6 +73,7 @@ class TrainingJob:
         samples: makes what decodes examples, given the folder `monitor` and the log; if absent,
             none are decoded.
         labels: returns the answers of the tasks of a network of labels, see `LabelColumns`.
+        texts: returns the number of texts that the network reads of a row.
     """
 
     rule: str
@@ -93,6 +94,7 @@ class TrainingJob:
     validation: Callable[[], Validation] | None = None
     samples: Callable[[Path, Callable[[str], None]], Samples] | None = None
     labels: Callable[[], Mapping[str, TaskAnswer]] = dict
+    texts: Callable[[], int] = lambda: 1
 
     @property
     def training(self) -> TrainingSettings:
@@ -244,15 +246,14 @@ def make_monitor(job: TrainingJob, model: Any, *, first_step: int) -> Monitor:
     """Return the monitor of the training speed, which passes its rows on to the loggers."""
     settings, training = job.settings, job.training
     cloud = settings.devices.cloud_folder
-    columns = getattr(model, "label_columns", None)  # of a network of labels
-    tasks = columns.answers if columns else ()
-    row = row_shape(settings.model, training, tasks=tasks)
+    texts = job.texts()
+    row = row_shape(settings.model, training, texts=texts)
     return Monitor(
         job.monitor,
         events=cloud_address(cloud, job.monitor) if cloud and job.monitor else str(job.monitor),
         positions=training.batch_size * row.texts * row.positions,
         flops=step_flops(
-            settings.model, training, embedding_rows=settings.vocab.embedding_rows, tasks=tasks
+            settings.model, training, embedding_rows=settings.vocab.embedding_rows, texts=texts
         ),
         first_step=first_step,
         loggers=Loggers(job.loggers, model, folder=job.monitor, announce=job.log),

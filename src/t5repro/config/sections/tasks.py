@@ -5,9 +5,10 @@ from typing import Annotated, Literal
 from pydantic import Field, StringConstraints, model_validator
 
 from t5repro.config.field import Name, Section, repeated
+from t5repro.task_facts import SplitName
+from t5repro.task_table import DEFAULT_TASKS
 
 Reading = Literal["code", "paper"]
-SplitName = Literal["train", "validation", "test"]
 OwnMetric = Literal[
     "accuracy",
     "f1",
@@ -187,20 +188,7 @@ class WindowSettings(Section):
 class TaskNames(Section):
     """The part of `tasks` that training and prediction read."""
 
-    names: list[Name] = [
-        "glue_cola",
-        "glue_sst2",
-        "glue_mrpc",
-        "glue_stsb",
-        "glue_rte",
-        "super_glue_boolq",
-        "super_glue_copa",
-        "squad",
-        "cnn_dailymail",
-        "wmt_en_de",
-        "wmt_en_fr",
-        "wmt_en_ro",
-    ]
+    names: list[Name] = [*DEFAULT_TASKS]
     """Names of the tasks of the run (`t5repro list_tasks`)."""
     windows: WindowSettings = WindowSettings()
     """Windows of the texts of SQuAD, for an encoder only."""

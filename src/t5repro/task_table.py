@@ -1,0 +1,344 @@
+"""The table of tasks: one row per downstream task of the paper (section 2.4).
+
+A row says what a task is, apart from the functions that read its files, write its texts and read
+its answers, which are in `tasks/`. Validation of settings, raw files, mixtures, estimates, report
+and leaderboards read the table; a task of a run file is a row too (`config.known_tasks`).
+
+To add a task: a row here, in `TASKS`, and its functions in a module of `tasks/`.
+
+Fine-tuning and prediction do not reach `TASKS`: a new row would rerun all of them. The facts that
+they look up by name are constants after the rows, and most new tasks have none of them.
+"""
+
+from functools import partial
+
+from t5repro.task_facts import SPLITS, Files, Submission, TaskFacts
+
+BENCHMARK_TITLES = {"glue": "GLUE", "super_glue": "SuperGLUE"}
+BINARY = (0, 1)  # a leaderboard's labels
+
+_glue = partial(TaskFacts, heading=BENCHMARK_TITLES["glue"], benchmark="glue")
+_super_glue = partial(TaskFacts, heading=BENCHMARK_TITLES["super_glue"], benchmark="super_glue")
+_translation = partial(TaskFacts, heading="Translation", answer="text")
+
+
+def _tsv(folder: str) -> Files:
+    return {
+        "train": (f"glue/{folder}/train.tsv",),
+        "validation": (f"glue/{folder}/dev.tsv",),
+        "test": (f"glue/{folder}/test.tsv",),
+    }
+
+
+def _jsonl(folder: str) -> Files:
+    return {
+        "train": (f"superglue/{folder}/train.jsonl",),
+        "validation": (f"superglue/{folder}/val.jsonl",),
+        "test": (f"superglue/{folder}/test.jsonl",),
+    }
+
+
+def _pairs(code: str) -> Files:
+    return {
+        split: (f"wmt/en-{code}/{split}.en", f"wmt/en-{code}/{split}.{code}") for split in SPLITS
+    }
+
+
+GLUE_COLA = _glue(
+    "glue_cola",
+    "CoLA",
+    files=_tsv("CoLA"),
+    validation_rows=1_043,
+    scores=("matthews_corrcoef",),
+    submission=Submission("CoLA.tsv", 1_063, BINARY),
+)
+GLUE_SST2 = _glue(
+    "glue_sst2",
+    "SST-2",
+    files=_tsv("SST-2"),
+    validation_rows=872,
+    scores=("accuracy",),
+    submission=Submission("SST-2.tsv", 1_821, BINARY),
+)
+GLUE_MRPC = _glue(
+    "glue_mrpc",
+    "MRPC",
+    files={
+        "train": ("glue/MRPC/msr_paraphrase_train.txt",),
+        "validation": ("glue/MRPC/msr_paraphrase_test.txt",),
+    },
+    validation_rows=1_725,  # the test file of the original corpus, which has labels
+    scores=("f1", "accuracy"),
+    submission=Submission("MRPC.tsv", 1_725, BINARY),
+)
+GLUE_STSB = _glue(
+    "glue_stsb",
+    "STS-B",
+    files=_tsv("STS-B"),
+    answer="number",
+    validation_rows=1_500,
+    scores=("pearson_corrcoef", "spearman_corrcoef"),
+    submission=Submission("STS-B.tsv", 1_379),
+)
+GLUE_QQP = _glue(
+    "glue_qqp",
+    "QQP",
+    files=_tsv("QQP"),
+    validation_rows=40_430,
+    scores=("f1", "accuracy"),
+    submission=Submission("QQP.tsv", 390_965, BINARY),
+)
+GLUE_MNLI = _glue(
+    "glue_mnli", "MNLI", files={"train": ("glue/MNLI/train.tsv",)}, validation_rows=9_815
+)
+GLUE_MNLI_MATCHED = _glue(
+    "glue_mnli_matched",
+    "MNLI matched",
+    files={"validation": ("glue/MNLI/dev_matched.tsv",), "test": ("glue/MNLI/test_matched.tsv",)},
+    validation_rows=9_815,
+    scores=("accuracy",),
+    submission=Submission("MNLI-m.tsv", 9_796),
+)
+GLUE_MNLI_MISMATCHED = _glue(
+    "glue_mnli_mismatched",
+    "MNLI mismatched",
+    files={
+        "validation": ("glue/MNLI/dev_mismatched.tsv",),
+        "test": ("glue/MNLI/test_mismatched.tsv",),
+    },
+    validation_rows=9_832,
+    scores=("accuracy",),
+    submission=Submission("MNLI-mm.tsv", 9_847),
+)
+GLUE_QNLI = _glue(
+    "glue_qnli",
+    "QNLI",
+    files=_tsv("QNLI"),
+    validation_rows=5_463,
+    scores=("accuracy",),
+    submission=Submission("QNLI.tsv", 5_463),
+)
+GLUE_RTE = _glue(
+    "glue_rte",
+    "RTE",
+    files=_tsv("RTE"),
+    validation_rows=277,
+    scores=("accuracy",),
+    submission=Submission("RTE.tsv", 3_000),
+)
+GLUE_WNLI = _glue(
+    "glue_wnli",
+    "WNLI",
+    # Never trained on: its training rows mislead (paper appendix B).
+    files={"validation": ("glue/WNLI/dev.tsv",), "test": ("glue/WNLI/test.tsv",)},
+    answer="text",
+    validation_rows=71,
+    submission=Submission("WNLI.tsv", 146, BINARY),
+)
+GLUE_AX = _glue(
+    "glue_ax",
+    "AX",
+    files={"test": ("glue/AX/diagnostic-full.tsv",)},
+    submission=Submission("AX.tsv", 1_104),
+)
+SUPER_GLUE_BOOLQ = _super_glue(
+    "super_glue_boolq",
+    "BoolQ",
+    files=_jsonl("BoolQ"),
+    validation_rows=3_270,
+    scores=("accuracy",),
+    submission=Submission("BoolQ.jsonl", 3_245, ("false", "true")),
+)
+SUPER_GLUE_CB = _super_glue(
+    "super_glue_cb",
+    "CB",
+    files=_jsonl("CB"),
+    validation_rows=56,
+    scores=("mean_3class_f1", "accuracy"),
+    submission=Submission("CB.jsonl", 250),
+)
+SUPER_GLUE_COPA = _super_glue(
+    "super_glue_copa",
+    "COPA",
+    files=_jsonl("COPA"),
+    answer="choice",
+    options=2,
+    validation_rows=100,
+    scores=("accuracy",),
+    submission=Submission("COPA.jsonl", 500, BINARY),
+)
+SUPER_GLUE_MULTIRC = _super_glue(
+    "super_glue_multirc",
+    "MultiRC",
+    files=_jsonl("MultiRC"),
+    validation_rows=4_848,
+    scores=("f1", "exact_match"),
+    submission=Submission("MultiRC.jsonl", 9_693, BINARY),
+)
+SUPER_GLUE_RECORD = _super_glue(
+    "super_glue_record",
+    "ReCoRD",
+    files=_jsonl("ReCoRD"),
+    answer="text",
+    validation_rows=10_000,
+    scores=("f1", "em"),
+    submission=Submission("ReCoRD.jsonl", 10_000),
+)
+SUPER_GLUE_RTE = _super_glue(
+    "super_glue_rte",
+    "RTE",
+    files=_jsonl("RTE"),
+    validation_rows=277,
+    scores=("accuracy",),
+    submission=Submission("RTE.jsonl", 3_000),
+)
+SUPER_GLUE_WIC = _super_glue(
+    "super_glue_wic",
+    "WiC",
+    files=_jsonl("WiC"),
+    validation_rows=638,
+    scores=("accuracy",),
+    submission=Submission("WiC.jsonl", 1_400, ("false", "true")),
+)
+SUPER_GLUE_WSC = _super_glue(
+    "super_glue_wsc",
+    "WSC",
+    files=_jsonl("WSC"),
+    answer="text",
+    validation_rows=104,
+    scores=("accuracy",),
+    submission=Submission("WSC.jsonl", 146, ("False", "True")),
+)
+SUPER_GLUE_AXB = _super_glue(
+    "super_glue_axb",
+    "AX-b",
+    files={"test": ("superglue/AX-b/AX-b.jsonl",)},
+    submission=Submission("AX-b.jsonl", 1_104),
+)
+SUPER_GLUE_AXG = _super_glue(
+    "super_glue_axg",
+    "AX-g",
+    files={"test": ("superglue/AX-g/AX-g.jsonl",)},
+    submission=Submission("AX-g.jsonl", 356),
+)
+DPR = TaskFacts(
+    "dpr",
+    "DPR",
+    files={"train": ("dpr/train.c.txt",), "validation": ("dpr/test.c.txt",)},
+    answer="text",
+)
+SQUAD = TaskFacts(
+    "squad",
+    "SQuAD",
+    heading="Question answering",
+    files={"train": ("squad/train-v1.1.json",), "validation": ("squad/dev-v1.1.json",)},
+    answer="span",
+    validation_rows=10_570,
+)
+CNN_DAILYMAIL = TaskFacts(
+    "cnn_dailymail",
+    "CNN/Daily Mail",
+    heading="Summarisation",
+    files={split: (f"cnn_dailymail/{split}.csv",) for split in SPLITS},
+    answer="text",
+    validation_rows=13_368,
+)
+WMT_EN_DE = _translation("wmt_en_de", "English → German", files=_pairs("de"), validation_rows=3_000)
+WMT_EN_FR = _translation("wmt_en_fr", "English → French", files=_pairs("fr"), validation_rows=3_000)
+WMT_EN_RO = _translation(
+    "wmt_en_ro", "English → Romanian", files=_pairs("ro"), validation_rows=1_999
+)
+
+# Lists, leaderboards and averages have this order.
+TASKS: tuple[TaskFacts, ...] = (
+    GLUE_COLA,
+    GLUE_SST2,
+    GLUE_MRPC,
+    GLUE_STSB,
+    GLUE_QQP,
+    GLUE_MNLI,
+    GLUE_MNLI_MATCHED,
+    GLUE_MNLI_MISMATCHED,
+    GLUE_QNLI,
+    GLUE_RTE,
+    GLUE_WNLI,
+    GLUE_AX,
+    SUPER_GLUE_BOOLQ,
+    SUPER_GLUE_CB,
+    SUPER_GLUE_COPA,
+    SUPER_GLUE_MULTIRC,
+    SUPER_GLUE_RECORD,
+    SUPER_GLUE_RTE,
+    SUPER_GLUE_WIC,
+    SUPER_GLUE_WSC,
+    SUPER_GLUE_AXB,
+    SUPER_GLUE_AXG,
+    DPR,
+    SQUAD,
+    CNN_DAILYMAIL,
+    WMT_EN_DE,
+    WMT_EN_FR,
+    WMT_EN_RO,
+)
+BY_NAME: dict[str, TaskFacts] = {task.name: task for task in TASKS}
+
+
+def facts_of(name: str) -> TaskFacts:
+    """Return the row of a task; of a task of a run file, one with its name and no other fact."""
+    return BY_NAME.get(name) or TaskFacts(name, title=name)
+
+
+# Facts that fine-tuning and prediction look up by name. They are no columns of the rows and do not
+# reach them, so a task without them reruns neither.
+
+# Tasks on the similarity of two texts, which have no order (Radford et al., 2018, section 3.3).
+SIMILARITY_TASKS = frozenset({"glue_mrpc", "glue_stsb", "glue_qqp"})
+
+# Tasks without training rows -> tasks with the same labels. The first one that a network was
+# fine-tuned on answers them.
+ANSWERED_AS: dict[str, tuple[str, ...]] = {
+    "glue_mnli_matched": ("glue_mnli",),
+    "glue_mnli_mismatched": ("glue_mnli",),
+    "glue_ax": ("glue_mnli",),
+    "super_glue_axb": ("super_glue_rte", "glue_rte"),
+    "super_glue_axg": ("super_glue_rte", "glue_rte"),
+}
+
+# The groups of the released mixtures, and the training rows that the released code counts; of WSC
+# only those with a correct candidate, and None where it counts those of the files. A new task is in
+# no released mixture. Source: released code, `t5.data.mixtures` and `t5.data.glue_utils`.
+RELEASED_GROUPS: dict[str, dict[str, int | None]] = {
+    "glue": {
+        "glue_cola": 8_551,
+        "glue_sst2": 67_349,
+        "glue_mrpc": 3_668,
+        "glue_qqp": 363_849,
+        "glue_stsb": 5_749,
+        "glue_mnli": 392_702,
+        "glue_qnli": 104_743,
+        "glue_rte": 2_490,
+    },
+    "super_glue": {
+        "dpr": 1_322,
+        "super_glue_wsc": 259,
+        "super_glue_boolq": 9_427,
+        "super_glue_cb": 250,
+        "super_glue_copa": 400,
+        "super_glue_multirc": 27_243,
+        "super_glue_record": 138_854,
+        "super_glue_rte": 2_490,
+        "super_glue_wic": 5_428,
+    },
+    "cnn_dailymail": {"cnn_dailymail": None},
+    "squad": {"squad": None},
+    "wmt_en_de": {"wmt_en_de": None},
+    "wmt_en_fr": {"wmt_en_fr": None},
+    "wmt_en_ro": {"wmt_en_ro": None},
+}
+
+# The tasks of a run that names none.
+DEFAULT_TASKS = (
+    *("glue_cola", "glue_sst2", "glue_mrpc", "glue_stsb", "glue_rte"),
+    *("super_glue_boolq", "super_glue_copa", "squad", "cnn_dailymail"),
+    *("wmt_en_de", "wmt_en_fr", "wmt_en_ro"),
+)
