@@ -20,11 +20,15 @@ ALLOWED = {  # rule -> parts of the package that its closure may contain
     "vocab": {"vocab"},
     "tokens": {"vocab"},
     "sentences": {"c4", "vocab"},
-    "pretrain": {"inputs", "model", "objectives", "randomness", "train", "vocab"},
-    "preflight": {"model", "randomness", "train", "vocab"},
+    "pretrain": {"inputs", "model", "objectives", "randomness", "systems", "train", "vocab"},
+    "preflight": {
+        *("inputs", "model", "objectives", "randomness", "systems", "tasks", "train", "vocab")
+    },
     "tasks": {"tasks"},
-    "finetune": {"inputs", "model", "objectives", "randomness", "tasks", "train", "vocab"},
-    "evaluate_predict": {"evaluate", "model", "randomness", "vocab"},
+    "finetune": {
+        *("inputs", "model", "objectives", "randomness", "systems", "tasks", "train", "vocab")
+    },
+    "evaluate_predict": {"evaluate", "model", "randomness", "systems", "vocab"},
     "evaluate_score": {"evaluate", "metrics", "randomness", "tasks"},
     "report": {
         "evaluate",

@@ -7,7 +7,7 @@ a batch have as many texts as any task of the mixture needs.
 from collections.abc import Collection
 from typing import NamedTuple
 
-from t5repro.config.sections.model import AddedLayers, ModelSettings, has_label_head
+from t5repro.config.sections.model import AddedLayers, ModelSettings, tuned_family
 from t5repro.config.sections.training import TrainingSettings
 
 # Tasks on the similarity of two texts, which have no order (Radford et al., 2018, section 3.3).
@@ -58,10 +58,9 @@ def row_shape(
         tasks: those of the mixture, in fine-tuning.
     """
     # Pre-training has an objective and none of the layers that fine-tuning adds.
-    if not (isinstance(training, AddedLayers) and has_label_head(model, training)):
+    if not isinstance(training, AddedLayers) or tuned_family(model, training).writes_text:
         inputs, targets = training.packed_inputs_length, training.targets_length
-        # The predicted positions of an encoder only are some of its inputs.
-        positions = inputs if model.encoder_only else inputs + targets
+        positions = model.family.positions(inputs, targets)
         return RowShape(inputs, targets, positions, embedding_rows)
     reads_pieces = getattr(training, "lm_weight", 0.0) > 0
     texts = options_of(tasks) * orders_of(model, tasks)
@@ -76,10 +75,10 @@ def options_of(tasks: Collection[str]) -> int:
 
 def orders_of(model: ModelSettings, tasks: Collection[str]) -> int:
     """Return in how many orders a network of labels reads the texts of the tasks."""
-    return 2 if model.decoder_only and not SIMILARITY_TASKS.isdisjoint(tasks) else 1
+    return 2 if model.family.joined and not SIMILARITY_TASKS.isdisjoint(tasks) else 1
 
 
 def predicts_boundaries(model: ModelSettings, training: TrainingSettings) -> bool:
     """Return whether a pre-training has SpanBERT's boundary objective."""
     masked_lm = getattr(training, "masked_lm", None)  # fine-tuning has none
-    return model.encoder_only and masked_lm is not None and masked_lm.boundary_weight > 0
+    return model.family.predicts_inputs and masked_lm is not None and masked_lm.boundary_weight > 0

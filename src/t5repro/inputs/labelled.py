@@ -166,7 +166,7 @@ def load_labelled_inputs(
     """
     training = settings.finetune
     tasks = {
-        task: read_labelled(examples[task], predicts_spans=settings.model.encoder_only)
+        task: read_labelled(examples[task], predicts_spans=settings.model.family.has_span_head)
         for task in sorted(examples)
     }
     counts = {task: len(read.targets) for task, read in tasks.items()}
@@ -206,7 +206,7 @@ def load_labelled_inputs(
             EncodedOption.of([row.option(number) for row in rows], swaps=swaps)
             for number in range(columns.options)
         ],
-        is_decoder=settings.model.decoder_only,
+        is_decoder=settings.model.family.joined,
         targets=np.array([row.target for row in rows], np.float32),
         spans=np.array([row.span for row in rows], np.int32),
         examples_of=counts,
