@@ -157,14 +157,14 @@ class MaskedInputs:
     def _batch_maker(self) -> Maker:
         """Return the function from a step to features, targets and statistics."""
         settings, masked_lm = self.settings, self.settings.masked_lm
-        read, unit_mask = self.reader(), UNITS[masked_lm.unit]
+        read, unit = self.reader(), UNITS[masked_lm.unit]
 
         def make(step: tf.Tensor) -> tuple[Features, tf.Tensor, dict[str, tf.Tensor]]:
             rows = read(step)
             tokens = row_tokens(
                 settings, rows.ids, rows.lengths, rows.draws, word_starts=self.is_word_start
             )
-            mask = unit_mask(tokens, budgets(settings, tokens), settings.targets_length)
+            mask = unit.mask(tokens, budgets(settings, tokens))
             masked = replace_masked(
                 masked_lm,
                 rows.ids,
