@@ -16,10 +16,10 @@ def main() -> None:
     )
     from t5repro.model.beam import beam_search
     from t5repro.model.decode import greedy
-    from t5repro.model.transformer import T5
+    from t5repro.model.transformer import EncoderDecoder
     from t5repro.vocab.special_ids import EOS_ID
 
-    model = T5(
+    model = EncoderDecoder(
         ModelSettings(
             num_encoder_layers=task["layers"],
             num_decoder_layers=task["layers"],

@@ -27,11 +27,17 @@ ALLOWED = {  # rule -> parts of the package that its closure may contain
     "vocab": {"vocab"},
     "tokens": {"vocab"},
     "sentences": {"c4", "vocab"},
-    "pretrain": {"inputs", "model", "objectives", "randomness", "train", "vocab"},
-    "preflight": {"model", "randomness", "train", "vocab", *TASKS},
+    "pretrain": {"inputs", "model", "objectives", "randomness", "systems", "train", "vocab"},
+    "preflight": {
+        *("inputs", "model", "objectives", "randomness", "systems", "tasks", "train", "vocab"),
+        *TASKS,
+    },
     "tasks": {"tasks", *TASKS},
-    "finetune": {"inputs", "model", "objectives", "randomness", "tasks", "train", "vocab", *TASKS},
-    "evaluate_predict": {"evaluate", "model", "randomness", "vocab", *TASKS},
+    "finetune": {
+        *("inputs", "model", "objectives", "randomness", "systems", "tasks", "train", "vocab"),
+        *TASKS,
+    },
+    "evaluate_predict": {"evaluate", "model", "randomness", "systems", "vocab", *TASKS},
     "evaluate_score": {"evaluate", "metrics", "randomness", "tasks", *TASKS},
     "report": {
         "evaluate",

@@ -21,14 +21,17 @@ ORDER = (  # from the lowest layer to the highest
     ("metrics", "vocab", "lineage", "data"),
     ("objectives", "model", "c4", "tasks", "export"),
     ("inputs", "plan"),
-    ("train", "evaluate", "versions"),
+    ("systems", "versions"),
+    ("train", "evaluate"),
     ("publish", "report"),
     ("audit", "estimate", "hub", "inference", "new_task"),
     ("cli",),
     ("__main__",),
 )
 LAYERS = {part: number for number, parts in enumerate(ORDER) for part in parts}
-WITH_TENSORFLOW = {"objectives", "model", "inputs", "train", "evaluate", "publish", "inference"}
+WITH_TENSORFLOW = {
+    *("objectives", "model", "inputs", "systems", "train", "evaluate", "publish", "inference")
+}
 LONGEST_MODULE_LINES = 400
 TREE = Tree.of(ROOT)
 MODULES = sorted(PACKAGE.rglob("*.py"))

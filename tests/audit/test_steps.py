@@ -13,9 +13,9 @@ from t5repro.audit.steps import JobSteps, steps_that_saw
 from t5repro.config.load import load_settings
 from t5repro.config.schema import Settings
 from t5repro.config.stage_settings import stage_settings
-from t5repro.inputs.step_audit import open_recorded_inputs
 from t5repro.lineage.graph import load_graph
 from t5repro.lineage.store import Folder
+from t5repro.systems.step_audit import open_recorded_inputs
 
 
 def test_a_job_without_steps_saw_nothing_and_other_jobs_are_not_asked(crawl: Path) -> None:

@@ -67,8 +67,9 @@ class TestWithAModel:
     @pytest.fixture(scope="class")
     def inputs(self, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         """Write a vocabulary, weights and two tasks."""
+        from networks import text_network
+
         from t5repro.model.checkpoints import save_weights
-        from t5repro.model.transformer import T5
 
         folder = tmp_path_factory.mktemp("inputs")
         sample = folder / "sample.txt"
@@ -86,7 +87,7 @@ class TestWithAModel:
             pieces=folder / "vocab.pieces",
             manifest=folder / "vocab.json",
         )
-        model = T5(
+        model = text_network(
             settings.model, embedding_rows=settings.vocab.embedding_rows, dropout_rate=0.1, seed=3
         )
         save_weights(folder / "weights.safetensors", model)
@@ -191,14 +192,15 @@ class TestWithAModel:
     def test_predictions_are_those_of_each_example_on_its_own(
         self, inputs: dict[str, Path], tmp_path: Path
     ) -> None:
+        from networks import text_network
+
         from t5repro.model.checkpoints import load_weights
         from t5repro.model.decode import greedy
-        from t5repro.model.transformer import T5
         from t5repro.vocab.vocabulary import Vocabulary
 
         settings = self.settings()
         self.run(settings, inputs, tmp_path)
-        model = T5(
+        model = text_network(
             settings.model, embedding_rows=settings.vocab.embedding_rows, dropout_rate=0.0, seed=9
         )
         load_weights(inputs["weights"].with_name("weights.safetensors"), model)
@@ -219,15 +221,16 @@ class TestWithAModel:
     def test_every_architecture_predicts(
         self, inputs: dict[str, Path], tmp_path: Path, change: dict[str, str]
     ) -> None:
+        from networks import text_network
+
         from t5repro.model.checkpoints import save_weights
         from t5repro.model.decode import greedy
-        from t5repro.model.transformer import T5
         from t5repro.vocab.vocabulary import Vocabulary
 
         values = self.settings().model_dump(mode="json")
         values["model"] |= change
         settings = PredictStage.model_validate(values)
-        model = T5(
+        model = text_network(
             settings.model, embedding_rows=settings.vocab.embedding_rows, dropout_rate=0.0, seed=5
         )
         save_weights(tmp_path / "weights.safetensors", model)
@@ -259,11 +262,12 @@ class TestWithAModel:
     def test_an_ensemble_of_one_equals_its_member_byte_for_byte_and_of_two_does_not(
         self, inputs: dict[str, Path], tmp_path: Path
     ) -> None:
+        from networks import text_network
+
         from t5repro.model.checkpoints import save_weights
-        from t5repro.model.transformer import T5
 
         settings = self.settings()
-        second_model = T5(
+        second_model = text_network(
             settings.model, embedding_rows=settings.vocab.embedding_rows, dropout_rate=0.0, seed=8
         )
         (tmp_path / "other").mkdir()
@@ -291,8 +295,9 @@ class TestWithAModel:
     def test_kept_checkpoints_predict_with_their_own_weights(
         self, inputs: dict[str, Path], tmp_path: Path
     ) -> None:
+        from networks import text_network
+
         from t5repro.model.checkpoints import save_weights
-        from t5repro.model.transformer import T5
 
         settings = self.settings()
         trained = tmp_path / "finetune"
@@ -300,7 +305,7 @@ class TestWithAModel:
         alone = {}
         for step, folder in folders.items():
             folder.mkdir(exist_ok=True)
-            model = T5(
+            model = text_network(
                 settings.model,
                 embedding_rows=settings.vocab.embedding_rows,
                 dropout_rate=0.0,
@@ -331,12 +336,13 @@ class TestWithAModel:
     def test_a_network_with_adapters_predicts_with_them(
         self, inputs: dict[str, Path], tmp_path: Path
     ) -> None:
+        from networks import text_network
+
         from t5repro.errors import CheckpointError
         from t5repro.model.checkpoints import save_weights
-        from t5repro.model.transformer import T5
 
         settings = self.settings()
-        model = T5(
+        model = text_network(
             settings.model,
             embedding_rows=settings.vocab.embedding_rows,
             dropout_rate=0.0,

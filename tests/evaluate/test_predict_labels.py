@@ -75,14 +75,13 @@ def write_weights(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Pat
             labels=columns.total,
             predicts_spans=columns.has_spans,
         )
-        network.label_columns = columns
         # Initial heads are so small that their labels hardly differ.
         random = np.random.default_rng(seed)
         for name in ("label_head", "span_head"):
             if head := getattr(network, name, None):
                 head.matrix.assign(20 * random.normal(size=head.matrix.shape))
         folder = tmp_path_factory.mktemp("weights")
-        save_weights(folder / "weights.safetensors", network)
+        save_weights(folder / "weights.safetensors", network, columns)
         (folder / "manifest.json").write_text("{}", encoding="utf-8")
         return folder / "manifest.json"
 
@@ -121,9 +120,10 @@ def predictions(
 
 def logits_of(manifest: Path, vocabulary: Path, rows: list[Row]) -> np.ndarray:
     """Return the columns of the head for each row, one row at a time without padding."""
-    from t5repro.evaluate.predict_labels import build_network, shared_labels
     from t5repro.model.checkpoints import load_weights
     from t5repro.model.segment_rows import SegmentEncoder
+    from t5repro.systems.answering import build_network
+    from t5repro.systems.label_answers import shared_labels
     from t5repro.vocab.vocabulary import Vocabulary
 
     path = manifest.parent / "weights.safetensors"
@@ -275,10 +275,11 @@ def test_spans_and_options_are_answered_beside_labels(
     tmp_path: Path, vocabulary: Path, write_weights: Callable[..., Path]
 ) -> None:
     """The span is the likeliest of all windows, each read alone without padding."""
-    from t5repro.evaluate.predict_labels import build_network, shared_labels
     from t5repro.model.checkpoints import load_weights
     from t5repro.model.task_rows import TaskRowEncoder, encode_rows, texts_of
     from t5repro.model.windows import best_windows
+    from t5repro.systems.answering import build_network
+    from t5repro.systems.label_answers import shared_labels
     from t5repro.vocab.vocabulary import Vocabulary
 
     kinds = {

@@ -49,11 +49,10 @@ def settings(experiment: str) -> PredictStage:
 
 
 def network(stage: PredictStage, columns: LabelColumns) -> Any:
-    from t5repro.evaluate.predict_labels import build_network
     from t5repro.model.checkpoints import weight_variables
+    from t5repro.systems.answering import build_network
 
     model = build_network(stage, columns)
-    model.label_columns = columns
     # With initial weights all rows would have one answer.
     random = np.random.default_rng(3)
     for variable in weight_variables(model).values():
@@ -83,7 +82,8 @@ def write_experiment(name: str, tasks: list[str]) -> None:
     stage = settings(name)
     folder = RUN / "finetune" / name
     weights = folder / "weights.safetensors"
-    save_weights(weights, network(stage, LabelColumns({task: ANSWERS[task] for task in tasks})))
+    columns = LabelColumns({task: ANSWERS[task] for task in tasks})
+    save_weights(weights, network(stage, columns), columns)
     write_manifest(
         folder / "manifest.json",
         rule="finetune",

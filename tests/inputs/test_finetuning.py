@@ -238,7 +238,7 @@ def test_a_decoder_alone_reads_targets_behind_inputs(
 ):
     examples = write_examples(three_tasks)
     apart = load(settings_of(), examples, vocabulary, task_vocab)
-    decoder_only = load_task_inputs(
+    joined = load_task_inputs(
         settings_of(),
         examples=examples,
         vocabulary=vocabulary,
@@ -247,9 +247,7 @@ def test_a_decoder_alone_reads_targets_behind_inputs(
         model=ModelSettings(architecture="prefix_language_model"),
     )
     for one, (features, targets) in zip(
-        apart.batches(first_step=3, steps=4),
-        decoder_only.batches(first_step=3, steps=4),
-        strict=True,
+        apart.batches(first_step=3, steps=4), joined.batches(first_step=3, steps=4), strict=True
     ):
         pairs = iter(segments(one))
         for row in range(4):

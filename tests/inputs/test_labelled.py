@@ -18,7 +18,7 @@ from t5repro.estimate.work import texts_of
 from t5repro.inputs.labelled import load_labelled_inputs
 from t5repro.inputs.labelled_examples import read_labelled
 from t5repro.model.labels import CHOICE, SPAN, TaskAnswer
-from t5repro.train.example_batch import example_batch, example_labels
+from t5repro.train.stage_model import example_columns, padding_batch
 from t5repro.vocab.special_pieces import special_id
 from t5repro.vocab.vocabulary import Vocabulary
 
@@ -227,11 +227,11 @@ def test_a_batch_of_padding_has_the_shapes_of_one_of_tasks(
         mixtures.append(scores | {"squad": write(tmp_path / "squad.jsonl", *questions)})
     for tasks in mixtures:
         stage = stage_of(tasks, task_vocab, architecture=architecture, **ENCODER)
-        labels = example_labels(stage)
+        labels = example_columns(stage).answers
         inputs = load_labelled_inputs(stage, examples=tasks, vocabulary=vocabulary, seed=0)
         kinds = {task: answer.kind for task, answer in inputs.labels.items()}
         assert {task: answer.kind for task, answer in labels.items()} == kinds
-        features, targets = example_batch(stage.finetune, 5, stage.model, labels)
+        features, targets = padding_batch(stage, 5)
         of_tasks, of_targets = inputs.batches(first_step=0, steps=1).element_spec
         shapes = {name: (spec.shape, spec.dtype) for name, spec in of_tasks.items()}
         assert {name: (array.shape, array.dtype) for name, array in features.items()} == shapes

@@ -19,8 +19,8 @@ from t5repro.errors import ArtifactError, CorpusError
 from t5repro.inputs.masked_rows import MaskedInputs, load_masked_inputs
 from t5repro.inputs.sentence_layout import PairRows, RunRows
 from t5repro.inputs.sentence_rows import Segments, truncate_pair
-from t5repro.inputs.step_audit import spans_in_step, steps_of_document
 from t5repro.objectives.row_draws import RowDraws
+from t5repro.systems.step_audit import spans_in_step, steps_of_document
 
 pytestmark = pytest.mark.keras
 

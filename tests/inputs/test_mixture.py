@@ -11,9 +11,9 @@ from t5repro.config.schema import RunVocab, Settings
 from t5repro.config.sections.pretrain import Denoiser, PretrainSettings, PretrainStage
 from t5repro.config.stage_settings import stage_settings
 from t5repro.files import write_manifest
-from t5repro.inputs.objective_inputs import open_inputs
 from t5repro.inputs.pretraining import CorpusInputs
-from t5repro.inputs.step_audit import spans_in_step
+from t5repro.systems.pretraining import open_rows
+from t5repro.systems.step_audit import spans_in_step
 
 pytestmark = pytest.mark.keras
 
@@ -48,7 +48,7 @@ def opened(write_tokens, vocab):
     def open_them(concatenate: bool, **more) -> CorpusInputs:
         ids, offsets = write_tokens(DOCUMENTS)
         settings = stage(vocab, concatenate, **more)
-        return open_inputs(settings, ids=ids, offsets=offsets, seed=settings.seed)
+        return open_rows(settings, ids=ids, offsets=offsets, seed=settings.seed)
 
     return open_them
 
@@ -98,7 +98,7 @@ def test_the_audit_names_the_denoiser_of_every_piece(opened, concatenate):
 def test_another_seed_draws_other_denoisers(opened, write_tokens, vocab):
     ids, offsets = write_tokens(DOCUMENTS)
     other = stage(vocab, True).model_copy(update={"seed": 6})
-    one, two = opened(True), open_inputs(other, ids=ids, offsets=offsets, seed=6)
+    one, two = opened(True), open_rows(other, ids=ids, offsets=offsets, seed=6)
     assert any((one.denoisers(n) != two.denoisers(n)).any() for n in range(10))
 
 
@@ -116,6 +116,6 @@ def test_the_command_prints_the_denoiser_of_a_mixture(write_tokens, vocab, tmp_p
     )
     assert main(["batches", str(manifest), "--step", "3"]) == 0
     rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    inputs = open_inputs(settings, ids=ids, offsets=offsets, seed=settings.seed)
+    inputs = open_rows(settings, ids=ids, offsets=offsets, seed=settings.seed)
     drawn = inputs.denoisers(3)
     assert {(row["row"], row["denoiser"]) for row in rows} == set(enumerate(drawn.tolist()))

@@ -13,9 +13,9 @@ from t5repro.errors import ArtifactError, CorpusError, SettingsError
 from t5repro.inputs.corpus_layout import first_tokens
 from t5repro.inputs.pretraining import CorpusInputs, load_corpus_inputs
 from t5repro.inputs.row_index import shuffle
-from t5repro.inputs.step_audit import spans_in_step
 from t5repro.objectives import recipes
 from t5repro.objectives.row_lengths import corruption_limits, segment_length
+from t5repro.systems.step_audit import spans_in_step
 
 pytestmark = pytest.mark.keras
 
@@ -119,7 +119,7 @@ def test_a_decoder_alone_reads_the_same_pairs_one_behind_the_other(
     apart, joined = (
         arrays(
             load_corpus_inputs(
-                settings, ids=ids, offsets=offsets, vocab=vocab, seed=0, decoder_only=flag
+                settings, ids=ids, offsets=offsets, vocab=vocab, seed=0, joined=flag
             ).batches(first_step=2, steps=6)
         )
         for flag in (False, True)

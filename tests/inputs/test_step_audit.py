@@ -13,8 +13,8 @@ from t5repro.config.stage_settings import stage_settings
 from t5repro.errors import ArtifactError
 from t5repro.files import write_manifest
 from t5repro.inputs.document_steps import steps_of_documents
-from t5repro.inputs.objective_inputs import open_inputs
-from t5repro.inputs.step_audit import open_recorded_inputs, spans_in_step
+from t5repro.systems.pretraining import open_rows
+from t5repro.systems.step_audit import open_recorded_inputs, spans_in_step
 
 pytestmark = pytest.mark.keras
 
@@ -51,7 +51,7 @@ def opened(write_tokens, vocab):
     def open_them(change):
         ids, offsets = write_tokens(DOCUMENTS)
         settings = stage(vocab, change)
-        return open_inputs(settings, ids=ids, offsets=offsets, seed=settings.seed)
+        return open_rows(settings, ids=ids, offsets=offsets, seed=settings.seed)
 
     return open_them
 

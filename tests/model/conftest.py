@@ -29,9 +29,9 @@ def make_model() -> Callable[..., Any]:
     def make(
         seed: int = 0, dropout_rate: float = 0.0, dtype: str = "float32", **change: Any
     ) -> Any:
-        from t5repro.model.transformer import T5
+        from networks import text_network
 
-        return T5(
+        return text_network(
             ODD_SHAPE.model_copy(update=change),
             embedding_rows=ROWS_OF_EMBEDDING,
             dropout_rate=dropout_rate,

@@ -70,7 +70,7 @@ def randomised(model, seed=5):
 def loss_and_slopes(model, features):
     import tensorflow as tf
 
-    from t5repro.train.loss import token_losses
+    from t5repro.systems.token_loss import token_losses
 
     features = dict(features)
     targets = features.pop("targets")
@@ -93,7 +93,7 @@ def test_packed_rows_give_the_loss_and_the_gradients_of_separate_rows(
     """
     model = randomised(make_model(**change))
     alone, together = [[pair] for pair in examples], [examples[:2], examples[2:]]
-    if model.settings.decoder_only:
+    if model.settings.family.joined:
         layouts = (join(alone, 20), join(together, 30))
     else:
         layouts = (pack(alone, 12, 6), pack(together, 24, 11))

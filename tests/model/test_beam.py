@@ -34,10 +34,10 @@ def model(make_model):
 @pytest.fixture(scope="module")
 def tiny_model(make_model):
     """A network of six ids, whose answers can all be tried."""
-    from t5repro.model.transformer import T5
+    from networks import text_network
 
     shape = make_model().settings
-    return shaken(T5(shape, embedding_rows=6, dropout_rate=0.0, seed=2), noise=0.35)
+    return shaken(text_network(shape, embedding_rows=6, dropout_rate=0.0, seed=2), noise=0.35)
 
 
 @pytest.fixture(scope="module")
@@ -160,7 +160,7 @@ def test_the_search_finds_answers_at_least_as_likely_as_greedy_ones(model, input
 
 def test_the_search_stops_when_no_answer_can_win_any_more(make_model, inputs, monkeypatch):
     from t5repro.model import decode
-    from t5repro.model.transformer import T5
+    from t5repro.model.transformer import DecoderNetwork
 
     calls = []
     logits = np.full(96, -9.0, np.float32)
@@ -170,7 +170,7 @@ def test_the_search_stops_when_no_answer_can_win_any_more(make_model, inputs, mo
         calls.append(1)
         return np.broadcast_to(logits, (len(inputs), 4, 96))
 
-    monkeypatch.setattr(T5, "logits", nearly_always_the_end)
+    monkeypatch.setattr(DecoderNetwork, "logits", nearly_always_the_end)
     monkeypatch.setattr(decode, "_compile", lambda function: function)
     found = beam_search(make_model(), inputs, max_decode_length=50, width=4, length_penalty=0.6)
     assert len(calls) == 1

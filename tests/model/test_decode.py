@@ -102,7 +102,7 @@ def test_rows_that_ended_stay_padded(model, inputs):
 
 def test_decoding_stops_when_every_row_has_ended(make_model, inputs, monkeypatch):
     from t5repro.model import decode
-    from t5repro.model.transformer import T5
+    from t5repro.model.transformer import DecoderNetwork
 
     steps = []
 
@@ -110,7 +110,7 @@ def test_decoding_stops_when_every_row_has_ended(make_model, inputs, monkeypatch
         steps.append(1)
         return np.tile(np.eye(1, 96, k=1, dtype=np.float32), (len(inputs), 1, 1))
 
-    monkeypatch.setattr(T5, "logits", always_the_end)
+    monkeypatch.setattr(DecoderNetwork, "logits", always_the_end)
     monkeypatch.setattr(decode, "_compile", lambda function: function)
     found = decode.greedy(make_model(), inputs, max_decode_length=50)
     assert len(steps) == 1

@@ -89,9 +89,9 @@ def test_every_weight_of_every_variant_has_its_own_names(make_model, variant):
 @pytest.mark.parametrize("size", ["small", "v1_1_small"])
 def test_a_shape_is_read_off_its_arrays(size):
     narrow = SIZES[size].model_copy(update={"d_model": 16, "d_ff": 32})
-    from t5repro.model.transformer import T5
+    from networks import text_network
 
-    weights = arrays_of(T5(narrow, embedding_rows=128, dropout_rate=0.0, seed=0))
+    weights = arrays_of(text_network(narrow, embedding_rows=128, dropout_rate=0.0, seed=0))
     assert shape_of(weights) == narrow
 
 

@@ -97,8 +97,9 @@ def test_each_stack_has_one_table_of_position_biases(make_model):
 
 
 def test_embeddings_start_with_deviation_one_and_the_output_matrix_with_that_of_its_width():
+    from networks import text_network
+
     from t5repro.config.sections.model import ModelSettings
-    from t5repro.model.transformer import T5
 
     shape = ModelSettings(
         d_model=64,
@@ -109,7 +110,7 @@ def test_embeddings_start_with_deviation_one_and_the_output_matrix_with_that_of_
         num_decoder_layers=1,
         tie_embeddings=False,
     )
-    model = T5(shape, embedding_rows=4096, dropout_rate=0.0, seed=0)
+    model = text_network(shape, embedding_rows=4096, dropout_rate=0.0, seed=0)
     assert np.std(values(model.embedding)) == pytest.approx(1.0, rel=0.01)
     assert np.std(values(model.output_matrix)) == pytest.approx(0.8796 * 64**-0.5, rel=0.01)
 
@@ -142,7 +143,7 @@ from t5repro.model.devices import prepare
 prepare(DevicesSettings(precision="bfloat16"))
 import numpy as np
 from t5repro.model.decode import greedy
-from t5repro.model.transformer import T5
+from networks import text_network
 shape = ModelSettings(
     d_model=24, d_ff=40, d_kv=6, num_heads=3, num_encoder_layers=2, num_decoder_layers=2
 )
@@ -150,7 +151,7 @@ features = {name: np.ones((2, 8), np.int32) for name in
             ("encoder_ids", "encoder_segments", "decoder_ids", "decoder_segments")}
 logits = []
 for dtype in ("float32", "bfloat16"):
-    model = T5(shape, embedding_rows=96, dropout_rate=0.1, seed=0, dtype=dtype)
+    model = text_network(shape, embedding_rows=96, dropout_rate=0.1, seed=0, dtype=dtype)
     assert {str(v.dtype) for v in model.trainable_variables} == {"float32"}
     logits.append(model(features).numpy())
     assert model.encode(features["encoder_ids"], features["encoder_segments"]).dtype.name == dtype

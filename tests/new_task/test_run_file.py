@@ -37,8 +37,9 @@ WORDS = [f"word{number} rows text good and bad word{number + 1}" for number in r
 
 def write_run() -> None:
     """Write what the stages `vocab`, `tokens` and `pretrain` write, in the current folder."""
+    from networks import text_network
+
     from t5repro.model.checkpoints import save_weights
-    from t5repro.model.transformer import T5
     from t5repro.vocab.train import train_vocabulary
 
     sample = Path("sample.txt")
@@ -56,7 +57,7 @@ def write_run() -> None:
         folder = RUN / "pretrain" / name
         save_weights(
             folder / "weights.safetensors",
-            T5(MODEL, embedding_rows=VOCAB.embedding_rows, dropout_rate=0.0, seed=0),
+            text_network(MODEL, embedding_rows=VOCAB.embedding_rows, dropout_rate=0.0, seed=0),
         )
         write_manifest(
             folder / "manifest.json",

@@ -60,8 +60,8 @@ def rows_of(
     )
 
 
-def mask_of(unit: str, tokens: RowTokens, budget: tf.Tensor, most: int = 20) -> np.ndarray:
-    return UNITS[unit](tokens, budget, most).numpy()
+def mask_of(unit: str, tokens: RowTokens, budget: tf.Tensor) -> np.ndarray:
+    return UNITS[unit].mask(tokens, budget).numpy()
 
 
 def words_of(tokens: RowTokens, row: int) -> list[list[int]]:
@@ -165,7 +165,7 @@ def test_whole_words_fill_the_budget_unless_all_other_words_exceed_it(unit: str)
 
 def test_every_piece_is_masked_equally_often() -> None:
     tokens = rows_of(20_000, 20, full=True, specials=True)
-    mask = mask_of("piece", tokens, tf.fill([20_000], 3), 3)
+    mask = mask_of("piece", tokens, tf.fill([20_000], 3))
     shares = mask.mean(axis=0)
     assert np.abs(shares - 3 / 20).max() < 4 * np.sqrt(0.15 * 0.85 / 20_000)
 

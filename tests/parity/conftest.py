@@ -94,10 +94,11 @@ def hugging_face(shape: ModelSettings, seed: int = 0, noise: float = 0.2) -> Any
 
 def ours_from(folder: Path) -> Any:
     """Return our model with the weights of a folder."""
-    from t5repro.model.foreign_weights import read_foreign
-    from t5repro.model.transformer import T5
+    from networks import text_network
 
-    return with_weights(T5, read_foreign(folder))
+    from t5repro.model.foreign_weights import read_foreign
+
+    return with_weights(text_network, read_foreign(folder))
 
 
 def with_weights(kind: Any, published: Any) -> Any:

@@ -143,13 +143,15 @@ def test_of_albert_whose_released_code_also_drops_the_output_of_the_feed_forward
 
 
 def test_of_gpt(monkeypatch, dropped):
-    from t5repro.model.transformer import T5
+    from networks import text_network
 
     expected = dropped_by_theirs(
         monkeypatch, "OpenAIGPTLMHeadModel", OF_GPT, input_ids=ids_of(LENGTH)
     )
     of_size = {key: getattr(SIZES["gpt"], key) for key in SIZES["gpt"].model_fields_set}
-    model = T5(ModelSettings(**{**of_size, **ODD}), embedding_rows=IDS, dropout_rate=RATE, seed=0)
+    model = text_network(
+        ModelSettings(**{**of_size, **ODD}), embedding_rows=IDS, dropout_rate=RATE, seed=0
+    )
     ids = ids_of(LENGTH)
     model({"decoder_ids": ids, "decoder_segments": np.ones_like(ids)}, training=True)
     assert dropped == expected
@@ -157,7 +159,7 @@ def test_of_gpt(monkeypatch, dropped):
 
 @pytest.mark.parametrize("feed_forward", ["relu", "gated_gelu"])
 def test_of_t5(monkeypatch, dropped, feed_forward):
-    from t5repro.model.transformer import T5
+    from networks import text_network
 
     theirs = {"relu": "relu", "gated_gelu": "gated-gelu"}[feed_forward]
     inputs, targets = ids_of(LENGTH), ids_of(TARGETS)
@@ -169,7 +171,7 @@ def test_of_t5(monkeypatch, dropped, feed_forward):
         decoder_input_ids=targets,
     )
     shape = ModelSettings(**ODD, feed_forward=feed_forward)
-    model = T5(shape, embedding_rows=IDS, dropout_rate=RATE, seed=0)
+    model = text_network(shape, embedding_rows=IDS, dropout_rate=RATE, seed=0)
     features = {
         "encoder_ids": inputs,
         "encoder_segments": np.ones_like(inputs),

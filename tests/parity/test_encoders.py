@@ -249,7 +249,7 @@ def test_exported_weights_return_to_the_bit(pair, tmp_path):
 
 @pytest.mark.parametrize("name", ["bert", "roberta", "albert 1x1"])
 def test_the_loss_of_a_span_is_theirs(name, tmp_path):
-    from t5repro.train.label_loss import span_losses
+    from t5repro.systems.label_losses import span_losses
 
     theirs = hugging_face(name, "ForQuestionAnswering")
     theirs.save_pretrained(tmp_path, safe_serialization=True)

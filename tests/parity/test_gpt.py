@@ -27,13 +27,14 @@ def theirs():
 
 @pytest.fixture
 def ours(theirs, tmp_path):
+    from networks import text_network
+
     from t5repro.model.checkpoints import weight_variables
     from t5repro.model.foreign_weights import read_foreign
-    from t5repro.model.transformer import T5
 
     theirs.save_pretrained(tmp_path, safe_serialization=True)
     foreign = read_foreign(tmp_path)
-    model = T5(foreign.model, embedding_rows=ROWS, dropout_rate=0.0, seed=0)
+    model = text_network(foreign.model, embedding_rows=ROWS, dropout_rate=0.0, seed=0)
     for name, variable in weight_variables(model).items():
         variable.assign(foreign.weights[name])
     return model
@@ -61,7 +62,7 @@ def test_gradients_of_the_loss_agree_to_a_thousandth(theirs, ours):
 
     from t5repro.model.checkpoints import weight_variables
     from t5repro.model.weight_names import from_huggingface
-    from t5repro.train.loss import token_losses
+    from t5repro.systems.token_loss import token_losses
 
     ids = np.random.default_rng(6).integers(1, ROWS, (4, 23)).astype(np.int32)
     logits = their_logits(theirs, ids)[:, :-1].reshape(-1, ROWS)
@@ -133,7 +134,7 @@ def test_the_number_of_parameters_is_that_of_the_released_configuration():
 def test_a_number_is_that_of_the_double_heads_model(tmp_path):
     """Its second head is a linear layer with a bias on the state at the last position."""
     from t5repro.model.checkpoints import weight_variables
-    from t5repro.model.transformer import T5
+    from t5repro.model.transformer import DecoderClassifier
     from t5repro.model.weight_names import from_huggingface
 
     torch.manual_seed(4)
@@ -151,7 +152,7 @@ def test_a_number_is_that_of_the_double_heads_model(tmp_path):
             "max_positions": 31,
         }
     )  # fmt: skip
-    ours = T5(shape, embedding_rows=ROWS, dropout_rate=0.0, seed=0, labels=1)
+    ours = DecoderClassifier(shape, embedding_rows=ROWS, dropout_rate=0.0, seed=0, labels=1)
     summary = "multiple_choice_head.summary"
     weights = from_huggingface(state, shape) | {
         "label_head/matrix": state[f"{summary}.weight"].T,

@@ -70,9 +70,9 @@ def real_rows() -> list[str]:
 def artifacts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """Write a vocabulary of the rows' text, weights whose answers vary, and the rows."""
     import numpy as np
+    from networks import text_network
 
     from t5repro.model.checkpoints import save_weights, weight_variables
-    from t5repro.model.transformer import T5
 
     folder = tmp_path_factory.mktemp("serving")
     rows = [*real_rows(), "", "word " * 200, "Ünïcode – 日本 <extra_id_0> \n tab\t"]
@@ -89,7 +89,7 @@ def artifacts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         manifest=folder / "vocab.json",
     )
     settings = stage()
-    model = T5(
+    model = text_network(
         settings.model, embedding_rows=settings.vocab.embedding_rows, dropout_rate=0.0, seed=3
     )
     generator = np.random.default_rng(1)

@@ -98,12 +98,15 @@ def hashes_of(name: str, folder: Path, tokens: Path | None) -> dict[str, str]:
 
 def decoded(settings: PretrainStage, weights: Path) -> dict[str, np.ndarray]:
     """Return the ids that the trained network predicts: greedy, from one row, by beam search."""
+    from networks import text_network
+
     from t5repro.model.beam import beam_search
     from t5repro.model.checkpoints import load_weights
     from t5repro.model.decode import greedy
-    from t5repro.model.transformer import T5
 
-    model = T5(settings.model, embedding_rows=settings.vocab.embedding_rows, dropout_rate=0, seed=0)
+    model = text_network(
+        settings.model, embedding_rows=settings.vocab.embedding_rows, dropout_rate=0, seed=0
+    )
     load_weights(weights, model)
     shape = (ROWS, settings.pretrain.inputs_length)
     ids = np.random.default_rng(1).integers(3, settings.vocab.vocab_size, shape).astype(np.int32)

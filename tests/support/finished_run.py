@@ -49,9 +49,10 @@ def write_vocabulary(folder: Path, *, vocab_size: int = 120) -> None:
 
 def write_run(folder: Path) -> None:
     """Write what the stages of a run with two experiments write, in the current folder."""
+    from networks import text_network
+
     from t5repro.evaluate.predict import predict
     from t5repro.model.checkpoints import save_weights
-    from t5repro.model.transformer import T5
 
     write_vocabulary(folder)
     rows = [
@@ -63,7 +64,7 @@ def write_run(folder: Path) -> None:
     examples.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     for seed, (name, beam_tasks) in enumerate({"other": ("one",), "baseline": ()}.items()):
         stage = settings(beam_tasks)
-        model = T5(
+        model = text_network(
             stage.model, embedding_rows=stage.vocab.embedding_rows, dropout_rate=0.0, seed=seed
         )
         trained = RUN / "finetune" / name

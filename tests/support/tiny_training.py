@@ -108,6 +108,8 @@ def make_job(
     """Return a training job with results in `folder`/results and checkpoints in `folder`/work."""
     from t5repro.lineage import sources
     from t5repro.randomness import single_seed
+    from t5repro.systems.finetuning import finetuning_of
+    from t5repro.systems.pretraining import pretraining_of
     from t5repro.train.finetune import load_trained
     from t5repro.train.initialize import load_published
     from t5repro.train.loop import TrainingJob
@@ -125,15 +127,23 @@ def make_job(
     initialize = functools.partial(load_published, published) if published else None
     if start is not None:
         assert isinstance(settings, FinetuneStage)
-        initialize = functools.partial(load_trained, Path(start), settings)
+        initialize = functools.partial(load_trained, Path(start), settings, ())
     every_steps = training.get("validation_every_steps", 0)
     corpus = folder / "corpus"
     if not corpus.exists():
         corpus.parent.mkdir(parents=True, exist_ok=True)
         corpus.write_text("ids")
+    if isinstance(settings, FinetuneStage):
+        system: Any = finetuning_of(settings.model, settings.finetune)
+        section: Any = settings.finetune
+    else:
+        system, section = pretraining_of(settings.model), settings.pretrain
     return TrainingJob(
         rule=rule,
+        system=system,
         settings=settings,
+        training=section,
+        layer_decay=getattr(section, "layer_decay", 1.0),
         seed=single_seed(seed, rule),
         initialize=initialize,
         inputs=(corpus,),

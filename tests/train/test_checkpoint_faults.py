@@ -1,6 +1,7 @@
 """Checkpoints after kills and damage, without training: files are written as `save` names them."""
 
 import hashlib
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -18,7 +19,8 @@ KEPT_STEPS = (10, 20, 30, 40)
 
 
 class Model:
-    optimizer = None
+    network = optimizer = None
+    objective = SimpleNamespace(columns=None)
 
 
 @pytest.fixture
@@ -32,7 +34,9 @@ def manager(tmp_path, monkeypatch):
         ),
     )
     monkeypatch.setattr(
-        checkpoint_manager, "save_weights", lambda path, model: path.write_bytes(b"weights")
+        checkpoint_manager,
+        "save_weights",
+        lambda path, network, columns: path.write_bytes(b"weights"),
     )
     (tmp_path / "work").mkdir()
 

@@ -7,9 +7,11 @@ keras = pytest.importorskip("keras")
 tf = pytest.importorskip("tensorflow")
 from t5repro.config.published_sizes import SIZES  # noqa: E402
 from t5repro.model.checkpoints import weight_variables  # noqa: E402
+from t5repro.model.encoder import Encoder  # noqa: E402
 from t5repro.model.labels import LabelColumns, TaskAnswer  # noqa: E402
-from t5repro.train.label_loss import cross_entropies, label_losses  # noqa: E402
-from t5repro.train.step import LabelledEncoder, TrainedEncoder  # noqa: E402
+from t5repro.systems.encoder.loss import EncoderAnswerLoss, MaskedLoss  # noqa: E402
+from t5repro.systems.label_losses import cross_entropies, label_losses  # noqa: E402
+from t5repro.train.step import TrainedModel  # noqa: E402
 
 pytestmark = pytest.mark.keras
 
@@ -21,17 +23,17 @@ LABELS = {
 }
 
 
-def encoder(**options):
-    network = LabelledEncoder if "columns" in options else TrainedEncoder
-    return network(
-        model=SIZES["bert_tiny"].model_copy(update={"num_encoder_layers": 1}),
-        embedding_rows=IDS,
-        dropout_rate=0.0,
-        seed=3,
-        z_loss=0.0,
-        normaliser="target_tokens",
-        **({"micro_batches": 1} | options),
-    )
+ONE_BLOCK = SIZES["bert_tiny"].model_copy(update={"num_encoder_layers": 1})
+
+
+def encoder(size=ONE_BLOCK, *, pair_classes=0, boundary_weight=0.0, columns=None, micro_batches=1):
+    heads = {"pair_classes": pair_classes, "predicts_boundaries": boundary_weight > 0}
+    loss = MaskedLoss(boundary_weight=boundary_weight)
+    if columns:
+        heads = {"labels": columns.total, "predicts_spans": columns.has_spans}
+        loss = EncoderAnswerLoss(columns=columns)
+    network = Encoder(size, embedding_rows=IDS, dropout_rate=0.0, seed=3, **heads)
+    return TrainedModel(network, loss, normaliser="target_tokens", micro_batches=micro_batches)
 
 
 @pytest.fixture
@@ -97,9 +99,9 @@ def test_pieces_of_spans_are_predicted_from_the_states_at_both_borders(masked_ba
             variable.assign_add(0.1 * random.normal(size=variable.shape))
     weights = {
         path: variable.numpy().astype(np.float64)
-        for path, variable in weight_variables(model).items()
+        for path, variable in weight_variables(model.network).items()
     }
-    states = model.encode(features).numpy().astype(np.float64)
+    states = model.network.encode(features).numpy().astype(np.float64)
     pair = states[np.arange(ROWS)[:, None, None], borders].reshape(ROWS, PLACES, -1)
     hidden = np.concatenate([pair, weights["boundary_head/indices"][np.maximum(index, 0)]], -1)
     for name in ("first", "second"):
@@ -141,8 +143,8 @@ def test_positions_that_fill_up_a_row_have_no_influence(masked_batch):
 
 def test_masked_pieces_are_counted_and_rows_with_a_label(masked_batch):
     _, targets = masked_batch
-    assert int(encoder().count_targets(targets)) == np.count_nonzero(targets)
-    assert int(encoder(columns=LabelColumns(LABELS)).count_targets(tf.zeros((ROWS, 1)))) == ROWS
+    assert int(encoder().objective.count(targets)) == np.count_nonzero(targets)
+    assert int(encoder(columns=LabelColumns(LABELS)).objective.count(tf.zeros((ROWS, 1)))) == ROWS
 
 
 def test_a_label_competes_with_those_of_its_own_task_and_a_number_with_none():
@@ -181,16 +183,7 @@ def test_the_cross_entropy_of_a_class_is_that_of_its_column():
 def test_one_batch_is_learnt_by_heart(masked_batch, system):
     features, targets = masked_batch
     pair_classes = 2 if system != "roberta_tiny" else 0
-    model = TrainedEncoder(
-        model=SIZES[system],
-        embedding_rows=IDS,
-        dropout_rate=0.0,
-        seed=3,
-        z_loss=0.0,
-        normaliser="target_tokens",
-        micro_batches=1,
-        pair_classes=pair_classes,
-    )
+    model = encoder(SIZES[system], pair_classes=pair_classes)
     model.compile(optimizer=keras.optimizers.Adam(2e-3), loss="mse", jit_compile=False)
     # Each position has one target: rows of the fixture may name a position twice.
     positions = tf.tile(tf.range(PLACES)[None], (ROWS, 1))
@@ -209,10 +202,10 @@ def test_a_head_of_spans_continues_and_spans_alone_do_without_a_pooler(tmp_path)
     from t5repro.model.encoder_heads import new_heads
 
     spans = {"squad": TaskAnswer("span")}
-    alone, both = (encoder(columns=LabelColumns(one)) for one in (spans, spans | LABELS))
-    labels, pairs = encoder(columns=LabelColumns(LABELS)), encoder(pair_classes=2)
-    for name, model in {"alone": alone, "labels": labels, "pairs": pairs}.items():
-        save_weights(tmp_path / name, model)
+    alone, both, labels = map(LabelColumns, (spans, spans | LABELS, LABELS))
+    save_weights(tmp_path / "pairs", encoder(pair_classes=2).network)
+    for name, columns in {"alone": alone, "labels": labels}.items():
+        save_weights(tmp_path / name, encoder(columns=columns).network, columns)
     assert new_heads(tmp_path / "alone", alone) == ()
     assert new_heads(tmp_path / "alone", both) == ("label_head/", "pooler/")
     assert new_heads(tmp_path / "labels", alone) == ("label_head/", "span_head/", "pooler/")
@@ -224,23 +217,22 @@ def test_heads_of_other_tasks_start_anew_and_the_rest_continues(tmp_path):
     from t5repro.model.checkpoints import load_weights, read_labels, save_weights
     from t5repro.model.encoder_heads import PRETRAINING_HEADS, new_heads
 
-    pretrained, pairs = encoder(), encoder(pair_classes=2)
-    tuned, same = encoder(columns=LabelColumns(LABELS)), encoder(columns=LabelColumns(LABELS))
-    for name, model in {"pretrained": pretrained, "pairs": pairs, "tuned": tuned}.items():
-        save_weights(tmp_path / name, model)
+    columns = LabelColumns(LABELS)
+    pairs = encoder(pair_classes=2).network
+    save_weights(tmp_path / "pretrained", encoder().network)
+    save_weights(tmp_path / "pairs", pairs)
+    save_weights(tmp_path / "tuned", encoder(columns=columns).network, columns)
     assert read_labels(tmp_path / "tuned").answers == LABELS
     assert read_labels(tmp_path / "pairs").answers == {}
-    other = encoder(columns=LabelColumns({"rte": TaskAnswer("label", ("no", "yes"))}))
-    heads = {
-        name: new_heads(tmp_path / name, model)
-        for name, model in (("pretrained", other), ("pairs", other), ("tuned", other))
-    }
+    rte = LabelColumns({"rte": TaskAnswer("label", ("no", "yes"))})
+    other = encoder(columns=rte).network
+    heads = {name: new_heads(tmp_path / name, rte) for name in ("pretrained", "pairs", "tuned")}
     assert heads == {
         "pretrained": ("label_head/", "pooler/"),
         "pairs": ("label_head/",),
         "tuned": ("label_head/",),
     }
-    assert new_heads(tmp_path / "tuned", same) == ()
+    assert new_heads(tmp_path / "tuned", columns) == ()
     before = weight_variables(other)["label_head/matrix"].numpy()
     pairs.pooler.matrix.assign_add(tf.ones_like(pairs.pooler.matrix))
     save_weights(tmp_path / "pairs", pairs)

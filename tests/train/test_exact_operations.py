@@ -24,8 +24,14 @@ from t5repro.config.sections.training import LearningRate, TrainingSettings  # n
 from t5repro.model import beam, decode, encoder, layers  # noqa: E402
 from t5repro.model.labels import LabelColumns, TaskAnswer  # noqa: E402
 from t5repro.model.operations import hashes  # noqa: E402
-from t5repro.train import adafactor, loop, loss, validation  # noqa: E402
-from t5repro.train.step import LabelledDecoder, LabelledEncoder  # noqa: E402
+from t5repro.model.transformer import DecoderClassifier  # noqa: E402
+from t5repro.systems import token_loss as loss  # noqa: E402
+from t5repro.systems.decoder_classifier.loss import DecoderAnswerLoss  # noqa: E402
+from t5repro.systems.encoder.loss import EncoderAnswerLoss  # noqa: E402
+from t5repro.systems.finetuning import finetuning_of  # noqa: E402
+from t5repro.systems.pretraining import pretraining_of  # noqa: E402
+from t5repro.train import adafactor, loop, validation  # noqa: E402
+from t5repro.train.step import TrainedModel  # noqa: E402
 
 pytestmark = pytest.mark.keras
 
@@ -182,7 +188,12 @@ def job_of(tiny, tmp_path_factory):
         settings = tiny.stage_settings(
             rule, 0, model=ModelSettings(**{**WIDE, **model}), devices={}, training=training
         )
-        return dataclasses.replace(job, rule=rule, settings=settings)
+        section = settings.finetune if rule == "finetune" else settings.pretrain
+        model = settings.model
+        system = finetuning_of(model, section) if rule == "finetune" else pretraining_of(model)
+        return dataclasses.replace(
+            job, rule=rule, system=system, settings=settings, training=section
+        )
 
     return make
 
@@ -205,7 +216,7 @@ def executed_in_training(job_of, tiny):
 
 def batch_of(tiny, model):
     features, targets = tiny.batch(3)
-    if model.decoder_only:
+    if model.family.joined:
         targets, segments = features["encoder_ids"], features["encoder_segments"]
         features = {
             "decoder_ids": np.pad(targets, ((0, 0), (1, 0)))[:, :-1],
@@ -249,7 +260,7 @@ def test_the_loss_on_held_out_text_executes_listed_operations_only(name, job_of,
 
 def test_decoding_executes_listed_operations_only(job_of, tiny):
     networks = {
-        name: loop.make_model(job_of(name))
+        name: loop.make_model(job_of(name)).network
         for name in (
             "encoder_decoder",
             "shared_gated_untied",
@@ -325,19 +336,32 @@ def test_an_encoder_executes_listed_operations_only(name, tiny):
         assert {"_MklMatMul", "_MklSoftmax", "Sqrt", "RealDiv"} <= executed
 
 
-def of_tasks(kind, model, *answers, **options):
-    """Return a network that is fine-tuned on tasks of these kinds."""
-    return kind(
-        model=model,
-        columns=LabelColumns({answer.kind: answer for answer in answers}),
-        embedding_rows=128,
-        dropout_rate=0.1,
-        seed=0,
-        z_loss=0.0,
-        normaliser="target_tokens",
-        micro_batches=2,
-        **options,
+SHAPE = {"embedding_rows": 128, "dropout_rate": 0.1, "seed": 0}
+
+
+def columns_of(*answers):
+    return LabelColumns({answer.kind: answer for answer in answers})
+
+
+def in_parts(network, loss):
+    return TrainedModel(network, loss, normaliser="target_tokens", micro_batches=2)
+
+
+def gpt_of_tasks(*answers):
+    """Return a GPT that is fine-tuned on tasks of these kinds."""
+    columns = columns_of(*answers)
+    model = ModelSettings(**{**WIDE, **GPT})
+    network = DecoderClassifier(model, labels=columns.total, **SHAPE)
+    return in_parts(network, DecoderAnswerLoss(columns=columns, lm_weight=0.5))
+
+
+def bert_of_tasks(*answers):
+    """Return a BERT that is fine-tuned on tasks of these kinds."""
+    columns = columns_of(*answers)
+    network = encoder.Encoder(
+        encoder_of("bert").settings, labels=columns.total, predicts_spans=columns.has_spans, **SHAPE
     )
+    return in_parts(network, EncoderAnswerLoss(columns=columns))
 
 
 WORDS, CHOICES = TaskAnswer("label", ("no", "yes")), TaskAnswer("choice", ("a", "b"))
@@ -345,8 +369,7 @@ NUMBERS, SPANS = TaskAnswer("number"), TaskAnswer("span")
 
 
 def test_a_decoder_of_labels_executes_listed_operations_only(tiny):
-    gpt = ModelSettings(**{**WIDE, **GPT})
-    network = of_tasks(LabelledDecoder, gpt, NUMBERS, WORDS, lm_weight=0.5)
+    network = gpt_of_tasks(NUMBERS, WORDS)
     ids, _ = tiny.batch(3)
     rows = len(ids["encoder_ids"])
     is_swapped = (np.arange(rows) % 2)[:, None]
@@ -361,9 +384,7 @@ def test_a_decoder_of_labels_executes_listed_operations_only(tiny):
 
 
 def test_a_decoder_of_options_executes_listed_operations_only(tiny):
-    network = of_tasks(
-        LabelledDecoder, ModelSettings(**{**WIDE, **GPT}), WORDS, CHOICES, lm_weight=0.5
-    )
+    network = gpt_of_tasks(WORDS, CHOICES)
     ids, _ = tiny.batch(3)
     both = np.stack([ids["encoder_ids"], ids["encoder_ids"][:, ::-1]], axis=1)
     features = {"decoder_ids": both, "decoder_segments": both > 0}
@@ -373,11 +394,7 @@ def test_a_decoder_of_options_executes_listed_operations_only(tiny):
 
 @pytest.mark.parametrize("options", [1, 2])
 def test_an_encoder_of_spans_executes_listed_operations_only(tiny, options):
-    network = of_tasks(
-        LabelledEncoder,
-        encoder_of("bert").settings,
-        *(NUMBERS, WORDS, SPANS, CHOICES)[: 2 + options],
-    )
+    network = bert_of_tasks(*(NUMBERS, WORDS, SPANS, CHOICES)[: 2 + options])
     ids, _ = tiny.batch(3)
     rows = np.repeat(ids["encoder_ids"][:, None], options, axis=1)
     features = {"encoder_ids": rows, "encoder_segments": rows > 0, "encoder_types": rows % 2}
@@ -390,7 +407,7 @@ def test_an_encoder_of_spans_executes_listed_operations_only(tiny, options):
 def check_operations_of_tasks(network, features):
     """Check loss, gradients and answers of rows of all tasks in turn."""
     rows = len(next(iter(features.values())))
-    columns = [*network.label_columns.columns.values()]
+    columns = [*network.objective.columns.columns.values()]
     features = features | {"label_columns": [columns[row % len(columns)] for row in range(rows)]}
     features = {name: tf.constant(np.array(array), tf.int32) for name, array in features.items()}
     targets = tf.constant(np.arange(rows)[:, None] % 2, tf.float32)

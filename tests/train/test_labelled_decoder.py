@@ -5,6 +5,8 @@ import pytest
 
 keras = pytest.importorskip("keras")
 tf = pytest.importorskip("tensorflow")
+from networks import text_network  # noqa: E402
+
 from t5repro.config.published_sizes import SIZES  # noqa: E402
 from t5repro.model.checkpoints import load_weights, save_weights, weight_variables  # noqa: E402
 from t5repro.model.encoder_heads import PRETRAINING_HEADS, new_heads  # noqa: E402
@@ -13,8 +15,10 @@ from t5repro.model.segment_rows import SegmentRow  # noqa: E402
 from t5repro.model.span_answers import LIMITS_OF_BERT  # noqa: E402
 from t5repro.model.task_answers import task_answers  # noqa: E402
 from t5repro.model.task_rows import TaskRows  # noqa: E402
-from t5repro.train.special_rows import new_special_rows  # noqa: E402
-from t5repro.train.step import LabelledDecoder, TrainedT5  # noqa: E402
+from t5repro.model.transformer import DecoderClassifier  # noqa: E402
+from t5repro.systems.decoder_classifier.loss import DecoderAnswerLoss  # noqa: E402
+from t5repro.train.special_rows import new_rows  # noqa: E402
+from t5repro.train.step import TrainedModel  # noqa: E402
 
 pytestmark = pytest.mark.keras
 
@@ -29,14 +33,14 @@ GPT = SIZES["gpt_tiny"].model_copy(update={"num_decoder_layers": 1})
 
 
 def decoder(**options):
-    arguments = {
-        "model": GPT, "embedding_rows": IDS, "dropout_rate": 0.0, "seed": 3, "z_loss": 0.0,
-        "normaliser": "target_tokens", "micro_batches": 1,
-    }  # fmt: skip
-    model = LabelledDecoder(columns=COLUMNS, **(arguments | {"lm_weight": 0.5} | options))
+    micro_batches = options.pop("micro_batches", 1)
+    network = DecoderClassifier(
+        GPT, embedding_rows=IDS, dropout_rate=0.0, seed=3, labels=COLUMNS.total
+    )
     random = np.random.default_rng(1)
-    model.label_head.matrix.assign(random.normal(size=model.label_head.matrix.shape))
-    return model
+    network.label_head.matrix.assign(random.normal(size=network.label_head.matrix.shape))
+    loss = DecoderAnswerLoss(columns=COLUMNS, **({"lm_weight": 0.5} | options))
+    return TrainedModel(network, loss, normaliser="target_tokens", micro_batches=micro_batches)
 
 
 @pytest.fixture
@@ -68,9 +72,10 @@ def log_softmax(logits):
 
 def expected_losses(model, features, targets):
     """Return the losses of labels and of texts of each row, from the states of the decoder."""
+    network = model.network
     weights = {
         path: variable.numpy().astype(np.float64)
-        for path, variable in weight_variables(model).items()
+        for path, variable in weight_variables(network).items()
     }
     of_labels, of_texts = [], []
     for row in range(ROWS):
@@ -81,8 +86,8 @@ def expected_losses(model, features, targets):
             if not len(ids):
                 continue
             ones = tf.ones((1, len(ids)), tf.int32)
-            embedded = model.embed(tf.constant(ids[None], tf.int32))
-            states = model.decoder(embedded, ones).numpy().astype(np.float64)[0]
+            embedded = network.embed(tf.constant(ids[None], tf.int32))
+            states = network.decoder(embedded, ones).numpy().astype(np.float64)[0]
             state = state + states[-1]
             likely = log_softmax(states[:-1] @ weights["embedding"].T)
             text_losses.append(-likely[np.arange(len(ids) - 1), ids[1:]].mean())
@@ -138,11 +143,10 @@ def test_one_batch_is_learnt_by_heart(batch):
 
 
 def test_fine_tuning_begins_with_the_pretrained_weights_and_a_new_layer(tmp_path):
-    arguments = {"z_loss": 0.0, "normaliser": "target_tokens", "micro_batches": 1}
-    pretrained = TrainedT5(model=GPT, embedding_rows=IDS, dropout_rate=0.0, seed=9, **arguments)
+    pretrained = text_network(GPT, embedding_rows=IDS, dropout_rate=0.0, seed=9)
     save_weights(tmp_path / "weights.safetensors", pretrained)
-    model = decoder()
-    heads = new_heads(tmp_path / "weights.safetensors", model)
+    model = decoder().network
+    heads = new_heads(tmp_path / "weights.safetensors", COLUMNS)
     fresh = [path for path in weight_variables(model) if path.startswith(heads)]
     assert fresh == ["label_head/matrix", "label_head/bias"]
     load_weights(
@@ -154,7 +158,7 @@ def test_fine_tuning_begins_with_the_pretrained_weights_and_a_new_layer(tmp_path
 
 def test_the_answer_of_a_task_of_similarity_does_not_depend_on_the_order(batch):
     features, _ = batch
-    model = decoder()
+    model = decoder().network
     rows, swapped = [], []
     for row in range(ROWS):
         ids, other = (
@@ -187,10 +191,7 @@ def test_the_answer_of_a_task_of_similarity_does_not_depend_on_the_order(batch):
 
 def trained_gpt(folder, *, rows):
     """Write weights of a pre-training in which all rows of the embedding have moved."""
-    model = TrainedT5(
-        model=GPT, embedding_rows=IDS, dropout_rate=0.0, seed=5, z_loss=0.0,
-        normaliser="target_tokens", micro_batches=1,
-    )  # fmt: skip
+    model = text_network(GPT, embedding_rows=IDS, dropout_rate=0.0, seed=5)
     embedding = np.zeros(model.embedding.shape, np.float32)
     embedding[:rows] = 1 + np.arange(rows)[:, None]
     model.embedding.assign(embedding)
@@ -201,11 +202,12 @@ def trained_gpt(folder, *, rows):
 @pytest.mark.parametrize("rows", [IDS, 100])
 def test_fine_tuning_begins_with_new_rows_of_the_special_pieces(tmp_path, rows):
     path, trained = trained_gpt(tmp_path, rows=rows)
-    model = decoder()
+    model = decoder().network
     initial = model.embedding.numpy()
-    with new_special_rows(model, path, total_ids=100):
+    special = [103, 104, 105]
+    with new_rows(model, path, special):
         load_weights(path, model, fresh=["label_head/matrix", "label_head/bias"])
-    found, special = model.embedding.numpy(), [103, 104, 105]
+    found = model.embedding.numpy()
     np.testing.assert_array_equal(found[special], initial[special])
     assert found[special].std() == pytest.approx(0.02, rel=0.2)
     others = np.setdiff1d(np.arange(IDS), special)
@@ -215,10 +217,10 @@ def test_fine_tuning_begins_with_new_rows_of_the_special_pieces(tmp_path, rows):
 
 
 def test_rows_that_a_fine_tuning_has_trained_are_kept(tmp_path, batch):
-    model = decoder()
+    model = decoder().network
     model.embedding.assign(model.embedding + 1)
-    save_weights(tmp_path / "weights.safetensors", model)
-    again = decoder()
-    with new_special_rows(again, tmp_path / "weights.safetensors", total_ids=100):
+    save_weights(tmp_path / "weights.safetensors", model, COLUMNS)
+    again = decoder().network
+    with new_rows(again, tmp_path / "weights.safetensors", [103, 104, 105]):
         load_weights(tmp_path / "weights.safetensors", again)
     np.testing.assert_array_equal(again.embedding.numpy(), model.embedding.numpy())

@@ -5,9 +5,9 @@ import pytest
 
 tf = pytest.importorskip("tensorflow")
 from t5repro.config.sections.model import ModelSettings  # noqa: E402
-from t5repro.inputs.batches import FlatSegments, decoder_only_batch, encoder_decoder_batch  # noqa: E402
+from t5repro.inputs.batches import FlatSegments, encoder_decoder_batch, joined_batch  # noqa: E402
 from t5repro.model.decode import greedy  # noqa: E402
-from t5repro.train.compiled_model import compiled_model  # noqa: E402
+from t5repro.train.stage_model import stage_model  # noqa: E402
 from t5repro.vocab.special_ids import EOS_ID  # noqa: E402
 
 pytestmark = [
@@ -68,7 +68,7 @@ def test_an_architecture_learns_answers_by_heart_from_packed_rows_and_decodes_th
         "targets_length": IN_A_ROW * LONGEST_ANSWER,
     }
     rows = QUESTIONS // IN_A_ROW
-    assemble = decoder_only_batch if shape.decoder_only else encoder_decoder_batch
+    assemble = joined_batch if shape.family.joined else encoder_decoder_batch
     batch = assemble(flat(questions), flat(answers), tf.constant([IN_A_ROW] * rows), **widths)
     settings = tiny.stage_settings(
         "pretrain",
@@ -84,11 +84,11 @@ def test_an_architecture_learns_answers_by_heart_from_packed_rows_and_decodes_th
             **widths,
         },
     )
-    model = compiled_model(settings, seed=0)
+    model = stage_model(settings, seed=0)
 
     def correct_answers():
         inputs = padded(questions, LONGEST_QUESTION)
-        ids = greedy(model, inputs, max_decode_length=LONGEST_ANSWER)
+        ids = greedy(model.network, inputs, max_decode_length=LONGEST_ANSWER)
         return (ids == padded(answers, LONGEST_ANSWER)).all(axis=1).sum()
 
     assert correct_answers() < 3

@@ -258,7 +258,7 @@ def test_no_steps_hand_on_fresh_weights_and_an_empty_history(train):
     arrays = read_arrays(job.folder / "optimizer.safetensors")
     assert int(arrays.pop("iteration")) == 0
     assert not any(array.any() for array in arrays.values())
-    fresh = loop.make_model(job)
+    fresh = loop.make_model(job).network
     weights = read_arrays(job.folder / "weights.safetensors")
     np.testing.assert_array_equal(weights["embedding"], fresh.embedding.numpy())
     counters = json.loads(job.manifest.read_text())["counters"]
@@ -364,7 +364,7 @@ def test_each_replica_gets_noise_of_its_own_that_follows_from_the_first(
         value=SimpleNamespace(values=replicas), numpy=lambda: replicas[0].numpy()
     )
     monkeypatch.setattr(loop, "noise_variables", lambda model: {"place": variable})
-    loop.separate_noise(None)
+    loop.separate_noise(SimpleNamespace(network=None))
     seeds, drawn = zip(*(replica.numpy() for replica in replicas), strict=True)
     assert seeds == (2**31 - 1, 1_000_002, 2_000_005)
     assert drawn == (5, 5, 5)

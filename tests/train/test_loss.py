@@ -3,7 +3,8 @@ import pytest
 
 keras = pytest.importorskip("keras")
 tf = pytest.importorskip("tensorflow")
-from t5repro.train.loss import FilledPositions, PaddedMeanLoss, TargetCount, token_losses  # noqa: E402
+from t5repro.systems.token_loss import PaddedMeanLoss, token_losses  # noqa: E402
+from t5repro.train.counts import FilledPositions, TargetCount  # noqa: E402
 
 pytestmark = pytest.mark.keras
 

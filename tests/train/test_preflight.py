@@ -123,7 +123,7 @@ def test_the_verdict_compares_what_is_needed_with_the_memory_of_a_core():
 def test_a_step_that_does_not_fit_ends_with_another_code_and_a_cure(monkeypatch, tmp_path):
     answers = {"describe": V5E, "compile": {**COSTS, "temporary_bytes": 20 * GIB}}
     monkeypatch.setattr(module, "ask", lambda python, verb, *words: answers[verb])
-    monkeypatch.setattr(module, "lowered_step", lambda *words, rows: b"")
+    monkeypatch.setattr(module, "lowered_step", lambda settings, rows: b"")
     report = tmp_path / "report.json"
     with pytest.raises(DoesNotFitError, match=r"needs 24.50 GiB of a core's 16 GiB .*up to 2"):
         preflight(stage(), slice_name="v5e:4x4", python="", report=report)
@@ -178,7 +178,7 @@ from t5repro.config.sections.pretrain import PretrainStage
 from t5repro.train.preflight import lowered_step
 kind = {"pretrain": PretrainStage, "finetune": FinetuneStage}[sys.argv[1]]
 settings = kind.model_validate_json(sys.argv[2])
-print("lowered", len(lowered_step(settings, getattr(settings, sys.argv[1]), rows=2)))
+print("lowered", len(lowered_step(settings, rows=2)))
 """
 ONE_BLOCK = {"num_encoder_layers": 1, "num_decoder_layers": 1}
 BORDERS = {

@@ -75,7 +75,7 @@ def test_a_sample_is_what_the_weights_of_its_step_predict(make_job, tiny, files,
     job = make_job()
     loop.run(job, tiny.on_this_process())
     *_, first, second = read_json_lines(tmp_path / "logs" / FILE)
-    model = loop.make_model(job)
+    model = loop.make_model(job).network
     from t5repro.model.checkpoints import load_weights
 
     load_weights(tmp_path / "results/weights.safetensors", model)

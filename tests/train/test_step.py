@@ -7,8 +7,8 @@ keras = pytest.importorskip("keras")
 tf = pytest.importorskip("tensorflow")
 from t5repro.errors import SettingsError  # noqa: E402
 from t5repro.model.devices import Devices  # noqa: E402
+from t5repro.systems.token_loss import PaddedMeanLoss  # noqa: E402
 from t5repro.train import loop  # noqa: E402
-from t5repro.train.loss import PaddedMeanLoss  # noqa: E402
 
 pytestmark = pytest.mark.keras
 

@@ -8,14 +8,18 @@ tf = pytest.importorskip("tensorflow")
 from t5repro.config.published_sizes import SIZES  # noqa: E402
 from t5repro.config.sections.finetune import FinetuneStage  # noqa: E402
 from t5repro.model.checkpoints import noise_variables  # noqa: E402
+from t5repro.model.encoder import Encoder  # noqa: E402
 from t5repro.model.labels import KINDS, LabelColumns, TaskAnswer  # noqa: E402
 from t5repro.model.segment_rows import SegmentRow  # noqa: E402
 from t5repro.model.span_answers import LIMITS_OF_BERT  # noqa: E402
 from t5repro.model.task_answers import task_answers  # noqa: E402
 from t5repro.model.task_rows import TaskRows  # noqa: E402
-from t5repro.train.compiled_model import compiled_model  # noqa: E402
-from t5repro.train.label_loss import option_losses, span_losses  # noqa: E402
-from t5repro.train.step import LabelledDecoder, LabelledEncoder  # noqa: E402
+from t5repro.model.transformer import DecoderClassifier  # noqa: E402
+from t5repro.systems.decoder_classifier.loss import DecoderAnswerLoss  # noqa: E402
+from t5repro.systems.encoder.loss import EncoderAnswerLoss  # noqa: E402
+from t5repro.systems.label_losses import option_losses, span_losses  # noqa: E402
+from t5repro.train.stage_model import stage_model  # noqa: E402
+from t5repro.train.step import TrainedModel  # noqa: E402
 
 pytestmark = pytest.mark.keras
 
@@ -28,22 +32,23 @@ ANSWERS = {
 }
 
 
-def network(*tasks, kind=LabelledEncoder, size="bert_tiny", **options):
-    model = kind(
-        columns=LabelColumns({task: ANSWERS[task] for task in tasks}),
-        model=SIZES[size].model_copy(update={"num_encoder_layers": 1, "num_decoder_layers": 1}),
-        embedding_rows=IDS,
-        dropout_rate=0.0,
-        seed=3,
-        z_loss=0.0,
-        normaliser="target_tokens",
-        **({"micro_batches": 1} | options),
-    )
+def network(*tasks, lm_weight=None, micro_batches=1):
+    """Return a BERT with its loss, or with `lm_weight` a GPT."""
+    columns = LabelColumns({task: ANSWERS[task] for task in tasks})
+    shape = {"embedding_rows": IDS, "dropout_rate": 0.0, "seed": 3, "labels": columns.total}
+    blocks = {"num_encoder_layers": 1, "num_decoder_layers": 1}
+    if lm_weight is None:
+        size = SIZES["bert_tiny"].model_copy(update=blocks)
+        model = Encoder(size, predicts_spans=columns.has_spans, **shape)
+        loss = EncoderAnswerLoss(columns=columns)
+    else:
+        model = DecoderClassifier(SIZES["gpt_tiny"].model_copy(update=blocks), **shape)
+        loss = DecoderAnswerLoss(columns=columns, lm_weight=lm_weight)
     random = np.random.default_rng(1)
     for head in ("label_head", "span_head"):
         if layer := getattr(model, head, None):
             layer.matrix.assign(random.normal(size=layer.matrix.shape))
-    return model
+    return TrainedModel(model, loss, normaliser="target_tokens", micro_batches=micro_batches)
 
 
 def batch(*tasks, options=2, stack="encoder"):
@@ -77,7 +82,7 @@ def log_softmax(logits):
 
 def one_by_one(model, features, targets, stack="encoder"):
     """Return the loss of each row from the logits of its options, each read alone."""
-    columns, losses = model.label_columns, []
+    columns, losses = model.objective.columns, []
     for row, (first, width, kind) in enumerate(features["label_columns"].numpy()):
         logits = []
         segments = np.reshape(features[f"{stack}_segments"][row], (-1, LENGTH))
@@ -136,9 +141,8 @@ def test_micro_batches_have_the_gradients_of_the_whole_batch(tasks):
 def test_gpt_scores_each_option_and_reads_the_texts_of_all(lm_weight):
     """Radford et al., 2018, section 3.3: the options are normalised by a softmax."""
     features, targets = batch("cola", "copa", stack="decoder")
-    model = network(
-        "cola", "copa", kind=LabelledDecoder, size="gpt_tiny", lm_weight=float(lm_weight)
-    )
+    model = network("cola", "copa", lm_weight=float(lm_weight))
+    gpt = model.network
     of_labels = one_by_one(model, features, targets, stack="decoder")
     of_texts = []
     for row in range(ROWS):
@@ -148,8 +152,8 @@ def test_gpt_scores_each_option_and_reads_the_texts_of_all(lm_weight):
             if not len(ids):
                 continue
             segments = tf.ones((1, len(ids)), tf.int32)
-            states = model.decoder(model.embed(tf.constant(ids[None], tf.int32)), segments)
-            likely = log_softmax(model.logits(states))[0, :-1]
+            states = gpt.decoder(gpt.embed(tf.constant(ids[None], tf.int32)), segments)
+            likely = log_softmax(gpt.logits(states))[0, :-1]
             by_option.append(-likely[np.arange(len(ids) - 1), ids[1:]].mean())
         of_texts.append(np.mean(by_option))
     loss, _ = model.loss_and_gradients(features, targets)
@@ -180,9 +184,9 @@ def test_the_answer_is_the_option_of_the_highest_score():
     ids = features["encoder_ids"].numpy().reshape(-1, LENGTH)
     rows = [SegmentRow([int(token) for token in row if token], 4, False) for row in ids]
     answers = task_answers(
-        [model],
+        [model.network],
         TaskRows(rows, (), ROWS),
-        columns=model.label_columns,
+        columns=model.objective.columns,
         task="copa",
         inputs_length=LENGTH,
         batch_size=5,
@@ -216,6 +220,6 @@ def test_a_fine_tuning_without_dropout_may_drop_at_its_head(size):
             "devices": {},
         }
     )
-    model = compiled_model(settings, seed=0, labels={"cola": ANSWERS["cola"]})
-    assert list(noise_variables(model)) == ["label_dropout"]
-    assert model.label_dropout.rate == 0.1
+    model = stage_model(settings, seed=0, columns=LabelColumns({"cola": ANSWERS["cola"]}))
+    assert list(noise_variables(model.network)) == ["label_dropout"]
+    assert model.network.label_dropout.rate == 0.1

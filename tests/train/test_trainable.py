@@ -72,12 +72,12 @@ def test_adapters_train_themselves_and_the_norms_asked_for_and_no_other_weight(
 
 
 def test_adapters_of_the_papers_widths_have_the_papers_shape_on_the_base_network():
-    from t5repro.model.transformer import T5
+    from networks import text_network
 
     shape = ModelSettings(d_model=768, num_encoder_layers=1, num_decoder_layers=1, d_ff=8)
     for width in (32, 128, 512, 2048):
         variables = weight_variables(
-            T5(shape, embedding_rows=128, dropout_rate=0.0, seed=0, adapter_width=width)
+            text_network(shape, embedding_rows=128, dropout_rate=0.0, seed=0, adapter_width=width)
         )
         mine = {name: item.shape for name, item in variables.items() if "/adapter/" in name}
         assert mine["encoder/block_0/adapter/feed_forward/wi"] == (768, width)
@@ -93,7 +93,7 @@ def test_adapters_of_the_papers_widths_have_the_papers_shape_on_the_base_network
     "architecture", ["shared_encoder_decoder", "language_model", "prefix_language_model"]
 )
 def test_adapters_are_in_every_block_of_every_architecture(architecture):
-    from t5repro.model.transformer import T5
+    from networks import text_network
 
     shape = ModelSettings(
         architecture=architecture,
@@ -104,7 +104,7 @@ def test_adapters_are_in_every_block_of_every_architecture(architecture):
         num_encoder_layers=2,
         num_decoder_layers=2,
     )
-    model = T5(shape, embedding_rows=128, dropout_rate=0.0, seed=0, adapter_width=4)
+    model = text_network(shape, embedding_rows=128, dropout_rate=0.0, seed=0, adapter_width=4)
     # Stacks that share weights share their adapters, too.
     assert sum("/adapter/feed_forward/wi" in name for name in weight_variables(model)) == 2
     assert all(block.adapter is not None for block in model.decoder.blocks)

@@ -61,13 +61,13 @@ def _steps_of_sentences(
     root: Path, job: Job, settings: "PretrainStage", ids: str, document: int
 ) -> list[int]:
     """Return the steps of a training on rows of sentences, whose pairs are drawn by TensorFlow."""
-    from t5repro.inputs.objective_inputs import open_inputs
-    from t5repro.inputs.step_audit import SENTENCE_FILES, steps_of_document
     from t5repro.randomness import repeat_seed
+    from t5repro.systems.pretraining import open_rows
+    from t5repro.systems.step_audit import SENTENCE_FILES, steps_of_document
 
     paths = {Path(file.path).name: root / file.path for file in job.inputs}
     files = {keyword: paths[name] for keyword, name in SENTENCE_FILES.items()}
     offsets = (root / ids).with_suffix(".offsets")
     seed = repeat_seed(settings.seed, settings.pretrain.repeat)
-    inputs = open_inputs(settings, ids=root / ids, offsets=offsets, seed=seed, **files)
+    inputs = open_rows(settings, ids=root / ids, offsets=offsets, seed=seed, **files)
     return steps_of_document(inputs, document, steps=settings.pretrain.steps)

@@ -73,7 +73,7 @@ def _estimated(arguments: argparse.Namespace) -> dict[str, float]:
 
 
 def _batches(arguments: argparse.Namespace) -> None:
-    from t5repro.inputs.step_audit import open_recorded_inputs, spans_in_step, steps_of_document
+    from t5repro.systems.step_audit import open_recorded_inputs, spans_in_step, steps_of_document
 
     inputs, steps = open_recorded_inputs(arguments.manifest)
     if arguments.step is None:

@@ -56,22 +56,30 @@ def forward_multiplications(
         targets_length: tokens; of an encoder only the predicted positions, 0 with a head of labels.
         embedding_rows: rows of the output matrix.
     """
-    width, inner = model.d_model, model.num_heads * model.d_kv
-    matrices = 3 if model.gated else 2
-    projection = width * inner
-    feed_forward = matrices * width * model.d_ff
-    if model.decoder_only:  # inputs and targets are one row
-        length = inputs_length + targets_length
-        block = length * (4 * projection + feed_forward + 2 * length * inner)
-        return model.num_decoder_layers * block + length * width * embedding_rows
-    encoder = inputs_length * (4 * projection + feed_forward + 2 * inputs_length * inner)
-    if model.encoder_only:
-        embedded = model.embedding_width or width
-        ends = targets_length * (width * embedded + embedded * embedding_rows)
-        ends += inputs_length * width * model.embedding_width  # the projection
-        return model.num_encoder_layers * encoder + ends
-    decoder = targets_length * (6 * projection + feed_forward)
-    decoder += targets_length * 2 * (targets_length + inputs_length) * inner
-    decoder += inputs_length * 2 * projection  # keys and values of the encoder's output
-    logits = targets_length * width * embedding_rows
-    return model.num_encoder_layers * encoder + model.num_decoder_layers * decoder + logits
+    inner = model.num_heads * model.d_kv
+    projection = model.d_model * inner
+    feed_forward = (3 if model.gated else 2) * model.d_model * model.d_ff
+    family = model.family
+    lengths = family.lengths(inputs_length, targets_length)
+    total = 0
+    for stack, blocks in model.heights.items():
+        length = lengths[stack]
+        # Four projections, and two products of all positions with all.
+        total += blocks * length * (4 * projection + feed_forward + 2 * length * inner)
+    if family.stacks == ("encoder", "decoder"):
+        queries = 2 * lengths["decoder"] * (projection + lengths["encoder"] * inner)
+        keys_and_values = 2 * lengths["encoder"] * projection
+        total += model.num_decoder_layers * (queries + keys_and_values)
+    predicted = family.predicted(inputs_length, targets_length)
+    return total + _head_multiplications(model, inputs_length, predicted, embedding_rows)
+
+
+def _head_multiplications(
+    model: ModelSettings, inputs_length: int, predicted: int, embedding_rows: int
+) -> int:
+    """Return the multiplications below and above the blocks."""
+    if not model.family.predicts_inputs:
+        return predicted * model.d_model * embedding_rows
+    embedded = model.embedding_width or model.d_model
+    head = predicted * (model.d_model * embedded + embedded * embedding_rows)
+    return head + inputs_length * model.d_model * model.embedding_width  # the projection

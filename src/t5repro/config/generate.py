@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from pydantic import WithJsonSchema
 
 from t5repro.config.baseline import baseline_changes
 from t5repro.config.decisions import TABLE, decision_files
@@ -113,7 +114,11 @@ def _allowed(field: Any) -> str:
     ]
     if limits:
         return ", ".join(limits)
-    choices = getattr(field.annotation, "__args__", None)
+    # A table's names (`model.architecture`), or those of a Literal.
+    tables = [part.json_schema for part in field.metadata if isinstance(part, WithJsonSchema)]
+    choices = (
+        tables[0]["enum"] if tables and tables[0] else getattr(field.annotation, "__args__", None)
+    )
     if choices and all(isinstance(choice, str) for choice in choices):
         return ", ".join(f"`{choice}`" for choice in choices)
     name = getattr(field.annotation, "__name__", "")

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from t5repro.config.sections.model import AddedLayers, ModelSettings, has_label_head
+from t5repro.config.sections.model import AddedLayers, ModelSettings, tuned_family
 from t5repro.config.sections.training import TrainingSettings
 
 
@@ -36,10 +36,9 @@ def row_shape(
         texts: of a row of a network of labels: options times orders; 1 in pre-training.
     """
     # Pre-training has an objective and none of the layers that fine-tuning adds.
-    if not (isinstance(training, AddedLayers) and has_label_head(model, training)):
+    if not isinstance(training, AddedLayers) or tuned_family(model, training).writes_text:
         inputs, targets = training.packed_inputs_length, training.targets_length
-        # The predicted positions of an encoder only are some of its inputs.
-        positions = inputs if model.encoder_only else inputs + targets
+        positions = model.family.positions(inputs, targets)
         return RowShape(inputs, targets, positions, embedding_rows)
     reads_pieces = getattr(training, "lm_weight", 0.0) > 0
     length = training.inputs_length
@@ -49,4 +48,4 @@ def row_shape(
 def predicts_boundaries(model: ModelSettings, training: TrainingSettings) -> bool:
     """Return whether a pre-training has SpanBERT's boundary objective."""
     masked_lm = getattr(training, "masked_lm", None)  # fine-tuning has none
-    return model.encoder_only and masked_lm is not None and masked_lm.boundary_weight > 0
+    return model.family.predicts_inputs and masked_lm is not None and masked_lm.boundary_weight > 0

@@ -10,23 +10,21 @@ from typing import Annotated, Any
 
 from pydantic import Field, StringConstraints, model_validator
 
+from t5repro.config.family_checks import check_family
 from t5repro.config.field import Name, Section, repeated
-from t5repro.config.known_tasks import known_tasks
 from t5repro.config.sections.c4 import C4Settings
 from t5repro.config.sections.corpus import CorpusSettings
 from t5repro.config.sections.data import DataSettings
 from t5repro.config.sections.devices import DevicesSettings
 from t5repro.config.sections.evaluate import EvaluateSettings
 from t5repro.config.sections.finetune import GroupedFinetuneSettings
-from t5repro.config.sections.model import ModelSettings, has_label_head
+from t5repro.config.sections.model import ModelSettings
 from t5repro.config.sections.pretrain import PretrainSettings
 from t5repro.config.sections.tasks import TasksSettings
 from t5repro.config.sections.tokens import TokensSettings
 from t5repro.config.sections.vocab import VocabSettings
-from t5repro.task_facts import AnswerKind
 
 MAX_SEED = 2**31 - 1
-SPECIAL_PIECES = 8  # number of `vocab.special_pieces.SPECIAL_PIECES`
 
 
 class Logger(Section):
@@ -243,14 +241,7 @@ def _check_training(settings: Settings) -> None:
                 f"multiple of devices.steps_per_execution {steps_per_execution}; "
                 f"{name}.keep_checkpoints 'all' requires one"
             )
-    if settings.pretrain.objective == "lm" and not settings.model.decoder_only:
-        raise ValueError(
-            f"pretrain.objective lm has no inputs, which model.architecture "
-            f"{settings.model.architecture} needs; use prefix_lm, or a language model"
-        )
-    _check_labels(settings)
-    _check_windows(settings)
-    _check_positions(settings)
+    check_family(settings)
     finetune, pretrain = settings.finetune, settings.pretrain
     if finetune.optimizer_state == "continue" and finetune.optimizer != pretrain.optimizer:
         raise ValueError(
@@ -274,110 +265,6 @@ def _check_training(settings: Settings) -> None:
             f"finetune.mixture_weights names {unknown}, which are not in tasks.names; "
             f"allowed: {sorted(settings.tasks.names)}"
         )
-
-
-def _check_labels(settings: Settings) -> None:
-    """Raise ValueError if a network of labels is to be trained like one that writes text."""
-    model, pretrain, finetune = settings.model, settings.pretrain, settings.finetune
-    if model.encoder_only != (pretrain.objective == "masked_lm"):
-        raise ValueError(
-            f"pretrain.objective is {pretrain.objective} and model.architecture "
-            f"{model.architecture}; masked_lm is the objective of encoder and of no other"
-        )
-    if finetune.lm_weight and finetune.answers == "text":
-        raise ValueError(
-            f"finetune.lm_weight is {finetune.lm_weight}, which counts next to the loss of labels; "
-            "set it to 0, or finetune.answers to labels"
-        )
-    if not has_label_head(model, finetune):
-        return
-    if finetune.answers == "labels" and model.architecture != "language_model":
-        raise ValueError(
-            f"finetune.answers is labels and model.architecture {model.architecture}; a linear "
-            "layer on the last position belongs to language_model (an encoder only has its own)"
-        )
-    which = "an encoder only" if model.encoder_only else "a network with finetune.answers labels"
-    sections = {"pretrain": pretrain} if model.encoder_only else {}
-    for name, training in {**sections, "finetune": finetune}.items():
-        if training.loss_normaliser != "target_tokens":
-            raise ValueError(
-                f"{name}.loss_normaliser is {training.loss_normaliser}, but losses of {which} "
-                "are means of its predictions; set it to target_tokens"
-            )
-    if finetune.optimizer_state != "fresh" or finetune.corpus_examples:
-        raise ValueError(
-            f"finetune.optimizer_state is {finetune.optimizer_state} and finetune.corpus_examples "
-            f"{finetune.corpus_examples}, but the heads of {which} are new in fine-tuning; "
-            "set them to fresh and 0"
-        )
-    unanswered: tuple[AnswerKind, ...] = ("text",) if model.encoder_only else ("text", "span")
-    if of_text := _tasks_answered_by(settings, *unanswered):
-        raise ValueError(
-            f"tasks.names contains {of_text}, whose answers are texts, but {which} predicts "
-            "labels, numbers and choices, and an encoder only spans as well; leave them out, "
-            "or set tasks.names in the change of the experiment"
-        )
-    if settings.tasks.names and not settings.tasks.segments:
-        raise ValueError(
-            f"tasks.segments is false, but {which} reads the fields of a task as segments; set it "
-            "to true for the whole run"
-        )
-    unused_rows = settings.vocab.embedding_rows - settings.vocab.total_ids
-    if unused_rows < SPECIAL_PIECES:
-        raise ValueError(
-            f"vocab.vocab_size and vocab.extra_ids leave {unused_rows} rows of the embedding "
-            f"unused, but {which} needs {SPECIAL_PIECES} for its special pieces; make one "
-            "of the two larger or smaller"
-        )
-
-
-def _tasks_answered_by(settings: Settings, *kinds: AnswerKind) -> list[str]:
-    """Return the tasks of the run with one of these kinds of answers; unknown names have none."""
-    known = known_tasks(settings.tasks.own)
-    return [name for name in settings.tasks.names if name in known and known[name].answer in kinds]
-
-
-def _check_windows(settings: Settings) -> None:
-    """Raise ValueError if a question about a text can fill a row of an encoder only."""
-    model, tasks = settings.model, settings.tasks
-    of_spans = _tasks_answered_by(settings, "span")
-    if not model.encoder_only or not of_spans:
-        return
-    question = tasks.windows.question_length + model.pair_separators + 2
-    for key, length in (
-        ("finetune.inputs_length", settings.finetune.inputs_length),
-        ("evaluate.inputs_length", settings.evaluate.inputs_length),
-    ):
-        if length <= question:
-            raise ValueError(
-                f"{key} is {length}, of which a question of {of_spans[0]} with its special pieces "
-                f"can take {question}; raise it, or lower tasks.windows.question_length"
-            )
-
-
-def _check_positions(settings: Settings) -> None:
-    """Raise ValueError if a row is longer than the table of learned positions."""
-    model, evaluate = settings.model, settings.evaluate
-    if model.positions != "learned":
-        return
-    pretrain, finetune = settings.pretrain, settings.finetune
-    sides = (pretrain.packed_inputs_length, pretrain.targets_length)
-    # The targets of an encoder only are positions of its inputs.
-    rows: dict[str, tuple[int, ...]] = {"pretrain": sides[:1] if model.encoder_only else sides}
-    if has_label_head(model, finetune):
-        rows |= {"finetune": (finetune.inputs_length,), "evaluate": (evaluate.inputs_length,)}
-    else:
-        # A decoder alone reads 0 before the inputs.
-        start = int(model.decoder_only)
-        rows["finetune"] = (finetune.packed_inputs_length, finetune.targets_length)
-        rows["evaluate"] = (start + evaluate.inputs_length, evaluate.max_decode_length)
-    for name, lengths in rows.items():
-        length = sum(lengths) if model.decoder_only else max(lengths)
-        if length > model.max_positions:
-            raise ValueError(
-                f"model.max_positions is {model.max_positions}, but rows of {name} have "
-                f"{length} positions; make them shorter, or increase model.max_positions"
-            )
 
 
 def _check_evaluation(settings: Settings) -> None:

@@ -66,18 +66,15 @@ def activation_bytes(
         layers = length * (4 * width + 3 * inner + hidden) * bytes_each
         return layers + model.num_heads * length**2 * weight
 
-    logits = targets_length * embedding_rows * LOGIT_BYTES
-    if model.encoder_only:
-        return model.num_encoder_layers * block(inputs_length) + logits
-    if model.decoder_only:
-        length = inputs_length + targets_length
-        return model.num_decoder_layers * block(length) + length * embedding_rows * LOGIT_BYTES
-    cross = targets_length * (2 * width + 2 * inner) * bytes_each
-    cross += inputs_length * 2 * inner * bytes_each
-    cross += model.num_heads * inputs_length * targets_length * weight
-    encoder = model.num_encoder_layers * block(inputs_length)
-    decoder = model.num_decoder_layers * (block(targets_length) + cross)
-    return encoder + decoder + logits
+    family = model.family
+    lengths = family.lengths(inputs_length, targets_length)
+    total = sum(blocks * block(lengths[stack]) for stack, blocks in model.heights.items())
+    if family.stacks == ("encoder", "decoder"):
+        cross = targets_length * (2 * width + 2 * inner) * bytes_each
+        cross += inputs_length * 2 * inner * bytes_each
+        cross += model.num_heads * inputs_length * targets_length * weight
+        total += model.num_decoder_layers * cross
+    return total + family.predicted(inputs_length, targets_length) * embedding_rows * LOGIT_BYTES
 
 
 def training_memory(

@@ -10,7 +10,7 @@ from typing import Any
 
 from t5repro.config.flops import MULTIPLY_ADD, forward_multiplications, step_flops
 from t5repro.config.sections.evaluate import EvaluateSettings
-from t5repro.config.sections.model import AddedLayers, ModelSettings, has_label_head
+from t5repro.config.sections.model import AddedLayers, ModelSettings, tuned_family
 from t5repro.config.sections.training import TrainingSettings
 from t5repro.config.sections.vocab import VocabSettings
 from t5repro.model.segment_rows import orders_of
@@ -96,7 +96,7 @@ def prediction_work(
         models: networks that predict: members of an ensemble times checkpoints.
         precision: `devices.precision`.
     """
-    has_labels = has_label_head(model, layers)
+    has_labels = not tuned_family(model, layers).writes_text
     embedding_rows = vocab.embedding_rows
     if has_labels:  # by one pass over each text, without logits of ids
         embedding_rows = 0

@@ -55,8 +55,8 @@ class LabelModel:
             ) from error
         if not texts:
             return []
-        from t5repro.evaluate.predict_labels import answer_rows, task_rows
         from t5repro.progress import Progress
+        from t5repro.systems.label_answers import answer_rows, task_rows
 
         encoded = task_rows(self.settings, vocabulary, {task: texts}, columns)
         total = len(encoded[task].rows)
@@ -77,8 +77,9 @@ class LabelModel:
 
             # Before TensorFlow is imported, unless this process has it already.
             devices = prepare(self.settings.devices, any_threads=True)
-            from t5repro.evaluate.predict_labels import build_network, shared_labels
             from t5repro.model.checkpoints import load_weights
+            from t5repro.systems.answering import build_network
+            from t5repro.systems.label_answers import shared_labels
             from t5repro.vocab.vocabulary import Vocabulary
 
             columns = shared_labels(self._weights)

@@ -90,7 +90,7 @@ class Model:
             raise SettingsError(
                 f"{surrogates[0]!r} cannot be written as UTF-8; correct its encoding"
             )
-        if log_probabilities and self.settings.model.decoder_only:
+        if log_probabilities and self.settings.model.family.joined:
             raise SettingsError(
                 f"model.architecture is {self.settings.model.architecture!r}; log-probabilities "
                 "are those of a model with an encoder"
@@ -103,9 +103,9 @@ class Model:
         self, texts: Sequence[str], *, beam: bool, log_probabilities: bool
     ) -> list[Prediction]:
         devices, vocabulary, models = self._load()
-        from t5repro.evaluate.predict import decode
         from t5repro.model.decode_inputs import encode
         from t5repro.progress import Progress
+        from t5repro.systems.text_answers import decode
 
         beam_tasks = [TEXTS] if beam else []
         evaluate = self.settings.evaluate.model_copy(update={"beam_tasks": beam_tasks})
@@ -134,15 +134,15 @@ class Model:
 
             # Before TensorFlow is imported, unless this process has it already.
             devices = prepare(self.settings.devices, any_threads=True)
-            from t5repro.evaluate.predict import build_models
             from t5repro.model.checkpoints import load_weights
+            from t5repro.systems.answering import build_network
+            from t5repro.systems.text_answers import check_vocabulary
             from t5repro.vocab.vocabulary import Vocabulary
 
             vocabulary = Vocabulary.load(self._vocabulary_file)
+            check_vocabulary(self.settings, total_ids=vocabulary.total_ids)
             with devices.scope():
-                models = build_models(
-                    self.settings, len(self._weights), total_ids=vocabulary.total_ids
-                )
+                models = [build_network(self.settings) for _ in self._weights]
                 for path, model in zip(self._weights, models, strict=True):
                     load_weights(path, model)
             self._loaded = devices, vocabulary, models

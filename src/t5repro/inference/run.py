@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from t5repro.artifacts import MANIFEST, WEIGHTS
 from t5repro.config.sections.evaluate import PredictStage
-from t5repro.config.sections.model import has_label_head
+from t5repro.config.sections.model import tuned_family
 from t5repro.errors import ArtifactError, SettingsError, nearest
 from t5repro.files import read_json_lines, read_manifest, sha256_of
 from t5repro.inference.label_model import LabelModel, Row
@@ -242,9 +242,8 @@ class Run:
         """
         for name in self.experiments:
             settings = self._settings(name)
-            if has_label_head(settings.model, settings.finetune) and task in self.tasks(
-                experiment=name
-            ):
+            family = tuned_family(settings.model, settings.finetune)
+            if not family.writes_text and task in self.tasks(experiment=name):
                 return name
         raise SettingsError(
             f"{self.name} has no network of labels that was evaluated on {task!r}; its experiments "
@@ -277,8 +276,8 @@ class Run:
             )
         vocabulary = next(entry["path"] for entry in inputs if entry["path"].endswith(VOCABULARY))
         settings = self._settings(experiment)
-        has_labels = has_label_head(settings.model, settings.finetune)
-        return (LabelModel if has_labels else Model)(
+        writes_text = tuned_family(settings.model, settings.finetune).writes_text
+        return (Model if writes_text else LabelModel)(
             settings,
             [self._verified(path, inputs) for path in weights],
             self._verified(vocabulary, inputs),

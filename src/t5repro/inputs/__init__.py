@@ -3,7 +3,7 @@
 Loaders: `pretraining` (the corpus under an objective), `finetuning` (a mixture of tasks),
 `corpus_mixture` (tasks and corpus). Parts: `packing` cuts documents into segments and places them
 in rows, `row_index` finds the rows of a step, `task_mixture` draws the examples of a row,
-`batches` builds arrays of fixed shape. `step_audit` answers which documents a step read,
+`batches` builds arrays of fixed shape. `systems/step_audit` answers which documents a step read,
 `document_steps` which steps read a document; the latter, `corpus_layout` and `row_order` do not
 import TensorFlow.
 

@@ -77,7 +77,7 @@ def encoder_decoder_batch(
     return features, rows(targets.ids, targets, targets_length)
 
 
-def decoder_only_batch(
+def joined_batch(
     inputs: FlatSegments,
     targets: FlatSegments,
     segments_per_row: tf.Tensor,

@@ -195,7 +195,7 @@ def load_finetuning_inputs(
         offsets=offsets,
         vocab=settings.vocab,
         seed=seed,
-        decoder_only=settings.model.decoder_only,
+        joined=settings.model.family.joined,
     )
     counts = dict(zip(tasks.mixture.tasks, tasks.mixture.counts.tolist(), strict=True))
     share = corpus_share(training, counts)

@@ -23,9 +23,9 @@ from t5repro.files import read_json_lines
 from t5repro.inputs.batches import (
     Features,
     FlatSegments,
-    decoder_only_batch,
     encoder_decoder_batch,
     gather_pieces,
+    joined_batch,
 )
 from t5repro.inputs.packing import Integers
 from t5repro.inputs.task_mixture import Mixture, MixtureRows, draw_rows
@@ -116,7 +116,7 @@ class TaskInputs:
         mixture: tasks, rates and lengths.
         inputs: inputs of every example, task after task.
         targets: targets of every example.
-        decoder_only: inputs and targets share one row, for a decoder alone.
+        joined: inputs and targets share one row, for a decoder alone.
     """
 
     settings: FinetuneSettings
@@ -124,7 +124,7 @@ class TaskInputs:
     mixture: Mixture
     inputs: Tokenised
     targets: Tokenised
-    decoder_only: bool = False
+    joined: bool = False
 
     def rows(self, *, first_step: int, steps: int) -> MixtureRows:
         """Return the examples in the rows of some steps."""
@@ -140,7 +140,7 @@ class TaskInputs:
         """Return the batches of steps `first_step` to `first_step + steps - 1`; see `batches`."""
         rows = self.rows(first_step=first_step, steps=steps)
         batch_size = self.settings.batch_size
-        assemble = decoder_only_batch if self.decoder_only else encoder_decoder_batch
+        assemble = joined_batch if self.joined else encoder_decoder_batch
         with tf.device("CPU:0"):
             examples, splits = tf.constant(rows.examples), tf.constant(rows.splits)
             sides = [
@@ -268,7 +268,7 @@ def load_task_inputs(
         counts=np.array([counts[task] for task in tasks], np.int64),
         lengths=np.stack([inputs.lengths, targets.lengths], axis=1),
     )
-    return TaskInputs(settings, seed, mixture, inputs, targets, model.decoder_only)
+    return TaskInputs(settings, seed, mixture, inputs, targets, model.family.joined)
 
 
 def _read_examples(path: Path) -> list[tuple[str, str]]:

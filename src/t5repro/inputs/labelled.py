@@ -175,7 +175,7 @@ def load_labelled_inputs(
         windows=settings.tasks.windows,
     )
     tasks = [
-        _encoded_task(encoder, name, path, predicts_spans=settings.model.encoder_only)
+        _encoded_task(encoder, name, path, predicts_spans=settings.model.family.has_span_head)
         for name, path in sorted(examples.items())
     ]
     columns = LabelColumns({task.name: task.examples.answer for task in tasks})
@@ -190,7 +190,7 @@ def load_labelled_inputs(
             EncodedOption.of([row.option(number) for row in rows], swaps=swaps)
             for number in range(columns.options)
         ],
-        is_decoder=settings.model.decoder_only,
+        is_decoder=settings.model.family.joined,
         targets=np.array([row.target for row in rows], np.float32),
         spans=np.array([row.span for row in rows], np.int32),
         tasks=tasks,

@@ -6,7 +6,7 @@ in `pretraining`, the batch of step n depends on the data, the settings, the see
 there are TensorFlow operations only between the files and the batches.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from t5repro.config.sections.pretrain import PretrainSettings
 from t5repro.config.sections.vocab import VocabSettings
 from t5repro.errors import CorpusError
 from t5repro.inputs.batches import Features
+from t5repro.inputs.masked_steps import steps_of_masked_documents
 from t5repro.inputs.packing import Integers
 from t5repro.inputs.pretraining import PROBED_STEPS, Pieces, open_ids
 from t5repro.inputs.sentence_layout import (
@@ -140,6 +141,13 @@ class MaskedInputs:
             np.flatnonzero(filled),
         )
 
+    def steps_of(self, documents: Sequence[int], *, steps: int) -> dict[int, list[int]]:
+        """Return the steps below `steps` that read tokens of each document."""
+        return steps_of_masked_documents(self.reader(), self.offsets, documents, steps=steps)
+
+    def denoisers(self, step: int) -> None:
+        """Return None: the objective is no mixture of denoisers."""
+
     def reader(self) -> SentenceReader:
         """Return the function from a step to its rows before masking."""
         if isinstance(self.layout, PairRows):
@@ -149,14 +157,14 @@ class MaskedInputs:
     def _batch_maker(self) -> Maker:
         """Return the function from a step to features, targets and statistics."""
         settings, masked_lm = self.settings, self.settings.masked_lm
-        read, unit_mask = self.reader(), UNITS[masked_lm.unit]
+        read, unit = self.reader(), UNITS[masked_lm.unit]
 
         def make(step: tf.Tensor) -> tuple[Features, tf.Tensor, dict[str, tf.Tensor]]:
             rows = read(step)
             tokens = row_tokens(
                 settings, rows.ids, rows.lengths, rows.draws, word_starts=self.is_word_start
             )
-            mask = unit_mask(tokens, budgets(settings, tokens), settings.targets_length)
+            mask = unit.mask(tokens, budgets(settings, tokens))
             masked = replace_masked(
                 masked_lm,
                 rows.ids,

@@ -10,24 +10,25 @@ import numpy as np
 import tensorflow as tf
 
 from t5repro.inputs.document_steps import check_documents
-from t5repro.inputs.masked_rows import MaskedInputs
+from t5repro.inputs.packing import Integers
+from t5repro.inputs.sentence_rows import SentenceReader
 
 
 def steps_of_masked_documents(
-    inputs: MaskedInputs, documents: Sequence[int], *, steps: int
+    read: SentenceReader, offsets: Integers, documents: Sequence[int], *, steps: int
 ) -> dict[int, list[int]]:
     """Return the steps below `steps` that read tokens of each document.
 
     Args:
-        inputs: of the pre-training.
+        read: returns the rows of a step before masking.
+        offsets: start of each document in the ids, and end of the last one.
         documents: indices of documents in the files of `tokens`.
         steps: number of steps of the training.
 
     Raises:
         ArtifactError: there is no such document.
     """
-    check_documents(inputs.offsets, documents)
-    read = inputs.reader()
+    check_documents(offsets, documents)
 
     def pieces(step: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         rows = read(step)
@@ -38,7 +39,7 @@ def steps_of_masked_documents(
         pieces, num_parallel_calls=tf.data.AUTOTUNE, deterministic=True
     )
     for step, (starts, lengths) in enumerate(batches.as_numpy_iterator()):
-        positions = np.searchsorted(inputs.offsets, starts[lengths > 0], side="right") - 1
+        positions = np.searchsorted(offsets, starts[lengths > 0], side="right") - 1
         for document in np.intersect1d(positions, list(answer)).tolist():
             answer[document].append(step)
     return answer

@@ -6,7 +6,7 @@ and n alone, never on the first step of a run or the number of threads. Between 
 batches there are TensorFlow operations only, so that the hosts of a TPU pod can run them.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,12 +20,13 @@ from t5repro.errors import ArtifactError
 from t5repro.inputs.batches import (
     Features,
     FlatSegments,
-    decoder_only_batch,
     encoder_decoder_batch,
     gather_pieces,
+    joined_batch,
     pad_segments,
 )
 from t5repro.inputs.corpus_layout import CorpusLayout, lay_out
+from t5repro.inputs.document_steps import steps_of_documents
 from t5repro.inputs.packing import Integers, Stream
 from t5repro.inputs.row_index import Reader, packed_reader, stream_reader
 from t5repro.objectives.corruption import Corrupted, Segments, flatten
@@ -63,12 +64,12 @@ class CorpusInputs(CorpusLayout):
     Attributes:
         vocab: of the vocabulary.
         ids: the mapped file of ids.
-        decoder_only: inputs and targets share one row, for a decoder alone.
+        joined: inputs and targets share one row, for a decoder alone.
     """
 
     vocab: VocabSettings
     ids: tf.Tensor
-    decoder_only: bool = False
+    joined: bool = False
 
     def batches(self, *, first_step: int, steps: int) -> tf.data.Dataset:
         """Return the batches of steps `first_step` to `first_step + steps - 1`; see `batches`."""
@@ -118,8 +119,14 @@ class CorpusInputs(CorpusLayout):
         rows = np.searchsorted(np.cumsum(segments_per_row), segments, side="right")
         return Pieces(starts[filled], lengths[filled].astype(np.int64), rows, segments)
 
-    def denoisers(self, step: int) -> Integers:
-        """Return the index of the denoiser of each segment of a step, of a mixture of denoisers."""
+    def steps_of(self, documents: Sequence[int], *, steps: int) -> dict[int, list[int]]:
+        """Return the steps below `steps` that read tokens of each document."""
+        return steps_of_documents(self, documents, steps=steps)
+
+    def denoisers(self, step: int) -> Integers | None:
+        """Return the index of the denoiser of each segment of a step; None without denoisers."""
+        if not self.settings.denoisers:
+            return None
         segments = self._reader()(tf.constant(step, tf.int64)).segment_lengths.shape[0]
         seeds = self._seeds(tf.constant(step, tf.int64))
         drawn = draw_denoisers(self.settings.denoisers, segments, seeds.denoiser)
@@ -143,7 +150,7 @@ class CorpusInputs(CorpusLayout):
         settings = self.settings
         read = self._reader()
         width = self.segment_tokens
-        assemble = decoder_only_batch if self.decoder_only else encoder_decoder_batch
+        assemble = joined_batch if self.joined else encoder_decoder_batch
 
         def make(step: tf.Tensor) -> tuple[Features, tf.Tensor, dict[str, tf.Tensor]]:
             pieces = read(step)
@@ -205,7 +212,7 @@ def load_corpus_inputs(
     offsets: Path,
     vocab: VocabSettings,
     seed: int,
-    decoder_only: bool = False,
+    joined: bool = False,
 ) -> CorpusInputs:
     """Open the corpus and lay it out.
 
@@ -215,7 +222,7 @@ def load_corpus_inputs(
         offsets: file of document offsets.
         vocab: of the vocabulary that the ids belong to.
         seed: the run's seed.
-        decoder_only: inputs and targets share one row, for a decoder alone.
+        joined: inputs and targets share one row, for a decoder alone.
 
     Raises:
         ArtifactError: a file is missing or damaged, or the ids are of another vocabulary.
@@ -233,7 +240,7 @@ def load_corpus_inputs(
         segment_tokens=corpus.segment_tokens,
         vocab=vocab,
         ids=mapped_ids,
-        decoder_only=decoder_only,
+        joined=joined,
     )
 
 

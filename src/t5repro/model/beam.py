@@ -24,24 +24,17 @@ from t5repro.errors import SettingsError
 from t5repro.model.attention import BLOCKED, Attention, bias_of_block
 from t5repro.model.block import Block
 from t5repro.model.decode import call_compiled, write_step
-from t5repro.model.decode_cache import (
-    EncodedInputs,
-    answer_biases,
-    embed_step,
-    encode_inputs,
-    encoded_biases,
-    step_rotation,
-)
+from t5repro.model.decode_cache import EncodedInputs
 from t5repro.model.layers import Tensor
 from t5repro.model.rotary import Rotation, rotate
-from t5repro.model.transformer import T5
+from t5repro.model.transformer import TextNetwork
 from t5repro.vocab.special_ids import EOS_ID, PAD_ID
 
 WORST = -1e9  # score that no possible answer has
 
 
 def beam_search(
-    model: T5,
+    model: TextNetwork,
     encoder_ids: np.ndarray,
     encoder_segments: np.ndarray | None = None,
     *,
@@ -90,7 +83,7 @@ def beam_search(
 
 
 def beam_graph(
-    model: T5,
+    model: TextNetwork,
     encoder_ids_BM: Tensor,
     encoder_segments_BM: Tensor,
     *,
@@ -101,7 +94,7 @@ def beam_graph(
     """Return the ids of `beam_search`, in operations of the backend."""
     search = _Search(
         model,
-        encode_inputs(model, encoder_ids_BM, encoder_segments_BM),
+        model.decoding.encode(encoder_ids_BM, encoder_segments_BM),
         steps=max_decode_length,
         width=width,
         length_penalty=length_penalty,
@@ -168,11 +161,17 @@ class _Search:
     """
 
     def __init__(
-        self, model: T5, encoded: EncodedInputs, *, steps: int, width: int, length_penalty: float
+        self,
+        model: TextNetwork,
+        encoded: EncodedInputs,
+        *,
+        steps: int,
+        width: int,
+        length_penalty: float,
     ) -> None:
         self.model, self.encoded = model, encoded
         self.steps, self.width, self.length_penalty = steps, width, length_penalty
-        self.biases_THT = answer_biases(model, steps)
+        self.biases_THT = model.decoding.answer_biases(steps)
         self.output_DV = model.output()
 
     def first(self, batch: Tensor) -> tuple[Tensor, ...]:
@@ -241,9 +240,9 @@ class _Search:
             _answer_bias(pools.step, pools.origin_BWT, bias_THT, width=self.width)
             for bias_THT in self.biases_THT
         ]
-        input_biases = encoded_biases(model, encoded.segments, pools.step, steps=self.steps)
-        turn = step_rotation(model, encoded.segments, pools.step, steps=self.steps)
-        x_BWD = embed_step(model, pools.last_BW, encoded.segments, pools.step)
+        input_biases = model.decoding.encoded_biases(encoded.segments, pools.step, steps=self.steps)
+        turn = model.decoding.rotation(encoded.segments, pools.step, steps=self.steps)
+        x_BWD = model.decoding.embed(pools.last_BW, encoded.segments, pools.step)
         updated: list[Tensor] = []
         for number, block in enumerate(model.decoder.blocks):
             x_BWD, block_caches = _step(

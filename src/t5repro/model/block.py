@@ -48,6 +48,7 @@ class Block(SeededLayer):
     Args:
         model: shape of the network.
         is_decoder: whether it is a block of the decoder.
+        has_cross_attention: whether it attends to an encoder.
         dropout_rate: share of features dropped in training.
         adapter_width: inner width of the adapter; features; 0 means none.
         shared_with: block whose weights this one uses, except in cross-attention; if absent, the
@@ -60,13 +61,13 @@ class Block(SeededLayer):
         model: ModelSettings,
         *,
         is_decoder: bool,
+        has_cross_attention: bool = False,
         dropout_rate: float,
         adapter_width: int = 0,
         shared_with: "Block | None" = None,
         **layer: Any,
     ) -> None:
         super().__init__(**layer)
-        has_cross_attention = is_decoder and not model.decoder_only
         self.has_cross_attention = has_cross_attention
         self._shape = model
         self._dropout_rate = dropout_rate

@@ -16,7 +16,7 @@ from safetensors.numpy import save
 
 from t5repro.errors import ArtifactError, CheckpointError
 from t5repro.files import write_bytes
-from t5repro.model.labels import LabelColumns
+from t5repro.model.labels import NO_COLUMNS, LabelColumns
 from t5repro.model.layers import Dropout
 
 Arrays = dict[str, np.ndarray]
@@ -47,10 +47,9 @@ def noise_variables(model: Any) -> dict[str, Any]:
     }
 
 
-def save_weights(path: Path, model: Any) -> None:
-    """Write the weights, float32, atomically; of an encoder's head, with its labels."""
-    columns: LabelColumns | None = getattr(model, "label_columns", None)
-    labels = columns.as_text() if columns and columns.answers else ""
+def save_weights(path: Path, model: Any, columns: LabelColumns = NO_COLUMNS) -> None:
+    """Write the weights, float32, atomically, with the labels that the head has columns for."""
+    labels = columns.as_text() if columns.answers else ""
     write_arrays(path, _values(weight_variables(model)), labels=labels)
 
 

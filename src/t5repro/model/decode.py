@@ -19,16 +19,9 @@ from keras import ops
 
 from t5repro.model.attention import bias_of_block
 from t5repro.model.block import Block
-from t5repro.model.decode_cache import (
-    answer_biases,
-    embed_step,
-    encode_inputs,
-    encoded_biases,
-    step_rotation,
-)
 from t5repro.model.layers import Tensor
 from t5repro.model.rotary import Rotation
-from t5repro.model.transformer import T5
+from t5repro.model.transformer import TextNetwork
 from t5repro.vocab.special_ids import EOS_ID, PAD_ID
 
 _COMPILED: weakref.WeakKeyDictionary[Any, dict[Hashable, Callable[..., Any]]] = (
@@ -37,12 +30,12 @@ _COMPILED: weakref.WeakKeyDictionary[Any, dict[Hashable, Callable[..., Any]]] = 
 
 
 def greedy(
-    model: T5,
+    model: TextNetwork,
     encoder_ids: np.ndarray,
     encoder_segments: np.ndarray | None = None,
     *,
     max_decode_length: int,
-    others: Sequence[T5] = (),
+    others: Sequence[TextNetwork] = (),
 ) -> np.ndarray:
     """Return the answer of a model, or of an ensemble of models, to each row of inputs.
 
@@ -129,11 +122,11 @@ class _Member:
     """
 
     def __init__(
-        self, model: T5, encoder_ids_BM: Tensor, encoder_segments_BM: Tensor, *, steps: int
+        self, model: TextNetwork, encoder_ids_BM: Tensor, encoder_segments_BM: Tensor, *, steps: int
     ) -> None:
         self.model, self.steps = model, steps
-        self.encoded = encode_inputs(model, encoder_ids_BM, encoder_segments_BM)
-        self.biases_THT = answer_biases(model, steps)
+        self.encoded = model.decoding.encode(encoder_ids_BM, encoder_segments_BM)
+        self.biases_THT = model.decoding.answer_biases(steps)
         self.output_DV = model.output()
         self.cache_count = 2 * len(model.decoder.blocks)  # keys and values of each block
 
@@ -148,10 +141,10 @@ class _Member:
     ) -> tuple[Tensor, list[Tensor]]:
         """Return the logits of the next id, (batch, ids), and the updated caches."""
         model = self.model
-        x_B1D = embed_step(model, last_B[:, None], self.encoded.segments, step)
+        x_B1D = model.decoding.embed(last_B[:, None], self.encoded.segments, step)
         biases_H1T = [ops.take(bias, step, axis=0)[:, None, :] for bias in self.biases_THT]
-        input_biases = encoded_biases(model, self.encoded.segments, step, steps=self.steps)
-        turn = step_rotation(model, self.encoded.segments, step, steps=self.steps)
+        input_biases = model.decoding.encoded_biases(self.encoded.segments, step, steps=self.steps)
+        turn = model.decoding.rotation(self.encoded.segments, step, steps=self.steps)
         updated: list[Tensor] = []
         for number, block in enumerate(model.decoder.blocks):
             x_B1D, block_caches = _step(
@@ -169,12 +162,12 @@ class _Member:
 
 
 def greedy_graph(
-    model: T5,
+    model: TextNetwork,
     encoder_ids_BM: Tensor,
     encoder_segments_BM: Tensor,
     *,
     max_decode_length: int,
-    others: Sequence[T5] = (),
+    others: Sequence[TextNetwork] = (),
 ) -> Tensor:
     """Return the ids of `greedy`, in operations of the backend."""
     batch = ops.shape(encoder_ids_BM)[0]

@@ -1,26 +1,24 @@
 """The inputs in the form that decoding attends to: keys and values, computed once, and biases.
 
-An encoder-decoder attends to the encoder through cross-attention. A decoder-only network attends to
-its own keys and values of the inputs, in addition to those of the answer so far. Decoding is one
-program for both: `encode_inputs` before the first step, `encoded_biases` and `answer_biases` in
-each. Cached keys are turned by their own position if positions are rotary (`step_rotation`).
-
-A decoder-only network sees 0, the inputs and then its answer. The first step starts from the last
-input id, whose keys are among those of the inputs, so the first position of the answer's cache
-stays unused and masked.
+An encoder-decoder attends to the encoder through cross-attention (`CrossDecoding`). A decoder only
+attends to its own keys and values of the inputs, in addition to those of the answer so far
+(`PrefixDecoding`). Greedy decoding and beam search are one program for both: `encode` before the
+first step, `encoded_biases` and `answer_biases` in each. Cached keys are turned by their own
+position if positions are rotary (`rotation`).
 
 Shape suffixes: B rows of the batch, M positions of the inputs, T steps, D features, H heads.
 """
 
-from typing import NamedTuple
+from abc import ABC, abstractmethod
+from typing import Any, NamedTuple
 
+import numpy as np
 from keras import ops
 
 from t5repro.model.attention import BLOCKED, bias_of_block, causal_mask, segment_mask
 from t5repro.model.block import Block
 from t5repro.model.layers import Tensor
 from t5repro.model.rotary import Rotation
-from t5repro.model.transformer import T5
 
 START_ID = 0  # first input of a decoder
 
@@ -39,126 +37,167 @@ class EncodedInputs(NamedTuple):
     first_ids: Tensor
 
 
-def encode_inputs(model: T5, ids_BM: Tensor, segments_BM: Tensor) -> EncodedInputs:
-    """Run the network on its inputs.
+class Decoding(ABC):
+    """How the steps of decoding attend to the inputs and to the answer so far.
 
     Args:
-        model: the network.
-        ids_BM: int32, EOS included, padded on the right.
-        segments_BM: 1 at positions with an id, else 0.
+        network: the network that decodes; it has a `decoder`, and `embed` for its ids.
     """
-    if model.settings.decoder_only:
-        return _encode_prefix(model, ids_BM, segments_BM)
-    encoded_BMD = model.encode(ids_BM, segments_BM)
-    return EncodedInputs(
-        [block.cross_attention.keys_and_values(encoded_BMD) for block in model.decoder.blocks],
-        segments_BM,
-        ops.full((ops.shape(ids_BM)[0],), START_ID, dtype="int32"),
-    )
+
+    def __init__(self, network: Any) -> None:
+        self.network = network
+
+    @abstractmethod
+    def encode(self, ids_BM: Tensor, segments_BM: Tensor) -> EncodedInputs:
+        """Run the network on its inputs.
+
+        Args:
+            ids_BM: int32, EOS included, padded on the right.
+            segments_BM: 1 at positions with an id, else 0.
+        """
+
+    @abstractmethod
+    def encoded_biases(self, segments_BM: Tensor, step: Tensor, *, steps: int) -> list[Tensor]:
+        """Return the biases of one step's attention logits over the inputs, float32.
+
+        Args:
+            segments_BM: of the encoded inputs.
+            step: number of the step, from 0.
+            steps: the greatest number of steps.
+
+        Returns:
+            Arrays of (batch, 1 or heads, 1, M), see `attention.bias_of_block`.
+        """
+
+    @abstractmethod
+    def positions(self, segments_BM: Tensor, step: Tensor) -> Tensor:
+        """Return the position of a step in each row, int32 (batch,) or, if all are equal, (1,).
+
+        Args:
+            segments_BM: of the encoded inputs.
+            step: number of the step, from 0.
+        """
+
+    def answer_mask(self, steps: int) -> np.ndarray:
+        """Return the bias of each step over the answer so far without position biases."""
+        return causal_mask(steps)
+
+    def answer_biases(self, steps: int) -> list[Tensor]:
+        """Return the biases of each step's attention logits over the answer so far, float32.
+
+        Returns:
+            Arrays of (steps, heads, steps), by step, head and position, see
+            `attention.bias_of_block`.
+        """
+        mask_TT = self.answer_mask(steps)
+        biases = self.network.decoder.position_biases(lambda table: table(length=steps) + mask_TT)
+        return [ops.transpose(bias_HTT, (1, 0, 2)) for bias_HTT in biases]
+
+    def rotation(self, segments_BM: Tensor, step: Tensor, *, steps: int) -> Rotation | None:
+        """Return the angles of one step's position in each row; None if they are not rotary.
+
+        Args:
+            segments_BM: of the encoded inputs.
+            step: number of the step, from 0.
+            steps: the greatest number of steps.
+        """
+        table = self.network.decoder.rotation(segments_BM.shape[1] + steps)
+        return table.at(self.positions(segments_BM, step)) if table else None
+
+    def embed(self, last_BW: Tensor, segments_BM: Tensor, step: Tensor) -> Tensor:
+        """Return the embedded input of a step, (batch, answers of a row, features).
+
+        Args:
+            last_BW: int32, the id before the step in each answer of each row.
+            segments_BM: of the encoded inputs.
+            step: number of the step, from 0.
+        """
+        return self.network.decoder.placed(
+            self.network.embed(last_BW), lambda: self.positions(segments_BM, step)[:, None]
+        )
 
 
-def _encode_prefix(model: T5, ids_BM: Tensor, segments_BM: Tensor) -> EncodedInputs:
-    """Run a decoder-only network on 0 and its inputs, M + 1 positions."""
-    # The position after the last input predicts the first id of the answer.
-    segments_BM = ops.pad(segments_BM, [[0, 0], [1, 0]], constant_values=1)
-    shifted_BM = ops.pad(ids_BM, [[0, 0], [1, 0]]) * segments_BM
-    has_prefix = model.settings.architecture == "prefix_language_model"
-    biases = model.decoder.self_biases(segments_BM, segments_BM if has_prefix else None)
-    turn = model.decoder.rotation(segments_BM.shape[1])
-    x_BMD = model.decoder.placed(
-        model.embed(shifted_BM), lambda: ops.arange(segments_BM.shape[1], dtype="int32")[None]
-    )
-    keys_values: list[list[Tensor]] = []
-    for number, block in enumerate(model.decoder.blocks):
+class CrossDecoding(Decoding):
+    """Decoding that attends to the output of an encoder."""
 
-        def attend(x_BMD: Tensor, block: Block = block, number: int = number) -> Tensor:
-            attention = block.self_attention
-            queries, keys, values = attention.queries_keys_values(x_BMD, turn)
-            keys_values.append([keys, values])
-            return attention.read(queries, keys, values, bias_of_block(biases, number))
+    def encode(self, ids_BM: Tensor, segments_BM: Tensor) -> EncodedInputs:
+        """Run the encoder, see `Decoding`."""
+        encoded_BMD = self.network.encode(ids_BM, segments_BM)
+        return EncodedInputs(
+            [
+                block.cross_attention.keys_and_values(encoded_BMD)
+                for block in self.network.decoder.blocks
+            ],
+            segments_BM,
+            ops.full((ops.shape(ids_BM)[0],), START_ID, dtype="int32"),
+        )
 
-        x_BMD = block.feed_forward_sublayer(block.self_attention_sublayer(x_BMD, attend))
-    last_B1 = ops.sum(segments_BM, axis=1, keepdims=True) - 1
-    first_ids_B = ops.take_along_axis(shifted_BM, last_B1, axis=1)[:, 0]
-    return EncodedInputs(keys_values, segments_BM, first_ids_B)
+    def encoded_biases(self, segments_BM: Tensor, step: Tensor, *, steps: int) -> list[Tensor]:
+        """Return the mask of the inputs: cross-attention has no position bias."""
+        return [_mask_of_inputs(segments_BM)]
 
-
-def encoded_biases(model: T5, segments_BM: Tensor, step: Tensor, *, steps: int) -> list[Tensor]:
-    """Return the biases of one step's attention logits over the inputs, float32.
-
-    Args:
-        model: the network.
-        segments_BM: of the encoded inputs.
-        step: number of the step, from 0.
-        steps: the greatest number of steps.
-
-    Returns:
-        Arrays of (batch, 1 or heads, 1, M), see `attention.bias_of_block`.
-    """
-    ones_B1 = ops.ones_like(segments_BM[:, :1])
-    mask_B11M = segment_mask(ones_B1, segments_BM)
-    if not model.settings.decoder_only:
-        return [mask_B11M]
-    # Cross-attention has no position bias; here the inputs are earlier positions of the same row.
-    length = segments_BM.shape[1]
-    distance_BM = (
-        positions_of_step(model, segments_BM, step)[:, None]
-        - ops.arange(length, dtype="int32")[None]
-    )
-    farthest = length + steps
-    distance_BM = ops.clip(distance_BM, 0, farthest)
-    biases = model.decoder.position_biases(lambda table: table.at_distance(distance_BM, farthest))
-    return [ops.transpose(bias_HBM, (1, 0, 2))[:, :, None] + mask_B11M for bias_HBM in biases]
-
-
-def answer_biases(model: T5, steps: int) -> list[Tensor]:
-    """Return the biases of each step's attention logits over the answer so far, float32.
-
-    Returns:
-        Arrays of (steps, heads, steps), by step, head and position, see `attention.bias_of_block`.
-    """
-    mask_TT = causal_mask(steps)
-    if model.settings.decoder_only:
-        mask_TT[:, 0] = BLOCKED
-    biases = model.decoder.position_biases(lambda table: table(length=steps) + mask_TT)
-    return [ops.transpose(bias_HTT, (1, 0, 2)) for bias_HTT in biases]
-
-
-def step_rotation(model: T5, segments_BM: Tensor, step: Tensor, *, steps: int) -> Rotation | None:
-    """Return the angles of one step's position in each row; None if they are not rotary.
-
-    Args:
-        model: the network.
-        segments_BM: of the encoded inputs.
-        step: number of the step, from 0.
-        steps: the greatest number of steps.
-    """
-    table = model.decoder.rotation(segments_BM.shape[1] + steps)
-    return table.at(positions_of_step(model, segments_BM, step)) if table else None
-
-
-def embed_step(model: T5, last_BW: Tensor, segments_BM: Tensor, step: Tensor) -> Tensor:
-    """Return the embedded input of a step, (batch, answers of a row, features).
-
-    Args:
-        model: the network.
-        last_BW: int32, the id before the step in each answer of each row.
-        segments_BM: of the encoded inputs.
-        step: number of the step, from 0.
-    """
-    return model.decoder.placed(
-        model.embed(last_BW), lambda: positions_of_step(model, segments_BM, step)[:, None]
-    )
-
-
-def positions_of_step(model: T5, segments_BM: Tensor, step: Tensor) -> Tensor:
-    """Return the position of a step in each row, int32 (batch,) or, if all are equal, (1,).
-
-    Args:
-        model: the network.
-        segments_BM: of the encoded inputs.
-        step: number of the step, from 0.
-    """
-    if not model.settings.decoder_only:
+    def positions(self, segments_BM: Tensor, step: Tensor) -> Tensor:
+        """Return the step itself: the answer has a row of its own."""
         return step[None]
-    return ops.sum(segments_BM, axis=1) - 1 + step
+
+
+class PrefixDecoding(Decoding):
+    """Decoding of a decoder only, which sees 0, the inputs and then its answer.
+
+    The first step starts from the last input id, whose keys are among those of the inputs, so the
+    first position of the answer's cache stays unused and masked.
+    """
+
+    def encode(self, ids_BM: Tensor, segments_BM: Tensor) -> EncodedInputs:
+        """Run the decoder on 0 and the inputs, M + 1 positions, see `Decoding`."""
+        decoder = self.network.decoder
+        # The position after the last input predicts the first id of the answer.
+        segments_BM = ops.pad(segments_BM, [[0, 0], [1, 0]], constant_values=1)
+        shifted_BM = ops.pad(ids_BM, [[0, 0], [1, 0]]) * segments_BM
+        biases = decoder.self_biases(segments_BM, segments_BM if self.network.sees_prefix else None)
+        turn = decoder.rotation(segments_BM.shape[1])
+        x_BMD = decoder.placed(
+            self.network.embed(shifted_BM),
+            lambda: ops.arange(segments_BM.shape[1], dtype="int32")[None],
+        )
+        keys_values: list[list[Tensor]] = []
+        for number, block in enumerate(decoder.blocks):
+
+            def attend(x_BMD: Tensor, block: Block = block, number: int = number) -> Tensor:
+                attention = block.self_attention
+                queries, keys, values = attention.queries_keys_values(x_BMD, turn)
+                keys_values.append([keys, values])
+                return attention.read(queries, keys, values, bias_of_block(biases, number))
+
+            x_BMD = block.feed_forward_sublayer(block.self_attention_sublayer(x_BMD, attend))
+        last_B1 = ops.sum(segments_BM, axis=1, keepdims=True) - 1
+        first_ids_B = ops.take_along_axis(shifted_BM, last_B1, axis=1)[:, 0]
+        return EncodedInputs(keys_values, segments_BM, first_ids_B)
+
+    def encoded_biases(self, segments_BM: Tensor, step: Tensor, *, steps: int) -> list[Tensor]:
+        """Return mask and position biases: the inputs are earlier positions of the same row."""
+        mask_B11M = _mask_of_inputs(segments_BM)
+        length = segments_BM.shape[1]
+        distance_BM = (
+            self.positions(segments_BM, step)[:, None] - ops.arange(length, dtype="int32")[None]
+        )
+        farthest = length + steps
+        distance_BM = ops.clip(distance_BM, 0, farthest)
+        biases = self.network.decoder.position_biases(
+            lambda table: table.at_distance(distance_BM, farthest)
+        )
+        return [ops.transpose(bias_HBM, (1, 0, 2))[:, :, None] + mask_B11M for bias_HBM in biases]
+
+    def positions(self, segments_BM: Tensor, step: Tensor) -> Tensor:
+        """Return the position after the inputs and the earlier steps."""
+        return ops.sum(segments_BM, axis=1) - 1 + step
+
+    def answer_mask(self, steps: int) -> np.ndarray:
+        """Return the causal mask without the position of the first step, see the class."""
+        mask_TT = causal_mask(steps)
+        mask_TT[:, 0] = BLOCKED
+        return mask_TT
+
+
+def _mask_of_inputs(segments_BM: Tensor) -> Tensor:
+    return segment_mask(ops.ones_like(segments_BM[:, :1]), segments_BM)

@@ -12,10 +12,11 @@ Shape suffixes: B rows of the batch, L positions, M predicted positions, D featu
 stream, E features of the embedding, C classes, V ids.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import keras
+import numpy as np
 from keras import ops
 
 from t5repro.config.sections.model import ModelSettings
@@ -39,7 +40,8 @@ from t5repro.model.layers import (
     zeros,
 )
 from t5repro.model.learned_positions import LearnedPositions
-from t5repro.model.transformer import PRECISIONS, of_rows_in_use
+from t5repro.model.segment_rows import SegmentRow, padded_rows
+from t5repro.model.transformer import PRECISIONS, as_integers, of_rows_in_use
 
 HEADS = ("masked_lm", "boundary_head", "pooler", "pair_head", "label_head", "span_head")
 
@@ -285,8 +287,7 @@ class Encoder(keras.Model):
 
     def call(self, features: Mapping[str, Tensor], training: bool = False) -> Tensor:
         """Return the logits of all heads."""
-        # Under a strategy Keras first traces a model with the mean of all replicas' ids: floats.
-        features = {name: ops.cast(value, "int32") for name, value in features.items()}
+        features = as_integers(features)
         encoded_BLD = self.encode(features, training=training)
         if self.labels or self.predicts_spans:
             heads = []
@@ -332,6 +333,18 @@ class Encoder(keras.Model):
         """
         first_B1D = self.pooler_dropout(encoded_BLD[:, :1], training=training)
         return self.label_head(self.label_dropout(self.pooled(first_B1D), training=training))
+
+    def row_features(self, rows: Sequence[SegmentRow], length: int) -> dict[str, np.ndarray]:
+        """Return ids, segments and types of rows of a task, int32, padded to a length."""
+        features = padded_rows("encoder", [row.ids for row in rows], length)
+        types = np.zeros((len(rows), length), np.int32)
+        for row, row_types in zip(rows, types, strict=True):
+            row_types[row.first_length : len(row.ids)] = 1
+        return features | {"encoder_types": types}
+
+    def answer_logits(self, features: Mapping[str, Tensor]) -> Tensor:
+        """Return the logits of labels, numbers and options, (batch, labels)."""
+        return self.label_logits(self.encode(features))
 
     def span_logits(self, encoded_BLD: Tensor) -> Tensor:
         """Return float32 logits of the first and last position of an answer, (batch, length, 2).

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from t5repro.model.checkpoints import opened, read_labels
+from t5repro.model.labels import LabelColumns
 
 PRETRAINING_HEADS = ("masked_lm/", "boundary_head/", "pair_head/")
 LABEL_HEAD = "label_head/"
@@ -15,7 +16,7 @@ POOLER = "pooler/"
 HEADS = (*PRETRAINING_HEADS, LABEL_HEAD, SPAN_HEAD, POOLER)
 
 
-def new_heads(path: Path, model: Any) -> tuple[str, ...]:
+def new_heads(path: Path, columns: LabelColumns) -> tuple[str, ...]:
     """Return the starts of the names of weights that a file cannot give, or that have no use.
 
     Labels of other tasks have another head (BERT, section 3.2); that of spans serves all. A
@@ -23,13 +24,12 @@ def new_heads(path: Path, model: Any) -> tuple[str, ...]:
 
     Args:
         path: weights of the earlier training.
-        model: the network.
+        columns: of the network's head; one that writes text has none, and no new head.
 
     Raises:
         ArtifactError: the file is missing or damaged.
     """
-    columns = getattr(model, "label_columns", None)
-    if columns is None:
+    if not columns.answers:
         return ()
     with opened(path) as arrays:
         names = tuple(arrays.keys())

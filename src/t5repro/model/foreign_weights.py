@@ -196,9 +196,7 @@ def _read_huggingface(folder: Path) -> ForeignWeights | None:
         )
     model = huggingface_shape(path, config)
     arrays = _face_arrays(folder)
-    layers = model.num_encoder_layers + model.num_decoder_layers
-    if model.encoder_only:
-        layers = model.block_groups * model.blocks_per_group or model.num_encoder_layers
+    layers = model.block_groups * model.blocks_per_group or sum(model.heights.values())
     if layers > len(arrays):
         raise CheckpointError(f"{path} has {layers} layers, the weights have {len(arrays)} arrays")
     arrays = with_shared_arrays(arrays, path, config, model)

@@ -105,6 +105,9 @@ class LabelColumns:
         return cls(answers)
 
 
+NO_COLUMNS = LabelColumns({})
+
+
 def _answer(kind: Kind, words: list[str], segments: int) -> TaskAnswer:
     """Return an answer of `LabelColumns.as_text`."""
     if kind not in KINDS or not isinstance(segments, int):

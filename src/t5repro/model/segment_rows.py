@@ -7,6 +7,8 @@ segment, perhaps ``_delimiter_`` and a second one, ``_classify_``.
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
+import numpy as np
+
 from t5repro.config.sections.model import ModelSettings
 from t5repro.task_table import SIMILARITY_TASKS
 from t5repro.vocab.special_pieces import special_id
@@ -42,11 +44,7 @@ class SegmentEncoder:
     """
 
     def __init__(self, vocabulary: Vocabulary, *, model: ModelSettings, length: int) -> None:
-        start, separator, end = (
-            ("_start_", "_delimiter_", "_classify_")
-            if model.decoder_only
-            else ("[CLS]", "[SEP]", "[SEP]")
-        )
+        start, separator, end = model.family.row_pieces
         total_ids = vocabulary.total_ids
         self._vocabulary = vocabulary
         self._start = [special_id(start, total_ids)]
@@ -87,7 +85,16 @@ class SegmentEncoder:
 
 def orders_of(model: ModelSettings, tasks: Collection[str]) -> int:
     """Return in how many orders a network of labels reads the texts of the tasks."""
-    return 2 if model.decoder_only and not SIMILARITY_TASKS.isdisjoint(tasks) else 1
+    return 2 if model.family.joined and not SIMILARITY_TASKS.isdisjoint(tasks) else 1
+
+
+def padded_rows(name: str, rows: Sequence[Sequence[int]], length: int) -> dict[str, np.ndarray]:
+    """Return ids and segments of rows, int32 ``(rows, length)``, 0 after the end of a row."""
+    ids, segments = (np.zeros((len(rows), length), np.int32) for _ in range(2))
+    for row, row_ids, row_segments in zip(rows, ids, segments, strict=True):
+        row_ids[: len(row)] = row
+        row_segments[: len(row)] = 1
+    return {f"{name}_ids": ids, f"{name}_segments": segments}
 
 
 def cut_pair(first: int, second: int, room: int) -> tuple[int, int]:

@@ -42,17 +42,17 @@ def parameter_count(
     block += bias_table * is_per_layer
     stack_ends = bias_table * (not is_per_layer) + norm * (not is_post_norm)
     stack_ends += model.max_positions * width * (model.positions == "learned")
-    embeddings = embedding_rows * width * (1 if model.tie_embeddings else 2)
-    decoder = model.num_decoder_layers * block + stack_ends
-    if model.decoder_only:
-        return embeddings + decoder
-    if model.encoder_only:
+    if model.family.predicts_inputs:
         heads = _encoder_heads(model, embedding_rows, pair_classes=pair_classes, labels=labels)
         return _embeddings(model, embedding_rows) + len(blocks_with_weights(model)) * block + heads
-    decoder += model.num_decoder_layers * cross_attention
+    total = embedding_rows * width * (1 if model.tie_embeddings else 2)
+    stacks = model.heights
     if model.architecture == "shared_encoder_decoder":
-        return embeddings + decoder
-    return embeddings + decoder + model.num_encoder_layers * block + stack_ends
+        stacks = {"decoder": model.num_decoder_layers}
+    total += sum(blocks * block + stack_ends for blocks in stacks.values())
+    if "encoder" in model.heights:
+        total += model.num_decoder_layers * cross_attention
+    return total
 
 
 def _embeddings(model: ModelSettings, embedding_rows: int) -> int:

@@ -6,6 +6,7 @@ not depend on the architecture.
 
 import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Protocol
 
 import numpy as np
 from keras import ops
@@ -13,22 +14,29 @@ from keras import ops
 from t5repro.model.decode import call_compiled
 from t5repro.model.decode_inputs import padded_length
 from t5repro.model.distribution import shared_rows
-from t5repro.model.encoder import Encoder
 from t5repro.model.labels import LabelColumns
 from t5repro.model.layers import Tensor
 from t5repro.model.segment_rows import SegmentRow
 from t5repro.model.span_answers import SpanLimits, best_spans
 from t5repro.model.task_rows import TaskRows, trained_task
-from t5repro.model.transformer import T5
 
 DECIMALS = 4  # of a predicted number
 NumberedRow = tuple[int, SegmentRow]
-Network = Encoder | T5
-Head = Callable[[Network, Mapping[str, Tensor]], Tensor]
+Head = Callable[[Any, Mapping[str, Tensor]], Tensor]
+
+
+class AnsweringNetwork(Protocol):
+    """A network with a head of labels, perhaps one of spans, or both."""
+
+    def row_features(self, rows: Sequence[SegmentRow], length: int) -> dict[str, np.ndarray]:
+        """Return the features of rows, padded to a length, by name."""
+
+    def answer_logits(self, features: Mapping[str, Tensor]) -> Tensor:
+        """Return the logits of labels, numbers and options, (batch, columns)."""
 
 
 def task_answers(
-    models: Sequence[Network],
+    models: Sequence[AnsweringNetwork],
     rows: TaskRows,
     *,
     columns: LabelColumns,
@@ -92,51 +100,30 @@ def _batches(
 
 
 def _features(
-    model: Network, batch: Sequence[NumberedRow], longest: int, size: int
+    model: AnsweringNetwork, batch: Sequence[NumberedRow], longest: int, size: int
 ) -> dict[str, np.ndarray]:
     """Return the features of a batch by name; the first row fills it up."""
     length = padded_length(max(len(row.ids) for _, row in batch), longest=longest)
     rows = [batch[index if index < len(batch) else 0][1] for index in range(size)]
-    stack = "encoder" if isinstance(model, Encoder) else "decoder"
-    features = _padded(stack, [row.ids for row in rows], length)
-    if isinstance(model, Encoder):
-        types = np.zeros((size, length), np.int32)
-        for row, row_types in zip(rows, types, strict=True):
-            row_types[row.first_length : len(row.ids)] = 1
-        return features | {"encoder_types": types}
-    features["last_positions"] = np.array([[len(row.ids) - 1] for row in rows], np.int32)
-    if any(row.swapped for row in rows):
-        features |= _padded("swapped", [row.swapped for row in rows], length)
-    return features
+    return model.row_features(rows, length)
 
 
-def _padded(name: str, rows: Sequence[Sequence[int]], length: int) -> dict[str, np.ndarray]:
-    """Return ids and segments of rows, int32 ``(rows, length)``, 0 after the end of a row."""
-    ids, segments = (np.zeros((len(rows), length), np.int32) for _ in range(2))
-    for row, row_ids, row_segments in zip(rows, ids, segments, strict=True):
-        row_ids[: len(row)] = row
-        row_segments[: len(row)] = 1
-    return {f"{name}_ids": ids, f"{name}_segments": segments}
-
-
-def _logits(model: Network, head: Head, features: Mapping[str, np.ndarray]) -> np.ndarray:
+def _logits(model: AnsweringNetwork, head: Head, features: Mapping[str, np.ndarray]) -> np.ndarray:
     """Return the float32 logits of a head, with the rows of the features."""
     names = tuple(features)
     graph = functools.partial(_graph, model, head, names)
     return call_compiled(model, (head, *names), graph, *features.values())
 
 
-def _graph(model: Network, head: Head, names: Sequence[str], *arrays: Tensor) -> Tensor:
+def _graph(model: AnsweringNetwork, head: Head, names: Sequence[str], *arrays: Tensor) -> Tensor:
     return ops.cast(head(model, dict(zip(names, arrays, strict=True))), "float32")
 
 
-def _label_head(model: Network, features: Mapping[str, Tensor]) -> Tensor:
+def _label_head(model: Any, features: Mapping[str, Tensor]) -> Tensor:
     """Return the logits of labels, numbers and options, (batch, columns)."""
-    if isinstance(model, Encoder):
-        return model.label_logits(model.encode(features))
-    return model(features, training=False)
+    return model.answer_logits(features)
 
 
-def _span_head(model: Encoder, features: Mapping[str, Tensor]) -> Tensor:
+def _span_head(model: Any, features: Mapping[str, Tensor]) -> Tensor:
     """Return the logits of the first and last positions of spans, (batch, length, 2)."""
     return model.span_logits(model.encode(features))

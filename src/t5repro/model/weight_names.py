@@ -9,7 +9,8 @@ scopes of the released checkpoints (``block_000/layer_000/SelfAttention``), read
 ``load_tf_weights_in_t5``; keras-hub ``T5Backbone``.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from typing import NamedTuple
 
 import numpy as np
 
@@ -59,9 +60,7 @@ def weight_names(model: ModelSettings) -> list[WeightName]:
         CheckpointError: no other library has a network of these settings.
     """
     check_other_libraries(model)
-    if model.encoder_only:
-        return list(encoder_names(model))
-    return list(_gpt(model) if model.decoder_only else _t5(model))
+    return list(LIBRARIES[model.family.name].names(model))
 
 
 def check_other_libraries(model: ModelSettings) -> None:
@@ -70,38 +69,36 @@ def check_other_libraries(model: ModelSettings) -> None:
     Raises:
         CheckpointError: it is not; names each setting with what is allowed.
     """
-    library, allowed = ("GPT", GPT) if model.decoder_only else ("T5", T5)
-    if model.encoder_only:
-        library, allowed = "BERT, RoBERTa or ALBERT", ENCODER
+    library = LIBRARIES[model.family.name]
     values = model.model_dump()
     if not model.tie_embeddings:
         values["scale_decoder_outputs"] = True  # without effect
     faults = [
         f"model.{key} is {values[key]!r}, only {' or '.join(map(repr, values_of_key))} can be "
         "exchanged"
-        for key, values_of_key in allowed.items()
+        for key, values_of_key in library.allowed.items()
         if values[key] not in values_of_key
     ]
     faults += [
         f"model.{key} is {values[key]}, only {derived} can be exchanged"
-        for key, derived in _derived(model).items()
+        for key, derived in library.derived(model).items()
         if values[key] != derived
     ]
     if model.block_groups and not model.embedding_width:
         faults.append("model.embedding_width is 0, only the width of an embedding can be exchanged")
     if faults:
         raise CheckpointError(
-            f"{'; '.join(faults)}: the {library} of other libraries has nothing else; train with "
-            "these values"
+            f"{'; '.join(faults)}: the {library.title} of other libraries has nothing else; train "
+            "with these values"
         )
 
 
-def _derived(model: ModelSettings) -> dict[str, int]:
-    """Return the settings that other libraries derive from others."""
-    d_kv = {"d_kv": model.d_model // model.num_heads}
-    if model.decoder_only:
-        return {"d_ff": 4 * model.d_model, **d_kv}
-    return d_kv if model.encoder_only else {}
+def _derived_of_gpt(model: ModelSettings) -> dict[str, int]:
+    return {"d_ff": 4 * model.d_model, **_derived_of_encoders(model)}
+
+
+def _derived_of_encoders(model: ModelSettings) -> dict[str, int]:
+    return {"d_kv": model.d_model // model.num_heads}
 
 
 def _t5(model: ModelSettings) -> Iterator[WeightName]:
@@ -210,6 +207,29 @@ def _gpt(model: ModelSettings) -> Iterator[WeightName]:
                     transposed=False,
                     third=third,
                 )
+
+
+class Library(NamedTuple):
+    """A family of networks in other libraries.
+
+    Attributes:
+        title: its systems there.
+        allowed: settings that they have -> values that they allow.
+        derived: returns the settings that they derive from others.
+        names: yields the names of all weights.
+    """
+
+    title: str
+    allowed: Mapping[str, tuple[object, ...]]
+    derived: Callable[[ModelSettings], Mapping[str, int]]
+    names: Callable[[ModelSettings], Iterator[WeightName]]
+
+
+LIBRARIES = {
+    "encoder_decoder": Library("T5", T5, lambda model: {}, _t5),
+    "decoder": Library("GPT", GPT, _derived_of_gpt, _gpt),
+    "encoder": Library("BERT, RoBERTa or ALBERT", ENCODER, _derived_of_encoders, encoder_names),
+}
 
 
 def from_huggingface(arrays: Mapping[str, np.ndarray], model: ModelSettings) -> Arrays:

@@ -42,7 +42,7 @@ def mask_segments(
     draws = RowDraws(seed, tf.range(len(rows), dtype=tf.int64), tf.zeros(len(rows), tf.int64))
     tokens = row_tokens(settings, ids, lengths, draws, word_starts=tf.constant(word_starts))
     most = settings.targets_length
-    mask = UNITS[settings.masked_lm.unit](tokens, budgets(settings, tokens), most)
+    mask = UNITS[settings.masked_lm.unit].mask(tokens, budgets(settings, tokens))
     masked = replace_masked(settings.masked_lm, ids, mask, draws, vocab=vocab, most=most)
     return [
         CorruptedSegment(row, inputs[: len(row)], [target for target in targets if target])

@@ -1,14 +1,20 @@
 """Positions of a row that a masked language model predicts: pieces, words, n-grams or spans.
 
-A unit is a function from rows to a mask ``(rows, length)`` with at most the budget of each row; to
-add one, write such a function and an entry of `UNITS`. Special pieces count in the budget but are
-not masked, unless `masked_lm.mask_special_pieces` is set.
+A unit is a value: a function from rows to a mask ``(rows, length)`` with at most the budget of each
+row, and how the budget is rounded. To add one, write such a function and an entry of `UNITS`.
+Special pieces count in the budget but are not masked, unless `masked_lm.mask_special_pieces` is
+set.
+
+Rows are masked together, without a loop over rows: where the papers draw again and again until the
+budget is used, a random order of all candidates is drawn once and the first that fit are taken.
 
 Source: BERT and ALBERT, ``create_masked_lm_predictions``; fairseq, ``MaskTokensDataset``; SpanBERT,
 section 3.1.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -88,48 +94,36 @@ def budgets(settings: PretrainSettings, tokens: RowTokens) -> tf.Tensor:
     """
     density, most = settings.noise_density, settings.targets_length
     maskable = tf.reduce_sum(tf.cast(tokens.maskable, tf.int32), axis=1)
-    if settings.masked_lm.unit == "span":
+    if UNITS[settings.masked_lm.unit].rounds_up:
+        # The product of a length and a density may exceed an integer by its rounding alone.
         counts = np.ceil(np.arange(settings.inputs_length + 1) * density - 1e-9)
         budget = tf.gather(tf.constant(counts.astype(np.int32)), maskable)
     elif settings.masked_lm.mask_special_pieces:
         draws = tokens.draws.uniform(Draw.BUDGET, 1)[:, 0]
         budget = tf.cast(tf.cast(tokens.lengths, tf.float64) * density + draws, tf.int32)
     else:
+        # Halves go to the even number, as by Python's `round` in BERT's code.
         counts = np.maximum(1, np.round(np.arange(settings.inputs_length + 1) * density))
         budget = tf.gather(tf.constant(counts.astype(np.int32)), tokens.lengths)
     return tf.minimum(tf.minimum(budget, most), maskable)
 
 
-def piece_mask(tokens: RowTokens, budget: tf.Tensor, most: int) -> tf.Tensor:
+def piece_mask(tokens: RowTokens, budget: tf.Tensor) -> tf.Tensor:
     """Mask pieces without replacement, all sets of the size equally likely.
 
     Args:
         tokens: the rows.
         budget: tokens to mask in each row, int32 ``(rows,)``.
-        most: the largest budget.
 
     Source: BERT, ``create_masked_lm_predictions`` without whole words.
     """
     width = tokens.maskable.shape[1]
-    order = _random_order(tokens.draws, tokens.maskable)[:, :most]
-    return _scatter(order, tf.sequence_mask(budget, tf.shape(order)[1]), width)
+    order = _random_order(tokens.draws, tokens.maskable)
+    return _scatter(order, tf.sequence_mask(budget, width), width)
 
 
-def word_mask(tokens: RowTokens, budget: tf.Tensor, most: int) -> tf.Tensor:
-    """Mask whole words in random order; a word that would exceed the budget is skipped.
-
-    Args:
-        tokens: the rows.
-        budget: tokens to mask in each row, int32 ``(rows,)``.
-        most: the largest budget.
-
-    Source: BERT, ``create_masked_lm_predictions`` with whole words.
-    """
-    return _mask_ngrams(tokens, budget, longest=1)
-
-
-def ngram_mask(tokens: RowTokens, budget: tf.Tensor, most: int) -> tf.Tensor:
-    """Mask n-grams of whole words without overlap.
+def ngram_mask(tokens: RowTokens, budget: tf.Tensor, *, longest: int) -> tf.Tensor:
+    """Mask n-grams of whole words without overlap; with `longest` 1, words.
 
     Every word may begin an n-gram, in random order. One that would exceed the budget is shortened,
     and skipped if its first word alone exceeds it.
@@ -137,14 +131,58 @@ def ngram_mask(tokens: RowTokens, budget: tf.Tensor, most: int) -> tf.Tensor:
     Args:
         tokens: the rows.
         budget: tokens to mask in each row, int32 ``(rows,)``.
-        most: the largest budget.
+        longest: words of the longest n-gram.
 
-    Source: ALBERT, section 4.1 and ``create_masked_lm_predictions``.
+    Source: BERT, ``create_masked_lm_predictions`` with whole words; ALBERT, section 4.1 and
+    ``create_masked_lm_predictions``.
     """
-    return _mask_ngrams(tokens, budget, longest=LONGEST_NGRAM)
+    width = tokens.maskable.shape[1]
+    words = _words(tokens)
+    # 1. The words that may begin an n-gram: those whose first token can be masked.
+    first = tf.minimum(words.begins[:, :width], width - 1)
+    is_word = words.begins[:, :width] < tokens.lengths[:, tf.newaxis]
+    is_word &= tf.gather(tokens.maskable, first, batch_dims=1)
+    # 2. How many words an n-gram can cover: words that follow in the same segment. What is no word
+    #    has the segment -1, which no word has.
+    segments = tf.where(is_word, tf.gather(tokens.segments, first, batch_dims=1), -1)
+    order = _random_order(tokens.draws, is_word)
+    later = [_later(segments, order, step) for step in range(longest)]
+    available = tf.reduce_sum(tf.cast(tf.stack([part == later[0] for part in later]), tf.int32), 0)
+    # 3. The length that each would have if the budget were no limit.
+    sizes = tf.ones_like(order)
+    if longest > 1:
+        shares = tokens.draws.uniform(Draw.UNIT_LENGTHS, width)
+        sizes = ngram_lengths(shares, available)
+    # 4. The tokens of the first word of each, of the first two, and so on.
+    begins = tf.gather(words.begins, order, batch_dims=1)
+    lengths = [_later(words.begins, order, step + 1) - begins for step in range(longest)]
+    usable = tf.gather(is_word, order, batch_dims=1)
+    number_of = tf.range(width)[tf.newaxis]
+
+    # 5. One candidate of every row in each turn, until the budget of all rows is used.
+    def is_open(number: tf.Tensor, covered: tf.Tensor, counts: tf.Tensor) -> tf.Tensor:
+        return (number < width) & tf.reduce_any(counts < budget)
+
+    def add(number: tf.Tensor, covered: tf.Tensor, counts: tf.Tensor) -> tuple[tf.Tensor, ...]:
+        free, word = budget - counts, order[:, number]
+        size, taken = tf.zeros_like(word), tf.zeros_like(word)
+        for step, length in enumerate(lengths):  # the longest n-gram that fits
+            fits = (sizes[:, number] > step) & (length[:, number] <= free) & usable[:, number]
+            size = tf.where(fits, step + 1, size)
+            taken = tf.where(fits, length[:, number], taken)
+        inside = (number_of >= word[:, tf.newaxis]) & (number_of < (word + size)[:, tf.newaxis])
+        # 6. An n-gram that would overlap an earlier one is skipped, as in ALBERT's code.
+        overlaps = tf.reduce_any(inside & covered, axis=1)
+        covered |= inside & ~overlaps[:, tf.newaxis]
+        return number + 1, covered, counts + tf.where(overlaps, 0, taken)
+
+    start = (tf.constant(0), tf.zeros_like(tokens.maskable), tf.zeros_like(budget))
+    # 7. Words are counted; their tokens are masked.
+    covered = tf.while_loop(is_open, add, start)[1]
+    return tf.gather(covered, words.numbers, batch_dims=1) & tokens.maskable
 
 
-def span_mask(tokens: RowTokens, budget: tf.Tensor, most: int) -> tf.Tensor:
+def span_mask(tokens: RowTokens, budget: tf.Tensor) -> tf.Tensor:
     """Mask spans of whole words from anchors at random unmasked tokens until the budget is used.
 
     A span begins at the start of the word of its anchor. It may overlap earlier ones, and is cut at
@@ -153,14 +191,15 @@ def span_mask(tokens: RowTokens, budget: tf.Tensor, most: int) -> tf.Tensor:
     Args:
         tokens: the rows.
         budget: tokens to mask in each row, int32 ``(rows,)``.
-        most: the largest budget.
 
     Source: SpanBERT, section 3.1.
     """
     width = tokens.maskable.shape[1]
     words = _words(tokens)
-    # Drawing a token again until it is unmasked is a random order without the masked ones.
+    # 1. Drawing a token again until it is unmasked is a random order without the masked ones.
     anchors = _random_order(tokens.draws, tokens.maskable)
+    # 2. Every anchor has a span of whole words, whether it will be used or not: the draws of a row
+    #    do not depend on how many spans it needs.
     word = tf.gather(words.numbers, anchors, batch_dims=1)
     sizes = span_lengths(tokens.draws.uniform(Draw.UNIT_LENGTHS, width))
     last_words = tf.minimum(word + sizes, width)
@@ -169,6 +208,7 @@ def span_mask(tokens: RowTokens, budget: tf.Tensor, most: int) -> tf.Tensor:
     segments = tf.gather(tokens.segments, anchors, batch_dims=1)
     position = tf.range(width)[tf.newaxis]
 
+    # 3. One anchor of every row in each turn, until the budget of all rows is used.
     def is_open(number: tf.Tensor, mask: tf.Tensor, counts: tf.Tensor) -> tf.Tensor:
         return (number < width) & tf.reduce_any(counts < budget)
 
@@ -176,9 +216,11 @@ def span_mask(tokens: RowTokens, budget: tf.Tensor, most: int) -> tf.Tensor:
         def column(values: tf.Tensor) -> tf.Tensor:
             return values[:, number][:, tf.newaxis]
 
+        # 4. An anchor inside an earlier span would have been drawn again: it adds nothing.
         is_free = ~tf.gather(mask, column(anchors), batch_dims=1)
         inside = (position >= column(begins)) & (position < column(ends)) & ~mask & is_free
         inside &= tokens.maskable & (tokens.segments == column(segments))
+        # 5. The first tokens of the span that the budget still allows, maybe a part of a word.
         order = tf.cumsum(tf.cast(inside, tf.int32), axis=1)
         inside &= order <= (budget - counts)[:, tf.newaxis]
         counts += tf.reduce_sum(tf.cast(inside, tf.int32), axis=1)
@@ -188,11 +230,24 @@ def span_mask(tokens: RowTokens, budget: tf.Tensor, most: int) -> tf.Tensor:
     return tf.while_loop(is_open, add, start)[1]
 
 
-UNITS: dict[str, Callable[[RowTokens, tf.Tensor, int], tf.Tensor]] = {
-    "piece": piece_mask,
-    "word": word_mask,
-    "ngram": ngram_mask,
-    "span": span_mask,
+@dataclass(frozen=True)
+class Unit:
+    """A part of a row that is masked at once.
+
+    Attributes:
+        mask: takes rows and the budget of each, returns the mask.
+        rounds_up: whether the budget is a share of the maskable tokens that is rounded up.
+    """
+
+    mask: Callable[[RowTokens, tf.Tensor], tf.Tensor]
+    rounds_up: bool = False
+
+
+UNITS = {
+    "piece": Unit(piece_mask),
+    "word": Unit(partial(ngram_mask, longest=1)),
+    "ngram": Unit(partial(ngram_mask, longest=LONGEST_NGRAM)),
+    "span": Unit(span_mask, rounds_up=True),
 }
 
 
@@ -248,47 +303,6 @@ def _words(tokens: RowTokens) -> _Words:
     begins = tf.concat([tf.sort(starts, axis=1), lengths], axis=1)
     numbers = tf.cumsum(tf.cast(tokens.word_starts, tf.int32), axis=1) - 1
     return _Words(tf.maximum(numbers, 0), begins)
-
-
-def _mask_ngrams(tokens: RowTokens, budget: tf.Tensor, *, longest: int) -> tf.Tensor:
-    """Mask n-grams of at most `longest` words, in the random order of their first words."""
-    width = tokens.maskable.shape[1]
-    words = _words(tokens)
-    first = tf.minimum(words.begins[:, :width], width - 1)
-    is_word = words.begins[:, :width] < tokens.lengths[:, tf.newaxis]
-    is_word &= tf.gather(tokens.maskable, first, batch_dims=1)
-    # Of words that follow each other: whether they are one more that an n-gram can cover.
-    segments = tf.where(is_word, tf.gather(tokens.segments, first, batch_dims=1), -1)
-    order = _random_order(tokens.draws, is_word)
-    later = [_later(segments, order, step) for step in range(longest)]
-    available = tf.reduce_sum(tf.cast(tf.stack([part == later[0] for part in later]), tf.int32), 0)
-    sizes = tf.ones_like(order)
-    if longest > 1:
-        shares = tokens.draws.uniform(Draw.UNIT_LENGTHS, width)
-        sizes = ngram_lengths(shares, available)
-    begins = tf.gather(words.begins, order, batch_dims=1)
-    lengths = [_later(words.begins, order, step + 1) - begins for step in range(longest)]
-    usable = tf.gather(is_word, order, batch_dims=1)
-    number_of = tf.range(width)[tf.newaxis]
-
-    def is_open(number: tf.Tensor, covered: tf.Tensor, counts: tf.Tensor) -> tf.Tensor:
-        return (number < width) & tf.reduce_any(counts < budget)
-
-    def add(number: tf.Tensor, covered: tf.Tensor, counts: tf.Tensor) -> tuple[tf.Tensor, ...]:
-        free, word = budget - counts, order[:, number]
-        size, taken = tf.zeros_like(word), tf.zeros_like(word)
-        for step, length in enumerate(lengths):  # the longest n-gram that fits
-            fits = (sizes[:, number] > step) & (length[:, number] <= free) & usable[:, number]
-            size = tf.where(fits, step + 1, size)
-            taken = tf.where(fits, length[:, number], taken)
-        inside = (number_of >= word[:, tf.newaxis]) & (number_of < (word + size)[:, tf.newaxis])
-        overlaps = tf.reduce_any(inside & covered, axis=1)
-        covered |= inside & ~overlaps[:, tf.newaxis]
-        return number + 1, covered, counts + tf.where(overlaps, 0, taken)
-
-    start = (tf.constant(0), tf.zeros_like(tokens.maskable), tf.zeros_like(budget))
-    covered = tf.while_loop(is_open, add, start)[1]
-    return tf.gather(covered, words.numbers, batch_dims=1) & tokens.maskable
 
 
 def _later(values: tf.Tensor, index: tf.Tensor, step: int) -> tf.Tensor:

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from t5repro.config.sections.evaluate import PredictStage
-from t5repro.config.sections.model import has_label_head
+from t5repro.config.sections.model import tuned_family
 from t5repro.errors import SettingsError
-from t5repro.evaluate.predict import build_models, weights_next_to
+from t5repro.evaluate.predict import weights_next_to
 from t5repro.model.decode_inputs import padded_length
 from t5repro.publish.new_folder import new_folder
 from t5repro.vocab.special_ids import EOS_ID, PAD_ID, UNK_ID
@@ -40,7 +40,7 @@ def export_server(settings: PredictStage, *, weights: Path, vocabulary: Path, fo
         StorageError: the folder exists, or cannot be written.
         VocabularyError: the vocabulary has more ids than the model has embeddings.
     """
-    if has_label_head(settings.model, settings.finetune):
+    if not tuned_family(settings.model, settings.finetune).writes_text:
         raise SettingsError(
             f"model.architecture is {settings.model.architecture} and finetune.answers "
             f"{settings.finetune.answers}: the network writes no text to serve; name another "
@@ -54,9 +54,12 @@ def _save(settings: PredictStage, *, weights: Path, vocabulary: Path, folder: Pa
     import tensorflow as tf
 
     from t5repro.model.checkpoints import load_weights
+    from t5repro.systems.answering import build_network
+    from t5repro.systems.text_answers import check_vocabulary
 
     total_ids = Vocabulary.load(vocabulary).total_ids
-    (model,) = build_models(settings, 1, total_ids=total_ids)
+    check_vocabulary(settings, total_ids=total_ids)
+    model = build_network(settings)
     weights_file = weights_next_to(weights)
     load_weights(weights_file, model)
     module = serving_module(settings, model, vocabulary.read_bytes(), total_ids=total_ids)

@@ -7,6 +7,7 @@ test in which the library reads the files.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 from safetensors.numpy import save
@@ -78,35 +79,15 @@ def write_huggingface(
     Returns:
         The files.
     """
-    if model.decoder_only and any(name.startswith(LABEL_HEAD) for name in weights):
-        raise CheckpointError(
-            "the weights have a linear layer for labels (finetune.answers: labels), which "
-            "OpenAIGPTLMHeadModel lacks; give those of pretrain, or fine-tune with "
-            "finetune.answers: text"
-        )
-    arrays = to_huggingface(weights, model)
-    rows = int(weights["embedding"].shape[0])
-    ids = {"pad_token_id": PAD_ID, "eos_token_id": EOS_ID}
-    if model.encoder_only:
-        config = encoder_config(model, weights, padding=PAD_ID)
-        arrays = with_roberta_rows(arrays, config)
-    elif model.decoder_only:
-        config = gpt_config(model, embedding_rows=rows)
-        ids["bos_token_id"] = PAD_ID  # the first id of each row
-    else:
-        config = t5_config(model, embedding_rows=rows)
-        ids["decoder_start_token_id"] = PAD_ID
+    export = EXPORTS[model.family.name](model, weights, vocabulary)
     # Without this entry of its metadata transformers refuses the file.
-    data = save(dict(sorted(arrays.items())), metadata={"format": "pt"})
+    data = save(dict(sorted(export.arrays.items())), metadata={"format": "pt"})
     write_bytes(folder / FACE_WEIGHTS, data)
-    if model.encoder_only:
-        proto, special_tokens, tokenizer = _encoder_tokenizer(model, vocabulary)
-        ids["bos_token_id"] = special_id(CLS, vocabulary.total_ids)
-    else:
-        proto, special_tokens, tokenizer = _t5_tokenizer(vocabulary)
+    proto, special_tokens, tokenizer = export.tokenizer
     write_bytes(folder / FACE_VOCABULARY, proto)
+    ids = {"pad_token_id": PAD_ID, "eos_token_id": EOS_ID, **export.ids}
     documents = {
-        FACE_CONFIG: config | ids,
+        FACE_CONFIG: export.config | ids,
         GENERATION_CONFIG: ids,
         TOKENIZER_CONFIG: special_tokens | tokenizer,
         SPECIAL_TOKENS: special_tokens,
@@ -114,6 +95,56 @@ def write_huggingface(
     for name, values in documents.items():
         write_json(folder / name, values)
     return [folder / name for name in (FACE_WEIGHTS, FACE_VOCABULARY, *documents)]
+
+
+class Export(NamedTuple):
+    """The content of a folder for Hugging Face, besides the ids that all networks have.
+
+    Attributes:
+        arrays: weights by their names there.
+        config: of the network.
+        ids: of special tokens.
+        tokenizer: of the vocabulary.
+    """
+
+    arrays: Mapping[str, np.ndarray]
+    config: dict[str, Any]
+    ids: dict[str, int]
+    tokenizer: Tokenizer
+
+
+def _t5(
+    model: ModelSettings, weights: Mapping[str, np.ndarray], vocabulary: VocabularyFiles
+) -> Export:
+    arrays = to_huggingface(weights, model)
+    config = t5_config(model, embedding_rows=int(weights["embedding"].shape[0]))
+    ids = {"decoder_start_token_id": PAD_ID}
+    return Export(arrays, config, ids, _t5_tokenizer(vocabulary))
+
+
+def _gpt(
+    model: ModelSettings, weights: Mapping[str, np.ndarray], vocabulary: VocabularyFiles
+) -> Export:
+    if any(name.startswith(LABEL_HEAD) for name in weights):
+        raise CheckpointError(
+            "the weights have a linear layer for labels (finetune.answers: labels), which "
+            "OpenAIGPTLMHeadModel lacks; give those of pretrain, or fine-tune with "
+            "finetune.answers: text"
+        )
+    arrays = to_huggingface(weights, model)
+    config = gpt_config(model, embedding_rows=int(weights["embedding"].shape[0]))
+    ids = {"bos_token_id": PAD_ID}  # the first id of each row
+    return Export(arrays, config, ids, _t5_tokenizer(vocabulary))
+
+
+def _encoder(
+    model: ModelSettings, weights: Mapping[str, np.ndarray], vocabulary: VocabularyFiles
+) -> Export:
+    arrays = to_huggingface(weights, model)
+    config = encoder_config(model, weights, padding=PAD_ID)
+    arrays = with_roberta_rows(arrays, config)
+    ids = {"bos_token_id": special_id(CLS, vocabulary.total_ids)}
+    return Export(arrays, config, ids, _encoder_tokenizer(model, vocabulary))
 
 
 def _t5_tokenizer(vocabulary: VocabularyFiles) -> Tokenizer:
@@ -146,6 +177,11 @@ def _encoder_tokenizer(model: ModelSettings, vocabulary: VocabularyFiles) -> Tok
         "model_input_names": ["input_ids", *types, "attention_mask"],
     }
     return vocabulary.with_sentinels, TOKENS | names, values
+
+
+EXPORTS: Mapping[
+    str, Callable[[ModelSettings, Mapping[str, np.ndarray], VocabularyFiles], Export]
+] = {"encoder_decoder": _t5, "decoder": _gpt, "encoder": _encoder}
 
 
 def write_keras_hub(
@@ -196,7 +232,7 @@ def write_keras_hub(
 
 def _check_hub_shape(model: ModelSettings) -> None:
     faults = []
-    if model.decoder_only or model.encoder_only:
+    if model.family.name != "encoder_decoder":
         faults.append("model.architecture must be encoder_decoder")
     if model.num_encoder_layers != model.num_decoder_layers:
         faults.append("model.num_encoder_layers and model.num_decoder_layers must be equal")

@@ -83,11 +83,11 @@ class CheckpointManager:
     def save(self, step: int, model: Any, loop_arrays: Arrays) -> None:
         """Write the checkpoint after `step` steps and remove the oldest."""
         if step in self._kept_steps:  # first, so that no checkpoint lacks its kept weights
-            save_weights(self.kept_weights(step), model)
+            save_weights(self.kept_weights(step), model.network, model.objective.columns)
             self._push(self.kept_weights(step))
         path = self._folder / f"step-{step:09d}.safetensors"
         arrays = {**self._fingerprint.as_arrays(), **loop_arrays}
-        save_state(path, model, model.optimizer, arrays)
+        save_state(path, model.network, model.optimizer, arrays)
         self._push(path)
         # Files of later steps are damaged or lack kept weights; training will replace them.
         reached = [name for name in self._checkpoint_names() if step_of(name) <= step]

@@ -4,19 +4,16 @@ import functools
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from t5repro.artifacts import OPTIMIZER, WEIGHTS
 from t5repro.config.sections.finetune import FinetuneStage
-from t5repro.config.sections.model import has_label_head
+from t5repro.config.sections.model import tuned_family
 from t5repro.model.devices import prepare
-from t5repro.model.labels import TaskAnswer
+from t5repro.model.labels import NO_COLUMNS, LabelColumns
 from t5repro.randomness import repeat_seed, single_seed
+from t5repro.vocab.special_pieces import special_id
 from t5repro.vocab.token_files import split_files
-
-if TYPE_CHECKING:
-    from t5repro.inputs.corpus_mixture import MixedInputs
-    from t5repro.inputs.finetuning import TaskInputs
 
 NO_EXAMPLES: Mapping[str, Path] = MappingProxyType({})
 
@@ -63,32 +60,26 @@ def finetune(
     """
     devices = prepare(settings.devices)
     # TensorFlow reads its environment when it is imported: after `prepare`.
-    from t5repro.inputs.corpus_mixture import load_finetuning_inputs
-    from t5repro.inputs.labelled import LabelledInputs, load_labelled_inputs
+    from t5repro.systems.finetuning import finetuning_of
     from t5repro.train.loop import TrainingJob, run
     from t5repro.train.samples import Samples
 
     seed = repeat_seed(settings.seed, settings.finetune.repeat)
-    has_labels = has_label_head(settings.model, settings.finetune)
+    system = finetuning_of(settings.model, settings.finetune)
+    writes_text = tuned_family(settings.model, settings.finetune).writes_text
 
     @functools.cache  # batches and counters share the tokenised examples
-    def load() -> "TaskInputs | MixedInputs | LabelledInputs":
-        if has_labels:
-            return load_labelled_inputs(
-                settings, examples=examples, vocabulary=vocabulary, seed=seed
-            )
-        return load_finetuning_inputs(
+    def load() -> Any:
+        return system.rows(
             settings, examples=examples, vocabulary=vocabulary, seed=seed, tokens=tokens
         )
 
-    def labels() -> Mapping[str, TaskAnswer]:
-        """Return the answers of the tasks, before the network with their columns is made."""
-        inputs = load() if has_labels else None
-        return inputs.labels if isinstance(inputs, LabelledInputs) else {}
+    def columns() -> LabelColumns:
+        """Return the columns of the tasks, before the network with their head is made."""
+        return NO_COLUMNS if writes_text else load().columns
 
     def texts_of_row() -> int:
-        inputs = load() if has_labels else None
-        return inputs.texts if isinstance(inputs, LabelledInputs) else 1
+        return 1 if writes_text else int(load().texts)
 
     def make_samples(folder: Path, announce: Callable[[str], None]) -> Samples:
         return Samples(
@@ -111,9 +102,11 @@ def finetune(
     run(
         TrainingJob(
             rule="finetune",
+            system=system,
             settings=settings,
+            training=settings.finetune,
             seed=single_seed(seed, "finetune"),
-            initialize=functools.partial(load_trained, start, settings),
+            initialize=functools.partial(load_trained, start, settings, system.new_pieces),
             inputs=(*arrays, *texts, *manifests, *corpus),
             identity=(weights, *texts, *manifests),
             batches=lambda first_step, steps: load().batches(first_step=first_step, steps=steps),
@@ -126,19 +119,23 @@ def finetune(
             resume_changed=resume_changed,
             loggers=loggers,
             samples=make_samples if sample_examples else None,
-            labels=labels,
+            columns=columns,
             texts=texts_of_row,
+            layer_decay=settings.finetune.layer_decay,
         ),
         devices,
     )
 
 
-def load_trained(folder: Path, settings: FinetuneStage, model: Any) -> str:
+def load_trained(
+    folder: Path, settings: FinetuneStage, new_pieces: Sequence[str], model: Any
+) -> str:
     """Set a model, and optionally its optimizer, to the result of an earlier training.
 
     Args:
         folder: results of the earlier training.
         settings: whether the optimizer continues, and which weights are new or frozen.
+        new_pieces: special pieces whose rows of the embedding begin anew.
         model: the network with its optimizer.
 
     Returns:
@@ -147,17 +144,19 @@ def load_trained(folder: Path, settings: FinetuneStage, model: Any) -> str:
     from t5repro.model.adapters import ADAPTER
     from t5repro.model.checkpoints import load_optimizer, load_weights, weight_variables
     from t5repro.model.encoder_heads import PRETRAINING_HEADS, new_heads
-    from t5repro.train.special_rows import new_special_rows
+    from t5repro.train.special_rows import new_rows
     from t5repro.train.trainable import is_trainable
 
     training, vocab = settings.finetune, settings.vocab
-    paths = weight_variables(model)
-    heads = new_heads(folder / WEIGHTS, model)
+    network, columns = model.network, model.objective.columns
+    paths = weight_variables(network)
+    heads = new_heads(folder / WEIGHTS, columns)
     # The earlier training had no adapters.
     fresh = [path for path in paths if ADAPTER in path or path.startswith(heads)]
     frozen = [path for path in paths if not is_trainable(path, training)]
-    with new_special_rows(model, folder / WEIGHTS, total_ids=vocab.total_ids):
-        load_weights(folder / WEIGHTS, model, fresh=fresh, unused=(*PRETRAINING_HEADS, *heads))
+    rows = [special_id(piece, vocab.total_ids) for piece in new_pieces]
+    with new_rows(network, folder / WEIGHTS, rows):
+        load_weights(folder / WEIGHTS, network, fresh=fresh, unused=(*PRETRAINING_HEADS, *heads))
     if training.optimizer_state == "continue":
         load_optimizer(folder / OPTIMIZER, model.optimizer, fresh=fresh, frozen=frozen)
     return f"starting from the weights of {folder}"

@@ -26,9 +26,10 @@ def load_published(folder: Path, model: Any) -> str:
         CheckpointError: the settings describe another network.
     """
     published = read_foreign(folder)
-    weights = fit(published, model.settings, embedding_rows=model.embedding_rows, where=folder)
-    assign(folder, *shared_weights(weights, weight_variables(model)), "the model")
-    model.rows_in_use = rows_in_use(weights)
+    network = model.network
+    weights = fit(published, network.settings, embedding_rows=network.embedding_rows, where=folder)
+    assign(folder, *shared_weights(weights, weight_variables(network)), "the model")
+    network.rows_in_use = rows_in_use(weights)
     slots = optimizer_variables(model.optimizer)
     # Keras counts the learning rate among the variables; the run's schedule sets it.
     slots.pop("learning_rate", None)

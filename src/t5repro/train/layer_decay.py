@@ -28,8 +28,9 @@ def rate_factors(paths: Iterable[str], decay: float, model: ModelSettings) -> di
     """
     if decay == 1:
         return {}
-    heights = {"encoder": model.num_encoder_layers, "decoder": model.num_decoder_layers}
-    highest = model.num_decoder_layers if model.decoder_only else model.num_encoder_layers
+    heights = model.heights
+    # The embedding is below the encoder, if there is one.
+    highest = heights[model.family.stacks[0]]
     factors = {}
     for path in paths:
         if path.startswith(OUTPUT):

@@ -30,12 +30,13 @@ from t5repro.model.checkpoints import (
     weight_variables,
 )
 from t5repro.model.devices import Devices
-from t5repro.model.labels import TaskAnswer
+from t5repro.model.labels import NO_COLUMNS, LabelColumns
 from t5repro.progress import Progress
+from t5repro.systems.training import Training
 from t5repro.train.callback import Samples, TrainingCallback, steps_of
 from t5repro.train.checkpoint_manager import CheckpointManager
 from t5repro.train.cloud import CloudCopy, cloud_address
-from t5repro.train.compiled_model import StageSettings, check_rows, compiled_model, training_of
+from t5repro.train.compiled_model import check_rows, compiled_model
 from t5repro.train.fingerprint import fingerprint_of
 from t5repro.train.history import CHANGED, History, LoopState
 from t5repro.train.loggers import Loggers
@@ -53,7 +54,9 @@ class TrainingJob:
 
     Attributes:
         rule: the stage, ``pretrain`` or ``finetune``.
+        system: how the family of the network is trained in the stage.
         settings: all settings of the stage.
+        training: its own section: steps, batch, learning rate and intervals.
         seed: of this stage's weights and noise.
         initialize: sets the fresh model to other weights, returns a line for the log; if absent,
             training starts from fresh weights.
@@ -72,12 +75,15 @@ class TrainingJob:
         validation: makes what measures the loss on held-out text; if absent, none is measured.
         samples: makes what decodes examples, given the folder `monitor` and the log; if absent,
             none are decoded.
-        labels: returns the answers of the tasks of a network of labels, see `LabelColumns`.
+        columns: returns the columns of the head of a network that writes no text.
         texts: returns the number of texts that the network reads of a row.
+        layer_decay: factor of the learning rate of a layer; 1 means none.
     """
 
     rule: str
-    settings: StageSettings
+    system: Training[Any]
+    settings: Any
+    training: TrainingSettings
     seed: int
     initialize: Callable[[Any], str] | None
     inputs: tuple[Path, ...]
@@ -93,18 +99,15 @@ class TrainingJob:
     loggers: Sequence[Mapping[str, Any]] = ()
     validation: Callable[[], Validation] | None = None
     samples: Callable[[Path, Callable[[str], None]], Samples] | None = None
-    labels: Callable[[], Mapping[str, TaskAnswer]] = dict
+    columns: Callable[[], LabelColumns] = lambda: NO_COLUMNS
     texts: Callable[[], int] = lambda: 1
-
-    @property
-    def training(self) -> TrainingSettings:
-        """Steps, batch, learning rate and intervals of the stage."""
-        return training_of(self.settings)
+    layer_decay: float = 1.0
 
     @property
     def recorded_settings(self) -> dict[str, Any]:
         """All settings as the manifest records them."""
-        return self.settings.model_dump(mode="json")
+        recorded: dict[str, Any] = self.settings.model_dump(mode="json")
+        return recorded
 
     def log(self, text: str) -> None:
         """Print a line to the log."""
@@ -143,7 +146,14 @@ def run(job: TrainingJob, devices: Devices) -> None:
 
 def make_model(job: TrainingJob) -> Any:
     """Return the compiled model with the weights and the optimizer state of the first step."""
-    model = compiled_model(job.settings, seed=job.seed, labels=job.labels())
+    model = compiled_model(
+        job.system,
+        job.settings,
+        job.training,
+        seed=job.seed,
+        columns=job.columns(),
+        layer_decay=job.layer_decay,
+    )
     if job.initialize is not None:
         job.log(job.initialize(model))
     return model
@@ -157,7 +167,9 @@ def resume(job: TrainingJob, model: Any, checkpoint_manager: CheckpointManager) 
             job.log(f"{checkpoint.path} is beyond the last step {job.training.steps}; skipped")
             continue
         try:
-            state = LoopState.from_arrays(load_state(checkpoint.path, model, model.optimizer))
+            state = LoopState.from_arrays(
+                load_state(checkpoint.path, model.network, model.optimizer)
+            )
         except ArtifactError as error:
             job.log(f"{error}; trying the checkpoint before it")
             continue
@@ -184,7 +196,7 @@ def resume(job: TrainingJob, model: Any, checkpoint_manager: CheckpointManager) 
 
 def schedule_unfreezing(job: TrainingJob, model: Any, *, offset: int) -> None:
     """Tell the optimizer from which of its updates on each weight trains."""
-    steps = unfreeze_steps(weight_variables(model), job.training, job.settings.model)
+    steps = unfreeze_steps(weight_variables(model.network), job.training, job.settings.model)
     model.optimizer.starts = {path: offset + step for path, step in steps.items()}
 
 
@@ -193,7 +205,7 @@ def separate_noise(model: Any) -> None:
 
     A checkpoint contains the first replica's state, from which the others follow.
     """
-    for variable in noise_variables(model).values():
+    for variable in noise_variables(model.network).values():
         replicas = getattr(variable.value, "values", ())  # absent on a single device
         for number, replica in enumerate(replicas[1:], start=1):
             seed, draws = variable.numpy()
@@ -265,7 +277,7 @@ def write_results(
 ) -> None:
     """Write weights, those of kept checkpoints too, optimizer, history and manifest."""
     outputs = [job.folder / name for name in (WEIGHTS, OPTIMIZER, HISTORY)]
-    save_weights(outputs[0], model)
+    save_weights(outputs[0], model.network, model.objective.columns)
     save_optimizer(outputs[1], model.optimizer)
     write_text(outputs[2], state.history.as_csv())
     outputs += checkpoint_manager.export_kept(job.folder)

@@ -1,6 +1,6 @@
 """The rule `preflight`: compiles a training step for a TPU slice, without a TPU.
 
-TensorFlow lowers the step of training itself (`step.TrainedT5.train_step`: forward, backward,
+TensorFlow lowers the step of training itself (`step.TrainedModel.train_step`: forward, backward,
 Adafactor, dropout) for the rows of one core. The TPU compiler inside `libtpu` compiles it in a
 separate process (`tpu_compiler.py`) and reports its memory and arithmetic.
 
@@ -26,7 +26,6 @@ from t5repro.model.devices import prepare
 from t5repro.progress import announce
 from t5repro.randomness import single_seed
 from t5repro.train import tpu_compiler
-from t5repro.train.example_batch import example_batch, example_labels
 
 GIB = 2**30
 # Memory of one core by the compiler's name of its chip. The pages of the chips, such as
@@ -82,7 +81,7 @@ def preflight(
     rows = rows_per_core(training, slice_facts["cores"])
     with tempfile.TemporaryDirectory(prefix="preflight-") as folder:
         step = Path(folder) / "step.mlir"
-        step.write_bytes(lowered_step(settings, training, rows=rows))
+        step.write_bytes(lowered_step(settings, rows=rows))
         announce(
             f"preflight: compiling {rows} rows for one core of {slice_name}; this takes minutes"
         )
@@ -168,26 +167,20 @@ def rows_per_core(training: TrainingSettings, cores: int) -> int:
     return training.batch_size // cores
 
 
-def lowered_step(
-    settings: PretrainStage | FinetuneStage, training: TrainingSettings, *, rows: int
-) -> bytes:
+def lowered_step(settings: PretrainStage | FinetuneStage, *, rows: int) -> bytes:
     """Return the training step on `rows` rows as StableHLO."""
     # A CPU builds the step in the run's precision; the compiler alone needs the TPU's name.
     devices = DevicesSettings(kind="cpu", precision=settings.devices.precision)
     prepare(devices)
     import tensorflow as tf
 
-    from t5repro.train.compiled_model import compiled_model
+    from t5repro.train.stage_model import padding_batch, stage_model
 
-    labels = example_labels(settings)
-    model = compiled_model(
-        settings.model_copy(update={"devices": devices}),
-        seed=single_seed(settings.seed, "preflight"),
-        labels=labels,
-    )
+    settings = settings.model_copy(update={"devices": devices})
+    model = stage_model(settings, seed=single_seed(settings.seed, "preflight"))
     tf.random.set_seed(0)  # deterministic operations require it; the program contains no draws
     step = tf.function(model.train_step, jit_compile=True, autograph=False)
-    batch = example_batch(training, rows, settings.model, labels)
+    batch = padding_batch(settings, rows)
     lower = step.experimental_get_compiler_ir(batch)
     return bytes(lower(stage="stablehlo_serialized"))
 

@@ -15,8 +15,7 @@ from t5repro.vocab.token_files import split_files
 if TYPE_CHECKING:
     import tensorflow as tf
 
-    from t5repro.inputs.masked_rows import MaskedInputs
-    from t5repro.inputs.pretraining import CorpusInputs
+    from t5repro.inputs.rows import CorpusRows
 
 
 def pretrain(
@@ -58,6 +57,7 @@ def pretrain(
     _check_corpus(settings, tokens, sentences)
     devices = prepare(settings.devices)
     # TensorFlow reads its environment when it is imported: after `prepare`.
+    from t5repro.systems.pretraining import pretraining_of
     from t5repro.train.initialize import load_published
     from t5repro.train.loop import TrainingJob, run
     from t5repro.train.validation import Validation
@@ -77,7 +77,7 @@ def pretrain(
     seed = repeat_seed(settings.seed, settings.pretrain.repeat)
 
     @functools.cache  # batches and counters share the layout of the corpus
-    def load() -> "CorpusInputs | MaskedInputs":
+    def load() -> "CorpusRows":
         return _load_inputs(settings, "train", token_folder, sentence_folder, seed)
 
     def validation() -> Validation:
@@ -87,7 +87,9 @@ def pretrain(
     run(
         TrainingJob(
             rule="pretrain",
+            system=pretraining_of(settings.model),
             settings=settings,
+            training=settings.pretrain,
             seed=single_seed(seed, "pretrain"),
             initialize=functools.partial(load_published, start_from) if start_from else None,
             inputs=(*corpus, *held_out, *checkpoint),
@@ -125,7 +127,7 @@ def _check_corpus(settings: PretrainStage, tokens: Path | None, sentences: Path 
 
 def _load_inputs(
     settings: PretrainStage, split: str, tokens: Path, sentences: Path | None, seed: int
-) -> "CorpusInputs | MaskedInputs":
+) -> "CorpusRows":
     """Open a split of the corpus.
 
     Args:
@@ -135,14 +137,14 @@ def _load_inputs(
         sentences: folder of the sentences, for the objective `masked_lm`.
         seed: of the rows and the noise.
     """
-    from t5repro.inputs.objective_inputs import open_inputs
+    from t5repro.systems.pretraining import open_rows
 
     ids, offsets = split_files(tokens, split)
     files = {}
     if sentences is not None:
         files["sentences"] = sentence_file(sentences, split)
         files["word_starts"] = word_starts_file(sentences)
-    return open_inputs(settings, ids=ids, offsets=offsets, seed=seed, **files)
+    return open_rows(settings, ids=ids, offsets=offsets, seed=seed, **files)
 
 
 def held_out_batches(

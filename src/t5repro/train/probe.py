@@ -5,7 +5,6 @@ import time
 from typing import Any
 
 from t5repro.randomness import single_seed
-from t5repro.train.example_batch import example_batch, example_labels
 
 STEPS = 20
 WARM_UP = 3  # the first step compiles
@@ -28,14 +27,12 @@ def step_seconds(settings: Any, *, rows: int, steps: int = STEPS) -> float:
     import keras
     import tensorflow as tf
 
-    from t5repro.train.compiled_model import compiled_model, training_of
+    from t5repro.train.stage_model import padding_batch, stage_model
 
     keras.backend.clear_session()
     keras.utils.set_random_seed(0)  # deterministic operations require a seed
-    training = training_of(settings)
-    labels = example_labels(settings)
-    model = compiled_model(settings, seed=single_seed(0, "probe"), labels=labels)
-    batch = example_batch(training, rows, settings.model, labels)
+    model = stage_model(settings, seed=single_seed(0, "probe"))
+    batch = padding_batch(settings, rows)
     step = tf.function(model.train_step, autograph=False)
     times = []
     for _ in range(WARM_UP + steps):

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from t5repro.config.sections.finetune import FinetuneStage
-from t5repro.config.sections.model import has_label_head
+from t5repro.config.sections.model import tuned_family
 from t5repro.files import read_json_lines, write_json_lines
 from t5repro.model.decode import greedy
 from t5repro.model.decode_inputs import batches, encode, pad_batch, read_examples
@@ -55,10 +55,10 @@ class Samples:
         self._announce = announce
         self._vocabulary = Vocabulary.load(vocabulary)
         self._rows = {task: read_examples(path, limit=count) for task, path in examples.items()}
-        self._predictions = (
-            self._label_predictions(settings)
-            if has_label_head(settings.model, settings.finetune)
-            else self._text_predictions(settings)
+        self._predictions: Predictions = (
+            self._text_predictions(settings)
+            if tuned_family(settings.model, settings.finetune).writes_text
+            else self._label_predictions(settings)
         )
         self._written: list[dict[str, Any]] = []
 
@@ -110,7 +110,7 @@ class Samples:
                 rows = shared_rows(len(batch), strategy.num_replicas_in_sync)
                 with strategy.scope():
                     ids = greedy(
-                        model,
+                        model.network,
                         pad_batch(batch, batch_size=rows),
                         max_decode_length=settings.finetune.targets_length,
                     )
@@ -135,13 +135,13 @@ class Samples:
             strategy = model.distribute_strategy
             texts: dict[tuple[str, int], str] = {}
             if not encoded:
-                encoded.update(encode_rows(encoder, texts_by_task, model.label_columns))
+                encoded.update(encode_rows(encoder, texts_by_task, model.objective.columns))
             for task, rows in encoded.items():
                 with strategy.scope():
                     answers = task_answers(
-                        [model],
+                        [model.network],
                         rows,
-                        columns=model.label_columns,
+                        columns=model.objective.columns,
                         task=task,
                         inputs_length=settings.finetune.inputs_length,
                         batch_size=len(rows.rows),

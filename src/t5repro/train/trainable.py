@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable
 from typing import Any, Protocol, cast
 
-from t5repro.config.sections.model import ModelSettings
+from t5repro.config.sections.model import AddedLayers, ModelSettings
 from t5repro.config.sections.training import TrainingSettings
 from t5repro.model.adapters import ADAPTER
 from t5repro.model.checkpoints import weight_variables
@@ -28,10 +28,6 @@ class Method(Protocol):
     """
 
     @property
-    def adapter_width(self) -> int:
-        """Inner width of the adapters; features."""
-
-    @property
     def adapter_norms(self) -> str:
         """``all`` norms train, or the adapters' ``own``."""
 
@@ -42,15 +38,14 @@ class Method(Protocol):
 
 def _method(training: TrainingSettings, name: str) -> Method | None:
     """Return the settings of the method `name`, or nothing if the stage has another one."""
-    if getattr(training, "method", "all") != name:
+    if not isinstance(training, AddedLayers) or training.method != name:
         return None
     return cast("Method", training)
 
 
 def adapter_width(training: TrainingSettings) -> int:
     """Return the inner width of the adapters that a stage trains; 0 means none."""
-    adapters = _method(training, "adapters")
-    return adapters.adapter_width if adapters else 0
+    return training.width if isinstance(training, AddedLayers) else 0
 
 
 def is_trainable(path: str, training: TrainingSettings) -> bool:
@@ -85,11 +80,7 @@ def unfreeze_steps(
     unfreezing = _method(training, "gradual_unfreezing")
     if unfreezing is None:
         return {}
-    heights = {"encoder": model.num_encoder_layers, "decoder": model.num_decoder_layers}
-    if model.decoder_only:
-        del heights["encoder"]
-    if model.encoder_only:
-        del heights["decoder"]
+    heights = model.heights
     blocks = max(heights.values())
     episodes = unfreezing.unfreezing_episodes or blocks
     first_steps = {}

@@ -41,8 +41,9 @@ class Validation:
 
 def sums(model: Any, features: Features, targets: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     """Return the summed cross-entropy of the rows of one replica, and their target ids."""
-    losses = model.target_losses(features, targets, z_loss=0.0, training=False)
-    return tf.reduce_sum(losses), model.count_targets(targets)
+    loss = model.objective
+    losses = loss.of_targets(model.network, features, targets, z_loss=0.0, training=False)
+    return tf.reduce_sum(losses), loss.count(targets)
 
 
 def _sums_over_replicas(model: Any) -> Sums:

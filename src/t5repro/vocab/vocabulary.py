@@ -115,7 +115,7 @@ def target_marker_ids(
     Source: section 3.2.1 of the paper has the word, for a decoder alone; the released code, model
     type ``delimited_lm``, EOS (D-011).
     """
-    if model.decoder_only and model.target_marker == "target_word":
+    if model.family.joined and model.target_marker == "target_word":
         ids = tuple(vocabulary.encode(TARGET_WORD))
         if len(ids) >= inputs_length:
             raise SettingsError(

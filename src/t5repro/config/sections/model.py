@@ -1,22 +1,30 @@
 """Settings of the Transformer (`model.*`, paper sections 2.1 and 3.2)."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, WithJsonSchema, model_validator
+from pydantic_core import PydanticCustomError
 
+from t5repro.config.families import ARCHITECTURES, ENCODER_ONLY, Family
 from t5repro.config.field import Section
 
-# Settings of parts that an encoder only has.
-ENCODER_ONLY = frozenset(
-    {
-        "token_types",
-        "embedding_width",
-        "block_groups",
-        "blocks_per_group",
-        "pair_separators",
-        "pooler_dropout",
-    }
-)
+
+def known_architecture(name: str) -> str:
+    """Return the name of an architecture of the table, whose rows are the only truth."""
+    if name not in ARCHITECTURES:
+        *names, last = map(repr, ARCHITECTURES)
+        expected = f"{', '.join(names)} or {last}"
+        raise PydanticCustomError(
+            "literal_error", "Input should be {expected}", {"expected": expected}
+        )
+    return name
+
+
+Architecture = Annotated[
+    str,
+    AfterValidator(known_architecture),
+    WithJsonSchema({"enum": list(ARCHITECTURES), "type": "string"}),
+]
 
 
 class ModelSettings(Section):
@@ -27,13 +35,7 @@ class ModelSettings(Section):
     Sets widths, heads, blocks, `feed_forward` and `tie_embeddings`; other settings of `model` in
     the run file replace its values. If empty, no size is selected.
     """
-    architecture: Literal[
-        "encoder_decoder",
-        "shared_encoder_decoder",
-        "language_model",
-        "prefix_language_model",
-        "encoder",
-    ] = "encoder_decoder"
+    architecture: Architecture = "encoder_decoder"
     """Architecture: encoder and decoder, encoder and decoder with shared weights, or a decoder
     only, which reads inputs and targets as one sequence: with a causal mask (`language_model`), or
     with full visibility of the inputs (`prefix_language_model`). `encoder` is BERT's: an encoder
@@ -131,14 +133,18 @@ class ModelSettings(Section):
     """Constant added to the mean square or the variance in norms."""
 
     @property
-    def decoder_only(self) -> bool:
-        """Whether a single stack reads inputs and targets as one sequence."""
-        return self.architecture in ("language_model", "prefix_language_model")
+    def family(self) -> Family:
+        """The family of the architecture."""
+        return ARCHITECTURES[self.architecture]
 
     @property
-    def encoder_only(self) -> bool:
-        """Whether a single stack sees all positions and predicts masked pieces and labels."""
-        return self.architecture == "encoder"
+    def heights(self) -> dict[str, int]:
+        """The blocks of each stack."""
+        blocks: dict[str, int] = {
+            "encoder": self.num_encoder_layers,
+            "decoder": self.num_decoder_layers,
+        }
+        return {stack: blocks[stack] for stack in self.family.stacks}
 
     @property
     def gated(self) -> bool:
@@ -148,11 +154,7 @@ class ModelSettings(Section):
     @property
     def unused(self) -> set[str]:
         """The settings of parts that this network does not have."""
-        unused = {"num_encoder_layers"} if self.decoder_only else set()
-        if self.encoder_only:
-            unused |= {"num_decoder_layers", "target_marker", "scale_decoder_outputs"}
-        else:
-            unused |= ENCODER_ONLY
+        unused = set(self.family.no_use)
         if self.positions != "relative":
             unused |= {"relative_position_buckets", "relative_position_max_distance"}
         if self.positions != "learned":
@@ -181,15 +183,16 @@ class ModelSettings(Section):
 
     @model_validator(mode="after")
     def _parts_of_encoders_have_one(self) -> "ModelSettings":
-        if not self.encoder_only:
-            for name in sorted(ENCODER_ONLY):
-                default = type(self).model_fields[name].default
-                if getattr(self, name) != default:
-                    raise ValueError(
-                        f"model.{name} is {getattr(self, name)}, which model.architecture "
-                        f"{self.architecture} does not have; set it to {default}, or "
-                        "model.architecture to encoder"
-                    )
+        absent = ENCODER_ONLY & self.family.no_use
+        for name in sorted(absent):
+            default = type(self).model_fields[name].default
+            if getattr(self, name) != default:
+                raise ValueError(
+                    f"model.{name} is {getattr(self, name)}, which model.architecture "
+                    f"{self.architecture} does not have; set it to {default}, or "
+                    "model.architecture to encoder"
+                )
+        if self.architecture != "encoder":
             return self
         if (self.positions, self.norm, self.norm_placement) != ("learned", "layer", "post"):
             raise ValueError(
@@ -241,6 +244,7 @@ class AddedLayers(Section):
         return self.adapter_width if self.method == "adapters" else 0
 
 
-def has_label_head(model: ModelSettings, layers: AddedLayers) -> bool:
-    """Whether a network predicts labels, numbers, choices or spans in tasks, and no free text."""
-    return model.encoder_only or layers.answers == "labels"
+def tuned_family(model: ModelSettings, layers: AddedLayers) -> Family:
+    """Return the family that a network is fine-tuned and answers as."""
+    family = model.family
+    return family.classifier if layers.answers == "labels" and family.classifier else family

@@ -7,7 +7,7 @@ from keras import ops
 
 from t5repro.model.labels import CHOICE, LABEL, NUMBER
 from t5repro.model.layers import Tensor
-from t5repro.train.loss import token_losses
+from t5repro.systems.token_loss import token_losses
 
 EXCLUDED = -1e9  # logit of a column of another task: a probability of 0
 

@@ -1,44 +1,35 @@
 """Predictions of a network of labels: the word of a label or option, a number, or a span."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from t5repro.config.sections.evaluate import PredictStage
 from t5repro.errors import ArtifactError
-from t5repro.evaluate.answers import Answers, Rows
 from t5repro.model.task_rows import SegmentTexts, TaskRowEncoder, TaskRows, encode_rows, texts_of
 from t5repro.progress import Progress
+from t5repro.systems.answers import Answers, Rows
 
 if TYPE_CHECKING:
     from t5repro.model.labels import LabelColumns
     from t5repro.vocab.vocabulary import Vocabulary
 
 
-def predict_labels(
+def answer_labels(
     settings: PredictStage,
     rows: Mapping[str, Rows],
     weight_sets: Sequence[Sequence[Path]],
     vocabulary: "Vocabulary",
     replicas: int,
+    *,
+    make_network: "Callable[[LabelColumns], Any]",
 ) -> Answers:
-    """Return the answer to each example as text, for each set of weights.
-
-    Args:
-        settings: settings of the stage.
-        rows: task -> examples, with their segments.
-        weight_sets: each the weights of one model, or of all members of an ensemble.
-        vocabulary: of the run.
-        replicas: devices that share a batch.
-
-    Raises:
-        ArtifactError: weights or examples are damaged, or of other tasks.
-    """
+    """Return the answer to each example, for each set of weights; see `answering.answers`."""
     from t5repro.model.checkpoints import load_weights
 
     columns = shared_labels(weight_sets[0])
     encoded = task_rows(settings, vocabulary, texts_of(rows), columns)
-    models = [build_network(settings, columns) for _ in weight_sets[0]]
+    models = [make_network(columns) for _ in weight_sets[0]]
     texts: list[dict[str, list[str]]] = []
     total = len(weight_sets) * sum(len(of_task.rows) for of_task in encoded.values())
     with Progress("predict", total=total, unit="rows") as progress:
@@ -133,21 +124,3 @@ def shared_labels(weights: Sequence[Path]) -> "LabelColumns":
                 "evaluate.ensemble need the same tasks"
             )
     return first
-
-
-def build_network(settings: PredictStage, columns: "LabelColumns") -> Any:
-    """Return a network with a head of these columns, whose weights are still to be loaded."""
-    from t5repro.model.encoder import Encoder
-    from t5repro.model.transformer import T5
-
-    arguments: dict[str, Any] = {
-        "embedding_rows": settings.vocab.embedding_rows,
-        "dropout_rate": 0.0,
-        "seed": 0,
-        "dtype": settings.devices.precision,
-        "adapter_width": settings.finetune.width,
-        "labels": columns.total,
-    }
-    if settings.model.encoder_only:
-        return Encoder(settings.model, predicts_spans=columns.has_spans, **arguments)
-    return T5(settings.model, **arguments)

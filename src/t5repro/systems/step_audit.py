@@ -14,12 +14,9 @@ from pydantic import ValidationError
 from t5repro.config.sections.pretrain import PretrainStage
 from t5repro.errors import ArtifactError
 from t5repro.files import read_json
-from t5repro.inputs.document_steps import steps_of_documents
-from t5repro.inputs.masked_rows import MaskedInputs
-from t5repro.inputs.masked_steps import steps_of_masked_documents
-from t5repro.inputs.objective_inputs import open_inputs
-from t5repro.inputs.pretraining import CorpusInputs
+from t5repro.inputs.rows import CorpusRows
 from t5repro.randomness import repeat_seed
+from t5repro.systems.pretraining import open_rows
 
 SENTENCE_FILES = {"sentences": "train.sentences", "word_starts": "word_starts"}
 
@@ -46,7 +43,7 @@ class DocumentSpan:
     denoiser: int | None = None
 
 
-def open_recorded_inputs(manifest: Path) -> tuple[CorpusInputs | MaskedInputs, int]:
+def open_recorded_inputs(manifest: Path) -> tuple[CorpusRows, int]:
     """Open the inputs of a pre-training from its manifest.
 
     Args:
@@ -75,12 +72,10 @@ def open_recorded_inputs(manifest: Path) -> tuple[CorpusInputs | MaskedInputs, i
         raise ArtifactError(f"{manifest} names no {sorted(absent)} among its inputs")
     files = {keyword: paths[name] for keyword, name in names.items()}
     seed = repeat_seed(settings.seed, settings.pretrain.repeat)
-    return open_inputs(settings, **files, seed=seed), settings.pretrain.steps
+    return open_rows(settings, **files, seed=seed), settings.pretrain.steps
 
 
-def steps_of_document(
-    inputs: CorpusInputs | MaskedInputs, document: int, *, steps: int
-) -> list[int]:
+def steps_of_document(inputs: CorpusRows, document: int, *, steps: int) -> list[int]:
     """Return the steps below `steps` that read tokens of a document.
 
     Args:
@@ -91,21 +86,18 @@ def steps_of_document(
     Raises:
         ArtifactError: there is no such document.
     """
-    if isinstance(inputs, MaskedInputs):
-        return steps_of_masked_documents(inputs, [document], steps=steps)[document]
-    return steps_of_documents(inputs, [document], steps=steps)[document]
+    return inputs.steps_of([document], steps=steps)[document]
 
 
-def spans_in_step(inputs: CorpusInputs | MaskedInputs, step: int) -> list[DocumentSpan]:
+def spans_in_step(inputs: CorpusRows, step: int) -> list[DocumentSpan]:
     """Return the spans of documents that a step read, in the order of its rows.
 
     A document that occurs twice in a row, or continues in the next one, has a span for each.
     """
     starts, tokens, rows, segments = inputs.pieces(step)
     documents = np.searchsorted(inputs.offsets, starts, side="right") - 1
-    denoisers = None
-    if isinstance(inputs, CorpusInputs) and inputs.settings.denoisers:
-        denoisers = inputs.denoisers(step)[segments].tolist()
+    by_segment = inputs.denoisers(step)
+    denoisers = None if by_segment is None else by_segment[segments].tolist()
     return [
         DocumentSpan(
             step,

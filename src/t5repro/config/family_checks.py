@@ -1,0 +1,140 @@
+"""Checks of settings that depend on the family of the network (`config/families.py`).
+
+A family states what its pre-training, its answers and its rows need; the checks read that and no
+architecture. `schema.py` calls `check_family` for the settings of a run and of each experiment.
+"""
+
+from typing import TYPE_CHECKING
+
+from t5repro.config.known_tasks import known_tasks
+from t5repro.config.sections.model import tuned_family
+from t5repro.task_facts import AnswerKind
+
+if TYPE_CHECKING:
+    from t5repro.config.schema import Settings
+
+SPECIAL_PIECES = 8  # number of `vocab.special_pieces.SPECIAL_PIECES`
+
+
+def check_family(settings: "Settings") -> None:
+    """Raise ValueError if the settings of a training do not fit the family of the network."""
+    _check_objective(settings)
+    _check_labels(settings)
+    _check_windows(settings)
+    _check_positions(settings)
+
+
+def _check_objective(settings: "Settings") -> None:
+    """Raise ValueError if the network cannot be pre-trained on the objective."""
+    model, objective = settings.model, settings.pretrain.objective
+    if objective == "lm" and model.family.needs_inputs:
+        raise ValueError(
+            f"pretrain.objective lm has no inputs, which model.architecture "
+            f"{model.architecture} needs; use prefix_lm, or a language model"
+        )
+    only = model.family.objective
+    if objective != only and (only or objective == "masked_lm"):
+        raise ValueError(
+            f"pretrain.objective is {objective} and model.architecture "
+            f"{model.architecture}; masked_lm is the objective of encoder and of no other"
+        )
+
+
+def _check_labels(settings: "Settings") -> None:
+    """Raise ValueError if a network of labels is to be trained like one that writes text."""
+    model, pretrain, finetune = settings.model, settings.pretrain, settings.finetune
+    if finetune.lm_weight and finetune.answers == "text":
+        raise ValueError(
+            f"finetune.lm_weight is {finetune.lm_weight}, which counts next to the loss of labels; "
+            "set it to 0, or finetune.answers to labels"
+        )
+    if finetune.answers == "labels" and not model.family.classifier:
+        raise ValueError(
+            f"finetune.answers is labels and model.architecture {model.architecture}; a linear "
+            "layer on the last position belongs to language_model (an encoder only has its own)"
+        )
+    family = tuned_family(model, finetune)
+    if family.writes_text:
+        return
+    which = family.title
+    # A family that never writes text has the losses of several heads in pre-training too.
+    sections = {} if model.family.writes_text else {"pretrain": pretrain}
+    for name, training in {**sections, "finetune": finetune}.items():
+        if training.loss_normaliser != "target_tokens":
+            raise ValueError(
+                f"{name}.loss_normaliser is {training.loss_normaliser}, but losses of {which} "
+                "are means of its predictions; set it to target_tokens"
+            )
+    if finetune.optimizer_state != "fresh" or finetune.corpus_examples:
+        raise ValueError(
+            f"finetune.optimizer_state is {finetune.optimizer_state} and finetune.corpus_examples "
+            f"{finetune.corpus_examples}, but the heads of {which} are new in fine-tuning; "
+            "set them to fresh and 0"
+        )
+    unanswered: tuple[AnswerKind, ...] = ("text",) if family.has_span_head else ("text", "span")
+    if of_text := _tasks_answered_by(settings, *unanswered):
+        raise ValueError(
+            f"tasks.names contains {of_text}, whose answers are texts, but {which} predicts "
+            "labels, numbers and choices, and an encoder only spans as well; leave them out, "
+            "or set tasks.names in the change of the experiment"
+        )
+    if settings.tasks.names and not settings.tasks.segments:
+        raise ValueError(
+            f"tasks.segments is false, but {which} reads the fields of a task as segments; set it "
+            "to true for the whole run"
+        )
+    unused_rows = settings.vocab.embedding_rows - settings.vocab.total_ids
+    if unused_rows < SPECIAL_PIECES:
+        raise ValueError(
+            f"vocab.vocab_size and vocab.extra_ids leave {unused_rows} rows of the embedding "
+            f"unused, but {which} needs {SPECIAL_PIECES} for its special pieces; make one "
+            "of the two larger or smaller"
+        )
+
+
+def _tasks_answered_by(settings: "Settings", *kinds: AnswerKind) -> list[str]:
+    """Return the tasks of the run with one of these kinds of answers; unknown names have none."""
+    known = known_tasks(settings.tasks.own)
+    return [name for name in settings.tasks.names if name in known and known[name].answer in kinds]
+
+
+def _check_windows(settings: "Settings") -> None:
+    """Raise ValueError if a question about a text can fill a row of an encoder only."""
+    model, tasks = settings.model, settings.tasks
+    of_spans = _tasks_answered_by(settings, "span")
+    if not model.family.has_span_head or not of_spans:
+        return
+    question = tasks.windows.question_length + model.pair_separators + 2
+    for key, length in (
+        ("finetune.inputs_length", settings.finetune.inputs_length),
+        ("evaluate.inputs_length", settings.evaluate.inputs_length),
+    ):
+        if length <= question:
+            raise ValueError(
+                f"{key} is {length}, of which a question of {of_spans[0]} with its special pieces "
+                f"can take {question}; raise it, or lower tasks.windows.question_length"
+            )
+
+
+def _check_positions(settings: "Settings") -> None:
+    """Raise ValueError if a row is longer than the table of learned positions."""
+    model, evaluate = settings.model, settings.evaluate
+    if model.positions != "learned":
+        return
+    pretrain, finetune = settings.pretrain, settings.finetune
+    family = tuned_family(model, finetune)
+    rows = {"pretrain": (pretrain.packed_inputs_length, pretrain.targets_length)}
+    if family.writes_text:
+        # A decoder alone reads 0 before the inputs.
+        start = int(family.joined)
+        rows["finetune"] = (finetune.packed_inputs_length, finetune.targets_length)
+        rows["evaluate"] = (start + evaluate.inputs_length, evaluate.max_decode_length)
+    else:
+        rows |= {"finetune": (finetune.inputs_length, 0), "evaluate": (evaluate.inputs_length, 0)}
+    for name, (inputs, targets) in rows.items():
+        length = family.longest(inputs, targets)
+        if length > model.max_positions:
+            raise ValueError(
+                f"model.max_positions is {model.max_positions}, but rows of {name} have "
+                f"{length} positions; make them shorter, or increase model.max_positions"
+            )

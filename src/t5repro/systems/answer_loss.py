@@ -1,0 +1,32 @@
+"""The common part of the losses of labels, numbers, options and spans."""
+
+import tensorflow as tf
+
+from t5repro.systems.label_losses import label_losses, option_losses
+from t5repro.systems.loss import Features, Loss
+
+
+class AnswerLoss(Loss):
+    """The loss of a network that writes no text: the only target of a row is its own."""
+
+    def count(self, targets: tf.Tensor) -> tf.Tensor:
+        """Return the number of rows, each with one answer."""
+        return tf.size(targets)
+
+    def of_answers(
+        self, features: Features, targets: tf.Tensor, logits: tf.Tensor, segments: tf.Tensor
+    ) -> tf.Tensor:
+        """Return the losses of labels, numbers and options, of the shape of `targets`.
+
+        Args:
+            features: of some rows.
+            targets: of the same rows.
+            logits: of the head of labels; each option has its row.
+            segments: of the network's texts, see `LabelledInputs.batches`.
+        """
+        columns = features["label_columns"]
+        if len(segments.shape) == 2:
+            return label_losses(targets, logits, columns)
+        rows, options, _ = segments.shape
+        by_option = tf.reshape(logits, (rows, options, logits.shape[-1]))
+        return option_losses(targets, by_option, columns, segments[:, :, 0] > 0)

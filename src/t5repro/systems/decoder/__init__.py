@@ -1,0 +1,1 @@
+"""Language models that write text: a decoder only, causal or with a visible prefix."""

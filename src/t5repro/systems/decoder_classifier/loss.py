@@ -1,0 +1,80 @@
+"""The loss of a decoder that is fine-tuned on labels (Radford et al., 2018, section 3.2)."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import tensorflow as tf
+
+from t5repro.model.layers import option_rows
+from t5repro.systems.answer_loss import AnswerLoss
+from t5repro.systems.loss import Features
+from t5repro.systems.token_loss import token_losses
+from t5repro.vocab.special_ids import PAD_ID
+
+
+@dataclass(frozen=True, kw_only=True)
+class DecoderAnswerLoss(AnswerLoss):
+    """The loss of a row's label plus, with a weight, the mean over its text of the language model.
+
+    The text counts in both orders if it is read in both, and so do the texts of all options.
+
+    Attributes:
+        lm_weight: weight of the language model; 0 means none.
+    """
+
+    lm_weight: float = 0.0
+
+    def of_targets(
+        self, network: Any, features: Features, targets: tf.Tensor, *, z_loss: float, training: bool
+    ) -> tf.Tensor:
+        """Return the losses of labels, numbers and options, see `Loss`."""
+        rows = option_rows(features)
+        decoded = network.read_texts(rows, training=training)
+        return self._of_labels(network, features, rows, targets, decoded, training=training)
+
+    def summed(
+        self, network: Any, features: Features, targets: tf.Tensor, weights: Mapping[str, tf.Tensor]
+    ) -> tf.Tensor:
+        """Return the summed loss of some rows, see `Loss`."""
+        if not self.lm_weight:
+            return super().summed(network, features, targets, weights)
+        rows = option_rows(features)
+        decoded = network.read_texts(rows, training=True)
+        losses = self._of_labels(network, features, rows, targets, decoded, training=True)
+        by_order = [_text_losses(network, rows["decoder_ids"], decoded[0])]
+        if len(decoded) > 1:
+            ids = rows["swapped_ids"]
+            # A row that is read in one order has no tokens in the other, and counts as that order.
+            swapped = tf.where(
+                ids[:, 0] == PAD_ID, by_order[0], _text_losses(network, ids, decoded[1])
+            )
+            by_order.append(swapped)
+        of_rows = sum(by_order) / len(by_order)
+        segments = features["decoder_segments"]
+        if len(segments.shape) == 3:
+            exists = tf.cast(segments[:, :, 0] > 0, tf.float32)
+            of_options = tf.reshape(of_rows, exists.shape) * exists
+            of_rows = tf.reduce_sum(of_options, axis=1) / tf.reduce_sum(exists, axis=1)
+        return tf.reduce_sum(losses[:, 0] + self.lm_weight * of_rows)
+
+    def _of_labels(
+        self,
+        network: Any,
+        features: Features,
+        rows: Features,
+        targets: tf.Tensor,
+        decoded: Sequence[tf.Tensor],
+        *,
+        training: bool,
+    ) -> tf.Tensor:
+        logits = network.label_logits(rows, decoded, training=training)
+        return self.of_answers(features, targets, logits, features["decoder_segments"])
+
+
+def _text_losses(network: Any, ids: tf.Tensor, decoded: tf.Tensor) -> tf.Tensor:
+    """Return the mean loss of the tokens after the first, for each row; 0 without tokens."""
+    following = tf.pad(ids[:, 1:], [[0, 0], [0, 1]])
+    losses = token_losses(following, network.logits(decoded), z_loss=0.0)
+    counts = tf.reduce_sum(tf.cast(following != PAD_ID, tf.float32), axis=1)
+    return tf.reduce_sum(losses, axis=1) / tf.maximum(counts, 1.0)

@@ -1,0 +1,1 @@
+"""BERT, RoBERTa, ALBERT and SpanBERT: an encoder and heads."""

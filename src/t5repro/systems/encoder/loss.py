@@ -1,0 +1,91 @@
+"""The losses of an encoder: of masked pieces, pairs and borders, and of all kinds of answers.
+
+Source: BERT, section 3.1; SpanBERT, section 3.2.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import tensorflow as tf
+
+from t5repro.model.labels import SPAN
+from t5repro.systems.answer_loss import AnswerLoss
+from t5repro.systems.label_losses import cross_entropies, span_losses
+from t5repro.systems.loss import Features, Loss, over_replicas
+from t5repro.systems.token_loss import token_losses
+from t5repro.vocab.special_ids import PAD_ID
+
+
+@dataclass(frozen=True, kw_only=True)
+class MaskedLoss(Loss):
+    """The sum of the means over masked pieces, pairs of rows, and pieces of spans from borders.
+
+    Attributes:
+        boundary_weight: weight of the boundary objective; 0 means none.
+    """
+
+    boundary_weight: float = 0.0
+
+    def of_targets(
+        self, network: Any, features: Features, targets: tf.Tensor, *, z_loss: float, training: bool
+    ) -> tf.Tensor:
+        """Return the losses of masked pieces, see `Loss`."""
+        outputs = network(features, training=training)
+        pieces = outputs[0] if network.pair_classes else outputs
+        return token_losses(targets, pieces, z_loss)
+
+    def term_weights(
+        self, network: Any, features: Features, targets: tf.Tensor, divisor: tf.Tensor
+    ) -> dict[str, tf.Tensor]:
+        """Return the weights of pairs and of pieces from borders, see `Loss`."""
+        weights = {}
+        if network.pair_classes:
+            replicas = tf.distribute.get_strategy().num_replicas_in_sync
+            weights["pair"] = divisor / (targets.shape[0] * replicas)
+        if self.boundary_weight:
+            pieces = tf.reduce_sum(tf.cast(features["boundary_index"] >= 0, tf.int32))
+            # One more than the pieces, as in SpanBERT's code: a batch may have none.
+            weights["boundary"] = self.boundary_weight * divisor / (over_replicas(pieces) + 1.0)
+        return weights
+
+    def summed(
+        self, network: Any, features: Features, targets: tf.Tensor, weights: Mapping[str, tf.Tensor]
+    ) -> tf.Tensor:
+        """Return the summed loss of some rows, see `Loss`."""
+        # All heads read one pass of the encoder: its dropout is drawn once.
+        encoded = network.encode(features, training=True)
+        pieces = network.masked_logits(encoded, features["target_positions"])
+        summed = tf.reduce_sum(token_losses(targets, pieces, self.z_loss))
+        if "pair" in weights:
+            pairs = network.pair_head(network.pooled(encoded))
+            of_pairs = cross_entropies(features["pair_label"], pairs)
+            summed += weights["pair"] * tf.reduce_sum(of_pairs)
+        if "boundary" in weights:
+            index = features["boundary_index"]
+            logits = network.boundary_logits(encoded, features["boundary_positions"], index)
+            of_borders = token_losses(tf.where(index < 0, PAD_ID, targets), logits, z_loss=0.0)
+            summed += weights["boundary"] * tf.reduce_sum(of_borders)
+        return summed
+
+
+class EncoderAnswerLoss(AnswerLoss):
+    """The loss of an encoder that is fine-tuned on tasks: labels, numbers, options and spans."""
+
+    def of_targets(
+        self, network: Any, features: Features, targets: tf.Tensor, *, z_loss: float, training: bool
+    ) -> tf.Tensor:
+        """Return the losses of all kinds of answers, see `Loss`."""
+        encoded = network.encode(features, training=training)
+        segments = features["encoder_segments"]
+        losses = tf.zeros_like(targets)
+        if self.columns.total:
+            logits = network.label_logits(encoded, training=training)
+            losses = self.of_answers(features, targets, logits, segments)
+        if self.columns.has_spans:
+            ends = network.span_logits(encoded)
+            if len(segments.shape) == 3:  # a row with a span has no other options
+                ends, segments = tf.reshape(ends, (*segments.shape, 2))[:, 0], segments[:, 0]
+            of_spans = span_losses(features["answer_span"], ends, segments)
+            losses = tf.where(features["label_columns"][:, 2:] == SPAN, of_spans, losses)
+        return losses

@@ -1,0 +1,69 @@
+"""The pre-training of an encoder: masked pieces, pairs of segments, spans from their borders."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import tensorflow as tf
+
+from t5repro.config.sections.pretrain import PretrainStage
+from t5repro.inputs.masked_rows import MaskedInputs, load_masked_inputs
+from t5repro.model.encoder import Encoder
+from t5repro.model.labels import LabelColumns
+from t5repro.systems.encoder.loss import MaskedLoss
+from t5repro.systems.loss import Features
+from t5repro.systems.training import Batch, Training
+
+
+def _network(settings: PretrainStage, columns: LabelColumns, shape: Mapping[str, Any]) -> Encoder:
+    masked_lm = settings.pretrain.masked_lm
+    return Encoder(
+        settings.model,
+        pair_classes=2 if masked_lm.pair_task != "none" else 0,
+        predicts_boundaries=masked_lm.boundary_weight > 0,
+        **shape,
+    )
+
+
+def _loss(settings: PretrainStage, columns: LabelColumns) -> MaskedLoss:
+    training = settings.pretrain
+    return MaskedLoss(z_loss=training.z_loss, boundary_weight=training.masked_lm.boundary_weight)
+
+
+def _rows(
+    settings: PretrainStage,
+    *,
+    ids: Path,
+    offsets: Path,
+    seed: int,
+    sentences: Path,
+    word_starts: Path,
+) -> MaskedInputs:
+    return load_masked_inputs(
+        settings.pretrain,
+        ids=ids,
+        offsets=offsets,
+        sentences=sentences,
+        word_starts=word_starts,
+        vocab=settings.vocab,
+        seed=seed,
+        token_types=settings.model.token_types,
+    )
+
+
+def _padding(settings: PretrainStage, rows: int, columns: LabelColumns) -> Batch:
+    training = settings.pretrain
+    text = tf.zeros((rows, training.inputs_length), tf.int32)
+    positions = tf.zeros((rows, training.targets_length), tf.int32)
+    names = ("encoder_ids", "encoder_segments", "encoder_types")
+    features: Features = dict.fromkeys(names, text)
+    features["target_positions"] = positions
+    if training.masked_lm.pair_task != "none":
+        features["pair_label"] = tf.zeros((rows,), tf.int32)
+    if training.masked_lm.boundary_weight:
+        features["boundary_positions"] = tf.zeros((*positions.shape, 2), tf.int32)
+        features["boundary_index"] = positions
+    return features, positions
+
+
+PRETRAINING = Training[PretrainStage](network=_network, loss=_loss, rows=_rows, padding=_padding)

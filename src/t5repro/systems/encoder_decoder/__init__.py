@@ -1,0 +1,1 @@
+"""T5: an encoder and a decoder, with weights of their own or shared."""

@@ -1,0 +1,23 @@
+"""The table of fine-tunings: family -> network, loss and rows (`config/families.py`)."""
+
+from collections.abc import Mapping
+
+from t5repro.config.sections.finetune import FinetuneStage
+from t5repro.config.sections.model import AddedLayers, ModelSettings, tuned_family
+from t5repro.systems.decoder.finetuning import FINETUNING as DECODER
+from t5repro.systems.decoder_classifier.finetuning import FINETUNING as DECODER_CLASSIFIER
+from t5repro.systems.encoder.finetuning import FINETUNING as ENCODER
+from t5repro.systems.encoder_decoder.finetuning import FINETUNING as ENCODER_DECODER
+from t5repro.systems.training import Training
+
+FINETUNINGS: Mapping[str, Training[FinetuneStage]] = {
+    "encoder_decoder": ENCODER_DECODER,
+    "decoder": DECODER,
+    "decoder_classifier": DECODER_CLASSIFIER,
+    "encoder": ENCODER,
+}
+
+
+def finetuning_of(model: ModelSettings, layers: AddedLayers) -> Training[FinetuneStage]:
+    """Return how a network with these added layers is fine-tuned."""
+    return FINETUNINGS[tuned_family(model, layers).name]
