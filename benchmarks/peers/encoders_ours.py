@@ -18,7 +18,7 @@ def main(system: str, size: str, steps: int, instruction_set: str) -> None:
     import keras
     import tensorflow as tf
 
-    from t5repro.train.stage_model import stage_model
+    from t5repro.train.fresh_model import fresh_model
 
     settings = PretrainStage(
         seed=0,
@@ -27,7 +27,7 @@ def main(system: str, size: str, steps: int, instruction_set: str) -> None:
         devices=devices,
         pretrain=encoders.pretraining(system),
     )
-    model = stage_model(settings, seed=0)
+    model = fresh_model(settings, seed=0)
     data = tf.data.Dataset.from_tensors(encoders.batch(system)).repeat()
     clock = shared.Clock()
     ticks = keras.callbacks.LambdaCallback(on_train_batch_end=lambda batch, logs: clock.tick())

@@ -24,7 +24,7 @@ def main(name: str, steps: int, folder: Path, instruction_set: str) -> None:
     import keras
 
     from t5repro.inputs.finetuning import load_task_inputs
-    from t5repro.train.stage_model import stage_model
+    from t5repro.train.fresh_model import fresh_model
 
     vocab = VocabSettings(vocab_size=shared.PIECES, extra_ids=shared.EXTRA_IDS)
     training = FinetuneSettings(
@@ -49,7 +49,7 @@ def main(name: str, steps: int, folder: Path, instruction_set: str) -> None:
         finetune=training,
         devices=devices,
     )
-    model = stage_model(settings, seed=0)
+    model = fresh_model(settings, seed=0)
     clock = shared.Clock(shapes.WARM_UP_STEPS)
     ticks = keras.callbacks.LambdaCallback(on_train_batch_end=lambda batch, logs: clock.tick())
     count = steps + shapes.WARM_UP_STEPS

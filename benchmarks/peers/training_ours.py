@@ -21,7 +21,7 @@ def main(name: str, steps: int, instruction_set: str) -> None:
     import numpy as np
     import tensorflow as tf
 
-    from t5repro.train.stage_model import stage_model
+    from t5repro.train.fresh_model import fresh_model
 
     settings = PretrainStage(
         seed=0,
@@ -36,7 +36,7 @@ def main(name: str, steps: int, instruction_set: str) -> None:
             learning_rate=LearningRate(schedule="constant", factor=shared.RATE),
         ),
     )
-    model = stage_model(settings, seed=0)
+    model = fresh_model(settings, seed=0)
     ids = shared.batch(shape)
     features = {
         "encoder_ids": ids["inputs"],

@@ -7,7 +7,7 @@ tf = pytest.importorskip("tensorflow")
 from t5repro.config.sections.model import ModelSettings  # noqa: E402
 from t5repro.inputs.batches import FlatSegments, encoder_decoder_batch, joined_batch  # noqa: E402
 from t5repro.model.decode import greedy  # noqa: E402
-from t5repro.train.stage_model import stage_model  # noqa: E402
+from t5repro.train.fresh_model import fresh_model  # noqa: E402
 from t5repro.vocab.special_ids import EOS_ID  # noqa: E402
 
 pytestmark = [
@@ -84,7 +84,7 @@ def test_an_architecture_learns_answers_by_heart_from_packed_rows_and_decodes_th
             **widths,
         },
     )
-    model = stage_model(settings, seed=0)
+    model = fresh_model(settings, seed=0)
 
     def correct_answers():
         inputs = padded(questions, LONGEST_QUESTION)

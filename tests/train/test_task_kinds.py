@@ -18,7 +18,7 @@ from t5repro.model.transformer import DecoderClassifier  # noqa: E402
 from t5repro.systems.decoder_classifier.loss import DecoderAnswerLoss  # noqa: E402
 from t5repro.systems.encoder.loss import EncoderAnswerLoss  # noqa: E402
 from t5repro.systems.label_losses import option_losses, span_losses  # noqa: E402
-from t5repro.train.stage_model import stage_model  # noqa: E402
+from t5repro.train.fresh_model import fresh_model  # noqa: E402
 from t5repro.train.step import TrainedModel  # noqa: E402
 
 pytestmark = pytest.mark.keras
@@ -220,6 +220,6 @@ def test_a_fine_tuning_without_dropout_may_drop_at_its_head(size):
             "devices": {},
         }
     )
-    model = stage_model(settings, seed=0, columns=LabelColumns({"cola": ANSWERS["cola"]}))
+    model = fresh_model(settings, seed=0, columns=LabelColumns({"cola": ANSWERS["cola"]}))
     assert list(noise_variables(model.network)) == ["label_dropout"]
     assert model.network.label_dropout.rate == 0.1

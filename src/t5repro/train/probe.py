@@ -27,11 +27,11 @@ def step_seconds(settings: Any, *, rows: int, steps: int = STEPS) -> float:
     import keras
     import tensorflow as tf
 
-    from t5repro.train.stage_model import padding_batch, stage_model
+    from t5repro.train.fresh_model import fresh_model, padding_batch
 
     keras.backend.clear_session()
     keras.utils.set_random_seed(0)  # deterministic operations require a seed
-    model = stage_model(settings, seed=single_seed(0, "probe"))
+    model = fresh_model(settings, seed=single_seed(0, "probe"))
     batch = padding_batch(settings, rows)
     step = tf.function(model.train_step, autograph=False)
     times = []

@@ -14,7 +14,7 @@ from t5repro.train.compiled_model import compiled_model
 from t5repro.train.step import TrainedModel
 
 
-def stage_model(
+def fresh_model(
     settings: PretrainStage | FinetuneStage, *, seed: int, columns: LabelColumns | None = None
 ) -> TrainedModel:
     """Return the freshly initialised model of a stage.
