@@ -2,7 +2,13 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from t5repro.inputs.batches import FlatSegments, encoder_decoder_batch, gather_pieces, pad_segments
+from t5repro.inputs.batches import (
+    FlatSegments,
+    encoder_decoder_batch,
+    gather_pieces,
+    map_in_order,
+    pad_segments,
+)
 
 pytestmark = pytest.mark.keras
 
@@ -49,3 +55,15 @@ def test_pieces_are_gathered_in_order():
 
 def test_padded_segments_have_zero_behind_their_end():
     assert pad_segments(flat([5, 6], [7]), 3).numpy().tolist() == [[5, 6, 0], [7, 0, 0]]
+
+
+def test_batches_keep_their_order_and_nothing_rewrites_the_function_that_makes_them():
+    numbers = tf.data.Dataset.range(100)
+    squares = map_in_order(numbers, lambda number: number * number)
+    assert list(squares.as_numpy_iterator()) == [number**2 for number in range(100)]
+
+    def of_a_tensor(number):
+        return number if number > 0 else -number
+
+    with pytest.raises(tf.errors.OperatorNotAllowedInGraphError):
+        map_in_order(numbers, of_a_tensor)

@@ -15,37 +15,21 @@ from t5repro.errors import CheckpointError, StorageError  # noqa: E402
 from t5repro.lineage import sources  # noqa: E402
 from t5repro.model.checkpoints import read_arrays, write_arrays  # noqa: E402
 from t5repro.model.devices import Devices  # noqa: E402
-from t5repro.train import callback, loop, set_aside  # noqa: E402
+from t5repro.train import loop, set_aside  # noqa: E402
 from t5repro.train.cloud import CloudCopy, cloud_address  # noqa: E402
 
 pytestmark = pytest.mark.keras
 
 
-class PowerCutError(Exception):
-    pass
-
-
 @pytest.fixture
-def train(tiny, tmp_path, monkeypatch):
-    """Run a tiny training; with `cut`, the power fails after that step."""
+def train(train_once, train_in_place, tmp_path):
+    """Run a tiny training, or go on with it; with `cut`, the power fails after that step."""
 
-    def start(name, cut=None, **options):
-        job = tiny.make_job(tmp_path / name, **options)
-        show = callback.TrainingCallback._show
-
-        def show_and_cut(self, *arguments):
-            show(self, *arguments)
-            if self._step == cut:
-                raise PowerCutError
-
-        with monkeypatch.context() as patch:
-            patch.setattr(callback.TrainingCallback, "_show", show_and_cut)
-            if cut is None:
-                loop.run(job, tiny.on_this_process())
-            else:
-                with pytest.raises(PowerCutError):
-                    loop.run(job, tiny.on_this_process())
-        return job
+    def start(name, **options):
+        folder = tmp_path / name
+        # The place of a copy in the cloud is that of the folder on this machine.
+        is_shared = not folder.exists() and "cloud_folder" not in options
+        return (train_once if is_shared else train_in_place)(folder, **options)
 
     return start
 
@@ -309,7 +293,7 @@ def test_a_checkpoint_beyond_the_last_step_is_skipped(train, capfd):
 
 
 def test_a_move_that_was_killed_is_completed_by_the_next_start(
-    train, edit, tiny, tmp_path, monkeypatch
+    train, edit, tiny, tmp_path, monkeypatch, power_cut
 ):
     job = train("run", cut=9, keep_checkpoints="all")
     expected = files_below(job.work)
@@ -323,11 +307,11 @@ def test_a_move_that_was_killed_is_completed_by_the_next_start(
 
             def replace_or_die(source, target, remaining=remaining):
                 if "set-aside" in str(target) and next(remaining, None) is None:
-                    raise PowerCutError
+                    raise power_cut
                 replace(source, target)
 
             patch.setattr(set_aside.os, "replace", replace_or_die)
-            with pytest.raises(PowerCutError):
+            with pytest.raises(power_cut):
                 loop.run(job, Devices("cpu", ("CPU:0",)))
         assert {Path(name).name: data for name, data in files_below(job.work).items()} == expected
     train("run", keep_checkpoints="all")

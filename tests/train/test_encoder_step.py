@@ -188,13 +188,13 @@ def test_one_batch_is_learnt_by_heart(masked_batch, system):
     # Each position has one target: rows of the fixture may name a position twice.
     positions = tf.tile(tf.range(PLACES)[None], (ROWS, 1))
     features = features | {"target_positions": positions}
-    step = tf.function(model.train_step)
+    step = tf.function(model.train_step, autograph=False)
     losses = []
-    for _ in range(150):
+    while len(losses) < 150 and (not losses or losses[-1] > 0.05):
         losses.append(float(step((features, targets))["loss"]))
         model.reset_metrics()
     assert losses[0] > 4
-    assert losses[-1] < 0.05
+    assert losses[-1] <= 0.05
 
 
 def test_a_head_of_spans_continues_and_spans_alone_do_without_a_pooler(tmp_path):

@@ -202,7 +202,7 @@ def test_one_batch_is_learnt_by_heart(tasks):
     features, targets = batch(*tasks, options=2 if "copa" in tasks else 1)
     model = network(*tasks)
     model.compile(optimizer=keras.optimizers.Adam(2e-3), jit_compile=False)
-    step = tf.function(model.train_step)
+    step = tf.function(model.train_step, autograph=False)
     for _ in range(150):
         step((features, targets))
     assert one_by_one(model, features, targets).max() < 0.05

@@ -1,6 +1,8 @@
 """One altered bit in a file between two stages is named before a stage reads the file."""
 
+import argparse
 import contextlib
+import functools
 import random
 import re
 import shlex
@@ -41,9 +43,14 @@ class Job(NamedTuple):
 
     def verify(self) -> list[Path]:
         """Verify the inputs as the command does; return them and their manifests."""
-        expected = expected_inputs(COMMANDS[self.stage], parser().parse_args(self.words))
+        expected = expected_inputs(COMMANDS[self.stage], parsed(tuple(self.words)))
         verify_inputs(expected)
         return sorted({path for file in expected for path in (file.path, file.manifest)})
+
+
+@functools.cache  # the parser of all subcommands takes longer to make than the inputs to verify
+def parsed(words: tuple[str, ...]) -> argparse.Namespace:
+    return parser().parse_args(words)
 
 
 @pytest.fixture(scope="module")

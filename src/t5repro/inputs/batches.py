@@ -5,7 +5,8 @@ A batch is ``(features, targets)``. A row contains segments one after another, n
 id at the beginning of each segment.
 """
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import tensorflow as tf
 
@@ -24,6 +25,16 @@ class FlatSegments(NamedTuple):
 
     ids: tf.Tensor
     lengths: tf.Tensor
+
+
+def map_in_order(dataset: tf.data.Dataset, function: Callable[..., Any]) -> tf.data.Dataset:
+    """Return what a function makes of the elements of a dataset, in their order.
+
+    Without AutoGraph, which rewrites the source of every function it meets: that takes longer than
+    the rest of the start of a small training, and no loop or branch here depends on a tensor.
+    """
+    plain = tf.autograph.experimental.do_not_convert(function)
+    return dataset.map(plain, num_parallel_calls=tf.data.AUTOTUNE, deterministic=True)
 
 
 def gather_pieces(ids: tf.Tensor, starts: tf.Tensor, lengths: tf.Tensor) -> tf.Tensor:

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from t5repro.config.sections.finetune import FinetuneSettings, FinetuneStage
+from t5repro.inputs.batches import map_in_order
 from t5repro.inputs.finetuning import TaskInputs, load_task_inputs
 from t5repro.inputs.pretraining import CorpusInputs, load_corpus_inputs
 from t5repro.inputs.task_mixture import Mixture
@@ -81,7 +82,7 @@ class MixedInputs:
         rows = self._row_range(first_step, steps)
         # Both sources have batches of one row, so a row is a step of its source.
         sources = [
-            source.batches(first_step=first, steps=count).map(_unbatch)
+            map_in_order(source.batches(first_step=first, steps=count), _unbatch)
             for source, first, count in (
                 (self.corpus, rows.corpus_first, rows.corpus_rows),
                 (self.tasks, rows.tasks_first, rows.tasks_rows),
@@ -93,7 +94,8 @@ class MixedInputs:
             is_corpus = (row + 1) * parts // PARTS > row * parts // PARTS
             return tf.where(is_corpus, tf.constant(0, tf.int64), tf.constant(1, tf.int64))
 
-        order = tf.data.Dataset.range(rows.first, rows.first + rows.rows).map(source_index)
+        numbers = tf.data.Dataset.range(rows.first, rows.first + rows.rows)
+        order = map_in_order(numbers, source_index)
         mixed = tf.data.Dataset.choose_from_datasets(sources, order, stop_on_empty_dataset=False)
         return mixed.batch(self.batch_size, drop_remainder=True).prefetch(tf.data.AUTOTUNE)
 

@@ -26,6 +26,7 @@ from t5repro.inputs.batches import (
     encoder_decoder_batch,
     gather_pieces,
     joined_batch,
+    map_in_order,
 )
 from t5repro.inputs.packing import Integers
 from t5repro.inputs.task_mixture import Mixture, MixtureRows, draw_rows
@@ -82,11 +83,8 @@ def tokenise(
 
     # Label words and questions with several answers repeat: each text is tokenised and kept once.
     index_of_text = {text: index for index, text in enumerate(dict.fromkeys(texts))}
-    dataset = (
-        tf.data.Dataset.from_tensor_slices(tf.constant(list(index_of_text), tf.string))
-        .batch(TEXTS_PER_BATCH)
-        .map(encode, num_parallel_calls=tf.data.AUTOTUNE, deterministic=True)
-    )
+    distinct = tf.data.Dataset.from_tensor_slices(tf.constant(list(index_of_text), tf.string))
+    dataset = map_in_order(distinct.batch(TEXTS_PER_BATCH), encode)
     ids: list[Any] = []
     lengths: list[Any] = []
     uncut_lengths: list[Any] = []
@@ -161,11 +159,8 @@ class TaskInputs:
                 targets_length=self.settings.targets_length,
             )
 
-        return (
-            tf.data.Dataset.range(steps)
-            .map(make, num_parallel_calls=tf.data.AUTOTUNE, deterministic=True)
-            .prefetch(tf.data.AUTOTUNE)
-        )
+        dataset = tf.data.Dataset.range(steps)
+        return map_in_order(dataset, make).prefetch(tf.data.AUTOTUNE)
 
     def counters(self, *, first_step: int, steps: int) -> dict[str, Any]:
         """Count the examples of some steps.

@@ -14,7 +14,7 @@ import numpy.typing as npt
 import tensorflow as tf
 
 from t5repro.config.sections.finetune import FinetuneSettings, FinetuneStage
-from t5repro.inputs.batches import Features
+from t5repro.inputs.batches import Features, map_in_order
 from t5repro.inputs.encoded_rows import EncodedOption, row_features, text_features
 from t5repro.inputs.labelled_examples import LabelledExamples, read_labelled
 from t5repro.inputs.task_mixture import Mixture, draw_rows
@@ -108,11 +108,8 @@ class LabelledInputs:
                 features["answer_span"] = tf.gather(spans, rows)
             return features, tf.gather(targets, rows)[:, tf.newaxis]
 
-        return (
-            tf.data.Dataset.range(steps)
-            .map(make, num_parallel_calls=tf.data.AUTOTUNE, deterministic=True)
-            .prefetch(tf.data.AUTOTUNE)
-        )
+        dataset = tf.data.Dataset.range(steps)
+        return map_in_order(dataset, make).prefetch(tf.data.AUTOTUNE)
 
     def _option_features(self, option: EncodedOption, rows: tf.Tensor) -> Features:
         """Return what the network reads of some rows with one of their options."""

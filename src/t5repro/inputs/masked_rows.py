@@ -17,7 +17,7 @@ import tensorflow as tf
 from t5repro.config.sections.pretrain import PretrainSettings
 from t5repro.config.sections.vocab import VocabSettings
 from t5repro.errors import CorpusError
-from t5repro.inputs.batches import Features
+from t5repro.inputs.batches import Features, map_in_order
 from t5repro.inputs.masked_steps import steps_of_masked_documents
 from t5repro.inputs.packing import Integers
 from t5repro.inputs.pretraining import PROBED_STEPS, Pieces, open_ids
@@ -98,9 +98,7 @@ class MaskedInputs:
         """
         make = self._batch_maker()
         dataset = tf.data.Dataset.range(first_step, first_step + steps)
-        return dataset.map(
-            lambda step: make(step)[:2], num_parallel_calls=tf.data.AUTOTUNE, deterministic=True
-        ).prefetch(tf.data.AUTOTUNE)
+        return map_in_order(dataset, lambda step: make(step)[:2]).prefetch(tf.data.AUTOTUNE)
 
     def counters(self, *, steps: int) -> dict[str, Any]:
         """Count tokens and pairs in `PROBED_STEPS` steps, spread evenly over the first `steps`.
@@ -112,7 +110,7 @@ class MaskedInputs:
         if not steps:
             return {"probed_steps": 0}
         probed = np.unique(np.linspace(0, steps - 1, PROBED_STEPS, dtype=np.int64))
-        make = tf.function(self._batch_maker())
+        make = tf.function(self._batch_maker(), autograph=False)
         totals = dict.fromkeys(STATISTICS, 0)
         for step in probed:
             for name, value in make(tf.constant(step))[2].items():

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 import tensorflow as tf
 
+from t5repro.inputs.batches import map_in_order
 from t5repro.inputs.document_steps import check_documents
 from t5repro.inputs.packing import Integers
 from t5repro.inputs.sentence_rows import SentenceReader
@@ -35,9 +36,7 @@ def steps_of_masked_documents(
         return rows.starts, rows.piece_lengths
 
     answer: dict[int, list[int]] = {document: [] for document in documents}
-    batches = tf.data.Dataset.range(steps).map(
-        pieces, num_parallel_calls=tf.data.AUTOTUNE, deterministic=True
-    )
+    batches = map_in_order(tf.data.Dataset.range(steps), pieces)
     for step, (starts, lengths) in enumerate(batches.as_numpy_iterator()):
         positions = np.searchsorted(offsets, starts[lengths > 0], side="right") - 1
         for document in np.intersect1d(positions, list(answer)).tolist():

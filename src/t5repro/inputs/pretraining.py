@@ -23,6 +23,7 @@ from t5repro.inputs.batches import (
     encoder_decoder_batch,
     gather_pieces,
     joined_batch,
+    map_in_order,
     pad_segments,
 )
 from t5repro.inputs.corpus_layout import CorpusLayout, lay_out
@@ -75,9 +76,7 @@ class CorpusInputs(CorpusLayout):
         """Return the batches of steps `first_step` to `first_step + steps - 1`; see `batches`."""
         make = self._batch_maker()
         dataset = tf.data.Dataset.range(first_step, first_step + steps)
-        return dataset.map(
-            lambda step: make(step)[:2], num_parallel_calls=tf.data.AUTOTUNE, deterministic=True
-        ).prefetch(tf.data.AUTOTUNE)
+        return map_in_order(dataset, lambda step: make(step)[:2]).prefetch(tf.data.AUTOTUNE)
 
     def counters(self, *, steps: int) -> dict[str, Any]:
         """Count tokens and faults in `PROBED_STEPS` steps, spread evenly over the first `steps`.
@@ -89,7 +88,7 @@ class CorpusInputs(CorpusLayout):
         if not steps:
             return {"probed_steps": 0}
         probed = np.unique(np.linspace(0, steps - 1, PROBED_STEPS, dtype=np.int64))
-        make = tf.function(self._batch_maker())
+        make = tf.function(self._batch_maker(), autograph=False)
         totals = dict.fromkeys(STATISTICS, 0)
         for step in probed:
             for name, value in make(tf.constant(step))[2].items():

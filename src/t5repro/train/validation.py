@@ -53,5 +53,5 @@ def _sums_over_replicas(model: Any) -> Sums:
         parts = strategy.run(functools.partial(sums, model), args=batch)
         return [strategy.reduce(tf.distribute.ReduceOp.SUM, part, axis=None) for part in parts]
 
-    compiled: Sums = tf.function(of_batch)
+    compiled: Sums = tf.function(of_batch, autograph=False)
     return compiled
