@@ -4,13 +4,14 @@ PYTHON ?= python3
 BIN := .venv/bin
 CORES ?= all
 WORKERS ?= 2
+TESTS ?= not slow and not accelerator and not parity and not browser
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 export PYTHONHASHSEED ?= 0
 
 # What a run needs: the shorter environment of `make runtime`, if it is there.
 ENVIRONMENT := $(or $(wildcard .venv/runtime),.venv/installed)
 
-.PHONY: help demo setup runtime parity browser preflight docs notebook test test-all check format generate lock compare spread clean
+.PHONY: help demo setup runtime parity parity-4 parity-5 browser preflight docs notebook test test-all check format generate lock compare spread clean
 
 demo: $(ENVIRONMENT) ## run the whole chain on the bundled mini crawl
 	snakemake --profile local --cores $(CORES) --quiet rules host
@@ -33,13 +34,17 @@ runtime: .venv/runtime ## .venv with what a run on a CPU needs: no Spark, export
 	touch $@
 
 test: setup ## run the tests that take seconds, and a small chain end to end
-	pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder -m "not slow and not accelerator and not parity and not browser"
+	pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder -m "$(TESTS)"
 
 test-all: setup ## run every test
 	pytest
 
-parity: .venv/parity .venv/transformers-5/installed ## compare with peers: Hugging Face on torch, TFDS; installs them
+parity: parity-4 parity-5 ## compare with peers: Hugging Face on torch, TFDS; installs them
+
+parity-4: .venv/parity .venv/transformers-5/installed # all of them, before `.venv` is used
 	pytest -m parity tests/parity tests/c4/test_parity_tfds.py
+
+parity-5: .venv/transformers-5/installed
 	PYTHONPATH=.venv/transformers-5 pytest -m parity tests/parity
 
 .venv/parity: .venv/installed

@@ -1,12 +1,16 @@
-"""How tests are divided between workers of pytest-xdist, and what guards against hanging tests.
+"""How tests are divided between workers, the runs that they share, and the guard against hanging.
 
 No test judges by the clock: `make test` starts two workers, and other work may run beside them.
 """
 
+from pathlib import Path
+
 import hang_guard
 import hypothesis
 import pytest
+from clones import small_run
 from pytest_timeout import Settings
+from task_chain import task_chain
 
 hypothesis.settings.register_profile(
     "no_clock",
@@ -22,16 +26,41 @@ def pytest_timeout_set_timer(item: pytest.Item, settings: Settings) -> bool:
     return True
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Keep a file's tests in one worker, and all that need the finished clone, which go first.
+@pytest.fixture(scope="session")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A clone in which the whole chain has run in small. Tests must not change it."""
+    return small_run(tmp_path_factory.mktemp("finished") / "clone")
 
-    That clone takes a minute to make, and its tests take longest: begun last, they would keep one
-    worker busy while the other has nothing to do.
+
+@pytest.fixture(scope="session")
+def chain_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The smallest chain, sealed and committed. Tests change copies of it."""
+    return task_chain(tmp_path_factory.mktemp("chain") / "clone")
+
+
+# Made once for a whole run, and costly, so one worker has all tests that need it.
+SHARED = ("finished", "chain_once")
+LONGEST_FIRST = ("finished", "chain_once", "workflow", "keras")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Keep a file's tests in one worker, and all that need the finished clone; longest go first.
+
+    Begun last, they would keep one worker busy while the other has nothing to do.
     """
-    groups = {
-        item: "finished" if "finished" in getattr(item, "fixturenames", ()) else item.path.name
-        for item in items
-    }
-    for item, group in groups.items():
-        item.add_marker(pytest.mark.xdist_group(group))
-    items.sort(key=lambda item: groups[item] != "finished")
+    for item in items:
+        item.add_marker(pytest.mark.xdist_group(_group(item)))
+    items.sort(key=_rank)
+
+
+def _group(item: pytest.Item) -> str:
+    names = getattr(item, "fixturenames", ())
+    if item.get_closest_marker("browser"):
+        return "finished"  # asked for only if a browser is there
+    return next((name for name in SHARED if name in names), item.nodeid.partition("::")[0])
+
+
+def _rank(item: pytest.Item) -> int:
+    names = {_group(item), *(mark.name for mark in item.iter_markers())}
+    ranks = (rank for rank, name in enumerate(LONGEST_FIRST) if name in names)
+    return min(ranks, default=len(LONGEST_FIRST))

@@ -13,7 +13,6 @@ from typing import Any
 
 import pytest
 from checkout import ROOT
-from clones import small_run
 
 CHROMIUM = shutil.which("chromium")
 SCREENSHOTS = ROOT / "tmp/outputs"
@@ -29,15 +28,15 @@ FLAGS = [
 WIDE, NARROW = 1280, 400
 
 
-@pytest.fixture(scope="session")
-def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the folder of the report of a finished run."""
+@pytest.fixture(scope="module")
+def report(browser: Any, request: pytest.FixtureRequest) -> Path:
+    """Return the folder of the report of a finished run, which is made only for a browser."""
     named = os.environ.get("T5REPRO_FINISHED_RUN")
-    run = Path(named) if named else small_run(tmp_path_factory.mktemp("browser") / "clone")
-    return run.resolve() / "results/demo/report"
+    run = Path(named) if named else request.getfixturevalue("finished")
+    return Path(run.resolve() / "results/demo/report")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")  # Playwright's loop of events would stop those of other tests
 def browser() -> Iterator[Any]:
     """Return a headless Chromium with an empty profile."""
     driver = pytest.importorskip("playwright.sync_api", reason="`make browser` installs Playwright")

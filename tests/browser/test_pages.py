@@ -22,7 +22,7 @@ LINKS = f"[...document.querySelectorAll('a[href]')].map({ADDRESS})"
 IDS = "[...document.querySelectorAll('[id]')].map(e => e.id)"
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def names(report: Path) -> list[str]:
     """Return the pages of the report."""
     pages = sorted(path.relative_to(report).as_posix() for path in report.rglob("*.html"))

@@ -35,7 +35,7 @@ FILES = {
 
 
 @pytest.fixture(scope="module")
-def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("finished")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
@@ -44,9 +44,9 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def checkout(finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def checkout(published: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A checkout with the run; the current folder."""
-    shutil.copytree(finished, tmp_path / "checkout")
+    shutil.copytree(published, tmp_path / "checkout")
     monkeypatch.chdir(tmp_path / "checkout")
     return tmp_path / "checkout"
 

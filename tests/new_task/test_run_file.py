@@ -77,7 +77,7 @@ VOCAB_TRAINING = {"vocab_size": VOCAB.vocab_size, "extra_ids": VOCAB.extra_ids}
 
 
 @pytest.fixture(scope="module")
-def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def made_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("checkout")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
@@ -87,14 +87,14 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def checkout(finished: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def checkout(made_run: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with a run, and a file of rows; the current folder."""
-    monkeypatch.chdir(finished)
+    monkeypatch.chdir(made_run)
     rows = [f"row {number} text,{'good' if number % 2 else 'bad'}\n" for number in range(40)]
     Path("rows.csv").write_text("text,label\n" + "".join(rows), encoding="utf-8")
-    for path in finished.glob("*.yaml"):
+    for path in made_run.glob("*.yaml"):
         path.unlink()
-    return finished
+    return made_run
 
 
 def test_the_run_file_is_complete_and_valid(checkout: Path, capsys: Any) -> None:

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 from made_records import sealed_run
-from task_chain import task_chain
 
 
 @pytest.fixture(scope="session")
@@ -18,12 +17,6 @@ def sealed_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def sealed(sealed_once: Path, tmp_path: Path) -> Path:
     """A sealed and committed run."""
     return Path(shutil.copytree(sealed_once, tmp_path / "checkout", symlinks=True))
-
-
-@pytest.fixture(scope="session")
-def chain_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The smallest chain, sealed and committed. Tests attack copies of it."""
-    return task_chain(tmp_path_factory.mktemp("chain") / "clone")
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from clones import artifact_hashes, commit, environment, run_in, small_run, snakemake
+from clones import artifact_hashes, environment, run_in, snakemake
 
 from t5repro.files import TEMPORARY_PREFIX
 from t5repro.lineage.run_lock import run_lock
@@ -27,20 +27,6 @@ POLL_SECONDS = 0.01
 MAX_POLLS = 100  # after the event
 SHORT_POLLS = 20  # of a job that takes a second
 PIPELINE = ("dvc.lock", "data.dvc", "dvc.yaml")
-
-
-@pytest.fixture(scope="module")
-def task_chain(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A clone with the smallest chain, the raw files and one task. Tests must not change it."""
-    folder = small_run(tmp_path_factory.mktemp("kills") / "clone", "stage_tasks_glue_sst2")
-    commit(folder, "results")
-    return folder
-
-
-@pytest.fixture(scope="module")
-def whole_chain(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A clone with every stage. Tests must not change it."""
-    return small_run(tmp_path_factory.mktemp("whole") / "clone")
 
 
 def begin(folder: Path, *words: str) -> subprocess.Popen[bytes]:
@@ -103,11 +89,11 @@ def copy_without(original: Path, target: Path, *jobs: str) -> Path:
 
 @pytest.mark.parametrize("seed", [0, 1])
 def test_a_task_that_is_killed_twice_gives_equal_bytes(
-    task_chain: Path, tmp_path: Path, seed: int
+    chain_once: Path, tmp_path: Path, seed: int
 ) -> None:
     draw = random.Random(seed)
-    folder = copy_without(task_chain, tmp_path / "clone", TASK)
-    expected = artifact_hashes(task_chain)
+    folder = copy_without(chain_once, tmp_path / "clone", TASK)
+    expected = artifact_hashes(chain_once)
     record = folder / "records/demo" / f"{TASK}.json"
     events = [record.exists, lambda: any(temporary_files(folder))]
     draw.shuffle(events)
@@ -119,21 +105,21 @@ def test_a_task_that_is_killed_twice_gives_equal_bytes(
         check_files(folder, expected)
     ran = snakemake(folder, "stage_tasks_glue_sst2", cores=1)
     assert ran.returncode == 0, ran.stdout[-3000:]
-    check_equal(folder, task_chain)
+    check_equal(folder, chain_once)
 
 
 def test_a_seal_that_is_killed_leaves_the_old_lock_or_the_new_one(
-    task_chain: Path, tmp_path: Path
+    chain_once: Path, tmp_path: Path
 ) -> None:
     draw = random.Random(2)
-    folder = copy_without(task_chain, tmp_path / "clone")
-    complete = (task_chain / "dvc.lock").read_bytes()
+    folder = copy_without(chain_once, tmp_path / "clone")
+    complete = (chain_once / "dvc.lock").read_bytes()
     for _ in range(4):
         seal = begin(folder, "t5repro", "seal")
         kill_after(seal, lambda: True, polls=draw.randrange(1, 400))
         lock = folder / "dvc.lock"
         assert not lock.exists() or lock.read_bytes() == complete
-        check_files(folder, artifact_hashes(task_chain))
+        check_files(folder, artifact_hashes(chain_once))
     torn = folder / ".dvc/tmp/rwlock"
     for content in ("", '{"write": {'):  # DVC writes it in place
         torn.write_text(content)
@@ -141,13 +127,13 @@ def test_a_seal_that_is_killed_leaves_the_old_lock_or_the_new_one(
         assert ran.returncode == 0, ran.stdout
         (folder / "dvc.lock").unlink()
     assert run_in(folder, "t5repro", "seal").returncode == 0
-    check_equal(folder, task_chain)
+    check_equal(folder, chain_once)
 
 
 def test_a_second_run_is_refused_while_the_first_one_is_at_work(
-    task_chain: Path, tmp_path: Path
+    chain_once: Path, tmp_path: Path
 ) -> None:
-    folder = copy_without(task_chain, tmp_path / "clone", TASK)
+    folder = copy_without(chain_once, tmp_path / "clone", TASK)
     words = ("snakemake", "--profile", "local", "-c1", "stage_tasks_glue_sst2")
     record = folder / "records/demo" / f"{TASK}.json"
     first = begin(folder, *words)
@@ -165,14 +151,14 @@ def test_a_second_run_is_refused_while_the_first_one_is_at_work(
         if first.poll() is None:
             os.killpg(first.pid, signal.SIGKILL)
             first.wait()
-    check_equal(folder, task_chain)
+    check_equal(folder, chain_once)
 
 
 def test_raw_files_from_the_future_are_named_and_a_touch_cures_it(
-    task_chain: Path, tmp_path: Path
+    chain_once: Path, tmp_path: Path
 ) -> None:
     """A clock that was set back leaves raw files that are newer than everything made from them."""
-    folder = copy_without(task_chain, tmp_path / "clone", TASK)
+    folder = copy_without(chain_once, tmp_path / "clone", TASK)
     tomorrow = time.time() + 86_400
     raw_files = [path for path in (folder / "data").rglob("*") if path.is_file()]
     for path in raw_files:
@@ -181,27 +167,27 @@ def test_raw_files_from_the_future_are_named_and_a_touch_cures_it(
     assert refused.returncode != 0
     assert "older modification time" in refused.stdout
     assert "clock skew" in refused.stdout
-    check_files(folder, artifact_hashes(task_chain))
+    check_files(folder, artifact_hashes(chain_once))
     for path in raw_files:
         os.utime(path)
     ran = snakemake(folder, "stage_tasks_glue_sst2", cores=1)
     assert ran.returncode == 0, ran.stdout[-3000:]
-    check_equal(folder, task_chain)
+    check_equal(folder, chain_once)
     assert "Nothing to be done" in snakemake(folder, "stage_tasks_glue_sst2", cores=1).stdout
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("stage", ["vocab", "pretrain", "finetune", "evaluate_predict", "report"])
 def test_a_stage_that_is_killed_three_times_gives_equal_bytes(
-    whole_chain: Path, tmp_path: Path, stage: str
+    finished: Path, tmp_path: Path, stage: str
 ) -> None:
     draw = random.Random(stage)
     job = stage if stage == "report" else f"{stage}/baseline"
-    folder = copy_without(whole_chain, tmp_path / "clone", job)
+    folder = copy_without(finished, tmp_path / "clone", job)
     record = folder / "records/demo" / f"{job}.json"
     # Snakemake does not rebuild a missing file whose readers are up to date, unless asked for it.
     target = f"results/demo/{job}/manifest.json"
-    expected = artifact_hashes(whole_chain)
+    expected = artifact_hashes(finished)
     for _ in range(3):
         record.unlink(missing_ok=True)
         run = begin(folder, "snakemake", "--profile", "local", "-c2", target)
@@ -210,4 +196,4 @@ def test_a_stage_that_is_killed_three_times_gives_equal_bytes(
         check_files(folder, expected)
     ran = snakemake(folder, target)
     assert ran.returncode == 0, ran.stdout[-3000:]
-    check_equal(folder, whole_chain)
+    check_equal(folder, finished)

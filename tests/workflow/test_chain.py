@@ -131,8 +131,9 @@ def test_ctrl_c_in_a_stage_loses_nothing_and_a_rerun_gives_the_same_bytes(
 ) -> None:
     folder = prepared(finished, tmp_path / "clone")
     wanted = artifact_hashes(folder)
-    targets = [path for path in wanted if f"/{stage}/" in path and path.endswith("manifest.json")]
-    shutil.rmtree(folder / "results/demo" / stage)
+    results = f"results/demo/{stage}/baseline"  # of one experiment
+    targets = [path for path in wanted if path.startswith(results) and "manifest" in path]
+    shutil.rmtree(folder / results)
     logs = sorted((folder / "logs/demo").rglob(f"{stage}*/**/*.log"))
     for log in logs:
         log.unlink()

@@ -38,8 +38,8 @@ SLURM = ("snakemake", "--profile", "slurm", "--configfile", "configs/demo.yaml")
 
 
 @pytest.mark.parametrize("kind", ["cpu", "gpu"])
-def test_a_cluster_plans_without_a_number_of_cores(fresh: Path, kind: str) -> None:
-    ran = run_in(fresh, *SLURM, "-n", "--config", f"devices={{kind: {kind}}}")
+def test_a_cluster_plans_without_a_number_of_cores(only_planned: Path, kind: str) -> None:
+    ran = run_in(only_planned, *SLURM, "-n", "--config", f"devices={{kind: {kind}}}")
     assert ran.returncode == 0, ran.stdout
     jobs = re.findall(r"^rule .*:\n(?:    .*\n)+", ran.stdout, re.MULTILINE)
     trained = [job for job in jobs if job.startswith(("rule pretrain", "rule finetune"))]

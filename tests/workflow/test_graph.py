@@ -3,7 +3,6 @@
 import json
 import re
 import shlex
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -13,8 +12,8 @@ from clones import ROOT, run_in, snakemake
 pytestmark = pytest.mark.workflow
 
 
-def test_the_tpu_profile_plans_the_papers_baseline_from_a_fresh_clone(fresh: Path) -> None:
-    ran = snakemake(fresh, "-n", "--quiet", "rules", profile="tpu")
+def test_the_tpu_profile_plans_the_papers_baseline_from_a_fresh_clone(only_planned: Path) -> None:
+    ran = snakemake(only_planned, "-n", "--quiet", "rules", profile="tpu")
     assert ran.returncode == 0, ran.stdout
     jobs = dict(line.split()[:2] for line in ran.stdout.splitlines() if len(line.split()) == 2)
     assert jobs["c4_clean"] == "1024"
@@ -85,31 +84,25 @@ def test_each_profile_names_its_run_file_and_no_default_profile_overrides_it() -
 
 
 @pytest.mark.parametrize(
-    ("devices", "threads"), [("intra_op_threads: 3", {"3"}), ("kind: gpu", {"8"})]
+    ("devices", "threads", "interval", "split"),
+    [("intra_op_threads: 3", {"3"}, 0, "train"), ("kind: gpu", {"8"}, 2, "validation")],
 )
-def test_a_training_takes_its_threads_on_a_cpu_and_all_cores_on_another_device(
-    fresh: Path, devices: str, threads: set[str]
+def test_a_training_takes_its_threads_or_all_cores_and_validation_examples_only_for_samples(
+    only_planned: Path, devices: str, threads: set[str], interval: int, split: str
 ) -> None:
-    ran = snakemake(fresh, "-n", "-p", config=(f"devices={{{devices}}}",), cores=8)
+    config = (f"devices={{{devices}}}", f"run={{samples: {{every_steps: {interval}}}}}")
+    ran = snakemake(only_planned, "-n", "-p", config=config, cores=8)
     assert ran.returncode == 0, ran.stdout
     rules = r"rule (?:pretrain|finetune|evaluate_predict):\n(?:    .*\n)*?    threads: (\d+)"
     found = re.findall(rules, ran.stdout)
     assert len(found) == 3 * 6
     assert set(found) == threads
-
-
-def test_fine_tuning_reads_validation_examples_only_for_samples(fresh: Path) -> None:
-    for interval, split in ((0, "train"), (2, "validation")):
-        ran = snakemake(
-            fresh, "-n", "-p", config=(f"run={{samples: {{every_steps: {interval}}}}}",)
-        )
-        assert ran.returncode == 0, ran.stdout
-        commands = re.findall(r"t5repro finetune .*", ran.stdout)
-        assert len(commands) == 6
-        for command in commands:
-            splits = set(re.findall(r"results/demo/tasks/\w+/(\w+)\.jsonl", command))
-            assert splits == {"train", split}
-            assert f"--sample-every-steps {interval} --sample-count 2" in command
+    commands = re.findall(r"t5repro finetune .*", ran.stdout)
+    assert len(commands) == 6
+    for command in commands:
+        splits = set(re.findall(r"results/demo/tasks/\w+/(\w+)\.jsonl", command))
+        assert splits == {"train", split}
+        assert f"--sample-every-steps {interval} --sample-count 2" in command
 
 
 def test_the_validation_of_a_run_file_plans_its_graph(fresh: Path) -> None:
@@ -125,19 +118,10 @@ def test_the_validation_of_a_run_file_plans_its_graph(fresh: Path) -> None:
         assert (ran.returncode == 0) == ("is valid" in message)
 
 
-def test_without_a_run_file_snakemake_says_which_there_are(fresh: Path) -> None:
-    from clones import environment
-
-    ran = subprocess.run(
-        ["snakemake", "-n"],
-        cwd=fresh,
-        env=environment(fresh),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+def test_without_a_run_file_snakemake_says_which_there_are(only_planned: Path) -> None:
+    ran = run_in(only_planned, "snakemake", "-n")
     assert ran.returncode != 0
-    assert "no run file: use --profile local" in ran.stderr + ran.stdout
+    assert "no run file: use --profile local" in ran.stdout
 
 
 @pytest.mark.parametrize(
@@ -157,37 +141,24 @@ def test_without_a_run_file_snakemake_says_which_there_are(fresh: Path) -> None:
     ],
 )
 def test_an_unknown_or_impossible_setting_stops_snakemake_before_any_job(
-    fresh: Path, change: str, message: str
+    only_planned: Path, change: str, message: str
 ) -> None:
-    ran = snakemake(fresh, config=(change,))
+    ran = snakemake(only_planned, config=(change,))
     assert ran.returncode != 0
     assert message in ran.stdout
-    assert not (fresh / "results").exists()
+    assert not (only_planned / "results").exists()
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        (
-            "tasks:\n  names: [glue_colaa]\n",
-            "{path}:2: tasks.names contains 'glue_colaa'; tasks are",
-        ),
-        ("seed: 1\nseed: 2\n", "{path}:2: 'seed' is set twice, first in line 1"),
-        (
-            "experiments:\n- name: a\n- name: b\n  change: {seed: x}\n",
-            "{path}:4: experiment 'b': setting 'seed' is 'x'",
-        ),
-    ],
-)
 def test_snakemake_names_the_line_of_the_run_file_that_it_refuses(
-    fresh: Path, text: str, message: str
+    only_planned: Path, tmp_path: Path
 ) -> None:
-    path = fresh / "configs" / "wrong.yaml"
-    path.write_text(text)
-    ran = snakemake(fresh, "--configfile", str(path))
+    """Of an experiment; tests/config/test_origins.py has the lines of other faults."""
+    path = tmp_path / "wrong.yaml"
+    path.write_text("experiments:\n- name: a\n- name: b\n  change: {seed: x}\n")
+    ran = snakemake(only_planned, "--configfile", str(path))
     assert ran.returncode != 0
-    assert message.format(path="configs/wrong.yaml") in ran.stdout
-    assert not (fresh / "results").exists()
+    assert "wrong.yaml:4: experiment 'b': setting 'seed' is 'x'" in ran.stdout
+    assert not (only_planned / "results").exists()
 
 
 def test_a_setting_reruns_the_stages_that_read_it_and_no_other(finished: Path) -> None:

@@ -3,7 +3,7 @@
 import json
 import shutil
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -61,31 +61,20 @@ def expect_nothing_to_do(clone: Path, origin: Path) -> None:
     assert status.stdout == b""
 
 
-def use_folder(folder: Path, store: Path) -> None:
-    ran_well(folder, "dvc", "remote", "add", "--local", "-d", "store", str(store))
-
-
-def test_results_pushed_to_a_folder_are_pulled_by_a_clone(finished: Path, tmp_path: Path) -> None:
-    pushed_and_pulled(finished, tmp_path, lambda folder: use_folder(folder, tmp_path / "store"))
+def use_server(folder: Path, address: str) -> None:
+    ran_well(folder, "dvc", "remote", "add", "--local", "-d", "store", f"s3://{BUCKET}/results")
+    ran_well(folder, "dvc", "remote", "modify", "--local", "store", "endpointurl", address)
 
 
 def test_results_pushed_to_an_s3_server_are_pulled_by_a_clone(
     finished: Path, tmp_path: Path, s3_address: str
 ) -> None:
-    def use_server(folder: Path) -> None:
-        url = f"s3://{BUCKET}/results"
-        ran_well(folder, "dvc", "remote", "add", "--local", "-d", "store", url)
-        ran_well(folder, "dvc", "remote", "modify", "--local", "store", "endpointurl", s3_address)
-
-    pushed_and_pulled(finished, tmp_path, use_server)
-
-
-def pushed_and_pulled(finished: Path, tmp_path: Path, use: Callable[[Path], None]) -> None:
+    """A folder as remote: tests/workflow/test_versions.py."""
     origin = copy_committed(finished, tmp_path / "origin")
-    use(origin)
+    use_server(origin, s3_address)
     assert "pushed" in ran_well(origin, "dvc", "push")
     clone = clone_of(origin, tmp_path / "clone")
-    use(clone)
+    use_server(clone, s3_address)
     question = ("t5repro", "predict", "results/demo", "sst2 sentence: a joy")
     answer = ran_well(origin, *question).splitlines()[-1]
     # The weights of a revision come from the remote; the working tree stays as it is.
