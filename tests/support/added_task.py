@@ -200,13 +200,11 @@ def train_and_score(folder: Path, settings: Any, name: str, vocabulary: Path) ->
     tuning = FinetuneStage.model_validate(stage_settings(changed, "finetune"))
     prepare(tuning.devices)  # before TensorFlow is imported
     from t5repro.model.checkpoints import save_optimizer, save_weights
-    from t5repro.train.compiled_model import compiled_model
+    from t5repro.train.fresh_model import fresh_model
 
-    start = compiled_model(
-        PretrainStage.model_validate(stage_settings(changed, "pretrain")), seed=0
-    )
+    start = fresh_model(PretrainStage.model_validate(stage_settings(changed, "pretrain")), seed=0)
     (out / "start").mkdir(parents=True)
-    save_weights(out / "start/weights.safetensors", start)
+    save_weights(out / "start/weights.safetensors", start.network)
     save_optimizer(out / "start/optimizer.safetensors", start.optimizer)
     (out / "start/manifest.json").write_text("{}")
     finetune(

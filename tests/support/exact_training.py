@@ -59,7 +59,11 @@ def settings_of(name: str) -> PretrainStage:
     if name == "demo":
         demo = load_run_file(
             ROOT / "configs" / "demo.yaml",
-            {"pretrain.steps": DEMO_STEPS, "pretrain.log_every_steps": 1},
+            {
+                "pretrain.steps": DEMO_STEPS,
+                "pretrain.log_every_steps": 1,
+                "pretrain.validation_every_steps": 0,
+            },
         )
         return PretrainStage.model_validate(stage_settings(demo, "pretrain"))
     return PretrainStage.model_validate({**SMALL, "model": {**WIDTHS, **NETWORKS[name]}})

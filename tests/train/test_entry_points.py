@@ -180,7 +180,9 @@ def masked_job(tmp_path, monkeypatch, tokens, sentences):
     """Return the job that pre-training on rows of sentences would run."""
     jobs = []
     monkeypatch.setattr("t5repro.train.loop.run", lambda job, devices: jobs.append(job))
-    settings = PretrainStage.model_validate({**COMMON, "pretrain": {**TRAINING, **MASKED}})
+    model = {**COMMON["model"], "architecture": "encoder"}
+    values = {**COMMON, "model": model, "pretrain": {**TRAINING, **MASKED}}
+    settings = PretrainStage.model_validate(values)
     pretrain_module.pretrain(
         settings,
         tokens=tokens,
