@@ -159,6 +159,13 @@ def test_a_vocabulary_of_another_size_is_refused(tmp_path, tokens, examples, voc
 
 
 MASKED = {"objective": "masked_lm", "validation_every_steps": 2, "targets_length": 8}
+BERT = {
+    "architecture": "encoder",
+    "positions": "learned",
+    "norm": "layer",
+    "norm_placement": "post",
+}
+MASKED_STAGE = {**COMMON, "model": {**COMMON["model"], **BERT}, "pretrain": {**TRAINING, **MASKED}}
 
 
 @pytest.fixture
@@ -180,9 +187,7 @@ def masked_job(tmp_path, monkeypatch, tokens, sentences):
     """Return the job that pre-training on rows of sentences would run."""
     jobs = []
     monkeypatch.setattr("t5repro.train.loop.run", lambda job, devices: jobs.append(job))
-    model = {**COMMON["model"], "architecture": "encoder"}
-    values = {**COMMON, "model": model, "pretrain": {**TRAINING, **MASKED}}
-    settings = PretrainStage.model_validate(values)
+    settings = PretrainStage.model_validate(MASKED_STAGE)
     pretrain_module.pretrain(
         settings,
         tokens=tokens,
@@ -218,9 +223,8 @@ def test_masked_language_models_read_rows_of_sentences(tmp_path, monkeypatch, to
 def test_the_held_out_loss_of_masked_language_models_reads_the_validation_split(
     tmp_path, tokens, sentences
 ):
-    settings = PretrainStage.model_validate(
-        {**COMMON, "pretrain": {**TRAINING, **MASKED, "unique_tokens": 100}}
-    )
+    training = {**MASKED_STAGE["pretrain"], "unique_tokens": 100}
+    settings = PretrainStage.model_validate({**MASKED_STAGE, "pretrain": training})
     folders = tokens.parent, sentences.parent
     batches = list(pretrain_module.held_out_batches(settings, *folders))
     assert len(batches) > 1
