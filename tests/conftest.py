@@ -43,6 +43,7 @@ SHARED = ("finished", "chain_once")
 LONGEST_FIRST = ("finished", "chain_once", "workflow", "keras")
 
 
+@pytest.hookimpl(tryfirst=True)  # xdist reads the groups in the same hook
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Keep a file's tests in one worker, and all that need the finished clone; longest go first.
 
