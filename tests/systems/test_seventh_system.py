@@ -150,7 +150,7 @@ def test_a_run_file_names_the_seventh_system_and_its_steps_are_counted(seventh: 
     settings = load_settings(changes)
     # It has no blocks and no logits of ids.
     assert settings.model.heights == {}
-    arguments = {"embedding_rows": 128, "tasks": [TASK]}
+    arguments = {"embedding_rows": 128, "texts": 1}
     assert step_flops(settings.model, settings.finetune, **arguments) == 0
 
 
