@@ -41,16 +41,16 @@ def main(replicas: int, settings: str, paths: list[Path]) -> None:
 
 def record_rows() -> list[int]:
     """Return a list to which every decoding program adds its number of rows when it is traced."""
-    from t5repro.model import beam, decode
+    from t5repro.model.decode_cache import CrossDecoding
 
     rows: list[int] = []
-    encode_inputs = decode.encode_inputs
+    encode = CrossDecoding.encode
 
-    def recording(model: Any, ids: Any, segments: Any) -> Any:
+    def recording(decoding: Any, ids: Any, segments: Any) -> Any:
         rows.append(ids.shape[0])
-        return encode_inputs(model, ids, segments)
+        return encode(decoding, ids, segments)
 
-    beam.encode_inputs = decode.encode_inputs = recording
+    CrossDecoding.encode = recording
     return rows
 
 
