@@ -197,6 +197,16 @@ def changes_more_than_its_names(function: ast.FunctionDef, names: set[str]) -> b
     )
 
 
+def names_in(tree: ast.AST, context: type[ast.expr_context] = ast.expr_context) -> set[str]:
+    names = (node for node in ast.walk(tree) if isinstance(node, ast.Name))
+    return {name.id for name in names if isinstance(name.ctx, context)}
+
+
+def local_names(function: ast.FunctionDef) -> set[str]:
+    arguments = {node.arg for node in ast.walk(function) if isinstance(node, ast.arg)}
+    return names_in(function, ast.Store) | arguments
+
+
 def test_functions_that_make_the_values_of_a_module_change_nothing() -> None:
     called = set().union(*(called_at_import(tree) for _, tree in trees()))
     faults = [
@@ -204,16 +214,7 @@ def test_functions_that_make_the_values_of_a_module_change_nothing() -> None:
         for name, tree in trees()
         for node in tree.body
         if isinstance(node, ast.FunctionDef) and node.name in called
-        if changes_more_than_its_names(
-            node,
-            {t.id for s in tree.body for t in ast.walk(s) if isinstance(t, ast.Name)}
-            - {
-                t.id
-                for t in ast.walk(node)
-                if isinstance(t, ast.Name) and isinstance(t.ctx, ast.Store)
-            }
-            - {a.arg for a in ast.walk(node) if isinstance(a, ast.arg)},
-        )
+        if changes_more_than_its_names(node, names_in(tree) - local_names(node))
     ]
     assert faults == []
 

@@ -125,7 +125,7 @@ def _check_positions(settings: "Settings") -> None:
     family = tuned_family(model, finetune)
     rows = {"pretrain": (pretrain.packed_inputs_length, pretrain.targets_length)}
     if family.writes_text:
-        # A decoder alone reads 0 before the inputs.
+        # A decoder-only network reads 0 before the inputs.
         start = int(family.joined)
         rows["finetune"] = (finetune.packed_inputs_length, finetune.targets_length)
         rows["evaluate"] = (start + evaluate.inputs_length, evaluate.max_decode_length)

@@ -96,7 +96,7 @@ def joined_batch(
     inputs_length: int,
     targets_length: int,
 ) -> tuple[Features, tf.Tensor]:
-    """Place segments in rows for a decoder alone: inputs, followed by targets.
+    """Place segments in rows for a decoder-only network: inputs, followed by targets.
 
     Args:
         inputs: inputs of each segment, EOS included; of length 0 if the objective has none.

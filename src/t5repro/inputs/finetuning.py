@@ -114,7 +114,7 @@ class TaskInputs:
         mixture: tasks, rates and lengths.
         inputs: inputs of every example, task after task.
         targets: targets of every example.
-        joined: inputs and targets share one row, for a decoder alone.
+        joined: inputs and targets share one row, for a decoder-only network.
     """
 
     settings: FinetuneSettings

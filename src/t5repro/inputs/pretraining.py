@@ -65,7 +65,7 @@ class CorpusInputs(CorpusLayout):
     Attributes:
         vocab: of the vocabulary.
         ids: the mapped file of ids.
-        joined: inputs and targets share one row, for a decoder alone.
+        joined: inputs and targets share one row, for a decoder-only network.
     """
 
     vocab: VocabSettings
@@ -221,7 +221,7 @@ def load_corpus_inputs(
         offsets: file of document offsets.
         vocab: of the vocabulary that the ids belong to.
         seed: the run's seed.
-        joined: inputs and targets share one row, for a decoder alone.
+        joined: inputs and targets share one row, for a decoder-only network.
 
     Raises:
         ArtifactError: a file is missing or damaged, or the ids are of another vocabulary.

@@ -19,13 +19,20 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
+from t5repro.artifacts import SCORES
 from t5repro.errors import ArtifactError
 from t5repro.files import describe_file, read_json, write_json
 from t5repro.lineage import environment, startup
 from t5repro.lineage.packages import Installed, installed, interpreter_hash
 from t5repro.lineage.redaction import redact, redact_path
 from t5repro.lineage.run_lock import job_lock
-from t5repro.lineage.sources import closure, differing_files, hashes_of_rule, write_closure
+from t5repro.lineage.sources import (
+    SourceTree,
+    closure,
+    differing_files,
+    hashes_of_rule,
+    write_closure,
+)
 from t5repro.lineage.workflow_files import RunFile, rule_file_hashes, run_file
 
 RECORDS = Path("records")
@@ -273,16 +280,17 @@ def _changed_code(rule: str, before: Mapping[str, str]) -> list[str]:
 
 
 def _start(rule: str, settings: Mapping[str, Any], packages: Installed, attempt: int) -> Start:
+    sources = SourceTree()
     return Start(
         at=_current_time(),
         attempt=attempt,
         commit=environment.commit(),
         uncommitted=environment.uncommitted(),
-        code=hashes_of_rule(rule),
+        code=hashes_of_rule(rule, sources),
         settings=redact(dict(settings)),
         seeds=dict(seeds_in(settings)),
         machine=_machine(packages),
-        closure=closure(rule),
+        closure=sources.closure(rule),
         workflow=rule_file_hashes(rule),
         run_file=run_file(),
     )
@@ -373,7 +381,7 @@ def _recorded_file(entry: Mapping[str, Any]) -> RecordedFile:
 def numbers_of(manifest: Path) -> dict[str, float]:
     """Return dotted name -> value of the counters and scores of a job, as its record has them."""
     numbers = dict(numbers_in(read_json(manifest)["counters"]))
-    scores = manifest.parent / "scores.json"
+    scores = manifest.parent / SCORES
     if scores.is_file():
         numbers |= numbers_in({"tasks": read_json(scores).get("tasks", {})})
     return numbers

@@ -19,7 +19,8 @@ from t5repro.stages import BY_NAME, STAGES
 
 PACKAGE = Path(t5repro.__file__).parent
 SOURCES = PurePosixPath("src/t5repro")  # names of sources begin with it, in a wheel as well
-CLOSURES = Path("configs/resolved/code")
+RESOLVED = Path("configs/resolved")  # settings of runs, and code of rules
+CLOSURES = RESOLVED / "code"
 PREFIX = "t5repro."
 RESOURCES = {".css", ".j2", ".js", ".json"}  # data files that modules read from their own folder
 
@@ -101,7 +102,7 @@ def source_name(path: Path) -> str:
 
 
 def tree_of(root: Path) -> SourceTree:
-    """Return the sources of a project; those of the installed package if it has none."""
+    """Return the sources of a project; without any, the installed package."""
     package = root / SOURCES
     return SourceTree(package=package if package.is_dir() else PACKAGE)
 
@@ -127,9 +128,10 @@ def _installed(name: str) -> Path:
     return PACKAGE / PurePosixPath(name).relative_to(SOURCES)
 
 
-def hashes_of_rule(rule: str) -> dict[str, str]:
-    """Return the SHA-256 of each file of a rule's closure, as the files are now."""
-    return {name: sha256_of(_installed(name)) for name in source_files(BY_NAME[rule].module)}
+def hashes_of_rule(rule: str, tree: SourceTree | None = None) -> dict[str, str]:
+    """Return the SHA-256 of each file that Python runs for a rule, as the files are now."""
+    names = (tree or SourceTree()).files(BY_NAME[rule].module)
+    return {name: sha256_of(_installed(name)) for name in names}
 
 
 def closure_path(rule: str) -> Path:

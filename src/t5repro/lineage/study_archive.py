@@ -11,18 +11,17 @@ from io import BufferedIOBase, BytesIO
 from pathlib import Path, PurePosixPath
 from typing import IO
 
-from t5repro.artifacts import MANIFEST
+from t5repro.artifacts import CORPUS_PAGE, HISTORY, MANIFEST, REPORT, SCORE_TABLE, SCORES
 from t5repro.errors import LineageError
 from t5repro.files import atomic_path, write_bytes
 from t5repro.lineage.dvc_lock import LOCK_FILE, PIPELINE_FILE
+from t5repro.lineage.sources import RESOLVED
 from t5repro.lineage.store import RECORDS, RESULTS, files_below
 
 ARCHIVE = "evidence.tar.xz"
-COPIES = ("report.html", "scores.csv")  # files of the report that are next to the archive as well
-REPORT = "report"
-RESOLVED = "configs/resolved"
-EVIDENCE_ENDINGS = (MANIFEST, "scores.json", "history.csv")
-TEXT_PAGE = "corpus.html"  # like answers/, it shows texts and predictions
+COPIES = (REPORT, SCORE_TABLE)  # files of the report that are next to the archive as well
+REPORT_RULE = "report"
+EVIDENCE_ENDINGS = (MANIFEST, SCORES, HISTORY)
 MAX_BYTES = 1 << 28  # the largest study has 9 MB
 PRESET = 9 | lzma.PRESET_EXTREME
 
@@ -31,9 +30,10 @@ def is_evidence(path: str) -> bool:
     """Return whether an archive has this file of a run: all but its artifacts and raw files."""
     parts = PurePosixPath(path).parts
     if parts[0] == RESULTS:
-        is_report = parts[2:-1] == (REPORT,) and parts[-1] != TEXT_PAGE
+        # The page of the corpus shows texts, and those in answers/ predictions.
+        is_report = parts[2:-1] == (REPORT_RULE,) and parts[-1] != CORPUS_PAGE
         return is_report or path.endswith(EVIDENCE_ENDINGS)
-    is_settings = "/".join(parts[:-1]) == RESOLVED
+    is_settings = PurePosixPath(path).parent == PurePosixPath(RESOLVED)
     return is_settings or parts[0] == RECORDS or path in (PIPELINE_FILE, LOCK_FILE)
 
 
@@ -50,7 +50,12 @@ def pack_study(root: Path, run: str, study: Path) -> None:
     Raises:
         LineageError: the run has no sealed records.
     """
-    single = (PIPELINE_FILE, LOCK_FILE, f"{RESOLVED}/{run}.json", f"{RECORDS}/{run}.index.json")
+    single = (
+        PIPELINE_FILE,
+        LOCK_FILE,
+        f"{RESOLVED.as_posix()}/{run}.json",
+        f"{RECORDS}/{run}.index.json",
+    )
     absent = [name for name in single if not (root / name).is_file()]
     if absent:
         raise LineageError(f"{root / absent[0]} is missing; run t5repro seal after run {run}")
@@ -68,7 +73,7 @@ def pack_study(root: Path, run: str, study: Path) -> None:
             member.size = len(data)
             archive.addfile(member, BytesIO(data))
     for name in COPIES:
-        copied = root / RESULTS / run / REPORT / name
+        copied = root / RESULTS / run / REPORT_RULE / name
         if copied.is_file():
             write_bytes(study / name, copied.read_bytes())
 

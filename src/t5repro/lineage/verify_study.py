@@ -26,7 +26,7 @@ from t5repro.lineage.record_index import read_indexes
 from t5repro.lineage.sealed_records import read_checked
 from t5repro.lineage.sources import CLOSURES
 from t5repro.lineage.store import RESULTS, Folder
-from t5repro.lineage.study_archive import ARCHIVE, COPIES, REPORT, is_evidence, unpack_study
+from t5repro.lineage.study_archive import ARCHIVE, COPIES, REPORT_RULE, is_evidence, unpack_study
 from t5repro.lineage.verify import verify_tree
 
 
@@ -102,7 +102,7 @@ def _check_copies(study: Path, folder: Path) -> Iterator[Finding]:
     """Compare the files next to the archive with those in it."""
     for name in COPIES:
         copied = study / name
-        for path in sorted((folder / RESULTS).glob(f"*/{REPORT}/{name}")):
+        for path in sorted((folder / RESULTS).glob(f"*/{REPORT_RULE}/{name}")):
             if not copied.is_file():
                 yield Finding(
                     MISSING, str(copied), "", f"{ARCHIVE} has it; git checkout restores it"

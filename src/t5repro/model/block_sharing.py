@@ -1,4 +1,4 @@
-"""Which blocks of an encoder alone have the same weights (ALBERT, section 3.1).
+"""Which blocks of an encoder-only network have the same weights (ALBERT, section 3.1).
 
 Source: ALBERT ``transformer_model`` with ``num_hidden_groups`` and ``inner_group_num``.
 """

@@ -1,4 +1,4 @@
-"""An encoder alone: the networks of BERT, RoBERTa, ALBERT and SpanBERT.
+"""An encoder-only network: the networks of BERT, RoBERTa, ALBERT and SpanBERT.
 
 A row contains one example: one or two segments of text. In pre-training the network predicts the
 pieces at given positions, and a class of a pair of segments; in fine-tuning one of some labels or

@@ -70,14 +70,14 @@ HEADS: dict[Family, dict[str, str]] = {
 
 
 def family(model: ModelSettings) -> Family:
-    """Return which network of Hugging Face an encoder alone is."""
+    """Return which network of Hugging Face an encoder-only network is."""
     if model.embedding_width or model.block_groups:
         return "albert"
     return "bert" if model.token_types else "roberta"
 
 
 def encoder_names(model: ModelSettings) -> Iterator[WeightName]:
-    """Yield the names of every weight that an encoder alone of this shape can have."""
+    """Yield the names of every weight that an encoder-only network of this shape can have."""
     kind = family(model)
     yield from _embedding_names(model, kind)
     for order, number in enumerate(blocks_with_weights(model)):

@@ -124,7 +124,7 @@ def _unused_positions(config: Mapping[str, Any]) -> int:
 def encoder_config(
     model: ModelSettings, weights: Mapping[str, np.ndarray], *, padding: int
 ) -> dict[str, Any]:
-    """Return the configuration of an encoder alone, without the ids of its vocabulary.
+    """Return the configuration of an encoder-only network, without the ids of its vocabulary.
 
     Args:
         model: shape of the network.
@@ -198,7 +198,7 @@ def _task(weights: Mapping[str, np.ndarray]) -> str:
 def with_roberta_rows(
     arrays: Mapping[str, np.ndarray], config: Mapping[str, Any]
 ) -> dict[str, np.ndarray]:
-    """Return the state of an encoder alone with the rows that only RoBERTa's has, all zeros.
+    """Return the state of an encoder-only network with the rows that only RoBERTa's has, all zeros.
 
     Args:
         arrays: arrays by Hugging Face's names.
@@ -215,7 +215,7 @@ def with_roberta_rows(
 def standard_arrays(
     arrays: Mapping[str, np.ndarray], config: Mapping[str, Any]
 ) -> dict[str, np.ndarray]:
-    """Return the state of an encoder alone with today's names, without RoBERTa's rows.
+    """Return the state of an encoder-only network with today's names, without RoBERTa's rows.
 
     A vector of RoBERTa's single token type is added to all positions, which is where the network
     adds it.

@@ -56,7 +56,7 @@ def parameter_count(
 
 
 def _embeddings(model: ModelSettings, embedding_rows: int) -> int:
-    """Return the parameters of an encoder alone below its blocks."""
+    """Return the parameters of an encoder-only network below its blocks."""
     width = model.embedding_width or model.d_model
     tables = (embedding_rows + model.max_positions + model.token_types) * width
     projection = _dense(width, model.d_model) if model.embedding_width else 0
@@ -66,7 +66,7 @@ def _embeddings(model: ModelSettings, embedding_rows: int) -> int:
 def _encoder_heads(
     model: ModelSettings, embedding_rows: int, *, pair_classes: int, labels: int
 ) -> int:
-    """Return the parameters of an encoder alone above its blocks, without the embedding."""
+    """Return the parameters of an encoder-only network above its blocks, without the embedding."""
     width = model.embedding_width or model.d_model
     pooler = _dense(model.d_model, model.d_model)
     if labels:

@@ -1,9 +1,11 @@
 """Paths of the files of nodes."""
 
+from t5repro.lineage.record import LOGS as LOGS_FOLDER
+from t5repro.lineage.store import RESULTS
 from t5repro.plan.nodes import Key, RunNodes
 from t5repro.plan.outputs import last_predictions, names_by_role, names_of
 
-RESULTS, LOGS = "results", "logs"
+LOGS = LOGS_FOLDER.as_posix()
 
 
 def path(nodes: RunNodes, key: Key, name: str) -> str:

@@ -29,14 +29,13 @@ from t5repro.errors import SettingsError
 from t5repro.files import write_text
 from t5repro.lineage.dvc_lock import Lock, LockedStage, YamlLoader, folder_md5
 from t5repro.lineage.hashes import Hasher
-from t5repro.lineage.sources import CLOSURES, SOURCES, write_closures
+from t5repro.lineage.sources import CLOSURES, RESOLVED, SOURCES, write_closures
 from t5repro.lineage.verify_lock import folder_hashes
 from t5repro.lineage.workflow_files import RULE_FILES
 from t5repro.stages import depends_on_device
 from t5repro.versions.snakemake_graph import PROFILE, RUN_FILE, PlannedStage, resolve
 
 PIPELINE = Path("dvc.yaml")
-RESOLVED = Path("configs/resolved")
 SETTINGS_STAGE = "settings"
 SETTINGS_COMMAND = "t5repro dvc settings"
 TRAININGS = ("pretrain", "finetune")

@@ -112,8 +112,8 @@ def target_marker_ids(
     Raises:
         SettingsError: the marker fills `inputs_length`.
 
-    Source: section 3.2.1 of the paper has the word, for a decoder alone; the released code, model
-    type ``delimited_lm``, EOS (D-011).
+    Source: section 3.2.1 of the paper has the word, for a decoder-only network; the released code,
+    model type ``delimited_lm``, EOS (D-011).
     """
     if model.family.joined and model.target_marker == "target_word":
         ids = tuple(vocabulary.encode(TARGET_WORD))
