@@ -12,6 +12,11 @@ from clones import small_run
 from pytest_timeout import Settings
 from task_chain import task_chain
 
+from t5repro.config.sections.devices import DevicesSettings
+from t5repro.model.devices import set_environment
+
+set_environment(DevicesSettings())  # before any test module imports TensorFlow
+
 hypothesis.settings.register_profile(
     "no_clock",
     deadline=None,  # of one example; the first often imports a library

@@ -6,11 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from t5repro.config.sections.devices import DevicesSettings
 from t5repro.config.sections.model import ModelSettings
-from t5repro.model.devices import set_environment
-
-set_environment(DevicesSettings())  # before any test module imports TensorFlow
 
 ODD_SHAPE = ModelSettings(
     d_model=24,

@@ -14,10 +14,7 @@ from typing import Any
 import pytest
 from checkout import SUPPORT
 
-from t5repro.config.sections.devices import DevicesSettings
-from t5repro.model.devices import ENVIRONMENT, set_environment
-
-set_environment(DevicesSettings())  # before any test module imports TensorFlow
+from t5repro.model.devices import ENVIRONMENT
 
 PROGRAM = SUPPORT / "tiny_training.py"
 
