@@ -25,7 +25,7 @@ from t5repro.lineage.findings import (
     differing,
     make_verdict,
 )
-from t5repro.lineage.graph import DATA, Artifact, Graph, read_jobs, read_records
+from t5repro.lineage.graph import DATA, Artifact, Graph, Job, read_jobs, read_records
 from t5repro.lineage.hashes import Hasher
 from t5repro.lineage.record_index import Index, read_indexes
 from t5repro.lineage.sealed_records import RecordCheck, read_checked
@@ -49,6 +49,7 @@ class State:
         store: its files.
         lock: its `dvc.lock`.
         graph: its jobs; an altered record is none, because it attests nothing.
+        recorded: the jobs that have a record, altered or not, in the order of the chain.
         hasher: hashes its files.
         unreadable: path -> fault of each manifest or index that cannot be read, which must not hide
             other findings.
@@ -64,6 +65,7 @@ class State:
     store: Folder
     lock: Lock
     graph: Graph
+    recorded: list[Job]
     hasher: Hasher
     unreadable: Mapping[str, str]
     indexes: Mapping[str, Index]
@@ -88,9 +90,10 @@ def read_state(root: Path, *, deep: bool = False) -> State:
     graph = Graph(read_jobs(store, read_records(store), faults))
     unreadable = dict(faults)
     faults.clear()
+    jobs = chain_of(graph)
     indexes = read_indexes(store, faults)
     check = read_checked(store, graph.jobs, indexes, committed)
-    for name in check.altered & graph.jobs.keys():
+    for name in check.altered & graph.jobs.keys():  # an altered record attests nothing
         graph.jobs[name] = replace(graph.jobs[name], record={})
     check.commits = read_commits(root, check.records.values())
     folders = tracked_folders(root, lock, hasher)
@@ -99,6 +102,7 @@ def read_state(root: Path, *, deep: bool = False) -> State:
         store=store,
         lock=lock,
         graph=graph,
+        recorded=[job for job in jobs if job.name in check.records],
         hasher=hasher,
         unreadable=unreadable | dict(faults),
         indexes=indexes,
@@ -286,10 +290,7 @@ def _check_code(state: State, suspects: Suspects) -> Iterator[Finding]:
 
 
 def _check_other_code(state: State, suspects: Suspects) -> Iterator[Finding]:
-    jobs = chain_of(state.graph)
-    yield from check_other_code(
-        state.root, [job for job in jobs if job.name in state.check.records]
-    )
+    yield from check_other_code(state.root, state.recorded)
 
 
 def _check_pipeline(state: State, suspects: Suspects) -> Iterator[Finding]:
