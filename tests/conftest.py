@@ -59,6 +59,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=_rank)
 
 
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Stop a worker that xdist gave no groups: shared runs would be made by every worker."""
+    if getattr(session.config.option, "loadgroup", False):
+        without = [item.nodeid for item in session.items if "@" not in item.nodeid]
+        if without:
+            raise pytest.UsageError(f"xdist lost the groups of {len(without)} tests; see conftest")
+
+
 def _group(item: pytest.Item) -> str:
     names = getattr(item, "fixturenames", ())
     if item.get_closest_marker("browser"):
