@@ -116,13 +116,13 @@ def read_commits(root: Path, records: Iterable[Record], revision: str = "HEAD") 
         if times.get(commit) is not None:
             wanted |= {(commit, path) for path in (*record.start.code, PACKAGE_FILE)}
             locks |= {(commit, path) for path in record.start.machine.locks}
-    package = f"{revision}:{PACKAGE_FILE}"
-    names = [f"{commit}:{path}" for commit, path in sorted(wanted | locks)]
+    package = f"{revision}:./{PACKAGE_FILE}"
+    names = [f"{commit}:./{path}" for commit, path in sorted(wanted | locks)]
     found = contents(root, [*names, package])
     files: dict[tuple[str, str], str | None] = {}
     pins: dict[tuple[str, str], dict[str, set[str]]] = {}
     for commit, path in wanted | locks:
-        data = found[f"{commit}:{path}"]
+        data = found[f"{commit}:./{path}"]
         files[commit, path] = None if data is None else hashlib.sha256(data).hexdigest()
         if data is not None and (commit, path) in locks:
             pins[commit, path] = {}

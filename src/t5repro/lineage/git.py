@@ -1,11 +1,21 @@
-"""Questions to git about a checkout."""
+"""Questions to git about a checkout.
+
+Answers are about the objects of the repository in the folder: what variables of the environment or
+replacement refs would show in their place is ignored.
+"""
 
 import hashlib
+import os
 import subprocess
 from collections.abc import Iterable
 from pathlib import Path
 
 from t5repro.errors import LineageError
+
+# Of git's variables, those that do not say which repository or objects are read.
+HARMLESS = ("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM", "GIT_EXEC_PATH")
+REPLACEMENTS = "refs/replace/"
+GRAFTS = "info/grafts"
 
 
 def git(root: Path, *arguments: str) -> bytes:
@@ -31,12 +41,35 @@ def _run(
     """Return the output and the error message; the output of a failed command is None."""
     try:
         process = subprocess.run(
-            ["git", *arguments], cwd=root, capture_output=True, check=False, input=text
+            ["git", *arguments],
+            cwd=root,
+            capture_output=True,
+            check=False,
+            input=text,
+            env=environment(),
         )
     except OSError as error:
         return None, str(error)
     message = process.stderr.decode(errors="replace").strip()
     return (process.stdout if process.returncode == 0 else None), message
+
+
+def environment() -> dict[str, str]:
+    """Return this process's environment without what changes the answers of git."""
+    variables = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith("GIT_") or name in HARMLESS
+    }
+    return {**variables, "GIT_NO_REPLACE_OBJECTS": "1", "GIT_GRAFT_FILE": os.devnull}
+
+
+def replaced_objects(root: Path) -> list[str]:
+    """Return what would show other objects to a reader with git's defaults; none is normal."""
+    refs = try_git(root, "for-each-ref", "--format=%(refname)", REPLACEMENTS) or b""
+    folder = try_git(root, "rev-parse", "--git-common-dir")
+    grafts = root / (folder or b".git").decode().strip() / GRAFTS
+    return [*refs.decode().split(), *([str(grafts)] if grafts.is_file() else [])]
 
 
 def file_at(root: Path, revision: str, path: str) -> bytes | None:

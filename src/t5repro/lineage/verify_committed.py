@@ -5,11 +5,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from t5repro.lineage.dvc_lock import LOCK_FILE, PIPELINE_FILE, RAW_DATA_FILE
-from t5repro.lineage.findings import MISSING, UNCOMMITTED, Finding
-from t5repro.lineage.git import blob_hash, blobs_below, try_git
+from t5repro.lineage.findings import CONTRADICTED, MISSING, UNCOMMITTED, Finding
+from t5repro.lineage.git import blob_hash, blobs_below, replaced_objects, try_git
 from t5repro.lineage.record_index import ENDING
 from t5repro.lineage.store import RECORDS, files_below
 
+BEHIND_RESULTS = (LOCK_FILE, RAW_DATA_FILE, PIPELINE_FILE)
 MAX_NAMES_SHOWN = 3
 
 
@@ -34,7 +35,7 @@ def read_committed(root: Path) -> Committed:
     """Compare records, indexes and lock of a checkout with its commit."""
     if try_git(root, "rev-parse", "--verify", "--quiet", "HEAD") is None:
         return Committed()
-    committed = blobs_below(root, "HEAD", RECORDS, LOCK_FILE, RAW_DATA_FILE, PIPELINE_FILE)
+    committed = blobs_below(root, "HEAD", RECORDS, *BEHIND_RESULTS)
     present = {Path(path).relative_to(root).as_posix() for path in files_below(root / RECORDS)}
     changed = (
         name
@@ -48,12 +49,23 @@ def _is_blob(path: Path, blob: str) -> bool:
     return bool(blob) and path.is_file() and blob_hash(path.read_bytes(), blob) == blob
 
 
+def _is_lost(path: Path) -> bool:
+    """Return whether a file is absent, or empty as after a loss of power."""
+    return not path.exists() or path.stat().st_size == 0
+
+
 def check_committed(root: Path, committed: Committed) -> Iterator[Finding]:
-    """Report an index that was deleted, and warn of files that git does not attest."""
+    """Report what was lost or replaced, and warn of files that git does not attest."""
+    for name in replaced_objects(root):
+        message = (
+            "shows other objects than those of the commits to readers with git's defaults; they "
+            "are ignored here; git replace -d removes them"
+        )
+        yield Finding(CONTRADICTED, name, "", message)
     if not committed.changed:
         return
     for name in committed.changed:
-        if name.endswith(ENDING) and not (root / name).exists():
+        if (name.endswith(ENDING) or name in BEHIND_RESULTS) and _is_lost(root / name):
             message = "the commit has it; restore it with git checkout, or run t5repro seal"
             yield Finding(MISSING, name, "", message)
     more = len(committed.changed) - MAX_NAMES_SHOWN

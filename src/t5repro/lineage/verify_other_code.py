@@ -84,7 +84,7 @@ class _Files:
         key = (commit, name, hash_of)
         if key not in self._hashes:
             # A record is data: its commit must not be an option of git.
-            data = try_git(self._root, "show", f"{commit}:{name}") if commit.isalnum() else None
+            data = try_git(self._root, "show", f"{commit}:./{name}") if commit.isalnum() else None
             self._hashes[key] = None if data is None else hash_of(data)
         return self._hashes[key]
 
