@@ -122,7 +122,8 @@ def open_parquet(path: Path, schema: pa.Schema) -> pq.ParquetFile:
         ArtifactError: it is missing, damaged or has other columns.
     """
     try:
-        parquet = pq.ParquetFile(path)
+        # A buffer in advance would keep the whole compressed file in memory until its last row.
+        parquet = pq.ParquetFile(path, pre_buffer=False)
     except FileNotFoundError as error:
         raise ArtifactError(f"{path} is missing; run the stage that writes it") from error
     except (OSError, pa.ArrowInvalid) as error:

@@ -82,7 +82,7 @@ def write_corpus(job: CorpusJob) -> None:
     text_bytes = sum(tables.column_bytes(path, "text") for path in shards)
     buckets = bucket_count(text_bytes, BUCKET_TEXT_BYTES)
     with spill_folder(job.manifest) as folder:
-        spill = TableSpill(folder / "pages", SELECTED)
+        spill = TableSpill(folder / "pages", SELECTED, buckets)
         page_filter = job.page_filter()
         pages = sum(map(tables.page_count, shards))
         with Progress("c4", total=pages, unit="pages") as progress:

@@ -59,7 +59,7 @@ def _numbered(
 
 def _opened(handle: Any, path: Path) -> Any:
     try:
-        return pq.ParquetFile(handle)
+        return pq.ParquetFile(handle, pre_buffer=False)
     except (OSError, pa.ArrowException) as error:
         raise _damaged(error, str(path)) from error
 

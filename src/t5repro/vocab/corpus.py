@@ -67,7 +67,7 @@ def read_pages(shard: Path) -> Iterator[list[tuple[str, str]]]:
     Raises:
         ArtifactError: the file is not Parquet or lacks a column.
     """
-    with _readable(shard), pq.ParquetFile(shard) as file:
+    with _readable(shard), pq.ParquetFile(shard, pre_buffer=False) as file:
         for batch in file.iter_batches(PAGES_PER_BATCH, columns=["url", "text"]):
             urls, texts = batch.column("url").to_pylist(), batch.column("text").to_pylist()
             yield list(zip(urls, texts, strict=True))

@@ -13,6 +13,7 @@ from t5repro.c4.dedup.spill import (
     TableSpill,
     bucket_count,
     bucket_of,
+    buffer_bytes,
     spill_folder,
 )
 from t5repro.errors import StorageError
@@ -35,9 +36,16 @@ def test_buckets_are_ranges_in_the_order_of_the_keys(keys, buckets):
     assert numbers.tolist() == [key * buckets >> 64 for key in sorted(keys)]
 
 
+@pytest.mark.parametrize(
+    ("buckets", "size"), [(1, 8_000_000), (1024, 33_554_432), (4096, 128_000_000)]
+)
+def test_more_rows_stay_in_memory_the_more_buckets_there_are(buckets, size):
+    assert buffer_bytes(buckets) == size
+
+
 @pytest.fixture(params=[0, 30, 10**6], ids=["all on disk", "some on disk", "none on disk"])
 def _held(request, monkeypatch):
-    monkeypatch.setattr(spill_module, "BUFFER_BYTES", request.param)
+    monkeypatch.setattr(spill_module, "buffer_bytes", lambda buckets: request.param)
 
 
 @pytest.mark.usefixtures("_held")
@@ -47,14 +55,15 @@ def test_rows_come_back_from_their_bucket_in_the_order_in_which_they_came(tmp_pa
     spill.add(np.array([(8, 3)], dtype=ROW), np.array([2]))
     spill.add(np.empty(0, dtype=ROW), np.empty(0, dtype=int))
     assert spill.read(2)["value"].tolist() == [0, 2, 3]
-    assert [rows["value"].tolist() for rows in spill.drain()] == [[1], [], [0, 2, 3]]
+    spill.add(np.array([(1, 4)], dtype=ROW), np.array([0]))
+    assert [rows["value"].tolist() for rows in spill.drain()] == [[1, 4], [], [0, 2, 3]]
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.usefixtures("_held")
 def test_tables_come_back_from_their_bucket(tmp_path):
     schema = pa.schema([("text", pa.string())])
-    spill = TableSpill(tmp_path / "pages", schema)
+    spill = TableSpill(tmp_path / "pages", schema, 4)
     spill.add(pa.record_batch([["a", "b", "c"]], schema=schema), np.array([3, 1, 3]))
     spill.add(pa.record_batch([["d"]], schema=schema), np.array([1]))
     assert [table.column("text").to_pylist() for table in spill.drain()] == [["b", "d"], ["a", "c"]]

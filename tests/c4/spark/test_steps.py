@@ -124,9 +124,10 @@ def cluster(tmp_path_factory):
         started.stop()
 
 
-def spark_settings(cluster):
+def spark_settings(cluster, python=""):
     return SparkSettings(
         master=cluster.master,
+        python=python,
         driver_memory="1g",
         executor_memory="512m",
         conf={"spark.cores.max": "2"},  # leaves two for a driver beside the tests' own
@@ -134,11 +135,21 @@ def spark_settings(cluster):
 
 
 @pytest.fixture(scope="module")
-def spark(cluster):
+def spark(cluster, tmp_path_factory):
+    """A session; its workers run another program than the driver."""
+    python = tmp_path_factory.mktemp("python") / "python"
+    python.write_text(f'#!/bin/sh\nPYTHON_OF_WORKERS=1 exec {sys.executable} "$@"\n')
+    python.chmod(0o755)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
-        with open_session(spark_settings(cluster), "tests") as session:
+        with open_session(spark_settings(cluster, str(python)), "tests") as session:
             yield session
+
+
+def test_workers_run_the_python_of_the_settings(spark):
+    rows = spark.sparkContext.parallelize([0], 1)
+    assert rows.map(lambda _: os.environ.get("PYTHON_OF_WORKERS")).collect() == ["1"]
+    assert "PYTHON_OF_WORKERS" not in os.environ
 
 
 def settings_of(recipe="paper", **c4):

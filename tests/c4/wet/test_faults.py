@@ -258,6 +258,43 @@ def test_a_record_of_warc_1_1_between_others_merges_as_released_and_is_counted(
     }
 
 
+@pytest.mark.parametrize("kind", ["response", "request", "revisit", "metadata"])
+def test_records_that_are_no_text_of_a_page_are_counted_and_named_once_a_file(
+    write_wet, records, kind
+):
+    for number in (2, 5):
+        records[number] = records[number].replace("conversion", kind)
+    log = faults.FaultLog()
+    pages = list(wet_pages.read_pages(write_wet(records, kind="members"), on_fault=log.add))
+    assert [page.url for page in pages] == [f"http://a/{n}" for n in range(COUNT)]  # as released
+    assert log.to_json() == {
+        "counts": {"not_conversion": 2},
+        "named": [
+            {
+                "file": "pages.warc.wet.gz",
+                "place": "record 2",
+                "reason": "not_conversion",
+                "detail": f"record 2 is a '{kind}', not the text of a page: WET files are listed "
+                "in wet.paths.gz, WARC files in warc.paths.gz",
+            }
+        ],
+    }
+
+
+@pytest.mark.parametrize("bad", [b"\x1f\x8b\x08", b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03"])
+@pytest.mark.parametrize("start", [b"", b"\r\n"])
+def test_bytes_of_gzip_in_the_text_of_a_plain_file_lose_that_page_only(
+    tmp_path, records, bad, start
+):
+    parts = [item.encode() for item in records]
+    parts[1] = parts[1].replace(b"And so on.", b"And so" + bad, 1)
+    path = tmp_path / "plain.wet"
+    path.write_bytes(start + b"".join(parts))
+    numbers, found = read(path)
+    assert numbers == all_but(1)
+    assert reasons(found) == {"invalid_utf8": 1}
+
+
 @pytest.mark.parametrize("between", [bytes(10_000), b"Text without a line end"])
 def test_a_member_without_a_line_end_merges_two_records_and_is_counted(tmp_path, records, between):
     parts = members_of(records)

@@ -53,6 +53,20 @@ def test_the_text_of_one_page_goes_and_its_record_keeps_its_place(
     assert (data[:2] == b"\x1f\x8b") is packed
 
 
+@pytest.mark.parametrize("line_end", ["\r\n", "\n"])
+def test_a_second_pass_over_a_redacted_file_changes_no_byte(tmp_path: Path, line_end: str) -> None:
+    pages = [record(f"http://{name}/", "One.\n\nContent-x: Two.") for name in "abc"]
+    path = wet(tmp_path / "x", *(page.replace("\r\n", line_end) for page in pages))
+    redact(path, lambda url: url == "http://b/")
+    once = path.read_bytes()
+    redact(path, lambda url: url == "http://b/")
+    assert path.read_bytes() == once
+    redact(path, lambda url: url != "http://b/")
+    all_redacted = path.read_bytes()
+    redact(path, lambda url: True)
+    assert path.read_bytes() == all_redacted
+
+
 def test_a_page_of_a_file_of_warc_1_1_goes_alone(tmp_path: Path) -> None:
     pages = [record(f"http://{name}/", f"Text {name}.") for name in "abc"]
     path = wet(tmp_path / "x", *(page.replace("WARC/1.0", "WARC/1.1") for page in pages))

@@ -20,7 +20,9 @@ from t5repro.errors import storage_error
 from t5repro.files import SPILL_SUFFIX, TEMPORARY_PREFIX
 
 MAX_BUCKETS = 4096
-BUFFER_BYTES = 8_000_000  # of one spill in memory before it is written to disk
+BUFFER_BYTES = 8_000_000  # of one spill in memory before it is written to disk, at least
+MAX_BUFFER_BYTES = 128_000_000
+PIECE_BYTES = 1 << 15  # of each bucket per write; opening a file costs as much as writing this
 KEY_BITS = 64
 
 
@@ -30,6 +32,11 @@ def bucket_count(total: int, per_bucket: int) -> int:
     while buckets < MAX_BUCKETS and buckets * per_bucket < total:
         buckets *= 2
     return buckets
+
+
+def buffer_bytes(buckets: int) -> int:
+    """Return how many bytes of a spill stay in memory: more of them for more buckets."""
+    return min(max(BUFFER_BYTES, PIECE_BYTES * buckets), MAX_BUFFER_BYTES)
 
 
 def bucket_of(high: NDArray[np.uint64], buckets: int) -> NDArray[np.int64]:
@@ -58,7 +65,7 @@ def spill_folder(output: Path) -> Iterator[Path]:
 
 
 class RowSpill:
-    """Fixed-width rows in buckets; up to `BUFFER_BYTES` stay in memory.
+    """Fixed-width rows in buckets; up to `buffer_bytes` stay in memory.
 
     Args:
         stem: prefix of the paths of its files.
@@ -70,90 +77,100 @@ class RowSpill:
         self._stem = stem
         self._dtype = dtype
         self._buckets = buckets
-        self._buffer: defaultdict[int, list[bytes]] = defaultdict(list)
-        self._buffer_bytes = 0
+        self._buffer_bytes = buffer_bytes(buckets)
+        self._arrivals = _Arrivals()
+        self._divided: dict[int, list[NDArray[Any]]] = defaultdict(list)  # rows by bucket
 
     def add(self, rows: NDArray[Any], buckets: NDArray[Any]) -> None:
         """Append each row to its bucket."""
-        # A stable sort keeps the rows of a bucket in the order of their arrival.
-        order = np.argsort(buckets, kind="stable")
-        starts = np.searchsorted(buckets[order], np.arange(self._buckets + 1))
-        for bucket in np.flatnonzero(np.diff(starts)).tolist():
-            part = rows[order[starts[bucket] : starts[bucket + 1]]]
-            self._buffer[bucket].append(part.astype(self._dtype, copy=False).tobytes())
-            self._buffer_bytes += len(self._buffer[bucket][-1])
-        if self._buffer_bytes > BUFFER_BYTES:
+        self._arrivals.add(rows.astype(self._dtype), buckets)  # a copy: the caller may reuse `rows`
+        if self._arrivals.size > self._buffer_bytes:
+            self._divide()
             self._flush()
 
     def read(self, bucket: int) -> NDArray[Any]:
         """Return the rows of a bucket in the order in which they were added."""
+        self._divide()
         path = self._path(bucket)
-        data = [path.read_bytes()] if path.exists() else []
-        # Disk first: buffered rows were added after those of the last flush.
-        return np.frombuffer(b"".join(data + self._buffer.get(bucket, [])), dtype=self._dtype)
+        # Disk first: the rows in memory were added after those of the last flush.
+        on_disk = np.frombuffer(path.read_bytes() if path.exists() else b"", self._dtype)
+        return np.concatenate([on_disk, *self._divided.get(bucket, ())])
 
     def drain(self) -> Iterator[NDArray[Any]]:
         """Yield the rows of each bucket and delete them."""
         for bucket in range(self._buckets):
             yield self.read(bucket)
-            self._buffer.pop(bucket, None)
+            self._divided.pop(bucket, None)
             self._path(bucket).unlink(missing_ok=True)
+
+    def _divide(self) -> None:
+        if not self._arrivals.size:
+            return
+        parts, order, ranges = self._arrivals.take()
+        rows = np.concatenate(parts)[order]
+        for bucket, begin, end in ranges:
+            self._divided[bucket].append(rows[begin:end])
 
     def _flush(self) -> None:
         # Opened one at a time: there may be more buckets than a process may open files.
-        for bucket, blocks in self._buffer.items():
+        for bucket, parts in self._divided.items():
             with self._path(bucket).open("ab") as handle:
-                handle.writelines(blocks)
-        self._buffer.clear()
-        self._buffer_bytes = 0
+                handle.writelines(part.tobytes() for part in parts)
+        self._divided.clear()
 
     def _path(self, bucket: int) -> Path:
         return self._stem.with_name(f"{self._stem.name}-{bucket}")
 
 
 class TableSpill:
-    """Arrow rows in buckets; up to `BUFFER_BYTES` stay in memory.
+    """Arrow rows in buckets; up to `buffer_bytes` stay in memory.
 
     Args:
         stem: prefix of the paths of its files.
         schema: of the rows.
+        buckets: number of buckets.
     """
 
-    def __init__(self, stem: Path, schema: pa.Schema) -> None:
+    def __init__(self, stem: Path, schema: pa.Schema, buckets: int) -> None:
         self._stem = stem
         self._schema = schema
-        self._buffer: defaultdict[int, list[pa.RecordBatch]] = defaultdict(list)
-        self._buffer_bytes = 0
+        self._buffer_bytes = buffer_bytes(buckets)
+        self._arrivals = _Arrivals()
         self._on_disk: set[int] = set()
 
     def add(self, batch: pa.RecordBatch, buckets: NDArray[Any]) -> None:
         """Append each row to its bucket."""
-        for bucket in np.unique(buckets).tolist():
-            part = batch.take(pa.array(np.flatnonzero(buckets == bucket)))
-            self._buffer[bucket].append(part)
-            self._buffer_bytes += part.nbytes
-        if self._buffer_bytes > BUFFER_BYTES:
+        self._arrivals.add(batch, buckets)
+        if self._arrivals.size > self._buffer_bytes:
             self._flush()
 
     def drain(self) -> Iterator[pa.Table]:
         """Yield the rows of each bucket and delete them."""
-        for bucket in sorted({*self._on_disk, *self._buffer}):
-            batches = [*self._read(bucket), *self._buffer.pop(bucket, [])]
+        in_memory = dict(self._divided())
+        for bucket in sorted(self._on_disk | in_memory.keys()):
+            batches = [*self._read(bucket), *in_memory.pop(bucket, [])]
             yield pa.Table.from_batches(batches, self._schema)
             self._path(bucket).unlink(missing_ok=True)
 
+    def _divided(self) -> Iterator[tuple[int, list[pa.RecordBatch]]]:
+        """Take the rows out of memory, bucket after bucket."""
+        if not self._arrivals.size:
+            return
+        batches, order, ranges = self._arrivals.take()
+        table = pa.Table.from_batches(batches, self._schema).take(pa.array(order))
+        for bucket, begin, end in ranges:
+            yield bucket, table.slice(begin, end - begin).to_batches()
+
     def _flush(self) -> None:
         # Each flush appends a complete Arrow stream, so no file stays open between flushes.
-        for bucket, batches in self._buffer.items():
+        for bucket, batches in self._divided():
             with (
                 self._path(bucket).open("ab") as handle,
                 pa.ipc.new_stream(handle, self._schema) as writer,
             ):
                 for batch in batches:
                     writer.write_batch(batch)
-        self._on_disk.update(self._buffer)
-        self._buffer.clear()
-        self._buffer_bytes = 0
+            self._on_disk.add(bucket)
 
     def _read(self, bucket: int) -> Iterator[pa.RecordBatch]:
         if bucket not in self._on_disk:
@@ -165,3 +182,33 @@ class TableSpill:
 
     def _path(self, bucket: int) -> Path:
         return self._stem.with_name(f"{self._stem.name}-{bucket}")
+
+
+class _Arrivals:
+    """Rows in memory in the order of their arrival, with their buckets.
+
+    They are divided all at once: dividing each addition would make pieces of one row if there are
+    thousands of buckets.
+    """
+
+    def __init__(self) -> None:
+        self._parts: list[Any] = []
+        self._buckets: list[NDArray[Any]] = []
+        self.size = 0  # bytes
+
+    def add(self, rows: Any, buckets: NDArray[Any]) -> None:
+        self._parts.append(rows)
+        self._buckets.append(buckets)
+        self.size += rows.nbytes
+
+    def take(self) -> tuple[list[Any], NDArray[np.int64], list[tuple[int, int, int]]]:
+        """Return the parts, the order of their rows by bucket, and each bucket's range in it."""
+        buckets = np.concatenate(self._buckets)
+        # A stable sort keeps the rows of a bucket in the order of their arrival.
+        order = np.argsort(buckets, kind="stable")
+        numbers, begins = np.unique(buckets[order], return_index=True)
+        ends = np.append(begins[1:], len(order))
+        ranges = list(zip(numbers.tolist(), begins.tolist(), ends.tolist(), strict=True))
+        parts = self._parts
+        self._parts, self._buckets, self.size = [], [], 0
+        return parts, order, ranges

@@ -77,7 +77,7 @@ def _rewrite_parquet(
     kept: Collection[str],
     texts: Collection[str],
 ) -> None:
-    with pq.ParquetFile(source) as parquet:
+    with pq.ParquetFile(source, pre_buffer=False) as parquet:
         schema = pa.schema(
             [
                 field

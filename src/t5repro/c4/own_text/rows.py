@@ -122,7 +122,7 @@ def _readable(path: Path) -> Iterator[None]:
 def _parquet_rows(
     path: Path, name: str, settings: TextRows, is_withdrawn: IsWithdrawn
 ) -> Iterator[Row]:
-    with pq.ParquetFile(path) as parquet:
+    with pq.ParquetFile(path, pre_buffer=False) as parquet:
         schema = parquet.schema_arrow
         if repeated := sorted({name for name in schema.names if schema.names.count(name) > 1}):
             raise RawDataError(

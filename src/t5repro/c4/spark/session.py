@@ -60,7 +60,10 @@ def session(settings: SparkSettings, step: str) -> Iterator[Any]:
     builder = SparkSession.builder
     for name, value in _conf(settings, step).items():
         builder = builder.config(name, value)
-    with _fixed_hash_seed(), tempfile.TemporaryDirectory(prefix="t5repro-spark-") as folder:
+    with (
+        _worker_environment(settings.python or sys.executable),
+        tempfile.TemporaryDirectory(prefix="t5repro-spark-") as folder,
+    ):
         try:
             spark = builder.getOrCreate()
         except (PySparkException, Py4JError) as error:
@@ -82,8 +85,6 @@ def _conf(settings: SparkSettings, step: str) -> dict[str, str]:
         "spark.app.name": f"t5repro {step}",
         "spark.driver.memory": settings.driver_memory,
         "spark.executor.memory": settings.executor_memory,
-        "spark.pyspark.python": settings.python or sys.executable,
-        "spark.pyspark.driver.python": sys.executable,
         "spark.executorEnv.PYTHONHASHSEED": "0",
         "spark.log.level": "WARN",
         "spark.ui.enabled": "false",
@@ -100,15 +101,23 @@ def _conf(settings: SparkSettings, step: str) -> dict[str, str]:
 
 
 @contextlib.contextmanager
-def _fixed_hash_seed() -> Iterator[None]:
-    """Set the hash seed, which PySpark requires to be equal on all workers."""
-    previous = os.environ.get("PYTHONHASHSEED")
-    os.environ["PYTHONHASHSEED"] = previous or "0"
+def _worker_environment(python: str) -> Iterator[None]:
+    """Set what PySpark reads from the environment: the workers' Python, and an equal hash seed.
+
+    ``spark.pyspark.python`` has an effect in ``spark-submit`` only.
+    """
+    variables = {"PYSPARK_PYTHON": python, "PYSPARK_DRIVER_PYTHON": sys.executable}
+    variables["PYTHONHASHSEED"] = os.environ.get("PYTHONHASHSEED") or "0"
+    previous = {name: os.environ.get(name) for name in variables}
+    os.environ.update(variables)
     try:
         yield
     finally:
-        if previous is None:
-            del os.environ["PYTHONHASHSEED"]
+        for name, value in previous.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
 
 
 def _check_java() -> None:

@@ -1,8 +1,9 @@
 """Faults of the crawl itself, such as damaged gzip members: counted, or a reason to stop.
 
-A fault loses the data it damages and nothing else; `FILE_CUT` and `MERGED_RECORDS` lose nothing
-that the released code keeps. With `c4.on_bad_record` `skip` it is counted and recorded with file
-and position; with `fail` the first one stops the run with an error that names both.
+A fault loses the data it damages and nothing else; `NOT_CONVERSION`, `FILE_CUT` and
+`MERGED_RECORDS` lose nothing that the released code keeps. With `c4.on_bad_record` `skip` it is
+counted and recorded with file and position; with `fail` the first one stops the run with an error
+that names both.
 """
 
 from collections import Counter
@@ -18,6 +19,7 @@ MISSING_FILE = "missing_file"
 OUTSIDE_FOLDER = "outside_folder"
 EMPTY_FILE = "empty_file"
 NOT_WET = "not_wet"
+NOT_CONVERSION = "not_conversion"
 FILE_SHRANK = "file_shrank"
 FILE_CUT = "file_cut"
 MERGED_RECORDS = "merged_records"
@@ -30,6 +32,7 @@ REASONS = (
     OUTSIDE_FOLDER,
     EMPTY_FILE,
     NOT_WET,
+    NOT_CONVERSION,
     FILE_SHRANK,
     FILE_CUT,
     MERGED_RECORDS,
@@ -42,6 +45,8 @@ REASONS = (
     RECORD_TOO_LARGE,
 )
 
+# Named once a file: a file of WARC in place of WET has thousands, which would leave no room.
+ONCE_A_FILE = (NOT_CONVERSION, MERGED_RECORDS)
 MAX_EXAMPLES = 1000  # faults of one job that are recorded with their position; all are counted
 DETAIL_CHARS = 300
 
@@ -92,10 +97,10 @@ class FaultLog:
         self._stops = on_bad_record == "fail"
         self._counts: Counter[str] = Counter()
         self._examples: list[Fault] = []
-        self._merged_files: set[str] = set()
+        self._named: set[tuple[str, str]] = set()  # reason, file
 
     def add(self, fault: Fault) -> None:
-        """Count and record a fault; merged records are recorded once for each file.
+        """Count and record a fault; those of `ONCE_A_FILE` are recorded once for each file.
 
         Raises:
             CrawlError: `on_bad_record` is `fail`.
@@ -103,11 +108,10 @@ class FaultLog:
         if self._stops:
             stop(fault)
         self._counts[fault.reason] += 1
-        if fault.reason == MERGED_RECORDS:
-            # A file of two versions may have thousands, which would leave no room for others.
-            if fault.file in self._merged_files:
+        if fault.reason in ONCE_A_FILE:
+            if (fault.reason, fault.file) in self._named:
                 return
-            self._merged_files.add(fault.file)
+            self._named.add((fault.reason, fault.file))
         if len(self._examples) < MAX_EXAMPLES:
             name = fault.file.rpartition("/")[2]
             self._examples.append(fault._replace(file=name, detail=fault.detail[:DETAIL_CHARS]))

@@ -68,11 +68,14 @@ class Gap(NamedTuple):
 
 
 def is_gzip(first: bytes) -> bool:
-    """Return whether the first bytes of a file contain a gzip member, possibly after damage.
+    """Return whether a file is gzip by its first bytes, which damage may precede.
 
-    UTF-8 text cannot contain the first bytes of a member.
+    A plain file starts a record before any damaged text that looks like the start of a member.
     """
-    return first.startswith(GZIP_MAGIC) or _MEMBER_MAGIC in first
+    if first.startswith(GZIP_MAGIC):
+        return True
+    before_member, magic, _ = first.partition(_MEMBER_MAGIC)
+    return bool(magic) and RECORD_START not in before_member
 
 
 def read_plain(handle: IO[bytes], advance: Advance) -> Iterator[bytes | Gap]:

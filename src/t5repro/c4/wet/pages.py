@@ -54,6 +54,7 @@ URL_FIELD = "WARC-Target-URI:"
 DATE_FIELD = "WARC-Date:"
 
 TYPE_FIELD = "WARC-Type:"
+CONVERSION = "conversion"  # type of the records of a WET file
 WARCINFO = "warcinfo"  # type of the record that describes the file and has no URL
 
 _URL_FIELD, _DATE_FIELD, _TYPE_FIELD = URL_FIELD.encode(), DATE_FIELD.encode(), TYPE_FIELD.encode()
@@ -71,7 +72,7 @@ class Page:
         body: text in UTF-8; lines may be blank and have surrounding white space.
         record: number of the record in the file, from 0.
         fault: reason for which the page is unusable (`reasons`); None if it is usable.
-        is_warcinfo: whether the record describes the file; it legitimately has no URL.
+        kind: type of the record, such as ``conversion``; empty if it has none.
         has_other_newlines: whether `body` contains line ends other than ``\n``.
     """
 
@@ -82,7 +83,7 @@ class Page:
         body: bytes,
         record: int,
         fault: str | None,
-        is_warcinfo: bool = False,
+        kind: str = "",
         *,
         has_other_newlines: bool,
     ) -> None:
@@ -91,8 +92,13 @@ class Page:
         self.body = body
         self.record = record
         self.fault = fault
-        self.is_warcinfo = is_warcinfo
+        self.kind = kind
         self.has_other_newlines = has_other_newlines
+
+    @property
+    def is_warcinfo(self) -> bool:
+        """Whether the record describes the file; it legitimately has no URL."""
+        return self.kind == WARCINFO and self.fault == NO_URL
 
     @property
     def text(self) -> str:
@@ -114,18 +120,12 @@ class Page:
         return f"Page{self._values()}"
 
     def _values(self) -> tuple[object, ...]:
-        return self.url, self.timestamp, self.text, self.record, self.fault, self.is_warcinfo
+        return self.url, self.timestamp, self.text, self.record, self.fault, self.kind
 
     def without_text(self, fault: str) -> "Page":
         """Return the page without its text, unusable for the reason `fault`."""
         return Page(
-            self.url,
-            self.timestamp,
-            b"",
-            self.record,
-            fault,
-            self.is_warcinfo,
-            has_other_newlines=False,
+            self.url, self.timestamp, b"", self.record, fault, self.kind, has_other_newlines=False
         )
 
 
@@ -158,17 +158,23 @@ def read_pages(
     pieces = _pieces(path, limits, advance or _ignore, on_fault)
     records = split_records(pieces, path, limits, on_fault, reads_warc_1_1=reads_warc_1_1)
     for number, record in enumerate(records):
-        for fault in _record_faults(path, record, number):
-            on_fault(fault)
         page = _page(record, number)
+        for fault in _record_faults(path, record, page):
+            on_fault(fault)
         if is_withdrawn is not None and any(map(is_withdrawn, _all_urls(record, page))):
             page = page.without_text(WITHDRAWN)
         yield page
 
 
-def _record_faults(path: Path, record: Record, number: int) -> Iterator[Fault]:
+def _record_faults(path: Path, record: Record, page: Page) -> Iterator[Fault]:
     """Yield the faults of a record that do not make its page unusable."""
-    name, place = path.as_posix(), f"record {number}"
+    name, place = path.as_posix(), f"record {page.record}"
+    if page.url and page.kind not in (CONVERSION, WARCINFO, ""):
+        detail = (
+            f"{place} is a {page.kind!r}, not the text of a page: WET files are listed in "
+            "wet.paths.gz, WARC files in warc.paths.gz"
+        )
+        yield Fault(name, place, faults.NOT_CONVERSION, detail)
     # A plain record has no header inside its text.
     for _ in range(merged_records(record.data) if record.text_start is None else 0):
         detail = (
@@ -259,7 +265,7 @@ def _page(record: Record, number: int) -> Page:
         body,
         number,
         fault,
-        is_warcinfo=fields.kind == WARCINFO and fault == NO_URL,
+        fields.kind,
         has_other_newlines=contains_other_newlines(text),
     )
 
@@ -280,10 +286,11 @@ def _decode(data: bytes) -> tuple[str, bool]:
 
 def _leading_fields(record: bytes, end: int) -> _Fields:
     """Return the fields in the first `end` bytes of a record, which contain only fields."""
-    url = _value(record, _URL_FIELD, end)
-    # Only a record without a URL can be the description of the file.
-    kind = "" if url else _value(record, _TYPE_FIELD, end)
-    return _Fields(url, _value(record, _DATE_FIELD, end), kind)
+    return _Fields(
+        _value(record, _URL_FIELD, end),
+        _value(record, _DATE_FIELD, end),
+        _value(record, _TYPE_FIELD, end),
+    )
 
 
 def _value(record: bytes, name: bytes, end: int) -> str:

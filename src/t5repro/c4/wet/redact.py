@@ -89,8 +89,11 @@ def _without_text(record: list[str]) -> list[str]:
         if field.lower().startswith("content-length:"):
             line = "Content-Length: 0\r\n"
         kept.append(line)
-    end = "" if kept and not kept[-1].strip() else "\r\n"
-    return [*kept, end, "\r\n"]
+    header = list(kept)
+    while header and not header[-1].strip():
+        header.pop()
+    blank = kept[len(header)] if len(header) < len(kept) else "\r\n"
+    return [*header, blank, "\r\n"]  # one blank line, so that a second pass changes nothing
 
 
 def _write(out: IO[bytes], data: bytes, *, compressed: bool) -> None:

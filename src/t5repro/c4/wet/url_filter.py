@@ -5,6 +5,7 @@ the same as if the newest copy had been selected first.
 """
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -16,6 +17,8 @@ from t5repro.c4.reasons import DOMAIN_NOT_LISTED, URL_NOT_LISTED
 from t5repro.errors import RawDataError
 
 Subdomains = frozenset[str] | None  # None allows all
+_SCHEME = re.compile(r"[A-Za-z0-9+.-]+:")
+_OTHER_DOTS = re.compile("[\u3002\uff0e\uff61]")
 UrlReason = Callable[[str], str | None]
 
 
@@ -78,15 +81,25 @@ def is_listed_domain(url: str, domains: dict[str, Subdomains]) -> bool:
     Source: released code, ``c4_utils.is_realnews_domain``, which splits subdomain and domain with
     tldextract. Here the domain is the longest suffix of the host that is listed.
     """
-    host = url.partition("/")[0].partition("?")[0].partition("#")[0]
-    host = host.rpartition("@")[2].partition(":")[0]
-    labels = host.split(".")
+    labels = host_of(url).split(".")
     for first in range(len(labels)):
         domain = ".".join(labels[first:])
         if domain in domains:
             subdomains = domains[domain]
             return subdomains is None or ".".join(labels[:first]) in subdomains
     return False
+
+
+def host_of(url: str) -> str:
+    """Return the host of an address, with or without a scheme; its letters keep their case.
+
+    Source: ``tldextract``, which also takes the full stops of other scripts for dots.
+    """
+    scheme, slashes, address = url.partition("//")
+    if not slashes or (scheme and not _SCHEME.fullmatch(scheme)):
+        address = url
+    authority = re.split(r"[/?#]", address, maxsplit=1)[0].rpartition("@")[2]
+    return _OTHER_DOTS.sub(".", authority.partition(":")[0].strip()).rstrip(".")
 
 
 def read_urls(path: Path) -> NDArray[np.uint64]:
