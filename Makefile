@@ -14,7 +14,7 @@ ENVIRONMENT := $(or $(wildcard .venv/runtime),.venv/installed)
 .PHONY: help demo setup runtime parity parity-4 parity-5 browser preflight docs notebook test test-all check format generate lock compare spread clean
 
 demo: $(ENVIRONMENT) ## run the whole chain on the bundled mini crawl
-	snakemake --profile local --cores $(CORES) --quiet rules host
+	snakemake --profile local --cores $(CORES)
 	t5repro frozen data.dvc
 	code=0; t5repro certificate || code=$$?; t5repro show results/demo && exit $$code
 
