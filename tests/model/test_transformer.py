@@ -1,8 +1,10 @@
+import os
 import subprocess
 import sys
 
 import numpy as np
 import pytest
+from checkout import SUPPORT
 
 keras = pytest.importorskip("keras")
 from t5repro.model.attention import RelativeBias  # noqa: E402
@@ -161,7 +163,8 @@ exact, rounded = logits
 assert rounded.dtype == np.float32
 assert 0 < np.abs(exact - rounded).max() < 0.1, np.abs(exact - rounded).max()
 """
-    subprocess.run([sys.executable, "-c", program], check=True)
+    environment = {**os.environ, "PYTHONPATH": str(SUPPORT)}
+    subprocess.run([sys.executable, "-c", program], check=True, env=environment)
 
 
 def keras_hub_backbone(model, gated):
