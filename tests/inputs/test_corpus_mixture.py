@@ -10,7 +10,7 @@ from t5repro.config.sections.finetune import FinetuneStage, GroupedFinetuneSetti
 from t5repro.config.sections.pretrain import PretrainSettings
 from t5repro.config.sections.vocab import VocabSettings
 from t5repro.config.stage_settings import stage_settings
-from t5repro.inputs.corpus_mixture import PARTS, MixedInputs, load_finetuning_inputs
+from t5repro.inputs.corpus_mixture import ROW_UNITS, MixedInputs, load_finetuning_inputs
 
 pytestmark = pytest.mark.keras
 
@@ -126,6 +126,6 @@ def test_rows_of_the_corpus_are_counted_exactly_and_stand_evenly(mixed):
     counts = [inputs.corpus_rows(rows) for rows in range(400)]
     steps = np.diff(counts)
     assert set(steps) <= {0, 1}
-    assert counts[-1] == 399 * inputs.parts // PARTS
+    assert counts[-1] == 399 * inputs.corpus_units // ROW_UNITS
     gaps = np.diff(np.flatnonzero(steps))
     assert gaps.max() - gaps.min() <= 1

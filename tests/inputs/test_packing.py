@@ -117,7 +117,7 @@ def test_packed_rows_hold_every_long_enough_segment_once():
 def test_the_stream_holds_every_document_in_a_seeded_order():
     offsets = offsets_of([5, 9, 2, 14])
     stream = document_stream(documents_of(offsets), segment_tokens=8, seed=0)
-    lengths = np.diff([0, *stream.ends])
+    lengths = np.diff([0, *stream.end_offsets])
     assert sorted(zip(stream.starts.tolist(), lengths.tolist(), strict=True)) == [
         (0, 5),
         (5, 9),

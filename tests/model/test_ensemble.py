@@ -39,7 +39,7 @@ def ids():
 
 def test_an_ensemble_writes_the_likeliest_id_of_the_mean_of_logits(make_model, ids):
     models = [make_model(seed=seed) for seed in (0, 1, 2)]
-    ours = greedy(models[0], ids, max_decode_length=STEPS, others=models[1:])
+    ours = greedy(models[0], ids, max_decode_length=STEPS, ensemble=models[1:])
     np.testing.assert_array_equal(ours, by_whole_passes(models, ids))
     alone = [greedy(model, ids, max_decode_length=STEPS) for model in models]
     assert all(not np.array_equal(ours, one) for one in alone)
@@ -48,5 +48,5 @@ def test_an_ensemble_writes_the_likeliest_id_of_the_mean_of_logits(make_model, i
 def test_an_ensemble_of_a_model_with_itself_answers_as_the_model(make_model, ids):
     model, copy = make_model(seed=4), make_model(seed=4)
     alone = greedy(model, ids, max_decode_length=STEPS)
-    both = greedy(model, ids, max_decode_length=STEPS, others=[copy])
+    both = greedy(model, ids, max_decode_length=STEPS, ensemble=[copy])
     np.testing.assert_array_equal(alone, both)

@@ -15,7 +15,7 @@ from t5repro.config.sections.vocab import VocabStage
 from t5repro.errors import SettingsError
 from t5repro.model.span_answers import SpanLimits, best_spans
 from t5repro.model.task_rows import TaskRows
-from t5repro.model.windows import WindowEncoder, best_windows, window_parts
+from t5repro.model.windows import WindowEncoder, best_windows, window_ranges
 from t5repro.vocab.special_pieces import special_id
 from t5repro.vocab.train import train_vocabulary
 from t5repro.vocab.vocabulary import Vocabulary
@@ -86,7 +86,7 @@ def best_by_bert(pieces, parts):
 
 @given(st.integers(1, 80), st.integers(1, 30), st.integers(1, 40))
 def test_every_piece_has_one_best_window(pieces, room, stride):
-    parts = window_parts(pieces, room, WindowSettings(stride=stride))
+    parts = window_ranges(pieces, room, WindowSettings(stride=stride))
     assert {piece for first, end in parts for piece in range(first, end)} == set(range(pieces))
     assert all(end - first <= room for first, end in parts)
     assert len({end for _, end in parts}) == len(parts)  # none is inside another

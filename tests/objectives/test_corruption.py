@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from t5repro.objectives.corruption import (
     Corrupted,
+    append_final_sentinel,
     drop_noise,
     flatten,
     noise_to_one_sentinel,
@@ -13,7 +14,6 @@ from t5repro.objectives.corruption import (
     permute_noise,
     sentinel_overflow,
     spans_to_unique_sentinels,
-    with_final_sentinel,
 )
 from t5repro.vocab.special_ids import FIRST_PIECE_ID
 
@@ -129,7 +129,7 @@ def test_the_sentinel_that_ends_targets_is_counted():
     overflow = sentinel_overflow(mask, valid, extra_ids=3, final_sentinel=True)
     assert overflow.numpy().tolist() == [1, 0, 0]
     targets = spans_to_unique_sentinels(tokens, ~mask, valid, total_ids=TOTAL_IDS)
-    ended = with_final_sentinel(targets, mask, valid, total_ids=TOTAL_IDS)
+    ended = append_final_sentinel(targets, mask, valid, total_ids=TOTAL_IDS)
     assert ended.ids[0, -1].numpy() == 996
 
 
@@ -138,14 +138,14 @@ def test_noise_behind_the_end_of_a_segment_is_none():
     everywhere = tf.ones_like(valid)
     made = spans_to_unique_sentinels(tokens, everywhere, valid, total_ids=TOTAL_IDS)
     assert isinstance(made, Corrupted)
-    assert made.kept.numpy().tolist() == [[True, False, False, False]] * 2
+    assert made.keep.numpy().tolist() == [[True, False, False, False]] * 2
 
 
 def test_the_final_sentinel_of_the_paper_closes_targets_that_end_in_noise():
     masks = [[False, True, True], [False, True, False], [True, False, True, True]]
     tokens, mask, valid = segments(masks)
     targets = spans_to_unique_sentinels(tokens, ~mask, valid, total_ids=TOTAL_IDS)
-    closed = with_final_sentinel(targets, mask, valid, total_ids=TOTAL_IDS)
+    closed = append_final_sentinel(targets, mask, valid, total_ids=TOTAL_IDS)
     flat = flatten(closed, limits=tf.fill([3], 9))
     assert [part.tolist() for part in np.split(flat.ids.numpy(), np.cumsum(flat.lengths)[:-1])] == [
         [999, 11, 12, 998, 1],
@@ -158,7 +158,7 @@ def test_one_sentinel_stands_for_every_noise_token():
     tokens, mask, valid = segments([[True, True, False, True]])
     made = noise_to_one_sentinel(tokens, mask, valid, total_ids=TOTAL_IDS)
     assert made.ids.numpy().tolist() == [[999, 999, 12, 999]]
-    assert made.kept.numpy().all()
+    assert made.keep.numpy().all()
 
 
 def test_a_tenth_of_the_noise_tokens_is_random_and_the_rest_one_sentinel():

@@ -234,7 +234,12 @@ def replaced(mask: np.ndarray, most: int, **masked_lm: Any):
     ids = 3 + np.random.default_rng(2).integers(0, 897, (count, width)).astype(np.int32)
     draws = RowDraws(0, tf.range(count, dtype=tf.int64), tf.zeros(count, tf.int64))
     rows = replace_masked(
-        MaskedLM(**masked_lm), tf.constant(ids), tf.constant(mask), draws, vocab=VOCAB, most=most
+        MaskedLM(**masked_lm),
+        tf.constant(ids),
+        tf.constant(mask),
+        draws,
+        vocab=VOCAB,
+        max_masked=most,
     )
     return ids, *(part.numpy() for part in rows)
 

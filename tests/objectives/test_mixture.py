@@ -133,8 +133,8 @@ def test_a_mixed_batch_has_the_rows_of_the_drawn_denoisers(number, lengths):
     for row, denoiser in enumerate(drawn):
         alone = apply_objective(plan(), texts, seeds, tf.fill([len(lengths)], int(denoiser)))
         for side, expected in zip(mixed[:2], alone[:2], strict=True):
-            kept = expected.kept.numpy()[row]
-            assert (side.kept.numpy()[row] == kept).all()
+            kept = expected.keep.numpy()[row]
+            assert (side.keep.numpy()[row] == kept).all()
             assert (side.ids.numpy()[row][kept] == expected.ids.numpy()[row][kept]).all()
 
 

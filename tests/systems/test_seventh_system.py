@@ -41,11 +41,12 @@ def seventh(monkeypatch: pytest.MonkeyPatch) -> None:
     """Add the rows of the toy to the tables, and train on the CPU of this process."""
     from bag_of_words import parts
 
-    from t5repro.systems import answering, finetuning, pretraining
+    from t5repro.systems import answering, finetuning, networks, pretraining
     from t5repro.train import finetune, pretrain
 
     rows: list[tuple[Any, Any]] = [
         (families.ARCHITECTURES, parts.FAMILY),
+        (networks.NETWORKS, parts.make_network),
         (pretraining.PRETRAININGS, parts.PRETRAINING),
         (finetuning.FINETUNINGS, parts.FINETUNING),
         (answering.ANSWERINGS, parts.ANSWERING),

@@ -276,7 +276,7 @@ def test_decoding_executes_listed_operations_only(job_of, tiny):
     for name, network in networks.items():
         others = (networks["shared_gated_untied"],) if name == "encoder_decoder" else ()
         for search in (
-            functools.partial(decode.greedy_graph, network, max_decode_length=4, others=others),
+            functools.partial(decode.greedy_graph, network, max_decode_length=4, ensemble=others),
             functools.partial(
                 beam.beam_graph, network, max_decode_length=4, width=2, length_penalty=0.6
             ),

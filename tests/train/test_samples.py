@@ -105,7 +105,7 @@ def test_a_resumed_training_keeps_the_samples_up_to_its_first_step(make_job, fil
     (tmp_path / "logs").mkdir()
     write_json_lines(tmp_path / "logs" / FILE, written)
     samples = job.samples(tmp_path / "logs", print)
-    samples.start(4)
+    samples.resume(4)
     samples.write(6, loop.make_model(job))
     rows = list(read_json_lines(tmp_path / "logs" / FILE))
     assert [row["step"] for row in rows] == [2, 4, 6, 6]

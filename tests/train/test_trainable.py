@@ -9,7 +9,6 @@ import pytest
 keras = pytest.importorskip("keras")
 from t5repro.config.sections.finetune import FinetuneSettings  # noqa: E402
 from t5repro.config.sections.model import ModelSettings  # noqa: E402
-from t5repro.model.adapters import adapter_parameters  # noqa: E402
 from t5repro.model.checkpoints import read_arrays, weight_variables  # noqa: E402
 from t5repro.train import loop, trainable  # noqa: E402
 
@@ -75,6 +74,7 @@ def test_adapters_of_the_papers_widths_have_the_papers_shape_on_the_base_network
     from networks import text_network
 
     shape = ModelSettings(d_model=768, num_encoder_layers=1, num_decoder_layers=1, d_ff=8)
+    of_24_blocks = {}
     for width in (32, 128, 512, 2048):
         variables = weight_variables(
             text_network(shape, embedding_rows=128, dropout_rate=0.0, seed=0, adapter_width=width)
@@ -82,11 +82,10 @@ def test_adapters_of_the_papers_widths_have_the_papers_shape_on_the_base_network
         mine = {name: item.shape for name, item in variables.items() if "/adapter/" in name}
         assert mine["encoder/block_0/adapter/feed_forward/wi"] == (768, width)
         assert mine["decoder/block_0/adapter/feed_forward/wo"] == (width, 768)
-        total = sum(int(np.prod(item)) for item in mine.values())
-        assert total == adapter_parameters(d_model=768, width=width, blocks=2)
+        of_24_blocks[width] = 12 * sum(int(np.prod(item)) for item in mine.values())
     # 12 blocks in each of two stacks: d 2048 is a third of the 222,903,552 of the base network.
-    assert adapter_parameters(d_model=768, width=32, blocks=24) == 1_198_080
-    assert adapter_parameters(d_model=768, width=2048, blocks=24) == 75_515_904
+    assert of_24_blocks[32] == 1_198_080
+    assert of_24_blocks[2048] == 75_515_904
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,8 @@
 
 A group is the columns of a benchmark that enter its average together, such as both scores of MRPC
 or both parts of MNLI, or one task with all its scores. Its best step has the highest mean of the
-group's scores; among equal steps, the first. All scores of the group are those of that step, and
-the benchmarks' averages are means over the groups' own best steps.
+group's scores; among equal steps, the first. All scores of the group come from that step, and the
+benchmarks' averages are means over the groups' own best steps.
 
 Source: released code, ``metric_group_max``.
 """
@@ -47,28 +47,30 @@ def mean_of(columns: Sequence[Column], metrics: Metrics) -> float | None:
     return math.fsum(defined) / len(defined) if len(defined) == len(values) else None
 
 
-def best_checkpoints(by_step: Mapping[int, Metrics]) -> dict[str, dict[str, Any]]:
+def best_checkpoints(metrics_of_step: Mapping[int, Metrics]) -> dict[str, dict[str, Any]]:
     """Return the best step of each group with the values that decided it.
 
     Args:
-        by_step: step -> task -> score -> value. The last step has all tasks, others those that kept
-            a checkpoint there.
+        metrics_of_step: step -> task -> score -> value. The last step has all tasks, an earlier
+            one the tasks that kept a checkpoint there.
 
     Returns:
         Group -> ``step``, ``metrics`` (task -> score -> value at that step), ``columns`` and
         ``means`` (step -> mean of the columns).
     """
-    steps = sorted(by_step)
+    steps = sorted(metrics_of_step)
     best: dict[str, dict[str, Any]] = {}
-    for group, columns in groups_of(by_step[steps[-1]]).items():
+    for group, columns in groups_of(metrics_of_step[steps[-1]]).items():
         tasks = dict.fromkeys(task for task, _ in columns)
         means = {
-            step: mean_of(columns, by_step[step]) for step in steps if tasks.keys() & by_step[step]
+            step: mean_of(columns, metrics_of_step[step])
+            for step in steps
+            if tasks.keys() & metrics_of_step[step]
         }
         best_step = max(means, key=lambda step: _rank(means[step]))  # of equal steps, the first
         best[group] = {
             "step": best_step,
-            "metrics": {task: dict(by_step[best_step][task]) for task in tasks},
+            "metrics": {task: dict(metrics_of_step[best_step][task]) for task in tasks},
             "columns": [f"{task}/{name}" for task, name in columns],
             "means": {str(step): mean for step, mean in means.items()},
         }

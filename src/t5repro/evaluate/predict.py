@@ -1,7 +1,7 @@
 """Predictions of the fine-tuned model for every example of every task (paper section 2.4).
 
 Decoding is greedy, except for the tasks of `evaluate.beam_tasks`, which use beam search. The padded
-length of an example depends on its own tokens alone, and all batches have the same number of rows,
+length of an example depends only on its own tokens, and all batches have the same number of rows,
 so the shapes of its arithmetic do not depend on its neighbours. Its row in the batch does, which on
 some devices moves the last bits of a float: a prediction changes only at a tie. Devices that work
 in step take equal parts of each batch.
@@ -34,8 +34,8 @@ def predict(
 ) -> None:
     """Write ``<task>.jsonl`` with a prediction for every example, in the file's order.
 
-    Predictions of earlier kept checkpoints are written to ``step-<n>/<task>.jsonl``; those of the
-    last one are the predictions of the fine-tuned model itself.
+    Predictions of earlier kept checkpoints are written to ``step-<n>/<task>.jsonl``; the last
+    checkpoint is the fine-tuned model itself, with predictions in `folder`.
 
     Args:
         settings: settings of the stage.
@@ -45,8 +45,8 @@ def predict(
         vocabulary: SentencePiece model.
         folder: output folder.
         manifest: manifest to write; it counts truncated inputs and predictions without EOS.
-        kept_steps: steps of fine-tuning whose weights are kept, the last included.
-        devices: devices that compute; those of a strategy share each batch.
+        kept_steps: steps of fine-tuning with kept weights, the last included.
+        devices: devices that compute; the devices of a strategy share each batch.
 
     Raises:
         ArtifactError: the weights or the examples are missing or damaged.
@@ -71,9 +71,9 @@ def predict(
         folder / step_folder(step): [path] for step, path in earlier.items()
     }
     with devices.scope():
-        answered = answers(settings, rows, list(weight_sets.values()), pieces, devices.replicas)
+        predictions = answers(settings, rows, list(weight_sets.values()), pieces, devices.replicas)
     outputs: list[Path] = []
-    for target_folder, texts in zip(weight_sets, answered.texts, strict=True):
+    for target_folder, texts in zip(weight_sets, predictions.texts, strict=True):
         for task, task_rows in rows.items():
             outputs.append(target_folder / f"{task}.jsonl")
             _write_predictions(outputs[-1], task_rows, texts[task])
@@ -86,7 +86,7 @@ def predict(
         settings=settings.model_dump(mode="json"),
         inputs=[*members, *earlier.values(), vocabulary, *examples.values()],
         outputs=outputs,
-        counters={"tasks": answered.counts},
+        counters={"tasks": predictions.counts},
     )
 
 

@@ -41,9 +41,9 @@ def score(
             tasks have none.
         output: ``scores.json``.
         manifest: manifest to write.
-        kept_steps: fine-tuning steps with predictions; those of all but the last are in
-            ``step-<n>/`` next to `predictions`, of those tasks whose manifest lists them. The best
-            step of each group of tasks is selected among them.
+        kept_steps: fine-tuning steps with predictions. Predictions of all steps but the last are in
+            ``step-<n>/`` next to `predictions`, for the tasks with a manifest that lists them. The
+            best step of each group of tasks is selected among them.
 
     Raises:
         ArtifactError: a file is missing, empty, or lacks a key.
@@ -56,6 +56,7 @@ def score(
         )
         for task, path in predictions.items()
     }
+    # A task with private answers has no scores, and counts neither as beaten nor as compared.
     content = {"tasks": tasks, "averages": averages(tasks), "beats_baseline": beaten(tasks)}
     earlier = earlier_predictions(predictions, sorted(kept_steps)[:-1])
     if kept_steps:
@@ -83,27 +84,28 @@ def earlier_predictions(
     """Return step -> task -> predictions of that step; groups of tasks may keep other steps.
 
     Args:
-        predictions: task -> predictions of the last step, beside the manifest of its group.
+        predictions: task -> predictions of the last step, next to the manifest of its group.
         steps: the kept steps of all groups but the last.
 
     Raises:
         ArtifactError: a manifest is missing or was altered.
     """
+    # Groups of tasks may keep other steps: only paths that a manifest lists were written.
     manifests = {path.with_name(MANIFEST) for path in predictions.values()}
-    listed = {
+    written_paths = {
         entry["path"]
         for manifest in manifests
         for entry in (read_manifest(manifest)["outputs"] if steps else ())
     }
-    by_step = {
+    expected_paths = {
         step: {
             task: path.parent / step_folder(step) / path.name for task, path in predictions.items()
         }
         for step in steps
     }
     return {
-        step: {task: path for task, path in paths.items() if path.as_posix() in listed}
-        for step, paths in by_step.items()
+        step: {task: path for task, path in paths.items() if path.as_posix() in written_paths}
+        for step, paths in expected_paths.items()
     }
 
 
@@ -126,21 +128,24 @@ def checkpoints(
         ``chosen_by``, the rule in words; ``scores``, step -> task -> metrics; ``best``, group ->
         entry of `best_checkpoints` with its weights; ``averages`` of the best.
     """
-    by_step = {
+    metrics_of_step = {
         step: {
             task: finite(score_rows(task_named(task, texts), read_rows(path, "prediction")))
             for task, path in paths.items()
         }
         for step, paths in earlier.items()
     }
-    by_step[last] = {task: entry["metrics"] for task, entry in tasks.items()}
-    best = best_checkpoints(by_step)
+    # The last step was scored for `tasks` already.
+    metrics_of_step[last] = {task: entry["metrics"] for task, entry in tasks.items()}
+    # The checkpoint of a group is selected by its scores here, so it can differ between groups.
+    best = best_checkpoints(metrics_of_step)
     for entry in best.values():
         entry["weights"] = f"{step_folder(entry['step'])}/{WEIGHTS}"
+    # `averages` takes entries of `score_task`; of these it reads only the metrics.
     best_entries = {task: {"metrics": metrics} for task, metrics in best_metrics(best).items()}
     return {
         "chosen_by": RULE,
-        "scores": {str(step): by_step[step] for step in sorted(by_step)},
+        "scores": {str(step): metrics_of_step[step] for step in sorted(metrics_of_step)},
         "best": best,
         "averages": averages(best_entries),
     }
@@ -153,6 +158,7 @@ def read_rows(path: Path, *keys: str) -> list[dict[str, Any]]:
         ArtifactError: there are none, or a row lacks one of `keys`; the message names the line.
     """
     rows = []
+    # Keys are checked here: the message can name the line, a metric could not.
     for number, row in enumerate(read_json_lines(path), start=1):
         missing = [key for key in keys if key not in row]
         if missing:
@@ -171,8 +177,10 @@ def score_task(task: Task, rows: Rows, train_rows: Rows) -> dict[str, Any]:
         rows: examples with predictions.
         train_rows: training examples.
     """
+    # JSON has no NaN: an undefined score is null.
     metrics = finite(score_rows(task, rows))
     trivial = finite(score_baseline(task, rows, train_rows))
+    # The first score of a task decides whether it beats its trivial answer.
     names = score_names(task.metrics)
     primary = names[0] if names else ""
     return {
@@ -187,13 +195,14 @@ def score_task(task: Task, rows: Rows, train_rows: Rows) -> dict[str, Any]:
 
 
 def score_rows(task: Task, rows: Iterable[ScoredRow]) -> dict[str, float]:
-    """Return every score of a task over its labelled rows, in percent; none if none is labelled.
+    """Return every score of a task over its labelled rows, in percent; empty without such rows.
 
     Args:
         task: the task.
         rows: mappings with idx, inputs, targets, answer and prediction.
     """
     labelled = _labelled(rows)
+    # A row without a public answer has no score; its prediction goes to a leaderboard.
     predictions = [task.read_prediction(row["prediction"], row) for row in labelled]
     return _compare(task, labelled, predictions)
 
@@ -232,13 +241,14 @@ def beats(value: float | None, baseline: float | None) -> bool | None:
 
 
 def beaten(tasks: Mapping[str, Mapping[str, Any]]) -> dict[str, int]:
-    """Return how many tasks beat their trivial answer, and how many have both scores."""
+    """Return the number of tasks that beat their trivial answer, and of tasks with both scores."""
+    # None: a score is missing, so the task is not compared.
     outcomes = [entry["beats_baseline"] for entry in tasks.values()]
     return {"beaten": outcomes.count(True), "of": len(outcomes) - outcomes.count(None)}
 
 
 def averages(tasks: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Return the average of each benchmark of which the run has a task.
+    """Return the average of each benchmark with at least one task in the run.
 
     The value is null if a task of the benchmark is missing; ``missing`` names those tasks.
 
@@ -249,6 +259,7 @@ def averages(tasks: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]
     values = benchmark_averages(metrics)
     entries: dict[str, dict[str, Any]] = {}
     for benchmark, groups in BENCHMARKS.items():
+        # An average over fewer tasks would not compare with the paper's.
         columns = [column for group in groups for column in group]
         missing = [task for task, metric in columns if metrics.get(task, {}).get(metric) is None]
         if any(task in tasks for task, _ in columns):

@@ -28,7 +28,7 @@ class FlatSegments(NamedTuple):
 
 
 def map_in_order(dataset: tf.data.Dataset, function: Callable[..., Any]) -> tf.data.Dataset:
-    """Return what a function makes of the elements of a dataset, in their order.
+    """Map a function over the elements of a dataset, in their order.
 
     Without AutoGraph, which rewrites the source of every function it meets: that takes longer than
     the rest of the start of a small training, and no loop or branch here depends on a tensor.
@@ -41,6 +41,7 @@ def gather_pieces(ids: tf.Tensor, starts: tf.Tensor, lengths: tf.Tensor) -> tf.T
     """Return the pieces of `ids` that begin at `starts`, one after another, as int32."""
     starts = tf.cast(starts, tf.int64)
     indices = tf.ragged.range(starts, starts + tf.cast(lengths, tf.int64)).flat_values
+    # Cast after the gather: the file of ids may be uint16, and only the batch is converted.
     return tf.cast(tf.gather(ids, indices), tf.int32)
 
 
@@ -110,13 +111,14 @@ def joined_batch(
         that a prefix language model sees in both directions, and the targets, 0 at inputs and
         padding; all int32 ``(rows, inputs_length + targets_length)``.
 
-    Source: released code, ``delimited_lm`` with loss on the targets alone; seqio,
+    Source: released code, ``delimited_lm`` with loss only on the targets; seqio,
     ``PrefixLMFeatureConverter``: the prefix is the inputs and one position more.
     """
     sides = [
         tf.RaggedTensor.from_row_lengths(side.ids, side.lengths, validate=False)
         for side in (inputs, targets)
     ]
+    # Targets directly follow their inputs: both are one segment, with the same number.
     text = FlatSegments(tf.concat(sides, axis=1).flat_values, inputs.lengths + targets.lengths)
     position = _positions(text)
     inputs_lengths = tf.repeat(inputs.lengths, text.lengths)  # of the segment of each token
@@ -154,8 +156,9 @@ def _rows(
     values: tf.Tensor, lengths: tf.Tensor, segments_per_row: tf.Tensor, width: int
 ) -> tf.Tensor:
     """Return the values of segments, one after another in their rows, int32 ``(rows, width)``."""
-    by_segment = tf.RaggedTensor.from_row_lengths(values, lengths, validate=False)
-    by_row = tf.RaggedTensor.from_row_lengths(by_segment, segments_per_row, validate=False)
+    segment_values = tf.RaggedTensor.from_row_lengths(values, lengths, validate=False)
+    row_values = tf.RaggedTensor.from_row_lengths(segment_values, segments_per_row, validate=False)
+    # XLA and TPUs need the static shape, which a ragged tensor does not carry.
     count = segments_per_row.shape[0]
-    padded = by_row.merge_dims(1, 2).to_tensor(shape=[count, width])
+    padded = row_values.merge_dims(1, 2).to_tensor(shape=[count, width])
     return tf.ensure_shape(padded, [count, width])

@@ -4,7 +4,7 @@ One row of span corruption counts as one example of the corpus, while a packed r
 contains several. The share of rows therefore follows from the share of examples and the average
 length of the tasks' examples. Rows of the corpus are spread evenly over the run: row n is one if
 ``(n + 1) * share`` reaches an integer that ``n * share`` does not. Like everything else in a
-batch, the next row of either source depends on n alone.
+batch, the next row of either source depends only on n.
 """
 
 from collections.abc import Mapping
@@ -23,11 +23,11 @@ from t5repro.tasks.mixing_rates import fixed_rate_share, mixing_rates, mixture_c
 from t5repro.vocab.token_files import split_files
 
 CORPUS = "/corpus"  # name of the corpus among the tasks of a mixture; no task can have it
-PARTS = 1 << 20  # a share of rows is an integer number of these, so that counting rows is exact
+ROW_UNITS = 1 << 20  # a share of rows is an integer number of these, so that counting rows is exact
 
 
 class _RowRange(NamedTuple):
-    """Consecutive rows of a run, split into those of the corpus and those of tasks.
+    """Consecutive rows of a run, split into rows of the corpus and rows of tasks.
 
     Attributes:
         first: number of the first row.
@@ -59,18 +59,18 @@ class MixedInputs:
         corpus: the corpus, with one row a batch.
         batch_size: rows of a batch of both.
         examples_share: share of the corpus in all examples, from 0 to 1.
-        parts: rows of the corpus in `PARTS` rows.
+        corpus_units: rows of the corpus in `ROW_UNITS` rows.
     """
 
     tasks: TaskInputs
     corpus: CorpusInputs
     batch_size: int
     examples_share: float
-    parts: int
+    corpus_units: int
 
     def corpus_rows(self, rows: int) -> int:
         """Return the number of rows of the corpus in the first `rows` rows."""
-        return rows * self.parts // PARTS
+        return rows * self.corpus_units // ROW_UNITS
 
     def _row_range(self, first_step: int, steps: int) -> _RowRange:
         first, rows = first_step * self.batch_size, steps * self.batch_size
@@ -88,10 +88,11 @@ class MixedInputs:
                 (self.tasks, rows.tasks_first, rows.tasks_rows),
             )
         ]
-        parts = tf.constant(self.parts, tf.int64)
+        corpus_units = tf.constant(self.corpus_units, tf.int64)
 
         def source_index(row: tf.Tensor) -> tf.Tensor:
-            is_corpus = (row + 1) * parts // PARTS > row * parts // PARTS
+            # Bresenham's line: the integer part grows at a row of the corpus.
+            is_corpus = (row + 1) * corpus_units // ROW_UNITS > row * corpus_units // ROW_UNITS
             return tf.where(is_corpus, tf.constant(0, tf.int64), tf.constant(1, tf.int64))
 
         numbers = tf.data.Dataset.range(rows.first, rows.first + rows.rows)
@@ -100,7 +101,7 @@ class MixedInputs:
         return mixed.batch(self.batch_size, drop_remainder=True).prefetch(tf.data.AUTOTUNE)
 
     def counters(self, *, first_step: int, steps: int) -> dict[str, Any]:
-        """Count the examples of some steps: those of `TaskInputs.counters`, and the corpus."""
+        """Count the examples of some steps: `TaskInputs.counters`, and the corpus."""
         rows = self._row_range(first_step, steps)
         counters = self.tasks.counters(first_step=rows.tasks_first, steps=rows.tasks_rows)
         examples = sum(counters["drawn"].values()) + rows.corpus_rows
@@ -108,7 +109,7 @@ class MixedInputs:
             **counters,
             "corpus": {
                 "rows": rows.corpus_rows,
-                "rows_share": round(self.parts / PARTS, 6),
+                "rows_share": round(self.corpus_units / ROW_UNITS, 6),
                 "examples_share_asked": round(self.examples_share, 6),
                 "examples_share_drawn": round(rows.corpus_rows / max(examples, 1), 6),
                 **self.corpus.counters(steps=rows.corpus_first + rows.corpus_rows),
@@ -145,8 +146,8 @@ def corpus_share(settings: FinetuneSettings, counts: Mapping[str, int]) -> float
     return rates[CORPUS]
 
 
-def corpus_parts(mixture: Mixture, max_lengths: tuple[int, int], examples_share: float) -> int:
-    """Return the number of rows of the corpus in `PARTS` rows.
+def corpus_row_units(mixture: Mixture, max_lengths: tuple[int, int], examples_share: float) -> int:
+    """Return the number of rows of the corpus in `ROW_UNITS` rows.
 
     Args:
         mixture: the tasks.
@@ -154,7 +155,7 @@ def corpus_parts(mixture: Mixture, max_lengths: tuple[int, int], examples_share:
         examples_share: share of the corpus in all examples.
     """
     task_rows = (1 - examples_share) * mixture.rows_per_example(max_lengths)
-    return round(examples_share / (examples_share + task_rows) * PARTS)
+    return round(examples_share / (examples_share + task_rows) * ROW_UNITS)
 
 
 def load_finetuning_inputs(
@@ -201,5 +202,7 @@ def load_finetuning_inputs(
     )
     counts = dict(zip(tasks.mixture.tasks, tasks.mixture.counts.tolist(), strict=True))
     share = corpus_share(training, counts)
-    parts = corpus_parts(tasks.mixture, (training.inputs_length, training.targets_length), share)
-    return MixedInputs(tasks, corpus, training.batch_size, share, parts)
+    corpus_units = corpus_row_units(
+        tasks.mixture, (training.inputs_length, training.targets_length), share
+    )
+    return MixedInputs(tasks, corpus, training.batch_size, share, corpus_units)

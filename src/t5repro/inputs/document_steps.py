@@ -1,7 +1,7 @@
 """The steps of pre-training that read a document.
 
-The answer is computed from the layout that training itself reads, in NumPy alone: the order of the
-rows (`row_order`) is that of training.
+The answer is computed with NumPy from the layout that training itself reads; `row_order` gives the
+same order of rows as training.
 """
 
 from collections.abc import Iterator, Sequence
@@ -24,7 +24,7 @@ def steps_of_documents(
     """Return the steps below `steps` that read tokens of each document.
 
     The order of all rows is computed once, at millions of rows a second whatever the length of a
-    row; memory is that of the result.
+    row; memory is proportional to the result.
 
     Args:
         inputs: of the pre-training.
@@ -32,20 +32,21 @@ def steps_of_documents(
         steps: number of steps of the training.
 
     Raises:
-        ArtifactError: there is no such document.
+        ArtifactError: a document does not exist.
     """
     check_documents(inputs.offsets, documents)
     batch_size = inputs.settings.batch_size
     positions = {document: _position(inputs, document) for document in documents}
-    step_parts: dict[int, list[Integers]] = {document: [] for document in documents}
+    steps_of_document: dict[int, list[Integers]] = {document: [] for document in documents}
     for numbers, row, epoch in _all_rows(inputs, steps * batch_size):
         phase = _phase(inputs, epoch)
         for document, position in positions.items():
+            # `numbers` are rows of the run, so the division by the batch size gives steps.
             matches = numbers[position.overlaps(row, phase)]
-            step_parts[document].append(np.unique(matches // batch_size))
+            steps_of_document[document].append(np.unique(matches // batch_size))
     return {
-        document: np.unique(np.concatenate([*parts, np.zeros(0, np.int64)])).tolist()
-        for document, parts in step_parts.items()
+        document: np.unique(np.concatenate([*step_arrays, np.zeros(0, np.int64)])).tolist()
+        for document, step_arrays in steps_of_document.items()
     }
 
 
@@ -70,8 +71,8 @@ def _phase(inputs: CorpusLayout, epoch: Integers) -> Integers:
     if not isinstance(inputs.layout, Stream):
         return np.zeros_like(epoch)
     epochs, index = np.unique(epoch, return_inverse=True)
-    by_epoch = phases(epochs, inputs.layout.phase_range, inputs.seed)
-    return np.asarray(by_epoch[index])
+    epoch_phases = phases(epochs, inputs.layout.phase_range, inputs.seed)
+    return np.asarray(epoch_phases[index])
 
 
 @dataclass(frozen=True)
@@ -102,10 +103,11 @@ class _PackedPosition:
 def _position(inputs: CorpusLayout, document: int) -> _StreamPosition | _PackedPosition:
     low, high = inputs.offsets[document : document + 2]
     starts = inputs.layout.starts
+    # A chunk begins anywhere inside its document, so pieces are found by range, not by equality.
     indices = np.flatnonzero((starts >= low) & (starts < high))
     if isinstance(inputs.layout, Stream):
         (index,) = indices  # a stream uses one piece of each document
-        ends = inputs.layout.ends
-        begin = int(ends[index - 1]) if index else 0
-        return _StreamPosition(begin, int(ends[index]), inputs.layout.segment_tokens)
+        end_offsets = inputs.layout.end_offsets
+        begin = int(end_offsets[index - 1]) if index else 0
+        return _StreamPosition(begin, int(end_offsets[index]), inputs.layout.segment_tokens)
     return _PackedPosition(np.unique(np.searchsorted(inputs.layout.splits, indices, "right") - 1))

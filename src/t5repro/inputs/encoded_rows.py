@@ -1,4 +1,4 @@
-"""Rows of ids of all examples in memory, and those of a batch as features."""
+"""Rows of ids of all examples in memory, and the features of a batch."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -45,8 +45,8 @@ class EncodedOption(NamedTuple):
     """The rows of all examples with one of their options, or without any.
 
     Attributes:
-        texts: ids of each row; none where an example has fewer options.
-        swapped: ids with the segments in the other order, if the network reads both.
+        texts: ids of each row; empty if an example has fewer options.
+        swapped: ids with the segments in reverse order, if the network reads both orders.
         first_lengths: ids of each row before its second segment, int32.
     """
 

@@ -73,9 +73,11 @@ def tokenise(
 
     Source: released code, ``append_eos_after_trim``.
     """
+    # The suffix is never cut: a text without EOS would teach the model not to end.
     max_tokens = max_length - len(suffix)
     tokenizer = tensorflow_text.SentencepieceTokenizer(model=proto, out_type=tf.int32)
 
+    # The tokenizer is an operation of the graph: tf.data runs it in its threads.
     def encode(batch: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         ragged = tokenizer.tokenize(batch)
         suffixes = tf.tile(tf.constant([suffix]), [tf.shape(batch)[0], 1])
@@ -94,6 +96,7 @@ def tokenise(
             lengths.append(ragged.row_lengths().numpy())
             uncut_lengths.append(token_counts.numpy())
             progress.advance(len(token_counts))
+    # Offsets of the distinct texts, then one for each text of the task: equal texts share ids.
     sizes = np.concatenate(lengths)
     indices = np.fromiter((index_of_text[text] for text in texts), np.int64, len(texts))
     return Tokenised(
@@ -141,12 +144,14 @@ class TaskInputs:
         assemble = joined_batch if self.joined else encoder_decoder_batch
         with tf.device("CPU:0"):
             examples, splits = tf.constant(rows.examples), tf.constant(rows.splits)
+            # All ids of the mixture in memory; a step gathers slices of them.
             sides = [
                 tuple(tf.constant(array) for array in (side.ids, side.starts, side.lengths))
                 for side in (self.inputs, self.targets)
             ]
 
         def make(number: tf.Tensor) -> tuple[Features, tf.Tensor]:
+            # Consecutive rows have consecutive examples: one slice of the stream.
             bounds = splits[number * batch_size : (number + 1) * batch_size + 1]
             batch_examples = examples[bounds[0] : bounds[-1]]
             inputs, targets = (_segments(batch_examples, *side) for side in sides)
@@ -167,27 +172,28 @@ class TaskInputs:
 
         Returns:
             By task: requested and drawn share, drawn examples, examples in its file, examples
-            whose inputs or targets were cut; and the share of padding in the batches.
+            with cut inputs or targets; and the share of padding in the batches.
         """
         examples = self.rows(first_step=first_step, steps=steps).examples
         task_indices = self.mixture.task_indices
         tasks = len(self.mixture.tasks)
         draws = np.bincount(task_indices[examples], minlength=tasks)
         settings = self.settings
+        # Exact, not probed: the lengths of all drawn examples are known.
         size = steps * settings.batch_size * (settings.inputs_length + settings.targets_length)
         filled = int(self.mixture.lengths[examples].sum())
 
-        def by_task(values: npt.NDArray[Any]) -> dict[str, Any]:
+        def name_tasks(values: npt.NDArray[Any]) -> dict[str, Any]:
             return dict(zip(self.mixture.tasks, values.tolist(), strict=True))
 
         def cut(side: Tokenised) -> dict[str, Any]:
-            return by_task(np.bincount(task_indices[side.cut], minlength=tasks))
+            return name_tasks(np.bincount(task_indices[side.cut], minlength=tasks))
 
         return {
-            "rates_asked": by_task(np.round(self.mixture.shares, 6)),
-            "rates_drawn": by_task(np.round(draws / max(draws.sum(), 1), 6)),
-            "drawn": by_task(draws),
-            "examples": by_task(self.mixture.counts),
+            "rates_asked": name_tasks(np.round(self.mixture.shares, 6)),
+            "rates_drawn": name_tasks(np.round(draws / max(draws.sum(), 1), 6)),
+            "drawn": name_tasks(draws),
+            "examples": name_tasks(self.mixture.counts),
             "truncated_inputs": cut(self.inputs),
             "truncated_targets": cut(self.targets),
             "padding_share": round(1 - filled / size, 6) if size else 0.0,
@@ -230,6 +236,7 @@ def load_task_inputs(
             f"{vocabulary} has {loaded_vocabulary.total_ids} ids, vocab.vocab_size + "
             f"vocab.extra_ids is {vocab.total_ids}; rerun the rule vocab"
         )
+    # Sorted: the order of the tasks must not depend on the order of the settings.
     tasks = tuple(sorted(examples))
     rows = {task: _read_examples(examples[task]) for task in tasks}
     counts = {task: len(rows[task]) for task in tasks}
@@ -242,6 +249,7 @@ def load_task_inputs(
         temperature=settings.mixture_temperature,
     )
     model = model or ModelSettings()
+    # A decoder-only network may end its inputs in the word `target:` in place of EOS.
     marker = target_marker_ids(loaded_vocabulary, model, inputs_length=settings.inputs_length)
     proto = vocabulary.read_bytes()
     inputs, targets = (
@@ -257,6 +265,7 @@ def load_task_inputs(
             (1, settings.targets_length, "targets", (EOS_ID,)),
         )
     )
+    # Examples are indices into all texts, task after task.
     mixture = Mixture(
         tasks=tasks,
         rates=np.array([rates[task] for task in tasks], np.float64),
@@ -280,6 +289,7 @@ def _read_examples(path: Path) -> list[tuple[str, str]]:
                 f"{path} line {number} lacks inputs or targets; delete it and rerun the rule tasks"
             )
         rows.append((inputs, targets))
+    # An empty task would have a rate without examples to draw.
     if not rows:
         raise ArtifactError(f"{path} has no examples to train on; check the task's training files")
     return rows

@@ -56,7 +56,7 @@ class LabelledInputs:
 
     @property
     def labels(self) -> TaskAnswers:
-        """What is predicted of each task."""
+        """The answers that each task has."""
         return self.columns.answers
 
     @property
@@ -82,26 +82,33 @@ class LabelledInputs:
         ``encoder_types``, int32 ``(rows, inputs_length)``; for a decoder only ``decoder_ids`` and
         ``decoder_segments`` of that shape, ``last_positions``, ``(rows, 1)``, and if a task is read
         in both orders ``swapped_ids`` and ``swapped_segments``. With a task of choices all these
-        have an axis of options after that of rows. All have ``label_columns``, int32 ``(rows, 3)``,
-        see `Columns`, and with a task of spans ``answer_span``, ``(rows, 2)``; and the targets,
-        float32 ``(rows, 1)``.
+        have an axis of options after the axis of rows. All have ``label_columns``, int32
+        ``(rows, 3)``, see `Columns`, and with a task of spans ``answer_span``, ``(rows, 2)``; and
+        the targets, float32 ``(rows, 1)``.
         """
         settings = self.settings
-        drawn = self.examples(first_step=first_step, steps=steps)
+        indices = self.examples(first_step=first_step, steps=steps)
+        # Rows, targets and spans of all examples stay on the CPU; a step gathers its own.
         columns = np.array([self.columns.columns[task] for task in self.mixture.tasks], np.int32)
         with tf.device("CPU:0"):
-            examples = tf.constant(drawn.reshape(steps, settings.batch_size))
+            examples = tf.constant(indices.reshape(steps, settings.batch_size))
             targets = tf.constant(self.targets)
             spans = tf.constant(self.spans)
+            # By row, so that a step needs one gather and no lookup of tasks.
             columns_of = tf.constant(columns[self.mixture.task_indices])
 
         def make(step: tf.Tensor) -> tuple[Features, tf.Tensor]:
             rows = examples[step]
-            by_option = [self._option_features(option, rows) for option in self.options]
-            features = by_option[0]
-            if len(by_option) > 1:
+            option_features = [self._option_features(option, rows) for option in self.options]
+            # Tasks with options and tasks without share a batch: all rows get the axis of options,
+            # and missing options have empty rows.
+            features = option_features[0]
+            if len(option_features) > 1:
                 features = {
-                    name: tf.stack([one[name] for one in by_option], 1) for name in features
+                    name: tf.stack(
+                        [features_of_option[name] for features_of_option in option_features], 1
+                    )
+                    for name in features
                 }
             features["label_columns"] = tf.gather(columns_of, rows)
             if self.columns.has_spans:
@@ -112,13 +119,13 @@ class LabelledInputs:
         return map_in_order(dataset, make).prefetch(tf.data.AUTOTUNE)
 
     def _option_features(self, option: EncodedOption, rows: tf.Tensor) -> Features:
-        """Return what the network reads of some rows with one of their options."""
+        """Return the features of some rows with one of their options."""
         shape = (self.settings.batch_size, self.settings.inputs_length)
         flat, lengths = option.texts.rows(rows)
         if not self.is_decoder:
             return row_features(flat, lengths, tf.gather(option.first_lengths, rows), shape=shape)
         features = text_features("decoder", flat, lengths, shape=shape)
-        # A row that does not exist has no last position.
+        # A missing option has a row of length 0; its position is not read.
         features["last_positions"] = tf.maximum(lengths[:, tf.newaxis] - 1, 0)
         if option.swapped:
             features |= text_features("swapped", *option.swapped.rows(rows), shape=shape)
@@ -126,22 +133,22 @@ class LabelledInputs:
 
     def counters(self, *, first_step: int, steps: int) -> dict[str, Any]:
         """Count the examples of some steps, see `TaskInputs.counters`."""
-        drawn = self.examples(first_step=first_step, steps=steps)
-        draws = np.bincount(self.mixture.task_indices[drawn], minlength=len(self.mixture.tasks))
-        size = len(drawn) * self.settings.inputs_length * len(self.options)
-        filled = sum(int(option.texts.lengths.numpy()[drawn].sum()) for option in self.options)
+        indices = self.examples(first_step=first_step, steps=steps)
+        draws = np.bincount(self.mixture.task_indices[indices], minlength=len(self.mixture.tasks))
+        size = len(indices) * self.settings.inputs_length * len(self.options)
+        filled = sum(int(option.texts.lengths.numpy()[indices].sum()) for option in self.options)
 
-        def by_task(values: npt.NDArray[Any]) -> dict[str, Any]:
+        def name_tasks(values: npt.NDArray[Any]) -> dict[str, Any]:
             return dict(zip(self.mixture.tasks, values.tolist(), strict=True))
 
-        rows = by_task(self.mixture.counts)
+        rows = name_tasks(self.mixture.counts)
         windows = {task: rows[task] for task in rows if self.labels[task].kind == "span"}
         # Examples whose answer is not in the text, which are not drawn.
         left_out = {task.name: n for task in self.tasks if (n := task.examples.left_out)}
         return {
-            "rates_asked": by_task(np.round(self.mixture.shares, 6)),
-            "rates_drawn": by_task(np.round(draws / max(draws.sum(), 1), 6)),
-            "drawn": by_task(draws),
+            "rates_asked": name_tasks(np.round(self.mixture.shares, 6)),
+            "rates_drawn": name_tasks(np.round(draws / max(draws.sum(), 1), 6)),
+            "drawn": name_tasks(draws),
             "examples": {task.name: len(task.examples.targets) for task in self.tasks},
             "truncated_inputs": {task.name: task.cut for task in self.tasks},
             "labels": {task: list(answer.words) for task, answer in self.labels.items()},
@@ -176,7 +183,9 @@ def load_labelled_inputs(
         for name, path in sorted(examples.items())
     ]
     columns = LabelColumns({task.name: task.examples.answer for task in tasks})
-    rows = [row for task in tasks for row in task.drawn]
+    # Rows of all tasks in one list, task after task: the index of a row names it in the mixture.
+    rows = [row for task in tasks for row in task.rows]
+    # One task that is read in both orders gives every batch the second array.
     swaps = any(option.swapped for row in rows for option in row.options)
     return LabelledInputs(
         settings=training,
@@ -206,17 +215,20 @@ def _mixture(training: FinetuneSettings, tasks: Sequence["EncodedTask"]) -> Mixt
         limit=training.mixture_limit,
         temperature=training.mixture_temperature,
     )
-    counts = [len(task.drawn) for task in tasks]
+    # Rates follow the number of examples, draws the number of rows: an example of a span may have
+    # several windows, which must not raise the share of its task.
+    counts = [len(task.rows) for task in tasks]
     return Mixture(
         tasks=tuple(task.name for task in tasks),
         rates=np.array([rates[task.name] for task in tasks], np.float64),
         counts=np.array(counts, np.int64),
+        # One example fills a row, whatever its length: nothing is packed.
         lengths=np.ones((sum(counts), 2), np.int32),
     )
 
 
 class DrawnRow(NamedTuple):
-    """What is drawn at once: an example, or a window of one.
+    """The unit of a draw: an example, or a window of one.
 
     Attributes:
         options: its rows, one for each option.
@@ -239,13 +251,13 @@ class EncodedTask(NamedTuple):
     Attributes:
         name: of the task.
         examples: as in its file.
-        drawn: its examples as rows of ids, or their windows.
-        cut: number of examples of which ids were cut off.
+        rows: its examples as rows of ids, or their windows.
+        cut: number of examples with ids cut off.
     """
 
     name: str
     examples: LabelledExamples
-    drawn: Sequence[DrawnRow]
+    rows: Sequence[DrawnRow]
     cut: int
 
 

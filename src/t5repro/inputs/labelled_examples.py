@@ -1,4 +1,4 @@
-"""Examples of tasks whose answer is a label, an option, a number or a span, from their files."""
+"""Training examples with labels, options, numbers or spans as answers, from their files."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ class LabelledExamples:
         targets: index of its label or option, or its number; 0 of a span.
         spans: characters of the answer in the last segment, for a task of spans.
         answer: kind of the answers, and the words of labels and options.
-        left_out: rows of a task of spans whose answer is not in the text.
+        left_out: rows of a task of spans without the answer in the text.
     """
 
     texts: Sequence[SegmentTexts]
@@ -50,23 +50,23 @@ def read_labelled(path: Path, *, predicts_spans: bool) -> LabelledExamples:
     if not rows:
         raise ArtifactError(f"{path} has no examples to train on; check the task's training files")
     if predicts_spans and any(row.get(SPANS) for _, row in rows):
-        return _with_spans(path, rows)
+        return _span_examples(path, rows)
     words: dict[int, str] = {}
     texts = [texts_in(row, path, number) for number, row in rows]
     targets = [_target(row, words, f"{path} line {number}") for number, row in rows]
     return LabelledExamples(texts, targets, (), _answer_of(path, texts, words))
 
 
-def _with_spans(path: Path, rows: Sequence[NumberedRow]) -> LabelledExamples:
-    """Return the rows whose answer is in the text.
+def _span_examples(path: Path, rows: Sequence[NumberedRow]) -> LabelledExamples:
+    """Return the rows with the answer in the text.
 
-    Source: BERT ``run_squad.read_squad_examples`` leaves out the others as well.
+    Source: BERT ``run_squad.read_squad_examples``, which also skips rows without it.
     """
     used = [(number, row) for number, row in rows if row.get(SPANS)]
     return LabelledExamples(
         [texts_in(row, path, number) for number, row in used],
         [0.0] * len(used),
-        [(first, end) for (first, end), *_ in (row[SPANS] for _, row in used)],
+        [(first, stop) for (first, stop), *_ in (row[SPANS] for _, row in used)],
         TaskAnswer("span", segments=2),
         left_out=len(rows) - len(used),
     )
@@ -113,8 +113,8 @@ def _answer_of(path: Path, texts: Sequence[SegmentTexts], words: Mapping[int, st
             "each must be the answer of a row, which names its word: give it more examples"
         )
     # A label that no training row has is never predicted; its column still has a word.
-    by_index = tuple(words.get(index, "") for index in range(max(words) + 1))
-    return TaskAnswer("choice" if options else "label", by_index, segments)
+    label_words = tuple(words.get(index, "") for index in range(max(words) + 1))
+    return TaskAnswer("choice" if options else "label", label_words, segments)
 
 
 def _number_of_segments(texts: Sequence[SegmentTexts]) -> int:

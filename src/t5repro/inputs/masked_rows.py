@@ -2,7 +2,7 @@
 
 The rows are whole sentences of `sentence_layout`, read by `sentence_rows`. The positions to predict
 are drawn by `objectives.masked_positions`, and their ids replaced by `objectives.masked_pieces`. As
-in `pretraining`, the batch of step n depends on the data, the settings, the seed and n alone, and
+in `pretraining`, the batch of step n depends only on the data, the settings, the seed and n, and
 there are TensorFlow operations only between the files and the batches.
 """
 
@@ -144,7 +144,7 @@ class MaskedInputs:
         return steps_of_masked_documents(self.reader(), self.offsets, documents, steps=steps)
 
     def denoisers(self, step: int) -> None:
-        """Return None: the objective is no mixture of denoisers."""
+        """Return None: the objective is not a mixture of denoisers."""
 
     def reader(self) -> SentenceReader:
         """Return the function from a step to its rows before masking."""
@@ -158,6 +158,8 @@ class MaskedInputs:
         read, unit = self.reader(), UNITS[masked_lm.unit]
 
         def make(step: tf.Tensor) -> tuple[Features, tf.Tensor, dict[str, tf.Tensor]]:
+            # 1. Rows of ids. 2. The positions to predict. 3. Their replacement; the targets are the
+            #    original ids. All draws are functions of row and epoch, not of the batch.
             rows = read(step)
             tokens = row_tokens(
                 settings, rows.ids, rows.lengths, rows.draws, word_starts=self.is_word_start
@@ -169,12 +171,13 @@ class MaskedInputs:
                 mask,
                 rows.draws,
                 vocab=self.vocab,
-                most=settings.targets_length,
+                max_masked=settings.targets_length,
             )
             width = settings.inputs_length
             features = {
                 "encoder_ids": masked.ids,
                 "encoder_segments": tf.sequence_mask(rows.lengths, width, tf.int32),
+                # With one token type every token has type 0.
                 "encoder_types": rows.types if self.token_types > 1 else tf.zeros_like(rows.types),
                 "target_positions": masked.positions,
             }
@@ -197,8 +200,9 @@ class MaskedInputs:
             tf.reduce_sum(rows.lengths),
             tf.math.count_nonzero(mask),
             tf.math.count_nonzero(is_mask_piece),
+            # A random piece that equals the original one counts as unchanged.
             tf.math.count_nonzero(mask & ~is_mask_piece & (masked_ids != rows.ids)),
-            tf.math.count_nonzero(rows.from_other),
+            tf.math.count_nonzero(rows.is_random_next),
             tf.reduce_sum(rows.pair_label),
         )
         return dict(zip(STATISTICS, values, strict=True))
@@ -229,7 +233,7 @@ def load_masked_inputs(
 
     Raises:
         ArtifactError: a file is missing or damaged, or the ids are of another vocabulary.
-        CorpusError: the corpus has no whole sentence, or one document alone although B of a pair
+        CorpusError: the corpus has no whole sentence, or only one document although B of a pair
             comes from another one, or fewer ids than `unique_tokens`.
     """
     bounds = read_offsets(offsets)

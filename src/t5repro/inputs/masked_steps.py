@@ -1,7 +1,7 @@
 """The steps of pre-training on rows of sentences that read a document.
 
-The second segment of a pair is drawn anew in each epoch, so there is no table of rows to look in:
-the rows of all steps are read, without their masks, some hundreds of batches a second.
+Every epoch draws the second segments of pairs again, so a table of rows cannot answer this: the
+rows of all steps are read, without their masks, at some hundreds of batches a second.
 """
 
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ def steps_of_masked_documents(
         steps: number of steps of the training.
 
     Raises:
-        ArtifactError: there is no such document.
+        ArtifactError: a document does not exist.
     """
     check_documents(offsets, documents)
 

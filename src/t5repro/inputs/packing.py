@@ -53,6 +53,7 @@ def chunk_documents(offsets: Integers, *, chunk_tokens: int, seed: int) -> Docum
     Source: released code, ``select_random_chunk``, which draws again in each epoch.
     """
     starts, lengths = np.array(offsets[:-1]), np.diff(offsets)
+    # A document of one chunk needs no draw: the draws do not depend on how many of them there are.
     long = np.flatnonzero(lengths > chunk_tokens) if chunk_tokens else np.zeros(0, np.int64)
     if len(long):
         draws = stream(seed, "pretrain", "chunks").random(len(long))
@@ -68,14 +69,14 @@ class Stream:
 
     Attributes:
         starts: start of each document in the file of ids, in the order of the stream.
-        ends: end of each document in the stream, ascending.
+        end_offsets: end of each document in the stream, ascending.
         segment_tokens: tokens of a segment.
         segments: segments of an epoch.
         phase_range: largest offset in the stream at which an epoch can begin; tokens.
     """
 
     starts: Integers
-    ends: Integers
+    end_offsets: Integers
     segment_tokens: int
     segments: int
     phase_range: int
@@ -99,12 +100,12 @@ def document_stream(documents: Documents, *, segment_tokens: int, seed: int) -> 
             f"or lower pretrain.inputs_length"
         )
     order = stream(seed, "pretrain", "documents").permutation(len(documents.starts))
-    ends = np.cumsum(documents.lengths[order], dtype=np.int64)
+    end_offsets = np.cumsum(documents.lengths[order], dtype=np.int64)
     # One segment less than would fit: the remainder lets each epoch begin at another token, so
     # that the cuts between segments move (D-038).
     segments = max(1, tokens // segment_tokens - 1)
     phase_range = min(tokens - segments * segment_tokens, segment_tokens - 1)
-    return Stream(documents.starts[order], ends, segment_tokens, segments, phase_range)
+    return Stream(documents.starts[order], end_offsets, segment_tokens, segments, phase_range)
 
 
 @dataclass(frozen=True)
@@ -174,6 +175,7 @@ def pack_documents(
     Raises:
         CorpusError: no document is long enough for a segment.
     """
+    # 1. Segments of all documents, without those too short to be corrupted.
     starts, lengths = cut_documents(documents, segment_tokens=segment_tokens)
     long_enough = np.flatnonzero(lengths >= SHORTEST_SEGMENT)
     if not len(long_enough):
@@ -181,13 +183,15 @@ def pack_documents(
             f"no document of the corpus has {SHORTEST_SEGMENT} tokens; give it more text"
         )
     dropped = len(starts) - len(long_enough)
+    # 2. Seeded order, so that a row mixes documents.
     order = long_enough[stream(seed, "pretrain", "segments").permutation(len(long_enough))]
+    # 3. A row is full by its tokens after corruption, not by its raw tokens.
     limits = limits_by_tokens[lengths[order]]
     rows = pack_rows(limits, max_lengths=(inputs_length, targets_length))
-    by_row = np.argsort(rows, kind="stable")  # stable: a row keeps the seeded order of segments
-    segments = order[by_row]
+    row_order = np.argsort(rows, kind="stable")  # stable: a row keeps the seeded order of segments
+    segments = order[row_order]
     return PackedRows(
-        starts[segments], lengths[segments], limits[by_row], row_splits(rows), dropped
+        starts[segments], lengths[segments], limits[row_order], row_splits(rows), dropped
     )
 
 

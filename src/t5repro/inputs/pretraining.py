@@ -1,8 +1,8 @@
 """Batches of pre-training from the corpus as ids, for every objective (paper section 3.3).
 
 The file of ids is mapped into memory, never copied, so the corpus may exceed the memory; `packing`
-names the memory of each layout. The batch of step n depends on the data, the settings, the seed
-and n alone, never on the first step of a run or the number of threads. Between the files and the
+names the memory of each layout. The batch of step n depends only on the data, the settings, the
+seed and n, never on the first step of a run or the number of threads. Between the files and the
 batches there are TensorFlow operations only, so that the hosts of a TPU pod can run them.
 """
 
@@ -83,10 +83,11 @@ class CorpusInputs(CorpusLayout):
 
         Returns:
             ``padding_share`` of the batches, ``epochs`` of the steps, and totals of the probed
-            steps: tokens, segments that were cut, sentinels beyond those of the vocabulary.
+            steps: tokens, segments that were cut, sentinels that the vocabulary lacks.
         """
         if not steps:
             return {"probed_steps": 0}
+        # Counting all steps would read the corpus again; some steps of the whole range suffice.
         probed = np.unique(np.linspace(0, steps - 1, PROBED_STEPS, dtype=np.int64))
         make = tf.function(self._batch_maker(), autograph=False)
         totals = dict.fromkeys(STATISTICS, 0)
@@ -112,6 +113,7 @@ class CorpusInputs(CorpusLayout):
         # Pieces and segments cover the same tokens: a piece is in the segment in whose range of
         # tokens it starts, and in the row of this segment.
         segment_ends = np.cumsum(segment_lengths, dtype=np.int64)
+        # Pieces of length 0 belong to no segment.
         filled = lengths > 0
         piece_starts = (np.cumsum(lengths, dtype=np.int64) - lengths)[filled]
         segments = np.searchsorted(segment_ends, piece_starts, side="right")
@@ -128,8 +130,8 @@ class CorpusInputs(CorpusLayout):
             return None
         segments = self._reader()(tf.constant(step, tf.int64)).segment_lengths.shape[0]
         seeds = self._seeds(tf.constant(step, tf.int64))
-        drawn = draw_denoisers(self.settings.denoisers, segments, seeds.denoiser)
-        return drawn.numpy().astype(np.int64)
+        indices = draw_denoisers(self.settings.denoisers, segments, seeds.denoiser)
+        return indices.numpy().astype(np.int64)
 
     def _seeds(self, step: tf.Tensor) -> Seeds:
         """Return the seeds of a step: the noise of step n needs no state of earlier steps."""
@@ -152,14 +154,17 @@ class CorpusInputs(CorpusLayout):
         assemble = joined_batch if self.joined else encoder_decoder_batch
 
         def make(step: tf.Tensor) -> tuple[Features, tf.Tensor, dict[str, tf.Tensor]]:
+            # 1. The raw tokens of the step's segments, padded to one width.
             pieces = read(step)
             lengths = pieces.segment_lengths
             flat = FlatSegments(gather_pieces(self.ids, pieces.starts, pieces.lengths), lengths)
             tokens = pad_segments(flat, width)
             texts = Texts(tokens, lengths, self.vocab.total_ids, self.vocab.extra_ids)
+            # 2. Inputs and targets. Padding is invalid to every corruption, so it stays out.
             pair = apply_objective(settings, texts, self._seeds(step))
             inputs = _flatten(pair.inputs, pieces.limits[:, 0])
             targets = _flatten(pair.targets, pieces.limits[:, 1])
+            # 3. Rows of fixed shape.
             features, labels = assemble(
                 FlatSegments(inputs.ids, inputs.lengths),
                 FlatSegments(targets.ids, targets.lengths),
@@ -192,6 +197,7 @@ STATISTICS = (
 
 
 def _statistics(inputs: Segments, targets: Segments, overflow: tf.Tensor) -> dict[str, tf.Tensor]:
+    # In the order of `STATISTICS`.
     values = (
         tf.size(inputs.lengths),
         tf.size(inputs.ids),
@@ -254,6 +260,7 @@ def open_ids(path: Path, total_ids: int, expected: int) -> tf.Tensor:
     Raises:
         ArtifactError: the file is missing or damaged, or the ids are of another vocabulary.
     """
+    # NumPy's view is for the checks. TensorFlow maps the file itself, by its path.
     mapped = read_ids(path, total_ids)
     if len(mapped) != expected:
         raise ArtifactError(

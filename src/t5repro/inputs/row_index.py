@@ -47,7 +47,7 @@ def shuffle(index: tf.Tensor, seed: tuple[int, int], epoch: tf.Tensor, count: in
         count: length of the permutation.
     """
     # A cipher on the numbers below `count` is a permutation that never has to be in memory.
-    seeds = tf.stack([tf.fill(tf.shape(epoch), tf.cast(part, tf.int64)) for part in seed], 1)
+    seeds = tf.stack([tf.fill(tf.shape(epoch), tf.cast(word, tf.int64)) for word in seed], 1)
     return tf.raw_ops.RandomIndexShuffle(
         index=index,
         seed=tf.concat([seeds, epoch[:, tf.newaxis]], axis=1),
@@ -90,7 +90,7 @@ def stream_reader(
         max_lengths: tokens of a row of inputs and of targets.
         seed: the run's seed.
     """
-    starts, ends = tf.constant(layout.starts), tf.constant(layout.ends)
+    starts, end_offsets = tf.constant(layout.starts), tf.constant(layout.end_offsets)
     tokens = layout.segment_tokens
     limits = tf.constant([max_lengths] * batch_size, tf.int32)
 
@@ -98,15 +98,17 @@ def stream_reader(
         row, epoch = shuffled_rows(_row_numbers(step, batch_size), layout.segments, seed)
         first = row * tokens + phases(epoch, layout.phase_range, seed)
         # A segment runs over all documents between the one with its first token and the one with
-        # its last. `ends` are exclusive, hence side="right".
-        first_document = tf.searchsorted(ends, first, side="right", out_type=tf.int64)
-        last_document = tf.searchsorted(ends, first + tokens - 1, side="right", out_type=tf.int64)
+        # its last. End offsets are exclusive, hence side="right".
+        first_document = tf.searchsorted(end_offsets, first, side="right", out_type=tf.int64)
+        last_document = tf.searchsorted(
+            end_offsets, first + tokens - 1, side="right", out_type=tf.int64
+        )
         documents_by_row = tf.ragged.range(first_document, last_document + 1)
         document, piece_row = documents_by_row.flat_values, documents_by_row.value_rowids()
-        begin = tf.where(document > 0, tf.gather(ends, tf.maximum(document - 1, 0)), 0)
+        begin = tf.where(document > 0, tf.gather(end_offsets, tf.maximum(document - 1, 0)), 0)
         # The intersection of document and segment, in the stream, then in the file of ids.
         low = tf.maximum(begin, tf.gather(first, piece_row))
-        high = tf.minimum(tf.gather(ends, document), tf.gather(first, piece_row) + tokens)
+        high = tf.minimum(tf.gather(end_offsets, document), tf.gather(first, piece_row) + tokens)
         return StepPieces(
             starts=tf.gather(starts, document) + low - begin,
             lengths=high - low,
@@ -126,7 +128,7 @@ def packed_reader(layout: PackedRows, batch_size: int, seed: int) -> Reader:
     def read(step: tf.Tensor) -> StepPieces:
         row, _ = shuffled_rows(_row_numbers(step, batch_size), layout.rows, seed)
         segments_by_row = tf.ragged.range(tf.gather(splits, row), tf.gather(splits, row + 1))
-        segment = segments_by_row.flat_values
+        segment = segments_by_row.flat_values  # in the order of the rows
         tokens = tf.gather(lengths, segment)
         counts = tf.cast(segments_by_row.row_lengths(), tf.int32)
         return StepPieces(

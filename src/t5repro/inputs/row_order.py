@@ -31,17 +31,17 @@ def shuffled_rows(number: Integers, rows: int, seed: int) -> tuple[Integers, Int
         seed: the run's seed.
     """
     epoch = number // rows
-    return _by_epoch(number % rows, epoch, rows, seed_pair(seed, "pretrain", "rows")), epoch
+    return _permuted(number % rows, epoch, rows, seed_pair(seed, "pretrain", "rows")), epoch
 
 
 def phases(epoch: Integers, phase_range: int, seed: int) -> Integers:
     """Return the token of the stream at which each epoch begins, 0 to `phase_range`."""
     count = phase_range + 1
     seeds = seed_pair(seed, "pretrain", "phase")
-    return _by_epoch(epoch % count, epoch // count, count, seeds)
+    return _permuted(epoch % count, epoch // count, count, seeds)
 
 
-def _by_epoch(index: Integers, epoch: Integers, count: int, seeds: tuple[int, int]) -> Integers:
+def _permuted(index: Integers, epoch: Integers, count: int, seeds: tuple[int, int]) -> Integers:
     """Return the position of each index in the permutation of ``0 .. count - 1`` of its epoch."""
     if count == 1:
         return np.zeros_like(index)  # the cipher would walk through its 2^16 numbers to find it
@@ -50,6 +50,8 @@ def _by_epoch(index: Integers, epoch: Integers, count: int, seeds: tuple[int, in
     width = max(bits + bits % 2, MIN_BLOCK_BITS) // 2
     keys = _round_keys(seeds, epoch, width)
     values = index.astype(np.uint64)
+    # Cycle walking: encrypt again until the value is in range. The cipher is a permutation of all
+    # numbers of its width, so this is one of the numbers below `count`.
     outside = np.arange(len(values))
     while len(outside):
         values[outside] = _encrypt(values[outside], keys[:, outside], width)
@@ -59,6 +61,7 @@ def _by_epoch(index: Integers, epoch: Integers, count: int, seeds: tuple[int, in
 
 def _round_keys(seeds: tuple[int, int], epoch: Integers, width: int) -> Words:
     """Return the keys of each epoch, (rounds, epochs)."""
+    # Simon's key schedule for three words of key; its constant sequence is read bit by bit.
     mask = (1 << width) - 1
     sequence, constant = KEY_SEQUENCE & mask, KEY_CONSTANT & mask
     first, second = (np.full(len(epoch), seed & KEY_MASK & mask, np.uint64) for seed in seeds)
@@ -71,20 +74,21 @@ def _round_keys(seeds: tuple[int, int], epoch: Integers, width: int) -> Words:
     return np.stack(keys)
 
 
-def _rotated(values: Words, places: int, width: int) -> Words:
-    left, right = np.uint64(places % width), np.uint64((width - places) % width)
-    if not left:
+def _rotated(values: Words, bits: int, width: int) -> Words:
+    left_shift, right_shift = np.uint64(bits % width), np.uint64((width - bits) % width)
+    if not left_shift:
         return values
-    return (values << left | values >> right) & np.uint64((1 << width) - 1)
+    return (values << left_shift | values >> right_shift) & np.uint64((1 << width) - 1)
 
 
 def _encrypt(values: Words, keys: Words, width: int) -> Words:
     shift, mask = np.uint64(width), np.uint64((1 << width) - 1)
-    left, right = values >> shift & mask, values & mask
+    left_half, right_half = values >> shift & mask, values & mask
+    # Two Feistel rounds at a time, which saves the exchange of the halves.
     for first, second in zip(keys[::2], keys[1::2], strict=True):
-        left ^= _mixed(right, width) ^ first
-        right ^= _mixed(left, width) ^ second
-    return left << shift | right
+        left_half ^= _mixed(right_half, width) ^ first
+        right_half ^= _mixed(left_half, width) ^ second
+    return left_half << shift | right_half
 
 
 def _mixed(half: Words, width: int) -> Words:

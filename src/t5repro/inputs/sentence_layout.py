@@ -67,13 +67,13 @@ class RunRows:
 
     Attributes:
         starts: index of the first id of each document, int64 ``(documents,)``.
-        ends: end of each document in the sequence; ids, ascending.
+        end_offsets: end of each document in the sequence; ids, ascending.
         begins: start of each row in the sequence, int64 ``(rows,)``.
         lengths: its ids without the special ones, int32 ``(rows,)``.
     """
 
     starts: Integers
-    ends: Integers
+    end_offsets: Integers
     begins: Integers
     lengths: npt.NDArray[np.int32]
 
@@ -125,8 +125,8 @@ def used_documents(
         CorpusError: no document has a whole sentence, or there are fewer ids than `unique_tokens`.
     """
     bounds = first_tokens(offsets, settings.unique_tokens)
-    parts = chunk_documents(bounds, chunk_tokens=settings.chunk_tokens, seed=seed)
-    documents = table.inside(parts.starts, parts.starts + parts.lengths)
+    chunks = chunk_documents(bounds, chunk_tokens=settings.chunk_tokens, seed=seed)
+    documents = table.inside(chunks.starts, chunks.starts + chunks.lengths)
     filled = documents.lasts > documents.firsts
     if not filled.any():
         raise CorpusError(
@@ -157,12 +157,13 @@ def pair_rows(
     share = settings.masked_lm.short_row_share
     firsts, counts, targets = [], [], []
     for slab in _slabs(table, documents, np.arange(len(documents.firsts))):
-        document = np.cumsum(slab.is_first) - 1
+        document = np.cumsum(slab.is_first) - 1  # of each sentence, counted in the slab
         count = document[-1] + 1
         is_short = generator.random(count) < share
         short = generator.integers(min(SHORTEST_TARGET, longest), longest + 1, count)
         target = np.where(is_short, short, longest)[document]
-        following = np.searchsorted(slab.ends, slab.begins + target) + 1
+        # The first sentence that reaches the target still belongs to the chunk, hence + 1.
+        following = np.searchsorted(slab.end_offsets, slab.begins + target) + 1
         rows = _follow(np.minimum(following, slab.document_ends))
         firsts.append(slab.sentences[rows[:-1]])
         counts.append(np.diff(rows).astype(np.int32))
@@ -193,21 +194,23 @@ def run_rows(
         stream(seed, "pretrain", "documents").permutation(count) if crosses else np.arange(count)
     )
     longest = settings.inputs_length - RUN_SPECIALS
-    begins, lengths, before = [], [], 0
+    begins, lengths, slab_offset = [], [], 0
     for slab in _slabs(table, documents, order, longest=longest):
-        # Between two documents of a row there is a separator; positions with them.
+        # Between two documents of a row there is a separator: search positions that count them.
         document = np.cumsum(slab.is_first) - 1
-        following = np.searchsorted(slab.ends + document, slab.begins + document + longest, "right")
+        following = np.searchsorted(
+            slab.end_offsets + document, slab.begins + document + longest, "right"
+        )
         if not crosses:
             following = np.minimum(following, slab.document_ends)
         rows = _follow(following)
-        bounds = np.append(slab.begins, slab.ends[-1])[rows]
-        begins.append(before + bounds[:-1])
+        bounds = np.append(slab.begins, slab.end_offsets[-1])[rows]
+        begins.append(slab_offset + bounds[:-1])
         lengths.append(np.diff(bounds).astype(np.int32))
-        before += int(slab.ends[-1])
+        slab_offset += int(slab.end_offsets[-1])
     starts = table.start_of(documents.firsts[order])
-    ends = np.cumsum(table.start_of(documents.lasts[order]) - starts)
-    return RunRows(starts, ends, np.concatenate(begins), np.concatenate(lengths))
+    end_offsets = np.cumsum(table.start_of(documents.lasts[order]) - starts)
+    return RunRows(starts, end_offsets, np.concatenate(begins), np.concatenate(lengths))
 
 
 class _Slab(NamedTuple):
@@ -216,14 +219,14 @@ class _Slab(NamedTuple):
     Attributes:
         sentences: index of each sentence in the file.
         begins: its start, counted in ids from the start of the slab.
-        ends: its end.
+        end_offsets: its end.
         is_first: whether it is the first one of its document.
         document_ends: index in the slab after the last sentence of its document.
     """
 
     sentences: Integers
     begins: Integers
-    ends: Integers
+    end_offsets: Integers
     is_first: npt.NDArray[np.bool_]
     document_ends: Integers
 
@@ -233,19 +236,20 @@ def _slabs(
 ) -> Iterator[_Slab]:
     """Yield the documents in an order; sentences longer than `longest` are cut, if it is given."""
     for first in range(0, len(order), SLAB_DOCUMENTS):
-        part = order[first : first + SLAB_DOCUMENTS]
-        counts = documents.lasts[part] - documents.firsts[part]
+        slab_order = order[first : first + SLAB_DOCUMENTS]
+        counts = documents.lasts[slab_order] - documents.firsts[slab_order]
         number, position = _ragged(counts)
-        index = documents.firsts[part][number] + position
+        index = documents.firsts[slab_order][number] + position
         lengths = table.start_of(index + 1) - table.start_of(index)
         if longest:
+            # Pieces of `longest` ids, the last one shorter; each then counts as a sentence.
             sentence, cut = _ragged(-(-lengths // longest))
             lengths = np.minimum(lengths[sentence] - cut * longest, longest)
             number, index = number[sentence], index[sentence]
-        ends = np.cumsum(lengths)
+        end_offsets = np.cumsum(lengths)
         is_first = np.append(True, number[1:] != number[:-1])
-        document_ends = np.cumsum(np.bincount(number, minlength=len(part)))[number]
-        yield _Slab(index, ends - lengths, ends, is_first, document_ends)
+        document_ends = np.cumsum(np.bincount(number, minlength=len(slab_order)))[number]
+        yield _Slab(index, end_offsets - lengths, end_offsets, is_first, document_ends)
 
 
 def _ragged(counts: Integers) -> tuple[Integers, Integers]:
@@ -258,12 +262,12 @@ def _follow(following: Integers) -> Integers:
     """Return the starts of the rows, from row to row, and the end of the last one.
 
     Args:
-        following: for each sentence, the start of the row after that which it begins.
+        following: for each sentence, the start of the next row if a row begins at the sentence.
     """
     # A loop over Python's integers follows ten million rows a second.
-    ends = following.tolist()
+    row_ends = following.tolist()
     rows, sentence = [0], 0
-    while sentence < len(ends):
-        sentence = ends[sentence]
+    while sentence < len(row_ends):
+        sentence = row_ends[sentence]
         rows.append(sentence)
     return np.array(rows, np.int64)

@@ -2,8 +2,8 @@
 
 Two readers, one for each layout of `sentence_layout`. The chunk of a row is fixed; the split into
 two segments and the text of another document are drawn for each epoch, or for each of
-`masked_lm.copies`. Text that BERT replaces by that of another document returns to its stream of
-sentences; here it is not read in this epoch.
+`masked_lm.copies`. BERT returns a replaced second segment to its stream of sentences; here it is
+not read in this epoch.
 
 Source: BERT and ALBERT, ``create_instances_from_document``; RoBERTa, section 4.2.
 """
@@ -56,7 +56,7 @@ class TokenRows(NamedTuple):
         lengths: ids of each row, int32 ``(rows,)``.
         types: 1 for the second segment and its `[SEP]`, int32 ``(rows, inputs_length)``.
         pair_label: of the pair task, int32 ``(rows,)``; 0 without one.
-        from_other: whether the second segment is from another document, ``(rows,)``.
+        is_random_next: whether the second segment is from another document, ``(rows,)``.
         draws: the random numbers of the rows.
         starts: start of each piece in the file of ids, int64 ``(pieces,)``.
         piece_lengths: its ids, int64 ``(pieces,)``.
@@ -67,7 +67,7 @@ class TokenRows(NamedTuple):
     lengths: tf.Tensor
     types: tf.Tensor
     pair_label: tf.Tensor
-    from_other: tf.Tensor
+    is_random_next: tf.Tensor
     draws: RowDraws
     starts: tf.Tensor
     piece_lengths: tf.Tensor
@@ -92,21 +92,24 @@ class Segments(NamedTuple):
 
     Attributes:
         begin: its start in the file of ids, int64 ``(rows,)``.
-        end: its end.
+        stop: its end.
     """
 
     begin: tf.Tensor
-    end: tf.Tensor
+    stop: tf.Tensor
 
     @property
     def lengths(self) -> tf.Tensor:
         """Ids of each segment."""
-        return self.end - self.begin
+        return self.stop - self.begin
 
-    def where(self, condition: tf.Tensor, other: "Segments") -> "Segments":
-        """Return these segments at the rows of the condition, the other ones elsewhere."""
+    def where(self, condition: tf.Tensor, alternative: "Segments") -> "Segments":
+        """Return these segments at the rows of the condition, the alternative elsewhere."""
         return Segments(
-            *(tf.where(condition, one, two) for one, two in zip(self, other, strict=True))
+            *(
+                tf.where(condition, segment_array, alternative_array)
+                for segment_array, alternative_array in zip(self, alternative, strict=True)
+            )
         )
 
 
@@ -131,30 +134,46 @@ def pair_reader(
     def read(step: tf.Tensor) -> TokenRows:
         row, draws = _numbered_rows(settings, layout.rows, seed, step)
         first, count = tf.gather(firsts, row), tf.gather(counts, row)
+        # 1. Split the chunk between two of its sentences; a chunk of one sentence is all A.
         split = first + tf.minimum(1 + draws.below(Draw.SPLIT, count - 1), count)
         middle = corpus.start_of(split)
-        one = Segments(corpus.start_of(first), middle)
-        two = Segments(middle, corpus.start_of(first + count))
+        first_segment = Segments(corpus.start_of(first), middle)
+        second_segment = Segments(middle, corpus.start_of(first + count))
         is_single, coin = count == 1, draws.uniform(Draw.PAIR, 1)[:, 0] < 0.5
-        from_other, is_swapped = tf.zeros_like(is_single), tf.zeros_like(is_single)
+        is_random_next, is_swapped = tf.zeros_like(is_single), tf.zeros_like(is_single)
+        # 2. Text of another document as B: for half of the rows under next-sentence prediction
+        #    (BERT), and under both pair tasks for chunks that cannot be split.
         if task != "none":
-            from_other = is_single | coin if task == "next_sentence" else is_single
-            length = tf.maximum(tf.gather(targets, row) - one.lengths, 1)
-            two = other_segments(first, length, draws).where(from_other, two)
+            is_random_next = is_single | coin if task == "next_sentence" else is_single
+            length = tf.maximum(tf.gather(targets, row) - first_segment.lengths, 1)
+            second_segment = other_segments(first, length, draws).where(
+                is_random_next, second_segment
+            )
+        # 3. Sentence-order prediction (ALBERT): half of the split chunks are swapped.
         if task == "sentence_order":
             is_swapped = coin & ~is_single
-            one, two = two.where(is_swapped, one), one.where(is_swapped, two)
-        one, two = truncate_pair(one, two, settings.inputs_length - PAIR_SPECIALS, draws)
-        ids, lengths, types = _pair_ids(one, two, corpus, settings.inputs_length)
+            first_segment, second_segment = (
+                second_segment.where(is_swapped, first_segment),
+                first_segment.where(is_swapped, second_segment),
+            )
+        # 4. Truncate and join.
+        first_segment, second_segment = truncate_pair(
+            first_segment, second_segment, settings.inputs_length - PAIR_SPECIALS, draws
+        )
+        ids, lengths, types = _pair_ids(
+            first_segment, second_segment, corpus, settings.inputs_length
+        )
         return TokenRows(
             ids=ids,
             lengths=lengths,
             types=types,
-            pair_label=tf.cast(from_other | is_swapped, tf.int32),
-            from_other=from_other,
+            pair_label=tf.cast(is_random_next | is_swapped, tf.int32),
+            is_random_next=is_random_next,
             draws=draws,
-            starts=tf.reshape(tf.stack([one.begin, two.begin], 1), [-1]),
-            piece_lengths=tf.reshape(tf.stack([one.lengths, two.lengths], 1), [-1]),
+            starts=tf.reshape(tf.stack([first_segment.begin, second_segment.begin], 1), [-1]),
+            piece_lengths=tf.reshape(
+                tf.stack([first_segment.lengths, second_segment.lengths], 1), [-1]
+            ),
             piece_rows=tf.repeat(tf.range(settings.batch_size, dtype=tf.int64), 2),
         )
 
@@ -170,11 +189,13 @@ def _other_document_reader(
     count = len(layout.documents.firsts)
 
     def read(first: tf.Tensor, length: tf.Tensor, draws: RowDraws) -> Segments:
-        own = tf.searchsorted(firsts, first, side="right", out_type=tf.int64) - 1
-        bound = tf.fill(tf.shape(own), tf.constant(count - 1, tf.int64))
-        other = draws.below(Draw.OTHER_DOCUMENT, bound)
-        other += tf.cast(other >= own, tf.int64)  # the own document is left out
-        low, high = tf.gather(firsts, other), tf.gather(lasts, other)
+        first_document = tf.searchsorted(firsts, first, side="right", out_type=tf.int64) - 1
+        bound = tf.fill(tf.shape(first_document), tf.constant(count - 1, tf.int64))
+        drawn_document = draws.below(Draw.OTHER_DOCUMENT, bound)
+        drawn_document += tf.cast(
+            drawn_document >= first_document, tf.int64
+        )  # skip the row's own document
+        low, high = tf.gather(firsts, drawn_document), tf.gather(lasts, drawn_document)
         sentence = low + draws.below(Draw.OTHER_SENTENCE, high - low)
         begin = corpus.start_of(sentence)
         # Sentences until the length is reached, or the document ends.
@@ -185,48 +206,52 @@ def _other_document_reader(
 
 
 def truncate_pair(
-    one: Segments, two: Segments, most: int, draws: RowDraws
+    first_segment: Segments, second_segment: Segments, max_ids: int, draws: RowDraws
 ) -> tuple[Segments, Segments]:
-    """Shorten pairs to `most` ids, as if one id after another left the longer segment.
+    """Shorten pairs to `max_ids` ids, as if one id after another left the longer segment.
 
     Each leaves at the front or the back by a coin. The final lengths do not depend on the coins,
     so only their number of heads is drawn.
 
     Args:
-        one: first segment of each row.
-        two: second segment; of equally long ones it is shortened first.
-        most: ids of both together.
+        first_segment: first segment of each row.
+        second_segment: second segment; of equally long ones it is shortened first.
+        max_ids: ids of both together.
         draws: random numbers of the rows.
 
     Source: BERT, ``truncate_seq_pair``.
     """
-    first_length = tf.minimum(one.lengths, tf.maximum(most - two.lengths, (most + 1) // 2))
-    second_length = tf.minimum(two.lengths, most - first_length)
+    # A loop would remove the last id of the longer one; it ends at these lengths.
+    first_length = tf.minimum(
+        first_segment.lengths, tf.maximum(max_ids - second_segment.lengths, (max_ids + 1) // 2)
+    )
+    second_length = tf.minimum(second_segment.lengths, max_ids - first_length)
 
     def shorten(segments: Segments, length: tf.Tensor, use: Draw) -> Segments:
         begin = segments.begin + draws.heads(use, segments.lengths - length)
         return Segments(begin, begin + length)
 
     return (
-        shorten(one, first_length, Draw.FRONT_OF_FIRST),
-        shorten(two, second_length, Draw.FRONT_OF_SECOND),
+        shorten(first_segment, first_length, Draw.FRONT_OF_FIRST),
+        shorten(second_segment, second_length, Draw.FRONT_OF_SECOND),
     )
 
 
 def _pair_ids(
-    one: Segments, two: Segments, corpus: SentenceIds, width: int
+    first_segment: Segments, second_segment: Segments, corpus: SentenceIds, width: int
 ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
     """Return ids ``[CLS] A [SEP] B [SEP]``, lengths and types; without B, one `[SEP]`."""
     position = tf.range(width, dtype=tf.int64)[tf.newaxis]
-    first_end = one.lengths[:, tf.newaxis] + 1  # position of the first [SEP]
-    second_length = two.lengths[:, tf.newaxis]
+    first_end = first_segment.lengths[:, tf.newaxis] + 1  # position of the first [SEP]
+    second_length = second_segment.lengths[:, tf.newaxis]
     second_end = first_end + tf.where(second_length > 0, second_length + 1, 0)
-    in_first = position < first_end
+    is_first = position < first_end
     source = tf.where(
-        in_first,
-        one.begin[:, tf.newaxis] + position - 1,
-        two.begin[:, tf.newaxis] + position - first_end - 1,
+        is_first,
+        first_segment.begin[:, tf.newaxis] + position - 1,
+        second_segment.begin[:, tf.newaxis] + position - first_end - 1,
     )
+    # Positions of special pieces and padding read any id, which is then overwritten.
     text = tf.gather(corpus.ids, tf.clip_by_value(source, 0, corpus.total - 1))
     is_sep = (position == first_end) | (position == second_end)
     ids = tf.where(is_sep, corpus.special("[SEP]"), tf.cast(text, tf.int32))
@@ -249,22 +274,23 @@ def run_reader(
         settings: of pre-training.
         seed: the run's seed.
     """
-    starts, ends = tf.constant(layout.starts), tf.constant(layout.ends)
+    starts, end_offsets = tf.constant(layout.starts), tf.constant(layout.end_offsets)
     begins, lengths = tf.constant(layout.begins), tf.constant(layout.lengths, tf.int64)
     batch_size, width = settings.batch_size, settings.inputs_length
 
     def read(step: tf.Tensor) -> TokenRows:
         row, draws = _numbered_rows(settings, layout.rows, seed, step)
-        first, after = tf.gather(begins, row), tf.gather(begins, row) + tf.gather(lengths, row)
-        first_document = tf.searchsorted(ends, first, side="right", out_type=tf.int64)
-        last_document = tf.searchsorted(ends, after - 1, side="right", out_type=tf.int64)
-        by_row = tf.ragged.range(first_document, last_document + 1)
-        document, piece_row = by_row.flat_values, by_row.value_rowids()
-        begin = tf.where(document > 0, tf.gather(ends, tf.maximum(document - 1, 0)), 0)
+        first, stop = tf.gather(begins, row), tf.gather(begins, row) + tf.gather(lengths, row)
+        first_document = tf.searchsorted(end_offsets, first, side="right", out_type=tf.int64)
+        last_document = tf.searchsorted(end_offsets, stop - 1, side="right", out_type=tf.int64)
+        # The documents that the row overlaps, as in `row_index.stream_reader`.
+        row_documents = tf.ragged.range(first_document, last_document + 1)
+        document, piece_row = row_documents.flat_values, row_documents.value_rowids()
+        begin = tf.where(document > 0, tf.gather(end_offsets, tf.maximum(document - 1, 0)), 0)
         low = tf.maximum(begin, tf.gather(first, piece_row))
-        high = tf.minimum(tf.gather(ends, document), tf.gather(after, piece_row))
+        high = tf.minimum(tf.gather(end_offsets, document), tf.gather(stop, piece_row))
         piece_starts, piece_lengths = tf.gather(starts, document) + low - begin, high - low
-        ids = _run_ids(piece_starts, piece_lengths, by_row.row_lengths(), corpus, width)
+        ids = _run_ids(piece_starts, piece_lengths, row_documents.row_lengths(), corpus, width)
         ids = tf.ensure_shape(ids, [batch_size, width])
         none = tf.zeros([batch_size], tf.int32)
         return TokenRows(
@@ -272,7 +298,7 @@ def run_reader(
             lengths=tf.cast(tf.math.count_nonzero(ids, axis=1), tf.int32),
             types=tf.zeros_like(ids),
             pair_label=none,
-            from_other=tf.cast(none, tf.bool),
+            is_random_next=tf.cast(none, tf.bool),
             draws=draws,
             starts=piece_starts,
             piece_lengths=piece_lengths,
@@ -295,6 +321,6 @@ def _run_ids(
     )
     closing = tf.fill([tf.shape(lengths)[0], 1], corpus.special("[SEP]"))
     pieces = tf.concat([text, closing], axis=1)
-    by_row = tf.RaggedTensor.from_row_lengths(pieces, pieces_per_row, validate=False)
-    ids = by_row.merge_dims(1, 2).to_tensor(shape=[None, width - 1])
+    row_pieces = tf.RaggedTensor.from_row_lengths(pieces, pieces_per_row, validate=False)
+    ids = row_pieces.merge_dims(1, 2).to_tensor(shape=[None, width - 1])
     return tf.pad(ids, [[0, 0], [1, 0]], constant_values=corpus.special("[CLS]"))

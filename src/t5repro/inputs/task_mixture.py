@@ -78,6 +78,8 @@ def draw_rows(
     examples: list[npt.NDArray[np.int32]] = []
     sizes: list[Integers] = []
     draw_counts = np.zeros(len(mixture.tasks), np.int64)
+    # Rows are packed from whole blocks, from the start of the stream: the row with number n has the
+    # same examples whichever row is the first.
     block = finished_rows = 0
     while finished_rows < first_row + rows:
         blocks = _estimated_blocks(first_row + rows - finished_rows, mixture, max_lengths)
@@ -88,8 +90,9 @@ def draw_rows(
         splits = row_splits(row)
         low = min(max(first_row - finished_rows, 0), len(splits) - 1)
         high = min(first_row + rows - finished_rows, len(splits) - 1)
-        by_row = indices[np.argsort(row, kind="stable")]
-        examples.append(by_row[splits[low] : splits[high]].astype(np.int32))
+        # Stable: a row keeps the order in which its examples were drawn.
+        ordered = indices[np.argsort(row, kind="stable")]
+        examples.append(ordered[splits[low] : splits[high]].astype(np.int32))
         sizes.append(np.diff(splits[low : high + 1]))
         finished_rows += len(splits) - 1
         block += blocks
@@ -150,6 +153,7 @@ def _epochs(task: str, count: int, low: int, high: int, seed: int) -> Integers:
     """Return the examples `low` to `high - 1` of a task that is repeated without end."""
     if low == high:
         return np.zeros(0, np.int64)
+    # Epochs that the range touches, each with an order of its own.
     first, last = low // count, (high - 1) // count
     orders = [
         stream(seed, "finetune", "examples", task, epoch).permutation(count)

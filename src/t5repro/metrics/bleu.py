@@ -11,13 +11,11 @@ TOKENIZER, SMOOTHING = "intl", "exp"
 Counts = npt.NDArray[np.int64]
 
 
-def _scorer(*, of_sentences: bool = False) -> Any:
+def _scorer(*, sentences: bool = False) -> Any:
     from sacrebleu import BLEU
 
     # `force` only silences a warning about tokenized text; it does not change the score.
-    return BLEU(
-        tokenize=TOKENIZER, smooth_method=SMOOTHING, effective_order=of_sentences, force=True
-    )
+    return BLEU(tokenize=TOKENIZER, smooth_method=SMOOTHING, effective_order=sentences, force=True)
 
 
 def bleu(answers: Sequence[str], predictions: Sequence[str]) -> float:
@@ -38,7 +36,7 @@ def bleu(answers: Sequence[str], predictions: Sequence[str]) -> float:
 
 
 def bleu_rows(answers: Sequence[str], predictions: Sequence[str]) -> Counts:
-    """Return the sufficient statistics of BLEU, whose sums over rows give the score.
+    """Return the sufficient statistics of BLEU; their sums over rows give the score.
 
     Args:
         answers: one reference translation per row.
@@ -49,7 +47,7 @@ def bleu_rows(answers: Sequence[str], predictions: Sequence[str]) -> Counts:
         all n-grams of the prediction, of 1 to 4 words each.
     """
     # sacrebleu warns of the score of a sentence without `effective_order`, which changes no count.
-    scorer = _scorer(of_sentences=True)
+    scorer = _scorer(sentences=True)
     scores = (
         scorer.sentence_score(prediction, [answer])
         for answer, prediction in zip(answers, predictions, strict=True)

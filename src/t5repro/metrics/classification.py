@@ -1,7 +1,7 @@
-"""Scores of tasks whose answer is a label or a number (paper section 2.4).
+"""Scores of labels and numbers (paper section 2.4).
 
 Every function takes answers and predictions of equal length and returns a percentage. A prediction
-that is no label has the index -1, so it equals no answer.
+that is not a label has the index -1, which differs from every answer.
 
 A score that its definition leaves undefined is 0.0: no rows, a correlation with a constant or with
 a number that is not finite, F1 of a class that neither answers nor predictions contain. Tables
@@ -107,7 +107,7 @@ def _correlation(
 def grouped_exact_match(
     answers: Sequence[int], predictions: Sequence[int], groups: Sequence[Hashable]
 ) -> float:
-    """Return the share of groups whose predictions are all correct, in percent (MultiRC's EM).
+    """Return the share of groups with only correct predictions, in percent (MultiRC's EM).
 
     Args:
         answers: label of each row.

@@ -32,7 +32,7 @@ def squad(answers: Sequence[str | Sequence[str]], predictions: Sequence[str]) ->
     exact match is then 100).
 
     Args:
-        answers: gold answer of each row, or several of which one suffices.
+        answers: gold answer of each row, or several; the prediction needs to match one.
         predictions: one text per row.
 
     Source: released code, `metrics.squad`.

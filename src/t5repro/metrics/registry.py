@@ -83,13 +83,13 @@ def score_names(names: Sequence[str]) -> tuple[str, ...]:
 def compute_scores(
     names: Sequence[str], answers: list[Any], predictions: list[Any], *, classes: int
 ) -> dict[str, float]:
-    """Return the scores of some metrics, in percent; no scores if there are no rows.
+    """Return the scores of some metrics, in percent; empty without rows.
 
     Args:
         names: names of metrics.
         answers: one answer per row, as the task's examples hold it.
         predictions: one prediction per row, as the task's `read_prediction` returns it.
-        classes: number of labels of the task; 0 if its answers are no labels.
+        classes: number of labels of the task; 0 if it has none.
 
     Raises:
         SettingsError: a metric is unknown.
@@ -112,7 +112,7 @@ def compute_scores(
 
 
 def signature_of(names: Sequence[str]) -> str | None:
-    """Return the signatures of some metrics in the order of `METRICS`; None if none has one."""
+    """Return the signatures of some metrics in the order of `METRICS`; None without any."""
     signatures = [
         metric.signature() for name, metric in METRICS.items() if name in names and metric.signature
     ]

@@ -65,7 +65,7 @@ def rouge_bootstrap(
     Args:
         rows: scores by row.
         seed: seed of the draws.
-        samples: number of samples; each draws as many rows as there are, with replacement.
+        samples: number of samples; each has the size of the data and is drawn with replacement.
 
     Source: `rouge_score.scoring.BootstrapAggregator`, its middle value.
     """

@@ -1,7 +1,7 @@
 """Adapters: a small feed-forward layer after each of the network's own (paper section 3.5.1).
 
 Fine-tuning with adapters trains them and norms and no other weight (`train/trainable.py`). They
-are sub-layers like the others, ``x + dropout(sub(norm(x)))``, and start from ordinary random
+are sub-layers of the usual form, ``x + dropout(sub(norm(x)))``, and start from ordinary random
 values, not from the identity, as in the released code.
 
 Shape suffixes: B rows of the batch, L positions, D features of the residual stream.
@@ -49,14 +49,3 @@ class Adapter(SeededLayer):
         """Return the residual stream after the adapter, (batch, length, features)."""
         ffn_BLD = self.feed_forward(self.norm(x_BLD), training=training)
         return x_BLD + self.dropout(ffn_BLD, training=training)
-
-
-def adapter_parameters(*, d_model: int, width: int, blocks: int) -> int:
-    """Return the number of parameters of a network's adapters, norms included.
-
-    Args:
-        d_model: width of the residual stream; features.
-        width: inner width; features.
-        blocks: blocks of both stacks together.
-    """
-    return blocks * (2 * d_model * width + d_model)

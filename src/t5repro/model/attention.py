@@ -45,6 +45,7 @@ def relative_position_bucket(
 
     Source: mesh ``_relative_position_bucket``.
     """
+    # 1. Half of the buckets for each direction, or all of them for earlier keys.
     distance = -relative_position.astype(np.int64)
     offset = np.zeros_like(distance)
     if bidirectional:
@@ -53,14 +54,16 @@ def relative_position_bucket(
         distance = np.abs(distance)
     else:
         distance = np.maximum(distance, 0)
+    # 2. The nearer half of these buckets has one distance each.
     exact = buckets // 2
     if exact == 0 or max_distance <= exact:
         return offset + np.minimum(distance, buckets - 1)
+    # 3. The other half is spaced evenly in the logarithm of the distance up to `max_distance`.
     octaves = np.log(np.maximum(distance, 1) / exact) / math.log(max_distance / exact)
     # The nudge puts a distance that is an exact boundary (16, 32, 64 of the published sizes)
     # into the farther bucket on every machine, whatever its logarithm rounds to.
-    far = exact + np.floor(octaves * (buckets - exact) + 1e-9).astype(np.int64)
-    return offset + np.where(distance < exact, distance, np.minimum(far, buckets - 1))
+    shared_bucket = exact + np.floor(octaves * (buckets - exact) + 1e-9).astype(np.int64)
+    return offset + np.where(distance < exact, distance, np.minimum(shared_bucket, buckets - 1))
 
 
 class RelativeBias(SeededLayer):
@@ -102,7 +105,7 @@ class RelativeBias(SeededLayer):
         )
         return ops.take(self.table, bucket_LM.astype("int32"), axis=1)
 
-    def at_distance(self, distance: Tensor, farthest: int) -> Tensor:
+    def distance_bias(self, distance: Tensor, farthest: int) -> Tensor:
         """Return the bias of keys at a distance before their query.
 
         Args:
@@ -129,13 +132,13 @@ class NoBias:
         """Return float32 zeros of shape (1, length, length)."""
         return np.zeros((1, length, length), np.float32)
 
-    def at_distance(self, distance: Tensor, farthest: int) -> Tensor:
+    def distance_bias(self, distance: Tensor, farthest: int) -> Tensor:
         """Return float32 zeros of (1, *shape of `distance`)."""
         return ops.zeros_like(distance[None], dtype="float32")
 
 
 def bias_of_block(biases: Sequence[Tensor], number: int) -> Tensor:
-    """Return the bias of a block; a single one is that of all blocks."""
+    """Return the bias of a block; if there is only one, all blocks share it."""
     return biases[number if len(biases) > 1 else 0]
 
 
@@ -160,6 +163,7 @@ def prefix_mask(prefix_BL: Tensor) -> Tensor:
         (batch, 1, queries, keys).
     """
     length = prefix_BL.shape[1]
+    # The prefix is a property of the key: every query of the row sees it.
     visible_BLM = ops.logical_or(causal_mask(length)[None] == 0, prefix_BL[:, None, :] > 0)
     return ops.where(visible_BLM, 0.0, BLOCKED)[:, None]
 
@@ -190,6 +194,7 @@ class Attention(Projections):
     def build(self, input_shape: Any = None) -> None:
         """Create the matrices and biases."""
         d_model, inner = self.model.d_model, self.num_heads * self.d_kv
+        # Logits of unit variance without a division: the queries carry 1 / sqrt(d_kv).
         self.matrix("q", (d_model, inner), normal((d_model * self.d_kv) ** -0.5))
         self.matrix("k", (d_model, inner), normal(d_model**-0.5))
         self.matrix("v", (d_model, inner), normal(d_model**-0.5))
@@ -200,7 +205,7 @@ class Attention(Projections):
         x_BLD: Tensor,
         bias: Tensor,
         encoded_BMD: Tensor | None = None,
-        turn: Rotation | None = None,
+        angles: Rotation | None = None,
         training: bool = False,
     ) -> Tensor:
         """Return the output of each position, (batch, queries, features).
@@ -209,26 +214,26 @@ class Attention(Projections):
             x_BLD: input of the queries, (batch, queries, features).
             bias: float32, added to the logits; broadcasts to (batch, heads, queries, keys).
             encoded_BMD: input of keys and values, (batch, keys, features); if absent, `x_BLD`.
-            turn: see `queries_keys_values`; for self-attention.
+            angles: see `queries_keys_values`; for self-attention.
             training: apply dropout to the weights.
         """
         if encoded_BMD is None:
-            q_BHLK, k_BHMK, v_BHMK = self.queries_keys_values(x_BLD, turn)
+            q_BHLK, k_BHMK, v_BHMK = self.queries_keys_values(x_BLD, angles)
         else:
             q_BHLK = self.queries(x_BLD)
             k_BHMK, v_BHMK = self.keys_and_values(encoded_BMD)
         return self.read(q_BHLK, k_BHMK, v_BHMK, bias, training=training)
 
-    def queries_keys_values(self, x_BLD: Tensor, turn: Rotation | None) -> list[Tensor]:
+    def queries_keys_values(self, x_BLD: Tensor, angles: Rotation | None) -> list[Tensor]:
         """Return queries, keys and values, each of (batch, heads, positions, d_kv).
 
         Args:
             x_BLD: input, (batch, positions, features).
-            turn: angles of the positions, which turn queries and keys; absent without rotary
+            angles: angles of the positions, which turn queries and keys; absent without rotary
                 position embeddings.
         """
         queries, keys, values = self._heads(x_BLD, "q", "k", "v")
-        return [rotate(queries, turn), rotate(keys, turn), values]
+        return [rotate(queries, angles), rotate(keys, angles), values]
 
     def queries(self, x_BLD: Tensor) -> Tensor:
         """Return queries of (batch, heads, positions, d_kv)."""
@@ -247,10 +252,11 @@ class Attention(Projections):
             return [ops.reshape(self.product(x_BLD, name), single) for name in names]
         shape = (batch, length, len(names), self.num_heads, self.d_kv)
         split = ops.reshape(self.product(x_BLD, *names), shape)
+        # (matrix, batch, head, position, feature)
         return ops.unstack(ops.transpose(split, (2, 0, 3, 1, 4)), len(names), axis=0)
 
     def _scaled(self, q_BHLK: Tensor) -> Tensor:
-        """Return queries whose products with keys are the logits."""
+        """Return the queries, scaled so that their products with keys are the logits."""
         if not self.model.scale_attention:
             return q_BHLK
         # With one number for all features, Grappler would fuse factor, product and mask to an
@@ -270,27 +276,28 @@ class Attention(Projections):
         batch, length = ops.shape(read_BLHK)[:2]
         return self.product(ops.reshape(read_BLHK, (batch, length, -1)), "o")
 
-    def read_both(self, q_BHLK: Tensor, *parts: tuple[Tensor, Tensor, Tensor]) -> Tensor:
+    def read_both(self, q_BHLK: Tensor, *sources: tuple[Tensor, Tensor, Tensor]) -> Tensor:
         """Return the output over several arrays of keys as if they were concatenated.
 
-        Decoding has the keys of the inputs in one array and those of the answer in another;
+        Decoding has the keys of the inputs in one array and the keys of the answer in another;
         concatenating them would copy both at every step.
 
         Args:
             q_BHLK: queries.
-            parts: keys, values and bias of each array, as for `read`.
+            sources: keys, values and bias of each array, as for `read`.
         """
         q_BHLK = self._scaled(q_BHLK)
+        # One softmax over the logits of all sources; their weighted values then add up.
         logits = [
             ops.cast(ops.matmul(q_BHLK, ops.transpose(keys, (0, 1, 3, 2))), "float32") + bias
-            for keys, _, bias in parts
+            for keys, _, bias in sources
         ]
         weights = ops.cast(ops.softmax(ops.concatenate(logits, axis=-1)), self.compute_dtype)
-        read_BHLK, start = 0, 0
-        for _, values, _ in parts:
-            stop = start + values.shape[2]
-            read_BHLK = read_BHLK + ops.matmul(weights[..., start:stop], values)
-            start = stop
+        read_BHLK, offset = 0, 0
+        for _, values, _ in sources:
+            stop = offset + values.shape[2]
+            read_BHLK = read_BHLK + ops.matmul(weights[..., offset:stop], values)
+            offset = stop
         read_BLHK = ops.transpose(read_BHLK, (0, 2, 1, 3))
         batch, length = ops.shape(read_BLHK)[:2]
         return self.product(ops.reshape(read_BLHK, (batch, length, -1)), "o")

@@ -1,13 +1,14 @@
 """Beam search with a pool of alive and a pool of finished answers (paper sections 3.1.2 and 3.7).
 
 Each step continues every alive answer by its likeliest ids and selects the best 2 * width
-candidates; those that end compete for the finished pool by ``log p / ((5 + length) / 6) ^ alpha``,
-the others for the alive pool. The search of a row is over when its best alive answer, with the
-penalty of the greatest length, cannot beat the worst finished one.
+candidates. Candidates that end compete for the finished pool by
+``log p / ((5 + length) / 6) ^ alpha``, all others for the alive pool. The search of a row is over
+when its best alive answer, with the penalty of the greatest length, cannot beat the worst finished
+one.
 
 Keys and values never move when answers change their order: a table records the cache index in which
-each step of an answer was written, and a mask hides all others. So one step reads as much memory as
-one step of greedy decoding with as many rows.
+each step of an answer was written, and a mask hides all others. So a step reads the same amount of
+memory as a step of greedy decoding with the same number of rows.
 
 Shape suffixes: B rows of the batch, W answers of a row (width), C candidates of a row
 (2 * width), A finished answers and candidates together, T steps, P = T * W cache indices,
@@ -101,6 +102,7 @@ def beam_graph(
     )
     first = search.first(ops.shape(encoder_ids_BM)[0])
     pools = _Pools(*ops.while_loop(search.unfinished, search.grow, first)[: len(_Pools._fields)])
+    # Rows in which nothing ended within the steps return their best alive answer.
     has_answer_B1 = ops.any(pools.ended_BW, axis=1)[:, None]
     return ops.where(has_answer_B1, pools.finished_BWT[:, 0], pools.ids_BWT[:, 0])
 
@@ -177,6 +179,8 @@ class _Search:
     def first(self, batch: Tensor) -> tuple[Tensor, ...]:
         """Return the variables before the first step."""
         settings, shape = self.model.settings, (batch, self.width)
+        # A row of a cache is one step of one head of one example, with all answers side by side:
+        # a step then writes whole rows.
         rows = batch * settings.num_heads * self.steps
         empty = ops.zeros((rows, self.width * settings.d_kv), dtype=self.model.compute_dtype)
         no_ids_BWT = ops.full((*shape, self.steps), PAD_ID, dtype="int32")
@@ -208,24 +212,30 @@ class _Search:
     def grow(self, *variables: Tensor) -> tuple[Tensor, ...]:
         """Return the variables after one more step."""
         pools, caches = _split(variables)
+        # 1. The keys of this step go to cache index `step * width + w` of answer w.
         now_T = ops.arange(self.steps, dtype="int32") == pools.step
         index_W = ops.arange(self.width, dtype="int32")
         pools = pools._replace(
             origin_BWT=ops.where(now_T, index_W[None, :, None], pools.origin_BWT)
         )
+        # 2. Candidates: 2 * width of them, so that at least `width` do not end in EOS.
         logits_BWV, updated = self._logits(pools, caches)
         candidates = self._candidates(pools, logits_BWV, now_T)
+        # 3. The best candidates that do not end stay alive. All candidates of a step have the same
+        #    length, so their scores have the order of their log-probabilities.
         _, alive_BW = ops.top_k(
             ops.where(candidates.ends_BC, candidates.score_BC + WORST, candidates.score_BC),
             self.width,
         )
         parent_BW = ops.take_along_axis(candidates.parent_BC, alive_BW, axis=1)
+        # 4. Candidates that end compete with the finished answers of earlier steps.
         scores_BW, ended_BW, finished_BWT = self._finished(pools, candidates)
         pools = _Pools(
             step=pools.step + 1,
             last_BW=ops.take_along_axis(candidates.id_BC, alive_BW, axis=1),
             alive_BW=ops.take_along_axis(candidates.log_BC, alive_BW, axis=1),
             ids_BWT=ops.take_along_axis(candidates.ids_BCT, alive_BW[:, :, None], axis=1),
+            # Keys stay where they were written; an answer inherits the indices of its parent.
             origin_BWT=ops.take_along_axis(pools.origin_BWT, parent_BW[:, :, None], axis=1),
             scores_BW=scores_BW,
             ended_BW=ended_BW,
@@ -241,8 +251,9 @@ class _Search:
             for bias_THT in self.biases_THT
         ]
         input_biases = model.decoding.encoded_biases(encoded.segments, pools.step, steps=self.steps)
-        turn = model.decoding.rotation(encoded.segments, pools.step, steps=self.steps)
+        angles = model.decoding.rotation(encoded.segments, pools.step, steps=self.steps)
         x_BWD = model.decoding.embed(pools.last_BW, encoded.segments, pools.step)
+        # The caches of a block are adjacent: keys, values.
         updated: list[Tensor] = []
         for number, block in enumerate(model.decoder.blocks):
             x_BWD, block_caches = _step(
@@ -252,7 +263,7 @@ class _Search:
                 caches[2 * number : 2 * number + 2],
                 bias_of_block(biases_BHWP, number),
                 (*encoded.keys_values[number], bias_of_block(input_biases, number)),
-                turn,
+                angles,
             )
             updated += block_caches
         return model.logits(model.decoder.last_norm(x_BWD), self.output_DV), updated
@@ -300,8 +311,8 @@ def _penalty(length: Tensor, alpha: float) -> Tensor:
 def _best_ids(logits_BWV: Tensor, alive_BW: Tensor, width: int) -> tuple[Tensor, Tensor, Tensor]:
     """Return log-probability, parent and last id of the 2 * width best longer answers of a row.
 
-    The best of each answer are selected first, then the best of those, so that no array over all
-    answers and ids except the logits is sorted or written.
+    The best ids of each answer are selected first, then the best of a row, so that no array over
+    all answers and ids except the logits is sorted or written.
     """
     ids = logits_BWV.shape[-1]
     each = min(2 * width, ids)
@@ -311,6 +322,7 @@ def _best_ids(logits_BWV: Tensor, alive_BW: Tensor, width: int) -> tuple[Tensor,
     batch = ops.shape(logits_BWV)[0]
     log_BWE = top_BWE - norm_BW[:, :, None] + alive_BW[:, :, None]
     log_BC, index_BC = ops.top_k(ops.reshape(log_BWE, (batch, width * each)), 2 * width)
+    # Index `w * each + e` of the flat candidates: parent w, and its e-th likeliest id.
     id_BC = ops.take_along_axis(ops.reshape(id_BWE, (batch, width * each)), index_BC, axis=1)
     return log_BC, index_BC // each, ops.cast(id_BC, "int32")
 
@@ -323,6 +335,7 @@ def _answer_bias(step: Tensor, origin_BWT: Tensor, bias_THT: Tensor, *, width: i
     batch, _, steps = ops.shape(origin_BWT)
     index_W = ops.arange(width, dtype="int32")
     ancestor_BWTW = ops.equal(origin_BWT[:, :, :, None], index_W)
+    # Indices of later steps are still empty.
     past_T = ops.arange(steps, dtype="int32") <= step
     visible_BWTW = ops.logical_and(ancestor_BWTW, past_T[:, None])
     mask_B1WP = ops.reshape(ops.where(visible_BWTW, 0.0, BLOCKED), (batch, 1, width, steps * width))
@@ -337,7 +350,7 @@ def _step(
     caches: tuple[Tensor, ...],
     bias_BHWP: Tensor,
     encoded: tuple[Tensor, Tensor, Tensor],
-    turn: Rotation | None,
+    angles: Rotation | None,
 ) -> tuple[Tensor, tuple[Tensor, ...]]:
     """Run one block on one position of every answer; return its output and the updated caches."""
     batch, width = ops.shape(x_BWD)[:2]
@@ -350,13 +363,13 @@ def _step(
     def attend(x_BWD: Tensor) -> Tensor:
         attention = block.self_attention
         heads, d_kv = attention.num_heads, attention.d_kv
-        keys = rotate(split(attention, x_BWD, "k"), turn)
+        keys = rotate(split(attention, x_BWD, "k"), angles)
         updated.extend(
             write_step(cache, ops.reshape(array, (batch * heads, width * d_kv)), step)
             for cache, array in zip(caches, (keys, split(attention, x_BWD, "v")), strict=True)
         )
         keys, values = (ops.reshape(cache, (batch, heads, -1, d_kv)) for cache in updated)
-        query = rotate(split(attention, x_BWD, "q"), turn)
+        query = rotate(split(attention, x_BWD, "q"), angles)
         if block.has_cross_attention:
             return attention.read(query, keys, values, bias_BHWP)
         # Decoder-only: self-attention covers the inputs too.

@@ -51,8 +51,8 @@ class Block(SeededLayer):
         has_cross_attention: whether it attends to an encoder.
         dropout_rate: share of features dropped in training.
         adapter_width: inner width of the adapter; features; 0 means none.
-        shared_with: block whose weights this one uses, except in cross-attention; if absent, the
-            block has its own.
+        shared_with: block that lends its weights, except in cross-attention; if absent, the block
+            has its own.
         layer: seed, path and precision, see `SeededLayer`.
     """
 
@@ -130,13 +130,13 @@ class Block(SeededLayer):
         bias_BHLL: Tensor,
         encoded_BMD: Tensor | None = None,
         encoded_bias_BHLM: Tensor | None = None,
-        turn: Rotation | None = None,
+        angles: Rotation | None = None,
         training: bool = False,
     ) -> Tensor:
         """Return the residual stream after the block, (batch, length, features)."""
         x_BLD = self.self_attention_sublayer(
             x_BLD,
-            lambda x_BLD: self.self_attention(x_BLD, bias_BHLL, turn=turn, training=training),
+            lambda x_BLD: self.self_attention(x_BLD, bias_BHLL, angles=angles, training=training),
             training=training,
         )
         if self.has_cross_attention:

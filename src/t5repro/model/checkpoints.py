@@ -22,8 +22,8 @@ from t5repro.model.layers import Dropout
 Arrays = dict[str, np.ndarray]
 
 LABELS = "labels"  # entry of the metadata of a file of weights
-STATE_PARTS = ("weights", "optimizer", "noise")
-LOOP_PART = "others"  # of a state file: the arrays of the training loop
+STATE_SECTIONS = ("weights", "optimizer", "noise")
+LOOP_SECTION = "others"  # of a state file: the arrays of the training loop
 
 
 def weight_variables(model: Any) -> dict[str, Any]:
@@ -40,6 +40,7 @@ def optimizer_variables(optimizer: Any) -> dict[str, Any]:
 
 def noise_variables(model: Any) -> dict[str, Any]:
     """Return the states of the dropout noise by their path in the model."""
+    # Keras has no public list of all nested layers.
     return {
         layer.model_path: layer.noise.state
         for layer in model._flatten_layers()
@@ -54,7 +55,7 @@ def save_weights(path: Path, model: Any, columns: LabelColumns = NO_COLUMNS) -> 
 
 
 def read_labels(path: Path) -> LabelColumns:
-    """Return the labels of a file of weights, none if it has no head.
+    """Return the labels of a file of weights, without any if it has no head.
 
     Raises:
         ArtifactError: it is missing or damaged.
@@ -67,14 +68,14 @@ def read_labels(path: Path) -> LabelColumns:
 def load_weights(
     path: Path, model: Any, *, fresh: Collection[str] = (), unused: tuple[str, ...] = ()
 ) -> None:
-    """Set the weights to those of a file.
+    """Load the weights of a file into a model.
 
     Args:
         path: the file.
         model: the model with the weights.
         fresh: weights that keep their values if the file lacks them, such as adapters.
-        unused: starts of the names of weights of the file that the model does without, such as the
-            heads of pre-training.
+        unused: starts of the names of weights of the file that the model does not need, such as
+            the heads of pre-training.
 
     Raises:
         CheckpointError: the file lacks a weight, has one more, or one has another shape.
@@ -95,6 +96,7 @@ def rows_in_use(weights: Mapping[str, np.ndarray]) -> int:
     take the place of such rows (`foreign_weights.fit`). No logit of theirs has a gradient, so they
     remain zero in training, unless rows of tasks have their pieces.
     """
+    # The output matrix excludes ids from prediction; a shared one is the embedding.
     matrix = weights["output_matrix"].T if "output_matrix" in weights else weights["embedding"]
     return int(np.flatnonzero(matrix.any(axis=1)).max(initial=-1)) + 1
 
@@ -107,17 +109,18 @@ def save_optimizer(path: Path, optimizer: Any) -> None:
 def load_optimizer(
     path: Path, optimizer: Any, *, fresh: Collection[str] = (), frozen: Collection[str] = ()
 ) -> None:
-    """Set the optimizer's slots and step to those of a file.
+    """Load the slots and the step of a file into an optimizer.
 
     Args:
         path: the file.
         optimizer: the optimizer with the slots.
-        fresh: weights whose slots keep their values if the file lacks them.
-        frozen: weights that have no slots in this optimizer; those of the file are ignored.
+        fresh: weights with slots that keep their values if the file lacks them.
+        frozen: weights without slots in this optimizer; their slots in the file are ignored.
 
     Raises:
         CheckpointError: the file was written for another model or optimizer.
     """
+    # The dot ends the name of a weight: `a/b` must not match the slots of `a/b_bias`.
     frozen_slots = tuple(f"{_slot_of(weight)}." for weight in frozen)
     arrays = {
         name: value
@@ -141,40 +144,42 @@ def save_state(
         optimizer: provides slots and step.
         loop: arrays of the training loop, by name.
     """
-    arrays = {f"{LOOP_PART}/{name}": value for name, value in (loop or {}).items()}
-    for part, variables in _state(model, optimizer).items():
-        arrays |= {f"{part}/{name}": value for name, value in _values(variables).items()}
+    # One flat namespace, with the section before the name: safetensors has no groups.
+    arrays = {f"{LOOP_SECTION}/{name}": value for name, value in (loop or {}).items()}
+    for section, variables in _state(model, optimizer).items():
+        arrays |= {f"{section}/{name}": value for name, value in _values(variables).items()}
     write_arrays(path, arrays)
 
 
 def load_state(path: Path, model: Any, optimizer: Any) -> Arrays:
-    """Set weights, noise and optimizer to a state file's; return the training loop's arrays.
+    """Load weights, noise and optimizer of a state file; return the training loop's arrays.
 
     Raises:
         CheckpointError: the state is of another model or optimizer.
     """
-    parts: dict[str, Arrays] = {part: {} for part in (*STATE_PARTS, LOOP_PART)}
+    sections: dict[str, Arrays] = {section: {} for section in (*STATE_SECTIONS, LOOP_SECTION)}
     for name, value in read_arrays(path).items():
-        part, _, local_name = name.partition("/")
-        if part not in parts:
+        section, _, local_name = name.partition("/")
+        if section not in sections:
             raise CheckpointError(f"{path} has {name!r}, which is no part of a training state")
-        parts[part][local_name] = value
-    for part, variables in _state(model, optimizer).items():
-        assign(path, parts[part], variables, f"the {part} of this run")
-    return parts[LOOP_PART]
+        sections[section][local_name] = value
+    for section, variables in _state(model, optimizer).items():
+        assign(path, sections[section], variables, f"the {section} of this run")
+    return sections[LOOP_SECTION]
 
 
-def read_arrays(path: Path, *, part: str = "") -> Arrays:
+def read_arrays(path: Path, *, section: str = "") -> Arrays:
     """Return the arrays of a safetensors file by name.
 
     Args:
         path: the file.
-        part: a part of a state file, whose names are then without it; if empty, all arrays.
+        section: read only this section of a state file, and drop it from the names; if empty, all
+            arrays.
 
     Raises:
         ArtifactError: it is missing or damaged.
     """
-    prefix = f"{part}/" if part else ""
+    prefix = f"{section}/" if section else ""
     with opened(path) as arrays:
         names = [name for name in arrays.keys() if name.startswith(prefix)]  # noqa: SIM118
         return {name.removeprefix(prefix): arrays.get_tensor(name) for name in names}
@@ -209,13 +214,14 @@ def write_arrays(path: Path, arrays: Mapping[str, np.ndarray], *, labels: str = 
     """
     # At most one entry of metadata: the library writes several in no fixed order.
     metadata = {LABELS: labels} if labels else None
+    # Sorted and in C order, so that equal arrays give equal bytes however they were made.
     ordered = {name: np.array(arrays[name], order="C") for name in sorted(arrays)}
     write_bytes(path, save(ordered, metadata=metadata))
 
 
 def _state(model: Any, optimizer: Any) -> dict[str, dict[str, Any]]:
-    parts = (weight_variables(model), optimizer_variables(optimizer), noise_variables(model))
-    return dict(zip(STATE_PARTS, parts, strict=True))
+    sections = (weight_variables(model), optimizer_variables(optimizer), noise_variables(model))
+    return dict(zip(STATE_SECTIONS, sections, strict=True))
 
 
 def _values(variables: Mapping[str, Any]) -> Arrays:

@@ -24,6 +24,7 @@ from t5repro.model.rotary import Rotation
 from t5repro.model.transformer import TextNetwork
 from t5repro.vocab.special_ids import EOS_ID, PAD_ID
 
+# Graphs of a model live as long as the model.
 _COMPILED: weakref.WeakKeyDictionary[Any, dict[Hashable, Callable[..., Any]]] = (
     weakref.WeakKeyDictionary()
 )
@@ -35,7 +36,7 @@ def greedy(
     encoder_segments: np.ndarray | None = None,
     *,
     max_decode_length: int,
-    others: Sequence[TextNetwork] = (),
+    ensemble: Sequence[TextNetwork] = (),
 ) -> np.ndarray:
     """Return the answer of a model, or of an ensemble of models, to each row of inputs.
 
@@ -45,16 +46,17 @@ def greedy(
         encoder_segments: int32 of the same shape, 1 at positions with an id; if absent, wherever
             an id is not padding. One example per row.
         max_decode_length: greatest number of ids, EOS included.
-        others: further members of an ensemble, combined by the mean of the logits.
+        ensemble: further members of an ensemble, combined by the mean of the logits.
 
     Returns:
         int32 ids (batch, max_decode_length); 0 after EOS.
     """
     return call_compiled(
         model,
-        ("greedy", max_decode_length, *map(id, others)),
+        # The graph contains the other members of the ensemble, so they are part of the key.
+        ("greedy", max_decode_length, *map(id, ensemble)),
         functools.partial(
-            greedy_graph, model, max_decode_length=max_decode_length, others=tuple(others)
+            greedy_graph, model, max_decode_length=max_decode_length, ensemble=tuple(ensemble)
         ),
         encoder_ids,
         encoder_segments,
@@ -67,7 +69,7 @@ def call_compiled(
     graph: Callable[..., Tensor],
     encoder_ids: np.ndarray,
     encoder_segments: np.ndarray | None,
-    *others: np.ndarray,
+    *further_arrays: np.ndarray,
 ) -> np.ndarray:
     """Run a graph of prediction; it is compiled once per model, key and shape of the inputs.
 
@@ -76,11 +78,12 @@ def call_compiled(
 
     Args:
         model: the network that the graph reads.
-        key: identifies the graph among those of the model.
-        graph: takes ids, segments and `others` as tensors, returns an array with their rows.
+        key: identifies the graph among all graphs of the model.
+        graph: takes ids, segments and `further_arrays` as tensors, returns an array with the same
+            rows.
         encoder_ids: int32 (batch, inputs_length), 0 is padding.
         encoder_segments: 1 at positions with an id; if absent, wherever an id is not padding.
-        others: further int32 arrays of the same number of rows.
+        further_arrays: further int32 arrays of the same number of rows.
     """
     if encoder_segments is None:
         encoder_segments = (encoder_ids != PAD_ID).astype(np.int32)
@@ -93,7 +96,7 @@ def call_compiled(
     copies = 2 if rows == 1 else 1
     tensors = (
         ops.convert_to_tensor(np.repeat(array, copies, axis=0), dtype="int32")
-        for array in (encoder_ids, encoder_segments, *others)
+        for array in (encoder_ids, encoder_segments, *further_arrays)
     )
     return np.asarray(ops.convert_to_numpy(graphs[key](*tensors)))[:rows]
 
@@ -144,7 +147,7 @@ class _Member:
         x_B1D = model.decoding.embed(last_B[:, None], self.encoded.segments, step)
         biases_H1T = [ops.take(bias, step, axis=0)[:, None, :] for bias in self.biases_THT]
         input_biases = model.decoding.encoded_biases(self.encoded.segments, step, steps=self.steps)
-        turn = model.decoding.rotation(self.encoded.segments, step, steps=self.steps)
+        angles = model.decoding.rotation(self.encoded.segments, step, steps=self.steps)
         updated: list[Tensor] = []
         for number, block in enumerate(model.decoder.blocks):
             x_B1D, block_caches = _step(
@@ -155,7 +158,7 @@ class _Member:
                 bias_of_block(biases_H1T, number),
                 self.encoded.keys_values[number],
                 bias_of_block(input_biases, number),
-                turn,
+                angles,
             )
             updated += block_caches
         return model.logits(model.decoder.last_norm(x_B1D), self.output_DV)[:, 0], updated
@@ -167,13 +170,13 @@ def greedy_graph(
     encoder_segments_BM: Tensor,
     *,
     max_decode_length: int,
-    others: Sequence[TextNetwork] = (),
+    ensemble: Sequence[TextNetwork] = (),
 ) -> Tensor:
     """Return the ids of `greedy`, in operations of the backend."""
     batch = ops.shape(encoder_ids_BM)[0]
     members = [
         _Member(member, encoder_ids_BM, encoder_segments_BM, steps=max_decode_length)
-        for member in (model, *others)
+        for member in (model, *ensemble)
     ]
 
     def unfinished(step: Tensor, last_B: Tensor, done_B: Tensor, *_: Tensor) -> Tensor:
@@ -185,11 +188,13 @@ def greedy_graph(
         updated: list[Tensor] = []
         logits: list[Tensor] = []
         for member in members:
+            # The caches of all members are one flat list of loop variables.
             member_caches = caches[len(updated) : len(updated) + member.cache_count]
             logits_BV, new_caches = member.step(step, last_B, member_caches)
             logits.append(logits_BV)
             updated += new_caches
         logits_BV = mean_logits(logits)
+        # Rows that have ended write padding until the last row of the batch ends.
         best_B = ops.where(done_B, PAD_ID, ops.cast(ops.argmax(logits_BV, axis=-1), "int32"))
         ids_TB = ops.scatter_update(ids_TB, step[None, None], best_B[None])
         done_B = ops.logical_or(done_B, ops.equal(best_B, EOS_ID))
@@ -199,6 +204,7 @@ def greedy_graph(
         ops.convert_to_tensor(0, dtype="int32"),
         members[0].encoded.first_ids,
         ops.zeros((batch,), dtype="bool"),
+        # Steps first: a step writes one contiguous row.
         ops.full((max_decode_length, batch), PAD_ID, dtype="int32"),
         *[cache for member in members for cache in member.empty_caches(batch)],
     )
@@ -221,14 +227,15 @@ def _step(
     bias_H1T: Tensor,
     encoded: list[Tensor],
     input_bias: Tensor,
-    turn: Rotation | None,
+    angles: Rotation | None,
 ) -> tuple[Tensor, tuple[Tensor, ...]]:
     """Run one block on one position; return its output and the updated caches."""
     attention = block.self_attention
     updated: list[Tensor] = []
 
+    # The sub-layers apply norm and residual as in training; only attention differs.
     def attend(x_B1D: Tensor) -> Tensor:
-        query, *key_value = attention.queries_keys_values(x_B1D, turn)
+        query, *key_value = attention.queries_keys_values(x_B1D, angles)
         batch, heads, _, d_kv = ops.shape(query)
         updated.extend(
             write_step(cache, ops.reshape(array, (batch * heads, d_kv)), step)

@@ -1,10 +1,10 @@
 """The inputs in the form that decoding attends to: keys and values, computed once, and biases.
 
 An encoder-decoder attends to the encoder through cross-attention (`CrossDecoding`). A decoder only
-attends to its own keys and values of the inputs, in addition to those of the answer so far
-(`PrefixDecoding`). Greedy decoding and beam search are one program for both: `encode` before the
-first step, `encoded_biases` and `answer_biases` in each. Cached keys are turned by their own
-position if positions are rotary (`rotation`).
+attends to its own keys and values: of the inputs, and of the answer so far (`PrefixDecoding`).
+Greedy decoding and beam search are one program for both: `encode` before the first step,
+`encoded_biases` and `answer_biases` in each. Cached keys are turned by their own position if
+positions are rotary (`rotation`).
 
 Shape suffixes: B rows of the batch, M positions of the inputs, T steps, D features, H heads.
 """
@@ -102,7 +102,7 @@ class Decoding(ABC):
             steps: the greatest number of steps.
         """
         table = self.network.decoder.rotation(segments_BM.shape[1] + steps)
-        return table.at(self.positions(segments_BM, step)) if table else None
+        return table.select(self.positions(segments_BM, step)) if table else None
 
     def embed(self, last_BW: Tensor, segments_BM: Tensor, step: Tensor) -> Tensor:
         """Return the embedded input of a step, (batch, answers of a row, features).
@@ -112,7 +112,7 @@ class Decoding(ABC):
             segments_BM: of the encoded inputs.
             step: number of the step, from 0.
         """
-        return self.network.decoder.placed(
+        return self.network.decoder.add_positions(
             self.network.embed(last_BW), lambda: self.positions(segments_BM, step)[:, None]
         )
 
@@ -144,8 +144,8 @@ class CrossDecoding(Decoding):
 class PrefixDecoding(Decoding):
     """Decoding of a decoder only, which sees 0, the inputs and then its answer.
 
-    The first step starts from the last input id, whose keys are among those of the inputs, so the
-    first position of the answer's cache stays unused and masked.
+    The first step starts from the last input id. Its keys are already among the keys of the inputs,
+    so the first position of the answer's cache stays unused and masked.
     """
 
     def encode(self, ids_BM: Tensor, segments_BM: Tensor) -> EncodedInputs:
@@ -155,17 +155,18 @@ class PrefixDecoding(Decoding):
         segments_BM = ops.pad(segments_BM, [[0, 0], [1, 0]], constant_values=1)
         shifted_BM = ops.pad(ids_BM, [[0, 0], [1, 0]]) * segments_BM
         biases = decoder.self_biases(segments_BM, segments_BM if self.network.sees_prefix else None)
-        turn = decoder.rotation(segments_BM.shape[1])
-        x_BMD = decoder.placed(
+        angles = decoder.rotation(segments_BM.shape[1])
+        x_BMD = decoder.add_positions(
             self.network.embed(shifted_BM),
             lambda: ops.arange(segments_BM.shape[1], dtype="int32")[None],
         )
         keys_values: list[list[Tensor]] = []
+        # The blocks of `Stack.call` without dropout, which also hand out their keys and values.
         for number, block in enumerate(decoder.blocks):
 
             def attend(x_BMD: Tensor, block: Block = block, number: int = number) -> Tensor:
                 attention = block.self_attention
-                queries, keys, values = attention.queries_keys_values(x_BMD, turn)
+                queries, keys, values = attention.queries_keys_values(x_BMD, angles)
                 keys_values.append([keys, values])
                 return attention.read(queries, keys, values, bias_of_block(biases, number))
 
@@ -182,9 +183,10 @@ class PrefixDecoding(Decoding):
             self.positions(segments_BM, step)[:, None] - ops.arange(length, dtype="int32")[None]
         )
         farthest = length + steps
+        # Positions of padding are after the query; they are masked, whatever their bucket.
         distance_BM = ops.clip(distance_BM, 0, farthest)
         biases = self.network.decoder.position_biases(
-            lambda table: table.at_distance(distance_BM, farthest)
+            lambda table: table.distance_bias(distance_BM, farthest)
         )
         return [ops.transpose(bias_HBM, (1, 0, 2))[:, :, None] + mask_B11M for bias_HBM in biases]
 
@@ -195,7 +197,7 @@ class PrefixDecoding(Decoding):
     def answer_mask(self, steps: int) -> np.ndarray:
         """Return the causal mask without the position of the first step, see the class."""
         mask_TT = causal_mask(steps)
-        mask_TT[:, 0] = BLOCKED
+        mask_TT[:, 0] = BLOCKED  # its key is the one of the last input, which would count twice
         return mask_TT
 
 

@@ -32,7 +32,7 @@ class EncodedInputs:
         row: its row in the task's file.
         tokens: its inputs, cut to the maximum length, with EOS.
         truncated: whether tokens were cut off.
-        padded_length: a function of the number of tokens alone.
+        padded_length: length with padding, which depends only on the number of tokens.
     """
 
     task: str
@@ -82,7 +82,7 @@ def encode(
         model: architecture and target marker, which decide the end.
         inputs_length: maximum length including the end; tokens.
     """
-    end = target_marker_ids(vocabulary, model, inputs_length=inputs_length)
+    suffix = target_marker_ids(vocabulary, model, inputs_length=inputs_length)
     return [
         inputs
         for task, task_rows in rows.items()
@@ -90,13 +90,17 @@ def encode(
             task,
             vocabulary.encode_batch([row["inputs"] for row in task_rows]),
             inputs_length=inputs_length,
-            end=end,
+            suffix=suffix,
         )
     ]
 
 
 def end_inputs(
-    task: str, ids: Sequence[Sequence[int]], *, inputs_length: int, end: tuple[int, ...] = (EOS_ID,)
+    task: str,
+    ids: Sequence[Sequence[int]],
+    *,
+    inputs_length: int,
+    suffix: tuple[int, ...] = (EOS_ID,),
 ) -> list[EncodedInputs]:
     """Cut token lists to a length, append their end and determine their padded lengths.
 
@@ -104,19 +108,19 @@ def end_inputs(
         task: name of the task.
         ids: token ids of each example, without EOS.
         inputs_length: maximum length including the end; tokens.
-        end: ids that end each list.
+        suffix: ids that end each list.
 
     Source: released code, ``seqio.preprocessors.append_eos_after_trim``.
     """
-    max_tokens = inputs_length - len(end)
+    max_tokens = inputs_length - len(suffix)
     return [
         EncodedInputs(
             task=task,
             row=row,
-            tokens=(*tokens[:max_tokens], *end),
+            tokens=(*tokens[:max_tokens], *suffix),
             truncated=len(tokens) > max_tokens,
             padded_length=padded_length(
-                min(len(tokens) + len(end), inputs_length), longest=inputs_length
+                min(len(tokens) + len(suffix), inputs_length), longest=inputs_length
             ),
         )
         for row, tokens in enumerate(ids)
@@ -138,12 +142,14 @@ def batches(inputs: Sequence[EncodedInputs], *, batch_size: int) -> Iterator[lis
     ordered = sorted(
         inputs, key=lambda row: (row.padded_length, row.task, len(row.tokens), row.row)
     )
-    start = 0
-    while start < len(ordered):
-        length = ordered[start].padded_length
-        batch = [row for row in ordered[start : start + batch_size] if row.padded_length == length]
+    position = 0
+    while position < len(ordered):
+        length = ordered[position].padded_length
+        batch = [
+            row for row in ordered[position : position + batch_size] if row.padded_length == length
+        ]
         yield batch
-        start += len(batch)
+        position += len(batch)
 
 
 def pad_batch(batch: Sequence[EncodedInputs], *, batch_size: int) -> Ids:

@@ -40,8 +40,8 @@ class Dense(SeededLayer):
 
     def build(self, input_shape: Any = None) -> None:
         """Create matrix and bias."""
-        of_t5 = truncated_normal(self.shape[0] ** -0.5)
-        self.matrix = self.weight("matrix", self.shape, initial_matrix(self.model, of_t5))
+        t5_draw = truncated_normal(self.shape[0] ** -0.5)
+        self.matrix = self.weight("matrix", self.shape, initial_matrix(self.model, t5_draw))
         self.bias = self.weight("bias", self.shape[1:], zeros())
 
     def call(self, x_BLD: Tensor) -> Tensor:
@@ -53,7 +53,7 @@ class ClassHead(Dense):
     """A product with a matrix of few columns, and a bias, in float32."""
 
     def call(self, x_BD: Tensor) -> Tensor:
-        """Return a logit for each class, float32, (batch, classes); of other axes as many."""
+        """Return a logit for each class, float32, (batch, classes), or more leading axes."""
         # oneDNN divides a product of few columns among threads by the size of the L2 cache, which
         # changes its bits (D-043). A sum for each class has one order.
         x_B1D = ops.expand_dims(ops.cast(x_BD, "float32"), -2)

@@ -1,4 +1,4 @@
-"""A function of rows on all replicas of a strategy, each of which computes its part of the rows.
+"""A function of rows on all replicas of a strategy; each replica computes its share of the rows.
 
 Replicas exchange nothing, so each may stop when its own rows are done.
 """
@@ -16,7 +16,7 @@ def replicated(function: Callable[..., tf.Tensor]) -> Callable[..., tf.Tensor]:
 
     Args:
         function: takes and returns tensors of the same number of rows; a row of the result depends
-            on the same row of the arguments alone.
+            only on the same row of the arguments.
 
     Raises:
         SettingsError: (on a call) the replicas cannot share the rows evenly.
@@ -27,25 +27,25 @@ def replicated(function: Callable[..., tf.Tensor]) -> Callable[..., tf.Tensor]:
         return tf.function(function, autograph=False)
 
     @tf.function(autograph=False)
-    def on_replicas(*parts: Any) -> Any:
-        return strategy.run(function, args=parts)
+    def run_on_replicas(*shards: Any) -> Any:
+        return strategy.run(function, args=shards)
 
-    def on_all_rows(*arrays: tf.Tensor) -> tf.Tensor:
+    def run_on_all_rows(*arrays: tf.Tensor) -> tf.Tensor:
         rows = arrays[0].shape[0]
         if rows % replicas:
             raise SettingsError(
                 f"{rows} rows cannot be shared evenly by {replicas} devices; make it a multiple"
             )
-        parts = [_per_replica(strategy, tf.split(array, replicas)) for array in arrays]
-        return tf.concat(strategy.experimental_local_results(on_replicas(*parts)), axis=0)
+        shards = [_per_replica(strategy, tf.split(array, replicas)) for array in arrays]
+        return tf.concat(strategy.experimental_local_results(run_on_replicas(*shards)), axis=0)
 
-    return on_all_rows
+    return run_on_all_rows
 
 
-def _per_replica(strategy: tf.distribute.Strategy, parts: list[tf.Tensor]) -> Any:
+def _per_replica(strategy: tf.distribute.Strategy, shards: list[tf.Tensor]) -> Any:
     """Return a value that is `parts[n]` on replica n."""
     return strategy.experimental_distribute_values_from_function(
-        lambda context: parts[context.replica_id_in_sync_group]
+        lambda context: shards[context.replica_id_in_sync_group]
     )
 
 

@@ -30,8 +30,8 @@ from t5repro.model.layers import (
     Initial,
     SeededLayer,
     Tensor,
-    at_positions,
     dropout_layer,
+    gather_positions,
     initial_matrix,
     matmul,
     norm_layer,
@@ -41,7 +41,7 @@ from t5repro.model.layers import (
 )
 from t5repro.model.learned_positions import LearnedPositions
 from t5repro.model.segment_rows import SegmentRow, padded_rows
-from t5repro.model.transformer import PRECISIONS, as_integers, of_rows_in_use
+from t5repro.model.transformer import PRECISIONS, as_integers, mask_unused_rows
 
 HEADS = ("masked_lm", "boundary_head", "pooler", "pair_head", "label_head", "span_head")
 
@@ -87,10 +87,12 @@ class EncoderStack(SeededLayer):
         self.token_types: TokenTypes | None = None
         if model.token_types:
             self.token_types = TokenTypes(embedded, **self.inner("token_types"))
+        # BERT normalises the sum of the embeddings; its blocks are post-norm.
         self.embedding_norm = norm_layer(embedded, **self.inner("embedding_norm"))
         self.embedding_dropout = dropout_layer(
             model, dropout_rate, **self.inner("embedding_dropout")
         )
+        # ALBERT factorises the embedding: a narrow table and a projection to `d_model`.
         self.embedding_projection: Dense | None = None
         if model.embedding_width:
             self.embedding_projection = Dense(
@@ -101,6 +103,7 @@ class EncoderStack(SeededLayer):
             )
         self.blocks: list[Block] = []
         for number in range(model.num_encoder_layers):
+            # ALBERT: a block may use the weights of an earlier one, with noise of its own.
             first = block_with_weights(model, number)
             block = Block(
                 model,
@@ -113,7 +116,7 @@ class EncoderStack(SeededLayer):
             self.blocks.append(block)
 
     def build(self, input_shape: Any = None) -> None:
-        """Create all weights; those of shared blocks once."""
+        """Create all weights; shared ones once."""
         layers = [self.positions, self.token_types, self.embedding_norm, self.embedding_projection]
         for layer in (*layers, *self.blocks):
             if layer:
@@ -121,6 +124,7 @@ class EncoderStack(SeededLayer):
 
     def embedded(self, x_BLE: Tensor, types_BL: Tensor | None, training: bool = False) -> Tensor:
         """Return the input of the first block, see `call`."""
+        # A row has one example: positions count from the start of the row.
         positions_1L = ops.arange(x_BLE.shape[1], dtype="int32")[None]
         x_BLE = x_BLE + self.positions(positions_1L)
         if self.token_types is not None:
@@ -144,6 +148,7 @@ class EncoderStack(SeededLayer):
             training: apply dropout.
         """
         x_BLD = self.embedded(x_BLE, types_BL, training=training)
+        # No position bias: the sum of the embeddings has the positions.
         mask_B1LL = segment_mask(segments_BL, segments_BL)
         for block in self.blocks:
             x_BLD = block(x_BLD, mask_B1LL, training=training)
@@ -208,13 +213,13 @@ class Encoder(keras.Model):
     Calling it takes a mapping of int32 arrays: ``encoder_ids``, ``encoder_segments`` (1, or 0 at
     padding) and, with token types, ``encoder_types``, of shape (batch, length); in pre-training
     ``target_positions`` of (batch, predicted positions). It returns float32 logits: in pre-training
-    of (batch, predicted positions, embedding_rows), with `pair_classes` a pair of these and those
-    of (batch, pair_classes); with `labels` of (batch, labels), with `predicts_spans` of the first
-    and the last position of the answer, (batch, length, 2), with both a pair. Arrays may have an
-    axis of options after that of rows; then each option is a row of the result.
+    of (batch, predicted positions, embedding_rows), with `pair_classes` also of
+    (batch, pair_classes); with `labels` of (batch, labels), with `predicts_spans` of the first and
+    the last position of the answer, (batch, length, 2), with both a pair. Arrays may have an axis
+    of options after the axis of rows; then each option is a row of the result.
 
-    Source: the head of labels is that of BERT ``create_model``, with `model.pooler_dropout` that of
-    fairseq's ``RobertaClassificationHead``.
+    Source: the head of labels is BERT ``create_model``, with `model.pooler_dropout` fairseq's
+    ``RobertaClassificationHead``.
     """
 
     def __init__(
@@ -237,6 +242,7 @@ class Encoder(keras.Model):
         self.embedding_rows = embedding_rows
         self.rows_in_use = embedding_rows  # fewer for some imported weights (`checkpoints`)
         self.run_seed = seed
+        # Without a head of answers the network is one of pre-training.
         is_pretrained = not (labels or predicts_spans)
         self.pair_classes = pair_classes if is_pretrained else 0
         self.labels = labels
@@ -254,6 +260,7 @@ class Encoder(keras.Model):
             self.boundary_head = BoundaryHead(
                 model, embedding_rows=embedding_rows, path="boundary_head", **common
             )
+        # Heads, in the order of `HEADS`. Only pairs and labels read the pooled first position.
         if labels or self.pair_classes:
             self.pooler = Dense(model, inputs=width, outputs=width, path="pooler", **common)
         if self.pair_classes:
@@ -262,8 +269,9 @@ class Encoder(keras.Model):
             )
         if labels:
             rate = dropout_rate if classifier_dropout is None else classifier_dropout
-            before = rate if model.pooler_dropout else 0.0
-            self.pooler_dropout = dropout_layer(model, before, path="pooler_dropout", **common)
+            # RoBERTa drops features before the pooler as well, BERT only after it.
+            pooler_rate = rate if model.pooler_dropout else 0.0
+            self.pooler_dropout = dropout_layer(model, pooler_rate, path="pooler_dropout", **common)
             self.label_dropout = dropout_layer(model, rate, path="label_dropout", **common)
             self.label_head = ClassHead(
                 model, inputs=width, outputs=labels, path="label_head", **common
@@ -309,6 +317,7 @@ class Encoder(keras.Model):
             training: apply dropout.
         """
         features = option_rows(features)
+        # The embedding has its own width; `EncoderStack` projects it to `d_model`.
         embedded_BLE = ops.take(self.embedding, features["encoder_ids"], axis=0)
         types_BL = features["encoder_types"] if self.settings.token_types else None
         return self.encoder(
@@ -319,7 +328,7 @@ class Encoder(keras.Model):
         )
 
     def pooled(self, encoded_BLD: Tensor) -> Tensor:
-        """Return the state of a row from that of its first position, (batch, d_model)."""
+        """Return the state of a row from its first position, (batch, d_model)."""
         # The product has a length axis of 1: without one, Grappler would fuse it with its bias to
         # an operation whose bits are not measured (D-043).
         return ops.tanh(self.pooler(encoded_BLD[:, :1]))[:, 0]
@@ -331,12 +340,14 @@ class Encoder(keras.Model):
             encoded_BLD: output of the encoder.
             training: apply dropout.
         """
+        # `[CLS]` is the first piece of every row.
         first_B1D = self.pooler_dropout(encoded_BLD[:, :1], training=training)
         return self.label_head(self.label_dropout(self.pooled(first_B1D), training=training))
 
     def row_features(self, rows: Sequence[SegmentRow], length: int) -> dict[str, np.ndarray]:
         """Return ids, segments and types of rows of a task, int32, padded to a length."""
         features = padded_rows("encoder", [row.ids for row in rows], length)
+        # Type 1 from the second segment to the end of the row, 0 before it and in padding.
         types = np.zeros((len(rows), length), np.int32)
         for row, row_types in zip(rows, types, strict=True):
             row_types[row.first_length : len(row.ids)] = 1
@@ -360,8 +371,8 @@ class Encoder(keras.Model):
             encoded_BLD: output of the encoder.
             positions_BM: int32; in training with the position 0 in place of missing ones.
         """
-        logits_BMV = self.masked_lm(at_positions(encoded_BLD, positions_BM), self.output())
-        return of_rows_in_use(logits_BMV, self.rows_in_use)
+        logits_BMV = self.masked_lm(gather_positions(encoded_BLD, positions_BM), self.output())
+        return mask_unused_rows(logits_BMV, self.rows_in_use)
 
     def boundary_logits(self, encoded_BLD: Tensor, borders_BM2: Tensor, index_BM: Tensor) -> Tensor:
         """Return float32 logits of pieces of spans, (batch, predicted positions, ids).
@@ -371,8 +382,9 @@ class Encoder(keras.Model):
             borders_BM2: positions before and after the span of each piece, int32.
             index_BM: index of each piece in its span, int32.
         """
+        # Both borders of all pieces in one gather.
         rows, count, _ = borders_BM2.shape
-        borders = at_positions(encoded_BLD, ops.reshape(borders_BM2, (rows, 2 * count)))
+        borders = gather_positions(encoded_BLD, ops.reshape(borders_BM2, (rows, 2 * count)))
         borders_BM2D = ops.reshape(borders, (rows, count, 2, borders.shape[-1]))
         return self.boundary_head(borders_BM2D, index_BM, self.output())
 

@@ -1,4 +1,4 @@
-"""Which heads an encoder takes over from an earlier training, and which start anew."""
+"""The heads that an encoder takes over from an earlier training, and the heads it reinitialises."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -19,12 +19,12 @@ HEADS = (*PRETRAINING_HEADS, LABEL_HEAD, SPAN_HEAD, POOLER)
 def new_heads(path: Path, columns: LabelColumns) -> tuple[str, ...]:
     """Return the starts of the names of weights that a file cannot give, or that have no use.
 
-    Labels of other tasks have another head (BERT, section 3.2); that of spans serves all. A
+    Labels of other tasks have another head (BERT, section 3.2); the head of spans serves all. A
     pre-training without a task on pairs has no pooler, which RoBERTa adds in fine-tuning.
 
     Args:
         path: weights of the earlier training.
-        columns: of the network's head; one that writes text has none, and no new head.
+        columns: of the network's head; empty for a network that writes text, which has no new head.
 
     Raises:
         ArtifactError: the file is missing or damaged.
@@ -46,10 +46,10 @@ def new_heads(path: Path, columns: LabelColumns) -> tuple[str, ...]:
 def shared_weights(
     arrays: Mapping[str, np.ndarray], variables: Mapping[str, Any]
 ) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-    """Return the weights of a checkpoint and of a model, without heads that the other one lacks."""
+    """Return the weights of a checkpoint and of a model, without heads that only one has."""
     return (
-        {name: one for name, one in arrays.items() if name in variables or not _is_head(name)},
-        {name: one for name, one in variables.items() if name in arrays or not _is_head(name)},
+        {name: array for name, array in arrays.items() if name in variables or not _is_head(name)},
+        {name: value for name, value in variables.items() if name in arrays or not _is_head(name)},
     )
 
 

@@ -1,8 +1,7 @@
-"""The names of the weights of encoders alone in Hugging Face: BERT, RoBERTa, ALBERT.
+"""The names of the weights of encoder-only networks in Hugging Face: BERT, RoBERTa, ALBERT.
 
-Which of the three a network is follows from its shape. A network has some of the heads: that of
-masked pieces, pooler and head of pairs in pre-training, pooler and head of labels or the head of
-spans in fine-tuning.
+Which of the three a network is follows from its shape. A network has some of the heads: masked
+pieces, pooler and pairs in pre-training, pooler and labels, or spans, in fine-tuning.
 
 Source: transformers ``BertForPreTraining``, ``RobertaForMaskedLM``, ``AlbertForPreTraining`` and
 their ``ForMaskedLM``, ``ForSequenceClassification`` and ``ForQuestionAnswering``.
@@ -81,19 +80,20 @@ def encoder_names(model: ModelSettings) -> Iterator[WeightName]:
     kind = family(model)
     yield from _embedding_names(model, kind)
     for order, number in enumerate(blocks_with_weights(model)):
-        layers, theirs = BERT_BLOCK, f"{kind}.encoder.layer.{number}"
+        layers, foreign_block = BERT_BLOCK, f"{kind}.encoder.layer.{number}"
+        # Only blocks with weights of their own have names; ALBERT counts them by group.
         if kind == "albert":
             group, inner = divmod(order, model.blocks_per_group)
             layers = ALBERT_BLOCK
-            theirs = f"albert.encoder.albert_layer_groups.{group}.albert_layers.{inner}"
-        for ours, layer in layers.items():
-            yield from _layer(f"encoder/block_{number}/{ours}", f"{theirs}.{layer}")
-    for ours, theirs in HEADS[kind].items():
-        head = ours.split("/")[0]
-        if ours == "masked_lm":
-            yield WeightName(f"{ours}/bias", f"{theirs}.bias", head=head)
+            foreign_block = f"albert.encoder.albert_layer_groups.{group}.albert_layers.{inner}"
+        for layer, foreign_layer in layers.items():
+            yield from _layer(f"encoder/block_{number}/{layer}", f"{foreign_block}.{foreign_layer}")
+    for path, foreign_path in HEADS[kind].items():
+        head = path.split("/")[0]
+        if path == "masked_lm":
+            yield WeightName(f"{path}/bias", f"{foreign_path}.bias", head=head)
         else:
-            yield from _layer(ours, theirs, head=head)
+            yield from _layer(path, foreign_path, head=head)
 
 
 def _embedding_names(model: ModelSettings, kind: Family) -> Iterator[WeightName]:
@@ -101,21 +101,21 @@ def _embedding_names(model: ModelSettings, kind: Family) -> Iterator[WeightName]
     tables = {"embedding": "word_embeddings", "encoder/positions/table": "position_embeddings"}
     if model.token_types:
         tables["encoder/token_types/table"] = "token_type_embeddings"
-    for ours, theirs in tables.items():
-        yield WeightName(ours, f"{embeddings}.{theirs}.weight", transposed=False)
+    for path, foreign_path in tables.items():
+        yield WeightName(path, f"{embeddings}.{foreign_path}.weight", transposed=False)
     yield from _layer("encoder/embedding_norm", f"{embeddings}.LayerNorm")
     if kind == "albert":
         mapping = "albert.encoder.embedding_hidden_mapping_in"
         yield from _layer("encoder/embedding_projection", mapping)
 
 
-def _layer(ours: str, theirs: str, *, head: str = "") -> Iterator[WeightName]:
+def _layer(path: str, foreign_path: str, *, head: str = "") -> Iterator[WeightName]:
     """Yield the names of a layer's matrix or scale, and of its bias."""
-    if ours.endswith("norm"):
-        weight, bias = f"{ours}/scale", f"{ours}/bias"
-    elif "/block_" in ours:  # several matrices in a layer
-        weight, bias = ours, f"{ours}_bias"
+    if path.endswith("norm"):
+        weight, bias = f"{path}/scale", f"{path}/bias"
+    elif "/block_" in path:  # several matrices in a layer
+        weight, bias = path, f"{path}_bias"
     else:
-        weight, bias = f"{ours}/matrix", f"{ours}/bias"
-    yield WeightName(weight, f"{theirs}.weight", head=head)
-    yield WeightName(bias, f"{theirs}.bias", head=head)
+        weight, bias = f"{path}/matrix", f"{path}/bias"
+    yield WeightName(weight, f"{foreign_path}.weight", head=head)
+    yield WeightName(bias, f"{foreign_path}.bias", head=head)

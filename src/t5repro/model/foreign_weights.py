@@ -1,4 +1,4 @@
-"""Reads weights of other libraries' T5, GPT and encoders alone.
+"""Reads weights of other libraries: T5, GPT and encoder-only networks.
 
 No code of theirs runs except keras-hub's own.
 
@@ -24,7 +24,7 @@ from t5repro.config.sections.vocab import LANES
 from t5repro.errors import ArtifactError, CheckpointError
 from t5repro.files import read_json
 from t5repro.model.checkpoints import read_arrays
-from t5repro.model.huggingface_config import MODEL_TYPES, huggingface_shape, with_shared_arrays
+from t5repro.model.huggingface_config import MODEL_TYPES, add_shared_arrays, huggingface_shape
 from t5repro.model.huggingface_encoders import incomplete_heads
 from t5repro.model.weight_name import WeightName
 from t5repro.model.weight_names import (
@@ -56,7 +56,7 @@ class ForeignWeights:
         model: shape of the network.
         weights: float32 arrays by path in our model.
         optimizer: Adafactor's moments and step by our names; empty if there are none.
-        vocabulary: SentencePiece model of the folder, unchanged, if there is one.
+        vocabulary: SentencePiece model of the folder, unchanged; absent if the folder lacks one.
     """
 
     form: str
@@ -76,7 +76,7 @@ def read_foreign(folder: Path) -> ForeignWeights:
 
     Raises:
         ArtifactError: the folder contains no readable weights.
-        CheckpointError: the weights are not those of a T5 encoder-decoder.
+        CheckpointError: the weights do not belong to a T5 encoder-decoder.
     """
     for pattern, reader in READERS.values():
         if any(folder.glob(pattern)):
@@ -196,10 +196,11 @@ def _read_huggingface(folder: Path) -> ForeignWeights | None:
         )
     model = huggingface_shape(path, config)
     arrays = _face_arrays(folder)
+    # A damaged configuration may claim a huge number of layers; every layer has an array or more.
     layers = model.block_groups * model.blocks_per_group or sum(model.heights.values())
     if layers > len(arrays):
         raise CheckpointError(f"{path} has {layers} layers, the weights have {len(arrays)} arrays")
-    arrays = with_shared_arrays(arrays, path, config, model)
+    arrays = add_shared_arrays(arrays, path, config, model)
     weights = from_huggingface(arrays, model)
     vocabulary = _bytes(folder / FACE_VOCABULARY)
     return ForeignWeights("huggingface", model, weights, vocabulary=vocabulary)
@@ -302,6 +303,7 @@ def _read_released(folder: Path) -> ForeignWeights:
         path: float32_array(arrays[released], transposed=False)
         for path, released in _released_names(arrays)
     }
+    # The released checkpoints have no configuration: the arrays show the shape.
     model = shape_of(weights)
     slots = _slots(model, weights, arrays)
     return ForeignWeights("released", model, weights, slots, _bytes(folder / VOCABULARY))
@@ -320,18 +322,23 @@ def _newest_checkpoint(folder: Path) -> Path:
 
 def _first_release_name(name: str) -> str:
     """Return a name as in the first releases; later ones have other names for the norms."""
-    parts = name.split("/")
-    if parts[0] == "encoder" or parts[0] == "decoder":
-        last = "final_layer_norm" if len(parts) == 3 else "layer_norm"
-        parts = [last if part == "rms_norm" else part for part in parts]
-    return "/".join(parts)
+    components = name.split("/")
+    if components[0] == "encoder" or components[0] == "decoder":
+        last = "final_layer_norm" if len(components) == 3 else "layer_norm"
+        components = [last if component == "rms_norm" else component for component in components]
+    return "/".join(components)
 
 
 def _released_names(arrays: Mapping[str, np.ndarray]) -> Iterator[tuple[str, str]]:
     """Yield our path and the released name of every weight that the checkpoint has."""
     # The shape is not known yet: the names of all variants are tried, at the greatest depth.
     deepest = 1 + max(
-        (int(part[6:]) for name in arrays for part in name.split("/") if part.startswith("block_")),
+        (
+            int(component[6:])
+            for name in arrays
+            for component in name.split("/")
+            if component.startswith("block_")
+        ),
         default=0,
     )
     for tied in (True, False):
@@ -350,8 +357,8 @@ def _released_names(arrays: Mapping[str, np.ndarray]) -> Iterator[tuple[str, str
 def _slots(model: ModelSettings, weights: Arrays, arrays: Arrays) -> Arrays:
     """Return the optimizer's moments and step by our names, or nothing if one is missing.
 
-    In the released code `vr` is the mean over the largest dimension and `vc` that over the second
-    largest, whichever of the two are the rows.
+    In the released code `vr` is the mean over the largest dimension and `vc` the mean over the
+    second largest, whichever of the two are the rows.
 
     Source: mesh ``AdafactorOptimizer.apply_grad``.
     """
@@ -367,6 +374,7 @@ def _slots(model: ModelSettings, weights: Arrays, arrays: Arrays) -> Arrays:
         over_second = arrays.get(f"{name.released}_slot_vc")
         if over_largest is None or over_second is None:
             return {}
+        # Ours are named by axis: `row_moment` has a value for each row, the mean over columns.
         rows, columns = weights[name.path].shape
         row, column = (over_largest, over_second) if columns > rows else (over_second, over_largest)
         slots[f"{slot}.row_moment"] = np.asarray(row, np.float32)

@@ -4,7 +4,7 @@ TensorFlow's own kernel of the error function differs between makers of CPUs.
 
 Source: Hendrycks and Gimpel, 2016, "Gaussian Error Linear Units". The error function is formula
 7.1.26 of Abramowitz and Stegun, "Handbook of Mathematical Functions", with an error below 1.5e-7;
-its constants are those of Hastings, "Approximations for Digital Computers", 1955.
+its constants are from Hastings, "Approximations for Digital Computers", 1955.
 """
 
 import math
@@ -34,7 +34,7 @@ def gelu(x: Tensor) -> Tensor:
 def _gelu_and_gradient(x: Tensor) -> tuple[Tensor, Callable[..., Tensor]]:
     """Return the function and its gradient, Phi(x) + x * phi(x).
 
-    Derived automatically, the gradient would be that of the approximation, in twice the passes.
+    Automatic differentiation would derive the approximation, in twice the passes.
     """
     distance = ops.maximum(x, -x)
     decay = ops.exp(-0.5 * ops.square(x))

@@ -1,6 +1,6 @@
-"""What a configuration of Hugging Face (`config.json`) says of a network: shape, shared arrays.
+"""The network in a configuration of Hugging Face (`config.json`): its shape and shared arrays.
 
-T5, mT5 and umT5, and GPT (`openai-gpt`); encoders alone are in `huggingface_encoders.py`.
+T5, mT5 and umT5, and GPT (`openai-gpt`); encoder-only networks are in `huggingface_encoders.py`.
 """
 
 from collections.abc import Mapping
@@ -35,7 +35,7 @@ def huggingface_shape(path: Path, config: Mapping[str, Any]) -> ModelSettings:
         config: the configuration; its `model_type` is one of `MODEL_TYPES`.
 
     Raises:
-        CheckpointError: a value is missing, or is none that a network of ours can have.
+        CheckpointError: a value is missing, or our networks cannot have it.
     """
     try:
         shape = _gpt_shape if config.get("model_type") == GPT else _t5_shape
@@ -55,7 +55,7 @@ def huggingface_shape(path: Path, config: Mapping[str, Any]) -> ModelSettings:
 def _t5_shape(path: Path, config: Mapping[str, Any]) -> ModelSettings:
     """Return the shape of a T5.
 
-    T5 1.1 has an output matrix of its own and does not scale what the decoder returns. Up to
+    T5 1.1 has an output matrix of its own and does not scale the output of the decoder. Up to
     transformers 4 that is ``tie_word_embeddings: false``; transformers 5 writes ``true`` for every
     T5, and ``scale_decoder_outputs``.
     """
@@ -72,7 +72,9 @@ def _t5_shape(path: Path, config: Mapping[str, Any]) -> ModelSettings:
         num_heads=config["num_heads"],
         num_encoder_layers=config["num_layers"],
         num_decoder_layers=config.get("num_decoder_layers") or config["num_layers"],
-        feed_forward=next(ours for ours, name in FEED_FORWARD.items() if name == feed_forward),
+        feed_forward=next(
+            setting for setting, name in FEED_FORWARD.items() if name == feed_forward
+        ),
         relative_position_bias="per_layer" if config.get("model_type") == UMT5 else "per_stack",
         tie_embeddings=config.get(SCALES_OUTPUTS, config.get("tie_word_embeddings", True)),
         relative_position_buckets=config.get("relative_attention_num_buckets", 32),
@@ -149,10 +151,10 @@ def t5_config(model: ModelSettings, *, embedding_rows: int) -> dict[str, Any]:
     }
 
 
-def with_shared_arrays(
+def add_shared_arrays(
     arrays: Mapping[str, np.ndarray], path: Path, config: Mapping[str, Any], model: ModelSettings
 ) -> dict[str, np.ndarray]:
-    """Return arrays with those that are stored under another name.
+    """Return arrays, completed by arrays that are stored only under another name.
 
     These are T5's embedding and output matrix, and all of a GPT without the head of a language
     model or of an encoder only without heads.
@@ -164,13 +166,14 @@ def with_shared_arrays(
         model: its shape.
 
     Raises:
-        CheckpointError: there is an output matrix of a model that has none.
+        CheckpointError: there is an output matrix, and the model shares its embedding.
     """
     if config.get("model_type") == GPT:
         return {GPT_STATE + name.removeprefix(GPT_STATE): array for name, array in arrays.items()}
     if config.get("model_type") in HEADS:
         return standard_arrays(arrays, config)
     arrays = dict(arrays)
+    # Names of the one embedding; which of them a file has depends on the version of transformers.
     names = [EMBEDDING, "encoder.embed_tokens.weight", "decoder.embed_tokens.weight"]
     if model.tie_embeddings:
         names.append(OUTPUT_MATRIX)

@@ -1,7 +1,7 @@
-"""Configurations and arrays of Hugging Face for encoders alone: BERT, RoBERTa, ALBERT.
+"""Configurations and arrays of Hugging Face for encoder-only networks: BERT, RoBERTa, ALBERT.
 
 Its RoBERTa counts the positions of a row from the id of padding plus 1, so the first rows of its
-table belong to no position; and it has one token type, whose vector is added everywhere.
+table are unused; and it has one token type, a vector that is added everywhere.
 """
 
 from collections.abc import Collection, Mapping
@@ -40,9 +40,9 @@ def encoder_shape(path: Path, config: Mapping[str, Any]) -> ModelSettings:
         config: the configuration.
 
     Raises:
-        CheckpointError: the network has parts that ours has not.
+        CheckpointError: the network has parts that ours lacks.
         KeyError: a value is missing.
-        ValidationError: a value is none that a network can have.
+        ValidationError: a value is invalid.
     """
     kind, width, heads = config["model_type"], config["hidden_size"], config["num_attention_heads"]
     activation = config.get("hidden_act", "gelu_new" if kind == "albert" else "gelu")
@@ -58,7 +58,7 @@ def encoder_shape(path: Path, config: Mapping[str, Any]) -> ModelSettings:
         raise CheckpointError(
             f"{path}: hidden_size {width} is no multiple of num_attention_heads {heads}"
         )
-    of_family = {"bert": _bert, "roberta": _roberta, "albert": _albert}[kind]
+    family_settings = {"bert": _bert, "roberta": _roberta, "albert": _albert}[kind]
     layers = config["num_hidden_layers"]
     return ModelSettings.model_validate(
         {
@@ -81,7 +81,7 @@ def encoder_shape(path: Path, config: Mapping[str, Any]) -> ModelSettings:
             "initializer_range": config.get("initializer_range", 0.02),
             "dropout_noise": "per_position",
             "activation_dropout": False,
-            **of_family(path, config),
+            **family_settings(path, config),
         }
     )
 
@@ -135,7 +135,7 @@ def encoder_config(
         CheckpointError: no class of Hugging Face has these heads.
     """
     kind = family(model)
-    act = next(name for name, ours in ACTIVATIONS.items() if ours == model.feed_forward)
+    act = next(name for name, setting in ACTIVATIONS.items() if setting == model.feed_forward)
     config: dict[str, Any] = {
         "architectures": [f"{CLASSES[kind]}{_task(weights)}"],
         "model_type": kind,
@@ -155,12 +155,14 @@ def encoder_config(
         "torch_dtype": "float32",
     }
     if (labels := weights.get("label_head/bias")) is not None:
+        # Ours are named by task; transformers has one list of classes.
         config["id2label"] = {str(label): f"LABEL_{label}" for label in range(len(labels))}
         config["label2id"] = {name: int(label) for label, name in config["id2label"].items()}
     if kind == "roberta":
         config["type_vocab_size"] = 1
         config["max_position_embeddings"] += _unused_positions(config)
     if kind == "albert":
+        # Without groups every block has its own weights: as many groups as layers.
         inner = model.blocks_per_group if model.block_groups else 1
         layers = model.num_encoder_layers // inner
         config |= {
@@ -175,6 +177,7 @@ def encoder_config(
 
 def _task(weights: Mapping[str, np.ndarray]) -> str:
     """Return the end of the name of the class with the heads of these weights."""
+    # A class of Hugging Face has one kind of head.
     has_labels = "label_head/bias" in weights
     if "span_head/bias" in weights:
         if has_labels:
@@ -195,10 +198,10 @@ def _task(weights: Mapping[str, np.ndarray]) -> str:
     return "ForPreTraining"
 
 
-def with_roberta_rows(
+def add_roberta_rows(
     arrays: Mapping[str, np.ndarray], config: Mapping[str, Any]
 ) -> dict[str, np.ndarray]:
-    """Return the state of an encoder-only network with the rows that only RoBERTa's has, all zeros.
+    """Return the state of an encoder-only network with the additional rows of RoBERTa, all zeros.
 
     Args:
         arrays: arrays by Hugging Face's names.
@@ -225,9 +228,11 @@ def standard_arrays(
         config: their configuration.
     """
     kind = config["model_type"]
+    # A state without heads lacks the name of the family before the names of its weights.
     has_heads = any(name.startswith(f"{kind}.") for name in arrays)
     renamed = {_today(name, kind, has_heads): array for name, array in arrays.items()}
     if kind == "roberta" and ROBERTA_POSITIONS in renamed:
+        # Every position gets the vector of the one token type, so it can join the positions.
         table = renamed[ROBERTA_POSITIONS][_unused_positions(config) :]
         types = renamed.pop(ROBERTA_TYPES, np.zeros((1, 1), np.float32))
         renamed[ROBERTA_POSITIONS] = table + types if types.any() else table
@@ -241,11 +246,12 @@ def _today(name: str, kind: str, has_heads: bool) -> str:
 
 
 def incomplete_heads(paths: Collection[str], heads: Mapping[str, str]) -> list[str]:
-    """Return the weights that are missing from a head of which others exist.
+    """Return the weights that are missing from incomplete heads.
 
     Args:
         paths: of the existing weights.
         heads: path -> head, of the weights above the blocks.
     """
+    # A head may be absent as a whole, not in part.
     existing = {head for path, head in heads.items() if path in paths}
     return [path for path, head in heads.items() if head in existing and path not in paths]

@@ -1,4 +1,4 @@
-"""What a network predicts for the rows of tasks, and the columns of its head for that.
+"""The kinds of answers of a network of labels, and the columns of its head.
 
 The answer of a row is one of the labels of its task, a number, one of several options, or a span of
 its text. Labels have a column each; a number has one column, and so has the score of an option; the
@@ -23,7 +23,7 @@ class TaskAnswer(NamedTuple):
 
     Attributes:
         kind: of the answer.
-        words: of its labels or options by index; none of a number or a span.
+        words: of its labels or options by index; empty for a number or a span.
         segments: of each example; 0 if examples differ.
     """
 
@@ -62,11 +62,11 @@ class Columns(NamedTuple):
 class LabelColumns:
     """The columns of all tasks, one task after another in the order of their names.
 
-    Several tasks share one head, of which each reads its own columns: that equals a head for each
+    Several tasks share one head and read their own columns, which equals a head for each
     (MT-DNN, section 3.1).
 
     Args:
-        answers: task -> what is predicted.
+        answers: task -> its kind of answer.
     """
 
     def __init__(self, answers: TaskAnswers) -> None:
@@ -94,10 +94,10 @@ class LabelColumns:
             source: name of the file with it, for errors.
 
         Raises:
-            ArtifactError: it is no object of answers.
+            ArtifactError: it is not an object of answers.
         """
         try:
-            answers = {task: _answer(**parts) for task, parts in json.loads(text).items()}
+            answers = {task: _answer(**fields) for task, fields in json.loads(text).items()}
         except (ValueError, AttributeError, TypeError) as error:
             raise ArtifactError(
                 f"{source}: its labels are damaged ({error}); rerun the rule finetune"

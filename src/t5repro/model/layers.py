@@ -25,7 +25,7 @@ TRUNCATION = 2.0  # standard deviations; values beyond are drawn again, without 
 
 
 class Initial(keras.initializers.Initializer):
-    """Initial values as a function of the run's seed and the weight's path alone.
+    """Initial values as a function of the run's seed and the weight's path.
 
     NumPy draws them, so a CPU, a GPU and a TPU start from the same weights.
 
@@ -67,6 +67,7 @@ def truncated_normal(deviation: float) -> Draw:
         outside = np.flatnonzero(np.abs(values) > TRUNCATION)
         while outside.size:
             values[outside] = generator.standard_normal(outside.size, dtype=np.float32)
+            # Only values still outside are drawn again.
             outside = outside[np.abs(values[outside]) > TRUNCATION]
         return values.reshape(shape) * np.float32(deviation)
 
@@ -93,16 +94,16 @@ def zeros() -> Draw:
     return lambda _, shape: np.zeros(shape, np.float32)
 
 
-def initial_matrix(model: ModelSettings, of_t5: Draw) -> Draw:
+def initial_matrix(model: ModelSettings, t5_draw: Draw) -> Draw:
     """Return the initial values of a matrix or an embedding.
 
     Args:
         model: shape of the network.
-        of_t5: the values that T5's released code draws for this weight.
+        t5_draw: the values that T5's released code draws for this weight.
     """
     deviation = model.initializer_range
     draws = {
-        "t5": of_t5,
+        "t5": t5_draw,
         "normal": normal(deviation),
         "truncated_normal": truncated_normal(deviation),
     }
@@ -110,7 +111,7 @@ def initial_matrix(model: ModelSettings, of_t5: Draw) -> Draw:
 
 
 class SeededLayer(keras.layers.Layer):
-    """A layer whose weights and noise are functions of the run's seed and its own path.
+    """A layer with weights and noise that are functions of the run's seed and its own path.
 
     Args:
         seed: the run's seed.
@@ -204,6 +205,7 @@ class LayerNorm(RMSNorm):
     def call(self, x_BLD: Tensor) -> Tensor:
         """Return the normalised array, shape (batch, length, features)."""
         x = ops.cast(x_BLD, "float32")
+        # Two passes: the mean of squares minus the square of the mean would cancel digits.
         centred = x - ops.mean(x, axis=-1, keepdims=True)
         variance = ops.mean(ops.square(centred), axis=-1, keepdims=True)
         normal = centred * inverse_root(variance + self.epsilon)
@@ -242,6 +244,7 @@ class Dropout(SeededLayer):
         self.rate = rate
         self.per_position = per_position
         if rate > 0:
+            # A seed for each layer: the noise does not depend on the order of the layers.
             noise_seed = single_seed(self.seed, "dropout", self.model_path)
             self.noise = keras.random.SeedGenerator(noise_seed, name="noise")
         self.built = True
@@ -255,6 +258,7 @@ class Dropout(SeededLayer):
             shape[self.LENGTH_AXIS] = 1
         uniform = keras.random.uniform(shape, seed=self.noise, dtype="float32")
         keep = ops.cast(uniform >= self.rate, x.dtype)
+        # Scaling the mask, which is usually smaller, saves a pass over `x`.
         return x * (keep * (1.0 / (1.0 - self.rate)))
 
 
@@ -303,15 +307,15 @@ class Projections(SeededLayer):
         super().__init__(**layer)
         self.model = model
 
-    def matrix(self, name: str, shape: tuple[int, int], of_t5: Draw) -> None:
+    def matrix(self, name: str, shape: tuple[int, int], t5_draw: Draw) -> None:
         """Create the matrix `name`, and ``<name>_bias`` if the network has biases.
 
         Args:
             name: of the weight and of the attribute.
             shape: features before and after the product.
-            of_t5: see `initial_matrix`.
+            t5_draw: see `initial_matrix`.
         """
-        setattr(self, name, self.weight(name, shape, initial_matrix(self.model, of_t5)))
+        setattr(self, name, self.weight(name, shape, initial_matrix(self.model, t5_draw)))
         if self.model.biases:
             bias = f"{name}_bias"
             setattr(self, bias, self.weight(bias, shape[1:], zeros()))
@@ -325,10 +329,12 @@ class Projections(SeededLayer):
         return matmul(x, self._side_by_side(names), self._side_by_side(biases) if biases else None)
 
     def _side_by_side(self, names: Sequence[str]) -> Any:
-        first, *others = [getattr(self, name) for name in names]
-        if not others:
+        first, *further = [getattr(self, name) for name in names]
+        if not further:
             return first
-        return ops.concatenate([ops.convert_to_tensor(one) for one in (first, *others)], axis=-1)
+        return ops.concatenate(
+            [ops.convert_to_tensor(weight) for weight in (first, *further)], axis=-1
+        )
 
 
 class FeedForward(Projections):
@@ -363,6 +369,7 @@ class FeedForward(Projections):
     def call(self, x_BLD: Tensor, training: bool = False) -> Tensor:
         """Return an array of the shape of the input, (batch, length, features)."""
         hidden_BLF = ACTIVATIONS[self.model.feed_forward](self.product(x_BLD, self.inward[0]))
+        # A gated layer multiplies the activation with a second, linear projection.
         for name in self.inward[1:]:
             hidden_BLF = hidden_BLF * self.product(x_BLD, name)
         return self.product(self.dropout(hidden_BLF, training=training), "wo")
@@ -372,7 +379,7 @@ def option_rows(features: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """Return features in which each option of an example is a row of its own.
 
     Args:
-        features: of examples, with an axis of options after that of rows if a task has them.
+        features: of examples, with an axis of options after the axis of rows if a task has them.
     """
     return {
         name: ops.reshape(values, (-1, values.shape[-1])) if len(values.shape) == 3 else values
@@ -380,7 +387,7 @@ def option_rows(features: Mapping[str, Tensor]) -> dict[str, Tensor]:
     }
 
 
-def at_positions(x_BLD: Tensor, positions_BM: Tensor) -> Tensor:
+def gather_positions(x_BLD: Tensor, positions_BM: Tensor) -> Tensor:
     """Return the vectors at some positions of each row, (batch, some positions, features).
 
     Args:
@@ -388,5 +395,6 @@ def at_positions(x_BLD: Tensor, positions_BM: Tensor) -> Tensor:
         positions_BM: int32.
     """
     rows, length, features = ops.shape(x_BLD)
+    # A gather from flat rows: `take_along_axis` would expand the positions to all features.
     starts_B1 = ops.arange(rows, dtype="int32")[:, None] * length
     return ops.take(ops.reshape(x_BLD, (-1, features)), starts_B1 + positions_BM, axis=0)

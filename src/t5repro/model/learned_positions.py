@@ -45,8 +45,8 @@ def positions_in_segments(segments_BL: Tensor) -> Tensor:
     """Return the position of each id in its example, int32 (batch, length).
 
     Args:
-        segments_BL: number of the example at each position; those of an example are adjacent.
-            Padding counts as one.
+        segments_BL: number of the example at each position; the positions of an example are
+            adjacent. Padding counts as one.
     """
     length = segments_BL.shape[1]
     earlier_LL = np.tri(length, k=-1, dtype=bool)

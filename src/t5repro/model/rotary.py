@@ -1,6 +1,6 @@
 """Rotary position embeddings: queries and keys of self-attention turned by their position.
 
-The product of a turned query and a turned key depends on their distance alone, so a network with
+The product of a turned query and a turned key depends only on their distance, so a network with
 them has no position biases.
 
 Source: Su et al., 2021 (RoFormer); feature i is paired with feature i + d_kv / 2 as in GPT-NeoX
@@ -34,7 +34,7 @@ class Rotation(NamedTuple):
     cos: Tensor
     sin: Tensor
 
-    def at(self, positions: Tensor) -> "Rotation":
+    def select(self, positions: Tensor) -> "Rotation":
         """Return the angles of one position of each row, (rows, 1, 1, d_kv / 2).
 
         Args:
@@ -77,20 +77,21 @@ def _cos_sin(angle_F: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return cos_F, sin_F
 
 
-def rotate(x: Tensor, turn: Rotation | None) -> Tensor:
+def rotate(x: Tensor, angles: Rotation | None) -> Tensor:
     """Return queries or keys turned by their position.
 
     Args:
         x: (batch, heads, positions, d_kv).
-        turn: angles of the positions; if absent, `x` is returned as it is.
+        angles: angles of the positions; if absent, `x` is returned unchanged.
     """
-    if turn is None:
+    if angles is None:
         return x
     # float32 under every precision: bfloat16 cannot tell apart the slow pairs of near positions.
     *outer, features = ops.shape(x)
     halves = ops.reshape(ops.cast(x, "float32"), (*outer, 2, features // 2))
     first, second = ops.unstack(halves, 2, axis=-2)
     turned = ops.stack(
-        [first * turn.cos - second * turn.sin, second * turn.cos + first * turn.sin], axis=-2
+        [first * angles.cos - second * angles.sin, second * angles.cos + first * angles.sin],
+        axis=-2,
     )
     return ops.cast(ops.reshape(turned, (*outer, features)), x.dtype)

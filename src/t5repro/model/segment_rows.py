@@ -1,4 +1,4 @@
-"""Rows of one or two segments of a task, for a network that predicts no text.
+"""Rows of one or two segments of a task, for a network of labels.
 
 BERT's is ``[CLS]``, a segment, ``[SEP]``, perhaps a second one and ``[SEP]``; GPT's ``_start_``, a
 segment, perhaps ``_delimiter_`` and a second one, ``_classify_``.
@@ -15,7 +15,7 @@ from t5repro.vocab.special_pieces import special_id
 from t5repro.vocab.vocabulary import Vocabulary
 
 SEGMENTS = "segments"  # key of the rows of a task, see `tasks.segments`
-OPTIONS = "options"  # key of the texts of which one is the answer
+OPTIONS = "options"  # key of the possible answers
 
 
 class SegmentRow(NamedTuple):
@@ -25,7 +25,7 @@ class SegmentRow(NamedTuple):
         ids: all ids.
         first_length: ids of type 0: up to the last separator before the second segment.
         cut: whether ids of a segment were cut off.
-        swapped: the ids with the segments in the other order, if the network reads both.
+        swapped: the ids with the segments in reverse order, if the network reads both orders.
     """
 
     ids: list[int]
@@ -44,12 +44,12 @@ class SegmentEncoder:
     """
 
     def __init__(self, vocabulary: Vocabulary, *, model: ModelSettings, length: int) -> None:
-        start, separator, end = model.family.row_pieces
+        first_piece, separator, last_piece = model.family.row_pieces
         total_ids = vocabulary.total_ids
         self._vocabulary = vocabulary
-        self._start = [special_id(start, total_ids)]
+        self._start = [special_id(first_piece, total_ids)]
         self._between = [special_id(separator, total_ids)] * model.pair_separators
-        self._end = [special_id(end, total_ids)]
+        self._end = [special_id(last_piece, total_ids)]
         self._model = model
         self._length = length
 
@@ -58,7 +58,7 @@ class SegmentEncoder:
 
         Args:
             rows: one or more texts each; the second segment has all but the first.
-            task: name of the task. GPT reads those of similarity in both orders.
+            task: name of the task. GPT reads tasks of similarity in both orders.
         """
         firsts = self._vocabulary.encode_batch([row[0] for row in rows])
         seconds = self._vocabulary.encode_batch([" ".join(row[1:]) for row in rows])
@@ -75,12 +75,12 @@ class SegmentEncoder:
 
     def _pair(self, first: list[int], second: list[int], *, swaps: bool) -> SegmentRow:
         room = self._length - 2 - len(self._between)
-        kept, kept_second = cut_pair(len(first), len(second), room)
-        one, other = first[:kept], second[:kept_second]
-        start = [*self._start, *one, *self._between]
-        swapped = [*self._start, *other, *self._between, *one, *self._end] if swaps else []
-        cut = kept + kept_second < len(first) + len(second)
-        return SegmentRow([*start, *other, *self._end], len(start), cut, tuple(swapped))
+        lengths = cut_pair(len(first), len(second), room)
+        cut = sum(lengths) < len(first) + len(second)
+        first, second = first[: lengths[0]], second[: lengths[1]]
+        prefix = [*self._start, *first, *self._between]
+        swapped = [*self._start, *second, *self._between, *first, *self._end] if swaps else []
+        return SegmentRow([*prefix, *second, *self._end], len(prefix), cut, tuple(swapped))
 
 
 def orders_of(model: ModelSettings, tasks: Collection[str]) -> int:
@@ -102,6 +102,7 @@ def cut_pair(first: int, second: int, room: int) -> tuple[int, int]:
 
     Source: BERT ``run_classifier._truncate_seq_pair``: of two equal ones the second is cut.
     """
+    # BERT's loop ends at these lengths; the first segment has the larger half of an odd number.
     half = room - room // 2
     first = min(first, max(half, room - second))
     return first, min(second, room - first)

@@ -1,4 +1,4 @@
-"""The number of parameters of a network (paper sections 3.6 and 3.7; encoders alone).
+"""The number of parameters of a network (paper sections 3.6 and 3.7; encoder-only networks).
 
 The shapes themselves are data in `config/published_sizes.py`.
 """

@@ -17,7 +17,7 @@ NO_ANSWER = ""
 
 
 class SpanLimits(NamedTuple):
-    """Which spans are considered.
+    """Limits of the spans that are considered.
 
     Attributes:
         length: most pieces of an answer.
@@ -44,11 +44,12 @@ def best_spans(rows: TaskRows, logits: Sequence[np.ndarray], limits: SpanLimits)
     numbered = zip(rows.windows, logits, strict=True)
     for example, group in itertools.groupby(numbered, key=lambda pair: pair[0].example):
         windows = list(group)
-        parts = [window.pieces for window, _ in windows]
-        best = best_windows(parts[-1][1], parts)
+        piece_ranges = [window.pieces for window, _ in windows]
+        best = best_windows(piece_ranges[-1][1], piece_ranges)
         score = -np.inf
         for number, (window, values) in enumerate(windows):
             for total, first, last in _spans(window, values, limits):
+                # A span counts only in the window with the most context around its first piece.
                 piece = window.pieces[0] + first - window.row.first_length
                 if total > score and best[piece] == number:
                     score, answers[example] = total, window.answer(first, last)
@@ -59,12 +60,13 @@ def _spans(
     window: Window, values: np.ndarray, limits: SpanLimits
 ) -> Iterator[tuple[float, int, int]]:
     """Yield score, first and last position of the spans that a window may answer with."""
-    start = window.row.first_length
-    end = start + len(window.ranges)
+    text_start = window.row.first_length
+    text_stop = text_start + len(window.ranges)
+    # Stable: of equal logits the earlier position comes first, on every machine.
     firsts, lasts = (
         np.argsort(-values[: len(window.row.ids), side], kind="stable")[: limits.candidates]
         for side in range(2)
     )
     for first, last in itertools.product(firsts.tolist(), lasts.tolist()):
-        if start <= first <= last < min(end, first + limits.length):
+        if text_start <= first <= last < min(text_stop, first + limits.length):
             yield float(values[first, 0] + values[last, 1]), first, last

@@ -28,8 +28,8 @@ from t5repro.model.rotary import Rotation, rotation
 class Stack(SeededLayer):
     """The encoder or the decoder: positions, dropout, blocks, a last norm, dropout.
 
-    Learned positions are added to the embedding. With norms after residual connections the last
-    norm and dropout are those of the top block.
+    Learned positions are added to the embedding. With norms after residual connections the top
+    block already ends in norm and dropout, so the stack adds none.
 
     Args:
         model: shape of the network.
@@ -37,8 +37,8 @@ class Stack(SeededLayer):
         has_cross_attention: whether they attend to an encoder too.
         dropout_rate: share of features dropped in training.
         adapter_width: inner width of the adapters; features; 0 means none.
-        shared_with: stack whose norms, self-attention, feed-forward and position biases this one
-            uses; if absent, the stack has its own.
+        shared_with: stack that lends its norms, self-attention, feed-forward and position biases;
+            if absent, the stack has its own.
         layer: seed, path and precision, see `SeededLayer`.
 
     Source: the released configuration of shared parameters builds the encoder in the decoder's
@@ -88,6 +88,7 @@ class Stack(SeededLayer):
             )
         self.first_dropout = dropout_layer(model, dropout_rate, **self.inner("first_dropout"))
         self.norm: RMSNorm | None = None
+        # The residual stream of pre-norm blocks leaves the top block without a norm.
         if model.norm_placement == "pre":
             self.norm = shared_with.norm if shared_with else norm_layer(model, **self.inner("norm"))
             self.last_dropout = dropout_layer(model, dropout_rate, **self.inner("last_dropout"))
@@ -98,6 +99,7 @@ class Stack(SeededLayer):
             self.relative_bias.build()
         for block in self.blocks:
             block.build()
+        # Layers of `shared_with` were built with its own stack.
         for layer in (self.norm, self.positions):
             if layer and not layer.built:
                 layer.build()
@@ -106,6 +108,7 @@ class Stack(SeededLayer):
         """Return `bias_of` each block's table; of one table if the blocks share it."""
         if self.settings.positions != "relative":
             return [bias_of(NoBias())]
+        # Either the stack has one table, or every block has its own.
         tables = [self.relative_bias, *(block.relative_bias for block in self.blocks)]
         return [bias_of(table) for table in tables if table]
 
@@ -114,7 +117,7 @@ class Stack(SeededLayer):
         is_rotary = self.settings.positions == "rotary"
         return rotation(length, self.settings.d_kv) if is_rotary else None
 
-    def placed(self, x_BLD: Tensor, positions: Callable[[], Tensor]) -> Tensor:
+    def add_positions(self, x_BLD: Tensor, positions: Callable[[], Tensor]) -> Tensor:
         """Return embedded ids with the vectors of their positions added, if these are learned.
 
         Args:
@@ -124,7 +127,7 @@ class Stack(SeededLayer):
         return x_BLD + self.positions(positions()) if self.positions else x_BLD
 
     def last_norm(self, x_BLD: Tensor, training: bool = False) -> Tensor:
-        """Return the output of the stack from that of its top block."""
+        """Return the output of the stack from the output of its top block."""
         if self.norm is None:
             return x_BLD
         return self.last_dropout(self.norm(x_BLD), training=training)
@@ -139,6 +142,7 @@ class Stack(SeededLayer):
             prefix_BL: 1 at positions that earlier ones see too; for a decoder.
         """
         length = segments_BL.shape[1]
+        # Masks are added to the bias once per table, not once per block.
         segments = segment_mask(segments_BL, segments_BL)
         biases = self.position_biases(lambda table: table(length=length) + segments)
         if not self.is_decoder:
@@ -166,15 +170,18 @@ class Stack(SeededLayer):
             training: apply dropout.
         """
         biases = self.self_biases(segments_BL, prefix_BL)
+        # Cross-attention has no position bias: inputs and targets have no common positions.
         encoded_bias_BHLM = None
         if self.has_cross_attention:
             encoded_bias_BHLM = segment_mask(segments_BL, encoded_segments_BM)
-        turn = self.rotation(segments_BL.shape[1])
-        x_BLD = self.placed(x_BLD, lambda: positions_in_segments(segments_BL))
+        # Rotary angles count from the start of the row; packed examples differ only by distances.
+        angles = self.rotation(segments_BL.shape[1])
+        # Learned positions count from the start of each packed example.
+        x_BLD = self.add_positions(x_BLD, lambda: positions_in_segments(segments_BL))
         x_BLD = self.first_dropout(x_BLD, training=training)
         for number, block in enumerate(self.blocks):
             bias_BHLL = bias_of_block(biases, number)
             x_BLD = block(
-                x_BLD, bias_BHLL, encoded_BMD, encoded_bias_BHLM, turn=turn, training=training
+                x_BLD, bias_BHLL, encoded_BMD, encoded_bias_BHLM, angles=angles, training=training
             )
         return self.last_norm(x_BLD, training=training)

@@ -1,7 +1,7 @@
 """Answers of a network of labels: a label, an option, a number or a span, as text.
 
-The text is that which a network that writes text would be scored by, so scores and submissions do
-not depend on the architecture.
+Networks that write text are scored by the same texts, so scores and submissions do not depend on
+the architecture.
 """
 
 import functools
@@ -49,7 +49,7 @@ def task_answers(
 ) -> list[str]:
     """Return the answer to each example of a task.
 
-    The padded length of a row depends on its own ids and `inputs_length` alone, as in decoding.
+    The padded length of a row depends only on its own ids and `inputs_length`, as in decoding.
 
     Args:
         models: one network, or the members of an ensemble, combined by the mean of the logits.
@@ -69,34 +69,38 @@ def task_answers(
     (first, width, _), answer = columns.columns[trained], columns.answers[trained]
     head = _span_head if answer.kind == "span" else _label_head
     logits = [np.zeros(0, np.float32)] * len(rows.rows)
+    # Every batch has the same number of rows, so each padded length is compiled once.
     size = shared_rows(batch_size, replicas)
     for batch in _batches(rows.rows, inputs_length, batch_size):
         features = _features(models[0], batch, inputs_length, size)
+        # An ensemble averages logits, not probabilities, as for texts (section 3.6).
         values = np.mean([_logits(model, head, features) for model in models], axis=0)
+        # Rows that fill up the batch have no number: the shorter `batch` ends the loop.
         for (number, _), row_values in zip(batch, values, strict=False):
             logits[number] = row_values
         if advance:
             advance(len(batch))
     if answer.kind == "span":
         return best_spans(rows, logits, spans)
-    by_row = np.array([values[first : first + width] for values in logits])
+    row_logits = np.array([values[first : first + width] for values in logits])
     if answer.kind == "number":
-        return [f"{value:.{DECIMALS}f}" for (value,) in by_row]
-    by_example = by_row.reshape(rows.examples, -1)
-    return [answer.words[index] for index in np.argmax(by_example, axis=1)]
+        return [f"{value:.{DECIMALS}f}" for (value,) in row_logits]
+    # A row has the columns of its labels, or an example the single columns of its options.
+    example_logits = row_logits.reshape(rows.examples, -1)
+    return [answer.words[index] for index in np.argmax(example_logits, axis=1)]
 
 
 def _batches(
     rows: Sequence[SegmentRow], longest: int, batch_size: int
 ) -> Iterator[list[NumberedRow]]:
     """Yield batches of one padded length, short rows first."""
-    by_length: dict[int, list[NumberedRow]] = {}
+    rows_of_length: dict[int, list[NumberedRow]] = {}
     for number, row in enumerate(rows):
         length = padded_length(len(row.ids), longest=longest)
-        by_length.setdefault(length, []).append((number, row))
-    for _, numbered in sorted(by_length.items()):
-        for start in range(0, len(numbered), batch_size):
-            yield numbered[start : start + batch_size]
+        rows_of_length.setdefault(length, []).append((number, row))
+    for _, numbered in sorted(rows_of_length.items()):
+        for first in range(0, len(numbered), batch_size):
+            yield numbered[first : first + batch_size]
 
 
 def _features(

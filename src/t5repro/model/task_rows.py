@@ -1,7 +1,7 @@
 """The examples of a task as rows of ids, whatever the kind of its answer.
 
-An example of labels or numbers is one row, one with options a row for each, and one whose answer is
-a span of its text a row for each window of the text.
+An example with a label or a number is one row, an example with options has a row for each option,
+and an example with a span of its text as answer has a row for each window of the text.
 """
 
 import functools
@@ -20,11 +20,11 @@ from t5repro.vocab.vocabulary import Vocabulary
 
 
 class SegmentTexts(NamedTuple):
-    """What a network of labels reads of an example.
+    """The texts of an example that a network of labels reads.
 
     Attributes:
         segments: one or more texts.
-        options: texts of which one is the answer; may be empty.
+        options: possible answers, one of them correct; may be empty.
     """
 
     segments: tuple[str, ...]
@@ -36,8 +36,8 @@ class TaskRows(NamedTuple):
 
     Attributes:
         rows: example after example.
-        windows: the windows that `rows` are of, for a task of spans.
-        examples: their number.
+        windows: the windows of `rows`, for a task of spans.
+        examples: number of examples.
     """
 
     rows: Sequence[SegmentRow]
@@ -46,14 +46,15 @@ class TaskRows(NamedTuple):
 
     @property
     def cut(self) -> set[int]:
-        """Indices of the examples of which ids were cut off."""
+        """Indices of the examples with ids cut off."""
         if self.windows:
             return {window.example for window in self.windows if window.row.cut}
-        by_example = enumerate(self.rows_by_example())
-        return {index for index, options in by_example if any(row.cut for row in options)}
+        examples = enumerate(self.rows_by_example())
+        return {index for index, options in examples if any(row.cut for row in options)}
 
     def rows_by_example(self) -> list[Sequence[SegmentRow]]:
         """Return the rows of each example of a task without spans, one for each option."""
+        # All examples of a task have the same number of options (`_check_texts`).
         options = len(self.rows) // max(self.examples, 1)
         return [
             self.rows[number * options : (number + 1) * options] for number in range(self.examples)
@@ -73,8 +74,8 @@ class TaskRowEncoder:
     def __init__(
         self, vocabulary: Vocabulary, *, model: ModelSettings, length: int, windows: WindowSettings
     ) -> None:
-        self._of_segments = SegmentEncoder(vocabulary, model=model, length=length)
-        self._of_windows = functools.partial(
+        self._segment_encoder = SegmentEncoder(vocabulary, model=model, length=length)
+        self._window_encoder = functools.partial(
             WindowEncoder, vocabulary, model=model, length=length, windows=windows
         )
 
@@ -84,7 +85,7 @@ class TaskRowEncoder:
         Args:
             examples: their texts.
             task: its name.
-            answer: what is predicted.
+            answer: kind of the answer, with its options and segments.
 
         Raises:
             ArtifactError: an example has another number of options or segments than in training.
@@ -93,20 +94,23 @@ class TaskRowEncoder:
         segments = [example.segments for example in examples]
         _check_texts(examples, task, answer)
         if answer.kind == "span":
-            windows = self._of_windows().windows(segments)
+            # Made only here: a task without spans has no limit on the length of a question.
+            windows = self._window_encoder().windows(segments)
             return TaskRows([window.row for window in windows], windows, len(examples))
         if answer.kind == "choice":
+            # Multiple choice: the context with each option is a row of its own.
             pairs = [
                 (" ".join(example.segments), option)
                 for example in examples
                 for option in example.options
             ]
-            return TaskRows(self._of_segments.rows(pairs), (), len(examples))
-        return TaskRows(self._of_segments.rows(segments, task=task), (), len(examples))
+            return TaskRows(self._segment_encoder.rows(pairs), (), len(examples))
+        return TaskRows(self._segment_encoder.rows(segments, task=task), (), len(examples))
 
 
 def _check_texts(examples: Sequence[SegmentTexts], task: str, answer: TaskAnswer) -> None:
-    """Raise ArtifactError if an example has not the texts of its kind of answer."""
+    """Raise ArtifactError if an example lacks the texts of its kind of answer."""
+    # `TaskAnswer.options` is 1 for other kinds, which read the row without an option.
     options = answer.options if answer.kind == "choice" else 0
     for number, example in enumerate(examples, start=1):
         if len(example.options) != options:
@@ -123,11 +127,12 @@ def _check_texts(examples: Sequence[SegmentTexts], task: str, answer: TaskAnswer
 
 
 def trained_task(columns: LabelColumns, task: str) -> str:
-    """Return the task of a head whose columns answer a task, mostly itself.
+    """Return the task of a head with columns that answer a task, mostly the task itself.
 
     Raises:
         ArtifactError: there is none.
     """
+    # Some tasks have no training set and are answered as another task, such as AX as MNLI.
     trained = (task, *ANSWERED_AS.get(task, ()))
     for name in trained:
         if name in columns.columns:
@@ -153,6 +158,7 @@ def encode_rows(
         SettingsError: a question can fill a row.
     """
     encoded = {}
+    # The head decides how a task is read: options and segments must be as in training.
     for task, texts in examples.items():
         answer = columns.answers[trained_task(columns, task)]
         encoded[task] = encoder.rows(texts, task=task, answer=answer)
@@ -183,7 +189,7 @@ def texts_in(row: Mapping[str, Any], path: Path | str, number: int) -> SegmentTe
         number: number of the line.
 
     Raises:
-        ArtifactError: it has no segments, or its segments or options are no texts.
+        ArtifactError: it has no segments, or a segment or option is not a text.
     """
     segments, options = row.get(SEGMENTS) or [], row.get(OPTIONS) or []
     if not segments:
@@ -191,6 +197,7 @@ def texts_in(row: Mapping[str, Any], path: Path | str, number: int) -> SegmentTe
             f"{path} line {number} lacks {SEGMENTS}, which a network of labels reads; set "
             "tasks.segments to true and rerun the rule tasks"
         )
+    # A hand-written file may contain numbers, which the tokenizer would refuse without a line.
     if not _are_texts(segments) or not _are_texts(options):
         raise ArtifactError(
             f"{path} line {number} has {SEGMENTS} {segments!r} and {OPTIONS} {options!r}; all of "

@@ -22,8 +22,8 @@ from t5repro.model.layers import (
     Draw,
     Initial,
     Tensor,
-    at_positions,
     dropout_layer,
+    gather_positions,
     initial_matrix,
     matmul,
     normal,
@@ -47,7 +47,8 @@ class DecoderNetwork(keras.Model):
         dtype: precision of activations, ``float32`` or ``bfloat16``; weights are float32.
     """
 
-    parts: ClassVar[tuple[str, ...]] = ("decoder",)  # layers with weights, in the order of creation
+    # Layers with weights, in the order of creation.
+    weighted_layers: ClassVar[tuple[str, ...]] = ("decoder",)
     decoder: Stack
 
     def __init__(self, model: ModelSettings, *, embedding_rows: int, seed: int, dtype: str) -> None:
@@ -55,6 +56,7 @@ class DecoderNetwork(keras.Model):
         super().__init__(name="t5", dtype=PRECISIONS[dtype], autocast=False)
         self.settings = model
         self.embedding_rows = embedding_rows
+        # Logits of rows from this one on are masked.
         self.rows_in_use = embedding_rows  # fewer for some imported weights (`checkpoints`)
         self.run_seed = seed
         self._precision = PRECISIONS[dtype]
@@ -68,14 +70,14 @@ class DecoderNetwork(keras.Model):
         shape = (self.embedding_rows, self.settings.d_model)
         self.embedding = self._weight("embedding", shape, normal(1.0))
         if not self.settings.tie_embeddings:
-            of_t5 = truncated_normal(self.settings.d_model**-0.5)
-            self.output_matrix = self._weight("output_matrix", shape[::-1], of_t5)
-        for name in self.parts:
+            t5_draw = truncated_normal(self.settings.d_model**-0.5)
+            self.output_matrix = self._weight("output_matrix", shape[::-1], t5_draw)
+        for name in self.weighted_layers:
             getattr(self, name).build()
         self.built = True
 
-    def _weight(self, name: str, shape: tuple[int, int], of_t5: Draw) -> Any:
-        initial = Initial(initial_matrix(self.settings, of_t5), self.run_seed, name)
+    def _weight(self, name: str, shape: tuple[int, int], t5_draw: Draw) -> Any:
+        initial = Initial(initial_matrix(self.settings, t5_draw), self.run_seed, name)
         return self.add_weight(name=name, shape=shape, initializer=initial, autocast=False)
 
     def embed(self, ids_BL: Tensor) -> Tensor:
@@ -91,11 +93,14 @@ class DecoderNetwork(keras.Model):
             decoded_BLD: output of the decoder.
             output_DV: result of `output`, if many calls share it.
         """
+        # The embedding has deviation 1, an output matrix d_model^-0.5: the factor makes them alike.
         if self.settings.tie_embeddings and self.settings.scale_decoder_outputs:
             decoded_BLD = decoded_BLD * self.settings.d_model**-0.5
         if output_DV is None:
             output_DV = self.output()
-        return of_rows_in_use(ops.cast(matmul(decoded_BLD, output_DV), "float32"), self.rows_in_use)
+        return mask_unused_rows(
+            ops.cast(matmul(decoded_BLD, output_DV), "float32"), self.rows_in_use
+        )
 
     def output(self) -> Tensor:
         """Return the matrix from features to ids in the precision of activations, (features, ids).
@@ -103,6 +108,7 @@ class DecoderNetwork(keras.Model):
         A step of decoding multiplies few rows with it. A product that transposes the embedding
         takes three times as long as one with this matrix, which is computed once.
         """
+        # Read on every call, not stored: training changes the weights.
         tied = self.settings.tie_embeddings
         matrix = ops.transpose(self.embedding) if tied else self.output_matrix
         return ops.cast(matrix, self.compute_dtype)
@@ -123,7 +129,7 @@ class EncoderDecoder(DecoderNetwork):
     examples of a row from 1; 0 is padding.
     """
 
-    parts = ("encoder", "decoder")
+    weighted_layers = ("encoder", "decoder")
 
     def __init__(
         self,
@@ -138,6 +144,7 @@ class EncoderDecoder(DecoderNetwork):
         super().__init__(model, embedding_rows=embedding_rows, seed=seed, dtype=dtype)
         rates: dict[str, Any] = {"dropout_rate": dropout_rate, "adapter_width": adapter_width}
         self.encoder = Stack(model, is_decoder=False, **rates, **self.layer("encoder"))
+        # Paper section 3.2.2: both stacks use the same weights, except for cross-attention.
         shared = model.architecture == "shared_encoder_decoder"
         self.decoder = Stack(
             model,
@@ -214,6 +221,7 @@ class Decoder(DecoderNetwork):
     def call(self, features: dict[str, Tensor], training: bool = False) -> Tensor:
         """Return the logits of the next id at each position."""
         features = as_integers(features)
+        # Targets are padding at the prefix, so only the mask differs from a causal model.
         decoded_BLD = self.decoder(
             self.embed(features["decoder_ids"]),
             features["decoder_segments"],
@@ -241,12 +249,12 @@ class DecoderClassifier(DecoderNetwork):
 
     Calling it takes a mapping of int32 arrays ``decoder_ids`` and ``decoder_segments`` of
     (batch, length), ``last_positions`` of (batch, 1), perhaps ``swapped_ids`` and
-    ``swapped_segments`` with the texts of a row in the other order, 0 where there is none. It
-    returns float32 logits of (batch, labels). These arrays may have an axis of options after that
-    of rows; then each option is a row of the result.
+    ``swapped_segments`` with the texts of a row in reverse order, 0 where there is none. It returns
+    float32 logits of (batch, labels). These arrays may have an axis of options after the axis of
+    rows; then each option is a row of the result.
     """
 
-    parts = ("decoder", "label_head")
+    weighted_layers = ("decoder", "label_head")
 
     def __init__(
         self,
@@ -283,6 +291,7 @@ class DecoderClassifier(DecoderNetwork):
 
     def row_features(self, rows: Sequence[SegmentRow], length: int) -> dict[str, np.ndarray]:
         """Return ids, segments and last positions of rows of a task, int32, padded to a length."""
+        # GPT classifies at the position of `_classify_`, the last id of a row.
         features = padded_rows("decoder", [row.ids for row in rows], length)
         features["last_positions"] = np.array([[len(row.ids) - 1] for row in rows], np.int32)
         if any(row.swapped for row in rows):
@@ -294,12 +303,13 @@ class DecoderClassifier(DecoderNetwork):
         return self(features, training=False)
 
     def read_texts(self, features: dict[str, Tensor], training: bool = False) -> list[Tensor]:
-        """Return the decoder's output for the rows of tasks, and for the other order if given.
+        """Return the decoder's output for the rows of tasks, and for the reverse order if given.
 
         Args:
             features: see the class.
             training: apply dropout.
         """
+        # The reverse order shares all weights: it is the same network on other rows.
         orders = [name for name in ("decoder", "swapped") if f"{name}_ids" in features]
         return [
             self.decoder(
@@ -320,7 +330,9 @@ class DecoderClassifier(DecoderNetwork):
 
         Source: Radford et al., 2018, section 3.3.
         """
-        states = [at_positions(x_BLD, features["last_positions"])[:, 0] for x_BLD in decoded]
+        states = [gather_positions(x_BLD, features["last_positions"])[:, 0] for x_BLD in decoded]
+        # Rows that are read in one order only have no swapped segments; their second state is
+        # meaningless.
         state_BD = states[0]
         if len(states) > 1:
             is_swapped_B1 = ops.cast(features["swapped_segments"][:, :1] > 0, state_BD.dtype)
@@ -339,7 +351,7 @@ def as_integers(features: Mapping[str, Tensor]) -> dict[str, Tensor]:
     return {name: ops.cast(value, "int32") for name, value in features.items()}
 
 
-def of_rows_in_use(logits_BLV: Tensor, rows: int) -> Tensor:
+def mask_unused_rows(logits_BLV: Tensor, rows: int) -> Tensor:
     """Return logits that exclude the rows of the embedding that imported weights lack.
 
     Their zeros would exceed negative logits.

@@ -2,7 +2,7 @@
 
 Our own names are paths in the model (`encoder/block_0/self_attention/q`), as in every weights file.
 To support another library, add a field to `WeightName` and fill it in `weight_names`. The names of
-encoders alone are in `encoder_names.py`.
+encoder-only networks are in `encoder_names.py`.
 
 Source: transformers ``T5ForConditionalGeneration`` and ``OpenAIGPTLMHeadModel``; mesh variable
 scopes of the released checkpoints (``block_000/layer_000/SelfAttention``), read by transformers'
@@ -67,10 +67,11 @@ def check_other_libraries(model: ModelSettings) -> None:
     """Check that a network is T5, GPT or an encoder only as other libraries have them.
 
     Raises:
-        CheckpointError: it is not; names each setting with what is allowed.
+        CheckpointError: it is not; names each setting with the allowed values.
     """
     library = LIBRARIES[model.family.name]
     values = model.model_dump()
+    # An output matrix of its own is never scaled, whatever the setting says.
     if not model.tie_embeddings:
         values["scale_decoder_outputs"] = True  # without effect
     faults = [
@@ -79,6 +80,7 @@ def check_other_libraries(model: ModelSettings) -> None:
         for key, values_of_key in library.allowed.items()
         if values[key] not in values_of_key
     ]
+    # Settings that the others compute from the width, and cannot store.
     faults += [
         f"model.{key} is {values[key]}, only {derived} can be exchanged"
         for key, derived in library.derived(model).items()
@@ -121,6 +123,7 @@ def _t5(model: ModelSettings) -> Iterator[WeightName]:
 
 
 def _stack(stack: str, layers: int, *, gated: bool, per_layer: bool) -> Iterator[WeightName]:
+    # Other libraries store the table of a stack in its first block.
     for number in range(layers) if per_layer else (0,):
         path = f"{stack}/block_{number}" if per_layer else stack
         yield WeightName(
@@ -143,6 +146,8 @@ def _stack(stack: str, layers: int, *, gated: bool, per_layer: bool) -> Iterator
 
 def _block(stack: str, number: int, *, gated: bool) -> Iterator[WeightName]:
     path, hub = f"{stack}/block_{number}", f"{stack}_transformer_layers.{number}"
+    # The sub-layers of a block are numbered: self-attention, cross-attention if there is one,
+    # feed-forward.
     attentions = [("self_attention", "SelfAttention")]
     if stack == "decoder":
         attentions.append(("cross_attention", "EncDecAttention"))
@@ -189,10 +194,18 @@ def _gpt(model: ModelSettings) -> Iterator[WeightName]:
     yield WeightName("decoder/positions/table", table, transposed=False)
     for number in range(model.num_decoder_layers):
         block, face = f"decoder/block_{number}", f"transformer.h.{number}"
-        for ours, theirs in (("self_attention_norm", "ln_1"), ("feed_forward_norm", "ln_2")):
-            yield WeightName(f"{block}/{ours}/scale", f"{face}.{theirs}.weight", transposed=False)
-            yield WeightName(f"{block}/{ours}/bias", f"{face}.{theirs}.bias", transposed=False)
-        for ours, theirs, third in (
+        for layer, foreign_layer in (
+            ("self_attention_norm", "ln_1"),
+            ("feed_forward_norm", "ln_2"),
+        ):
+            yield WeightName(
+                f"{block}/{layer}/scale", f"{face}.{foreign_layer}.weight", transposed=False
+            )
+            yield WeightName(
+                f"{block}/{layer}/bias", f"{face}.{foreign_layer}.bias", transposed=False
+            )
+        # GPT has q, k and v in one array, side by side.
+        for layer, foreign_layer, third in (
             ("self_attention/q", "attn.c_attn", 0),
             ("self_attention/k", "attn.c_attn", 1),
             ("self_attention/v", "attn.c_attn", 2),
@@ -200,10 +213,10 @@ def _gpt(model: ModelSettings) -> Iterator[WeightName]:
             ("feed_forward/wi", "mlp.c_fc", None),
             ("feed_forward/wo", "mlp.c_proj", None),
         ):
-            for suffix, part in (("", "weight"), ("_bias", "bias")):
+            for suffix, foreign_suffix in (("", "weight"), ("_bias", "bias")):
                 yield WeightName(
-                    f"{block}/{ours}{suffix}",
-                    f"{face}.{theirs}.{part}",
+                    f"{block}/{layer}{suffix}",
+                    f"{face}.{foreign_layer}.{foreign_suffix}",
                     transposed=False,
                     third=third,
                 )
@@ -233,7 +246,7 @@ LIBRARIES = {
 
 
 def from_huggingface(arrays: Mapping[str, np.ndarray], model: ModelSettings) -> Arrays:
-    """Return arrays of a Hugging Face state by our paths; those that it lacks are left out."""
+    """Return the arrays of a Hugging Face state by our paths, without missing ones."""
     weights = {}
     for name in weight_names(model):
         array = arrays.get(name.huggingface)
@@ -246,15 +259,16 @@ def from_huggingface(arrays: Mapping[str, np.ndarray], model: ModelSettings) -> 
 
 def to_huggingface(weights: Mapping[str, np.ndarray], model: ModelSettings) -> Arrays:
     """Return weights by their names in Hugging Face."""
-    parts: dict[str, list[np.ndarray]] = {}
+    arrays_by_name: dict[str, list[np.ndarray]] = {}
     for name in weight_names(model):  # thirds in their order
+        # A network has only some of the heads.
         if name.head and name.path not in weights:
             continue
         array = float32_array(weights[name.path], transposed=name.transposed)
-        parts.setdefault(name.huggingface, []).append(array)
+        arrays_by_name.setdefault(name.huggingface, []).append(array)
     return {
         name: arrays[0] if len(arrays) == 1 else np.concatenate(arrays, axis=-1)
-        for name, arrays in parts.items()
+        for name, arrays in arrays_by_name.items()
     }
 
 
@@ -272,9 +286,10 @@ def shape_of(weights: Mapping[str, np.ndarray], **settings: object) -> ModelSett
         settings: settings that no array shows, such as the epsilon of the norms.
 
     Raises:
-        CheckpointError: the arrays are not those of an encoder-decoder.
+        CheckpointError: the arrays do not belong to an encoder-decoder.
     """
     try:
+        # Only arrays of the encoder: the decoder has the same widths.
         per_layer = "encoder/block_0/relative_bias/table" in weights
         stack = "encoder/block_0" if per_layer else "encoder"
         heads, buckets = weights[f"{stack}/relative_bias/table"].shape
@@ -289,7 +304,7 @@ def shape_of(weights: Mapping[str, np.ndarray], **settings: object) -> ModelSett
     values: dict[str, object] = {
         "d_model": d_model,
         "d_ff": d_ff,
-        "d_kv": inner // heads,
+        "d_kv": inner // heads,  # not d_model // heads: T5-11B has wider heads
         "num_heads": heads,
         "num_encoder_layers": _layers(weights, "encoder"),
         "num_decoder_layers": _layers(weights, "decoder"),

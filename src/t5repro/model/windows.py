@@ -42,11 +42,12 @@ class Window(NamedTuple):
 
         Without all of them in the window, both are 0, the position of ``[CLS]``.
         """
-        first, end = characters
-        if not self.ranges or first < self.ranges[0][0] or end > self.ranges[-1][1]:
+        first, stop = characters
+        if not self.ranges or first < self.ranges[0][0] or stop > self.ranges[-1][1]:
             return 0, 0
+        # Pieces that overlap the characters: an answer may begin or end inside a piece.
         pieces = [
-            index for index, (start, stop) in enumerate(self.ranges) if start < end and stop > first
+            index for index, (low, high) in enumerate(self.ranges) if low < stop and high > first
         ]
         if not pieces:
             return 0, 0
@@ -54,9 +55,9 @@ class Window(NamedTuple):
 
     def answer(self, first: int, last: int) -> str:
         """Return the text between two positions of the row."""
-        start = self.ranges[first - self.row.first_length][0]
-        end = self.ranges[last - self.row.first_length][1]
-        return self.text[start:end].strip()
+        first_character = self.ranges[first - self.row.first_length][0]
+        stop_character = self.ranges[last - self.row.first_length][1]
+        return self.text[first_character:stop_character].strip()
 
 
 class WindowEncoder(SegmentEncoder):
@@ -85,7 +86,7 @@ class WindowEncoder(SegmentEncoder):
             )
 
     def windows(self, rows: Sequence[Sequence[str]]) -> list[Window]:
-        """Return all windows of each row, those of an example one after another.
+        """Return all windows of each row, example after example.
 
         Args:
             rows: question and text each.
@@ -96,10 +97,10 @@ class WindowEncoder(SegmentEncoder):
         return [
             window
             for number, ((_, text), question) in enumerate(zip(rows, questions, strict=True))
-            for window in self._of_example(number, question, text, *texts[text])
+            for window in self._example_windows(number, question, text, *texts[text])
         ]
 
-    def _of_example(
+    def _example_windows(
         self,
         number: int,
         question: Sequence[int],
@@ -107,37 +108,39 @@ class WindowEncoder(SegmentEncoder):
         ids: Sequence[int],
         ranges: Sequence[Range],
     ) -> list[Window]:
-        most = self._windows.question_length
-        start = [*self._start, *question[:most], *self._between]
-        parts = window_parts(len(ids), self._length - len(start) - len(self._end), self._windows)
+        longest = self._windows.question_length
+        prefix = [*self._start, *question[:longest], *self._between]
+        max_pieces = self._length - len(prefix) - len(self._end)
+        is_cut = len(question) > longest  # the text itself is never cut, it gets more windows
         return [
             Window(
-                SegmentRow([*start, *ids[first:end], *self._end], len(start), len(question) > most),
+                SegmentRow([*prefix, *ids[first:stop], *self._end], len(prefix), is_cut),
                 number,
                 text,
-                (first, end),
-                ranges[first:end],
+                (first, stop),
+                ranges[first:stop],
             )
-            for first, end in parts
+            for first, stop in window_ranges(len(ids), max_pieces, self._windows)
         ]
 
 
-def window_parts(pieces: int, room: int, windows: WindowSettings) -> list[Range]:
+def window_ranges(pieces: int, max_pieces: int, windows: WindowSettings) -> list[Range]:
     """Return the pieces of each window of a text; the last one ends with the text.
 
     Args:
         pieces: of the text.
-        room: most pieces of a window.
+        max_pieces: most pieces of a window.
         windows: their stride.
     """
-    parts = [(0, min(pieces, room))]
-    while parts[-1][1] < pieces:
-        start = parts[-1][0] + min(windows.stride, room)
-        parts.append((start, min(pieces, start + room)))
-    return parts
+    ranges = [(0, min(pieces, max_pieces))]
+    while ranges[-1][1] < pieces:
+        # A stride above the length of a window would skip pieces.
+        first = ranges[-1][0] + min(windows.stride, max_pieces)
+        ranges.append((first, min(pieces, first + max_pieces)))
+    return ranges
 
 
-def best_windows(pieces: int, parts: Sequence[Range]) -> list[int]:
+def best_windows(pieces: int, windows: Sequence[Range]) -> list[int]:
     """Return for each piece the window with the most context around it, of equal ones the first.
 
     Context is the smaller of the numbers of pieces on both sides; longer windows win ties.
@@ -145,12 +148,13 @@ def best_windows(pieces: int, parts: Sequence[Range]) -> list[int]:
     Source: BERT ``run_squad._check_is_max_context``.
     """
 
-    def context(piece: int, part: Range) -> float:
-        first, end = part
-        return min(piece - first, end - 1 - piece) + 0.01 * (end - first)
+    def context(piece: int, window: Range) -> float:
+        first, stop = window
+        return min(piece - first, stop - 1 - piece) + 0.01 * (stop - first)
 
     best = []
     for piece in range(pieces):
-        inside = [number for number, (first, end) in enumerate(parts) if first <= piece < end]
-        best.append(max(inside, key=lambda number: context(piece, parts[number])))
+        # `max` keeps the first of equal windows, as BERT's loop does.
+        inside = [number for number, (first, stop) in enumerate(windows) if first <= piece < stop]
+        best.append(max(inside, key=lambda number: context(piece, windows[number])))
     return best

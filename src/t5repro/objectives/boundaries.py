@@ -40,18 +40,20 @@ def boundaries(
     """
     width = mask.shape[1]
     position = tf.range(width)[tf.newaxis]
-    before = tf.pad(mask[:, :-1], [[0, 0], [1, 0]])
-    after = tf.pad(mask[:, 1:], [[0, 0], [0, 1]])
-    starts = tf.where(mask & ~before, position, 0)
-    ends = tf.where(mask & ~after, position, width)
-    # The last start up to each position, and the first end from it on.
-    start = tf.scan(tf.maximum, tf.transpose(starts))
-    end = tf.scan(tf.minimum, tf.transpose(ends), reverse=True)
-    first = tf.gather(tf.transpose(start), positions, batch_dims=1)
-    last = tf.gather(tf.transpose(end), positions, batch_dims=1)
+    previous = tf.pad(mask[:, :-1], [[0, 0], [1, 0]])
+    following = tf.pad(mask[:, 1:], [[0, 0], [0, 1]])
+    start_positions = tf.where(mask & ~previous, position, 0)
+    last_positions = tf.where(mask & ~following, position, width)
+    # Running maximum and minimum: the nearest start up to each position, and the nearest last
+    # position from it on. At a masked position they are the edges of its own span.
+    nearest_start = tf.scan(tf.maximum, tf.transpose(start_positions))
+    nearest_last = tf.scan(tf.minimum, tf.transpose(last_positions), reverse=True)
+    first = tf.gather(tf.transpose(nearest_start), positions, batch_dims=1)
+    last = tf.gather(tf.transpose(nearest_last), positions, batch_dims=1)
     index = positions - first
+    # SpanBERT predicts from the positions just outside the span.
     borders = tf.stack([first - 1, last + 1], axis=-1)
-    # [CLS] and [SEP] are no borders: the row, or the segment, ends there.
+    # [CLS] and [SEP] cannot be borders: the row, or the segment, ends there.
     inside = tf.clip_by_value(borders, 0, width - 1)
     has_borders = tf.reduce_all(tf.gather(is_text, inside, batch_dims=1), axis=-1)
     is_target = (targets > 0) & has_borders & (index < LONGEST)

@@ -20,11 +20,11 @@ class Corrupted(NamedTuple):
 
     Attributes:
         ids: int32 ``(segments, max_tokens)``.
-        kept: bool of the same shape, False where a token is dropped or the segment has ended.
+        keep: bool of the same shape, False where a token is dropped or the segment has ended.
     """
 
     ids: tf.Tensor
-    kept: tf.Tensor
+    keep: tf.Tensor
 
 
 def spans_to_unique_sentinels(
@@ -48,14 +48,14 @@ def spans_to_unique_sentinels(
     # The cumulative sum numbers the runs from 1; the first sentinel is the last id.
     sentinels = total_ids - tf.cumsum(tf.cast(starts, tf.int32), axis=1)
     # A run keeps its first position, for the sentinel.
-    kept = tf.logical_and(valid, tf.logical_or(starts, tf.logical_not(mask)))
-    return Corrupted(tf.where(starts, sentinels, tokens), kept)
+    keep = tf.logical_and(valid, tf.logical_or(starts, tf.logical_not(mask)))
+    return Corrupted(tf.where(starts, sentinels, tokens), keep)
 
 
-def with_final_sentinel(
+def append_final_sentinel(
     targets: Corrupted, mask: tf.Tensor, valid: tf.Tensor, *, total_ids: int
 ) -> Corrupted:
-    """Append one more sentinel to targets whose segment ends in noise, as figure 2 shows.
+    """Append one more sentinel to the targets of segments that end in noise, as in figure 2.
 
     Args:
         targets: result of `spans_to_unique_sentinels` on the complement of the noise.
@@ -66,10 +66,11 @@ def with_final_sentinel(
     Source: paper section 3.1.4; the released code leaves this sentinel out.
     """
     kept_tokens = tf.logical_and(valid, tf.logical_not(mask))
+    # The targets have a sentinel for each run of kept tokens; the final one is the next in order.
     final_ids = (total_ids - 1 - _run_count(kept_tokens))[:, tf.newaxis]
     return Corrupted(
         tf.concat([targets.ids, final_ids], axis=1),
-        tf.concat([targets.kept, _ends_in_noise(mask, valid)[:, tf.newaxis]], axis=1),
+        tf.concat([targets.keep, _ends_in_noise(mask, valid)[:, tf.newaxis]], axis=1),
     )
 
 
@@ -121,7 +122,6 @@ def permute_noise(
     order = tf.argsort(tf.where(mask, draws, 2.0), axis=1, stable=True)
     # The n-th noise position takes the token at the n-th position of that order.
     rank = tf.cumsum(tf.cast(mask, tf.int32), axis=1, exclusive=True)
-    rank = tf.minimum(rank, tf.shape(tokens)[1] - 1)
     permuted = tf.gather(tokens, tf.gather(order, rank, batch_dims=1), batch_dims=1)
     return Corrupted(tf.where(mask, permuted, tokens), valid)
 
@@ -138,17 +138,19 @@ def sentinel_overflow(
         mask: True at noise.
         valid: True up to the end of each segment.
         extra_ids: sentinels of the vocabulary.
-        final_sentinel: whether targets end in a further sentinel (`with_final_sentinel`).
+        final_sentinel: whether targets end in a further sentinel (`append_final_sentinel`).
     """
+    # Targets replace the runs between the noise.
     between = tf.logical_and(tf.logical_not(mask), valid)
-    in_targets = _run_count(between)
+    target_sentinels = _run_count(between)
     if final_sentinel:
-        in_targets += tf.cast(_ends_in_noise(mask, valid), tf.int32)
-    in_inputs = _run_count(tf.logical_and(mask, valid))
-    return tf.maximum(tf.maximum(in_inputs, in_targets) - extra_ids, 0)
+        target_sentinels += tf.cast(_ends_in_noise(mask, valid), tf.int32)
+    input_sentinels = _run_count(tf.logical_and(mask, valid))
+    return tf.maximum(tf.maximum(input_sentinels, target_sentinels) - extra_ids, 0)
 
 
 def _ends_in_noise(mask: tf.Tensor, valid: tf.Tensor) -> tf.Tensor:
+    # The last valid position: valid itself, and the next one is not.
     last_token = tf.logical_and(valid, tf.logical_not(tf.pad(valid[:, 1:], [[0, 0], [0, 1]])))
     return tf.reduce_any(tf.logical_and(mask, last_token), axis=1)
 
@@ -158,8 +160,8 @@ def _run_count(mask: tf.Tensor) -> tf.Tensor:
 
 
 def _run_starts(mask: tf.Tensor) -> tf.Tensor:
-    before = tf.pad(mask[:, :-1], [[0, 0], [1, 0]])
-    return tf.logical_and(mask, tf.logical_not(before))
+    previous = tf.pad(mask[:, :-1], [[0, 0], [1, 0]])
+    return tf.logical_and(mask, tf.logical_not(previous))
 
 
 class Segments(NamedTuple):
@@ -185,10 +187,11 @@ def flatten(corrupted: Corrupted, *, limits: tf.Tensor) -> Segments:
 
     Source: released code, ``append_eos_after_trim``.
     """
-    positions = tf.cumsum(tf.cast(corrupted.kept, tf.int32), axis=1)  # after the drop, from 1
-    fits = tf.logical_and(corrupted.kept, positions < limits[:, tf.newaxis])
+    positions = tf.cumsum(tf.cast(corrupted.keep, tf.int32), axis=1)  # after the drop, from 1
+    # `<`, not `<=`: one place of the limit is for EOS.
+    fits = tf.logical_and(corrupted.keep, positions < limits[:, tf.newaxis])
     # One more column for EOS, which every segment keeps.
     ids = tf.pad(corrupted.ids, [[0, 0], [0, 1]], constant_values=EOS_ID)
-    kept = tf.pad(fits, [[0, 0], [0, 1]], constant_values=True)
-    lengths = tf.reduce_sum(tf.cast(kept, tf.int32), axis=1)
-    return Segments(tf.boolean_mask(ids, kept), lengths, positions[:, -1] + 1 - lengths)
+    keep = tf.pad(fits, [[0, 0], [0, 1]], constant_values=True)
+    lengths = tf.reduce_sum(tf.cast(keep, tf.int32), axis=1)
+    return Segments(tf.boolean_mask(ids, keep), lengths, positions[:, -1] + 1 - lengths)

@@ -15,7 +15,7 @@ from t5repro.vocab.special_ids import PAD_ID
 
 
 class CorruptedSegment(NamedTuple):
-    """A segment, and what a model reads and writes of it; both end in EOS.
+    """A segment with its inputs and targets, which both end in EOS.
 
     Attributes:
         text: ids of the segment.
@@ -76,5 +76,5 @@ def _ids(side: Corrupted | None, limits: tf.Tensor) -> list[list[int]]:
     if side is None:
         return []
     flat = flatten(side, limits=limits)
-    ends = np.cumsum(flat.lengths.numpy())[:-1]
-    return [part.tolist() for part in np.split(flat.ids.numpy(), ends)]
+    split_offsets = np.cumsum(flat.lengths.numpy())[:-1]
+    return [segment_ids.tolist() for segment_ids in np.split(flat.ids.numpy(), split_offsets)]

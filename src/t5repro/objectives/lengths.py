@@ -17,7 +17,7 @@ Counts = npt.NDArray[np.int32]
 
 @dataclass(frozen=True)
 class SpanLengths:
-    """Lengths of a segment whose corrupted inputs fill a row.
+    """Lengths of a segment with corrupted inputs that fill a row.
 
     Attributes:
         tokens: raw tokens of the segment.
@@ -36,7 +36,7 @@ def span_counts(
     """Return noise tokens and noise spans of a segment of 0, 1, ... `max_tokens` tokens.
 
     Every span needs a noise token and a kept token before it. Densities and mean lengths that
-    demand more spans than that get as many as fit.
+    demand more spans than that get the largest number that fits.
 
     Args:
         max_tokens: tokens of the longest segment.
@@ -68,7 +68,7 @@ def corrupted_lengths(
 def random_spans_lengths(
     *, inputs_length: int, noise_density: float, mean_noise_span_length: float
 ) -> SpanLengths:
-    """Return the longest segment whose corrupted inputs fit a row.
+    """Return the longest segment with corrupted inputs that fit a row.
 
     Args:
         inputs_length: tokens of a row of inputs, EOS included.

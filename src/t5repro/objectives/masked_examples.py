@@ -34,16 +34,18 @@ def mask_segments(
     """
     with contextlib.suppress(RuntimeError):  # fixed after TensorFlow's first operation
         tf.config.set_visible_devices([], "GPU")  # others may need its memory
-    start, end = (special_id(piece, vocab.total_ids) for piece in ("[CLS]", "[SEP]"))
-    rows = [[start, *ids, end] for ids in segments]
+    cls_id, sep_id = (special_id(piece, vocab.total_ids) for piece in ("[CLS]", "[SEP]"))
+    rows = [[cls_id, *ids, sep_id] for ids in segments]
     width = settings.inputs_length
     ids = tf.constant([[*row, *[PAD_ID] * (width - len(row))] for row in rows], tf.int32)
     lengths = tf.constant([len(row) for row in rows], tf.int32)
     draws = RowDraws(seed, tf.range(len(rows), dtype=tf.int64), tf.zeros(len(rows), tf.int64))
     tokens = row_tokens(settings, ids, lengths, draws, word_starts=tf.constant(word_starts))
-    most = settings.targets_length
+    max_masked = settings.targets_length
     mask = UNITS[settings.masked_lm.unit].mask(tokens, budgets(settings, tokens))
-    masked = replace_masked(settings.masked_lm, ids, mask, draws, vocab=vocab, most=most)
+    masked = replace_masked(
+        settings.masked_lm, ids, mask, draws, vocab=vocab, max_masked=max_masked
+    )
     return [
         CorruptedSegment(row, inputs[: len(row)], [target for target in targets if target])
         for row, inputs, targets in zip(

@@ -65,6 +65,7 @@ def row_tokens(
         word_starts: whether the piece of each id of the vocabulary begins a word; ids from its
             length on are special pieces.
     """
+    # Special pieces have the ids after pieces and sentinels.
     total_ids = word_starts.shape[0]
     is_special = ids >= total_ids
     after_special = tf.pad(is_special[:, :-1], [[0, 0], [1, 0]])
@@ -75,7 +76,7 @@ def row_tokens(
     return RowTokens(
         lengths=lengths,
         maskable=maskable,
-        # A shortened segment may begin inside a word.
+        # A shortened segment may begin inside a word; its first piece then counts as a word.
         word_starts=starts | is_special | after_special,
         segments=tf.cumsum(tf.cast(is_special, tf.int32), axis=1),
         draws=draws,
@@ -92,10 +93,10 @@ def budgets(settings: PretrainSettings, tokens: RowTokens) -> tf.Tensor:
         settings: of pre-training.
         tokens: the rows.
     """
-    density, most = settings.noise_density, settings.targets_length
+    density, max_masked = settings.noise_density, settings.targets_length
     maskable = tf.reduce_sum(tf.cast(tokens.maskable, tf.int32), axis=1)
     if UNITS[settings.masked_lm.unit].rounds_up:
-        # The product of a length and a density may exceed an integer by its rounding alone.
+        # Rounding may lift the product of a length and a density just above an integer.
         counts = np.ceil(np.arange(settings.inputs_length + 1) * density - 1e-9)
         budget = tf.gather(tf.constant(counts.astype(np.int32)), maskable)
     elif settings.masked_lm.mask_special_pieces:
@@ -105,7 +106,7 @@ def budgets(settings: PretrainSettings, tokens: RowTokens) -> tf.Tensor:
         # Halves go to the even number, as by Python's `round` in BERT's code.
         counts = np.maximum(1, np.round(np.arange(settings.inputs_length + 1) * density))
         budget = tf.gather(tf.constant(counts.astype(np.int32)), tokens.lengths)
-    return tf.minimum(tf.minimum(budget, most), maskable)
+    return tf.minimum(tf.minimum(budget, max_masked), maskable)
 
 
 def piece_mask(tokens: RowTokens, budget: tf.Tensor) -> tf.Tensor:
@@ -126,7 +127,7 @@ def ngram_mask(tokens: RowTokens, budget: tf.Tensor, *, longest: int) -> tf.Tens
     """Mask n-grams of whole words without overlap; with `longest` 1, words.
 
     Every word may begin an n-gram, in random order. One that would exceed the budget is shortened,
-    and skipped if its first word alone exceeds it.
+    and skipped if even its first word exceeds it.
 
     Args:
         tokens: the rows.
@@ -142,12 +143,13 @@ def ngram_mask(tokens: RowTokens, budget: tf.Tensor, *, longest: int) -> tf.Tens
     first = tf.minimum(words.begins[:, :width], width - 1)
     is_word = words.begins[:, :width] < tokens.lengths[:, tf.newaxis]
     is_word &= tf.gather(tokens.maskable, first, batch_dims=1)
-    # 2. How many words an n-gram can cover: words that follow in the same segment. What is no word
-    #    has the segment -1, which no word has.
+    # 2. How many words an n-gram can cover: words that follow in the same segment. Entries without
+    #    a maskable word get the segment -1, which no word has.
     segments = tf.where(is_word, tf.gather(tokens.segments, first, batch_dims=1), -1)
     order = _random_order(tokens.draws, is_word)
-    later = [_later(segments, order, step) for step in range(longest)]
-    available = tf.reduce_sum(tf.cast(tf.stack([part == later[0] for part in later]), tf.int32), 0)
+    reached = [_later(segments, order, step) for step in range(longest)]
+    is_same_segment = tf.stack([segment == reached[0] for segment in reached])
+    available = tf.reduce_sum(tf.cast(is_same_segment, tf.int32), 0)
     # 3. The length that each would have if the budget were no limit.
     sizes = tf.ones_like(order)
     if longest > 1:
@@ -160,25 +162,27 @@ def ngram_mask(tokens: RowTokens, budget: tf.Tensor, *, longest: int) -> tf.Tens
     number_of = tf.range(width)[tf.newaxis]
 
     # 5. One candidate of every row in each turn, until the budget of all rows is used.
-    def is_open(number: tf.Tensor, covered: tf.Tensor, counts: tf.Tensor) -> tf.Tensor:
+    def budget_remains(number: tf.Tensor, covered: tf.Tensor, counts: tf.Tensor) -> tf.Tensor:
         return (number < width) & tf.reduce_any(counts < budget)
 
-    def add(number: tf.Tensor, covered: tf.Tensor, counts: tf.Tensor) -> tuple[tf.Tensor, ...]:
+    def add_ngram(
+        number: tf.Tensor, covered: tf.Tensor, counts: tf.Tensor
+    ) -> tuple[tf.Tensor, ...]:
         free, word = budget - counts, order[:, number]
-        size, taken = tf.zeros_like(word), tf.zeros_like(word)
+        size, new_tokens = tf.zeros_like(word), tf.zeros_like(word)
         for step, length in enumerate(lengths):  # the longest n-gram that fits
             fits = (sizes[:, number] > step) & (length[:, number] <= free) & usable[:, number]
             size = tf.where(fits, step + 1, size)
-            taken = tf.where(fits, length[:, number], taken)
+            new_tokens = tf.where(fits, length[:, number], new_tokens)
         inside = (number_of >= word[:, tf.newaxis]) & (number_of < (word + size)[:, tf.newaxis])
         # 6. An n-gram that would overlap an earlier one is skipped, as in ALBERT's code.
         overlaps = tf.reduce_any(inside & covered, axis=1)
         covered |= inside & ~overlaps[:, tf.newaxis]
-        return number + 1, covered, counts + tf.where(overlaps, 0, taken)
+        return number + 1, covered, counts + tf.where(overlaps, 0, new_tokens)
 
-    start = (tf.constant(0), tf.zeros_like(tokens.maskable), tf.zeros_like(budget))
+    initial = (tf.constant(0), tf.zeros_like(tokens.maskable), tf.zeros_like(budget))
     # 7. Words are counted; their tokens are masked.
-    covered = tf.while_loop(is_open, add, start)[1]
+    covered = tf.while_loop(budget_remains, add_ngram, initial)[1]
     return tf.gather(covered, words.numbers, batch_dims=1) & tokens.maskable
 
 
@@ -203,22 +207,24 @@ def span_mask(tokens: RowTokens, budget: tf.Tensor) -> tf.Tensor:
     word = tf.gather(words.numbers, anchors, batch_dims=1)
     sizes = span_lengths(tokens.draws.uniform(Draw.UNIT_LENGTHS, width))
     last_words = tf.minimum(word + sizes, width)
-    begins = tf.gather(words.begins, word, batch_dims=1)
-    ends = tf.gather(words.begins, last_words, batch_dims=1)
+    span_begins = tf.gather(words.begins, word, batch_dims=1)
+    span_ends = tf.gather(words.begins, last_words, batch_dims=1)
     segments = tf.gather(tokens.segments, anchors, batch_dims=1)
     position = tf.range(width)[tf.newaxis]
 
     # 3. One anchor of every row in each turn, until the budget of all rows is used.
-    def is_open(number: tf.Tensor, mask: tf.Tensor, counts: tf.Tensor) -> tf.Tensor:
+    def budget_remains(number: tf.Tensor, mask: tf.Tensor, counts: tf.Tensor) -> tf.Tensor:
         return (number < width) & tf.reduce_any(counts < budget)
 
-    def add(number: tf.Tensor, mask: tf.Tensor, counts: tf.Tensor) -> tuple[tf.Tensor, ...]:
+    def add_span(number: tf.Tensor, mask: tf.Tensor, counts: tf.Tensor) -> tuple[tf.Tensor, ...]:
         def column(values: tf.Tensor) -> tf.Tensor:
             return values[:, number][:, tf.newaxis]
 
         # 4. An anchor inside an earlier span would have been drawn again: it adds nothing.
         is_free = ~tf.gather(mask, column(anchors), batch_dims=1)
-        inside = (position >= column(begins)) & (position < column(ends)) & ~mask & is_free
+        inside = (
+            (position >= column(span_begins)) & (position < column(span_ends)) & ~mask & is_free
+        )
         inside &= tokens.maskable & (tokens.segments == column(segments))
         # 5. The first tokens of the span that the budget still allows, maybe a part of a word.
         order = tf.cumsum(tf.cast(inside, tf.int32), axis=1)
@@ -226,8 +232,8 @@ def span_mask(tokens: RowTokens, budget: tf.Tensor) -> tf.Tensor:
         counts += tf.reduce_sum(tf.cast(inside, tf.int32), axis=1)
         return number + 1, mask | inside, counts
 
-    start = (tf.constant(0), tf.zeros_like(tokens.maskable), tf.zeros_like(budget))
-    return tf.while_loop(is_open, add, start)[1]
+    initial = (tf.constant(0), tf.zeros_like(tokens.maskable), tf.zeros_like(budget))
+    return tf.while_loop(budget_remains, add_span, initial)[1]
 
 
 @dataclass(frozen=True)
@@ -259,14 +265,17 @@ def ngram_lengths(shares: tf.Tensor, available: tf.Tensor) -> tf.Tensor:
         available: number of words up to the end of the segment, at least 1, of the same shape;
             a longer n-gram has no probability.
     """
+    # Inverse of the cumulative distribution: a length is 1 plus the number of bounds that the
+    # random number reaches. One row of bounds for each number of available words; near the end of
+    # a segment the shorter n-grams share the probability of those that do not fit.
     weights = 1 / np.arange(1, LONGEST_NGRAM + 1)
-    ends = np.array(
+    upper_bounds = np.array(
         [
-            np.minimum(np.cumsum(weights) / weights[:most].sum(), 1)
-            for most in range(1, LONGEST_NGRAM + 1)
+            np.minimum(np.cumsum(weights) / weights[:max_length].sum(), 1)
+            for max_length in range(1, LONGEST_NGRAM + 1)
         ]
     )
-    limits = tf.gather(tf.constant(ends[:, :-1]), tf.minimum(available, LONGEST_NGRAM) - 1)
+    limits = tf.gather(tf.constant(upper_bounds[:, :-1]), tf.minimum(available, LONGEST_NGRAM) - 1)
     return 1 + tf.reduce_sum(tf.cast(shares[..., tf.newaxis] >= limits, tf.int32), axis=-1)
 
 
@@ -277,9 +286,9 @@ def span_lengths(shares: tf.Tensor) -> tf.Tensor:
         shares: random numbers in [0, 1).
     """
     weights = SPAN_PROBABILITY * (1 - SPAN_PROBABILITY) ** np.arange(LONGEST_SPAN)
-    ends = np.cumsum(weights) / weights.sum()
-    above = shares[..., tf.newaxis] >= tf.constant(ends[:-1])
-    return 1 + tf.reduce_sum(tf.cast(above, tf.int32), axis=-1)
+    upper_bounds = np.cumsum(weights) / weights.sum()  # normalised: lengths above ten are redrawn
+    exceeded = shares[..., tf.newaxis] >= tf.constant(upper_bounds[:-1])
+    return 1 + tf.reduce_sum(tf.cast(exceeded, tf.int32), axis=-1)
 
 
 class _Words(NamedTuple):
@@ -299,10 +308,11 @@ def _words(tokens: RowTokens) -> _Words:
     width = tokens.maskable.shape[1]
     position = tf.range(width)[tf.newaxis]
     lengths = tokens.lengths[:, tf.newaxis]
+    # Positions of starts, in order; all others become the end of the row, so they sort last.
     starts = tf.where(tokens.word_starts & (position < lengths), position, lengths)
     begins = tf.concat([tf.sort(starts, axis=1), lengths], axis=1)
     numbers = tf.cumsum(tf.cast(tokens.word_starts, tf.int32), axis=1) - 1
-    return _Words(tf.maximum(numbers, 0), begins)
+    return _Words(tf.maximum(numbers, 0), begins)  # a token before the first start is in word 0
 
 
 def _later(values: tf.Tensor, index: tf.Tensor, step: int) -> tf.Tensor:
@@ -314,12 +324,13 @@ def _random_order(draws: RowDraws, candidates: tf.Tensor) -> tf.Tensor:
     """Return positions in a random order, the candidates before all others, ``(rows, length)``."""
     width = candidates.shape[1]
     keys = draws.uniform(Draw.POSITIONS, width)
+    # Draws are below 1, so 2 sorts after them.
     return tf.argsort(tf.where(candidates, keys, 2.0), axis=1, stable=True)
 
 
 def _scatter(positions: tf.Tensor, is_masked: tf.Tensor, width: int) -> tf.Tensor:
     """Return the mask ``(rows, width)`` that is True at the positions that are masked."""
-    positions = tf.where(is_masked, positions, width)  # the others go to a column that is cut off
+    positions = tf.where(is_masked, positions, width)  # not masked: a column that is cut off
     rows = tf.broadcast_to(tf.range(tf.shape(positions)[0])[:, tf.newaxis], tf.shape(positions))
     counts = tf.scatter_nd(
         tf.stack([rows, positions], axis=-1),

@@ -45,6 +45,7 @@ def random_prefix_mask(
 
     Source: released code, ``random_prefix_noise_mask``.
     """
+    # At least one token each for the prefix and the targets.
     longest = lengths - 1
     shortest = tf.round((1 - 2 * noise_density) * tf.cast(longest, tf.float32))
     shortest = tf.clip_by_value(tf.cast(shortest, tf.int32), 1, longest)
@@ -80,29 +81,30 @@ def random_spans_noise_mask(
         max_tokens, noise_density=noise_density, mean_noise_span_length=mean_noise_span_length
     )
     most_spans = int(spans_table.max())
-    noise = tf.gather(noise_table, lengths)
+    noise_tokens = tf.gather(noise_table, lengths)
     spans = tf.gather(spans_table, lengths)
-    kept = tf.maximum(lengths, 2) - noise
+    kept_tokens = tf.maximum(lengths, 2) - noise_tokens
     # Noise and kept tokens are cut into the same number of parts, which then alternate.
     seeds = _split(seed)
     noise_ends = _random_composition(
-        noise, spans, slots=int(noise_table.max()), most_parts=most_spans, seed=seeds[0]
+        noise_tokens, spans, slots=int(noise_table.max()), most_parts=most_spans, seed=seeds[0]
     )
     kept_ends = _random_composition(
-        kept, spans, slots=max(max_tokens, 2), most_parts=most_spans, seed=seeds[1]
+        kept_tokens, spans, slots=max(max_tokens, 2), most_parts=most_spans, seed=seeds[1]
     )
+    # Kept and noise runs alternate: the i-th noise run begins after i + 1 kept and i noise runs.
     noise_starts = tf.concat([tf.zeros_like(noise_ends[:, :1]), noise_ends[:, :-1]], axis=1)
     return _fill(kept_ends + noise_starts, kept_ends + noise_ends, lengths, max_tokens)
 
 
 def _random_composition(
-    total: tf.Tensor, parts: tf.Tensor, *, slots: int, most_parts: int, seed: tf.Tensor
+    total: tf.Tensor, part_count: tf.Tensor, *, slots: int, most_parts: int, seed: tf.Tensor
 ) -> tf.Tensor:
     """Cut each total into positive parts, every composition equally likely.
 
     Args:
         total: items of each segment, int32 ``(segments,)``.
-        parts: parts of each segment, from 1 to `total`.
+        part_count: parts of each segment, from 1 to `total`.
         slots: the largest total.
         most_parts: the largest number of parts.
         seed: two int32.
@@ -110,25 +112,25 @@ def _random_composition(
     Returns:
         The end of each part, ascending, ``(segments, most_parts)``; `total` from the last on.
     """
-    ends = total[:, tf.newaxis]
+    total_column = total[:, tf.newaxis]
     if most_parts == 1:
-        return ends
+        return total_column
     # One draw for each of the `total - 1` positions between two items. The `parts - 1` largest are
     # the cuts: a random subset of fixed size. -1 excludes positions after the end of a segment.
     draws = _uniform(total, slots - 1, seed)
     draws = tf.where(tf.sequence_mask(total - 1, slots - 1), draws, -1.0)
     largest = tf.math.top_k(draws, k=most_parts - 1, sorted=True).indices + 1
-    cuts = tf.where(tf.sequence_mask(parts - 1, most_parts - 1), largest, ends)
-    return tf.concat([tf.sort(cuts, axis=1), ends], axis=1)
+    cuts = tf.where(tf.sequence_mask(part_count - 1, most_parts - 1), largest, total_column)
+    return tf.concat([tf.sort(cuts, axis=1), total_column], axis=1)
 
 
-def _fill(starts: tf.Tensor, ends: tf.Tensor, lengths: tf.Tensor, max_tokens: int) -> tf.Tensor:
-    """Return the mask that is True from each start up to, and without, its end."""
-    # +1 at starts and -1 at ends: the cumulative sum is 1 inside a span. Segments with fewer spans
-    # than the batch's maximum have empty ones, whose start and end cancel out.
+def _fill(starts: tf.Tensor, stops: tf.Tensor, lengths: tf.Tensor, max_tokens: int) -> tf.Tensor:
+    """Return the mask that is True from each start up to its stop, without the stop."""
+    # +1 at starts and -1 at stops: the cumulative sum is 1 inside a span. Segments with fewer spans
+    # than the batch's maximum have empty ones: start and stop cancel out.
     segments = tf.shape(lengths)[0]
-    positions = tf.concat([starts, ends], axis=1)
-    steps = tf.concat([tf.ones_like(starts), -tf.ones_like(ends)], axis=1)
+    positions = tf.concat([starts, stops], axis=1)
+    steps = tf.concat([tf.ones_like(starts), -tf.ones_like(stops)], axis=1)
     rows = tf.broadcast_to(tf.range(segments)[:, tf.newaxis], tf.shape(positions))
     width = max(max_tokens, 2) + 1  # one more column for the end of a span at the segment's end
     steps = tf.scatter_nd(tf.stack([rows, positions], axis=-1), steps, tf.stack([segments, width]))

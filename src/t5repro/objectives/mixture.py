@@ -75,11 +75,11 @@ def draw_denoisers(
         segments: number of draws.
         seed: two int32.
     """
-    ends = np.cumsum([denoiser.weight for denoiser in denoisers])
+    cumulative_weights = np.cumsum([denoiser.weight for denoiser in denoisers])
     draws = tf.random.stateless_uniform([segments], seed, alg=PHILOX)
-    # The end of the last denoiser is left out: rounding cannot give an index after it.
-    inner_ends = tf.constant(ends[:-1] / ends[-1], tf.float32)
-    return tf.reduce_sum(tf.cast(draws[:, tf.newaxis] >= inner_ends, tf.int32), axis=1)
+    # The bound of the last denoiser, 1, is omitted, so rounding cannot give an index after it.
+    bounds = tf.constant(cumulative_weights[:-1] / cumulative_weights[-1], tf.float32)
+    return tf.reduce_sum(tf.cast(draws[:, tf.newaxis] >= bounds, tf.int32), axis=1)
 
 
 def apply_objective(
@@ -94,7 +94,7 @@ def apply_objective(
         denoisers: index of the denoiser of each segment, int32 ``(segments,)``; if absent, drawn.
     """
     if not settings.denoisers:
-        return _apply_one(settings, texts, seeds)
+        return _apply_single(settings, texts, seeds)
     if denoisers is None:
         denoisers = draw_denoisers(settings.denoisers, tf.shape(texts.lengths)[0], seeds.denoiser)
     if any(denoiser.mode_token for denoiser in settings.denoisers):
@@ -102,21 +102,30 @@ def apply_objective(
         free = texts._replace(extra_ids=texts.extra_ids - len(MODE_TOKENS))
     else:
         free = texts
-    pairs = [_apply_one(own, free, seeds) for own in denoiser_settings(settings)]
-    chosen = pairs[0]
+    # Every denoiser corrupts all segments: static shapes, and a selection by row in place of a
+    # branch for each segment.
+    pairs = [
+        _apply_single(denoiser_setting, free, seeds)
+        for denoiser_setting in denoiser_settings(settings)
+    ]
+    selected = pairs[0]
     for number, pair in enumerate(pairs[1:], start=1):
-        is_chosen = tf.equal(denoisers, number)
-        chosen = tf.nest.map_structure(
-            lambda other, before, rows=is_chosen: tf.where(_rows_like(rows, other), other, before),
+        is_selected = tf.equal(denoisers, number)
+        selected = tf.nest.map_structure(
+            lambda candidate, current, rows=is_selected: tf.where(
+                _rows_like(rows, candidate), candidate, current
+            ),
             pair,
-            chosen,
+            selected,
         )
-    if chosen.inputs is None:
-        return chosen
-    return chosen._replace(inputs=_with_mode_token(chosen.inputs, settings, texts, denoisers))
+    if selected.inputs is None:
+        return selected
+    return selected._replace(
+        inputs=_prepend_mode_token(selected.inputs, settings, texts, denoisers)
+    )
 
 
-def _apply_one(settings: PretrainSettings, texts: Texts, seeds: Seeds) -> CorruptedPair:
+def _apply_single(settings: PretrainSettings, texts: Texts, seeds: Seeds) -> CorruptedPair:
     """Corrupt all segments under the objective of the settings."""
     objective = OBJECTIVES[settings.objective]
     width = texts.tokens.shape[1]
@@ -136,7 +145,7 @@ def _rows_like(rows: tf.Tensor, values: tf.Tensor) -> tf.Tensor:
     return rows if values.shape.rank == 1 else rows[:, tf.newaxis]
 
 
-def _with_mode_token(
+def _prepend_mode_token(
     inputs: Corrupted, settings: PretrainSettings, texts: Texts, denoisers: tf.Tensor
 ) -> Corrupted:
     """Prepend the mode token of each segment's denoiser."""
@@ -146,7 +155,7 @@ def _with_mode_token(
         for name in names
     ]
     first_ids = tf.gather(tf.constant(ids, tf.int32), denoisers)[:, tf.newaxis]
-    first_kept = tf.gather(tf.constant([bool(name) for name in names]), denoisers)[:, tf.newaxis]
+    first_keep = tf.gather(tf.constant([bool(name) for name in names]), denoisers)[:, tf.newaxis]
     return Corrupted(
-        tf.concat([first_ids, inputs.ids], axis=1), tf.concat([first_kept, inputs.kept], axis=1)
+        tf.concat([first_ids, inputs.ids], axis=1), tf.concat([first_keep, inputs.keep], axis=1)
     )

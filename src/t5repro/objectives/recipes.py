@@ -13,12 +13,12 @@ import tensorflow as tf
 from t5repro.config.sections.pretrain import PretrainSettings
 from t5repro.objectives.corruption import (
     Corrupted,
+    append_final_sentinel,
     drop_noise,
     noise_to_one_sentinel,
     noise_to_random_token_or_sentinel,
     permute_noise,
     spans_to_unique_sentinels,
-    with_final_sentinel,
 )
 from t5repro.objectives.masks import iid_noise_mask, random_prefix_mask, random_spans_noise_mask
 
@@ -99,11 +99,11 @@ def _whole_text(segment: Segment) -> Corrupted:
     return Corrupted(segment.tokens, segment.valid)
 
 
-def _kept(segment: Segment) -> Corrupted:
+def _noise_dropped(segment: Segment) -> Corrupted:
     return drop_noise(segment.tokens, segment.mask, segment.valid)
 
 
-def _noise(segment: Segment) -> Corrupted:
+def _noise_only(segment: Segment) -> Corrupted:
     return drop_noise(segment.tokens, tf.logical_not(segment.mask), segment.valid)
 
 
@@ -139,11 +139,11 @@ def _permuted(segment: Segment) -> Corrupted:
 
 OBJECTIVES: dict[str, Objective] = {
     "replace_spans": Objective(noise_mask, _spans_replaced, _rest_replaced, unique_sentinels=True),
-    "drop_tokens": Objective(noise_mask, _kept, _noise),
+    "drop_tokens": Objective(noise_mask, _noise_dropped, _noise_only),
     "mass_style": Objective(noise_mask, _one_sentinel, _whole_text),
     "bert_style": Objective(noise_mask, _random_or_sentinel, _whole_text),
     "deshuffling": Objective(full_mask, _permuted, _whole_text),
-    "prefix_lm": Objective(suffix_mask, _kept, _noise),
+    "prefix_lm": Objective(suffix_mask, _noise_dropped, _noise_only),
     "lm": Objective(full_mask, None, _whole_text),
 }
 
@@ -158,7 +158,7 @@ def corrupt(settings: PretrainSettings, segment: Segment) -> tuple[Corrupted | N
     objective = OBJECTIVES[settings.objective]
     targets = objective.targets(segment)
     if settings.final_sentinel and objective.unique_sentinels:
-        targets = with_final_sentinel(
+        targets = append_final_sentinel(
             targets, segment.mask, segment.valid, total_ids=segment.total_ids
         )
     return objective.inputs(segment) if objective.inputs else None, targets

@@ -59,15 +59,17 @@ def philox(counter: tf.Tensor, key: tf.Tensor) -> tf.Tensor:
     bits = tf.constant(WORD_BITS, tf.uint64)
     # Word by word with scalars: TensorFlow multiplies broadcast tensors at half the speed.
     multipliers = [tf.constant(value, tf.uint64) for value in MULTIPLIERS]
+    # Philox 4x32: each round multiplies two words, crosses the halves of the products and adds the
+    # key of the round with XOR.
     first, second, third, fourth = tf.unstack(counter)
     for number in range(ROUNDS):
         steps = tf.constant([number * step & LOW_WORD for step in KEY_STEPS], tf.uint64)
         keys = tf.unstack(tf.bitwise.bitwise_and(key + steps, low_word))
-        left, right = first * multipliers[0], third * multipliers[1]
-        first = xor(xor(tf.bitwise.right_shift(right, bits), second), keys[0])
-        third = xor(xor(tf.bitwise.right_shift(left, bits), fourth), keys[1])
-        second = tf.bitwise.bitwise_and(right, low_word)
-        fourth = tf.bitwise.bitwise_and(left, low_word)
+        first_product, third_product = first * multipliers[0], third * multipliers[1]
+        first = xor(xor(tf.bitwise.right_shift(third_product, bits), second), keys[0])
+        third = xor(xor(tf.bitwise.right_shift(first_product, bits), fourth), keys[1])
+        second = tf.bitwise.bitwise_and(third_product, low_word)
+        fourth = tf.bitwise.bitwise_and(first_product, low_word)
     return tf.stack([first, second, third, fourth])
 
 
@@ -90,9 +92,10 @@ class RowDraws:
         blocks = (count + 3) // 4
         number = tf.cast(tf.range(blocks), tf.int64)[tf.newaxis]
         row, epoch = self.row[:, tf.newaxis], self.epoch[:, tf.newaxis]
+        # Number of the block, use with the high bits of the row, low word of the row, epoch.
         counter = [
-            tf.cast(part + tf.zeros_like(row + number), tf.uint64)
-            for part in (number, int(use) + (row // WORDS) * USES, row % WORDS, epoch)
+            tf.cast(counter_word + tf.zeros_like(row + number), tf.uint64)
+            for counter_word in (number, int(use) + (row // WORDS) * USES, row % WORDS, epoch)
         ]
         key = tf.constant(seed_pair(self.seed, "pretrain", "masked_rows"), tf.uint64)
         words = tf.transpose(philox(tf.stack(counter), key), [1, 2, 0])
@@ -122,11 +125,13 @@ class RowDraws:
             use: of the random numbers.
             tosses: int64 ``(rows,)``.
         """
-        words = tf.cast((tf.reduce_max(tosses) + WORD_BITS - 1) // WORD_BITS, tf.int32)
-        bits = tf.cast(self.words(use, words), tf.int64)
+        word_count = tf.cast((tf.reduce_max(tosses) + WORD_BITS - 1) // WORD_BITS, tf.int32)
+        bits = tf.cast(self.words(use, word_count), tf.int64)
         # A word has 32 coins; of the last one of a row only some are tossed.
-        tossed = tosses[:, tf.newaxis] - tf.cast(tf.range(words) * WORD_BITS, tf.int64)
+        tossed = tosses[:, tf.newaxis] - tf.cast(tf.range(word_count) * WORD_BITS, tf.int64)
         tossed = tf.clip_by_value(tossed, 0, WORD_BITS)
-        kept = tf.bitwise.bitwise_and(bits, tf.bitwise.left_shift(tf.ones_like(tossed), tossed) - 1)
-        counts = tf.raw_ops.PopulationCount(x=kept)
+        tossed_bits = tf.bitwise.bitwise_and(
+            bits, tf.bitwise.left_shift(tf.ones_like(tossed), tossed) - 1
+        )
+        counts = tf.raw_ops.PopulationCount(x=tossed_bits)
         return tf.reduce_sum(tf.cast(counts, tf.int64), axis=1)

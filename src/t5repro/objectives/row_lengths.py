@@ -17,7 +17,7 @@ from t5repro.objectives.lengths import (
 
 
 def segment_length(settings: PretrainSettings) -> int:
-    """Return the raw tokens of the longest segment whose inputs and targets fit a row.
+    """Return the raw tokens of the longest segment with inputs and targets that fit a row.
 
     Raises:
         SettingsError: the targets of random spans or of a denoiser do not fit `targets_length`.
@@ -33,6 +33,7 @@ def segment_length(settings: PretrainSettings) -> int:
         return settings.inputs_length - 1
     lengths = _random_spans(settings)
     targets = lengths.targets + settings.final_sentinel
+    # Inputs fit by construction; only the targets can be too long.
     if targets > settings.targets_length:
         raise SettingsError(
             f"pretrain.targets_length is {settings.targets_length}, but span corruption of "
@@ -43,7 +44,7 @@ def segment_length(settings: PretrainSettings) -> int:
 
 
 def denoiser_settings(settings: PretrainSettings) -> list[PretrainSettings]:
-    """Return the settings of each denoiser of a mixture as those of an objective of its own.
+    """Return settings in which each denoiser of a mixture is an objective of its own.
 
     The inputs are shorter by the mode token.
     """
@@ -94,7 +95,7 @@ def _random_spans(settings: PretrainSettings) -> SpanLengths:
 def corruption_limits(settings: PretrainSettings, segment_tokens: int) -> npt.NDArray[np.int32]:
     """Return the tokens of inputs and targets reserved for a segment of 0, 1, ... tokens.
 
-    Exact for random spans and for objectives whose targets are the whole text. A random prefix can
+    Exact for random spans and for objectives with the whole text as targets. A random prefix can
     be nearly all of a segment or nearly none, so both sides reserve all of it. An i.i.d. mask has
     no fixed number of noise tokens: its targets reserve the mean plus four standard deviations,
     and longer targets are cut, as in any row. A mixture reserves the most that a denoiser needs.
@@ -114,12 +115,17 @@ def _reserved_lengths(settings: PretrainSettings, segment_tokens: int) -> npt.ND
     """Return `corruption_limits` without the limit of a row."""
     if settings.objective == "mixture_of_denoisers":
         lengths = [
-            _reserved_lengths(own, segment_tokens) + np.array([bool(denoiser.mode_token), 0])
-            for own, denoiser in zip(denoiser_settings(settings), settings.denoisers, strict=True)
+            _reserved_lengths(denoiser_setting, segment_tokens)
+            + np.array([bool(denoiser.mode_token), 0])
+            for denoiser_setting, denoiser in zip(
+                denoiser_settings(settings), settings.denoisers, strict=True
+            )
         ]
         return np.max(lengths, axis=0).astype(np.int32)
     tokens = np.arange(segment_tokens + 1)
     noise, spans = _noise_limits(settings, segment_tokens)
+    # Inputs and targets, EOS included. Under i.i.d. noise the targets have a sentinel for each run
+    # of kept tokens, and there can be one more of them than runs of noise.
     reserved = {
         "replace_spans": corrupted_lengths(np.maximum(tokens, 2), noise, spans)
         if settings.noise_mask == "random_spans"
@@ -128,6 +134,7 @@ def _reserved_lengths(settings: PretrainSettings, segment_tokens: int) -> npt.ND
         "prefix_lm": (tokens, tokens),
         "lm": (0 * tokens, tokens + 1),
     }
+    # All other objectives read and write as many tokens as the text has.
     inputs, targets = reserved.get(settings.objective, (tokens + 1, tokens + 1))
     if settings.objective == "replace_spans":
         targets = targets + settings.final_sentinel

@@ -13,7 +13,7 @@ class AnswerLoss(Loss):
         """Return the number of rows, each with one answer."""
         return tf.size(targets)
 
-    def of_answers(
+    def answer_losses(
         self, features: Features, targets: tf.Tensor, logits: tf.Tensor, segments: tf.Tensor
     ) -> tf.Tensor:
         """Return the losses of labels, numbers and options, of the shape of `targets`.
@@ -28,5 +28,5 @@ class AnswerLoss(Loss):
         if len(segments.shape) == 2:
             return label_losses(targets, logits, columns)
         rows, options, _ = segments.shape
-        by_option = tf.reshape(logits, (rows, options, logits.shape[-1]))
-        return option_losses(targets, by_option, columns, segments[:, :, 0] > 0)
+        option_logits = tf.reshape(logits, (rows, options, logits.shape[-1]))
+        return option_losses(targets, option_logits, columns, segments[:, :, 0] > 0)

@@ -1,4 +1,4 @@
-"""The table of fine-tunings: family -> network, loss and rows (`config/families.py`)."""
+"""The table of fine-tunings: family -> heads, loss and rows (`config/families.py`)."""
 
 from collections.abc import Mapping
 
@@ -11,10 +11,8 @@ from t5repro.systems.encoder_decoder.finetuning import FINETUNING as ENCODER_DEC
 from t5repro.systems.training import Training
 
 FINETUNINGS: Mapping[str, Training[FinetuneStage]] = {
-    "encoder_decoder": ENCODER_DECODER,
-    "decoder": DECODER,
-    "decoder_classifier": DECODER_CLASSIFIER,
-    "encoder": ENCODER,
+    training.family: training
+    for training in (ENCODER_DECODER, DECODER, DECODER_CLASSIFIER, ENCODER)
 }
 
 

@@ -31,15 +31,15 @@ def answer_labels(
     encoded = task_rows(settings, vocabulary, texts_of(rows), columns)
     models = [make_network(columns) for _ in weight_sets[0]]
     texts: list[dict[str, list[str]]] = []
-    total = len(weight_sets) * sum(len(of_task.rows) for of_task in encoded.values())
+    total = len(weight_sets) * sum(len(rows_of_task.rows) for rows_of_task in encoded.values())
     with Progress("predict", total=total, unit="rows") as progress:
         for paths in weight_sets:
             for path, model in zip(paths, models, strict=True):
                 load_weights(path, model)
             texts.append(answer_rows(settings, encoded, models, columns, replicas, progress))
     counts = {
-        task: {"examples": of_task.examples, "truncated_inputs": len(of_task.cut)}
-        for task, of_task in encoded.items()
+        task: {"examples": rows_of_task.examples, "truncated_inputs": len(rows_of_task.cut)}
+        for task, rows_of_task in encoded.items()
     }
     return Answers(texts, counts)
 
@@ -95,7 +95,7 @@ def answer_rows(
     return {
         task: task_answers(
             models,
-            of_task,
+            rows_of_task,
             columns=columns,
             task=task,
             inputs_length=settings.evaluate.inputs_length,
@@ -104,7 +104,7 @@ def answer_rows(
             spans=spans,
             advance=progress.advance,
         )
-        for task, of_task in rows.items()
+        for task, rows_of_task in rows.items()
     }
 
 
@@ -116,8 +116,8 @@ def shared_labels(weights: Sequence[Path]) -> "LabelColumns":
     """
     from t5repro.model.checkpoints import read_labels
 
-    first, *others = [read_labels(path) for path in weights]
-    for path, columns in zip(weights[1:], others, strict=True):
+    first, *further_columns = [read_labels(path) for path in weights]
+    for path, columns in zip(weights[1:], further_columns, strict=True):
         if columns.answers != first.answers:
             raise ArtifactError(
                 f"{path} answers {columns.as_text()}, {weights[0]} {first.as_text()}; members of "

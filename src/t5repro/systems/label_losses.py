@@ -33,27 +33,27 @@ def label_losses(targets_B1: Tensor, outputs_BC: Tensor, columns_B3: Tensor) -> 
         columns_B3: int32, see `labels.Columns`.
 
     Returns:
-        float32 ``(batch, 1)``; of no meaning for rows with another kind of answer.
+        float32 ``(batch, 1)``; meaningless for rows with another kind of answer.
 
-    Source: BERT ``run_classifier.create_model``; its regression is that of XLNet and MT-DNN.
+    Source: BERT ``run_classifier.create_model``; regression as in XLNet and MT-DNN.
     """
-    first_B, count_B, kind_B = (columns_B3[:, part] for part in range(3))
+    first_B, count_B, kind_B = (columns_B3[:, column] for column in range(3))
     columns_C = ops.arange(outputs_BC.shape[-1], dtype="int32")[None]
     inside_BC = ops.logical_and(
         columns_C >= first_B[:, None], columns_C < (first_B + count_B)[:, None]
     )
     targets_B = targets_B1[:, 0]
-    # Other targets are no columns; the loss of a column that does not exist would be NaN.
+    # Other kinds of targets do not name a column; a missing column would give a loss of NaN.
     classes_B = ops.where(kind_B == LABEL, first_B + ops.cast(targets_B, "int32"), 0)
-    of_labels_B = cross_entropies(classes_B, ops.where(inside_BC, outputs_BC, EXCLUDED))
-    of_numbers_B = ops.square(first_columns(outputs_BC, first_B) - targets_B)
-    return ops.where(kind_B == NUMBER, of_numbers_B, of_labels_B)[:, None]
+    label_losses_B = cross_entropies(classes_B, ops.where(inside_BC, outputs_BC, EXCLUDED))
+    number_losses_B = ops.square(first_columns(outputs_BC, first_B) - targets_B)
+    return ops.where(kind_B == NUMBER, number_losses_B, label_losses_B)[:, None]
 
 
 def option_losses(
     targets_B1: Tensor, outputs_BOC: Tensor, columns_B3: Tensor, exists_BO: Tensor
 ) -> Tensor:
-    """Return the loss of each row: that of its label or number, or of the choice of an option.
+    """Return the loss of each row, for its label, its number or its choice of an option.
 
     Args:
         targets_B1: float32, as for `label_losses`, or the index of the correct option.
@@ -69,11 +69,11 @@ def option_losses(
     scores_BO = first_columns(outputs_BOC, columns_B3[:, :1])
     is_choice_B = columns_B3[:, 2] == CHOICE
     # A row without options has no index among them.
-    chosen_B = ops.where(is_choice_B, ops.cast(targets_B1[:, 0], "int32"), 0)
-    of_choices_B = cross_entropies(chosen_B, ops.where(exists_BO, scores_BO, EXCLUDED))
+    options_B = ops.where(is_choice_B, ops.cast(targets_B1[:, 0], "int32"), 0)
+    choice_losses_B = cross_entropies(options_B, ops.where(exists_BO, scores_BO, EXCLUDED))
     return ops.where(
         is_choice_B[:, None],
-        of_choices_B[:, None],
+        choice_losses_B[:, None],
         label_losses(targets_B1, outputs_BOC[:, 0], columns_B3),
     )
 
@@ -88,13 +88,13 @@ def span_losses(spans_B2: Tensor, outputs_BL2: Tensor, segments_BL: Tensor) -> T
 
     Source: BERT ``run_squad.model_fn_builder``; there padding has a probability.
     """
-    both_B = [
+    edge_losses_B = [
         cross_entropies(
-            spans_B2[:, end], ops.where(segments_BL > 0, outputs_BL2[..., end], EXCLUDED)
+            spans_B2[:, edge], ops.where(segments_BL > 0, outputs_BL2[..., edge], EXCLUDED)
         )
-        for end in range(2)
+        for edge in range(2)
     ]
-    return 0.5 * (both_B[0] + both_B[1])[:, None]
+    return 0.5 * (edge_losses_B[0] + edge_losses_B[1])[:, None]
 
 
 def first_columns(outputs: Tensor, first: Tensor) -> Tensor:

@@ -1,10 +1,12 @@
-"""Rows of fine-tuning of a network that writes no text: examples with labels, numbers or spans."""
+"""Rows and heads of the fine-tuning of a network that answers by labels, numbers or spans."""
 
 from collections.abc import Mapping
 from pathlib import Path
 
 from t5repro.config.sections.finetune import FinetuneStage
 from t5repro.inputs.labelled import LabelledInputs, load_labelled_inputs
+from t5repro.model.labels import LabelColumns
+from t5repro.systems.networks import Heads
 
 
 def labelled_rows(
@@ -25,3 +27,8 @@ def labelled_rows(
         tokens: not read: the mixture has no corpus.
     """
     return load_labelled_inputs(settings, examples=examples, vocabulary=vocabulary, seed=seed)
+
+
+def answer_heads(settings: FinetuneStage, columns: LabelColumns) -> Heads:
+    """Return the heads of a network that is fine-tuned on labels, numbers, options or spans."""
+    return Heads(columns=columns, classifier_dropout=settings.finetune.classifier_dropout)

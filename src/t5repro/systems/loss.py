@@ -1,4 +1,4 @@
-"""The loss of a training: a value that reads a network's outputs, apart from the network.
+"""The loss of a training: a value, separate from the network, that reads its outputs.
 
 `train.step.TrainedModel` divides the sum of a loss by the normaliser and by micro-batches, so a
 loss only says how it sums. To add one, subclass `Loss` in the folder of its system.
@@ -25,14 +25,14 @@ class Loss(ABC):
 
     Attributes:
         z_loss: weight of log(Z)^2 of each target id.
-        columns: of the head of answers; none of a network that writes text.
+        columns: columns of the head of answers; empty if the network writes text.
     """
 
     z_loss: float = 0.0
     columns: LabelColumns = NO_COLUMNS
 
     @abstractmethod
-    def of_targets(
+    def target_losses(
         self, network: Any, features: Features, targets: tf.Tensor, *, z_loss: float, training: bool
     ) -> tf.Tensor:
         """Return the loss of each target, 0 at padding, of the shape of `targets`.
@@ -52,7 +52,7 @@ class Loss(ABC):
     def term_weights(
         self, network: Any, features: Features, targets: tf.Tensor, divisor: tf.Tensor
     ) -> dict[str, tf.Tensor]:
-        """Return the weights of further terms of the loss, whose means have other divisors.
+        """Return the weights of further terms of the loss, which have divisors of their own.
 
         Args:
             network: the network.
@@ -74,26 +74,26 @@ class Loss(ABC):
             weights: see `term_weights`.
         """
         return tf.reduce_sum(
-            self.of_targets(network, features, targets, z_loss=self.z_loss, training=True)
+            self.target_losses(network, features, targets, z_loss=self.z_loss, training=True)
         )
 
     @property
-    def of_outputs(self) -> keras.losses.Loss | None:
-        """The same loss for Keras's own step, which knows the outputs of a network and no more."""
+    def keras_loss(self) -> keras.losses.Loss | None:
+        """The same loss for Keras's own step, which sees only the outputs of the network."""
         return None
 
 
 class TextLoss(Loss):
     """The loss of a network that writes text: one target at each position of its output."""
 
-    def of_targets(
+    def target_losses(
         self, network: Any, features: Features, targets: tf.Tensor, *, z_loss: float, training: bool
     ) -> tf.Tensor:
         """Return the losses of ids, see `Loss`."""
         return token_losses(targets, network(features, training=training), z_loss)
 
     @property
-    def of_outputs(self) -> keras.losses.Loss:
+    def keras_loss(self) -> keras.losses.Loss:
         """The mean over the padded targets."""
         return PaddedMeanLoss(self.z_loss)
 

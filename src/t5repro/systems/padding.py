@@ -22,14 +22,14 @@ def two_sided(training: TrainingSettings, rows: int) -> Batch:
 
 
 def joined(training: TrainingSettings, rows: int) -> Batch:
-    """Return a batch of a decoder, whose rows have inputs and targets."""
+    """Return a batch of a decoder with inputs and targets in one row."""
     length = training.packed_inputs_length + training.targets_length
     ids = tf.zeros((rows, length), tf.int32)
     names = ("decoder_ids", "decoder_segments", "decoder_prefix")
     return dict.fromkeys(names, ids), ids
 
 
-def with_answers(features: Features, rows: int, columns: LabelColumns) -> Batch:
+def answer_batch(features: Features, rows: int, columns: LabelColumns) -> Batch:
     """Return a batch of `LabelledInputs.batches` with these features of its texts."""
     features["label_columns"] = tf.tile([next(iter(columns.columns.values()))], (rows, 1))
     if columns.has_spans:

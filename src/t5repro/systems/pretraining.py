@@ -1,4 +1,4 @@
-"""The table of pre-trainings: family -> network, loss and rows (`config/families.py`)."""
+"""The table of pre-trainings: family -> heads, loss and rows (`config/families.py`)."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,9 +12,7 @@ from t5repro.systems.encoder_decoder.pretraining import PRETRAINING as ENCODER_D
 from t5repro.systems.training import Training
 
 PRETRAININGS: Mapping[str, Training[PretrainStage]] = {
-    "encoder_decoder": ENCODER_DECODER,
-    "decoder": DECODER,
-    "encoder": ENCODER,
+    training.family: training for training in (ENCODER_DECODER, DECODER, ENCODER)
 }
 
 

@@ -1,8 +1,8 @@
 """Documents that a step of pre-training read, and steps that read a document.
 
 The answers are computed from the layout that training itself reads, so they cannot differ from it.
-They need the settings, the seed and the files of ids, all of which the manifest of pre-training
-names, and neither weights nor history.
+They need the settings, the seed and the files of ids, which the manifest of pre-training names, but
+neither weights nor history.
 """
 
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ class DocumentSpan:
         first_token: index of the first token within its document.
         tokens: number of tokens, before corruption.
         denoiser: index of the denoiser of its segment in `pretrain.denoisers`; None if the
-            objective is no mixture.
+            objective is not a mixture.
     """
 
     step: int
@@ -84,7 +84,7 @@ def steps_of_document(inputs: CorpusRows, document: int, *, steps: int) -> list[
         steps: number of steps of the training.
 
     Raises:
-        ArtifactError: there is no such document.
+        ArtifactError: the document does not exist.
     """
     return inputs.steps_of([document], steps=steps)[document]
 
@@ -96,8 +96,8 @@ def spans_in_step(inputs: CorpusRows, step: int) -> list[DocumentSpan]:
     """
     starts, tokens, rows, segments = inputs.pieces(step)
     documents = np.searchsorted(inputs.offsets, starts, side="right") - 1
-    by_segment = inputs.denoisers(step)
-    denoisers = None if by_segment is None else by_segment[segments].tolist()
+    segment_denoisers = inputs.denoisers(step)
+    denoisers = None if segment_denoisers is None else segment_denoisers[segments].tolist()
     return [
         DocumentSpan(
             step,

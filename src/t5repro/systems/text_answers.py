@@ -45,6 +45,7 @@ def answer_texts(
     inputs = encode(
         rows, vocabulary, model=settings.model, inputs_length=settings.evaluate.inputs_length
     )
+    # Before any model is made: the gather of an id beyond the table would not fail everywhere.
     check_vocabulary(settings, total_ids=vocabulary.total_ids)
     models = [make_network() for _ in weight_sets[0]]
     predicted: list[PredictedIds] = []
@@ -97,12 +98,14 @@ def decode(
     ids: PredictedIds = {}
     batch_size = settings.evaluate.batch_size
     beam_tasks = set(settings.evaluate.beam_tasks)
+    # Two programs, one after the other: a batch has rows of one kind of search.
     for beam in (False, True):
         decode = _decoder(settings, models, beam=beam)
         selected = [row for row in inputs if (row.task in beam_tasks) == beam]
         for batch in batches(selected, batch_size=batch_size):
             encoder_ids = pad_batch(batch, batch_size=shared_rows(batch_size, replicas))
             decoder_ids = decode(encoder_ids, (encoder_ids != PAD_ID).astype(np.int32))
+            # Rows that fill up the batch are dropped here.
             for row, example in enumerate(batch):
                 ids[example.task, example.row] = decoder_ids[row].tolist()
             progress.advance(len(batch), padded_tokens=batch[0].padded_length)
@@ -119,7 +122,7 @@ def _decoder(
     model, *ensemble = models
     max_decode_length = settings.evaluate.max_decode_length
     if not beam:
-        return partial(greedy, model, max_decode_length=max_decode_length, others=tuple(ensemble))
+        return partial(greedy, model, max_decode_length=max_decode_length, ensemble=tuple(ensemble))
     return partial(
         beam_search,
         model,

@@ -74,8 +74,8 @@ def _losses(z_loss: float) -> Callable[[Tensor, Tensor], Tensor]:
             pull_N = upstream_N * (1.0 + 2.0 * z_loss * log_z_N)
             gradient_NV = probabilities_NV * pull_N[:, None]
             positions_N2 = ops.stack([ops.arange(count, dtype="int32"), targets_N], axis=-1)
-            at_target_N = ops.exp(target_logits_N - log_z_N) * pull_N - upstream_N
-            return ops.scatter_update(gradient_NV, positions_N2, at_target_N), None
+            target_gradient_N = ops.exp(target_logits_N - log_z_N) * pull_N - upstream_N
+            return ops.scatter_update(gradient_NV, positions_N2, target_gradient_N), None
 
         return log_z_N - target_logits_N + z_loss * ops.square(log_z_N), gradient
 

@@ -1,6 +1,6 @@
 """The part of a family in a training, pre-training or fine-tuning: a `Training` value."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -8,6 +8,7 @@ import tensorflow as tf
 
 from t5repro.model.labels import LabelColumns
 from t5repro.systems.loss import Features, Loss
+from t5repro.systems.networks import Heads
 
 Settings = TypeVar("Settings")
 Batch = tuple[Features, tf.Tensor]
@@ -25,17 +26,19 @@ class Training(Generic[Settings]):
     """How a family is trained in a stage.
 
     Attributes:
-        network: makes the network from the settings of the stage, the columns of its head, none of
-            a network that writes text, and the arguments that all networks have.
-        loss: makes its loss from the settings and the columns.
+        family: name of the family, which selects the network of `NETWORKS`.
+        heads: makes the heads of the network from the settings of the stage and the columns of the
+            head of answers; by default the network has no heads.
+        loss: makes the loss from the settings and the columns.
         rows: opens the files of the rows.
         padding: makes a batch of padding with the shapes of a step, from the settings, a number of
             rows and the columns.
-        new_pieces: special pieces whose rows of the embedding the stage begins anew.
+        new_pieces: special pieces; the stage reinitialises their rows of the embedding.
     """
 
-    network: Callable[[Settings, LabelColumns, Mapping[str, Any]], Any]
+    family: str
     loss: Callable[[Settings, LabelColumns], Loss]
     rows: Callable[..., Any]
     padding: Callable[[Settings, int, LabelColumns], Batch]
+    heads: Callable[[Settings, LabelColumns], Heads] = lambda settings, columns: Heads()
     new_pieces: tuple[str, ...] = ()

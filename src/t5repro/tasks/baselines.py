@@ -35,7 +35,7 @@ def most_frequent(
 def most_frequent_scored(rows: Sequence[ScoredRow], train_rows: Sequence[Row]) -> list[Any]:
     """Give every row the most frequent answer of the scored rows.
 
-    For tasks whose training rows all have one label.
+    For tasks with training rows of only one label.
     """
     return most_frequent(rows, [])
 

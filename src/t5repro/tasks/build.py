@@ -1,7 +1,7 @@
 """One task's original files to JSON lines, split by split (rule `tasks`).
 
-Rows keep the order of their files. All splits of a task are written together; if a row is refused,
-none is.
+Rows keep the order of their files. The splits of a task are written together, or not at all if a
+row is refused.
 """
 
 from collections import Counter
@@ -53,7 +53,7 @@ def write_examples(
         for split in splits:
             path = stack.enter_context(atomic_path(folder / f"{split}.jsonl"))
             counters[split] = _write_split(
-                definition, split, files[split], path, with_segments=settings.tasks.segments
+                definition, split, files[split], path, writes_segments=settings.tasks.segments
             )
     for split in SPLITS:  # of an earlier run with other files
         if split not in files:
@@ -86,7 +86,7 @@ def _check_splits(task: Task, files: Mapping[str, Sequence[Path]]) -> None:
 
 
 def _write_split(
-    task: Task, split: str, files: Sequence[Path], path: Path, *, with_segments: bool
+    task: Task, split: str, files: Sequence[Path], path: Path, *, writes_segments: bool
 ) -> dict[str, Any]:
     excluded: Counter[str] = Counter()
     counts: dict[str, int] = {}
@@ -96,7 +96,7 @@ def _write_split(
             "targets": example.targets,
             "idx": example.idx,
             "answer": example.answer,
-            **(_segment_fields(example) if with_segments else {}),
+            **(_segment_fields(example) if writes_segments else {}),
         }
         for example in _examples(task, split, files, excluded, counts)
     )
@@ -109,7 +109,7 @@ def _write_split(
 
 
 def _segment_fields(example: Example) -> dict[str, Any]:
-    """Return what a network of labels reads of an example in place of its text."""
+    """Return the fields of an example that a network of labels reads in place of its text."""
     fields: dict[str, Any] = {"segments": example.segments or (example.inputs,)}
     if example.options:
         fields["options"] = example.options

@@ -1,4 +1,4 @@
-"""Tasks whose answer is free text: SQuAD, CNN/DailyMail and WMT (paper section 2.4).
+"""Tasks with free text as answer: SQuAD, CNN/DailyMail and WMT (paper section 2.4).
 
 To add a language pair, append a `translation` entry to `GENERATION`, the language's name to
 `LANGUAGES` and a row to `task_table`.
@@ -75,11 +75,11 @@ def padded_span(
         span: first character of the part, and the one after its last.
         pad: the function.
     """
-    first, end = span
-    part = pad(text[first:end]).strip()
+    first, stop = span
+    padded_part = pad(text[first:stop]).strip()
     # The part begins where the padded text before it ends, or after one space.
-    start = padded.index(part, len(pad(text[:first])))
-    return start, start + len(part)
+    position = padded.index(padded_part, len(pad(text[:first])))
+    return position, position + len(padded_part)
 
 
 def format_summary(row: Row) -> tuple[Example]:

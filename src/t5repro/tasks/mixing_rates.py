@@ -37,8 +37,8 @@ def mixing_rates(
         temperature: T of the paper; 1 leaves the rates unchanged, infinity makes them equal.
 
     Raises:
-        SettingsError: there is no task; a count, the limit or the temperature is not above zero;
-            or `kind` is unknown.
+        SettingsError: the mixture is empty; a count, the limit or the temperature is not above
+            zero; or `kind` is unknown.
 
     Source: paper section 3.5.2; released code, `seqio.utils.mixing_rate_num_examples`.
     """
@@ -61,8 +61,8 @@ def fixed_rate_share(
     Args:
         counts: examples of each other member, drawn in proportion.
         rate: the fixed rate; above 0.
-        limit: K of the other members.
-        temperature: T of the other members.
+        limit: K of these members.
+        temperature: T of these members.
 
     Source: released code, `t5.data.mixtures.rate_unsupervised`.
     """

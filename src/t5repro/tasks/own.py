@@ -103,9 +103,10 @@ def read_rows(
     """
     locations: dict[Hashable, str] = {}
     count = 0
-    others = [name for name in (definition.id, definition.split_column) if name]
-    required = tuple(dict.fromkeys([*definition.fields, *others]))
+    further_columns = [name for name in (definition.id, definition.split_column) if name]
+    required = tuple(dict.fromkeys([*definition.fields, *further_columns]))
     for path in files:
+        # A file may have rows of several splits; every row counts for `idx`.
         for location, cells in read_cells(path, split, required, definition.target):
             if not _belongs(cells, location, split, definition):
                 count += 1  # a row has the same number in every split
@@ -140,6 +141,7 @@ def _belongs(cells: Mapping[str, str], location: str, split: str, definition: Ow
 
 def _fraction(cells: Mapping[str, str], definition: OwnTask) -> float:
     """Return a number from 0 to 1 that the fields of a row decide, and its target does not."""
+    # By a hash of the fields: equal inputs go to one split, and the order of rows does not matter.
     text = json.dumps([cells[name] for name in definition.fields])
     return int(hashlib.sha256(text.encode()).hexdigest()[:8], 16) / 2**32
 
@@ -151,6 +153,7 @@ def _answer(target: str, location: str, definition: OwnTask) -> Any:
             allowed = " or ".join(map(repr, values))
             raise invalid_data(location, f"{definition.target} is", target, allowed, CURE)
         return values.index(target)
+    # "nan" and "inf" are numbers to Python, but not to a metric.
     if definition.answer_kind == "number":
         try:
             value = float(target)
@@ -181,6 +184,7 @@ def read_cells(
         TaskDataError: the file or a row cannot be read.
     """
     if path.suffix == ".tsv":
+        # The reader of GLUE's tables names fields; here every column keeps its name.
         layout = Columns({name: name for name in required}, target)
         rows = read_tsv(
             [path], split, Counter(), layouts=(layout,), parse_label=str, byte_order_mark=True

@@ -77,8 +77,8 @@ def read_pronoun_blocks(files: Sequence[Path], split: str, excluded: Counter[str
     count = 0
     for path in files:
         lines = [(location, line.strip()) for location, line in read_lines(path)]
-        for start in range(0, len(lines), DPR_BLOCK_LINES):
-            block = lines[start : start + DPR_BLOCK_LINES]
+        for first in range(0, len(lines), DPR_BLOCK_LINES):
+            block = lines[first : first + DPR_BLOCK_LINES]
             texts = [line for _, line in block]
             location = block[0][0]
             if not any(texts):

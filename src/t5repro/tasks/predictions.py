@@ -29,7 +29,7 @@ def label_index(text: str, row: ScoredRow, *, labels: tuple[str, ...]) -> int:
 
 
 def is_invalid_label(prediction: Any) -> bool:
-    """Return whether a prediction was no label."""
+    """Return whether a prediction was not a label."""
     return bool(prediction == INVALID_LABEL)
 
 
@@ -53,7 +53,7 @@ def read_number(
 
 
 def is_unreadable_number(prediction: Any) -> bool:
-    """Return whether a prediction was no number."""
+    """Return whether a prediction was not a number."""
     return bool(prediction == UNREADABLE_NUMBER)
 
 
@@ -81,8 +81,8 @@ def names_candidate(text: str, row: ScoredRow) -> int:
 def names_referent(prediction: str, referent: str) -> int:
     """Return 1 if `prediction` names `referent`, 0 if another, `INVALID_LABEL` if nothing.
 
-    Case and determiners do not count. One of the two may be more specific than the other (``"fuzzy
-    bunny"`` for ``"bunny"``), unless only one has an apostrophe (``"Bob's hat"`` is not ``"Bob"``).
+    Case and determiners do not count. One phrase may be more specific (``"fuzzy bunny"`` for
+    ``"bunny"``), unless only one has an apostrophe (``"Bob's hat"`` is not ``"Bob"``).
 
     Source: released code, `postprocessors.wsc_simple`.
     """

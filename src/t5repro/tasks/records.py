@@ -41,6 +41,7 @@ def read_records(
                 ) from error
             if not isinstance(record, dict):
                 raise invalid_data(location, "found", record, "one JSON object per line")
+            # One object may have several rows (MultiRC, ReCoRD), or none if it is excluded.
             for row in to_rows(record, location, split, excluded):
                 refuse_repeated(row["idx"], location, locations)
                 yield {**row, "location": location}
@@ -107,7 +108,7 @@ def label_in(
     """Return the index of the record's label in `values`; None for an unlabelled test row.
 
     Raises:
-        TaskDataError: the label is missing in a split that has labels, or is none of `values`.
+        TaskDataError: the label is missing in a split that has labels, or is not in `values`.
     """
     if "label" not in record and split == "test":
         return None
@@ -131,17 +132,20 @@ def read_squad(files: Sequence[Path], split: str, excluded: Counter[str]) -> Ite
     for path in files:
         for location, context, question in _questions(path):
             idx = text_in(question, "id", location)
-            location = f"{location} (id {idx})"
+            location = f"{location} (id {idx})"  # SQuAD's files are one line each
             refuse_repeated(idx, location, locations)
             answers, spans = None, []
             if "answers" in question or split != "test":
                 records = list_in(question, "answers", location)
                 answers = [text_in(answer, "text", location) for answer in records]
-                starts = [answer.get("answer_start") for answer in records]
+                first_characters = [answer.get("answer_start") for answer in records]
+                # A few answers of the data are not at their `answer_start`.
                 spans = [
-                    (start, start + len(text))
-                    for start, text in zip(starts, answers, strict=True)
-                    if type(start) is int and start >= 0 and context.startswith(text, start)
+                    (first_character, first_character + len(text))
+                    for first_character, text in zip(first_characters, answers, strict=True)
+                    if type(first_character) is int
+                    and first_character >= 0
+                    and context.startswith(text, first_character)
                 ]
                 if not answers:
                     raise invalid_data(

@@ -207,12 +207,15 @@ def record_rows(
 
 
 def _entity(text: str, span: Mapping[str, Any], location: str) -> str:
-    start, end = number_in(span, "start", location), number_in(span, "end", location)
-    if not 0 <= start <= end < len(text):
+    first, last = number_in(span, "start", location), number_in(span, "end", location)
+    if not 0 <= first <= last < len(text):
         raise invalid_data(
-            location, "an entity is at", [start, end], f"0 <= start <= end < {len(text)} characters"
+            location,
+            "an entity is at",
+            [first, last],
+            f"0 <= start <= end < {len(text)} characters",
         )
-    return text[start : end + 1]
+    return text[first : last + 1]
 
 
 def format_record(row: Row) -> Iterable[Example]:

@@ -52,7 +52,7 @@ def read_tsv(
         files: read one after another.
         split: only the rows of ``test`` may lack the label column.
         excluded: counts ``short_row``.
-        layouts: possible columns; the first layout whose fields the header has is used.
+        layouts: possible columns; the first layout with fields that are all in the header is used.
         parse_label: text of a label -> label; a ValueError lists the allowed texts.
         columns_without_header: columns of files that have no header; ``test`` files always do.
         byte_order_mark: whether a file may begin with one.
@@ -110,6 +110,7 @@ def _positions(
     for layout in layouts:
         if not set(layout.fields.values()) <= set(columns):
             continue
+        # Only a public test set may lack the label.
         if layout.label not in columns and split != "test":
             break
         label = columns.index(layout.label) if layout.label in columns else None
@@ -135,7 +136,7 @@ def parse_label_word(text: str, *, labels: Mapping[str, int]) -> int:
     """Return the label that a file writes as `text`.
 
     Raises:
-        ValueError: it is none of `labels`; the message lists them.
+        ValueError: it is not in `labels`; the message lists them.
     """
     if text not in labels:
         raise ValueError(" or ".join(map(repr, labels)))
@@ -152,7 +153,7 @@ def parse_score(text: str, *, low: float, high: float) -> float:
         value = float(text)
     except ValueError:
         value = float("nan")
-    if not low <= value <= high:
+    if not low <= value <= high:  # also refuses NaN
         raise ValueError(f"a number from {low:g} to {high:g}")
     return value
 

@@ -36,7 +36,7 @@ class Example:
             if it is not public.
         segments: texts of the row's fields without prefix and names, the premise first; if empty,
             the inputs are one text.
-        options: texts of which one is the answer, by index; `segments` lack them.
+        options: possible answers by index, one of them correct; `segments` lack them.
         spans: first character of each gold answer in the last segment, and the one after its last.
     """
 
@@ -72,10 +72,10 @@ class Task:
         read: files, split and a counter of excluded rows (by reason) to rows.
         to_examples: one row to its examples (ReCoRD has one per gold answer).
         read_prediction: text of the model and its row to the value that the metrics compare.
-        is_invalid: whether a value of `read_prediction` is no possible answer.
+        is_invalid: whether a value of `read_prediction` is an impossible answer.
         metrics: names in `metrics.registry`; empty for diagnostic sets. Names and not functions,
             so that the rules before `evaluate_score` do not depend on the code of metrics.
-        baseline: trivial answer whose scores are reported next to the model's.
+        baseline: trivial answer; its scores are reported next to the model's.
         labels: words of the answers, by index; empty if answers are numbers or free text.
         evaluation_only: whether the task is never trained on.
     """
@@ -91,5 +91,5 @@ class Task:
     evaluation_only: bool = False
 
     def invalid_count(self, rows: Iterable[ScoredRow]) -> int:
-        """Return the number of predictions that are no possible answer, over all rows."""
+        """Return the number of predictions that are impossible answers, over all rows."""
         return sum(self.is_invalid(self.read_prediction(row["prediction"], row)) for row in rows)

@@ -58,12 +58,12 @@ def wsc_rows(
     target = object_in(record, "target", location)
     text = text_in(record, "text", location)
     candidate = text_in(target, "span1_text", location)
-    start = number_in(target, "span1_index", location)
+    first_word = number_in(target, "span1_index", location)
     pronoun = text_in(target, "span2_text", location)
     yield {
         "inputs": PREFIX
         + _mark_pronoun(text, pronoun, number_in(target, "span2_index", location), location),
-        "candidate": _as_in_text(candidate, text, start, location),
+        "candidate": _as_in_text(candidate, text, first_word, location),
         "label": label,
         "idx": number_in(record, "idx", location),
     }
@@ -81,8 +81,8 @@ def _mark_pronoun(text: str, pronoun: str, index: int, location: str) -> str:
 
 def _blank_out(text: str, pronoun: str, index: int, location: str) -> str:
     """Return `text` with the word at `index` replaced by X."""
-    for start, (passage, blanked) in MISPLACED_PRONOUNS.items():
-        if text.startswith(start) and passage in text:
+    for opening, (passage, blanked) in MISPLACED_PRONOUNS.items():
+        if text.startswith(opening) and passage in text:
             return text.replace(passage, blanked).rstrip(" ")
     words = text.split(" ")
     if not 0 < index < len(words) or words[index] != pronoun:
@@ -157,7 +157,7 @@ def resolve(premise: str, hypothesis: str, location: str) -> tuple[str, str]:
         location: file and line of the row.
 
     Raises:
-        TaskDataError: there is no pronoun, or the words of the candidate are not adjacent.
+        TaskDataError: the premise has no pronoun, or the words of the candidate are not adjacent.
 
     Source: paper appendix B; released code, `preprocessors.wnli_simple`.
     """
@@ -185,13 +185,17 @@ def _without_mark(word: str) -> str:
 
 def _match(words: list[str], clause: list[str], position: int) -> _Match:
     """Compare the neighbours of the pronoun at `position` with the clause."""
-    before, after = words[:position], words[position + 1 :]
+    previous_words, following_words = words[:position], words[position + 1 :]
     # The words before the pronoun are compared backwards: the nearest ones must agree.
-    left_count = _common_prefix(before[::-1], clause[::-1])
-    left = before[len(before) - left_count :]
-    right = after[: _common_prefix(after, clause)]
-    score = len(left) + len(right)
-    return _Match(score, position, _between(left, right, " ".join(clause)) if score else "")
+    left_count = _common_prefix(previous_words[::-1], clause[::-1])
+    left_neighbours = previous_words[len(previous_words) - left_count :]
+    right_neighbours = following_words[: _common_prefix(following_words, clause)]
+    score = len(left_neighbours) + len(right_neighbours)
+    return _Match(
+        score,
+        position,
+        _between(left_neighbours, right_neighbours, " ".join(clause)) if score else "",
+    )
 
 
 def _common_prefix(words: list[str], clause: list[str]) -> int:
@@ -204,14 +208,17 @@ def _common_prefix(words: list[str], clause: list[str]) -> int:
     return len(words)
 
 
-def _between(left: list[str], right: list[str], clause: str) -> str:
-    """Return the text between `left` and `right` in the clause, or at one end of it."""
-    before, after = [re.escape(word) for word in left], [re.escape(word) for word in right]
+def _between(left_words: list[str], right_words: list[str], clause: str) -> str:
+    """Return the text between `left_words` and `right_words` in the clause, or at one end of it."""
+    left_pattern, right_pattern = (
+        [re.escape(word) for word in left_words],
+        [re.escape(word) for word in right_words],
+    )
     # Both neighbours; else the candidate is the start of the clause, else its end.
     for pattern in (
-        " ".join([*before, "(.+)", *after]),
-        " ".join(["^(.+)", *after]),
-        " ".join([*before, "(.+)$"]),
+        " ".join([*left_pattern, "(.+)", *right_pattern]),
+        " ".join(["^(.+)", *right_pattern]),
+        " ".join([*left_pattern, "(.+)$"]),
     ):
         if match := re.search(pattern, clause):
             return match[1]
@@ -223,8 +230,8 @@ def _restore(candidate: str, hypothesis: str, location: str) -> str:
     words = candidate.split(" ")
     # A candidate cut between neighbours may begin with words of the clause, such as "because the
     # dog"; the noun phrase begins at an article.
-    start = max((words.index(article) for article in ARTICLES if article in words), default=0)
-    pattern = " ".join(re.escape(word) + r"[.,?!]?" for word in words[start:])
+    first_word = max((words.index(article) for article in ARTICLES if article in words), default=0)
+    pattern = " ".join(re.escape(word) + r"[.,?!]?" for word in words[first_word:])
     match = re.search(pattern, hypothesis, re.IGNORECASE)
     if match is None:
         raise invalid_data(

@@ -73,7 +73,7 @@ def true_or_false(task: Task) -> Task:
     )
 
 
-def with_markup(task: Task) -> Task:
+def keep_markup(task: Task) -> Task:
     """Keep the paragraph's HTML (paper appendix D; D-009)."""
     return replace(task, to_examples=partial(format_multirc, keep_markup=True))
 
@@ -84,7 +84,7 @@ def without_padding(task: Task) -> Task:
 
 
 def padded_as_in_2022(task: Task) -> Task:
-    """Put spaces around ASCII punctuation alone (released code since 2022; D-010)."""
+    """Put spaces only around ASCII punctuation (released code since 2022; D-010)."""
     return replace(task, to_examples=partial(format_squad, padded=ASCII_PUNCTUATION))
 
 
@@ -119,7 +119,7 @@ SWITCHES = (
     Switch("stsb_answer", "original", ("glue_stsb",), original_similarity),
     Switch("wic_part_of_speech", "paper", ("super_glue_wic",), part_of_speech_first),
     Switch("copa_target", "paper", ("super_glue_copa",), true_or_false),
-    Switch("multirc_markup", "paper", ("super_glue_multirc",), with_markup),
+    Switch("multirc_markup", "paper", ("super_glue_multirc",), keep_markup),
     Switch("squad_punctuation", "paper", ("squad",), without_padding),
     Switch("squad_punctuation", "code_2022", ("squad",), padded_as_in_2022),
 )

@@ -47,9 +47,10 @@ class Adafactor(Optimizer):
     def change(
         self, gradient: Tensor, weight: Tensor, slots: Sequence[Tensor], learning_rate: Tensor
     ) -> tuple[Tensor, list[Tensor]]:
-        """Return what is subtracted from a weight, and the new values of its slots."""
+        """Return the update, which is subtracted from a weight, and the new values of its slots."""
         step = ops.cast(self.iterations + 1, "float32")
         decay = 1.0 - ops.power(step, -DECAY_EXPONENT)
+        # 1. New moments: of every number, or of rows and columns only.
         square = ops.square(gradient)
         axes = factored_axes(tuple(gradient.shape))
         if axes is None:
@@ -59,15 +60,24 @@ class Adafactor(Optimizer):
         moments = [
             slot * decay + value * (1.0 - decay) for slot, value in zip(slots, values, strict=True)
         ]
+        # 2. Factors that divide the gradient by the root of its second moment, and the mean square
+        #    of the result, without an array of it.
         if axes is None:
             factors = [inverse_root(moments[0])]
             mean_square = ops.mean(square / moments[0])
         else:
             row, column = moments
+            # The moment of a number is row * column / mean(row), as in the released code.
             row = row / ops.mean(row, axis=axes[0], keepdims=True)
-            by_row, by_column = inverse_root(row), inverse_root(column)
-            factors = [ops.expand_dims(by_row, axes[1]), ops.expand_dims(by_column, axes[0])]
-            mean_square = mean_of_product(square, ops.square(by_row), ops.square(by_column), axes)
+            row_factor, column_factor = inverse_root(row), inverse_root(column)
+            factors = [
+                ops.expand_dims(row_factor, axes[1]),
+                ops.expand_dims(column_factor, axes[0]),
+            ]
+            mean_square = mean_of_product(
+                square, ops.square(row_factor), ops.square(column_factor), axes
+            )
+        # 3. Update clipping, and a step relative to the size of the weight.
         clipped = ops.maximum(1.0, ops.sqrt(mean_square) / CLIP)
         scale = ops.maximum(root_mean_square(weight), SCALE_FLOOR)
         # Numbers join the smaller array first: a pass over the weight's size costs as much as its
@@ -97,8 +107,8 @@ def mean_of_product(x: Tensor, row: Tensor, column: Tensor, axes: tuple[int, int
     """
     indices = string.ascii_lowercase[: len(x.shape)]
     without_first, without_second = (indices.replace(indices[axis], "") for axis in axes)
-    by_row = ops.einsum(f"{indices},{without_first}->{without_second}", x, column)
-    return ops.sum(by_row * row) / math.prod(x.shape)
+    row_sums = ops.einsum(f"{indices},{without_first}->{without_second}", x, column)
+    return ops.sum(row_sums * row) / math.prod(x.shape)
 
 
 def _without(shape: tuple[int, ...], axis: int) -> tuple[int, ...]:

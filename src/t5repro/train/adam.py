@@ -20,14 +20,14 @@ from t5repro.train.optimizer import SCALE_FLOOR, Optimizer, root_mean_square
 
 @dataclass(frozen=True)
 class Variant:
-    """How one system's Adam differs from others.
+    """The differences between the systems' Adams.
 
     Attributes:
         corrects_bias: whether moments are divided by the sums of the weights of their means.
         decays: weights with decay: ``matrices``, so not biases and scales of norms, or ``all``.
-        corrects_decay: whether the rate of the decay is corrected as that of the step is.
-        scale: of a weight's step: none, its root mean square (of at least `SCALE_FLOOR`), or of
-            a matrix the ratio of its norm to that of its step (LAMB).
+        corrects_decay: whether the bias correction scales the rate of the decay as well.
+        scale: factor of a weight's step: none, its root mean square (at least `SCALE_FLOOR`), or
+            for a matrix its norm divided by the norm of its step (LAMB).
     """
 
     corrects_bias: bool
@@ -58,7 +58,7 @@ class Adam(Optimizer):
 
     Slots of a weight: ``first_moment``, ``second_moment``, and if the bias is corrected
     ``totals``, the sums of the weights of the means in both, 1 - beta^n after n updates. Dividing
-    by them corrects the bias, also of weights whose training begins later.
+    by them corrects the bias, even if the training of a weight begins later.
     """
 
     def __init__(
@@ -85,7 +85,8 @@ class Adam(Optimizer):
     def change(
         self, gradient: Tensor, weight: Tensor, slots: Sequence[Tensor], learning_rate: Tensor
     ) -> tuple[Tensor, list[Tensor]]:
-        """Return what is subtracted from a weight, and the new values of its slots."""
+        """Return the update, which is subtracted from a weight, and the new values of its slots."""
+        # 1. Exponential means of the gradient, of its square, and of 1: the sums of the weights.
         averages = (
             (self.betas[0], (1 - self.betas[0]) * gradient),
             (self.betas[1], (1 - self.betas[1]) * ops.square(gradient)),
@@ -99,13 +100,16 @@ class Adam(Optimizer):
             slot * beta + share for slot, (beta, share) in zip(slots, averages, strict=False)
         ]
         first, second, *totals = moments
+        # 2. The raw moments: the bias is corrected in the rate, after epsilon.
         direction = first / (ops.sqrt(second) + self.epsilon)
         is_matrix = len(weight.shape) > 1
         decay = self.decay if is_matrix or self.variant.decays == "all" else 0.0
         if self.variant.scale == "trust_ratio":
+            # LAMB measures the ratio on the step that includes the decay.
             direction = direction + weight * decay if decay else direction
             ratio = trust_ratio(weight, direction) if is_matrix else 1.0
             return direction * (learning_rate * ratio), moments
+        # 3. The rate: the system's scale, then the correction of both moments.
         rate = learning_rate
         if self.variant.scale == "root_mean_square":
             rate = rate * ops.maximum(root_mean_square(weight), SCALE_FLOOR)
@@ -119,7 +123,8 @@ class Adam(Optimizer):
 
 
 def trust_ratio(weight: Tensor, direction: Tensor) -> Tensor:
-    """Return the norm of a weight over that of its step at a rate of 1; 1 if either is 0."""
+    """Return the norm of a weight over the norm of its step at a rate of 1; 1 if either is 0."""
     norms = [ops.sqrt(ops.sum(ops.square(array))) for array in (weight, direction)]
+    # The inner `where` keeps a quotient by 0 out of the graph.
     exists = ops.logical_and(norms[0] > 0, norms[1] > 0)
     return ops.where(exists, norms[0] / ops.where(exists, norms[1], 1.0), 1.0)

@@ -38,7 +38,7 @@ class Samples(Protocol):
 
     every_steps: int
 
-    def start(self, first_step: int) -> None:
+    def resume(self, first_step: int) -> None:
         """Forget what an interrupted attempt wrote after the step that training resumes from."""
 
     def write(self, step: int, model: Any) -> list[dict[str, Any]]:
@@ -46,7 +46,7 @@ class Samples(Protocol):
 
 
 def steps_of(model: Any) -> int:
-    """Return how many updates the optimizer has made, those of earlier trainings included."""
+    """Return the number of updates of the optimizer, earlier trainings included."""
     return int(model.optimizer.iterations.numpy())
 
 
@@ -62,8 +62,8 @@ class TrainingCallback(keras.callbacks.Callback):
         checkpoint_manager: saves checkpoints.
         progress: progress bar.
         monitor: receives speeds.
-        validation: measures the loss on held-out text; if absent, none is measured.
-        samples: decodes examples; if absent, none are decoded.
+        validation: measures the loss on held-out text; optional.
+        samples: decodes examples; optional.
     """
 
     def __init__(
@@ -111,13 +111,15 @@ class TrainingCallback(keras.callbacks.Callback):
             self._stop()
 
     def _note_signal(self, number: int, frame: FrameType | None) -> None:
+        # Only a note: a checkpoint in the middle of a step would be inconsistent.
         self._signal = number
         self.stop_listening()
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
         """Record the steps since the last call."""
-        before, self._step = self._step, self._steps_done()
+        previous_step, self._step = self._step, self._steps_done()
         loss, tokens = float(logs["loss"]), int(logs["tokens"])
+        # Keras accumulates over the epoch; rows of the history need the means since the last call.
         self.model.reset_metrics()
         if not math.isfinite(loss):
             raise TrainingDivergedError(
@@ -125,31 +127,34 @@ class TrainingCallback(keras.callbacks.Callback):
                 "the inputs of this step"
             )
         history, training = self._state.history, self._training
-        history.add(loss, self._step - before, tokens)
-        self._monitor.add(self._step - before, int(logs["filled"]))
-        self._show(self._step - before, loss, tokens)
+        history.add(loss, self._step - previous_step, tokens)
+        self._monitor.add(self._step - previous_step, int(logs["filled"]))
+        self._show(self._step - previous_step, loss, tokens)
         last = self._step == training.steps
-        if last or self._passed(training.log_every_steps, before):
+        # The last step ends a row of the history even off the interval.
+        if last or self._passed(training.log_every_steps, previous_step):
             history.finish_row(self._step, self._last_rate())
-            if self._validation and (last or self._passed(self._validation.every_steps, before)):
+            if self._validation and (
+                last or self._passed(self._validation.every_steps, previous_step)
+            ):
                 loss = self._untimed(self._validation.loss, self.model)
                 self._progress.advance(0, validation_loss=f"{loss:.4f}")
                 history.validation_losses[self._step] = loss
             self._monitor.write(
                 *history.rows[-1][:3], validation_loss=history.validation_losses.get(self._step)
             )
-        if self._samples and (last or self._passed(self._samples.every_steps, before)):
+        if self._samples and (last or self._passed(self._samples.every_steps, previous_step)):
             rows = self._untimed(self._samples.write, self._step, self.model)
             self._monitor.write_samples(self._step, rows)
         # The last step too: results are written after it, and a failure there must not lose it.
-        due = last or self._passed(training.checkpoint_every_steps, before)
+        due = last or self._passed(training.checkpoint_every_steps, previous_step)
         if due or self._signal:
             self._checkpoint_manager.save(self._step, self.model, self._state.as_arrays())
         if self._signal:
             self._stop()
 
     def _untimed(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """Call a function whose time counts for no speed of training."""
+        """Call a function without counting its time as training."""
         started = time.monotonic()
         result = function(*arguments)
         seconds = time.monotonic() - started
@@ -161,10 +166,10 @@ class TrainingCallback(keras.callbacks.Callback):
     def _steps_done(self) -> int:
         return steps_of(self.model) - self._state.offset
 
-    def _passed(self, every_steps: int, before: int) -> bool:
-        """Return whether a multiple of `every_steps` lies in the steps since `before`."""
+    def _passed(self, every_steps: int, previous_step: int) -> bool:
+        """Return whether a multiple of `every_steps` lies in the steps since `previous_step`."""
         # With `steps_per_execution` the multiple itself may lie between two calls.
-        return self._step // every_steps > before // every_steps
+        return self._step // every_steps > previous_step // every_steps
 
     def _last_rate(self) -> float:
         """Return the learning rate of the last update."""

@@ -22,7 +22,7 @@ from typing import Any
 from t5repro.artifacts import STEP_PREFIX, WEIGHTS, step_folder
 from t5repro.errors import ArtifactError
 from t5repro.files import TEMPORARY_PREFIX, atomic_path
-from t5repro.model.checkpoints import LOOP_PART, Arrays, read_arrays, save_state, save_weights
+from t5repro.model.checkpoints import LOOP_SECTION, Arrays, read_arrays, save_state, save_weights
 from t5repro.train.cloud import CloudCopy
 from t5repro.train.fingerprint import Fingerprint
 from t5repro.train.set_aside import SetAside
@@ -58,7 +58,7 @@ class CheckpointManager:
         folder: the work folder.
         fingerprint: of the training that runs.
         log: prints a line.
-        kept_steps: steps whose weights the stage exports in addition to the last.
+        kept_steps: the stage exports the weights of these steps in addition to the last.
         cloud: receives copies of the files; if absent, they are local only.
     """
 
@@ -134,7 +134,7 @@ class CheckpointManager:
         """
         self._fetch()
         checkpoints: dict[str, Checkpoint | None] = {
-            checkpoint.path.name: checkpoint for checkpoint in self._set_aside_others()
+            checkpoint.path.name: checkpoint for checkpoint in self._set_aside_changed()
         }
         digits = "" if changed else self._fingerprint.value[:HEX_DIGITS]
         own_weights = self._own_weights()
@@ -186,24 +186,24 @@ class CheckpointManager:
     def _own_weights(self) -> list[str]:
         """Return the kept weights of this fingerprint that are set aside.
 
-        A move that was killed, and whose cause was undone, leaves them there and the checkpoints
-        in the work folder.
+        After a killed move with a cause that was undone, they are there and the checkpoints are in
+        the work folder.
         """
         groups = self._set_aside.groups(self._fingerprint.value[:HEX_DIGITS])
         return [name for names in groups for name in names if WEIGHTS_NAME.match(Path(name).name)]
 
-    def _set_aside_others(self) -> list[Checkpoint]:
-        """Move the checkpoints of other fingerprints; return those of this one."""
+    def _set_aside_changed(self) -> list[Checkpoint]:
+        """Move the checkpoints of other fingerprints; return the checkpoints of this one."""
         checkpoints = [self._read(self._folder / name) for name in self._checkpoint_names()]
         readable = [checkpoint for checkpoint in checkpoints if checkpoint is not None]
-        own = [checkpoint for checkpoint in readable if not self.differing_parts(checkpoint)]
+        unchanged = [checkpoint for checkpoint in readable if not self.differing_parts(checkpoint)]
         groups: dict[str, list[str]] = {}
         for checkpoint in readable:
-            if parts := self.differing_parts(checkpoint):
+            if differing := self.differing_parts(checkpoint):
                 digits = checkpoint.fingerprint.value[:HEX_DIGITS]
-                groups.setdefault(f"other-{'-'.join(parts)}-{digits}", [])
-                groups[f"other-{'-'.join(parts)}-{digits}"].append(checkpoint.path.name)
-        if groups and not own:
+                groups.setdefault(f"other-{'-'.join(differing)}-{digits}", [])
+                groups[f"other-{'-'.join(differing)}-{digits}"].append(checkpoint.path.name)
+        if groups and not unchanged:
             # Kept weights and damaged files record no fingerprint and belong to the newest. They
             # move first: after a kill the checkpoints that remain take the others to one folder.
             grouped = {name for names in groups.values() for name in names}
@@ -216,12 +216,14 @@ class CheckpointManager:
                 f"{', '.join(group.split('-')[1:-1])}; the option --resume-changed (setting "
                 "run.resume_changed) resumes from them and records it"
             )
-        return own
+        return unchanged
 
     def _read(self, path: Path) -> Checkpoint | None:
         """Return the checkpoint in a file, or log the fault if the file is damaged."""
         try:
-            return Checkpoint(path, Fingerprint.from_arrays(read_arrays(path, part=LOOP_PART)))
+            return Checkpoint(
+                path, Fingerprint.from_arrays(read_arrays(path, section=LOOP_SECTION))
+            )
         except ArtifactError as error:
             self._log(f"{error}; trying the checkpoint before it")
             return None

@@ -45,17 +45,20 @@ class CloudCopy:
         with atomic_path(path) as temporary, self._storage_errors():
             tf.io.gfile.copy(self._address_of(name), str(temporary), overwrite=True)
 
-    def differ(self, name: str, other: str) -> bool:
+    def differ(self, name: str, target: str) -> bool:
         """Return whether two files exist with different contents."""
-        first, second = self._address_of(name), self._address_of(other)
+        first, second = self._address_of(name), self._address_of(target)
         with self._storage_errors():
             if not (tf.io.gfile.exists(first) and tf.io.gfile.exists(second)):
                 return False
             if tf.io.gfile.stat(first).length != tf.io.gfile.stat(second).length:
                 return True
-            with tf.io.gfile.GFile(first, "rb") as one, tf.io.gfile.GFile(second, "rb") as two:
-                while block := one.read(HASH_BLOCK_BYTES):
-                    if block != two.read(HASH_BLOCK_BYTES):
+            with (
+                tf.io.gfile.GFile(first, "rb") as name_file,
+                tf.io.gfile.GFile(second, "rb") as target_file,
+            ):
+                while block := name_file.read(HASH_BLOCK_BYTES):
+                    if block != target_file.read(HASH_BLOCK_BYTES):
                         return True
         return False
 

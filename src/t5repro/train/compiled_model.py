@@ -7,6 +7,7 @@ from t5repro.errors import SettingsError
 from t5repro.model.checkpoints import weight_variables
 from t5repro.model.devices import Devices
 from t5repro.model.labels import NO_COLUMNS, LabelColumns
+from t5repro.systems.networks import NETWORKS
 from t5repro.systems.training import Training
 from t5repro.train.adafactor import Adafactor
 from t5repro.train.adam import Adam
@@ -43,7 +44,8 @@ def compiled_model(
         "dtype": settings.devices.precision,
         "adapter_width": adapter_width(training),
     }
-    network = system.network(settings, columns, shape)
+    heads = system.heads(settings, columns)
+    network = NETWORKS[system.family](settings.model, heads, shape)
     loss = system.loss(settings, columns)
     model = TrainedModel(
         network, loss, normaliser=training.loss_normaliser, micro_batches=training.micro_batches
@@ -54,7 +56,7 @@ def compiled_model(
     optimizer.rate_factors = rate_factors(weight_variables(network), layer_decay, settings.model)
     model.compile(
         optimizer=optimizer,
-        loss=loss.of_outputs,
+        loss=loss.keras_loss,
         jit_compile=False,
         steps_per_execution=settings.devices.steps_per_execution,
     )
@@ -82,10 +84,10 @@ def check_rows(training: TrainingSettings, devices: Devices) -> None:
     Raises:
         SettingsError: they cannot; the message names the divisor.
     """
-    parts = devices.replicas * training.micro_batches
-    if training.batch_size % parts:
+    divisor = devices.replicas * training.micro_batches
+    if training.batch_size % divisor:
         raise SettingsError(
-            f"batch_size {training.batch_size} is no multiple of {parts}: {devices.replicas} "
+            f"batch_size {training.batch_size} is no multiple of {divisor}: {devices.replicas} "
             f"devices times micro_batches {training.micro_batches}; static shapes need parts of "
             "one size"
         )

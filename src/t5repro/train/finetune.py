@@ -48,7 +48,7 @@ def finetune(
         manifest: manifest to write.
         code: source file -> hash, for every file that the stage runs (`lineage.sources.closure`);
             checkpoints of other code are set aside.
-        monitor: folder of the speeds and the TensorBoard files; if absent, none are written.
+        monitor: folder of the speeds and the TensorBoard files; if absent, they are not written.
         tokens: manifest of the token files, if the mixture draws the corpus too.
         resume_changed: resume from the newest checkpoint although settings, inputs, code or
             libraries differ; the manifest records it.
@@ -92,10 +92,12 @@ def finetune(
             announce=announce,
         )
 
-    start = weights.parent
-    arrays = [start / WEIGHTS]
+    trained_folder = weights.parent
+    # Files that decide the result. The manifest of the weights stands for them in the fingerprint:
+    # it changes with them, and is quick to read.
+    arrays = [trained_folder / WEIGHTS]
     if settings.finetune.optimizer_state == "continue":
-        arrays.append(start / OPTIMIZER)
+        arrays.append(trained_folder / OPTIMIZER)
     texts = [vocabulary, *(examples[task] for task in sorted(examples))]
     corpus = split_files(tokens.parent, "train") if tokens else ()
     manifests = [tokens] if tokens else []
@@ -106,7 +108,7 @@ def finetune(
             settings=settings,
             training=settings.finetune,
             seed=single_seed(seed, "finetune"),
-            initialize=functools.partial(load_trained, start, settings, system.new_pieces),
+            initialize=functools.partial(load_trained, trained_folder, settings, system.new_pieces),
             inputs=(*arrays, *texts, *manifests, *corpus),
             identity=(weights, *texts, *manifests),
             batches=lambda first_step, steps: load().batches(first_step=first_step, steps=steps),
@@ -135,7 +137,7 @@ def load_trained(
     Args:
         folder: results of the earlier training.
         settings: whether the optimizer continues, and which weights are new or frozen.
-        new_pieces: special pieces whose rows of the embedding begin anew.
+        new_pieces: special pieces with rows of the embedding that keep their initial values.
         model: the network with its optimizer.
 
     Returns:
@@ -150,6 +152,7 @@ def load_trained(
     training, vocab = settings.finetune, settings.vocab
     network, columns = model.network, model.objective.columns
     paths = weight_variables(network)
+    # Heads of other tasks stay new. Pre-training has heads that no task uses.
     heads = new_heads(folder / WEIGHTS, columns)
     # The earlier training had no adapters.
     fresh = [path for path in paths if ADAPTER in path or path.startswith(heads)]

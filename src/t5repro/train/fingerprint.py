@@ -38,19 +38,19 @@ class Fingerprint:
         """One SHA-256 for all parts."""
         if UNKNOWN in self.digests:
             return self.digests[UNKNOWN]
-        return hashlib.sha256("".join(self.digests[part] for part in PARTS).encode()).hexdigest()
+        return hashlib.sha256("".join(self.digests[name] for name in PARTS).encode()).hexdigest()
 
-    def differing_parts(self, other: "Fingerprint") -> tuple[str, ...]:
-        """Return the parts whose digests differ; ``("unknown",)`` if either has no parts."""
-        if UNKNOWN in self.digests or UNKNOWN in other.digests:
+    def differing_parts(self, running: "Fingerprint") -> tuple[str, ...]:
+        """Return the parts with different digests; ``("unknown",)`` if either has no parts."""
+        if UNKNOWN in self.digests or UNKNOWN in running.digests:
             return (UNKNOWN,)
-        return tuple(part for part in PARTS if self.digests[part] != other.digests[part])
+        return tuple(name for name in PARTS if self.digests[name] != running.digests[name])
 
     def as_arrays(self) -> Arrays:
         """Return the arrays that a checkpoint records."""
         digests = {
-            f"fingerprint/{part}": np.frombuffer(bytes.fromhex(digest), np.uint8)
-            for part, digest in self.digests.items()
+            f"fingerprint/{name}": np.frombuffer(bytes.fromhex(digest), np.uint8)
+            for name, digest in self.digests.items()
         }
         return {"format": np.asarray(FORMAT), **digests}
 
@@ -58,7 +58,7 @@ class Fingerprint:
     def from_arrays(cls, arrays: Arrays) -> "Fingerprint":
         """Return the fingerprint that a checkpoint's arrays record, of either format."""
         if int(arrays.get("format", 1)) == FORMAT:
-            return cls({part: arrays[f"fingerprint/{part}"].tobytes().hex() for part in PARTS})
+            return cls({name: arrays[f"fingerprint/{name}"].tobytes().hex() for name in PARTS})
         digest = arrays.get("fingerprint", np.zeros(32, np.uint8))
         return cls({UNKNOWN: digest.tobytes().hex()})
 
@@ -77,7 +77,7 @@ def fingerprint_of(
     Raises:
         ArtifactError: a file of `identity` is missing.
     """
-    parts = {
+    contents = {
         "settings": {"rule": rule, "settings": settings},
         "inputs": [describe_file(path)["sha256"] for path in identity],
         "code": dict(code),
@@ -85,7 +85,7 @@ def fingerprint_of(
     }
     return Fingerprint(
         {
-            part: hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
-            for part, value in parts.items()
+            name: hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
+            for name, value in contents.items()
         }
     )

@@ -49,7 +49,7 @@ def padding_batch(settings: PretrainStage | FinetuneStage, rows: int) -> Batch:
 def example_columns(settings: FinetuneStage) -> LabelColumns:
     """Return the columns of the tasks that a network is fine-tuned on; none if it writes text.
 
-    Their kinds are those of the tasks, their words are placeholders.
+    Their kinds are the kinds of the tasks, their words are placeholders.
     """
     family = tuned_family(settings.model, settings.finetune)
     if family.writes_text:

@@ -71,8 +71,8 @@ class History:
             history.rows.append((int(step), float(loss), float(rate), int(tokens)))
         loss_sum, steps, tokens = arrays["unfinished"]
         history.loss_sum, history.steps, history.tokens = float(loss_sum), int(steps), int(tokens)
-        history.early_losses = _by_step(arrays["early_losses"])
-        history.validation_losses = _by_step(arrays["validation_losses"])
+        history.early_losses = _losses(arrays["early_losses"])
+        history.validation_losses = _losses(arrays["validation_losses"])
         return history
 
     def as_csv(self) -> str:
@@ -99,7 +99,7 @@ def _pairs(losses: Mapping[int, float]) -> NDArray[np.float64]:
     return np.asarray(list(losses.items()), np.float64).reshape(-1, 2)
 
 
-def _by_step(pairs: NDArray[np.float64]) -> dict[int, float]:
+def _losses(pairs: NDArray[np.float64]) -> dict[int, float]:
     return {int(step): float(loss) for step, loss in pairs}
 
 

@@ -25,7 +25,7 @@ def import_weights(source: Path, folder: Path) -> None:
 
     Raises:
         ArtifactError: the source contains no readable weights.
-        CheckpointError: the weights are not those of a T5 encoder-decoder.
+        CheckpointError: the weights do not belong to a T5 encoder-decoder.
     """
     foreign = read_foreign(source)
     outputs = [folder / WEIGHTS, folder / SETTINGS]

@@ -34,7 +34,7 @@ def load_published(folder: Path, model: Any) -> str:
     # Keras counts the learning rate among the variables; the run's schedule sets it.
     slots.pop("learning_rate", None)
     arrays = {name: x for name, x in published.optimizer.items() if name != "learning_rate"}
-    if _moments(arrays) != _moments(slots):  # no state, or that of another optimizer
+    if _moments(arrays) != _moments(slots):  # no state, or of another optimizer
         return f"starting from {published.form} weights of {folder}, optimizer reinitialised"
     assign(folder, arrays, slots, "the optimizer")
     return f"starting from {published.form} weights of {folder} at step {int(arrays['iteration'])}"

@@ -15,10 +15,10 @@ OUTPUT = ("output_matrix", *HEADS)
 
 
 def rate_factors(paths: Iterable[str], decay: float, model: ModelSettings) -> dict[str, float]:
-    """Return the factor of the learning rate of each weight whose factor is not 1.
+    """Return the factors of the learning rates of weights, without factors of 1.
 
     Heads have the rate itself, the top block of a stack decay^2, each block below it one decay
-    more, and embedding, positions and what is below the first block one more than that. The norm
+    more, and embedding, positions and all else below the first block one more than that. The norm
     above the blocks belongs to the top one.
 
     Args:

@@ -1,8 +1,8 @@
 """Loggers of other projects (DVCLive, MLflow, Weights & Biases), named in `run.loggers`.
 
-Each is a Keras callback. To a logger a row of the history is an epoch, whose number is the step:
-that is when these callbacks write. A fault of a logger, such as a server that is down, does not end
-the training: the logger gets no further rows, and the log says why.
+Each is a Keras callback. A row of the history becomes an epoch with the step as its number,
+because these callbacks write at the end of an epoch. A fault of a logger, for example a server that
+is down, does not end the training: the logger gets no further rows, and the log says why.
 """
 
 import importlib
@@ -26,21 +26,24 @@ class Loggers:
         announce: prints a line to the log.
 
     Raises:
-        SettingsError: a class cannot be imported, is no Keras callback, or refuses its arguments.
+        SettingsError: a class cannot be imported, is not a Keras callback, or refuses its
+            arguments.
     """
 
     def __init__(
         self,
-        named: Sequence[Mapping[str, Any]],
+        entries: Sequence[Mapping[str, Any]],
         model: Any,
         *,
         folder: Path | None,
         announce: Callable[[str], None],
     ) -> None:
         self._announce = announce
-        if named and folder is not None:
+        if entries and folder is not None:
             folder.mkdir(parents=True, exist_ok=True)
-        self._callbacks = [(entry["callback"], _made(**_placed(entry, folder))) for entry in named]
+        self._callbacks = [
+            (entry["callback"], _make_logger(**_fill_folder(entry, folder))) for entry in entries
+        ]
         self._call("set_params", {})
         self._call("set_model", model)
         self._call("on_train_begin")
@@ -48,10 +51,10 @@ class Loggers:
     def write(self, step: int, values: Mapping[str, float]) -> None:
         """Give the loggers a row of the history, its columns named as by Keras."""
         self._call("on_epoch_begin", step)
-        named = {name.replace("validation_", "val_"): value for name, value in values.items()}
-        self._call("on_epoch_end", step, named)
+        logs = {name.replace("validation_", "val_"): value for name, value in values.items()}
+        self._call("on_epoch_end", step, logs)
 
-    def end(self) -> None:
+    def finish(self) -> None:
         """Announce the end of the training to the loggers."""
         self._call("on_train_end")
 
@@ -69,17 +72,17 @@ class Loggers:
                 )
 
 
-def _placed(entry: Mapping[str, Any], folder: Path | None) -> dict[str, Any]:
-    """Return class and arguments with the folder in its place; JSON leaves no other texts."""
+def _fill_folder(entry: Mapping[str, Any], folder: Path | None) -> dict[str, Any]:
+    """Return class and arguments with the folder in place of `{folder}`, at any depth."""
     escaped = json.dumps(str(folder or "."))[1:-1]
-    placed: dict[str, Any] = json.loads(json.dumps(dict(entry)).replace("{folder}", escaped))
-    return placed
+    filled: dict[str, Any] = json.loads(json.dumps(dict(entry)).replace("{folder}", escaped))
+    return filled
 
 
-def _made(callback: str, arguments: Mapping[str, Any]) -> keras.callbacks.Callback:
+def _make_logger(callback: str, arguments: Mapping[str, Any]) -> keras.callbacks.Callback:
     module, _, name = callback.rpartition(".")
     try:
-        made = getattr(importlib.import_module(module), name)(**arguments)
+        logger = getattr(importlib.import_module(module), name)(**arguments)
     except ImportError as error:
         raise SettingsError(
             f"run.loggers: {callback} cannot be imported ({error}); install its package into this "
@@ -91,9 +94,9 @@ def _made(callback: str, arguments: Mapping[str, Any]) -> keras.callbacks.Callba
         raise SettingsError(
             f"run.loggers: {callback} refuses {dict(arguments)} ({type(error).__name__}: {error})"
         ) from error
-    if not isinstance(made, keras.callbacks.Callback):
+    if not isinstance(logger, keras.callbacks.Callback):
         raise SettingsError(
             f"run.loggers: {callback} is no keras.callbacks.Callback; DVCLive, MLflow and "
             "Weights & Biases have one each"
         )
-    return made
+    return logger

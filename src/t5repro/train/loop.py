@@ -63,18 +63,17 @@ class TrainingJob:
         inputs: files that decide the result, for the manifest.
         identity: small files that change whenever an input does, such as its manifest.
         batches: takes the first step and the number of steps, returns a dataset of batches.
-        counters: takes the number of steps, returns counts of the inputs for the manifest; not
-            called if there are no steps.
+        counters: takes the number of steps, returns counts of the inputs for the manifest; called
+            only if there are steps.
         folder: receives the results.
         work: receives the checkpoints.
         manifest: manifest to write.
         code: source file -> hash, for every file that the training runs; part of the fingerprint.
-        monitor: folder of the speeds and the TensorBoard files; if absent, none are written.
+        monitor: folder of the speeds and the TensorBoard files; if absent, they are not written.
         resume_changed: resume from checkpoints of another fingerprint too.
         loggers: class and arguments of the loggers of other projects, see `run.loggers`.
-        validation: makes what measures the loss on held-out text; if absent, none is measured.
-        samples: makes what decodes examples, given the folder `monitor` and the log; if absent,
-            none are decoded.
+        validation: makes the measurement of the loss on held-out text; optional.
+        samples: makes the decoder of examples, given the folder `monitor` and the log; optional.
         columns: returns the columns of the head of a network that writes no text.
         texts: returns the number of texts that the network reads of a row.
         layer_decay: factor of the learning rate of a layer; 1 means none.
@@ -121,9 +120,11 @@ def run(job: TrainingJob, devices: Devices) -> None:
         SettingsError: the rows of a batch cannot be split evenly.
         CheckpointError: with `resume_changed`, the newest checkpoint has other shapes.
     """
+    # 1. The model with its initial weights, before anything is read from the work folder.
     check_rows(job.training, devices)
     with devices.scope():
         model = make_model(job)
+    # 2. Resume, or start with the optimizer's count: fine-tuning may continue an earlier one.
     cloud = job.settings.devices.cloud_folder
     checkpoint_manager = CheckpointManager(
         job.work,
@@ -133,10 +134,12 @@ def run(job: TrainingJob, devices: Devices) -> None:
         cloud=CloudCopy(cloud_address(cloud, job.work)) if cloud else None,
     )
     state = resume(job, model, checkpoint_manager) or LoopState(offset=steps_of(model))
+    # 3. Schedules count from the first step of this training, also after an interruption.
     schedule_unfreezing(job, model, offset=state.offset)
     model.optimizer.learning_rate = schedule(
         job.training.learning_rate, steps=job.training.steps, offset=state.offset
     )
+    # 4. Train and write. The checkpoints go last: until then a failed write can be repeated.
     if steps_of(model) - state.offset < job.training.steps:
         separate_noise(model)
         fit(job, model, checkpoint_manager, state)
@@ -162,8 +165,9 @@ def make_model(job: TrainingJob) -> Any:
 def resume(job: TrainingJob, model: Any, checkpoint_manager: CheckpointManager) -> LoopState | None:
     """Load the newest usable checkpoint; return the loop's state, or nothing without one."""
     for checkpoint in checkpoint_manager.resumable(changed=job.resume_changed):
-        parts = checkpoint_manager.differing_parts(checkpoint)
-        if parts and checkpoint.step > job.training.steps:
+        differing = checkpoint_manager.differing_parts(checkpoint)
+        # Only a changed setting can make a training shorter than its checkpoint.
+        if differing and checkpoint.step > job.training.steps:
             job.log(f"{checkpoint.path} is beyond the last step {job.training.steps}; skipped")
             continue
         try:
@@ -174,21 +178,22 @@ def resume(job: TrainingJob, model: Any, checkpoint_manager: CheckpointManager) 
             job.log(f"{error}; trying the checkpoint before it")
             continue
         except CheckpointError as error:
-            if not parts:
+            if not differing:
                 raise
             raise CheckpointError(
-                f"{error}; the checkpoint was written with other {', '.join(parts)} and cannot be "
-                "resumed: undo the change, or run without --resume-changed"
+                f"{error}; the checkpoint was written with other {', '.join(differing)} and cannot "
+                "be resumed: undo the change, or run without --resume-changed"
             ) from error
+        # After loading: a checkpoint that cannot be loaded must not replace the work folder.
         checkpoint_manager.adopt(checkpoint)
-        if parts:
+        if differing:
             state.changed = {
                 "step": checkpoint.step,
-                "parts": list(parts),
+                "parts": list(differing),
                 "fingerprint": checkpoint.fingerprint.value,
                 **({"earlier": state.changed} if state.changed else {}),
             }
-        difference = f", written with other {', '.join(parts)}" if parts else ""
+        difference = f", written with other {', '.join(differing)}" if differing else ""
         job.log(f"resuming from {checkpoint.path}{difference}")
         return state
     return None
@@ -203,12 +208,12 @@ def schedule_unfreezing(job: TrainingJob, model: Any, *, offset: int) -> None:
 def separate_noise(model: Any) -> None:
     """Give every replica its own dropout noise; Keras starts all of them from one seed.
 
-    A checkpoint contains the first replica's state, from which the others follow.
+    A checkpoint contains only the first replica's state; the rest follows from it.
     """
     for variable in noise_variables(model.network).values():
         replicas = getattr(variable.value, "values", ())  # absent on a single device
         for number, replica in enumerate(replicas[1:], start=1):
-            seed, draws = variable.numpy()
+            seed, draws = variable.numpy()  # the first replica's
             replica.assign([(int(seed) + number * REPLICA_STRIDE) % 2**31, draws])
 
 
@@ -222,7 +227,7 @@ def fit(
     monitor = make_monitor(job, model, first_step=first_step)
     samples = job.samples(job.monitor, job.log) if job.samples and job.monitor else None
     if samples:
-        samples.start(first_step)
+        samples.resume(first_step)
     started = time.monotonic()
     with Progress(job.rule, total=training.steps, unit="steps", done=first_step) as progress:
         callback = TrainingCallback(
@@ -275,7 +280,8 @@ def make_monitor(job: TrainingJob, model: Any, *, first_step: int) -> Monitor:
 def write_results(
     job: TrainingJob, model: Any, checkpoint_manager: CheckpointManager, state: LoopState
 ) -> None:
-    """Write weights, those of kept checkpoints too, optimizer, history and manifest."""
+    """Write weights, also of kept checkpoints, optimizer, history and manifest."""
+    # The manifest is written last: with it the results are complete.
     outputs = [job.folder / name for name in (WEIGHTS, OPTIMIZER, HISTORY)]
     save_weights(outputs[0], model.network, model.objective.columns)
     save_optimizer(outputs[1], model.optimizer)
@@ -295,6 +301,7 @@ def counters_of(job: TrainingJob, model: Any, state: LoopState) -> dict[str, Any
     """Return the counters of the manifest."""
     training, history = job.training, state.history
     targets_length = row_shape(job.settings.model, training).targets_length
+    # Padding of the targets is exact: the history counts the ids of every step.
     targets = training.steps * training.batch_size * targets_length  # none of a network of labels
     return {
         "steps": training.steps,

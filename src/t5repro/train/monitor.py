@@ -1,6 +1,6 @@
-"""The speed of a training: a table, TensorBoard files and what `run.loggers` names.
+"""The speed of a training: a table, TensorBoard files and the loggers of `run.loggers`.
 
-Both contain times, so they are no outputs of the graph: they are in ``logs/<run>/<stage>/<node>/``
+They contain times, so they are not outputs of the graph: they are in ``logs/<run>/<stage>/<node>/``
 next to the log, the TensorBoard files in Cloud Storage if `devices.cloud_folder` names a folder.
 """
 
@@ -61,7 +61,7 @@ class Monitor:
         self._flops = flops
         self._writer: Any = None
         self._begin_row()
-        self._timed = False
+        self._timed = False  # until the first call, which compiles, has ended
         if self._table is not None:
             _keep_rows(self._table, first_step)
             self._writer = tf.summary.create_file_writer(events)
@@ -84,7 +84,7 @@ class Monitor:
 
     def leave_out(self, seconds: float) -> None:
         """Do not count the last `seconds` as training."""
-        self._started += seconds
+        self._started += seconds  # as if the row had begun later
 
     def write(
         self, step: int, loss: float, learning_rate: float, validation_loss: float | None = None
@@ -100,12 +100,13 @@ class Monitor:
                 "tokens_per_second": self._timed_filled / seconds,
                 "model_flops_per_second": self._timed_steps * self._flops / seconds,
             }
+        # Padding is counted over all steps, speeds only over steps without compilation.
         row: dict[str, float] = {
             "step": step,
             "loss": loss,
             "learning_rate": learning_rate,
             "padding_share": 1 - self._filled / (self._steps * self.positions),
-            "model_flops": step * self._flops,
+            "model_flops": step * self._flops,  # of the whole training so far
             **speeds,
         }
         if validation_loss is not None:
@@ -115,6 +116,7 @@ class Monitor:
                 csv.DictWriter(handle, COLUMNS).writerow(row)
         except OSError as error:
             raise storage_error(self._table, error) from error
+        # Flushed: a killed training keeps the rows up to its last one.
         with self._writer.as_default():
             for name in COLUMNS[1:]:
                 if name in row:
@@ -140,13 +142,13 @@ class Monitor:
     def close(self) -> None:
         """Close the TensorBoard file and the loggers."""
         if self._loggers is not None:
-            self._loggers.end()
+            self._loggers.finish()
         if self._writer is not None:
             self._writer.close()
 
 
 def _markdown_table(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Return rows of texts as a table; what a text contains is no markup."""
+    """Return rows of texts as a table, with markup in the texts escaped."""
     lines = [f"|{'|'.join(SAMPLE_COLUMNS)}|", "|---" * len(SAMPLE_COLUMNS) + "|"]
     for row in rows:
         cells = [MARKUP.sub(r"\\\g<0>", str(row[name])) for name in SAMPLE_COLUMNS]
@@ -156,6 +158,7 @@ def _markdown_table(rows: Sequence[Mapping[str, Any]]) -> str:
 
 def _keep_rows(table: Path, first_step: int) -> None:
     """Start the table, with its rows up to step `first_step` if there are any."""
+    # A table with other columns is of an earlier version: it starts again.
     rows: list[dict[str, Any]] = []
     if first_step and table.is_file():
         with table.open(newline="", encoding="utf-8") as handle:

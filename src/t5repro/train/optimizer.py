@@ -1,4 +1,4 @@
-"""What all optimizers have in common: slots per weight, later starts, clipping of gradients."""
+"""The base of all optimizers: slots per weight, later starts, clipping of gradients."""
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
@@ -41,7 +41,7 @@ class Optimizer(keras.optimizers.Optimizer):
     def change(
         self, gradient: Tensor, weight: Tensor, slots: Sequence[Tensor], learning_rate: Tensor
     ) -> tuple[Tensor, list[Tensor]]:
-        """Return what is subtracted from a weight, and the new values of its slots.
+        """Return the update, which is subtracted from a weight, and the new values of its slots.
 
         Args:
             gradient: float32, of the shape of the weight.
@@ -70,9 +70,9 @@ class Optimizer(keras.optimizers.Optimizer):
         """Update one weight and its slots."""
         index = self._get_variable_index(variable)
         path, slots = self._paths[index], self._slots[index]
-        start = self.starts.get(path, 0)
-        # Without a start the graph is as if gradual unfreezing did not exist.
-        awake = ops.greater_equal(self.iterations, start) if start else None
+        first_update = self.starts.get(path, 0)
+        # Without a start the graph has no condition.
+        awake = ops.greater_equal(self.iterations, first_update) if first_update else None
         update, moments = self.change(
             ops.cast(dense(gradient), "float32"),
             ops.convert_to_tensor(variable),
@@ -95,12 +95,12 @@ class Optimizer(keras.optimizers.Optimizer):
         return list(zip(clip_by_global_norm(gradients, self.max_grad_norm), variables, strict=True))
 
 
-def clip_by_global_norm(gradients: Sequence[Any], most: float) -> list[Tensor]:
-    """Scale gradients down to a norm of all of them together, if theirs is larger."""
+def clip_by_global_norm(gradients: Sequence[Any], max_norm: float) -> list[Tensor]:
+    """Scale gradients down so that the norm of all of them together is at most `max_norm`."""
     arrays = [dense(gradient) for gradient in gradients]
     norm = ops.sqrt(sum(ops.sum(ops.square(ops.cast(array, "float32"))) for array in arrays))
     # Grappler would turn a constant over the norm into an approximate reciprocal (D-043).
-    excess = ops.maximum(norm, most) * (1.0 / most)
+    excess = ops.maximum(norm, max_norm) * (1.0 / max_norm)
     return [array / excess for array in arrays]
 
 

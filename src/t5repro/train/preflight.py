@@ -77,8 +77,10 @@ def preflight(
         raise PreflightError(
             f"no slice given: set devices.slice or --slice, such as one of {EXAMPLES}"
         )
+    # 1. The slice, asked from the compiler itself: its names of chips and their cores.
     slice_facts = ask(python, "describe", slice_name)
     rows = rows_per_core(training, slice_facts["cores"])
+    # 2. The step of one core, lowered here by TensorFlow and compiled there.
     with tempfile.TemporaryDirectory(prefix="preflight-") as folder:
         step = Path(folder) / "step.mlir"
         step.write_bytes(lowered_step(settings, rows=rows))
@@ -86,6 +88,7 @@ def preflight(
             f"preflight: compiling {rows} rows for one core of {slice_name}; this takes minutes"
         )
         costs = ask(python, "compile", slice_name, str(step))
+    # 3. The verdict. The report has no times, so equal versions write equal bytes.
     facts = facts_of(slice_name, slice_facts, rows, costs)
     announce(table(facts))
     announce(f"preflight: compiled in {costs['seconds']:.0f} s; {NOT_COVERED}")
@@ -127,6 +130,7 @@ def ask(python: str, *arguments: str) -> dict[str, Any]:
         raise PreflightError(
             f"the TPU compiler ended with {process.returncode} for {arguments[1]}: {last_line[0]}"
         )
+    # Libraries may print before the answer, which is the last line.
     answer: dict[str, Any] = json.loads(process.stdout.strip().splitlines()[-1])
     if "fault" in answer:
         raise refusal(answer, python, arguments[1])
@@ -158,13 +162,13 @@ def rows_per_core(training: TrainingSettings, cores: int) -> int:
     Raises:
         PreflightError: they cannot be split evenly.
     """
-    parts = cores * training.micro_batches
-    if training.batch_size % parts:
+    divisor = cores * training.micro_batches
+    if training.batch_size % divisor:
         raise PreflightError(
-            f"batch_size {training.batch_size} is no multiple of {parts}: {cores} cores times "
+            f"batch_size {training.batch_size} is no multiple of {divisor}: {cores} cores times "
             f"micro_batches {training.micro_batches}"
         )
-    return training.batch_size // cores
+    return training.batch_size // cores  # all micro-batches of a core together
 
 
 def lowered_step(settings: PretrainStage | FinetuneStage, *, rows: int) -> bytes:
@@ -202,14 +206,14 @@ def facts_of(
     kind = slice_facts["kind"]
     if kind not in HBM_BYTES:
         raise PreflightError(f"the memory of {kind!r} is unknown; known chips: {sorted(HBM_BYTES)}")
-    parts = ("argument_bytes", "output_bytes", "temporary_bytes", "code_bytes")
-    needed = sum(costs[name] for name in parts)
+    memory_names = ("argument_bytes", "output_bytes", "temporary_bytes", "code_bytes")
+    needed = sum(costs[name] for name in memory_names)
     return {
         "slice": slice_name,
         "chip": kind,
         "cores": slice_facts["cores"],
         "rows_per_core": rows,
-        **{name: costs[name] for name in parts},
+        **{name: costs[name] for name in memory_names},
         "needed_bytes": needed,
         "hbm_bytes": HBM_BYTES[kind],
         "fits": needed <= HBM_BYTES[kind],

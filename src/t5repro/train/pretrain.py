@@ -44,7 +44,7 @@ def pretrain(
         tokens: manifest of the token files, which are in its folder; required if there are steps.
         sentences: manifest of the sentences of these ids, which are in its folder; required if the
             objective is `masked_lm`.
-        monitor: folder of the speeds and the TensorBoard files; if absent, none are written.
+        monitor: folder of the speeds and the TensorBoard files; if absent, they are not written.
         start_from: folder of a published checkpoint to start from; if absent, fresh weights.
         resume_changed: resume from the newest checkpoint although settings, inputs, code or
             libraries differ; the manifest records it.
@@ -162,9 +162,10 @@ def held_out_batches(
     Raises:
         CorpusError: the split does not fill a row.
     """
-    # `unique_tokens` limits the training text alone.
+    # `unique_tokens` limits only the training text.
     pretrain = settings.pretrain.model_copy(update={"unique_tokens": 0})
     settings = settings.model_copy(update={"pretrain": pretrain})
+    # Not the seed of the repetition: all repetitions are measured on the same rows.
     seed = single_seed(settings.seed, "validation")
     try:
         corpus = _load_inputs(settings, "validation", folder, sentences, seed)
@@ -174,6 +175,7 @@ def held_out_batches(
             f"{ids}: {error}; lower c4.validation_modulus (of own text, or name "
             "corpus.validation_files), or set pretrain.validation_every_steps to 0"
         ) from error
+    # At most one epoch: a second one would only measure the same rows again.
     filled = max(1, corpus.rows_per_epoch // settings.pretrain.batch_size)
     steps = min(filled, settings.pretrain.validation_batches)
     return corpus.batches(first_step=0, steps=steps)

@@ -36,7 +36,7 @@ def step_seconds(settings: Any, *, rows: int, steps: int = STEPS) -> float:
     step = tf.function(model.train_step, autograph=False)
     times = []
     for _ in range(WARM_UP + steps):
-        start = time.monotonic()
+        started = time.monotonic()
         float(step(batch)["loss"])  # waits for the device
-        times.append(time.monotonic() - start)
+        times.append(time.monotonic() - started)
     return statistics.median(times[WARM_UP:])

@@ -1,7 +1,7 @@
 """Predictions of a model in training for a few validation examples (`run.samples`).
 
-They are no outputs of the graph: lines of JSON next to the table of speeds, the log and TensorBoard
-show them. They change no bit of the weights.
+They are not outputs of the graph: lines of JSON next to the table of speeds, the log and
+TensorBoard show them. The bytes of the weights do not depend on them.
 """
 
 from collections.abc import Callable, Mapping
@@ -62,7 +62,7 @@ class Samples:
         )
         self._written: list[dict[str, Any]] = []
 
-    def start(self, first_step: int) -> None:
+    def resume(self, first_step: int) -> None:
         """Forget what an interrupted attempt wrote after the step that training resumes from."""
         if first_step and self._file.is_file():
             rows = read_json_lines(self._file)

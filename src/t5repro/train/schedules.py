@@ -1,4 +1,4 @@
-"""Learning rates as functions of the step (paper section 3.1.2, and those of related systems)."""
+"""Learning rates as functions of the step (paper section 3.1.2, and related systems)."""
 
 import math
 from collections.abc import Callable, Iterable
@@ -49,7 +49,7 @@ class Constant(keras.optimizers.schedules.LearningRateSchedule):
 class Table(keras.optimizers.schedules.LearningRateSchedule):
     """A rate for each update of a stage; the last one holds from then on.
 
-    Cosines have other bits on other CPUs, and the float32 values of a table have not.
+    Cosines have other bits on other CPUs; the float32 values of a table are equal.
 
     Args:
         rates: of the updates of the stage, in order.
@@ -75,9 +75,9 @@ def cosine(settings: LearningRate, steps: int, step: int) -> float:
 
     Source: nanoT5 ``get_lr_scheduler`` (PyTorch's ``LinearLR``, then ``CosineAnnealingLR``).
     """
-    warmup, start = settings.warmup_of(steps), settings.warmup_start
+    warmup, first_share = settings.warmup_of(steps), settings.warmup_start
     if step < warmup:
-        return settings.factor * (start + (1 - start) * step / warmup)
+        return settings.factor * (first_share + (1 - first_share) * step / warmup)
     amplitude = (settings.factor - settings.final_factor) / 2
     angle = math.pi * (step - warmup) / (steps - warmup)
     return settings.final_factor + amplitude * (1 + math.cos(angle))
@@ -91,8 +91,8 @@ def linear(settings: LearningRate, steps: int, step: int) -> float:
     warmup = settings.warmup_of(steps)
     if step <= warmup:
         return settings.factor * step / warmup
-    left = 1 - (step - warmup) / (steps - warmup)
-    return settings.final_factor + (settings.factor - settings.final_factor) * left
+    remaining_share = 1 - (step - warmup) / (steps - warmup)
+    return settings.final_factor + (settings.factor - settings.final_factor) * remaining_share
 
 
 def bert_linear(settings: LearningRate, steps: int, step: int) -> float:
@@ -132,8 +132,8 @@ def schedule(
 
     Args:
         settings: of the learning rate.
-        steps: updates of the stage, at whose end a schedule of `RATES` reaches its last rate.
-        offset: updates before the stage. A schedule of `RATES` begins after them; the others
+        steps: updates of the stage; a schedule of `RATES` reaches its last rate at their end.
+        offset: updates before the stage. A schedule of `RATES` begins after them; T5's schedules
             count them, as the released code does.
     """
     if settings.schedule == "constant":

@@ -1,4 +1,4 @@
-"""Rows of the embedding that fine-tuning begins anew: those of GPT's special pieces.
+"""Rows of the embedding that fine-tuning reinitialises, of GPT's special pieces.
 
 Source: openai/finetune-transformer-lm ``train.py``, ``np.random.randn(n_special, n_embd) * 0.02``.
 """
@@ -20,7 +20,7 @@ def new_rows(network: Any, weights: Path, rows: Sequence[int]) -> Iterator[None]
     Args:
         network: the network with its initial weights.
         weights: of the earlier training.
-        rows: ids of special pieces; may be none.
+        rows: ids of special pieces; may be empty.
     """
     if not rows or read_labels(weights).answers:
         yield

@@ -1,7 +1,7 @@
 """One training step: gradients of a batch, whole or in micro-batches, and one update.
 
-Micro-batches need the memory of one part only. The update equals that of the whole batch up to
-rounding, since the loss is a sum over targets divided by one number for all of them.
+Micro-batches need the memory of one part only. The update equals the update of the whole batch up
+to rounding, since the loss is a sum over targets divided by one number for all of them.
 
 Source: mesh ``Unitransformer.loss_denominator``, ``serialize_training_step``.
 
@@ -85,7 +85,7 @@ class TrainedModel(keras.Model):
         if self.normaliser == "padded_size":
             replicas = tf.distribute.get_strategy().num_replicas_in_sync
             return tf.cast(tf.size(targets) * replicas, tf.float32)
-        # A batch of padding alone has a loss of 0.
+        # A batch of only padding has a loss of 0.
         return tf.maximum(over_replicas(self.objective.count(targets)), 1.0)
 
     def _sums(
@@ -103,21 +103,21 @@ class TrainedModel(keras.Model):
         """Return the result of `_sums` with the activations of one part in memory at a time."""
         rows = targets.shape[0] // self.micro_batches
 
-        def rows_of(part: tf.Tensor, array: tf.Tensor) -> tf.Tensor:
-            start = [part * rows, *[0] * (len(array.shape) - 1)]
-            part_rows = tf.slice(array, start, [rows, *array.shape[1:]])
+        def rows_of(number: tf.Tensor, array: tf.Tensor) -> tf.Tensor:
+            offsets = [number * rows, *[0] * (len(array.shape) - 1)]
+            part_rows = tf.slice(array, offsets, [rows, *array.shape[1:]])
             # The slice starts at a tensor, which loses the static shape that XLA needs.
             return tf.ensure_shape(part_rows, [rows, *array.shape[1:]])
 
-        def add(part: tf.Tensor, summed: tf.Tensor, *gradients: tf.Tensor) -> tuple[Any, ...]:
-            part_features = {name: rows_of(part, array) for name, array in features.items()}
-            part_targets = rows_of(part, targets)
+        def add(number: tf.Tensor, summed: tf.Tensor, *gradients: tf.Tensor) -> tuple[Any, ...]:
+            part_features = {name: rows_of(number, array) for name, array in features.items()}
+            part_targets = rows_of(number, targets)
             part_sum, part_gradients = self._sums(part_features, part_targets, weights)
-            return part + 1, summed + part_sum, *map(tf.add, gradients, part_gradients)
+            return number + 1, summed + part_sum, *map(tf.add, gradients, part_gradients)
 
         zeros = [tf.zeros(variable.shape, tf.float32) for variable in self.trainable_variables]
         _, summed, *gradients = tf.while_loop(
-            lambda part, *_: part < self.micro_batches,
+            lambda number, *_: number < self.micro_batches,
             add,
             (tf.constant(0), tf.constant(0.0), *zeros),
             parallel_iterations=1,  # more would keep the activations of several parts

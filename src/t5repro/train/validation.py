@@ -42,16 +42,18 @@ class Validation:
 def sums(model: Any, features: Features, targets: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     """Return the summed cross-entropy of the rows of one replica, and their target ids."""
     loss = model.objective
-    losses = loss.of_targets(model.network, features, targets, z_loss=0.0, training=False)
+    losses = loss.target_losses(model.network, features, targets, z_loss=0.0, training=False)
     return tf.reduce_sum(losses), loss.count(targets)
 
 
 def _sums_over_replicas(model: Any) -> Sums:
     strategy = model.distribute_strategy
 
-    def of_batch(batch: tuple[Features, tf.Tensor]) -> list[tf.Tensor]:
-        parts = strategy.run(functools.partial(sums, model), args=batch)
-        return [strategy.reduce(tf.distribute.ReduceOp.SUM, part, axis=None) for part in parts]
+    def batch_sums(batch: tuple[Features, tf.Tensor]) -> list[tf.Tensor]:
+        replica_sums = strategy.run(functools.partial(sums, model), args=batch)
+        return [
+            strategy.reduce(tf.distribute.ReduceOp.SUM, value, axis=None) for value in replica_sums
+        ]
 
-    compiled: Sums = tf.function(of_batch, autograph=False)
+    compiled: Sums = tf.function(batch_sums, autograph=False)
     return compiled

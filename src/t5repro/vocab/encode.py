@@ -34,7 +34,7 @@ class _Writer:
     empty: int = 0
     tokens: int = 0
 
-    def start(self) -> None:
+    def write_header(self) -> None:
         self.offsets.write(np.zeros(1, OFFSET_DTYPE).tobytes())
 
     def append(self, batch: list[list[int]]) -> None:
@@ -43,12 +43,13 @@ class _Writer:
         self.empty += len(batch) - len(documents)
         if not documents:
             return
-        ends = self.tokens + np.cumsum([len(ids) for ids in documents], dtype=OFFSET_DTYPE)
+        end_offsets = self.tokens + np.cumsum([len(ids) for ids in documents], dtype=OFFSET_DTYPE)
+        # A typed array from a generator, without a list of all ids in between.
         flat = np.fromiter((token for ids in documents for token in ids), self.dtype)
         self.ids.write(flat.tobytes())
-        self.offsets.write(ends.astype(OFFSET_DTYPE).tobytes())
+        self.offsets.write(end_offsets.astype(OFFSET_DTYPE).tobytes())
         self.documents += len(documents)
-        self.tokens = int(ends[-1])
+        self.tokens = int(end_offsets[-1])
 
 
 def encode_corpus(
@@ -63,7 +64,7 @@ def encode_corpus(
         settings: languages to encode.
         corpus: the manifest of `c4`.
         vocabulary: the SentencePiece model.
-        folder: receives ``train.ids``, ``train.offsets`` and those of ``validation``.
+        folder: receives ``train.ids``, ``train.offsets`` and the same files of ``validation``.
         manifest: manifest to write; counts documents and tokens of each split and language.
 
     Raises:
@@ -77,6 +78,7 @@ def encode_corpus(
             language: shards_of(corpus, language, split) for language in settings.tokens.languages
         }
         counters[split] = _encode_split(model, split, shards, folder)
+        # A language without validation pages is usual in a small crawl.
         for language, counts in counters[split]["languages"].items():
             if split == "train" and not counts["tokens"]:
                 raise CorpusError(
@@ -110,17 +112,21 @@ def _encode_split(
         Progress(f"tokens {split}", total=total, unit="pages") as progress,
     ):
         writer = _Writer(ids, offsets, id_dtype(vocabulary.total_ids))
-        writer.start()
+        writer.write_header()
         for language, paths in shards.items():
-            before = (writer.documents, writer.empty, writer.tokens)
+            # The writer counts over all languages; a language has the difference.
+            counts_before = (writer.documents, writer.empty, writer.tokens)
             for texts in _texts(paths):
                 writer.append(vocabulary.encode_batch(texts, threads=ENCODING_THREADS))
                 progress.advance(len(texts), tokens=writer.tokens)
-            after = (writer.documents, writer.empty, writer.tokens)
+            counts_after = (writer.documents, writer.empty, writer.tokens)
             languages[language] = {
-                name: end - start
-                for name, start, end in zip(
-                    ("documents", "empty_documents", "tokens"), before, after, strict=True
+                name: high - low
+                for name, low, high in zip(
+                    ("documents", "empty_documents", "tokens"),
+                    counts_before,
+                    counts_after,
+                    strict=True,
                 )
             }
     return {

@@ -1,6 +1,6 @@
 """The pieces of a text with their positions in it, and the pieces that begin a word.
 
-The stages that need ids alone use `vocabulary`: reading positions takes eight times as long.
+Stages that need only ids use `vocabulary`: reading positions takes eight times longer.
 """
 
 import string
@@ -67,9 +67,9 @@ class PieceOffsets:
         return [Pieces(array[:, 0], array[:, 1]) for array in arrays]
 
     def word_starts(self) -> npt.NDArray[np.uint8]:
-        """Return 1 for each id whose piece begins a word or is no text, else 0; ``(total_ids,)``.
+        """Return 1 for ids of pieces that begin a word or are not text, else 0; ``(total_ids,)``.
 
-        Pieces that are no text are the control pieces, the unknown piece and the sentinels.
+        Pieces that are not text are the control pieces, the unknown piece and the sentinels.
         """
         model = self._processor
         return np.array(

@@ -43,6 +43,8 @@ class Reservoir:
 
     def add(self, key: int, lines: tuple[str, ...]) -> None:
         """Add a page; drop the pages with the largest keys that the target no longer needs."""
+        # A max-heap by negated keys. Dropping the top as soon as the rest suffices keeps the pages
+        # with the smallest keys, whatever their order.
         heapq.heappush(self.pages, (-key, lines))
         self.chars += characters(lines)
         while self.chars - characters(self.pages[0][1]) >= self.target_chars:
@@ -65,7 +67,7 @@ def sample_corpus(
 
     Each language contributes its part of `sample_chars`: whole pages in a seeded order, the last
     one cut after the line that reaches the target. A language with too little text contributes all
-    of it; the manifest counts requested and written characters. Memory is that of the sample.
+    of it; the manifest counts requested and written characters. Memory grows with the sample.
 
     Args:
         settings: parts per language, characters, seed.
@@ -77,21 +79,25 @@ def sample_corpus(
         CorpusError: a language has no text in the training split.
         SettingsError: a language's part is less than 1.
     """
-    parts = settings.vocab.language_parts
-    for language, part in parts.items():
-        if part < 1:
+    language_parts = settings.vocab.language_parts
+    for language, language_part in language_parts.items():
+        if language_part < 1:
             raise SettingsError(
-                f"vocab.language_parts.{language} is {part}; parts are whole numbers from 1: "
-                f"leave the language out to give it none"
+                f"vocab.language_parts.{language} is {language_part}; parts are whole numbers from "
+                f"1: leave the language out to give it none"
             )
-    all_parts = sum(parts.values())
+    all_parts = sum(language_parts.values())
     counters: dict[str, dict[str, int]] = {}
     inputs: list[Path] = [corpus]
     with atomic_path(output) as temporary, temporary.open("w", encoding="utf-8") as handle:
-        for language in sorted(parts):
-            target_chars = max(1, settings.vocab.sample_chars * parts[language] // all_parts)
+        for language in sorted(language_parts):
+            # Integer arithmetic: the same target on every machine.
+            target_chars = max(
+                1, settings.vocab.sample_chars * language_parts[language] // all_parts
+            )
             shards = shards_of(corpus, language, "train")
             counts = {"asked_chars": target_chars, "given_chars": 0, "lines": 0, "pages": 0}
+            # Only the last page is cut, so the sample has whole documents.
             for lines in _draw_pages(settings.vocab.sample_seed, language, shards, target_chars):
                 _write_page(handle, lines, counts)
             if not counts["given_chars"]:
@@ -160,13 +166,15 @@ def cut_paragraph(paragraph: str, max_bytes: int = MAX_LINE_BYTES) -> Iterator[s
     """
     line, line_bytes = "", 0
     for word in paragraph.replace("\0", " ").split():  # SentencePiece drops lines with NUL
-        for part in _cut_word(word, max_bytes):
-            part_bytes = len(part.encode())
-            if line and line_bytes + 1 + part_bytes > max_bytes:
+        for section in _cut_word(word, max_bytes):
+            section_bytes = len(section.encode())
+            if line and line_bytes + 1 + section_bytes > max_bytes:
                 yield line
                 line, line_bytes = "", 0
             line, line_bytes = (
-                (f"{line} {part}", line_bytes + 1 + part_bytes) if line else (part, part_bytes)
+                (f"{line} {section}", line_bytes + 1 + section_bytes)
+                if line
+                else (section, section_bytes)
             )
     if line:
         yield line
@@ -176,6 +184,6 @@ def _cut_word(word: str, max_bytes: int) -> Iterator[str]:
     if len(word.encode()) <= max_bytes:
         yield word
         return
-    characters_per_part = max_bytes // 4  # UTF-8 takes at most four bytes a character
-    for start in range(0, len(word), characters_per_part):
-        yield word[start : start + characters_per_part]
+    section_characters = max_bytes // 4  # UTF-8 takes at most four bytes a character
+    for position in range(0, len(word), section_characters):
+        yield word[position : position + section_characters]

@@ -21,7 +21,7 @@ from t5repro.progress import announce
 from t5repro.vocab.special_ids import EOS_ID, NO_ID, PAD_ID, UNK_ID, add_sentinels, sentinel_piece
 
 TRAINING_THREADS = 16  # SentencePiece's default; the sums of the trainer depend on this number
-QUIET = 2  # SentencePiece's log level from which errors alone are printed
+QUIET = 2  # SentencePiece's log level that prints only errors
 TOO_MANY = re.compile(r"Vocabulary size too high \((\d+)\).*<= (\d+)")
 TOO_FEW = re.compile(r"smaller than required_chars\. (\d+) vs (\d+)")
 

@@ -13,7 +13,7 @@ from t5repro.model.operations.operation import (
     integers,
     normal,
     positive,
-    with_gradient,
+    value_and_gradient,
 )
 
 VALUES = 5003  # prime: the last vector of a kernel is not full
@@ -85,11 +85,11 @@ def rows_of_matrices() -> Iterator[Operation]:
             **{f"reduce/{name}": function for name, function in REDUCTIONS.items()},
             "softmax": tf.nn.softmax,
             "softmax/4d": functools.partial(_softmax_of_four_axes, shape=(1, rows, 1, width)),
-            "softmax/gradient": with_gradient(lambda a: tf.nn.softmax(a) ** 2),
-            "norm/inverse_root": with_gradient(_normalised(lambda m: tf.sqrt(m) / m)),
-            "norm/rsqrt": with_gradient(_normalised(tf.math.rsqrt)),
-            "gelu/gradient": with_gradient(functools.partial(tf.nn.gelu, approximate=True)),
-            "tanh/gradient": with_gradient(tf.tanh),
+            "softmax/gradient": value_and_gradient(lambda a: tf.nn.softmax(a) ** 2),
+            "norm/inverse_root": value_and_gradient(_normalised(lambda m: tf.sqrt(m) / m)),
+            "norm/rsqrt": value_and_gradient(_normalised(tf.math.rsqrt)),
+            "gelu/gradient": value_and_gradient(functools.partial(tf.nn.gelu, approximate=True)),
+            "tanh/gradient": value_and_gradient(tf.tanh),
         }
         for name, function in functions.items():
             yield Operation(
@@ -100,7 +100,7 @@ def rows_of_matrices() -> Iterator[Operation]:
             )
         yield Operation(
             f"softmax/cross_entropy/{shape}",
-            with_gradient(_cross_entropy),
+            value_and_gradient(_cross_entropy),
             (matrix, functools.partial(integers, rows, width, rows)),
         )
 
@@ -173,7 +173,7 @@ def _cross_entropy(logits: Any, labels: Any) -> Any:
 
 
 def _gathered_gradient(table: Any, rows: Any, upstream: Any) -> Any:
-    gathered = with_gradient(lambda table: tf.reduce_sum(tf.gather(table, rows) * upstream))
+    gathered = value_and_gradient(lambda table: tf.reduce_sum(tf.gather(table, rows) * upstream))
     return gathered(table)[1]
 
 

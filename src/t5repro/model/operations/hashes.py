@@ -1,7 +1,7 @@
-"""Whether this CPU computes like those of the reference files, told by hashes of operations.
+"""Compares this CPU with the CPUs of the reference files by hashes of operations.
 
 A reference is a JSON file next to this module, written on one machine by `write_reference`. The
-hashes are those of `devices` with its default values and the versions of the lock file.
+hashes hold for `devices` with its default values and the versions of the lock file.
 """
 
 import json
@@ -105,10 +105,10 @@ def references() -> list[Reference]:
 
 
 def compare(hashes: Mapping[str, str], reference: Reference) -> Comparison:
-    """Compare hashes of this machine with a reference, except those of operations that vary."""
+    """Compare hashes of this machine with a reference, without operations that vary."""
     varying = {operation.name for operation in operations(quick=False) if operation.varies_with}
     names = sorted((hashes.keys() & reference.hashes.keys()) - varying)
-    here = library_versions()
+    local_versions = library_versions()
     return Comparison(
         cpu=reference.cpu,
         compared=len(names),
@@ -116,7 +116,7 @@ def compare(hashes: Mapping[str, str], reference: Reference) -> Comparison:
         other_versions={
             library: version
             for library, version in reference.versions.items()
-            if here[library] != version
+            if local_versions[library] != version
         },
     )
 

@@ -58,7 +58,7 @@ def sha256_of_arrays(arrays: Iterable[Array]) -> str:
 
 
 def normal(label: str, *shape: int) -> np.ndarray:
-    """Return float32 values from N(0, 1), a function of label and shape alone."""
+    """Return float32 values from N(0, 1), which depend only on label and shape."""
     seed = int.from_bytes(hashlib.sha256(label.encode()).digest()[:8], "little")
     return np.random.default_rng(seed).standard_normal(shape, dtype=np.float32)
 
@@ -73,7 +73,7 @@ def integers(seed: int, below: int, count: int) -> np.ndarray:
     return np.random.default_rng(seed).integers(0, below, count)
 
 
-def with_gradient(function: Callable[..., Any]) -> Callable[..., Any]:
+def value_and_gradient(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return a function that also returns the gradient of its summed result by its first input."""
 
     # Grappler orders equal factors by the names of their nodes: another name of this argument

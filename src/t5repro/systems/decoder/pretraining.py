@@ -1,14 +1,13 @@
 """The pre-training of a decoder only on the corpus, for any objective of text."""
 
 from t5repro.config.sections.pretrain import PretrainStage
-from t5repro.model.transformer import Decoder
 from t5repro.systems import padding
 from t5repro.systems.corpus_rows import corpus_rows
 from t5repro.systems.loss import TextLoss
 from t5repro.systems.training import Training
 
 PRETRAINING = Training[PretrainStage](
-    network=lambda settings, columns, shape: Decoder(settings.model, **shape),
+    family="decoder",
     loss=lambda settings, columns: TextLoss(z_loss=settings.pretrain.z_loss),
     rows=corpus_rows,
     padding=lambda settings, rows, columns: padding.joined(settings.pretrain, rows),

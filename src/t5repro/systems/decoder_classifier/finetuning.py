@@ -1,28 +1,15 @@
 """The fine-tuning of GPT on labels, numbers and choices."""
 
-from collections.abc import Mapping
-from typing import Any
-
 import tensorflow as tf
 
 from t5repro.config.sections.finetune import FinetuneStage
 from t5repro.model.labels import LabelColumns
 from t5repro.model.segment_rows import orders_of
-from t5repro.model.transformer import DecoderClassifier
 from t5repro.systems import padding
 from t5repro.systems.decoder_classifier.loss import DecoderAnswerLoss
-from t5repro.systems.labelled_rows import labelled_rows
+from t5repro.systems.labelled_rows import answer_heads, labelled_rows
 from t5repro.systems.loss import Features
 from t5repro.systems.training import Batch, Training
-
-
-def _network(
-    settings: FinetuneStage, columns: LabelColumns, shape: Mapping[str, Any]
-) -> DecoderClassifier:
-    dropout = settings.finetune.classifier_dropout
-    return DecoderClassifier(
-        settings.model, labels=columns.total, classifier_dropout=dropout, **shape
-    )
 
 
 def _loss(settings: FinetuneStage, columns: LabelColumns) -> DecoderAnswerLoss:
@@ -34,14 +21,15 @@ def _padding(settings: FinetuneStage, rows: int, columns: LabelColumns) -> Batch
     text = padding.texts(settings.finetune, rows, columns)
     orders = ("decoder", "swapped")[: orders_of(settings.model, columns.answers)]
     features: Features = {
-        f"{order}_{part}": text for order in orders for part in ("ids", "segments")
+        f"{order}_{array}": text for order in orders for array in ("ids", "segments")
     }
     features["last_positions"] = tf.zeros((*text.shape[:-1], 1), tf.int32)
-    return padding.with_answers(features, rows, columns)
+    return padding.answer_batch(features, rows, columns)
 
 
 FINETUNING = Training[FinetuneStage](
-    network=_network,
+    family="decoder_classifier",
+    heads=answer_heads,
     loss=_loss,
     rows=labelled_rows,
     padding=_padding,

@@ -25,13 +25,13 @@ class DecoderAnswerLoss(AnswerLoss):
 
     lm_weight: float = 0.0
 
-    def of_targets(
+    def target_losses(
         self, network: Any, features: Features, targets: tf.Tensor, *, z_loss: float, training: bool
     ) -> tf.Tensor:
         """Return the losses of labels, numbers and options, see `Loss`."""
         rows = option_rows(features)
         decoded = network.read_texts(rows, training=training)
-        return self._of_labels(network, features, rows, targets, decoded, training=training)
+        return self._label_losses(network, features, rows, targets, decoded, training=training)
 
     def summed(
         self, network: Any, features: Features, targets: tf.Tensor, weights: Mapping[str, tf.Tensor]
@@ -41,24 +41,25 @@ class DecoderAnswerLoss(AnswerLoss):
             return super().summed(network, features, targets, weights)
         rows = option_rows(features)
         decoded = network.read_texts(rows, training=True)
-        losses = self._of_labels(network, features, rows, targets, decoded, training=True)
-        by_order = [_text_losses(network, rows["decoder_ids"], decoded[0])]
+        losses = self._label_losses(network, features, rows, targets, decoded, training=True)
+        order_losses = [_text_losses(network, rows["decoder_ids"], decoded[0])]
         if len(decoded) > 1:
             ids = rows["swapped_ids"]
             # A row that is read in one order has no tokens in the other, and counts as that order.
             swapped = tf.where(
-                ids[:, 0] == PAD_ID, by_order[0], _text_losses(network, ids, decoded[1])
+                ids[:, 0] == PAD_ID, order_losses[0], _text_losses(network, ids, decoded[1])
             )
-            by_order.append(swapped)
-        of_rows = sum(by_order) / len(by_order)
+            order_losses.append(swapped)
+        text_losses = sum(order_losses) / len(order_losses)
+        # Options of a row count as one text, so that the language model weighs each row alike.
         segments = features["decoder_segments"]
         if len(segments.shape) == 3:
             exists = tf.cast(segments[:, :, 0] > 0, tf.float32)
-            of_options = tf.reshape(of_rows, exists.shape) * exists
-            of_rows = tf.reduce_sum(of_options, axis=1) / tf.reduce_sum(exists, axis=1)
-        return tf.reduce_sum(losses[:, 0] + self.lm_weight * of_rows)
+            option_losses = tf.reshape(text_losses, exists.shape) * exists
+            text_losses = tf.reduce_sum(option_losses, axis=1) / tf.reduce_sum(exists, axis=1)
+        return tf.reduce_sum(losses[:, 0] + self.lm_weight * text_losses)
 
-    def _of_labels(
+    def _label_losses(
         self,
         network: Any,
         features: Features,
@@ -69,11 +70,12 @@ class DecoderAnswerLoss(AnswerLoss):
         training: bool,
     ) -> tf.Tensor:
         logits = network.label_logits(rows, decoded, training=training)
-        return self.of_answers(features, targets, logits, features["decoder_segments"])
+        return self.answer_losses(features, targets, logits, features["decoder_segments"])
 
 
 def _text_losses(network: Any, ids: tf.Tensor, decoded: tf.Tensor) -> tf.Tensor:
     """Return the mean loss of the tokens after the first, for each row; 0 without tokens."""
+    # Shifted by one: the last position predicts padding, which has no loss.
     following = tf.pad(ids[:, 1:], [[0, 0], [0, 1]])
     losses = token_losses(following, network.logits(decoded), z_loss=0.0)
     counts = tf.reduce_sum(tf.cast(following != PAD_ID, tf.float32), axis=1)

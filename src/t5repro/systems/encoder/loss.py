@@ -27,7 +27,7 @@ class MaskedLoss(Loss):
 
     boundary_weight: float = 0.0
 
-    def of_targets(
+    def target_losses(
         self, network: Any, features: Features, targets: tf.Tensor, *, z_loss: float, training: bool
     ) -> tf.Tensor:
         """Return the losses of masked pieces, see `Loss`."""
@@ -41,6 +41,7 @@ class MaskedLoss(Loss):
         """Return the weights of pairs and of pieces from borders, see `Loss`."""
         weights = {}
         if network.pair_classes:
+            # A mean over rows inside a sum that the caller divides by `divisor`.
             replicas = tf.distribute.get_strategy().num_replicas_in_sync
             weights["pair"] = divisor / (targets.shape[0] * replicas)
         if self.boundary_weight:
@@ -53,26 +54,29 @@ class MaskedLoss(Loss):
         self, network: Any, features: Features, targets: tf.Tensor, weights: Mapping[str, tf.Tensor]
     ) -> tf.Tensor:
         """Return the summed loss of some rows, see `Loss`."""
-        # All heads read one pass of the encoder: its dropout is drawn once.
+        # 1. All heads read one pass of the encoder: its dropout is drawn once.
         encoded = network.encode(features, training=True)
         pieces = network.masked_logits(encoded, features["target_positions"])
         summed = tf.reduce_sum(token_losses(targets, pieces, self.z_loss))
+        # 2. Next-sentence or sentence-order prediction, from the pooled first position.
         if "pair" in weights:
             pairs = network.pair_head(network.pooled(encoded))
-            of_pairs = cross_entropies(features["pair_label"], pairs)
-            summed += weights["pair"] * tf.reduce_sum(of_pairs)
+            pair_losses = cross_entropies(features["pair_label"], pairs)
+            summed += weights["pair"] * tf.reduce_sum(pair_losses)
+        # 3. SpanBERT's boundary objective. Pieces without two borders have the index -1; as padding
+        #    they have no loss.
         if "boundary" in weights:
             index = features["boundary_index"]
             logits = network.boundary_logits(encoded, features["boundary_positions"], index)
-            of_borders = token_losses(tf.where(index < 0, PAD_ID, targets), logits, z_loss=0.0)
-            summed += weights["boundary"] * tf.reduce_sum(of_borders)
+            boundary_losses = token_losses(tf.where(index < 0, PAD_ID, targets), logits, z_loss=0.0)
+            summed += weights["boundary"] * tf.reduce_sum(boundary_losses)
         return summed
 
 
 class EncoderAnswerLoss(AnswerLoss):
     """The loss of an encoder that is fine-tuned on tasks: labels, numbers, options and spans."""
 
-    def of_targets(
+    def target_losses(
         self, network: Any, features: Features, targets: tf.Tensor, *, z_loss: float, training: bool
     ) -> tf.Tensor:
         """Return the losses of all kinds of answers, see `Loss`."""
@@ -81,11 +85,12 @@ class EncoderAnswerLoss(AnswerLoss):
         losses = tf.zeros_like(targets)
         if self.columns.total:
             logits = network.label_logits(encoded, training=training)
-            losses = self.of_answers(features, targets, logits, segments)
+            losses = self.answer_losses(features, targets, logits, segments)
         if self.columns.has_spans:
-            ends = network.span_logits(encoded)
+            span_logits = network.span_logits(encoded)
             if len(segments.shape) == 3:  # a row with a span has no other options
-                ends, segments = tf.reshape(ends, (*segments.shape, 2))[:, 0], segments[:, 0]
-            of_spans = span_losses(features["answer_span"], ends, segments)
-            losses = tf.where(features["label_columns"][:, 2:] == SPAN, of_spans, losses)
+                span_logits = tf.reshape(span_logits, (*segments.shape, 2))[:, 0]
+                segments = segments[:, 0]
+            position_losses = span_losses(features["answer_span"], span_logits, segments)
+            losses = tf.where(features["label_columns"][:, 2:] == SPAN, position_losses, losses)
         return losses

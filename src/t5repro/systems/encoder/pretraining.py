@@ -1,27 +1,23 @@
 """The pre-training of an encoder: masked pieces, pairs of segments, spans from their borders."""
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import tensorflow as tf
 
 from t5repro.config.sections.pretrain import PretrainStage
 from t5repro.inputs.masked_rows import MaskedInputs, load_masked_inputs
-from t5repro.model.encoder import Encoder
 from t5repro.model.labels import LabelColumns
 from t5repro.systems.encoder.loss import MaskedLoss
 from t5repro.systems.loss import Features
+from t5repro.systems.networks import Heads
 from t5repro.systems.training import Batch, Training
 
 
-def _network(settings: PretrainStage, columns: LabelColumns, shape: Mapping[str, Any]) -> Encoder:
+def _heads(settings: PretrainStage, columns: LabelColumns) -> Heads:
     masked_lm = settings.pretrain.masked_lm
-    return Encoder(
-        settings.model,
+    return Heads(
         pair_classes=2 if masked_lm.pair_task != "none" else 0,
         predicts_boundaries=masked_lm.boundary_weight > 0,
-        **shape,
     )
 
 
@@ -66,4 +62,6 @@ def _padding(settings: PretrainStage, rows: int, columns: LabelColumns) -> Batch
     return features, positions
 
 
-PRETRAINING = Training[PretrainStage](network=_network, loss=_loss, rows=_rows, padding=_padding)
+PRETRAINING = Training[PretrainStage](
+    family="encoder", heads=_heads, loss=_loss, rows=_rows, padding=_padding
+)

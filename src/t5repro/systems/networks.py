@@ -1,0 +1,56 @@
+"""The table of networks: family -> constructor, the same for every stage (`config/families.py`)."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from t5repro.config.sections.model import ModelSettings
+from t5repro.model.encoder import Encoder
+from t5repro.model.labels import NO_COLUMNS, LabelColumns
+from t5repro.model.transformer import Decoder, DecoderClassifier, EncoderDecoder
+
+
+@dataclass(frozen=True, kw_only=True)
+class Heads:
+    """The heads that a stage trains or reads; networks that write text have none.
+
+    Attributes:
+        columns: columns of the head of answers.
+        classifier_dropout: share of features dropped before it; if absent, the network's rate.
+        pair_classes: classes of a pair of segments in pre-training; 0 means no such head.
+        predicts_boundaries: whether pre-training has the head of the boundary objective.
+    """
+
+    columns: LabelColumns = NO_COLUMNS
+    classifier_dropout: float | None = None
+    pair_classes: int = 0
+    predicts_boundaries: bool = False
+
+
+def _decoder_classifier(
+    model: ModelSettings, heads: Heads, shape: Mapping[str, Any]
+) -> DecoderClassifier:
+    return DecoderClassifier(
+        model, labels=heads.columns.total, classifier_dropout=heads.classifier_dropout, **shape
+    )
+
+
+def _encoder(model: ModelSettings, heads: Heads, shape: Mapping[str, Any]) -> Encoder:
+    return Encoder(
+        model,
+        labels=heads.columns.total,
+        predicts_spans=heads.columns.has_spans,
+        classifier_dropout=heads.classifier_dropout,
+        pair_classes=heads.pair_classes,
+        predicts_boundaries=heads.predicts_boundaries,
+        **shape,
+    )
+
+
+# Each takes the shape of the network, its heads and the arguments that all networks have.
+NETWORKS: Mapping[str, Callable[[ModelSettings, Heads, Mapping[str, Any]], Any]] = {
+    "encoder_decoder": lambda model, heads, shape: EncoderDecoder(model, **shape),
+    "decoder": lambda model, heads, shape: Decoder(model, **shape),
+    "decoder_classifier": _decoder_classifier,
+    "encoder": _encoder,
+}
