@@ -27,6 +27,7 @@ KEY_BITS = 64
 def bucket_count(total: int, per_bucket: int) -> int:
     """Return the number of buckets for `total` with about `per_bucket` each: a power of two."""
     buckets = 1
+    # A power of two, so that a bucket is a prefix of bits of the key.
     while buckets < MAX_BUCKETS and buckets * per_bucket < total:
         buckets *= 2
     return buckets
@@ -79,8 +80,8 @@ class RowSpill:
         order = np.argsort(buckets, kind="stable")
         starts = np.searchsorted(buckets[order], np.arange(self._buckets + 1))
         for bucket in np.flatnonzero(np.diff(starts)).tolist():
-            part = rows[order[starts[bucket] : starts[bucket + 1]]]
-            self._buffer[bucket].append(part.astype(self._dtype, copy=False).tobytes())
+            bucket_rows = rows[order[starts[bucket] : starts[bucket + 1]]]
+            self._buffer[bucket].append(bucket_rows.astype(self._dtype, copy=False).tobytes())
             self._buffer_bytes += len(self._buffer[bucket][-1])
         if self._buffer_bytes > BUFFER_BYTES:
             self._flush()
@@ -129,9 +130,10 @@ class TableSpill:
     def add(self, batch: pa.RecordBatch, buckets: NDArray[Any]) -> None:
         """Append each row to its bucket."""
         for bucket in np.unique(buckets).tolist():
-            part = batch.take(pa.array(np.flatnonzero(buckets == bucket)))
-            self._buffer[bucket].append(part)
-            self._buffer_bytes += part.nbytes
+            # `take` copies, so the buffer does not keep the whole batch in memory.
+            bucket_batch = batch.take(pa.array(np.flatnonzero(buckets == bucket)))
+            self._buffer[bucket].append(bucket_batch)
+            self._buffer_bytes += bucket_batch.nbytes
         if self._buffer_bytes > BUFFER_BYTES:
             self._flush()
 
