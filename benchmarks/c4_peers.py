@@ -52,15 +52,15 @@ def main() -> None:
 
 def rows(step: str, results_by_name: dict[str, list[runs.Result]]) -> str:
     """Return the table of one step."""
-    ours = results_by_name["t5repro"]
+    reference = results_by_name["t5repro"]
     cells = []
     for name, results in results_by_name.items():
         first = results[0]
         seconds = runs.seconds(results)
         speed = f"{first['pages'] / seconds:,.0f}" if "pages" in first else "-"
-        kept = str(first.get("kept", "-"))
-        times = f"{runs.ratio(results, ours):.2f}"
-        cells.append([name, f"{seconds:.3f}", speed, kept, times])
+        kept_pages = str(first.get("kept", "-"))
+        times = f"{runs.ratio(results, reference):.2f}"
+        cells.append([name, f"{seconds:.3f}", speed, kept_pages, times])
     return runs.table([step, "seconds", "pages/s", "kept", "times ours"], cells)
 
 

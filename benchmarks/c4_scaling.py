@@ -85,10 +85,15 @@ def measure(
     """Return a row: all rules for `wet`, cleaned by `shards` jobs on `workers` workers."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        parts = [[str(path) for path in wet[job::shards]] for job in range(shards)]
+        files_of_jobs = [[str(path) for path in wet[job::shards]] for job in range(shards)]
         begin = time.perf_counter()
         with ThreadPoolExecutor(workers) as pool:
-            cleaned = list(pool.map(lambda part: run("c4_clean", folder, part, options), parts))
+            cleaned = list(
+                pool.map(
+                    lambda files_of_job: run("c4_clean", folder, files_of_job, options),
+                    files_of_jobs,
+                )
+            )
         cleaning = time.perf_counter() - begin
         files = sorted(str(path) for path in folder.glob("[0-9]*.parquet"))
         dedup = run("c4_dedup", folder, files, options)

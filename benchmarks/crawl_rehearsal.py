@@ -2,9 +2,9 @@
 
     python benchmarks/crawl_rehearsal.py --pages 500000
 
-The cleaned files are synthetic: random keys, of which a part is repeated with Zipf's frequencies,
-and pages of random English words. Each rule runs in a process of its own, on this machine and on
-Spark, whose event log has the tasks and what they moved. The last table multiplies the rows by the
+The cleaned files are synthetic: random keys, partly repeated with Zipf's frequencies, and pages of
+random English words. Each rule runs in a process of its own, on this machine and on Spark; Spark's
+event log lists the tasks and the bytes that they moved. The last table multiplies the rows by the
 number of pages of a whole crawl.
 """
 
@@ -53,7 +53,7 @@ SHUFFLES = {"URLS": 80, "COPIES of pages": 40, "UNITS": 56, "COPIES of units": 4
 
 
 class Cost(NamedTuple):
-    """What a process with its children used: seconds, processor seconds, bytes on disk at most."""
+    """Use of a process and its children: seconds, processor seconds, bytes on disk at most."""
 
     seconds: float
     processor: float
@@ -156,18 +156,18 @@ def run_rule(options: argparse.Namespace) -> None:
 
 
 def measure(options: argparse.Namespace, rule: str, engine: str) -> Cost:
-    """Run a rule in a process; return what it and its children used."""
+    """Run a rule in a process; return the cost of it and its children."""
     command = [sys.executable, __file__, "--folder", str(options.folder), "--rule", rule]
     command += ["--engine", engine, "--master", options.master, "--shards", str(options.shards)]
     work = options.folder / engine
-    before, disk, processor = _bytes_below(work), 0, {}
+    initial_bytes, disk, processor = _bytes_below(work), 0, {}
     begin = time.perf_counter()
     process = subprocess.Popen(command, stderr=subprocess.DEVNULL, start_new_session=True)
     finished = threading.Event()
     threading.Thread(target=lambda: (process.wait(), finished.set()), daemon=True).start()
     while not finished.wait(POLL_SECONDS):
         processor.update(_processor_seconds(process.pid))
-        disk = max(disk, _bytes_below(work) - before)
+        disk = max(disk, _bytes_below(work) - initial_bytes)
     if process.returncode:
         raise SystemExit(f"{' '.join(command)} ended with {process.returncode}")
     return Cost(time.perf_counter() - begin, sum(processor.values()), disk)

@@ -5,7 +5,7 @@
 Both train the same shape on the same made-up rows of 128 ids, 20 of them predicted, by GPT all,
 dropout 0.1, float32, with AdamW and two threads: ours as the stage does
 (`t5repro.train.fresh_model` under `fit`), Hugging Face eager. Its encoders compute the logits of
-all positions; ours those of the predicted ones, as the released code of BERT does. It has no class
+all positions; ours only of the predicted ones, as the released code of BERT does. It has no class
 of SpanBERT's boundary objective: `peers/encoders_huggingface.py` adds it to its BERT. The first
 steps, which compile, are not counted.
 """

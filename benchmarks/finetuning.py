@@ -57,7 +57,7 @@ def rows(shape: str, folder: Path, rounds: int) -> str:
         for name, (file, *more) in PROGRAMS.items()
     }
     results_by_program = runs.rounds(commands, rounds)
-    ours = results_by_program["t5repro, packed"]
+    reference = results_by_program["t5repro, packed"]
     head = [
         shape,
         "examples/s",
@@ -72,7 +72,7 @@ def rows(shape: str, folder: Path, rounds: int) -> str:
             f"{1 / runs.seconds(results):,.1f}",
             f"{results[0]['examples_a_step']:.0f}",
             f"{results[0]['fill']:.1%}",
-            f"{runs.ratio(results, ours):.2f}",
+            f"{runs.ratio(results, reference):.2f}",
             f"{max(result['others'] for result in results):.2f}",
         ]
         for name, results in results_by_program.items()

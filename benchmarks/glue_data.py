@@ -1,7 +1,7 @@
 """Real examples for the benchmarks of packing and fine-tuning, as text and as ids.
 
-Training and validation rows of SST-2, CoLA and RTE, and the validation rows of BoolQ, whose
-passages are long. The stage `tasks` writes them; a vocabulary trained on them tokenises them.
+Training and validation rows of SST-2, CoLA and RTE, and the validation rows of BoolQ, which has
+long passages. The stage `tasks` writes them; a vocabulary trained on them tokenises them.
 """
 
 import json
@@ -85,8 +85,8 @@ def write_ids(files: dict[str, Path], folder: Path) -> Path:
         arrays[f"{side}_lengths"] = ids.lengths
         arrays[side] = np.concatenate(
             [
-                ids.ids[start : start + length]
-                for start, length in zip(ids.starts, ids.lengths, strict=True)
+                ids.ids[first_id : first_id + length]
+                for first_id, length in zip(ids.starts, ids.lengths, strict=True)
             ]
         )
     path = folder / "examples.npz"

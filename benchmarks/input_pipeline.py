@@ -5,7 +5,7 @@
 Packing: `inputs.packing.pack_rows` places the shuffled examples of `glue_data` in rows of 512
 inputs and 114 targets; the rows of a mixture (draw, pack, sort) are timed separately. Span
 corruption: all of tf.data, from random ids of documents of log-normal length to the batches of
-pre-training; positions are those of inputs and targets. Times are wall-clock time and processor
+pre-training; positions are counted over inputs and targets. Times are wall-clock time and processor
 time of all threads.
 """
 

@@ -3,13 +3,12 @@
     python benchmarks/lineage_speed.py [--artifacts 100000] [--checkout FOLDER] [--rounds 5]
 
 Each question is a whole process, as a user starts it: interpreter, reading of all manifests, answer
-as JSON. It is asked alone, and then beside two processes that keep two cores busy. Wall and CPU
-seconds are medians of the rounds; CPU seconds include those of git, DVC and Snakemake. The
-synthetic graph has one cleaning job for 9 raw files and 10 cleaned ones, one job that reads every
-cleaned file, and no `dvc.lock`. `--checkout` names a clone with the committed results of the demo,
-whose URL, domain and stages are asked for as well. A question with "first" runs without what
-earlier ones have remembered in `work/lineage`. Seals and dry runs change nothing in a clone that is
-up to date.
+as JSON. It is asked on an idle machine, and then while two processes keep two cores busy. Wall and
+CPU seconds are medians of the rounds; CPU seconds include git, DVC and Snakemake. The synthetic
+graph has one cleaning job for 9 raw files and 10 cleaned ones, one job that reads every cleaned
+file, and no `dvc.lock`. `--checkout` names a clone with the committed results of the demo; its URL,
+domain and stages are asked for as well. A question with "first" runs without what earlier ones have
+remembered in `work/lineage`. Seals and dry runs change nothing in a clone that is up to date.
 """
 
 import argparse
@@ -65,7 +64,7 @@ def main() -> None:
 
 
 def graph_questions(scores: str, raw: str) -> Questions:
-    """Return the questions that need manifests alone."""
+    """Return the questions that need only manifests."""
     return {
         "trace of a score": [*T5REPRO, "trace", scores, "--json"],
         "verify, first": [*T5REPRO, "verify", "--json"],
@@ -103,13 +102,13 @@ def demo_questions(checkout: Path) -> Questions:
 
 
 def timed(folder: Path, questions: Questions, rounds: int) -> list[list[str]]:
-    """Return the rows of a folder: medians of the rounds, alone and beside busy processes."""
-    alone = measure(folder, questions, rounds)
+    """Return the rows of a folder: medians of the rounds, on an idle and on a busy machine."""
+    idle = measure(folder, questions, rounds)
     with busy_processes():
-        beside = measure(folder, questions, rounds)
+        busy = measure(folder, questions, rounds)
     count = f"{artifacts(folder):,}"
     return [
-        [count, name, *(f"{seconds:.2f}" for seconds in (*alone[name], *beside[name]))]
+        [count, name, *(f"{seconds:.2f}" for seconds in (*idle[name], *busy[name]))]
         for name in questions
     ]
 
@@ -130,7 +129,7 @@ def measure(folder: Path, questions: Questions, rounds: int) -> dict[str, tuple[
 
 def ask(folder: Path, question: list[str]) -> tuple[float, float]:
     """Return the CPU and wall seconds of one question."""
-    before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+    usage_before, begin = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     process = subprocess.run(
         question,
         cwd=folder,
@@ -139,11 +138,14 @@ def ask(folder: Path, question: list[str]) -> tuple[float, float]:
         stderr=subprocess.PIPE,
         env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
     )
-    wall = time.perf_counter() - start
+    wall = time.perf_counter() - begin
     if process.returncode not in (0, 1):  # 1: findings
         raise SystemExit(f"{' '.join(question)}: {process.stderr.decode()}")
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, wall
+    usage_after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return (
+        usage_after.ru_utime + usage_after.ru_stime - usage_before.ru_utime - usage_before.ru_stime,
+        wall,
+    )
 
 
 @contextlib.contextmanager

@@ -1,9 +1,9 @@
-"""Measures how far losses and scores of a run move if rounding alone changes: `configs/spread/`.
+"""Measures how far losses and scores of a run move if only rounding changes: `configs/spread/`.
 
     python benchmarks/spread.py [--run-file configs/demo.yaml] [--experiment baseline] [--twins 5]
         [--jobs 2]
 
-Run it in a checkout whose run has finished. A twin is the same training with one initial weight of
+Run it in a checkout with a finished run. A twin is the same training with one initial weight of
 pre-training moved by one unit in the last place; fine-tuning, prediction and scoring follow. The
 jobs are those that Snakemake plans, with other output folders, below `work/spread/<run>`. The
 sample standard deviation of each loss and score over the twins is written to a file of the run's
@@ -138,13 +138,13 @@ def run_twin(
 
     Args:
         commands: the jobs of the experiment.
-        folder: receives what the jobs write; `.` replaces the results of the run.
+        folder: receives the outputs of the jobs; `.` replaces the results of the run.
         number: of the twin, which decides the weight.
     """
     numbers: dict[str, dict[str, float]] = {}
     folders = [command.stage.folder for command in commands]
     for command in commands:
-        words = [in_folder(word, folders, folder) for word in command.words]
+        words = [moved_word(word, folders, folder) for word in command.words]
         if command.stage.rule == "pretrain":
             initial = folder / "work/initial" / command.stage.node
             write_initial(words, initial, number)
@@ -156,7 +156,7 @@ def run_twin(
 
 
 def check_moved(commands: list[PlannedCommand], folder: Path) -> None:
-    """Refuse a twin whose weights are those of the run.
+    """Refuse a twin with the same weights as the run.
 
     Raises:
         ArtifactError: they are.
@@ -167,7 +167,7 @@ def check_moved(commands: list[PlannedCommand], folder: Path) -> None:
             raise ArtifactError(f"{folder / weights} has the bytes of {weights}: nothing has moved")
 
 
-def in_folder(word: str, stage_folders: list[str], folder: Path) -> str:
+def moved_word(word: str, stage_folders: list[str], folder: Path) -> str:
     """Return a word of a command line with its outputs moved below a folder."""
     outputs = (*stage_folders, "work", "logs")
     is_output = any(word == output or word.startswith(f"{output}/") for output in outputs)
@@ -195,7 +195,7 @@ def write_initial(words: list[str], folder: Path, number: int) -> None:
 
 
 def move_one_weight(arrays: dict[str, np.ndarray], number: int) -> None:
-    """Move one weight of a projection, whose every weight counts, by one unit in the last place."""
+    """Move one weight of a projection, where every weight counts, by one unit in the last place."""
     random = stream(number, "spread")
     names = sorted(name for name, x in arrays.items() if x.ndim > 1 and is_projection(name))
     name = names[random.integers(len(names))]
@@ -206,7 +206,7 @@ def move_one_weight(arrays: dict[str, np.ndarray], number: int) -> None:
 
 
 def is_projection(name: str) -> bool:
-    """Return whether all rows of an array are used: not those of embedding and relative bias."""
+    """Return whether all rows of an array are used, unlike embeddings and relative biases."""
     return not any(word in name for word in ("embedding", "bias"))
 
 

@@ -45,10 +45,10 @@ def read_clocks() -> Seconds:
     return Seconds(time.perf_counter(), time.process_time())
 
 
-def seconds_since(start: Seconds) -> Seconds:
-    """Return the time that has passed since `start`."""
-    end = read_clocks()
-    return Seconds(end.wall - start.wall, end.processor - start.processor)
+def seconds_since(begin: Seconds) -> Seconds:
+    """Return the time that has passed since `begin`."""
+    finish = read_clocks()
+    return Seconds(finish.wall - begin.wall, finish.processor - begin.processor)
 
 
 def medians(rounds: list[Seconds]) -> Seconds:
@@ -60,7 +60,7 @@ def medians(rounds: list[Seconds]) -> Seconds:
 
 def prepare(data: Path, folder: Path) -> tuple[int, Seconds]:
     """Run the stage on every task; return rows and seconds."""
-    start = read_clocks()
+    begin = read_clocks()
     for task in TASKS:
         files = {split: [data / name for name in BY_NAME[task].files[split]] for split in SPLITS}
         write_examples(
@@ -70,7 +70,7 @@ def prepare(data: Path, folder: Path) -> tuple[int, Seconds]:
             folder=folder / task,
             manifest=folder / task / "manifest.json",
         )
-    seconds = seconds_since(start)
+    seconds = seconds_since(begin)
     counters = [read_json(folder / task / "manifest.json")["counters"] for task in TASKS]
     return sum(counter[split]["rows"] for counter in counters for split in SPLITS), seconds
 
@@ -89,11 +89,11 @@ def tokenise_all(folder: Path, proto: bytes) -> Seconds:
     """Read and tokenise every example as fine-tuning does; return seconds."""
     from t5repro.inputs.finetuning import tokenise
 
-    start = read_clocks()
+    begin = read_clocks()
     rows = examples(folder)
     for side, max_length in enumerate(MAX_LENGTHS):
         tokenise([row[side] for row in rows], proto=proto, max_length=max_length, label="tokenise")
-    return seconds_since(start)
+    return seconds_since(begin)
 
 
 def train_on_examples(folder: Path) -> bytes:
@@ -124,13 +124,17 @@ def main() -> None:
         tokenise_all(folder, proto)  # imports TensorFlow
         tokenised = [tokenise_all(folder, proto) for _ in range(arguments.rounds)]
     rows = prepared[0][0]
-    to_text, to_ids = medians([seconds for _, seconds in prepared]), medians(tokenised)
+    text_seconds, id_seconds = medians([seconds for _, seconds in prepared]), medians(tokenised)
     print(f"{rows} rows, medians of {arguments.rounds} rounds; {runs.machine()}")
     print(f"load of the machine: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
     for name, wall, processor in (
-        ("files to text", *to_text),
-        ("text to ids", *to_ids),
-        ("together", to_text.wall + to_ids.wall, to_text.processor + to_ids.processor),
+        ("files to text", *text_seconds),
+        ("text to ids", *id_seconds),
+        (
+            "together",
+            text_seconds.wall + id_seconds.wall,
+            text_seconds.processor + id_seconds.processor,
+        ),
     ):
         print(
             f"{name}: {wall:.2f} s, {rows / wall:,.0f} rows/s; "

@@ -5,7 +5,7 @@
 Everybody trains the same shape on the same made-up ids, full rows, dropout 0.1, float32, with
 Adafactor and two threads: ours as the stage does (`t5repro.train.fresh_model` under `fit`),
 Hugging Face eager with its Adafactor, keras-hub's backbone with Keras's Adafactor under `fit`. The
-first steps, which compile, are not counted. The machine's matrix product is measured beside them.
+first steps, which compile, are not counted. The machine's matrix product is measured as well.
 Everybody uses the processor's widest instructions; ours is measured with the default, AVX2, too.
 """
 

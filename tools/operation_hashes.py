@@ -5,7 +5,7 @@ python tools/operation_hashes.py [--all] --output FILE   and write the hashes, n
 python tools/operation_hashes.py --reference FILE --cpu "AMD EPYC, Zen 4, 1 MiB of L2 cache"
 
 The first two take seconds, with --all half a minute; they end with 1 if an operation differs. The
-last writes a reference; those of the project are in src/t5repro/model/operations/.
+last writes a reference; the project's are in src/t5repro/model/operations/.
 """
 
 import argparse

@@ -64,8 +64,8 @@ def with_site_links(markdown: str, source: str, page: str, pages: Mapping[str, s
         path = posixpath.relpath(pages[target], posixpath.dirname(page) or ".")
         return f"{image}[{text}]({path}{link['anchor'] or ''})"
 
-    parts, end = [], 0
+    texts, code_end = [], 0
     for code in CODE.finditer(markdown):
-        parts += [LINK.sub(rewrite, markdown[end : code.start()]), code[0]]
-        end = code.end()
-    return "".join([*parts, LINK.sub(rewrite, markdown[end:])])
+        texts += [LINK.sub(rewrite, markdown[code_end : code.start()]), code[0]]
+        code_end = code.end()
+    return "".join([*texts, LINK.sub(rewrite, markdown[code_end:])])

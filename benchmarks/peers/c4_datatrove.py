@@ -1,7 +1,7 @@
 """datatrove's C4 filter and sentence deduplication: `clean` (pages in memory), `dedup` (files).
 
-Settings are those of the recipe: 3 sentences, 5 words a line, spans of 3 sentences. Sentences are
-split by what datatrove uses for English, spaCy's sentenciser.
+It has the settings of the recipe: 3 sentences, 5 words a line, spans of 3 sentences. Sentences are
+split by datatrove's splitter for English, spaCy's sentenciser.
 """
 
 import argparse
@@ -37,8 +37,8 @@ def clean(path: Path) -> dict[str, float]:
     pages, rules = documents(path), quality()
     rules.filter(Document(text="One sentence. Two more here. And three.", id="warm"))
     begin = time.perf_counter()
-    kept = sum(rules.filter(page) is True for page in pages)
-    return {"seconds": time.perf_counter() - begin, "pages": len(pages), "kept": kept}
+    kept_pages = sum(rules.filter(page) is True for page in pages)
+    return {"seconds": time.perf_counter() - begin, "pages": len(pages), "kept": kept_pages}
 
 
 def chain(path: Path) -> dict[str, float]:
@@ -64,8 +64,10 @@ def chain(path: Path) -> dict[str, float]:
         for number, step in enumerate(steps):
             LocalPipelineExecutor(step, logging_dir=f"{folder}/logs{number}").run()
         seconds = time.perf_counter() - begin
-        kept = sum(len(file.read_text().splitlines()) for file in Path(names["final"]).iterdir())
-    return {"seconds": seconds, "kept": kept, "pages": len(documents(path))}
+        kept_pages = sum(
+            len(file.read_text().splitlines()) for file in Path(names["final"]).iterdir()
+        )
+    return {"seconds": seconds, "kept": kept_pages, "pages": len(documents(path))}
 
 
 if __name__ == "__main__":

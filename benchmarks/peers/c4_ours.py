@@ -37,8 +37,8 @@ def clean(arguments: argparse.Namespace) -> dict[str, float]:
     rules = CleanRules(settings, SentenceSplitter(arguments.punkt))
     begin = time.perf_counter()
     cleaned = [clean_body(page.body, rules, page.has_other_newlines) for page in pages]
-    kept = sum(page.reason is None for page in cleaned)
-    return {"seconds": time.perf_counter() - begin, "pages": len(pages), "kept": kept}
+    kept_pages = sum(page.reason is None for page in cleaned)
+    return {"seconds": time.perf_counter() - begin, "pages": len(pages), "kept": kept_pages}
 
 
 def chain(arguments: argparse.Namespace) -> dict[str, float]:
@@ -57,8 +57,8 @@ def chain(arguments: argparse.Namespace) -> dict[str, float]:
         counters = json.loads(manifest.read_text())["counters"]
         cleaning = json.loads(cleaned.with_suffix(".json").read_text())["counters"]
     english = counters["languages"]["en"]
-    kept = sum(count for name, count in english.items() if name in PAGE_COUNTS)
-    return {"seconds": seconds, "pages": cleaning["read"]["read"], "kept": kept}
+    kept_pages = sum(count for name, count in english.items() if name in PAGE_COUNTS)
+    return {"seconds": seconds, "pages": cleaning["read"]["read"], "kept": kept_pages}
 
 
 def run_clean(arguments: argparse.Namespace, folder: Path, wet: list[Path]) -> Path:

@@ -1,7 +1,7 @@
 """TFDS's own C4 functions: `read`, `clean` (pages in memory), `chain` (Beam's DirectRunner).
 
-The order of the chain is that of `tensorflow_datasets.text.c4.C4._get_pages_pcollection`, of which
-only the download is left out. NLTK's Punkt is given as the folder it would have downloaded.
+The chain follows `tensorflow_datasets.text.c4.C4._get_pages_pcollection`, without the download.
+NLTK's Punkt is given as the folder it would have downloaded.
 """
 
 import argparse
@@ -20,9 +20,9 @@ from nltk.data import FileSystemPathPointer
 
 def tokenizer(folder: str) -> Any:
     """Return NLTK's Punkt with the parameters of a folder."""
-    made = punkt.PunktSentenceTokenizer()
-    made._params = punkt.load_punkt_params(FileSystemPathPointer(folder))
-    return made
+    punkt_tokenizer = punkt.PunktSentenceTokenizer()
+    punkt_tokenizer._params = punkt.load_punkt_params(FileSystemPathPointer(folder))
+    return punkt_tokenizer
 
 
 def pages_of(path: Path) -> list[Any]:
@@ -43,8 +43,8 @@ def clean(arguments: argparse.Namespace) -> dict[str, float]:
     pages = pages_of(arguments.wet)
     function = c4_utils.get_clean_page_fn()
     begin = time.perf_counter()
-    kept = sum(1 for page in pages for _ in function(page))
-    return {"seconds": time.perf_counter() - begin, "pages": len(pages), "kept": kept}
+    kept_pages = sum(1 for page in pages for _ in function(page))
+    return {"seconds": time.perf_counter() - begin, "pages": len(pages), "kept": kept_pages}
 
 
 def chain(arguments: argparse.Namespace) -> dict[str, float]:
@@ -78,9 +78,9 @@ def chain(arguments: argparse.Namespace) -> dict[str, float]:
             rows = pages | "rows" >> beam.Map(lambda page: json.dumps(vars(page)))
             rows | "write" >> beam.io.WriteToText(os.path.join(folder, "pages"))
         seconds = time.perf_counter() - begin
-        kept = sum(len(path.read_text().splitlines()) for path in Path(folder).iterdir())
+        kept_pages = sum(len(path.read_text().splitlines()) for path in Path(folder).iterdir())
     read_there = sum(1 for _ in c4_utils.split_wet_file(str(arguments.wet)))
-    return {"seconds": seconds, "pages": read_there, "kept": kept}
+    return {"seconds": seconds, "pages": read_there, "kept": kept_pages}
 
 
 def options(beam: Any) -> Any:

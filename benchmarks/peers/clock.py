@@ -24,9 +24,13 @@ def measure(call: Callable[[], Any], calls: int) -> None:
         call()
         seconds = time.perf_counter() - begin
         processor = time.process_time() - own
-        others = busy_seconds() - busy - processor
+        other_seconds = busy_seconds() - busy - processor
         results.append(
-            {"seconds": seconds, "processor": processor, "others": max(0.0, others / seconds)}
+            {
+                "seconds": seconds,
+                "processor": processor,
+                "others": max(0.0, other_seconds / seconds),
+            }
         )
     print(json.dumps(min(results, key=lambda result: result["seconds"])))
 

@@ -51,12 +51,12 @@ class SpanBert(torch.nn.Module):
         self, borders: torch.Tensor, index: torch.Tensor, targets: torch.Tensor, **values: Any
     ) -> torch.Tensor:
         """Return the sum of both losses."""
-        found = self.bert(**values, output_hidden_states=True)
-        states, (rows, places, _) = found.hidden_states[-1], borders.shape
+        outputs = self.bert(**values, output_hidden_states=True)
+        states, (rows, places, _) = outputs.hidden_states[-1], borders.shape
         pairs = states[torch.arange(rows)[:, None, None], borders].reshape(rows, places, -1)
         hidden = self.layers(torch.cat([pairs, self.indices(index)], dim=-1))
         logits = hidden @ self.bert.get_input_embeddings().weight.T + self.bias
-        return found.loss + torch.nn.functional.cross_entropy(
+        return outputs.loss + torch.nn.functional.cross_entropy(
             logits.flatten(0, 1), targets.flatten()
         )
 

@@ -89,7 +89,7 @@ def _masked_rows(system: str, draw: np.random.Generator) -> tuple[dict[str, Any]
 
 
 def size_of(system: str, size: str) -> Any:
-    """Return the shape of a network, such as that of ``bert`` and ``mini``."""
+    """Return the shape of a network, such as ``bert`` of size ``mini``."""
     return SIZES[f"{system}_{size}"]
 
 

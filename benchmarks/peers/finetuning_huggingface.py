@@ -25,12 +25,12 @@ def main(name: str, steps: int, folder: Path) -> None:
     clock = shared.Clock(shapes.WARM_UP_STEPS)
     filled = positions = 0
     for step in range(count):
-        chosen = range(step * EXAMPLES, (step + 1) * EXAMPLES)
-        inputs = padded([sides["inputs"][place] for place in chosen], 0)
-        targets = padded([sides["targets"][place] for place in chosen], IGNORED)
+        indices = range(step * EXAMPLES, (step + 1) * EXAMPLES)
+        inputs = padded([sides["inputs"][index] for index in indices], 0)
+        targets = padded([sides["targets"][index] for index in indices], IGNORED)
         optimizer.zero_grad()
-        found = model(input_ids=inputs, attention_mask=(inputs != 0).long(), labels=targets)
-        found.loss.backward()
+        outputs = model(input_ids=inputs, attention_mask=(inputs != 0).long(), labels=targets)
+        outputs.loss.backward()
         optimizer.step()
         clock.tick()
         if step >= shapes.WARM_UP_STEPS:
@@ -41,10 +41,10 @@ def main(name: str, steps: int, folder: Path) -> None:
 
 def padded(rows: list[np.ndarray], value: int) -> torch.Tensor:
     """Return the rows padded to the longest of them."""
-    found = np.full((len(rows), max(map(len, rows))), value, np.int64)
-    for row, ids in zip(found, rows, strict=True):
+    matrix = np.full((len(rows), max(map(len, rows))), value, np.int64)
+    for row, ids in zip(matrix, rows, strict=True):
         row[: len(ids)] = ids
-    return torch.from_numpy(found)
+    return torch.from_numpy(matrix)
 
 
 if __name__ == "__main__":

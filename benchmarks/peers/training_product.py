@@ -14,13 +14,13 @@ def main(steps: int) -> None:
     """Multiply and print the time of a product."""
     import tensorflow as tf
 
-    left, right = (tf.random.normal((SIDE, SIDE), seed=seed) for seed in (0, 1))
+    first, second = (tf.random.normal((SIDE, SIDE), seed=seed) for seed in (0, 1))
     multiply = tf.function(tf.matmul)
-    multiply(left, right).numpy()
+    multiply(first, second).numpy()
     spent = []
     for _ in range(steps):
         started = time.perf_counter()
-        multiply(left, right).numpy()
+        multiply(first, second).numpy()
         spent.append(time.perf_counter() - started)
     print(json.dumps({"seconds": median(spent), "flops": 2 * SIDE**3}))
 

@@ -95,18 +95,20 @@ class Clock:
             tokens: positions of a step.
             operations: floating-point operations of a step.
         """
-        ends = self.ends[WARM_UP_STEPS - 1 :]
-        spent = median(b - a for a, b in itertools.pairwise(ends))
+        step_ends = self.ends[WARM_UP_STEPS - 1 :]
+        spent = median(b - a for a, b in itertools.pairwise(step_ends))
         busy, own = (
-            after - before
-            for before, after in zip(self.used[WARM_UP_STEPS - 1], self.used[-1], strict=True)
+            used_after - used_before
+            for used_before, used_after in zip(
+                self.used[WARM_UP_STEPS - 1], self.used[-1], strict=True
+            )
         )
         result = {
             "seconds": spent,
             "tokens": tokens,
             "flops": operations,
-            "processor": own / (len(ends) - 1),
-            "others": max(0.0, (busy - own) / (ends[-1] - ends[0])),
+            "processor": own / (len(step_ends) - 1),
+            "others": max(0.0, (busy - own) / (step_ends[-1] - step_ends[0])),
         }
         print(json.dumps(result))
 

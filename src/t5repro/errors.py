@@ -16,7 +16,7 @@ A message names the fault, its location, the value, the allowed values and the c
     ├── ClusterError        Spark cannot be started, or did not finish a job
     └── StorageError        the disk is full or a folder cannot be written
 
-The command line prints the message alone and exits with `exit_code`.
+The command line prints only the message and exits with `exit_code`.
 """
 
 import difflib

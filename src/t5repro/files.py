@@ -165,7 +165,7 @@ def write_manifest(
     """Write the manifest of a stage: inputs, outputs, settings and counters.
 
     It contains no time, host or folder of the machine, so equal runs have equal manifests. Its
-    checksum is that of its own text (`read_manifest`).
+    checksum covers its own text (`read_manifest`).
 
     Args:
         path: file to write; later stages depend on it.

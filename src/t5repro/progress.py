@@ -1,6 +1,6 @@
 """Human-readable progress: a bar on a terminal, occasional lines in a log.
 
-A job run by Snakemake redirects its output and that of its libraries to a log file. `log_to` keeps
+A job run by Snakemake redirects its output and its libraries' output to a log file. `log_to` keeps
 the terminal open, so that the bar still reaches the user.
 """
 
@@ -26,7 +26,7 @@ _terminal: TextIO | None = None  # stderr before its redirection to a log file
 
 @contextlib.contextmanager
 def log_to(path: Path) -> Iterator[None]:
-    """Send stdout and stderr, those of C++ libraries included, to a log file.
+    """Send stdout and stderr, also of C++ libraries, to a log file.
 
     Progress and `announce` reach both the log and the terminal.
     """

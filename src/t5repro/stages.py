@@ -21,7 +21,7 @@ class Stage:
         name: name of the rule, its subcommand, its folder and its manifest.
         module: entry module in `t5repro`. The definitions that it reaches are the rule's code.
         settings: class of the settings that its jobs receive, in `t5repro.config`.
-        upstream: rules whose outputs its jobs read.
+        upstream: rules that write the inputs of its jobs.
         produces: noun for its outputs in messages.
         on_device: whether its jobs compute on the device of training. Their bytes are reproducible
             on a CPU; other devices agree within a tolerance.

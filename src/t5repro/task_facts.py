@@ -1,4 +1,4 @@
-"""What is known of a task apart from its functions: one value, a row of the table of tasks."""
+"""The facts of a task apart from its functions: one value, a row of the table of tasks."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -39,9 +39,9 @@ class TaskFacts:
         heading: of its group of tasks in the report.
         answer: kind of the answer: a label, a number, one of several options of the row, a span of
             the row's text, or another text.
-        options: options of a row; 1 if the answer is no choice.
+        options: options of a row; 1 if the answer is not a choice.
         validation_rows: rows of the validation split, from the task's paper; None if not known.
-        benchmark: key of `task_table.BENCHMARK_TITLES`; empty if the task is part of no benchmark.
+        benchmark: key of `task_table.BENCHMARK_TITLES`; empty if the task belongs to no benchmark.
         scores: scores that enter the benchmark's average; none if the task does not enter it.
         submission: its file on the leaderboard of the benchmark.
     """

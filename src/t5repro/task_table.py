@@ -1,13 +1,13 @@
 """The table of tasks: one row per downstream task of the paper (section 2.4).
 
-A row says what a task is, apart from the functions that read its files, write its texts and read
-its answers, which are in `tasks/`. Validation of settings, raw files, mixtures, estimates, report
-and leaderboards read the table; a task of a run file is a row too (`config.known_tasks`).
+A row describes a task. The functions that read its files, write its texts and read its answers are
+in `tasks/`. Validation of settings, raw files, mixtures, estimates, report and leaderboards read
+the table; a task of a run file is a row too (`config.known_tasks`).
 
 To add a task: a row here, in `TASKS`, and its functions in a module of `tasks/`.
 
 Fine-tuning and prediction do not reach `TASKS`: a new row would rerun all of them. The facts that
-they look up by name are constants after the rows, and most new tasks have none of them.
+they look up by name are constants after the rows, and most new tasks need no constant.
 """
 
 from functools import partial

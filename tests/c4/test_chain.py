@@ -11,7 +11,7 @@ import pytest
 from c4_rules import build_corpus, clean_job, corpus_job, dedup_job
 
 from t5repro.c4 import clean, tables, write
-from t5repro.c4.clean import UNITS, Cleaner, clean_shard
+from t5repro.c4.clean import Cleaner, clean_shard
 from t5repro.c4.dedup import key_rows, removals
 from t5repro.c4.deduplicate import deduplicate
 from t5repro.c4.keys import is_validation, md5, normalize_url
@@ -779,7 +779,7 @@ def test_a_flipped_byte_in_a_cleaned_file_is_found(tmp_path, crawl):
         deduplicate(dedup_job(tmp_path, settings_of(), [path]))
 
 
-@pytest.mark.parametrize("unit", UNITS)
+@pytest.mark.parametrize("unit", ["three_sentence_span", "line"])
 def test_the_batch_kernel_is_a_function_of_its_pages(crawl, unit):
     cleaner = Cleaner(CleanRules(settings_of().c4.clean, SentenceSplitter()), unit)
     pages = [(path.name, page) for path in crawl for page in read_pages(path)]

@@ -38,7 +38,7 @@ def page_of(rows: dict[str, list], *experiments: Experiment, task: str = "glue_c
         run="demo",
         split="validation",
         report="../report.html",
-        others={"glue_cola": "glue_cola.html", "squad": "squad.html"},
+        task_links={"glue_cola": "glue_cola.html", "squad": "squad.html"},
     )
 
 

@@ -58,18 +58,18 @@ def copy_with_task(folder: Path) -> Path:
     ignored = shutil.ignore_patterns("__pycache__")
     shutil.copytree(ROOT / "src" / "t5repro", copy / "t5repro", ignore=ignored)
     (folder / "configs").symlink_to(ROOT / "configs")
-    for name, before, text in PLACES:
+    for name, row_end, text in PLACES:
         path = copy / "t5repro" / name
         source = path.read_text(encoding="utf-8")
-        head, end, rest = source.rpartition(before)
-        closing = end.removesuffix(")\n")
-        path.write_text(f"{head}{closing}{text})\n{rest}", encoding="utf-8")
+        head, matched, tail = source.rpartition(row_end)
+        closing = matched.removesuffix(")\n")
+        path.write_text(f"{head}{closing}{text})\n{tail}", encoding="utf-8")
     return copy
 
 
 def facts_of_run(folder: Path) -> dict[str, Any]:
-    """Return what a run with the copy of the package says of the task."""
-    ran = subprocess.run(
+    """Return the facts of the task in a run with the copy of the package."""
+    process = subprocess.run(
         [sys.executable, __file__, str(folder)],
         cwd=folder,
         env={**os.environ, "PYTHONPATH": f"{folder / 'src'}:{Path(__file__).parent}"},
@@ -77,8 +77,8 @@ def facts_of_run(folder: Path) -> dict[str, Any]:
         capture_output=True,
         text=True,
     )
-    assert ran.returncode == 0, ran.stderr
-    facts: dict[str, Any] = json.loads(ran.stdout.splitlines()[-1])
+    assert process.returncode == 0, process.stderr
+    facts: dict[str, Any] = json.loads(process.stdout.splitlines()[-1])
     return facts
 
 
@@ -136,7 +136,7 @@ def main(folder: Path) -> dict[str, Any]:
     facts["files"] = task_files(settings, NAME)
     facts["rows"] = examples_of([NAME], settings.evaluate, {})
     works = estimate_run(settings, machine_named("v5e-8")).nodes
-    facts["flops"] = {f"{one.node.rule}/{one.node.name}": one.work.flops for one in works}
+    facts["flops"] = {f"{entry.node.rule}/{entry.node.name}": entry.work.flops for entry in works}
     build_examples(folder, settings, facts["files"])
     vocabulary = train_vocabulary(folder, settings)
     for name in EXPERIMENTS:
@@ -202,10 +202,10 @@ def train_and_score(folder: Path, settings: Any, name: str, vocabulary: Path) ->
     from t5repro.model.checkpoints import save_optimizer, save_weights
     from t5repro.train.fresh_model import fresh_model
 
-    start = fresh_model(PretrainStage.model_validate(stage_settings(changed, "pretrain")), seed=0)
+    fresh = fresh_model(PretrainStage.model_validate(stage_settings(changed, "pretrain")), seed=0)
     (out / "start").mkdir(parents=True)
-    save_weights(out / "start/weights.safetensors", start.network)
-    save_optimizer(out / "start/optimizer.safetensors", start.optimizer)
+    save_weights(out / "start/weights.safetensors", fresh.network)
+    save_optimizer(out / "start/optimizer.safetensors", fresh.optimizer)
     (out / "start/manifest.json").write_text("{}")
     finetune(
         tuning,

@@ -1,7 +1,7 @@
 """Which definitions a module reaches, by Python's byte code: a check of `lineage/reach.py`.
 
-Nothing is shared with it: the compiler decides which names are local, and the names that are loaded
-are those of the instructions.
+Nothing is shared with it: the compiler decides which names are local, and the instructions say
+which names are loaded.
 """
 
 import ast
@@ -18,7 +18,7 @@ Definition = tuple[str, int]  # dotted name of a module, and the first line of a
 
 
 class Uses(NamedTuple):
-    """What the instructions of a statement load and import."""
+    """The names that the instructions of a statement load and import."""
 
     names: set[str]
     attributes: set[tuple[str, str]]
@@ -59,22 +59,22 @@ class ByteCode:
         imports: dict[str, tuple[str, str]] = {}
         effects = []
         starts = _starts(ast.parse(text))
-        for start, instructions in _by_statement(code, starts):
-            found = Uses(set(), set(), [])
-            _add(instructions, found)
+        for line, instructions in _instructions_of_statements(code, starts):
+            statement_uses = Uses(set(), set(), [])
+            _add(instructions, statement_uses)
             stored = {i.argval for i in instructions if i.opname in ("STORE_NAME", "STORE_GLOBAL")}
-            if isinstance(starts[start], ast.Import | ast.ImportFrom):
-                imports |= {alias: (origin, name) for alias, origin, name in found.imports}
+            if isinstance(starts[line], ast.Import | ast.ImportFrom):
+                imports |= {alias: (origin, name) for alias, origin, name in statement_uses.imports}
                 continue
-            uses[start] = found
+            uses[line] = statement_uses
             for name in stored:
-                binds.setdefault(name, []).append(start)
-            if not stored and isinstance(starts[start], ast.Expr | ast.For | ast.Assign):
-                effects.append(start)
+                binds.setdefault(name, []).append(line)
+            if not stored and isinstance(starts[line], ast.Expr | ast.For | ast.Assign):
+                effects.append(line)
         return Source(uses, binds, imports, effects)
 
     def reach(self, entry: str) -> set[Definition]:
-        """Return the definitions that those of an entry module load, directly or not."""
+        """Return the definitions that an entry module loads, directly or not."""
         reached: set[Definition] = set()
         source = self.source(entry)
         queue = [(entry, line) for line in source.uses] if source else []
@@ -89,12 +89,12 @@ class ByteCode:
             local = {alias: (origin, name) for alias, origin, name in uses.imports}
             pairs = {*uses.attributes, *((name, "") for name in uses.names)}
             for name, attribute in pairs:
-                queue += self._named(module, name, attribute)
+                queue += self._definitions_of(module, name, attribute)
                 if name in local:
                     queue += self._imported(*local[name], attribute)
         return reached
 
-    def _named(
+    def _definitions_of(
         self, module: str, name: str, attribute: str, depth: int = 0
     ) -> Iterator[Definition]:
         source = self.source(module)
@@ -110,9 +110,9 @@ class ByteCode:
         target = f"{module}.{name}" if name else module
         if self.path(target) is not None:
             if attribute:
-                yield from self._named(target, attribute, "", depth + 1)
+                yield from self._definitions_of(target, attribute, "", depth + 1)
         elif name:
-            yield from self._named(module, name, attribute, depth + 1)
+            yield from self._definitions_of(module, name, attribute, depth + 1)
 
 
 def _starts(tree: ast.Module) -> dict[int, ast.stmt]:
@@ -124,7 +124,7 @@ def _starts(tree: ast.Module) -> dict[int, ast.stmt]:
     return starts
 
 
-def _by_statement(
+def _instructions_of_statements(
     code: CodeType, starts: dict[int, ast.stmt]
 ) -> Iterator[tuple[int, list[dis.Instruction]]]:
     lines = sorted(starts)

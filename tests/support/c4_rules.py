@@ -14,8 +14,8 @@ def stage(rule, settings):
 
 def clean_job(folder, settings, number=0, **fields):
     """Return a job of `c4_clean` that writes below a folder."""
-    parts = settings.c4.clean_parts
-    names = [f"{number:05d}" + (f"-{part:03d}" if parts > 1 else "") for part in range(parts)]
+    count = settings.c4.clean_parts
+    names = [f"{number:05d}" + (f"-{output:03d}" if count > 1 else "") for output in range(count)]
     outputs = [folder / f"{name}.parquet" for name in names]
     return CleanJob(stage("c4_clean", settings), outputs, folder / f"{number:05d}.json", **fields)
 

@@ -1,4 +1,4 @@
-"""Where this checkout and the real data beside it are."""
+"""Folders of this checkout and of the real data next to it."""
 
 from pathlib import Path
 

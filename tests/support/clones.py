@@ -70,8 +70,8 @@ def shrink(folder: Path) -> None:
 def small_run(folder: Path, *targets: str) -> Path:
     """Run the chain, or some targets of it, in small in a new clone; return the clone."""
     shrink(clone(folder))
-    ran = snakemake(folder, *targets, config=SMALL)
-    assert ran.returncode == 0, ran.stdout[-4000:]
+    process = snakemake(folder, *targets, config=SMALL)
+    assert process.returncode == 0, process.stdout[-4000:]
     return folder
 
 
@@ -101,13 +101,13 @@ def environment(folder: Path) -> dict[str, str]:
     """Return a clean environment that runs the clone's own code with this interpreter."""
     home = folder.parent / f"{folder.name}-home"
     home.mkdir(exist_ok=True)
-    kept = {
+    inherited = {
         name: value
         for name, value in os.environ.items()
         if not name.startswith(("XDG_", "SNAKEMAKE_", "DVC_", "T5REPRO_"))
     }
     return {
-        **kept,
+        **inherited,
         "HOME": str(home),
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
         "PYTHONPATH": str((folder if (folder / "src").is_dir() else ROOT) / "src"),
@@ -117,7 +117,7 @@ def environment(folder: Path) -> dict[str, str]:
 def snakemake(
     folder: Path, *words: str, profile: str = "local", config: tuple[str, ...] = (), cores: int = 2
 ) -> subprocess.CompletedProcess[str]:
-    """Run snakemake in a clone; what it printed is in `stdout`."""
+    """Run snakemake in a clone; its output is in `stdout`."""
     command = ["snakemake", "--profile", profile, "--cores", str(cores), *words]
     if "--quiet" not in words:
         command += ["--quiet", "host"]  # tests read jobs and reasons, which profiles hide

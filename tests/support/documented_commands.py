@@ -1,8 +1,9 @@
 """The commands and the blocks of Python and YAML that the pages show, and who executes them.
 
 A command is a line of a block without language or of a shell's, in a `console` block a line after
-`$ `; and inline code that begins with one of `PROGRAMS` and has another word. What a command prints
-is in a `text` block. A block is known by its first line that no other block of its page has.
+`$ `; and inline code that begins with one of `PROGRAMS` and has another word. The output of a
+command is in a `text` block. A block is known by its first line that no other block of its page
+has.
 """
 
 import re
@@ -78,7 +79,7 @@ def names() -> list[str]:
 
 def documented(text: str) -> list[Documented]:
     """Return the commands and blocks of a page in its order."""
-    return sorted([*_commands(text), *_blocks(text)], key=lambda one: one.line)
+    return sorted([*_commands(text), *_blocks(text)], key=lambda command: command.line)
 
 
 @cache

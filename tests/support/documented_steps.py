@@ -9,7 +9,7 @@ BLOCK = re.compile(
 
 
 class Step(NamedTuple):
-    """A file to write, or a command and what the page says it prints."""
+    """A file to write, or a command and its output according to the page."""
 
     path: str
     command: str
@@ -22,7 +22,7 @@ def steps_of(page: str) -> list[Step]:
         if block["path"]:
             steps.append(Step(block["path"], "", block["body"]))
         elif block["kind"] == "console":
-            for part in re.split(r"^\$ ", block["body"], flags=re.M)[1:]:
-                command, _, printed = part.partition("\n")
+            for command_text in re.split(r"^\$ ", block["body"], flags=re.M)[1:]:
+                command, _, printed = command_text.partition("\n")
                 steps.append(Step("", command, printed))
     return steps

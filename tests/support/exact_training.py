@@ -94,9 +94,9 @@ def hashes_of(name: str, folder: Path, tokens: Path | None) -> dict[str, str]:
     weights = manifest.parent / "weights.safetensors"
     files = (weights, manifest.parent / "optimizer.safetensors", manifest.parent / "history.csv")
     hashes = {path.stem: hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
-    for way, ids in decoded(settings, weights).items():
-        print(f"{name}, {way}: {ids.tolist()}", file=sys.stderr)
-        hashes[way] = hashlib.sha256(ids.tobytes()).hexdigest()
+    for decoding, ids in decoded(settings, weights).items():
+        print(f"{name}, {decoding}: {ids.tolist()}", file=sys.stderr)
+        hashes[decoding] = hashlib.sha256(ids.tobytes()).hexdigest()
     return hashes
 
 

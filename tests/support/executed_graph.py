@@ -94,10 +94,13 @@ def _source_of_node(name: str, names: list[str], sources: dict[str, str]) -> str
     if GRADIENT not in name and name in sources:
         return sources[name]
     forward = name.replace(GRADIENT, "")
-    found = next((other for other in names if GRADIENT not in other and other in forward), None)
-    if found is None or len(found) < len("Mul"):
-        found = next((other for other in names if other in name), None)
-    return "no line" if found is None else sources[found]
+    traced_name = next(
+        (candidate for candidate in names if GRADIENT not in candidate and candidate in forward),
+        None,
+    )
+    if traced_name is None or len(traced_name) < len("Mul"):
+        traced_name = next((candidate for candidate in names if candidate in name), None)
+    return "no line" if traced_name is None else sources[traced_name]
 
 
 def _op_of(node: Any) -> str:

@@ -48,7 +48,7 @@ def write_vocabulary(folder: Path, *, vocab_size: int = 120) -> None:
 
 
 def write_run(folder: Path) -> None:
-    """Write what the stages of a run with two experiments write, in the current folder."""
+    """Write the outputs of all stages of a run with two experiments, in the current folder."""
     from networks import text_network
 
     from t5repro.evaluate.predict import predict

@@ -2,7 +2,7 @@
 
 The limit of pytest-timeout is in seconds of a machine without other work. While n processes want
 each processor, a test may take n times as long. The load is read when the limit is reached, from
-the averages over the last 1, 5 and 15 minutes, so nothing runs beside a test.
+the averages over the last 1, 5 and 15 minutes, so nothing else runs during a test.
 """
 
 import os

@@ -90,8 +90,8 @@ def small_run(root: Path, *, rate: float = 0.1, weights: str = "weights") -> Pat
             outputs=[name],
         )
         examples.append(name)
-    seen = hashlib.sha256((root / corpus).read_bytes()).hexdigest()
-    write(root, WEIGHTS, f"{weights} {rate} {seen}")
+    corpus_sha256 = hashlib.sha256((root / corpus).read_bytes()).hexdigest()
+    write(root, WEIGHTS, f"{weights} {rate} {corpus_sha256}")
     manifest(
         root,
         f"{RESULT}/finetune/a/manifest.json",
@@ -125,7 +125,7 @@ def small_run(root: Path, *, rate: float = 0.1, weights: str = "weights") -> Pat
 
 
 def record(root: Path, job: str, **start: Any) -> None:
-    """Write the record of a job as `lineage.record` does: what it ran, on what."""
+    """Write the record of a job as `lineage.record` does: its code, settings and inputs."""
     write_json(root / f"records/{job}.json", {"start": start, "end": {"ok": True, "outputs": []}})
 
 
@@ -213,11 +213,11 @@ def large_run(root: Path, artifacts: int) -> str:
         (root / path).write_text(json.dumps(values))
 
     for shard in range(shards):
-        mine = [item(f"data/crawl/{shard}/{number}.wet") for number in range(9)]
-        made = [item(f"results/r/c4_clean/a/{shard}/{number}") for number in range(10)]
-        job(f"results/r/c4_clean/a/{shard}/manifest.json", "c4_clean", mine, made)
-        raw += mine
-        cleaned += made
+        read = [item(f"data/crawl/{shard}/{number}.wet") for number in range(9)]
+        written = [item(f"results/r/c4_clean/a/{shard}/{number}") for number in range(10)]
+        job(f"results/r/c4_clean/a/{shard}/manifest.json", "c4_clean", read, written)
+        raw += read
+        cleaned += written
     job("results/r/data/manifest.json", "data", [], raw)
     scores = item("results/r/evaluate_score/a/scores.json")
     job("results/r/evaluate_score/a/manifest.json", "evaluate_score", cleaned, [scores])

@@ -41,7 +41,7 @@ def commit(folder: Path, message: str) -> str:
 
 
 def sealed_run(root: Path) -> Path:
-    """Write a run whose jobs ran at a clean commit, and were recorded, sealed and committed."""
+    """Write a run with jobs of a clean commit, recorded, sealed and committed."""
     write(root, INIT, "import t5repro.one\nimport t5repro.two\n")
     for name in CODE:
         write(root, name, f"print({name!r})\n")

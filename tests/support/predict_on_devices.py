@@ -22,8 +22,8 @@ def main(replicas: int, settings: str, paths: list[Path]) -> None:
 
     if replicas > 1:
         cpu = tf.config.list_physical_devices("CPU")[0]
-        parts = [tf.config.LogicalDeviceConfiguration()] * replicas
-        tf.config.set_logical_device_configuration(cpu, parts)
+        virtual_devices = [tf.config.LogicalDeviceConfiguration()] * replicas
+        tf.config.set_logical_device_configuration(cpu, virtual_devices)
     devices = prepare(device_settings)
     rows = record_rows()
     weights, vocabulary, folder, *examples = paths

@@ -32,9 +32,9 @@ class Server(http.server.ThreadingHTTPServer):
     Attributes:
         files: path -> content.
         moved: path -> address that answers for it.
-        fault: says what is wrong with an answer: 503 (`BUSY`), half of the content (`CUT`), half of
-            it and then silence (`STALL`), or a length that is larger than the content (`LIE`).
-        busy_headers: those of an answer 503.
+        fault: kind of a faulty answer: 503 (`BUSY`), half of the content (`CUT`), half of it and
+            then silence (`STALL`), or a length that is larger than the content (`LIE`).
+        busy_headers: headers of an answer 503.
         asked: path -> number of requests for content.
         sent: bytes of content.
     """
@@ -85,9 +85,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
             return
         version = f'"{hashlib.sha256(data).hexdigest()}"'
         begin, end = 0, len(data)
-        asked = self.headers.get("Range", "").removeprefix("bytes=")
-        if asked and self.headers.get("If-Range", version) == version:
-            first, _, last = asked.partition("-")
+        requested_range = self.headers.get("Range", "").removeprefix("bytes=")
+        if requested_range and self.headers.get("If-Range", version) == version:
+            first, _, last = requested_range.partition("-")
             begin, end = int(first), int(last) + 1 if last else end
             self.send_response(206)
             self.send_header("Content-Range", f"bytes {begin}-{end - 1}/{len(data)}")

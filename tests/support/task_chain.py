@@ -47,7 +47,7 @@ def rerun(folder: Path, *, python: str = sys.executable, **variables: str) -> No
 
 def t5repro(folder: Path, *words: str, **variables: str) -> tuple[int, str]:
     """Run a command of the clone's code; return the exit code and all that it printed."""
-    ran = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-m", "t5repro", *words],
         cwd=folder,
         env={**environment(folder), **variables},
@@ -56,11 +56,11 @@ def t5repro(folder: Path, *words: str, **variables: str) -> tuple[int, str]:
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
     )
-    return ran.returncode, ran.stdout
+    return process.returncode, process.stdout
 
 
 def findings(folder: Path) -> dict[str, dict[str, Any]]:
-    """Return path -> finding of `verify`, of what the jobs ran alone.
+    """Return path -> finding of `verify` about the code and settings that ran.
 
     A forged output and a record that is not sealed are findings as well.
     """

@@ -212,8 +212,8 @@ def main(
         import tensorflow as tf
 
         cpu = tf.config.list_physical_devices("CPU")[0]
-        parts = [tf.config.LogicalDeviceConfiguration()] * replicas
-        tf.config.set_logical_device_configuration(cpu, parts)
+        virtual_devices = [tf.config.LogicalDeviceConfiguration()] * replicas
+        tf.config.set_logical_device_configuration(cpu, virtual_devices)
     devices = prepare(settings)
     from t5repro.train.loop import run
 

@@ -44,21 +44,25 @@ def run_wheel(
     scripts: Path, folder: Path, *words: str | Path, check: bool = True
 ) -> subprocess.CompletedProcess[str]:
     """Run a command of the environment in a folder."""
-    kept = {
+    inherited = {
         name: value
         for name, value in os.environ.items()
         if not name.startswith(("PYTHONPATH", "XDG_", "SNAKEMAKE_", "DVC_", "T5REPRO_"))
     }
-    ran = subprocess.run(
+    process = subprocess.run(
         words,
         cwd=folder,
-        env={**kept, "HOME": str(scripts.parent), "PATH": f"{scripts}{os.pathsep}{kept['PATH']}"},
+        env={
+            **inherited,
+            "HOME": str(scripts.parent),
+            "PATH": f"{scripts}{os.pathsep}{inherited['PATH']}",
+        },
         check=False,
         capture_output=True,
         text=True,
     )
-    assert not check or ran.returncode == 0, ran.stdout[-2000:] + ran.stderr[-4000:]
-    return ran
+    assert not check or process.returncode == 0, process.stdout[-2000:] + process.stderr[-4000:]
+    return process
 
 
 def _pip(*words: str | Path) -> None:

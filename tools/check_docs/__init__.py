@@ -9,7 +9,7 @@ setting     a field of the pydantic models, with a value that the field allows
 command     `t5repro`, `make`, `snakemake` and `python FILE`: subcommands, options, targets
 link        a relative link of a document, with its anchor
 decision    `D-` and three digits
-test        a function whose name starts with `test_`
+test        a function named `test_…`
 
 Names of other projects' files and deliberate placeholders are in `ALLOWED`, each with a reason.
 """

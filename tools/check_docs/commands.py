@@ -22,13 +22,13 @@ def command(tree: Tree, text: str) -> Iterator[Missing]:
         words = shlex.split(text, comments=True)
     except ValueError:
         words = text.split()
-    part: list[str] = []
+    simple_command: list[str] = []
     for word in [*words, ";"]:
         if word in SEPARATORS:
-            yield from _one_command(tree, part)
-            part = []
+            yield from _one_command(tree, simple_command)
+            simple_command = []
         else:
-            part.append(word)
+            simple_command.append(word)
 
 
 def _one_command(tree: Tree, words: list[str]) -> Iterator[Missing]:
@@ -99,7 +99,7 @@ def _snakemake(tree: Tree, arguments: list[str]) -> Iterator[Missing]:
 
 
 def _arguments(parser: argparse.ArgumentParser, words: list[str]) -> Iterator[Missing]:
-    """Check words against a parser and, from its subcommand on, against that of the subcommand."""
+    """Check words against a parser and, from its subcommand on, against the subcommand's parser."""
     options = set(parser._option_string_actions)
     commands = _subcommands(parser)
     action = None
@@ -129,5 +129,5 @@ def _subcommands(parser: argparse.ArgumentParser) -> dict[str, argparse.Argument
 
 def all_options(parser: argparse.ArgumentParser) -> set[str]:
     """Return the options of a parser and of all its subcommands."""
-    inner = [all_options(one) for one in _subcommands(parser).values()]
+    inner = [all_options(subparser) for subparser in _subcommands(parser).values()]
     return set(parser._option_string_actions).union(*inner)

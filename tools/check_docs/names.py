@@ -57,7 +57,7 @@ def missing(tree: Tree, path: str, snippet: Snippet) -> Iterator[Missing]:
     else:
         for name in DOTTED_MODULE.findall(text):
             if not tree.module(name):
-                yield "module", name, [f"t5repro.{one}" for one in tree.modules]
+                yield "module", name, [f"t5repro.{module}" for module in tree.modules]
         for name in DECISION.findall(text):
             if not any(file.startswith(f"docs/decisions/{name}-") for file in tree.files):
                 yield "decision", name, ()
@@ -69,8 +69,8 @@ def missing(tree: Tree, path: str, snippet: Snippet) -> Iterator[Missing]:
 
 
 def _span(tree: Tree, path: str, text: str) -> Iterator[Missing]:
-    head, *others = text.split(" ") if text else [""]
-    if head.rpartition("/")[2] in TOOLS and others:
+    head, *arguments = text.split(" ") if text else [""]
+    if head.rpartition("/")[2] in TOOLS and arguments:
         yield from command(tree, text)
         return
     if re.fullmatch(r"--[a-z][\w-]*", head):
@@ -124,30 +124,30 @@ def _path(tree: Tree, path: str, name: str) -> Iterator[Missing]:
     numbered = re.sub(r"/(D-\d{3})$", r"/\1-*", name)  # a decision without its title
     pattern = PLACEHOLDER.sub("*", numbered).rstrip("/")
     if first in BUILT and slash:
-        parts = name.rstrip("/").split("/")
-        rule = parts[2].partition(".")[0] if len(parts) > 2 else ""
+        folders = name.rstrip("/").split("/")  # results, run, rule, node
+        rule = folders[2].partition(".")[0] if len(folders) > 2 else ""
         if rule and not PLACEHOLDER.search(rule) and rule not in tree.rules:
             yield "rule", rule, tree.rules
         return
-    in_tree = bool(slash) and first in tree.top
-    in_package = bool(slash) and first in tree.packages and first not in tree.top
-    if not (in_tree or in_package or name.endswith(CHECKED_SUFFIXES)):
+    is_in_tree = bool(slash) and first in tree.top
+    is_in_package = bool(slash) and first in tree.packages and first not in tree.top
+    if not (is_in_tree or is_in_package or name.endswith(CHECKED_SUFFIXES)):
         return
-    if in_package and Path(name).suffix not in ("", ".py"):
+    if is_in_package and Path(name).suffix not in ("", ".py"):
         return
-    if in_package and set(name.rstrip("/").split("/")[1:]) <= tree.experiments | {""}:
+    if is_in_package and set(name.rstrip("/").split("/")[1:]) <= tree.experiments | {""}:
         return  # a node of a rule that has the name of a package
-    here = [str(parent) for parent in Path(path).parents]
-    bases = ["src/t5repro", *here]
+    # A path may be relative to the package, to the page, or to a folder above it.
+    bases = ["src/t5repro", *map(str, Path(path).parents)]
     spelled = {pattern, *(f"{base}/{pattern}" for base in bases)}
-    spelled |= {f"{one}.py" for one in spelled if in_package and "." not in pattern}
+    spelled |= {f"{spelling}.py" for spelling in spelled if is_in_package and "." not in pattern}
     names = tree.files | tree.folders
-    if spelled & names or any("*" in one and matches(names, one) for one in spelled):
+    if spelled & names or any("*" in spelling and matches(names, spelling) for spelling in spelled):
         return
-    if not in_tree and any(fnmatchcase(f"/{file}", f"*/{pattern}") for file in tree.files):
+    if not is_in_tree and any(fnmatchcase(f"/{file}", f"*/{pattern}") for file in tree.files):
         return
-    known = tree.files | {file.removeprefix("src/t5repro/") for file in tree.files}
-    yield "file", name, known if slash else tree.base_names
+    existing = tree.files | {file.removeprefix("src/t5repro/") for file in tree.files}
+    yield "file", name, existing if slash else tree.base_names
 
 
 def _link(tree: Tree, path: str, target: str) -> Iterator[Missing]:
@@ -155,16 +155,17 @@ def _link(tree: Tree, path: str, target: str) -> Iterator[Missing]:
         return
     name, _, anchor = target.partition("#")
     file = (Path(path).parent / name) if name else Path(path)
-    parts: list[str] = []
-    for part in file.parts:
-        parts = parts[:-1] if part == ".." else [*parts, part]
-    file_name = "/".join(parts)
+    # By hand: `resolve` would follow links of the file system, which git does not.
+    folders: list[str] = []
+    for folder in file.parts:
+        folders = folders[:-1] if folder == ".." else [*folders, folder]
+    file_name = "/".join(folders)
     if file_name not in tree.files | tree.folders:
         yield "file", target, tree.files
     elif anchor and file_name.endswith(".md"):
         anchors = {_anchor(heading) for heading in HEADING.findall(tree.text(file_name))}
         if anchor not in anchors:
-            yield "anchor", target, [f"{name}#{one}" for one in anchors]
+            yield "anchor", target, [f"{name}#{existing}" for existing in anchors]
 
 
 def _anchor(heading: str) -> str:

@@ -16,15 +16,15 @@ def setting(tree: Tree, name: str, value: str | None = None) -> Iterator[Missing
         if not matches(names, PLACEHOLDER.sub("*", name)):
             yield "setting", name, names
         return
-    if any(part in FREE_KEYS for part in name.split(".")[:-1]):
+    if any(key in FREE_KEYS for key in name.split(".")[:-1]):
         return  # the run file invents what follows
     if name not in names:
         yield "setting", name, names
     elif value and names[name] is not None and not PLACEHOLDER.search(value):
         allowed = _choices(names[name].annotation)
-        for one in value.split(" | "):
-            if allowed and str(one).strip("\"'") not in allowed:
-                yield f"value of {name}:", one, allowed
+        for word in value.split(" | "):
+            if allowed and word.strip("\"'") not in allowed:
+                yield f"value of {name}:", word, allowed
 
 
 def _choices(annotation: Any) -> set[str]:

@@ -60,13 +60,17 @@ def python_snippets(text: str, *, messages: bool) -> Iterator[Snippet]:
 
 def _strings(tree: ast.Module) -> Iterator[tuple[ast.Constant | ast.JoinedStr, str]]:
     """Yield every string, with `{}` for the values of a formatted one."""
-    parts: set[int] = set()
+    inner_nodes: set[int] = set()
     for node in ast.walk(tree):  # a formatted string comes before its parts
         if isinstance(node, ast.JoinedStr):
-            parts |= {id(value) for value in node.values}
+            inner_nodes |= {id(value) for value in node.values}
             texts = [v.value if isinstance(v, ast.Constant) else "{}" for v in node.values]
             yield node, "".join(map(str, texts))
-        elif isinstance(node, ast.Constant) and type(node.value) is str and id(node) not in parts:
+        elif (
+            isinstance(node, ast.Constant)
+            and type(node.value) is str
+            and id(node) not in inner_nodes
+        ):
             yield node, node.value
 
 

@@ -1,7 +1,7 @@
 """Audit questions about file contents: pages, training steps, impact, withdrawal.
 
-`lineage` only knows files, hashes and jobs. This package combines it with the packages that know
-what the files contain: `c4` for pages of the crawl, `inputs` for the rows of a training step.
+`lineage` only knows files, hashes and jobs. This package combines it with the packages that read
+their content: `c4` for pages of the crawl, `inputs` for the rows of a training step.
 
 | module | question |
 |---|---|

@@ -117,7 +117,7 @@ def raw_files(graph: Graph) -> Sequence[Artifact]:
 
 
 def _matching_files(graph: Graph, name: str) -> tuple[Artifact, ...]:
-    """Return the raw files with this path, otherwise the first whose path ends with it."""
+    """Return the raw files with this path, otherwise the first path that ends with it."""
     artifacts = raw_files(graph)
     exact = tuple(artifact for artifact in artifacts if artifact.path == name)
     return exact or tuple(a for a in artifacts if a.path.endswith("/" + name))[:1]

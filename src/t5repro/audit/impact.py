@@ -19,7 +19,7 @@ class SourceImpact:
         source: the source.
         working_tree: its dependents in the working tree.
         revisions: its dependents at every revision that tracked it; None if not requested.
-        unread: a line for each revision whose manifests are not in DVC's cache.
+        unread: a line for each revision without its manifests in DVC's cache.
     """
 
     source: RawSource
@@ -54,7 +54,7 @@ def source_impact(root: Path, name: str, *, all_revisions: bool = False) -> Sour
         all_revisions: whether to read every revision of the git history too.
 
     Raises:
-        LineageError: there is no such source, or no result at all.
+        LineageError: the source does not exist, or the checkout has no results.
     """
     graph = load_graph(Folder(root))
     if not graph.jobs:

@@ -92,7 +92,7 @@ def pages_of_shard(graph: Graph, store: Store, name: str) -> ShardPages:
     """Return the rows of a corpus file, named by path, end of a path or hash.
 
     Raises:
-        LineageError: there is no such artifact, it is not a corpus file, or the store is a
+        LineageError: the artifact does not exist or is not a corpus file, or the store is a
             revision.
     """
     return ShardPages(name, corpus_rows(graph, _checkout(store), graph.find(name)))

@@ -130,7 +130,7 @@ def _record_text(record: CrawlRecord | None) -> str:
 def find_pages(
     graph: Graph, root: Path, is_match: Callable[[str], bool]
 ) -> tuple[tuple[CrawlPage, ...], tuple[Artifact, ...]]:
-    """Return the pages whose URL matches, and the raw files that contain them.
+    """Return the pages with a matching URL, and the raw files that contain them.
 
     Args:
         graph: lineage of the working tree.
@@ -143,7 +143,9 @@ def find_pages(
         matches = [
             page for shard in _parquet(job) for page in _read_pages(root / shard.path, is_match)
         ]
+        # A dictionary in place of a set: the order of the files stays.
         for name in {page.file: None for page in matches}:
+            # The cleaned file has the name of the WET file, the manifest its path and hash.
             if (file := _input_named(job, name)) is not None:
                 raw_files[file.path] = file
         pages += matches
@@ -166,6 +168,7 @@ def corpus_rows(graph: Graph, root: Path, shard: Artifact) -> list[CorpusRow]:
         raise LineageError(
             f"{shard.path} is not a corpus file; --pages takes a Parquet file of the rule c4"
         )
+    # Joined once for the whole file: every row needs all cleaned files of the job.
     records = _crawl_records(graph, root, job)
     rows = _columns(root / shard.path, ["url", "timestamp"]).to_pylist()
     return [
@@ -197,7 +200,7 @@ def _crawl_records(graph: Graph, root: Path, job: Job) -> dict[tuple[str, str], 
     """Return (URL, time) -> crawl record of the pages that cleaning and deduplication kept."""
     inputs = {file.path: file for file in job.inputs if file.path.endswith(".parquet")}
     producers = {path: graph.job_of(file) for path, file in inputs.items()}
-    removals = [path for path, made in producers.items() if made and made.rule == REMOVALS]
+    removals = [path for path, writer in producers.items() if writer and writer.rule == REMOVALS]
     # The decisions about a cleaned file have its name.
     superseded = {
         (_name(path), row["row"])
@@ -205,11 +208,14 @@ def _crawl_records(graph: Graph, root: Path, job: Job) -> dict[tuple[str, str], 
         for row in _columns(root / path, ["row", "duplicate_url"]).to_pylist()
         if row["duplicate_url"]
     }
+    # A page of the corpus has no record number: URL and time identify it, as deduplication kept one
+    # page per URL.
     records: dict[tuple[str, str], CrawlRecord] = {}
     for path in sorted(inputs.keys() - set(removals), key=lambda path: (_name(path), path)):
         producer = producers[path]
         raw_files: dict[str, Artifact | None] = {}
         for row, page in enumerate(_read_pages(root / path)):
+            # As the rule `c4` reads them: dropped pages and older copies are not in the corpus.
             if page.reason is None and (_name(path), row) not in superseded:
                 if page.file not in raw_files:
                     raw_files[page.file] = _input_named(producer, page.file) if producer else None
@@ -230,6 +236,7 @@ def _documents(graph: Graph, root: Path, shard: Artifact, row: int) -> tuple[Tok
         job = graph.jobs[name]
         if job.rule != TOKENS:
             continue
+        # Files of the corpus are named LANGUAGE-SPLIT-NUMBER-of-TOTAL.
         split = _name(shard.path).split("-")[1]
         rows_before, empty_documents = _rows_before(root, job, shard, split)
         documents.append(

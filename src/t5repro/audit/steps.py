@@ -1,6 +1,6 @@
 """Pre-training steps that saw a document.
 
-The rows of a batch are a function of ids, seed and step alone. The answer therefore needs no model
+The rows of a batch are a function of ids, seed and step only. The answer therefore needs no model
 and no log: it is computed from the layout that training itself reads.
 """
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class JobSteps:
-    """The steps of one pre-training job whose batch contained a part of a document."""
+    """The steps of one pre-training job that had a part of a document in their batch."""
 
     job: str
     document: int
@@ -60,7 +60,7 @@ def _steps(root: Path, job: Job, ids: str, document: int) -> list[int]:
 def _steps_of_sentences(
     root: Path, job: Job, settings: "PretrainStage", ids: str, document: int
 ) -> list[int]:
-    """Return the steps of a training on rows of sentences, whose pairs are drawn by TensorFlow."""
+    """Return the steps of a training on rows of sentences; TensorFlow draws their pairs."""
     from t5repro.randomness import repeat_seed
     from t5repro.systems.pretraining import open_rows
     from t5repro.systems.step_audit import SENTENCE_FILES, steps_of_document

@@ -122,7 +122,7 @@ def withdraw(
         delete_cache: delete the objects of DVC's local cache.
 
     Raises:
-        LineageError: there is no such source, or no reason.
+        LineageError: the source does not exist, or the reason is empty.
         SettingsError: the reason contains a credential.
     """
     if not reason.strip():
@@ -159,6 +159,7 @@ def withdraw(
     for path in raw.paths:
         for copy in [path, *_bundled_copies(root, graph, path)]:
             _delete_or_redact(root, copy, withdrawal, graph, path)
+    # Deleted and not rewritten: the next run makes them again without the source.
     for artifact in withdrawal.pruned:
         (root / artifact).unlink(missing_ok=True)
     _update_data_dvc(root, graph)
@@ -186,6 +187,7 @@ def _write_tombstone(root: Path, raw: RawSource, graph: Graph, reason: str) -> N
         pages = read_pages(path)
         values = {"urls": dict(pages.urls), "domains": dict(pages.domains)}
         values["urls" if raw.kind == "url" else "domains"][raw.name] = reason
+    # YAML has no comments to keep: the header that explains the file is written each time.
     header = TOMBSTONE_HEADERS[FILES if raw.kind == "file" else PAGES]
     write_text(path, header + yaml.safe_dump(values, allow_unicode=True, sort_keys=True))
 
@@ -222,6 +224,7 @@ def _own_text(graph: Graph, path: str) -> list[TextRows]:
     for job in graph.jobs.values():
         if job.rule == OWN_TEXT and any(file.path == path for file in job.inputs):
             settings = TextRows.model_validate(job.settings["corpus"])
+            # Two runs may read the file with different columns; text of either is redacted.
             if settings not in readings:
                 readings.append(settings)
     return readings
@@ -260,17 +263,18 @@ def _delete_or_redact(
         withdrawal.rewritten += _replace_hash(root, sha256_before, sha256_of(path))
 
 
-def _replace_hash(root: Path, before: str, after: str) -> list[str]:
+def _replace_hash(root: Path, old_sha256: str, new_sha256: str) -> list[str]:
     """Replace the hash of a redacted file in every run file and inventory.
 
-    Without this the rule `data` would refuse the redacted file, whose hash is no longer the one
-    that the run file demands.
+    Without this the rule `data` would refuse the redacted file, because the run file demands the
+    old hash.
     """
     changed = []
+    # Only tracked files: a copy outside git is not this project's to edit.
     for name in git(root, "ls-files", "-z", "--", "*.yaml", "*.yml").decode().split("\0"):
         path = root / name
-        if name and path.is_file() and before in (text := path.read_text(encoding="utf-8")):
-            write_text(path, text.replace(before, after))
+        if name and path.is_file() and old_sha256 in (text := path.read_text(encoding="utf-8")):
+            write_text(path, text.replace(old_sha256, new_sha256))
             changed.append(name)
     return changed
 
@@ -293,6 +297,7 @@ def _update_data_dvc(root: Path, graph: Graph) -> None:
     if not (root / RAW_DATA_FILE).is_file():
         return
     tracked = {Path(out.path) for out in Folder(root).lock().outputs if not out.stage}
+    # Only folders that a run reads: others in `data.dvc` did not change.
     used = {Path(job.settings["data"]["folder"]) for job in graph.jobs.values() if job.rule == DATA}
     for folder in sorted(tracked & used):
         process = subprocess.run(
@@ -319,6 +324,7 @@ def _other_copies(root: Path, raw: RawSource, graph: Graph) -> list[str]:
         source = _data_settings(graph, path)["source"]
         if Path(source or ".").is_absolute():
             lines.append(f"{source} has a copy of {path}")
+    # An archive has many files: which of them came from it is not recorded.
     if (root / "work/downloads").is_dir():
         lines.append("work/downloads may contain the archive it came in")
     return list(dict.fromkeys(lines))

@@ -12,22 +12,21 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from t5repro.c4 import tables
-from t5repro.c4.dedup.spans import line_keys, span_keys
+from t5repro.c4.dedup.spans import Unit, hashed_unit, line_keys, span_keys
 from t5repro.c4.keys import md5, normalize_url
 from t5repro.c4.malloc import return_freed_memory
 from t5repro.c4.prefetch import overlapped
 from t5repro.c4.reasons import KEPT, LINE_REASONS
 from t5repro.c4.samples import Samples
-from t5repro.c4.text.bad_words import LINE_LANGUAGE, line_matcher, read_words
 from t5repro.c4.text.fast_rules import clean_body
 from t5repro.c4.text.language import Detected
-from t5repro.c4.text.rules import Cleaned, CleanRules, first_dropped_lines
+from t5repro.c4.text.rules import Cleaned, CleanRules, first_dropped_lines, line_lists, load_rules
 from t5repro.c4.text.sentences import Splitters, parameter_files
 from t5repro.c4.wet.gzip_members import Limits
 from t5repro.c4.wet.pages import Page
@@ -47,9 +46,6 @@ from t5repro.errors import ArtifactError
 from t5repro.files import describe_file, write_manifest
 from t5repro.progress import Progress, announce
 
-Unit = Literal["three_sentence_span", "line"]
-UNITS: tuple[Unit, ...] = ("three_sentence_span", "line")
-
 CleanedPage = tuple[FilePage, Cleaned]
 
 
@@ -67,7 +63,7 @@ class CleanJob(NamedTuple):
         bad_words: language -> list of bad words.
         select: name of a setting of `c4.select` -> its list.
         withdrawn: list of withdrawn URLs and domains, if there is one.
-        work: keeps downloaded WET files until the job is done; if absent, a folder beside the
+        work: keeps downloaded WET files until the job is done; if absent, a folder next to the
             manifest.
     """
 
@@ -98,17 +94,9 @@ class CleanJob(NamedTuple):
             shards=c4.clean_shards,
         )
 
-    def part(self, files: CrawlFiles, number: int) -> CrawlFiles:
-        """Return the WET files of `files` whose pages are written to file `number`."""
+    def files_of_output(self, files: CrawlFiles, number: int) -> CrawlFiles:
+        """Return the WET files of `files` that output `number` is written from."""
         return files.only(*files_of_shard(files.paths, number, len(self.outputs)))
-
-    def line_lists(self) -> list[Path]:
-        """Return the list for the rule of 2019, which applies to single lines, if it is enabled."""
-        rules = self.settings.c4.clean
-        enabled = rules.enabled and rules.bad_words == "line_2019"
-        return (
-            [self.bad_words[LINE_LANGUAGE]] if enabled and LINE_LANGUAGE in self.bad_words else []
-        )
 
 
 class Cleaner(NamedTuple):
@@ -120,7 +108,7 @@ class Cleaner(NamedTuple):
         limits: maximum sizes of a record.
         reads_warc_1_1: whether files of WARC/1.1 are read.
         url_reason: returns the reason to skip a normalised URL; None reads every page.
-        is_withdrawn: returns whether the page of a URL is withdrawn; None if none is.
+        is_withdrawn: returns whether the page of a URL is withdrawn; None without a list.
     """
 
     rules: CleanRules
@@ -144,15 +132,17 @@ def clean_shard(job: CleanJob) -> None:
     work = job.work or default_work(job.manifest)
     wet: dict[str, Mapping[str, Any]] = {}
     for number, output in enumerate(job.outputs):
-        with local_copies(job.part(crawl, number), work / output.stem) as copies:
+        with local_copies(job.files_of_output(crawl, number), work / output.stem) as copies:
             _clean_files(copies, output, cleaner, tally)
             for file, path in copies.paths.items():
-                # A missing file is counted as a fault and is no input; a listed name may be none
-                # that a file can have.
+                # A missing file is counted as a fault and is not an input. `isfile` is also False
+                # for a listed name that no file can have, such as one with a NUL byte.
                 if os.path.isfile(file):
                     wet[path.as_posix()] = {**describe_file(file), "path": path.as_posix()}
+        # Each output stores its own counts; the manifest has their sum.
         total.merge(tally.to_json())
         tally = CleanTally(job.settings.c4.on_bad_record)
+    # Downloads outlive a failed job, so that a rerun does not fetch them again.
     shutil.rmtree(work, ignore_errors=True)
     write_clean_manifest(job, crawl, wet, total)
 
@@ -164,6 +154,7 @@ def _clean_files(copies: LocalCopies, output: Path, cleaner: Cleaner, tally: Cle
         cleaned_writer(output, tally) as writer,
     ):
         batches = cleaned_batches(copies.as_they_arrive(), cleaner, tally, progress=progress)
+        # A thread compresses and writes a row group while the next one is cleaned.
         for _ in overlapped(writer.write_table, tables.row_groups(batches)):
             pass
 
@@ -176,14 +167,9 @@ def load_cleaner(job: CleanJob) -> Cleaner:
     """
     c4 = job.settings.c4
     withdrawn = read_withdrawn(job.withdrawn)
-    line_lists = job.line_lists()
     return Cleaner(
-        CleanRules(
-            c4.clean,
-            Splitters(job.punkt, only=c4.punkt_language),
-            line_matcher(read_words(line_lists[0], LINE_LANGUAGE)) if line_lists else None,
-        ),
-        next((unit for unit in UNITS if unit == c4.dedup.unit), None),
+        load_rules(c4.clean, Splitters(job.punkt, only=c4.punkt_language), job.bad_words),
+        hashed_unit(c4.dedup),
         Limits(c4.limits.record_chars, c4.limits.member_bytes, c4.limits.gzip_expansion),
         c4.warc_1_1 == "read",
         url_filter(job.select.get("domains"), job.select.get("urls")),
@@ -198,9 +184,9 @@ def start_tally(job: CleanJob, crawl: CrawlFiles) -> CleanTally:
         ArtifactError: the number of outputs is not `c4.clean_parts`.
         CrawlError: a path of the list is refused, and `c4.on_bad_record` is `fail`.
     """
-    if len(job.outputs) != (parts := job.settings.c4.clean_parts):
+    if len(job.outputs) != (count := job.settings.c4.clean_parts):
         raise ArtifactError(
-            f"c4_clean has {len(job.outputs)} files to write, but c4.clean_parts is {parts}; pass "
+            f"c4_clean has {len(job.outputs)} files to write, but c4.clean_parts is {count}; pass "
             "as many to --output"
         )
     tally = CleanTally(job.settings.c4.on_bad_record)
@@ -235,6 +221,7 @@ def write_clean_manifest(
     names = [path.as_posix() for path in crawl.paths]
     if faults := tally.faults.summary():
         announce(f"c4_clean: faults of the crawl ({faults}); see {job.manifest}")
+    # An empty list is no input: a run without withdrawals keeps its manifest.
     withdrawn = [job.withdrawn] if job.withdrawn and read_withdrawn(job.withdrawn) else []
     write_manifest(
         job.manifest,
@@ -243,7 +230,7 @@ def write_clean_manifest(
         inputs=[
             *(wet[name] for name in names if name in wet),
             *parameter_files(job.punkt),
-            *job.line_lists(),
+            *line_lists(job.settings.c4.clean, job.bad_words),
             *withdrawn,
             *(path for _, path in sorted(job.select.items())),
         ],
@@ -278,6 +265,7 @@ def cleaned_batches(
         progress=progress,
     )
     pages = groups(page for path in files for page in reader.usable_pages(path))
+    # Generators all the way: memory has a few groups of pages, whatever the size of the crawl.
     cleaned = (clean_pages(group, rules) for group in pages)
     yield from batches_of(cleaned, partial(languages_of, rules=rules), cleaner, tally)
 
@@ -298,8 +286,8 @@ def batches_of(
     """
     rules = cleaner.rules
     # Languages are detected in a thread while the next group is read and cleaned.
-    for group, found in overlapped(languages, cleaned):
-        batch = to_batch(group, found, cleaner)
+    for group, detected in overlapped(languages, cleaned):
+        batch = to_batch(group, detected, cleaner)
         # The smallest rank first: examples offered later are refused before their lines are found.
         offers = zip(group, _reasons_by_page(batch), strict=True)
         for (file_page, _), (url_md5, reasons) in sorted(offers, key=lambda offer: offer[1][0]):
@@ -338,6 +326,7 @@ def to_batch(
     for (file, page), cleaned in pages:
         is_kept = cleaned.reason is None
         detected = next(remaining_languages) if is_kept else None
+        # Keys are computed here, in parallel over the shards, so that deduplication reads no text.
         lines = line_keys(cleaned.text) if is_kept and cleaner.unit == "line" else None
         spans: tuple[bytes | None, bytes | None] = (None, None)
         if is_kept and cleaner.unit == "three_sentence_span":
@@ -389,6 +378,8 @@ def _offer_samples(
     missing = [reason for reason in reasons if samples.wants(reason, rank)]
     if missing:
         text = page.text
+        # Cleaning keeps no dropped lines, so they are found again for the few pages that become
+        # examples.
         lines = first_dropped_lines(text, rules, missing)
         for reason in missing:
             samples.offer(reason, rank, page.url, lines.get(reason, text))

@@ -84,7 +84,7 @@ def deduplicate(job: DedupJob) -> None:
 
 
 def publish_decisions(job: DedupJob, folder: Path) -> None:
-    """Move the complete decisions to the folder of the job, and delete those of an earlier run.
+    """Move the complete decisions to the folder of the job, and delete an earlier run's decisions.
 
     Args:
         job: the job.

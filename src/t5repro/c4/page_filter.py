@@ -165,6 +165,8 @@ class PageFilter:
     ) -> list[_Candidate]:
         """Return the pages that are the newest of their URL, clean, and still long enough."""
         candidates: list[_Candidate] = []
+        # Lines of older copies are not counted: the counts describe the pages that compete for the
+        # corpus.
         newest = np.ones(len(batch), dtype=bool)
         for index, page in enumerate(batch.to_pylist()):
             removal = removals.of(first_row + index)
@@ -178,6 +180,7 @@ class PageFilter:
                 self.counts.pages[page["reason"]] += 1
             elif text := self._remove_duplicates(page, rank, positions):
                 detected = None
+                # The language from cleaning holds for the unchanged text only.
                 if positions is None and page["language"] is not None:
                     detected = Detected(page["language"], page["probability"])
                 candidates.append(
@@ -205,6 +208,7 @@ class PageFilter:
         unit = self._settings.dedup.unit
         splitter = self._splitter.of(page["language"])
         if positions is not None:
+            # The duplicate is split into sentences for an example only; most offers are refused.
             if self.counts.samples.wants(REPEATED_TEXT, rank):
                 duplicate = text_at(text, positions[0], splitter)
                 self.counts.samples.offer(REPEATED_TEXT, rank, page["url"], duplicate)
@@ -214,6 +218,7 @@ class PageFilter:
                 text = remove_spans(text, positions, splitter)
         if not text:
             self.counts.drop(NOTHING_LEFT, rank, page["url"], page["text"])
+        # With deduplication off the minimum of cleaning holds already.
         elif unit != "off" and not has_enough_sentences(
             text,
             count=self._settings.dedup.min_sentences,
@@ -239,8 +244,9 @@ class PageFilter:
                 and is_validation(page.normalized_url_md5, self._settings.validation_modulus)
             )
             if not validation:
-                in_order = (page.normalized_url_md5.hex(), *page.rank[1:])
-                self.counts.kept.offer(name, in_order, page.url, "")
+                # Pages of the corpus are ordered by this key, so the examples are its first pages.
+                corpus_rank = (page.normalized_url_md5.hex(), *page.rank[1:])
+                self.counts.kept.offer(name, corpus_rank, page.url, "")
             self.counts.split_pages[name, SPLITS[validation]] += 1
             self.counts.split_chars[name, SPLITS[validation]] += len(page.text)
             high, low = key_halves(page.normalized_url_md5)[0].tolist()
@@ -264,6 +270,7 @@ class PageFilter:
         counts.by_language[name, reason or KEPT] += 1
         for line_count, number in page.lines.items():
             counts.by_language[name, line_count] += number
+        # mC4 keeps such pages in a corpus of their own (`und`).
         if reason in (UNDETECTED, UNCERTAIN) and UNDETERMINED in self._settings.languages:
             name, reason = UNDETERMINED, None
         if reason is None or reason == NOT_WANTED:
@@ -276,6 +283,7 @@ class PageFilter:
         return name, reason
 
     def _has_bad_word(self, page: _Candidate, name: str) -> bool:
+        # A list for `zh` also applies to langdetect's `zh-cn` and `zh-tw`.
         matcher = self._matchers.get(name) or self._matchers.get(name.partition("-")[0])
         return matcher is not None and matcher(page.text)
 

@@ -6,7 +6,7 @@ cleaning counts sentences. The training text consists of
 
 - `c4.punkt_sample_files` WET files at equal distances in the crawl;
 - of each page the lines that pass the rules for lines, without a minimum of sentences;
-- pages for whose language langdetect gives at least `MIN_PROBABILITY`;
+- pages with a language probability of at least `MIN_PROBABILITY` by langdetect;
 - for each language the pages with the smallest MD5 of their URL, up to `c4.punkt_sample_chars`, and
   the first of equal lines.
 
@@ -48,7 +48,7 @@ class PunktJob(NamedTuple):
         wet: WET files to train on, if the job has no path list.
         path_list: list of the WET paths of the whole crawl, from which a sample is drawn.
         withdrawn: list of withdrawn URLs and domains, if there is one.
-        work: keeps downloaded WET files until the job is done; if absent, a folder beside the
+        work: keeps downloaded WET files until the job is done; if absent, a folder next to the
             manifest.
     """
 
@@ -144,6 +144,7 @@ def _pages_by_language(
 ) -> Iterator[tuple[Rank, str, str]]:
     """Yield rank, cleaned text and language of the pages in a clear language."""
     c4 = job.settings.c4
+    # Sentences cannot be counted yet: their splitter is being trained.
     clean = CleanSettings(**c4.clean.model_dump(), min_sentences=0)
     rules = CleanRules(clean, SentenceSplitter())
     withdrawn = read_withdrawn(job.withdrawn)

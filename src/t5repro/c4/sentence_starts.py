@@ -2,7 +2,7 @@
 
 The systems before T5 make rows of whole sentences. Punkt splits each line of a page; the positions
 of the pieces in one encoding of the whole page give the first id of each sentence, so that the ids
-remain those of `tokens`. `vocab.sentence_files` describes the files.
+of `tokens` stay unchanged. `vocab.sentence_files` describes the files.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -40,16 +40,16 @@ def write_sentences(
     """Write the first id of each sentence of both splits, and the pieces that begin a word.
 
     Args:
-        settings: languages of the ids, and the language whose Punkt parameters split every page.
+        settings: languages of the ids, and the language of the Punkt parameters for every page.
         corpus: the manifest of `c4`.
-        tokens: the manifest of `tokens`, whose folder contains the ids of the corpus.
+        tokens: the manifest of `tokens`; its folder contains the ids of the corpus.
         vocabulary: the SentencePiece model.
         folder: receives ``train.sentences``, ``validation.sentences`` and ``word_starts``.
         manifest: manifest to write; counts documents and sentences of each split and language.
         punkt: language -> folder of its Punkt parameters; others are split without parameters.
 
     Raises:
-        ArtifactError: a file is missing or damaged, or the ids are not those of the corpus.
+        ArtifactError: a file is missing or damaged, or the ids are of another corpus.
         RawDataError: Punkt parameters cannot be read.
     """
     model = PieceOffsets.load(vocabulary)
@@ -81,14 +81,14 @@ def write_sentences(
 
 def sentence_ends(text: str, splitter: SentenceSplitter) -> list[int]:
     """Return the position after the last character of each sentence; a line end ends one, too."""
-    ends, offset = [], 0
+    positions, offset = [], 0
     for line in text.split("\n"):
-        ends += [offset + end for _, end in splitter.spans(line)]
+        positions += [offset + end for _, end in splitter.spans(line)]
         offset += len(line) + 1
-    return ends
+    return positions
 
 
-def sentence_starts(pieces: Pieces, ends: Sequence[int]) -> npt.NDArray[np.int64]:
+def sentence_starts(pieces: Pieces, end_positions: Sequence[int]) -> npt.NDArray[np.int64]:
     """Return the index of the first piece of each sentence of a text, ascending from 0.
 
     A piece that crosses the end of a sentence belongs to it. A sentence without a piece of its own
@@ -96,17 +96,17 @@ def sentence_starts(pieces: Pieces, ends: Sequence[int]) -> npt.NDArray[np.int64
 
     Args:
         pieces: of the whole text, at least one.
-        ends: position after each sentence.
+        end_positions: position after each sentence.
     """
     # The white space between two sentences belongs to the first piece of the second one.
-    following = np.searchsorted(pieces.begins, ends[:-1])
+    following = np.searchsorted(pieces.begins, end_positions[:-1])
     starts = np.unique(np.append(0, following)).astype(np.int64)
     return starts[starts < len(pieces.ids)]
 
 
 @dataclass
 class _Ids:
-    """The ids of a split, compared with those of its pages one after another."""
+    """The ids of a split, compared with the ids of one page after another."""
 
     path: Path
     ids: npt.NDArray[Any]
@@ -147,10 +147,10 @@ class _Writer:
     ids: _Ids
     counts: dict[str, int] = field(default_factory=lambda: {"documents": 0, "sentences": 0})
 
-    def append(self, pieces: Pieces, ends: Sequence[int]) -> None:
+    def append(self, pieces: Pieces, end_positions: Sequence[int]) -> None:
         if not len(pieces.ids):
             return  # `tokens` leaves it out, too
-        starts = self.ids.start_of_next(pieces.ids) + sentence_starts(pieces, ends)
+        starts = self.ids.start_of_next(pieces.ids) + sentence_starts(pieces, end_positions)
         self.file.write(starts.astype(OFFSET_DTYPE).tobytes())
         self.counts["documents"] += 1
         self.counts["sentences"] += len(starts)

@@ -102,15 +102,15 @@ def row_groups(batches: Iterable[tuple[pa.RecordBatch, Sequence[int]]]) -> Itera
     group: list[pa.RecordBatch] = []
     pages = size = 0
     for batch, sizes in batches:
-        start = 0
+        first_page = 0
         for end, count in enumerate(sizes, start=1):
             pages, size = pages + 1, size + count
             if pages >= GROUP_PAGES or size >= GROUP_BYTES:
-                group.append(batch.slice(start, end - start))
+                group.append(batch.slice(first_page, end - first_page))
                 yield pa.Table.from_batches(group).combine_chunks()
-                group, start, pages, size = [], end, 0, 0
-        if start < len(batch):
-            group.append(batch.slice(start))
+                group, first_page, pages, size = [], end, 0, 0
+        if first_page < len(batch):
+            group.append(batch.slice(first_page))
     if group:
         yield pa.Table.from_batches(group).combine_chunks()
 

@@ -5,6 +5,7 @@ and the settings only: not on the order of files, their division into jobs, or w
 """
 
 import contextlib
+import itertools
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -133,24 +134,25 @@ def write_files(settings: C4Stage, spill: TableSpill, folder: Path) -> list[Path
     """Write the selected pages in order; return the files, including empty ones."""
     shards = settings.c4.output_shards
     paths = [folder / name for name in corpus_files(settings.c4)]
-    parts = [(name, split) for name in settings.c4.languages for split in SPLITS]
+    # The order of `corpus_files`: language, split, number.
+    divisions = [(name, split) for name in settings.c4.languages for split in SPLITS]
     with contextlib.ExitStack() as stack:
         temporary = [stack.enter_context(atomic_path(path)) for path in paths]
         writers = {
-            part: SplitWriter(temporary[index * shards : (index + 1) * shards])
-            for index, part in enumerate(parts)
+            division: SplitWriter(temporary[index * shards : (index + 1) * shards])
+            for index, division in enumerate(divisions)
         }
         # Buckets are ranges of keys, so sorting each bucket orders the whole corpus.
-        for table in (part for bucket in spill.drain() for part in _addressable_parts(bucket)):
+        for table in itertools.chain.from_iterable(map(_addressable_parts, spill.drain())):
             high, low = table.column("high").to_numpy(), table.column("low").to_numpy()
             ordered = table.take(pa.array(np.lexsort((low, high))))
             numbers = file_numbers(ordered.column("high").to_numpy(), shards)
             for (name, split), writer in writers.items():
-                in_part = pc.and_(
+                is_in_division = pc.and_(
                     pc.equal(ordered.column("language"), name),
                     pc.equal(ordered.column("validation"), split == "validation"),
                 )
-                rows = np.flatnonzero(in_part.to_numpy())
+                rows = np.flatnonzero(is_in_division.to_numpy())
                 pages = ordered.select(tables.CORPUS.names).take(pa.array(rows))
                 writer.append(pages, numbers[rows])
         for writer in writers.values():
@@ -161,14 +163,16 @@ def write_files(settings: C4Stage, spill: TableSpill, folder: Path) -> list[Path
 def _addressable_parts(table: pa.Table) -> Iterator[pa.Table]:
     """Divide pages into consecutive ranges of keys with columns of at most `MAX_COLUMN_BYTES`.
 
-    The number of buckets is limited, so those of many terabytes of text are larger.
+    The number of buckets is limited, so buckets of many terabytes of text are larger.
     """
     high = table.column("high").to_numpy()
     if len(table) < 2 or max(column.nbytes for column in table.columns) <= MAX_COLUMN_BYTES:
         yield table
         return
+    # The median of the keys halves the pages; `partition` finds it without sorting.
     middle = np.partition(high, len(high) // 2)[len(high) // 2]
     is_lower = high < middle
+    # More than half of the keys are the smallest one: it becomes the lower range.
     if not is_lower.any():
         is_lower = high == middle
     if is_lower.all():  # equal keys cannot be divided

@@ -1,4 +1,4 @@
-"""Extraction of one member from a downloaded archive, with limits on what it may expand to.
+"""Extraction of one member from a downloaded archive, with limits on its expanded size.
 
 An archive is input from elsewhere: it may be damaged, contain links or names that leave its folder,
 or expand to far more than it is ("zip bomb"). Only the bytes of one regular file are read, they go
@@ -38,7 +38,7 @@ _READ_ERRORS = (
 
 
 def extract(archive: Path, name: str, path: Path) -> None:
-    """Extract the one archive member whose path ends with the last two parts of `name`.
+    """Extract the only archive member with the last two parts of `name` as the end of its path.
 
     Args:
         archive: zip or tar file.
@@ -74,7 +74,7 @@ def _check_expansion(archive: Path, packed: int, size: int) -> None:
 
 
 def _blocks(archive: Path, tail: str) -> Iterator[bytes]:
-    """Yield the bytes of a member; only errors of reading are caught, not those of the consumer."""
+    """Yield the bytes of a member; only errors of reading are caught, not the consumer's."""
     try:
         if archive.suffix == ".zip":
             yield from _zip_member(archive, tail)

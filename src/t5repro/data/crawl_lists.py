@@ -73,7 +73,7 @@ def shard_of_crawl(
     """
     if path_list is None:
         return CrawlFiles(tuple(by_name(files)), {})
-    return _with_prefix(files_of_shard(read_path_list(path_list), shard, shards), prefix)
+    return _resolved(files_of_shard(read_path_list(path_list), shard, shards), prefix)
 
 
 def sample_of_crawl(
@@ -93,7 +93,7 @@ def sample_of_crawl(
     if path_list is None:
         return CrawlFiles(tuple(by_name(files)), {})
     names = [name for name in read_path_list(path_list) if not leaves_folder(name)]
-    return _with_prefix(evenly_spaced(names, count), prefix)
+    return _resolved(evenly_spaced(names, count), prefix)
 
 
 def read_path_list(path: Path) -> list[str]:
@@ -121,7 +121,7 @@ def read_path_list(path: Path) -> list[str]:
     return names
 
 
-def _with_prefix(names: Sequence[str], prefix: str) -> CrawlFiles:
+def _resolved(names: Sequence[str], prefix: str) -> CrawlFiles:
     # A path such as ../../etc/passwd in a downloaded list must not be opened.
     refused = tuple(name for name in names if leaves_folder(name))
     allowed = [name for name in names if not leaves_folder(name)]

@@ -1,4 +1,4 @@
-"""What it takes to fetch the WET files of a path list: files, bytes, hours and disk.
+"""Cost of fetching the WET files of a path list: files, bytes, hours and disk.
 
 Answers `t5repro fetch_plan`, before anything is fetched. A crawl has tens of thousands of files of
 similar sizes, so the servers are asked for the sizes of an evenly spaced sample.
@@ -23,12 +23,12 @@ _RATE = re.compile(r"(\d+(?:\.\d+)?) ?([kMGT]?)(B|bit)/s")
 
 
 class FetchPlan(NamedTuple):
-    """What it takes to fetch a crawl.
+    """The cost of fetching a crawl.
 
     Attributes:
         files: WET files of the list.
-        refused: listed paths that leave `c4.crawl_prefix`; they are no files of the crawl.
-        sizes: bytes of the files of the sample whose server stated them.
+        refused: listed paths that leave `c4.crawl_prefix`; they are not part of the crawl.
+        sizes: bytes of the files of the sample, as far as their servers stated them.
         absent: addresses of the sample that do not exist.
         unanswered: for each other address of the sample why its size is unknown.
     """
@@ -50,21 +50,22 @@ class FetchPlan(NamedTuple):
         return sum(self.sizes) / len(self.sizes) if self.sizes else ASSUMED_FILE_BYTES
 
     def bytes_of(self, files: int) -> float:
-        """Return the expected size of so many files of the list, of which some may not exist."""
+        """Return the expected size of so many files of the list; some may not exist."""
         existing = 1 - len(self.absent) / self.asked if self.asked else 1
         return files * existing * self.file_bytes
 
 
 def plan_fetch(path_list: Path, prefix: str, *, sample: int) -> FetchPlan:
-    """Return what it takes to fetch the files of a list.
+    """Return the cost of fetching the files of a list.
 
     Args:
         path_list: list of WET paths, plain or gzip.
         prefix: address before each path (`c4.crawl_prefix`).
-        sample: number of files whose servers are asked for their sizes; 0 asks none.
+        sample: number of files to ask the servers for their sizes; 0 asks for no size.
 
     Raises:
-        RawDataError: the list cannot be read, the prefix is no address, or no file exists.
+        RawDataError: the list cannot be read, the prefix is not an address, or all files are
+            absent.
     """
     if not prefix.startswith(ADDRESSES):
         raise RawDataError(
@@ -124,7 +125,7 @@ def plan_lines(plan: FetchPlan, *, rate: float, shards: int, parts: int, punkt: 
     """
     punkt = min(punkt, plan.files)
     files = plan.files + punkt
-    part = -(-plan.files // (shards * parts))
+    job_files = -(-plan.files // (shards * parts))
     hours = plan.bytes_of(files) / rate / SECONDS_PER_HOUR
     total = _amount(plan.bytes_of(plan.files))
     lines = [
@@ -132,8 +133,8 @@ def plan_lines(plan: FetchPlan, *, rate: float, shards: int, parts: int, punkt: 
         + (f", and {punkt} of them for Punkt" if punkt else ""),
         f"size      {_size_text(plan)}",
         f"transfer  {_amount(plan.bytes_of(files))}, {hours:,.1f} hours at {_amount(rate)}/s",
-        f"disk      {_amount(part * plan.file_bytes)} for each cleaning job that runs at a time "
-        f"({part:,} files; c4.clean_shards {shards}, c4.clean_parts {parts}); on Spark "
+        f"disk      {_amount(job_files * plan.file_bytes)} for each cleaning job that runs at a "
+        f"time ({job_files:,} files; c4.clean_shards {shards}, c4.clean_parts {parts}); on Spark "
         f"{_amount(plan.file_bytes)} for each task; {total} to keep all files",
     ]
     if plan.absent:
@@ -155,10 +156,10 @@ def _size_text(plan: FetchPlan) -> str:
             f"{_amount(plan.file_bytes)} per file: an assumption, the mean of CC-MAIN-2019-09; no "
             "server stated a size"
         )
-    stated = f"as their servers state for {len(plan.sizes):,} of them"
+    basis = f"as their servers state for {len(plan.sizes):,} of them"
     return (
         f"{_amount(plan.file_bytes)} per file on average, {_amount(min(plan.sizes))} to "
-        f"{_amount(max(plan.sizes))}, {stated}"
+        f"{_amount(max(plan.sizes))}, {basis}"
     )
 
 

@@ -1,6 +1,6 @@
 """Transfer of one file over https or from a cloud store: repeated, resumed, complete or absent.
 
-A transfer writes to `partial_path`, beside the file and under another name. If it breaks off, the
+A transfer writes to `partial_path`, another name in the folder of the file. If it breaks off, the
 next attempt or the next run continues there, provided that the server still has the same content.
 """
 
@@ -41,7 +41,7 @@ pause = time.sleep  # between attempts
 
 
 class AbsentError(RawDataError):
-    """The server answers that there is no such file."""
+    """The server answers that the file does not exist."""
 
 
 class TransferError(RawDataError):
@@ -50,7 +50,7 @@ class TransferError(RawDataError):
 
 @dataclass
 class Transfer:
-    """What a transfer took.
+    """The cost of a transfer.
 
     Attributes:
         received: bytes that arrived in this process.
@@ -102,10 +102,10 @@ def fetch_address(address: str, path: Path) -> Transfer:
         RawDataError: the address is of another kind, or the server refuses it.
     """
     if address.startswith(STORES):
-        return _repeat(address, path, _from_store)
+        return _repeat(address, path, _fetch_from_store)
     if not address.startswith("https://"):
         raise RawDataError(f"origin {address!r} cannot be fetched; only https addresses can")
-    return _repeat(address, path, _from_server)
+    return _repeat(address, path, _fetch_from_server)
 
 
 def size_of(address: str) -> int | None:
@@ -194,8 +194,10 @@ def _complete(path: Path) -> None:
     """Give the content its name; it is on the disk before."""
     partial = partial_path(path)
     with partial.open("rb") as handle:
+        # Otherwise a power cut could leave the final name with half of the content.
         os.fsync(handle.fileno())
     os.chmod(partial, 0o644)
+    # Readers see the complete file or none.
     os.replace(partial, path)
     _version_path(path).unlink(missing_ok=True)
 
@@ -215,7 +217,7 @@ def _known_version(path: Path) -> str | None:
 
 
 @contextlib.contextmanager
-def _part(path: Path, version: str | None, begin: int) -> Iterator[IO[bytes]]:
+def _append(path: Path, version: str | None, begin: int) -> Iterator[IO[bytes]]:
     """Open the content so far behind its first `begin` bytes."""
     if begin == 0:
         partial_path(path).unlink(missing_ok=True)  # of another version
@@ -224,10 +226,11 @@ def _part(path: Path, version: str | None, begin: int) -> Iterator[IO[bytes]]:
         yield handle
 
 
-def _from_server(address: str, path: Path, transfer: Transfer) -> None:
+def _fetch_from_server(address: str, path: Path, transfer: Transfer) -> None:
     """Request the rest of a file over https."""
     version = _known_version(path)
     begin = _received_of(path, version)
+    # With `If-Range` a server whose file has changed sends the whole new file, not its rest.
     headers = {"Range": f"bytes={begin}-", "If-Range": version} if begin and version else {}
     request = urllib.request.Request(address, headers=headers)  # noqa: S310 (https)
     try:
@@ -238,14 +241,16 @@ def _from_server(address: str, path: Path, transfer: Transfer) -> None:
     except (OSError, http.client.HTTPException) as error:
         _raise_connection(address, error)
     with response:
+        # The server ignored the range: it sends the file from the start.
         if response.status != http.HTTPStatus.PARTIAL_CONTENT:
             begin = 0
         elif not response.headers.get("Content-Range", "").startswith(f"bytes {begin}-"):
             raise _discarded(path, "continues at another byte than requested")
         transfer.resumed += begin
-        with _part(path, _version_of(response.headers), begin) as handle:
+        with _append(path, _version_of(response.headers), begin) as handle:
             received = _copy(response, handle, transfer)
     promised = response.headers.get("Content-Length")
+    # `read1` ends without an error if the connection closes early.
     if promised is not None and received != int(promised):
         raise _BrokenOffError(
             f"broke off after {begin + received} of {begin + int(promised)} bytes"
@@ -272,6 +277,7 @@ def _version_of(headers: Any) -> str | None:
     """Return the strong validator of a response (RFC 9110, section 13.1.5), if it has one."""
     tag: str | None = headers.get("ETag")
     modified: str | None = headers.get("Last-Modified")
+    # A weak tag may stay the same although bytes differ.
     return tag if tag and not tag.startswith("W/") else modified
 
 
@@ -298,6 +304,7 @@ def _raise_connection(address: str, error: Exception) -> NoReturn:
     """Raise the error that belongs to a connection that was not made."""
     reason = getattr(error, "reason", error)
     if isinstance(reason, ssl.SSLCertVerificationError):
+        # A wrong certificate stays wrong: repetitions would only delay the message.
         raise RawDataError(f"{address} does not answer ({reason}); check the address") from error
     raise _BrokenOffError(f"does not answer ({reason})") from error
 
@@ -324,13 +331,13 @@ def _discarded(path: Path, reason: str) -> _BrokenOffError:
     return _BrokenOffError(reason)
 
 
-def _from_store(address: str, path: Path, transfer: Transfer) -> None:
+def _fetch_from_store(address: str, path: Path, transfer: Transfer) -> None:
     """Read the rest of an object of a cloud store. Its client repeats requests by itself."""
     from pyarrow import fs
 
     version, begin, size = None, 0, None
     try:
-        store, name = fs.FileSystem.from_uri(_with_retry_limit(address))
+        store, name = fs.FileSystem.from_uri(_retry_limited(address))
         if address.startswith("s3://"):
             (info,) = store.get_file_info([name])
             if info.type == fs.FileType.NotFound:
@@ -349,7 +356,7 @@ def _from_store(address: str, path: Path, transfer: Transfer) -> None:
             "credentials of the store"
         ) from error
     transfer.resumed += begin
-    with source, _part(path, version, begin) as handle:
+    with source, _append(path, version, begin) as handle:
         received = _copy(source, handle, transfer)
     if size is not None and begin + received != size:
         raise _BrokenOffError(f"broke off after {begin + received} of {size} bytes")
@@ -359,7 +366,7 @@ def _size_in_store(address: str) -> int | None:
     from pyarrow import fs
 
     try:
-        store, name = fs.FileSystem.from_uri(_with_retry_limit(address))
+        store, name = fs.FileSystem.from_uri(_retry_limited(address))
         (info,) = store.get_file_info([name])
     except (OSError, ValueError) as error:
         raise RawDataError(f"{address} does not answer ({error})") from error
@@ -369,7 +376,7 @@ def _size_in_store(address: str) -> int | None:
     return size
 
 
-def _with_retry_limit(address: str) -> str:
+def _retry_limited(address: str) -> str:
     """Return the address with a retry limit if it is Google's and has none.
 
     Google's client otherwise retries for 15 minutes, even without credentials.

@@ -21,7 +21,7 @@ class Kind:
         name: its name in ``--machine``.
         bfloat16: peak of matrix products in bfloat16; FLOP/s of a chip.
         float32: the same for float32 activations, as TensorFlow computes them.
-        memory: bytes of a chip; 0 for a core, which has none of its own.
+        memory: bytes of a chip; 0 for a core, which shares the machine's.
         bandwidth: of this memory; bytes/s.
         utilization: share of the peak that a training reaches, unless it was measured.
         cores: cores of a chip that the names of the owner count, as in ``v3-8``.
@@ -100,11 +100,11 @@ class Machine:
 def machine_named(name: str, chips: int | None = None) -> Machine:
     """Return the machine of a name such as ``v5e-8``, ``h100`` or ``cpu-2``.
 
-    The number is that of the owner's name: of v2, v3, v4 and v5p it counts cores, two to a chip.
+    As in the provider's names, the number counts cores for v2, v3, v4 and v5p, two to a chip.
 
     Args:
         name: kind, with or without a number.
-        chips: number of chips, in place of that of the name.
+        chips: number of chips; overrides the number in the name.
 
     Raises:
         SettingsError: the kind is unknown, or the number does not fit.

@@ -24,7 +24,7 @@ class Memory:
     Attributes:
         needed: bytes.
         available: bytes of the chip.
-        micro_batches: smallest number of parts of a batch with which it fits; 0 if none does.
+        micro_batches: smallest number of micro-batches with which it fits; 0 if it never fits.
         source: ``formula`` or ``preflight``.
     """
 
@@ -64,12 +64,14 @@ def activation_bytes(
 
     def block(length: int) -> float:
         layers = length * (4 * width + 3 * inner + hidden) * bytes_each
+        # Attention weights and their dropout masks grow with the square of the length.
         return layers + model.num_heads * length**2 * weight
 
     family = model.family
     lengths = family.lengths(inputs_length, targets_length)
     total = sum(blocks * block(lengths[stack]) for stack, blocks in model.heights.items())
     if family.stacks == ("encoder", "decoder"):
+        # Cross-attention reads the encoder's output once per decoder block.
         cross = targets_length * (2 * width + 2 * inner) * bytes_each
         cross += inputs_length * 2 * inner * bytes_each
         cross += model.num_heads * inputs_length * targets_length * weight
@@ -107,14 +109,17 @@ def training_memory(
         embedding_rows=shape.embedding_rows,
         precision=precision,
     )
+    # SpanBERT's boundary objective predicts ids a second time.
     if predicts_boundaries(model, training):
         row += shape.targets_length * embedding_rows * LOGIT_BYTES
+    # Rounded up: the chip with the most rows decides.
     rows = -(-training.batch_size // chips)
 
-    def needed(parts: int) -> float:
-        state = state_bytes(parameters, optimizer=training.optimizer, accumulates=parts > 1)
-        return state + -(-rows // parts) * row
+    def needed(micro_batches: int) -> float:
+        state = state_bytes(parameters, optimizer=training.optimizer, accumulates=micro_batches > 1)
+        return state + -(-rows // micro_batches) * row
 
-    divisors = [parts for parts in range(1, rows + 1) if rows % parts == 0]
-    fitting = (parts for parts in divisors if needed(parts) <= available)
+    # Micro-batches of a chip have equal numbers of rows.
+    divisors = [micro_batches for micro_batches in range(1, rows + 1) if rows % micro_batches == 0]
+    fitting = (micro_batches for micro_batches in divisors if needed(micro_batches) <= available)
     return Memory(needed(training.micro_batches), available, next(fitting, 0), "formula")

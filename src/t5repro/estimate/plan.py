@@ -1,4 +1,4 @@
-"""The estimate of a run: the costs of its nodes, and of experiments alone and in addition.
+"""The estimate of a run: the costs of its nodes, and of experiments with or without others.
 
 A node counts once, however many experiments use it. A node that is done costs nothing.
 """
@@ -135,20 +135,20 @@ class Estimate:
 
     def cost(self, counts: Callable[[Node], bool]) -> Cost:
         """Return the cost of the nodes that `counts` selects."""
-        nodes = [one for one in self.nodes if counts(one.node) and not one.is_done]
-        on_chips = [one for one in nodes if self.is_on_chips(one)]
-        on_cores = [one for one in nodes if not self.is_on_chips(one)]
+        nodes = [entry for entry in self.nodes if counts(entry.node) and not entry.is_done]
+        chip_entries = [entry for entry in nodes if self.is_on_chips(entry)]
+        core_entries = [entry for entry in nodes if not self.is_on_chips(entry)]
         return Cost(
-            flops=sum(one.work.flops for one in nodes),
-            chip_hours=sum(one.hours for one in on_chips),
-            core_hours=sum(one.hours for one in on_cores),
-            seconds=sum(one.seconds for one in nodes if one.on_device),
-            disk_bytes=sum(one.disk_bytes for one in nodes),
+            flops=sum(entry.work.flops for entry in nodes),
+            chip_hours=sum(entry.hours for entry in chip_entries),
+            core_hours=sum(entry.hours for entry in core_entries),
+            seconds=sum(entry.seconds for entry in nodes if entry.on_device),
+            disk_bytes=sum(entry.disk_bytes for entry in nodes),
         )
 
-    def is_on_chips(self, one: NodeEstimate) -> bool:
+    def is_on_chips(self, entry: NodeEstimate) -> bool:
         """Whether a node takes chip-hours and not core-hours."""
-        return one.on_device and self.machine.unit == "chip"
+        return entry.on_device and self.machine.unit == "chip"
 
     def hours(self, cost: Cost) -> float:
         """Return the hours that a budget counts: of chips, or of cores if the machine is a CPU."""
@@ -156,12 +156,13 @@ class Estimate:
 
     def hours_between(self) -> tuple[float, float]:
         """Return the range of the hours that a budget counts."""
+        # A budget on an accelerator does not count the hours of cores.
         counted = [
-            one for one in self.nodes if self.is_on_chips(one) or self.machine.unit == "core"
+            entry for entry in self.nodes if self.is_on_chips(entry) or self.machine.unit == "core"
         ]
         return (
-            sum(one.hours * one.rate.low for one in counted),
-            sum(one.hours * one.rate.high for one in counted),
+            sum(entry.hours * entry.rate.low for entry in counted),
+            sum(entry.hours * entry.rate.high for entry in counted),
         )
 
     def alone(self, experiments: Collection[str]) -> Cost:
@@ -179,6 +180,7 @@ class Estimate:
 
         Over all experiments the sum is the total.
         """
+        # A node names its experiments in the order of the run file.
         return self.cost(lambda node: node.experiments[0] == experiment)
 
     def of_rule(self, rule: str) -> Cost:
@@ -202,11 +204,14 @@ class _Estimator:
             read = 0.0
         else:
             read = input_bytes(node, self.written, self.calibration.examples)
+            # Jobs without the model use one core.
             work, chips = Work(input_bytes=read), 1
+            # Shards share the bytes, and each has a start of its own.
             jobs = _jobs(node)
             rate = data_rate(node.rule, read / jobs, self.calibration.samples)
             seconds = DATA_START * jobs + read / rate.per_second
         share = written_share(node.rule, read / _jobs(node), self.calibration.samples)
+        # Also of nodes that are done: later nodes read their outputs.
         disk_bytes = self.written[node.key] = output_bytes(
             node, read, share, self.calibration.examples
         )
@@ -234,6 +239,7 @@ class _Estimator:
         )
         work = node_work(node, self.calibration.examples)
         seconds = work.flops / (rate.per_second * chips)
+        # A measured speed contains the time of memory; the table's peak does not.
         if rate.source == "table" and node.rule == "evaluate_predict":
             seconds = max(seconds, decoding_seconds(work, self.machine) / chips)
         return work, rate, device_start(self.machine) + seconds, chips
@@ -242,6 +248,7 @@ class _Estimator:
         if node.rule not in TRAININGS or not self.machine.kind.memory:
             return None
         settings = node.settings
+        # The compiler's figures are exact; the formula is not.
         return self.preflight(node) or training_memory(
             settings.model,
             getattr(settings, node.rule),
@@ -253,12 +260,12 @@ class _Estimator:
         )
 
 
-def node_work(node: Node, known: Mapping[str, int] = NO_EXAMPLES) -> Work:
+def node_work(node: Node, row_counts: Mapping[str, int] = NO_EXAMPLES) -> Work:
     """Return the work of a training or prediction.
 
     Args:
         node: the node.
-        known: task -> rows to predict, where they are known.
+        row_counts: task -> rows to predict, where they are known.
     """
     settings = node.settings
     if node.rule in TRAININGS:
@@ -269,7 +276,7 @@ def node_work(node: Node, known: Mapping[str, int] = NO_EXAMPLES) -> Work:
         settings.model,
         evaluate,
         settings.vocab,
-        examples_of(settings.tasks.names, evaluate, known),
+        examples_of(settings.tasks.names, evaluate, row_counts),
         layers=settings.finetune,
         models=max(checkpoints, 1) * (len(evaluate.ensemble) or 1),
         precision=settings.devices.precision,
@@ -288,12 +295,13 @@ def estimate_run(
     Args:
         settings: settings of the run.
         machine: machine of trainings and predictions.
-        root: checkout whose sealed nodes are done; if absent, none is.
+        root: checkout with the sealed nodes, which are done; if absent, every node is to do.
         calibration: known speeds and numbers of examples.
     """
     nodes = RunPlan(settings).nodes
     done = done_nodes(root, settings.run.name, nodes) if root else set()
 
+    # Without a checkout there are no reports to read.
     def preflight(node: Node) -> Memory | None:
         return _preflight(root, settings.run.name, node, machine) if root else None
 
@@ -310,7 +318,7 @@ def estimate_run(
 def estimated_seconds(settings: Settings, records: Records) -> dict[str, float]:
     """Return rule -> seconds of its recorded jobs, for a comparison with their records.
 
-    Their own records tell no speed here, only those of other runs; no node is done.
+    Speeds come from records of other runs only, and every node counts as to do.
 
     Args:
         settings: settings of the run.
@@ -321,17 +329,17 @@ def estimated_seconds(settings: Settings, records: Records) -> dict[str, float]:
     """
     run = settings.run.name
     calibration = Calibration(
-        samples=[one for one in samples_of(records) if one.job.partition("/")[0] != run],
+        samples=[entry for entry in samples_of(records) if entry.job.partition("/")[0] != run],
         examples=examples_in(records, run),
     )
     estimate = estimate_run(settings, machine_of(settings.devices), calibration=calibration)
     # A job is run/rule, run/rule/node, or run/rule/node/shard.
     recorded = {tuple(job.split("/")[:3]) for job in records}
     seconds: dict[str, float] = {}
-    for one in estimate.nodes:
-        rule = one.node.rule
-        if recorded & {(run, rule), (run, rule, one.node.name)}:
-            seconds[rule] = seconds.get(rule, 0.0) + one.seconds
+    for entry in estimate.nodes:
+        rule = entry.node.rule
+        if recorded & {(run, rule), (run, rule, entry.node.name)}:
+            seconds[rule] = seconds.get(rule, 0.0) + entry.seconds
     return seconds
 
 
@@ -358,7 +366,7 @@ def _preflight(root: Path, run: str, node: Node, machine: Machine) -> Memory | N
 
 
 def _chips(node: Node, machine: Machine) -> int:
-    """Return the chips of a job: all, but of a CPU as many cores as it has threads."""
+    """Return the chips of a job: all of them, or on a CPU one core per thread."""
     if machine.kind is KINDS["cpu"]:
         return min(machine.chips, node.settings.devices.intra_op_threads)
     return machine.chips

@@ -118,7 +118,7 @@ def read_mapping(path: Path, option: str) -> dict[str, object]:
     """Return the mapping of a YAML or JSON file that an option names.
 
     Raises:
-        SettingsError: it cannot be read, or is no mapping.
+        SettingsError: it cannot be read, or is not a mapping.
     """
     try:
         value = parse_yaml(path.read_text(encoding="utf-8"), path.as_posix())
@@ -154,7 +154,7 @@ def device_rate(
         shape: width, positions of a row, rows of a chip.
         machine: the machine.
         precision: `devices.precision`.
-        samples: earlier jobs; those of the nearest shape count, if it is near.
+        samples: earlier jobs; only the jobs of the nearest shape count, if it is near enough.
         measured: speeds of a file.
     """
     fitting = [
@@ -164,10 +164,12 @@ def device_rate(
     ]
     fitting = [pair for pair in fitting if pair[0] <= NEAREST]
     if fitting:
+        # All samples at the least distance count: repetitions and seeds of one training.
         return _own([rate for distance, rate in fitting if distance == min(fitting)[0]])
     rates = [
         (_distance(shape, (rate.d_model, rate.length, rate.rows_per_chip)), rate.flops_per_second)
         for rate in measured
+        # The file has speeds of training steps.
         if rate.machine == machine.kind.name and rule != "evaluate_predict"
     ]
     if rates:
@@ -182,9 +184,11 @@ def data_rate(rule: str, read: float, samples: Sequence[Sample]) -> Rate:
     Args:
         rule: name of the rule.
         read: bytes that the job reads.
-        samples: earlier jobs; those of a similar size count.
+        samples: earlier jobs; only jobs of a similar size count.
     """
     own = [
+        # The start is an assumption, so at least half of a job counts as work: the divisor stays
+        # positive.
         sample.work.input_bytes / max(sample.seconds - DATA_START, sample.seconds / 2)
         for sample in samples
         if sample.rule == rule and sample.seconds and _is_near(read, sample.work.input_bytes)
@@ -208,22 +212,23 @@ def decoding_seconds(work: Work, machine: Machine) -> float:
 
 
 def _own(rates: Sequence[float]) -> Rate:
-    """Return the median speed; its range is that of the measurements, ten percent at least."""
+    """Return the median speed with the measured range, widened to at least ten percent."""
     median = statistics.median(rates)
     low, high = FACTORS["own"]
     return Rate(median, "own", min(low, median / max(rates)), max(high, median / min(rates)))
 
 
 def _flops_per_second(sample: Sample) -> float:
-    start = START[KINDS[sample.kind].device]
-    seconds = max(sample.seconds - start, sample.seconds / 2)
+    start_seconds = START[KINDS[sample.kind].device]
+    seconds = max(sample.seconds - start_seconds, sample.seconds / 2)
     return sample.work.flops / seconds / sample.chips
 
 
-def _is_near(value: float, other: float) -> bool:
-    return bool(value and other) and abs(math.log(value / other)) <= NEAREST
+def _is_near(value: float, reference: float) -> bool:
+    return bool(value and reference) and abs(math.log(value / reference)) <= NEAREST
 
 
-def _distance(shape: Sequence[float], other: Sequence[float]) -> float:
+def _distance(shape: Sequence[float], reference: Sequence[float]) -> float:
     """Return how much two shapes differ: the sum of the logarithms of their ratios."""
-    return sum(abs(math.log(a / b)) for a, b in zip(shape, other, strict=True))
+    # Logarithms, so that half and double are equally far.
+    return sum(abs(math.log(a / b)) for a, b in zip(shape, reference, strict=True))

@@ -68,7 +68,7 @@ def _sample(job: str, record: Mapping[str, Any]) -> Iterator[Sample]:
         if not end["ok"] or rule not in BY_NAME:
             return
         read, written = (
-            float(sum(file["bytes"] for file in end[part])) for part in ("inputs", "outputs")
+            float(sum(file["bytes"] for file in end[role])) for role in ("inputs", "outputs")
         )
         seconds = float(end["seconds"])
         if rule not in ON_DEVICE:
@@ -77,6 +77,7 @@ def _sample(job: str, record: Mapping[str, Any]) -> Iterator[Sample]:
         settings: Any = stage_model(rule).model_validate(record["start"]["settings"])
         machine = _machine(settings)
         work = _work(rule, settings, end["numbers"])
+    # Records of earlier versions may have other settings; they tell no speed, which is no fault.
     except (KeyError, TypeError, ValueError, ValidationError):
         return
     if machine and work.flops:
@@ -86,11 +87,12 @@ def _sample(job: str, record: Mapping[str, Any]) -> Iterator[Sample]:
 
 
 def _machine(settings: Any) -> tuple[str, int] | None:
-    """Return kind and number of chips; None for a GPU, of which a record has no kind."""
+    """Return kind and number of chips; None for a GPU, because records do not name its kind."""
     devices = settings.devices
     if devices.kind == "cpu":
         return "cpu", devices.intra_op_threads
     kind, _, topology = devices.slice.partition(":")
+    # A slice is named such as v3:2x2.
     return (kind, slice_chips(topology)) if devices.kind == "tpu" and kind in KINDS else None
 
 
@@ -138,7 +140,7 @@ def examples_in(records: Records, run: str) -> dict[str, int]:
 
 
 def done_nodes(root: Path, run: str, nodes: Sequence[Node]) -> set[Key]:
-    """Return the nodes whose jobs are sealed with the settings that they would have now.
+    """Return the nodes with sealed jobs of exactly their present settings.
 
     A node is done only if its upstream nodes are. Changed code is not noticed: `snakemake -n`
     tells.
@@ -160,6 +162,7 @@ def done_nodes(root: Path, run: str, nodes: Sequence[Node]) -> set[Key]:
     done: set[Key] = set()
     for node in nodes:
         jobs = by_node.get(node.key, [])
+        # Records contain redacted settings, so the present ones are redacted as well.
         settings = redact(stage_settings(node.settings, node.rule)) if jobs else None
         is_current = jobs and all(_is_of(record, settings) for record in jobs)
         if is_current and set(node.upstream) <= done:

@@ -1,4 +1,4 @@
-"""Settings of several run files, merged as Snakemake merges those of ``--configfile``."""
+"""Settings of several run files, merged as Snakemake merges several ``--configfile``."""
 
 from collections.abc import Sequence
 from pathlib import Path

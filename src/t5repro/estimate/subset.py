@@ -40,7 +40,10 @@ def experiments_of_row(row: PublishedRow, rows: Mapping[str, str]) -> list[str]:
     return [
         name
         for name, own in rows.items()
-        if own and (own == row.name or any(row.is_same_as(other) for other in rows_named(own)))
+        if own
+        and (
+            own == row.name or any(row.is_same_as(repeated_row) for repeated_row in rows_named(own))
+        )
     ]
 
 
@@ -55,31 +58,33 @@ def cheapest_experiments(
     best complete one.
 
     Args:
-        candidates: experiments that fill a row, for each row; none of the lists is empty.
+        candidates: experiments that fill a row, for each row; every list has an entry.
         nodes: experiment -> nodes that it needs.
         costs: node -> its cost, 0 or more.
     """
     best: list[str] = []
     best_cost = float("inf")
 
-    def added(name: str, taken: AbstractSet[str]) -> float:
-        return math.fsum(costs[node] for node in nodes[name] - taken)
+    def added(name: str, paid_nodes: AbstractSet[str]) -> float:
+        return math.fsum(costs[node] for node in nodes[name] - paid_nodes)
 
     def search(
-        left: list[Sequence[str]], chosen: list[str], taken: frozenset[str], cost: float
+        open_rows: list[Sequence[str]], choice: list[str], paid_nodes: frozenset[str], cost: float
     ) -> None:
         nonlocal best, best_cost
-        left = [names for names in left if not set(names).intersection(chosen)]
+        # An experiment may fill rows of several tables.
+        open_rows = [names for names in open_rows if not set(names).intersection(choice)]
         if cost >= best_cost and best:
             return
-        if not left:
-            best, best_cost = chosen, cost
+        if not open_rows:
+            best, best_cost = choice, cost
             return
         # Rows with one candidate come first, so that their nodes are taken when others choose.
-        row = min(left, key=len)
-        for name in sorted(row, key=lambda name: added(name, taken)):
-            more = cost + added(name, taken)
-            search(left, [*chosen, name], taken | nodes[name], more)
+        row = min(open_rows, key=len)
+        # The cheapest first: an early complete choice is a tight bound for the rest.
+        for name in sorted(row, key=lambda name: added(name, paid_nodes)):
+            more = cost + added(name, paid_nodes)
+            search(open_rows, [*choice, name], paid_nodes | nodes[name], more)
 
     search(list(candidates), [], frozenset(), 0.0)
     return best

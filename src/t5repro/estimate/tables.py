@@ -15,7 +15,7 @@ class TableEstimate:
     Attributes:
         number: number of the table.
         experiments: experiments of the run that fill one of its rows.
-        missing: rows that none fills.
+        missing: rows that no experiment of the run fills.
         alone: cost of all nodes that these experiments need.
         extra: cost of the nodes that no other experiment needs.
     """
@@ -32,14 +32,14 @@ def table_estimates(estimate: Estimate, tables: Sequence[int] = ()) -> list[Tabl
 
     Args:
         estimate: the estimate of the run.
-        tables: numbers; if empty, all tables of which the run fills a row.
+        tables: numbers; if empty, all tables with at least one row that the run fills.
 
     Raises:
         SettingsError: the paper has no such table of scores.
     """
     numbers = tables or sorted({row.table for row in published_rows()})
     estimates = [_table_estimate(estimate, number) for number in numbers]
-    return [one for one in estimates if tables or one.experiments]
+    return [table for table in estimates if tables or table.experiments]
 
 
 def _table_estimate(estimate: Estimate, number: int) -> TableEstimate:
@@ -70,9 +70,9 @@ def cheapest_of_tables(estimate: Estimate, tables: Sequence[int]) -> list[str]:
         if (names := experiments_of_row(row, estimate.rows))
     ]
     nodes = {
-        name: {one.node.label for one in estimate.nodes if name in one.node.experiments}
+        name: {entry.node.label for entry in estimate.nodes if name in entry.node.experiments}
         for name in estimate.experiments
     }
-    costs = {one.node.label: one.seconds * one.chips for one in estimate.nodes}
-    chosen = set(cheapest_experiments(candidates, nodes, costs))
-    return [name for name in estimate.experiments if name in chosen]
+    costs = {entry.node.label: entry.seconds * entry.chips for entry in estimate.nodes}
+    cheapest = set(cheapest_experiments(candidates, nodes, costs))
+    return [name for name in estimate.experiments if name in cheapest]

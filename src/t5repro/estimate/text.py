@@ -28,6 +28,7 @@ def quantity(value: float, units: Sequence[tuple[float, str]]) -> str:
 
 def number(value: float) -> str:
     """Return three significant digits, without an exponent."""
+    # Small values, such as hours of a demo, would round to 0.00.
     digits = 0 if value >= 100 else 1 if value >= 10 else 2 if value >= 0.1 or not value else 4
     return f"{value:,.{digits}f}"
 
@@ -42,37 +43,39 @@ def estimate_text(
         tables: the tables to show.
         every_node: whether to show all nodes, however many there are.
     """
-    parts = [
+    sections = [
         f"run {estimate.run} on {estimate.machine.name}",
         _nodes_text(estimate, every_node),
         _experiments_text(estimate),
     ]
     if tables:
-        parts.append(_tables_text(estimate, tables))
-    parts.append(_totals_text(estimate))
-    return "\n\n".join(parts) + "\n"
+        sections.append(_tables_text(estimate, tables))
+    sections.append(_totals_text(estimate))
+    return "\n\n".join(sections) + "\n"
 
 
 def _nodes_text(estimate: Estimate, every_node: bool) -> str:
     nodes = list(estimate.nodes)
     note = ""
     if len(nodes) > SHOWN_NODES and not every_node:
-        costly = sorted(nodes, key=lambda one: -one.seconds * one.chips)[:SHOWN_NODES]
+        costly = sorted(nodes, key=lambda entry: -entry.seconds * entry.chips)[:SHOWN_NODES]
         note = f"\n{len(nodes) - SHOWN_NODES:,} further nodes; --all shows them"
-        nodes = [one for one in nodes if one in costly]
+        # The costliest nodes, in the order of the stages.
+        nodes = [entry for entry in nodes if entry in costly]
     head = ("node", ">work", ">rate", "source", ">time", ">hours", ">disk", "memory")
     rows = [
         (
-            one.node.label,
-            _work(one),
-            "" if one.is_done else _rate(one),
-            "done" if one.is_done else one.rate.source,
-            quantity(one.seconds, DURATIONS),
-            f"{number(one.hours)} {'chip' if estimate.is_on_chips(one) else 'core'}-h",
-            quantity(one.disk_bytes, BYTES),
-            "" if one.is_done or one.memory is None else memory_text(one.memory),
+            entry.node.label,
+            _work(entry),
+            "" if entry.is_done else _rate(entry),
+            # The source tells how far to trust the time.
+            "done" if entry.is_done else entry.rate.source,
+            quantity(entry.seconds, DURATIONS),
+            f"{number(entry.hours)} {'chip' if estimate.is_on_chips(entry) else 'core'}-h",
+            quantity(entry.disk_bytes, BYTES),
+            "" if entry.is_done or entry.memory is None else memory_text(entry.memory),
         )
-        for one in nodes
+        for entry in nodes
     ]
     return table_text(head, rows) + note
 
@@ -100,12 +103,12 @@ def _tables_text(estimate: Estimate, tables: Sequence[TableEstimate]) -> str:
     )
     rows = [
         (
-            f"table {one.number}",
-            *_alone_and_extra(estimate, one.alone, one.extra),
-            str(len(one.experiments)),
-            str(len(one.missing)),
+            f"table {table.number}",
+            *_alone_and_extra(estimate, table.alone, table.extra),
+            str(len(table.experiments)),
+            str(len(table.missing)),
         )
-        for one in tables
+        for table in tables
     ]
     return table_text(head, rows)
 
@@ -122,17 +125,23 @@ def _alone_and_extra(estimate: Estimate, alone: Cost, extra: Cost) -> tuple[str,
 def _totals_text(estimate: Estimate) -> str:
     total, machine = estimate.total, estimate.machine
     low, high = estimate.hours_between()
-    done = sum(one.is_done for one in estimate.nodes)
+    done = sum(entry.is_done for entry in estimate.nodes)
     head = ("rule", ">nodes", ">done", ">work", ">chip-h", ">core-h", ">disk")
     rows = []
-    for rule in dict.fromkeys(one.node.rule for one in estimate.nodes):
-        nodes = [one for one in estimate.nodes if one.node.rule == rule]
+    # `fromkeys` keeps the order of the stages and drops repeated rules.
+    for rule in dict.fromkeys(entry.node.rule for entry in estimate.nodes):
+        nodes = [entry for entry in estimate.nodes if entry.node.rule == rule]
         rows.append(
-            _total_row(rule, len(nodes), sum(one.is_done for one in nodes), estimate.of_rule(rule))
+            _total_row(
+                rule, len(nodes), sum(entry.is_done for entry in nodes), estimate.of_rule(rule)
+            )
         )
     rows.append(_total_row("total", len(estimate.nodes), done, total))
-    asked = sum(len(one.node.experiments) for one in estimate.nodes if _is_training(one))
-    made = sum(map(_is_training, estimate.nodes))
+    # How much the experiments share: the reason to run them together.
+    separate_trainings = sum(
+        len(entry.node.experiments) for entry in estimate.nodes if _is_training(entry)
+    )
+    trainings = sum(map(_is_training, estimate.nodes))
     lines = [
         table_text(head, rows),
         "",
@@ -140,8 +149,8 @@ def _totals_text(estimate: Estimate) -> str:
         f"and {number(high)}",
         f"time      {quantity(total.seconds, DURATIONS)} of trainings and predictions, one after "
         f"another on {machine.name}",
-        f"shared    the experiments need {asked:,} trainings if each is run alone; "
-        f"{made:,} are made",
+        f"shared    the experiments need {separate_trainings:,} trainings if each is run alone; "
+        f"{trainings:,} are made",
     ]
     return "\n".join(lines)
 
@@ -158,20 +167,20 @@ def _total_row(name: str, nodes: int, done: int, cost: Cost) -> tuple[str, ...]:
     )
 
 
-def _is_training(one: NodeEstimate) -> bool:
-    return one.node.rule in ("pretrain", "finetune")
+def _is_training(entry: NodeEstimate) -> bool:
+    return entry.node.rule in ("pretrain", "finetune")
 
 
-def _work(one: NodeEstimate) -> str:
-    if one.on_device:
-        return quantity(one.work.flops, OPERATIONS)
-    return quantity(one.work.input_bytes, BYTES)
+def _work(entry: NodeEstimate) -> str:
+    if entry.on_device:
+        return quantity(entry.work.flops, OPERATIONS)
+    return quantity(entry.work.input_bytes, BYTES)
 
 
-def _rate(one: NodeEstimate) -> str:
-    if one.on_device:
-        return quantity(one.rate.per_second * one.chips, SPEEDS)
-    return quantity(one.rate.per_second, SPEEDS[3:])
+def _rate(entry: NodeEstimate) -> str:
+    if entry.on_device:
+        return quantity(entry.rate.per_second * entry.chips, SPEEDS)
+    return quantity(entry.rate.per_second, SPEEDS[3:])
 
 
 def memory_text(memory: Memory) -> str:
@@ -187,7 +196,7 @@ def memory_text(memory: Memory) -> str:
 
 
 def table_text(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Return a table; columns whose head begins with > are flush right."""
+    """Return a table; a head that begins with > makes its column flush right."""
     titles = [title.removeprefix(RIGHT) for title in head]
     widths = [max(map(len, column)) for column in zip(titles, *rows, strict=True)]
     return "\n".join(
@@ -245,7 +254,7 @@ def estimate_values(estimate: Estimate, tables: Sequence[TableEstimate]) -> dict
         "run": estimate.run,
         "machine": {"kind": machine.kind.name, "chips": machine.chips},
         "total": asdict(estimate.total) | {"hours_low": low, "hours_high": high},
-        "nodes": [_node_values(one) for one in estimate.nodes],
+        "nodes": [_node_values(entry) for entry in estimate.nodes],
         "experiments": [
             {
                 "name": name,
@@ -256,22 +265,22 @@ def estimate_values(estimate: Estimate, tables: Sequence[TableEstimate]) -> dict
             }
             for name in estimate.experiments
         ],
-        "tables": [asdict(one) for one in tables],
+        "tables": [asdict(table) for table in tables],
     }
 
 
-def _node_values(one: NodeEstimate) -> dict[str, Any]:
-    memory = one.memory
+def _node_values(entry: NodeEstimate) -> dict[str, Any]:
+    memory = entry.memory
     return {
-        "rule": one.node.rule,
-        "node": one.node.name,
-        "experiments": list(one.node.experiments),
-        "upstream": ["/".join(key).rstrip("/") for key in one.node.upstream],
-        "done": one.is_done,
-        **asdict(one.work),
-        "rate": asdict(one.rate),
-        "seconds": one.seconds,
-        "chips": one.chips,
-        "disk_bytes": one.disk_bytes,
+        "rule": entry.node.rule,
+        "node": entry.node.name,
+        "experiments": list(entry.node.experiments),
+        "upstream": ["/".join(key).rstrip("/") for key in entry.node.upstream],
+        "done": entry.is_done,
+        **asdict(entry.work),
+        "rate": asdict(entry.rate),
+        "seconds": entry.seconds,
+        "chips": entry.chips,
+        "disk_bytes": entry.disk_bytes,
         "memory": None if memory is None else asdict(memory) | {"fits": memory.fits},
     }

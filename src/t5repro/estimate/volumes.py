@@ -21,13 +21,13 @@ PREDICTION_BYTES = 200
 REPORTED_BYTES = 0.5e6  # scores, predictions and histories of an experiment
 
 
-def input_bytes(node: Node, written: Mapping[Key, float], known: Mapping[str, int]) -> float:
+def input_bytes(node: Node, written: Mapping[Key, float], row_counts: Mapping[str, int]) -> float:
     """Return the bytes that a job without the model reads.
 
     Args:
         node: the node.
         written: node -> bytes that it writes, for all nodes of earlier stages.
-        known: task -> rows to predict, where they are known.
+        row_counts: task -> rows to predict, where they are known.
     """
     settings = node.settings
     if node.rule == "data":
@@ -42,20 +42,20 @@ def input_bytes(node: Node, written: Mapping[Key, float], known: Mapping[str, in
         files = {name for names in task_files(settings, node.name).values() for name in names}
         return _bytes_of(settings, files)
     if node.rule == "evaluate_score":
-        return SCORED_BYTES * _examples(settings, known)
+        return SCORED_BYTES * _examples(settings, row_counts)
     if node.rule == "report":
         return REPORTED_BYTES * len(node.experiments)
     return sum(written.get(key, 0.0) for key in node.upstream)
 
 
-def output_bytes(node: Node, read: float, share: float, known: Mapping[str, int]) -> float:
+def output_bytes(node: Node, read: float, share: float, row_counts: Mapping[str, int]) -> float:
     """Return the bytes that a node writes.
 
     Args:
         node: the node.
         read: bytes that it reads.
         share: bytes that its rule writes for a byte read.
-        known: task -> rows to predict, where they are known.
+        row_counts: task -> rows to predict, where they are known.
     """
     settings = node.settings
     if node.rule in TRAININGS:
@@ -63,7 +63,7 @@ def output_bytes(node: Node, read: float, share: float, known: Mapping[str, int]
         training = getattr(settings, node.rule)
         return weights * (1 + slots_per_weight(training.optimizer) + len(training.kept_steps))
     if node.rule == "evaluate_predict":
-        return PREDICTION_BYTES * _examples(settings, known)
+        return PREDICTION_BYTES * _examples(settings, row_counts)
     if node.rule == "vocab_sample":
         return min(settings.vocab.sample_chars, TEXT_PER_CORPUS_BYTE * read)
     return read * share
@@ -82,8 +82,8 @@ def crawl_bytes(settings: Settings) -> float:
     return _bytes_of(settings, names, absent=WET_FILE_BYTES)
 
 
-def _examples(settings: Settings, known: Mapping[str, int]) -> int:
-    return sum(examples_of(settings.tasks.names, settings.evaluate, known).values())
+def _examples(settings: Settings, row_counts: Mapping[str, int]) -> int:
+    return sum(examples_of(settings.tasks.names, settings.evaluate, row_counts).values())
 
 
 def _bytes_of(
@@ -98,6 +98,7 @@ def _present(settings: Settings, names: Iterable[str]) -> float:
 
 def _size(settings: Settings, name: str, absent: float) -> float:
     """Return the bytes of a raw file: in the folder of data, or where it will be copied from."""
+    # The rule `data` copies from `data.source`, so an absent file may be there.
     source = Path(settings.data.source) / name if settings.data.source else None
     for path in (raw_path(settings.data, name), source):
         if path is not None and path.is_file():

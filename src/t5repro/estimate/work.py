@@ -70,7 +70,7 @@ def texts_of_row(rule: str, settings: Any) -> int:
 def texts_of(model: ModelSettings, tasks: Collection[str]) -> int:
     """Return the texts of a row: each option, and GPT some in both orders; 1 without tasks.
 
-    All rows of a batch have as many texts as any task of the mixture needs.
+    A batch pads its rows to the task of the mixture with the most texts.
     """
     return max((facts_of(task).options for task in tasks), default=1) * orders_of(model, tasks)
 
@@ -116,7 +116,9 @@ def prediction_work(
     for task, rows in examples.items():
         beams = evaluate.beam_width if task in evaluate.beam_tasks else 1
         texts = texts_of(model, [task]) if has_labels else 1
+        # Beams repeat the decoder but not the encoder.
         flops += MULTIPLY_ADD * rows * texts * (encoding + beams * (both - encoding))
+        # A decoding step reads all weights once, for whatever number of rows.
         weight_bytes += -(-rows // evaluate.batch_size) * written * read_bytes
     return Work(flops=flops * models, weight_bytes=weight_bytes * models)
 
@@ -127,17 +129,18 @@ def precision_bytes(precision: str) -> int:
 
 
 def examples_of(
-    tasks: Iterable[str], evaluate: EvaluateSettings, known: Mapping[str, int]
+    tasks: Iterable[str], evaluate: EvaluateSettings, row_counts: Mapping[str, int]
 ) -> dict[str, int]:
     """Return task -> number of examples to predict; an assumption for tasks without a number.
 
     Args:
         tasks: names of tasks.
         evaluate: the largest number of examples.
-        known: task -> number, where it was counted.
+        row_counts: task -> rows of the split, where they were counted.
     """
     rows = {
-        task: known.get(task, facts_of(task).validation_rows or ASSUMED_EXAMPLES) for task in tasks
+        task: row_counts.get(task, facts_of(task).validation_rows or ASSUMED_EXAMPLES)
+        for task in tasks
     }
     if evaluate.max_examples:
         return {task: min(count, evaluate.max_examples) for task, count in rows.items()}

@@ -48,11 +48,11 @@ def document(run: Run) -> dict[str, Any]:
     run_component = Component(
         name=run.name, type=ComponentType.APPLICATION, bom_ref=f"run/{run.name}"
     )
-    parts = {job.name: _component(job) for job in run.of_rule(*MODELS, *DATASETS)}
+    components = {job.name: _component(job) for job in run.of_rule(*MODELS, *DATASETS)}
     libraries = [_library(name, versions) for name, versions in facts.libraries_of(run).items()]
     bom = Bom(
         serial_number=UUID(facts.run_uuid(run)),
-        components=[*parts.values(), *libraries],
+        components=[*components.values(), *libraries],
         metadata=BomMetaData(
             component=run_component,
             timestamp=_published(run),
@@ -63,12 +63,13 @@ def document(run: Run) -> dict[str, Any]:
             ),
         ),
     )
-    above = _nearest_sources(run, frozenset(parts))
-    bom.register_dependency(run_component, [parts[job.name] for job in models])
-    for name, part in parts.items():
-        is_model = part.type is ComponentType.MACHINE_LEARNING_MODEL
+    above = _nearest_sources(run, frozenset(components))
+    bom.register_dependency(run_component, [components[job.name] for job in models])
+    for name, subject in components.items():
+        is_model = subject.type is ComponentType.MACHINE_LEARNING_MODEL
         bom.register_dependency(
-            part, [*(parts[source] for source in above[name]), *(libraries if is_model else [])]
+            subject,
+            [*(components[source] for source in above[name]), *(libraries if is_model else [])],
         )
     values: dict[str, Any] = json.loads(
         make_outputter(bom, OutputFormat.JSON, VERSION).output_as_string()
@@ -126,9 +127,8 @@ def _file(job: Job, artifact: Artifact) -> Component:
 
 
 def _library(name: str, versions: list[str]) -> Component:
-    version = (
-        versions[0] if len(versions) == 1 else None
-    )  # several versions go into the description
+    # A component has one version; several go into the description.
+    version = versions[0] if len(versions) == 1 else None
     return Component(
         name=name,
         type=ComponentType.LIBRARY,
@@ -142,6 +142,7 @@ def _library(name: str, versions: list[str]) -> Component:
 def _nearest_sources(run: Run, components: frozenset[str]) -> dict[str, list[str]]:
     """Return job -> the nearest earlier jobs in `components`, skipping all others."""
     raw = {artifact.key: job for job in run.of_rule(DATA) for artifact in job.inputs}
+    # Raw files have no producer in the run: the job that records them stands for it.
     producers = raw | run.producers()
     sources: dict[str, list[str]] = {}
     for job in run.jobs:
@@ -152,6 +153,7 @@ def _nearest_sources(run: Run, components: frozenset[str]) -> dict[str, list[str
                 names |= (
                     {earlier.name} if earlier.name in components else set(sources[earlier.name])
                 )
+        # Jobs are in the order of their dependencies, so the sources of earlier ones are known.
         sources[job.name] = sorted(names - {job.name})
     return sources
 
@@ -183,12 +185,13 @@ def _metrics(run: Run, model: Job) -> list[dict[str, str]]:
     for job in run.of_rule("evaluate_score"):
         predicted = [producers.get(artifact.key) for artifact in job.inputs]
         used = {
-            before.name
+            producer.name
             for prediction in predicted
             if prediction is not None and prediction.rule == "evaluate_predict"
             for artifact in prediction.inputs
-            if (before := producers.get(artifact.key)) is not None
+            if (producer := producers.get(artifact.key)) is not None
         }
+        # Scores of another model of the run are not this one's.
         if model.name in used:
             metrics += _scores(run, job)
     return metrics

@@ -56,6 +56,7 @@ class Run:
 
     def artifacts(self) -> list[Artifact]:
         """Return every artifact once, by path."""
+        # Several jobs read an artifact: its key is path and hash.
         by_key = {
             artifact.key: artifact for job in self.jobs for artifact in (*job.inputs, *job.outputs)
         }
@@ -103,7 +104,8 @@ def read_run(root: Path, run: str | None = None, artifact: str | None = None) ->
         artifact: restricts the run to the provenance of this artifact; named as for `trace`.
 
     Raises:
-        LineageError: there is no such run or artifact, or no run was named among several.
+        LineageError: the run or artifact does not exist, or the name is missing where several runs
+            exist.
         ArtifactError: a manifest cannot be read.
     """
     store = Folder(root)
@@ -112,6 +114,7 @@ def read_run(root: Path, run: str | None = None, artifact: str | None = None) ->
         chain = trace(graph, store, artifact)
         if not chain.jobs:
             raise LineageError(f"{artifact}: no job wrote it; name a file below results/")
+        # Inputs that the artifact does not depend on are left out.
         jobs = [replace(job, inputs=chain.inputs[job.name]) for job in chain.jobs]
         run = run_of(chain.jobs[-1])
     else:
@@ -148,6 +151,7 @@ def _redacted(job: Job) -> Job:
         settings=redact(dict(job.settings)),
         inputs=_public_files(inputs),
         outputs=_public_files(outputs),
+        # A record of an earlier execution would state wrong times and hashes.
         record=redact(dict(job.record)) if _belongs(job) else {},
     )
 
@@ -189,11 +193,13 @@ def libraries_of(run: Run) -> dict[str, list[str]]:
 
 def stable_uuid(*names: str) -> str:
     """Return a UUID that is a function of these names."""
+    # Version 5, by name: exporting twice gives the same document.
     return str(uuid.uuid5(uuid.NAMESPACE_URL, NAMESPACE + "\n".join(names)))
 
 
 def run_uuid(run: Run) -> str:
     """Return the UUID of a run: a function of its jobs' manifests and times."""
+    # Times make two executions with equal bytes two runs.
     jobs = [f"{job.name} {manifest_hash(job)} {start_of(job).get('at')}" for job in run.jobs]
     return stable_uuid(run.name, *jobs)
 
@@ -254,6 +260,7 @@ def fault_of(hasher: Hasher, path: str, sha256: str) -> str:
 def inside(path: str) -> bool:
     """Whether a path is inside the checkout."""
     pure = PurePosixPath(path)
+    # A manifest is input: it could name any file of the machine.
     return not pure.is_absolute() and ".." not in pure.parts and not is_hidden(path)
 
 

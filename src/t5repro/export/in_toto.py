@@ -78,17 +78,18 @@ def payload_of(job: Job) -> bytes:
 
 
 def _provenance(job: Job) -> dict[str, Any]:
-    start, end = start_of(job), job.record.get("end") or {}
-    invocation = stable_uuid(job.name, manifest_hash(job), start.get("at", ""))
+    start_record, end_record = start_of(job), job.record.get("end") or {}
+    invocation = stable_uuid(job.name, manifest_hash(job), start_record.get("at", ""))
     metadata = {
         "invocationId": f"urn:uuid:{invocation}",
-        **({"startedOn": start["at"]} if start else {}),
-        **({"finishedOn": end["at"]} if end else {}),
+        **({"startedOn": start_record["at"]} if start_record else {}),
+        **({"finishedOn": end_record["at"]} if end_record else {}),
     }
     internal = {
-        name: start[name]
+        name: start_record[name]
+        # Not inputs of the result by themselves, but needed to repeat it.
         for name in ("commit", "uncommitted", "seeds", "attempt", "machine")
-        if start.get(name)
+        if start_record.get(name)
     }
     return {
         "buildDefinition": {
@@ -115,9 +116,13 @@ def _dependencies(job: Job) -> list[dict[str, Any]]:
         }
         for artifact in by_key.values()
     ]
-    start = start_of(job)
+    start_record = start_of(job)
     locks = machine_of(job).get("locks") or {}
-    return [*inputs, *_descriptors(start.get("code") or {}, CODE), *_descriptors(locks, LOCK)]
+    return [
+        *inputs,
+        *_descriptors(start_record.get("code") or {}, CODE),
+        *_descriptors(locks, LOCK),
+    ]
 
 
 def _descriptors(hashes: Mapping[str, str], kind: str) -> Iterator[dict[str, Any]]:
@@ -168,8 +173,8 @@ def verify(lines: Iterable[str], key: Key, root: Path, jobs: Iterable[Job]) -> V
     Args:
         lines: envelopes, one a line.
         key: public key of all signatures.
-        root: the checkout whose files are checked.
-        jobs: jobs of the checkout; those of an attested run without a statement are faults.
+        root: the checkout with the files to check.
+        jobs: jobs of the checkout; a job of an attested run without a statement is a fault.
     """
     findings: list[str] = []
     statements: list[dict[str, Any]] = []
@@ -178,7 +183,9 @@ def verify(lines: Iterable[str], key: Key, root: Path, jobs: Iterable[Job]) -> V
             statements.append(open_envelope(line, key))
         except LineageError as error:
             findings.append(f"line {number}: {error}")
+    # `deep` reads every byte: file times do not prove that a file is unchanged.
     hasher = Hasher(root, deep=True)
+    # Raw files have no job: the statement of the rule `data` attests them.
     attested = {
         _pair(descriptor)
         for statement in statements
@@ -189,6 +196,7 @@ def verify(lines: Iterable[str], key: Key, root: Path, jobs: Iterable[Job]) -> V
         name = job_of(statement)
         for descriptor in (*statement["subject"], *_raw(statement)):
             path, sha256 = _pair(descriptor)
+            # The folder is private, so its name was replaced by a hash.
             if is_hidden(path):
                 unread += 1
             elif fault := fault_of(hasher, path, sha256):
@@ -204,6 +212,7 @@ def verify(lines: Iterable[str], key: Key, root: Path, jobs: Iterable[Job]) -> V
     findings += [
         f"{job.name}: no statement"
         for job in jobs
+        # An omitted statement must not hide an altered job.
         if job.name.split("/", 1)[0] in runs and job.name not in names
     ]
     return Verification(names, files, unread, tuple(findings))
@@ -217,6 +226,7 @@ def open_envelope(line: str, key: Key) -> dict[str, Any]:
     """
     try:
         envelope = Envelope.from_dict(json.loads(line))
+        # Before the payload is parsed: unsigned content is not read.
         envelope.verify([key], 1)
     except VerificationError as error:
         raise LineageError(

@@ -1,6 +1,6 @@
 """OpenLineage: a START and a COMPLETE event for each job and for the run, one event a line.
 
-The format is that of its file transport, so a collector can replay the file.
+The format is OpenLineage's file transport, so a collector can replay the file.
 """
 
 from collections.abc import Iterator
@@ -97,7 +97,7 @@ def _kind(name: str) -> JobTypeJobFacet:
 
 
 def _run_facets(run_name: str, run_id: str, job: GraphJob) -> dict[str, Any]:
-    start = facts.start_of(job)
+    start_record = facts.start_of(job)
     libraries = facts.machine_of(job).get("libraries") or {}
     facets: dict[str, Any] = {
         "parent": ParentRunFacet(
@@ -113,8 +113,8 @@ def _run_facets(run_name: str, run_id: str, job: GraphJob) -> dict[str, Any]:
             libraries["snakemake"], "snakemake", __version__, producer=PRODUCER
         )
     tags = {
-        "commit": start.get("commit"),
-        "uncommitted": start.get("uncommitted"),
+        "commit": start_record.get("commit"),
+        "uncommitted": start_record.get("uncommitted"),
         "code": facts.code_hash(job),
     }
     fields = [TagsRunFacetFields(name, value, "t5repro") for name, value in tags.items() if value]

@@ -86,12 +86,12 @@ def _times(job: Job) -> tuple[datetime | None, datetime | None]:
 
 
 def _about(space: Any, job: Job) -> dict[Any, Any]:
-    start = start_of(job)
+    start_record = start_of(job)
     facts = {
-        "commit": start.get("commit"),
-        "uncommitted": start.get("uncommitted"),
+        "commit": start_record.get("commit"),
+        "uncommitted": start_record.get("uncommitted"),
         "machine": compact(machine_of(job)) if machine_of(job) else None,
-        "seeds": compact(start["seeds"]) if start.get("seeds") else None,
+        "seeds": compact(start_record["seeds"]) if start_record.get("seeds") else None,
     }
     return {
         PROV["label"]: job.name,

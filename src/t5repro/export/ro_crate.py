@@ -1,7 +1,7 @@
 """RO-Crate: a run as a Provenance Run Crate, a folder with a description of its files.
 
 The workflow is the Snakefile, a rule is a tool and a step, a job is an action with its input files,
-settings and output files. The profiles are those of Workflow Run RO-Crate 0.5.
+settings and output files. It follows the profiles of Workflow Run RO-Crate 0.5.
 """
 
 import shutil
@@ -69,9 +69,9 @@ def write(run: Run, folder: Path, license_text: str | None = None) -> list[str]:
         LineageError: a job has no record, a file was altered, or the folder has other files.
         StorageError: a file cannot be written.
     """
-    in_checkout = folder.resolve() == run.root.resolve()
+    is_checkout = folder.resolve() == run.root.resolve()
     if (
-        not in_checkout
+        not is_checkout
         and folder.exists()
         and any(folder.iterdir())
         and not (folder / METADATA).is_file()
@@ -80,7 +80,7 @@ def write(run: Run, folder: Path, license_text: str | None = None) -> list[str]:
     check_files(run, [artifact for artifact in run.artifacts() if inside(artifact.path)])
     builder = _Builder(run, license_text or LICENSE)
     values = builder.build()
-    if not in_checkout:
+    if not is_checkout:
         for name in builder.files:
             with atomic_path(folder / name) as temporary:
                 shutil.copyfile(run.root / name, temporary)

@@ -1,7 +1,7 @@
 """The model card: the Hub's metadata as YAML, then Markdown.
 
-Every number and name is from a record. Sentences only say what the records contain or that they
-do not contain it; a run says nothing about uses for which it has no score.
+Every number and name is from a record. Sentences only state facts of the records, or that a fact is
+not recorded; a run says nothing about uses without a score.
 
 Source: the Hub's specification of model cards.
 """
@@ -62,8 +62,8 @@ def model_card(facts: ModelFacts, hashes: Mapping[str, str], licence: str | None
         ["## Intended use and limits", _bullets(_limits(facts, licence))],
         ["## Provenance", *_provenance(facts, hashes)],
     )
-    parts = [part.rstrip("\n") for section in sections for part in section]
-    return f"---\n{header}---\n\n" + "\n\n".join(parts) + "\n"
+    blocks = [block.rstrip("\n") for section in sections for block in section]
+    return f"---\n{header}---\n\n" + "\n\n".join(blocks) + "\n"
 
 
 def metadata(facts: ModelFacts, licence: str | None) -> dict[str, Any]:
@@ -88,7 +88,7 @@ def _defined(rows: Iterable[ScoreRow]) -> list[ScoreRow]:
 def _result(facts: ModelFacts, row: ScoreRow) -> dict[str, Any]:
     """Return a score as an entry of ``model-index``; its revision is the hash of the examples.
 
-    A task's name alone would claim the rows of the benchmark of that name.
+    Without it, a task's name would claim the rows of the benchmark of that name.
     """
     kind = f"t5repro-{facts.run.name}-{row.task}"
     dataset: dict[str, Any] = {"name": f"{row.task} of the run {facts.run.name}", "type": kind}
@@ -114,6 +114,7 @@ def _result(facts: ModelFacts, row: ScoreRow) -> dict[str, Any]:
 def _examples_hash(facts: ModelFacts, task: str) -> dict[str, str]:
     """Return the revision of a task's evaluated examples; nothing if no file has its name."""
     inputs = facts.prediction.inputs if facts.prediction else ()
+    # The folder of a task's examples has its name: tasks/TASK/SPLIT.jsonl.
     hashes = [file.sha256 for file in inputs if file.path.split("/")[-2:-1] == [task]]
     return {"revision": hashes[0]} if hashes else {}
 
@@ -128,30 +129,32 @@ def _introduction(facts: ModelFacts) -> str:
 
 
 def _use(facts: ModelFacts) -> list[str]:
+    # An example with the prefix of a task that the model knows; without tasks, an empty one.
     first = next(iter(facts.prefixes.values()), "")
-    parts = [USE.format(example=json.dumps(f"{first}…", ensure_ascii=False))]
+    blocks = [USE.format(example=json.dumps(f"{first}…", ensure_ascii=False))]
     if facts.prefixes:
         rows = [(task, f"`{prefix.strip()}`") for task, prefix in facts.prefixes.items()]
-        parts.append(_table(("task", "inputs begin with"), rows))
+        blocks.append(_table(("task", "inputs begin with"), rows))
     if facts.lengths:
-        parts.append(
+        blocks.append(
             f"The run cut inputs to {facts.lengths['inputs_length']} tokens, the end included "
             "(`model_max_length`), and answers have at most "
             f"{facts.lengths['max_decode_length']} (`max_new_tokens`). `generate` decodes greedily."
         )
     if facts.training.rule == "pretrain":
         objective = facts.training.settings["pretrain"]["objective"]
-        parts.append(f"The weights are those before fine-tuning; the objective is `{objective}`.")
-    return parts
+        blocks.append(f"The weights are those before fine-tuning; the objective is `{objective}`.")
+    return blocks
 
 
 def _data(facts: ModelFacts) -> list[str]:
-    parts = [
+    blocks = [
         _table(
             ("raw files", "origin", "licence"),
             [(source.files, source.origin, source.licence) for source in facts.sources],
         )
     ]
+    # Counts are of the corpus that pre-training read; the vocabulary may have another.
     corpus = pretraining_corpus(facts.run)
     languages = corpus.counters.get("languages", {}) if corpus else {}
     rows = [
@@ -166,19 +169,22 @@ def _data(facts: ModelFacts) -> list[str]:
         if language in languages
     ]
     if rows:
-        parts.append("Pre-training text, after cleaning and deduplication:")
-        parts.append(_table(("language", "pages", "characters", "held-out pages"), rows))
+        blocks.append("Pre-training text, after cleaning and deduplication:")
+        blocks.append(_table(("language", "pages", "characters", "held-out pages"), rows))
     if facts.tasks:
-        drawn = facts.training.counters.get("drawn", {})
+        drawn_examples = facts.training.counters.get("drawn", {})
         examples = facts.training.counters["examples"]
-        parts.append("Fine-tuning:")
-        parts.append(
+        blocks.append("Fine-tuning:")
+        blocks.append(
             _table(
                 ("task", "training examples", "examples drawn"),
-                [(task, f"{examples[task]:,}", f"{drawn.get(task, 0):,}") for task in facts.tasks],
+                [
+                    (task, f"{examples[task]:,}", f"{drawn_examples.get(task, 0):,}")
+                    for task in facts.tasks
+                ],
             )
         )
-    return parts
+    return blocks
 
 
 def _training(facts: ModelFacts) -> list[str]:
@@ -214,6 +220,7 @@ def _scores(facts: ModelFacts) -> list[str]:
     rows = _defined(facts.scores)
     if not rows:
         return ["The run has no scores of these weights."]
+    # A model is one seed: its row and the mean over seeds are both shown.
     means = {(row.task, row.metric): row for row in facts.means}
     cells = []
     for row in rows:
@@ -261,6 +268,7 @@ def _limits(facts: ModelFacts, licence: str | None) -> list[str]:
     )
     if rows:
         limits.append(_scored_rows(facts, rows))
+    # Scores at the trivial baseline are easily mistaken for results.
     weak = [
         f"{row.task} ({metric_title(row.metric)})"
         for row in rows
@@ -276,6 +284,7 @@ def _limits(facts: ModelFacts, licence: str | None) -> list[str]:
         limits.append("The run records no raw files behind these weights.")
     if not facts.hub_datasets:
         limits.append("No recorded origin of the data is a data set of the Hub.")
+    # The Hub shows nothing for a missing licence, so the card says it.
     if licence is None:
         limits.append(
             "No licence of the weights was stated; the table of training data has those of the "
@@ -286,12 +295,14 @@ def _limits(facts: ModelFacts, licence: str | None) -> list[str]:
 
 def _scored_rows(facts: ModelFacts, scores: Iterable[ScoreRow]) -> str:
     """Return a sentence about number and origin of the rows behind the scores."""
-    by_origin: dict[str, dict[str, str]] = {}
+    tasks_of_origin: dict[str, dict[str, str]] = {}
     for row in scores:
         if row.metric != AVERAGE:
-            tasks = by_origin.setdefault(facts.origins.get(row.task, UNKNOWN), {})
+            tasks = tasks_of_origin.setdefault(facts.origins.get(row.task, UNKNOWN), {})
             tasks[row.task] = f"{row.task} ({row.examples})"
-    origins = (f"{', '.join(tasks.values())}, origin: {_cell(o)}" for o, tasks in by_origin.items())
+    origins = (
+        f"{', '.join(tasks.values())}, origin: {_cell(o)}" for o, tasks in tasks_of_origin.items()
+    )
     return (
         f"Scored rows: {'; '.join(origins)}. The name of a task is that of its format: these are "
         "results of a benchmark only if its rows were scored."
@@ -299,17 +310,21 @@ def _scored_rows(facts: ModelFacts, scores: Iterable[ScoreRow]) -> str:
 
 
 def _provenance(facts: ModelFacts, hashes: Mapping[str, str]) -> list[str]:
-    job, start = facts.training, start_of(facts.training)
-    differences = start.get("uncommitted")
+    job, start_record = facts.training, start_of(facts.training)
+    differences = start_record.get("uncommitted")
     rows = [
-        ("commit of the code", f"`{start['commit']}`" if start.get("commit") else UNKNOWN),
-        ("uncommitted differences", f"`{differences}`" if differences else _no(start)),
+        (
+            "commit of the code",
+            f"`{start_record['commit']}`" if start_record.get("commit") else UNKNOWN,
+        ),
+        ("uncommitted differences", f"`{differences}`" if differences else _no(start_record)),
         ("code of the job, SHA-256", f"`{code_hash(job)}`" if code_hash(job) else UNKNOWN),
         (f"`{facts.weights.path}`", f"`{facts.weights.sha256}`"),
         (f"`{job.manifest}`", f"`{manifest_hash(job)}`"),
         (f"`{facts.vocabulary.path}`", f"`{facts.vocabulary.sha256}`"),
         *((f"`{path}`", f"`{sha}`") for path, sha in machine_of(job).get("locks", {}).items()),
     ]
+    # The start of a hash finds the file in any checkout, whatever its path there.
     start_of_hash = facts.weights.sha256[:12]
     return [
         _table(("fact", "value"), rows),
@@ -321,8 +336,8 @@ def _provenance(facts: ModelFacts, hashes: Mapping[str, str]) -> list[str]:
     ]
 
 
-def _no(start: Mapping[str, Any]) -> str:
-    return "none" if start.get("commit") else UNKNOWN
+def _no(start_record: Mapping[str, Any]) -> str:
+    return "none" if start_record.get("commit") else UNKNOWN
 
 
 def _table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
@@ -333,6 +348,7 @@ def _table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
 def _cell(value: Any) -> str:
     """Return a value as a cell of Markdown: on one line, without markup of its own."""
     text = " ".join(str(value).split())
+    # Origins are texts of the user: a bar or a tag would break the table.
     return text.replace("|", "\\|").replace("<", "&lt;") if text else "–"
 
 

@@ -50,7 +50,7 @@ class ModelFacts:
         scores: rows of the arm; empty if these weights have no scores.
         means: the rows of its experiment over several seeds; empty for one seed.
         prefixes: task -> how all of its evaluated inputs begin.
-        origins: task -> origin of its evaluated rows; without the tasks whose origin is unrecorded.
+        origins: task -> origin of its evaluated rows; tasks with an unrecorded origin are absent.
     """
 
     run: Run
@@ -66,7 +66,7 @@ class ModelFacts:
 
     @property
     def name(self) -> str:
-        """Name of the model: run and arm, and the stage if the arm goes on after it."""
+        """Name of the model: run and arm, and the stage if the arm continues after it."""
         stage = "" if self.training.rule == STAGES[0] else f"-{self.training.rule}"
         return f"{self.run.name}-{self.arm}{stage}"
 
@@ -120,7 +120,7 @@ def model_facts(folder: Path, *, arm: str = "", stage: str = "") -> ModelFacts:
         stage: ``finetune`` or ``pretrain``; by default the last one that the arm has.
 
     Raises:
-        ArtifactError: the folder is no run, or the arm has no such model or several.
+        ArtifactError: the folder is not a run, or the arm has no such model or several.
         LineageError: a file differs from its manifest.
         SettingsError: the run has no such arm.
     """
@@ -137,6 +137,7 @@ def model_facts(folder: Path, *, arm: str = "", stage: str = "") -> ModelFacts:
     prediction = predictions[0] if predictions else None
     scores, means = _scores(whole, last, arm) if prediction else ((), ())
     return ModelFacts(
+        # Only the jobs behind the weights: predictions and scores of other arms are no provenance.
         run=read_run(root, artifact=weights.path),
         arm=arm,
         training=training,
@@ -151,7 +152,7 @@ def model_facts(folder: Path, *, arm: str = "", stage: str = "") -> ModelFacts:
 
 
 def pretraining_corpus(run: Run) -> Job | None:
-    """Return the job whose pages are the text of pre-training; None if there is none.
+    """Return the job that wrote the text of pre-training; None if the model has no such job.
 
     The vocabulary may come from the corpus of another experiment (`vocab.from_experiment`).
     """
@@ -194,9 +195,11 @@ def _last_job(run: Run, folder: Path, arm: str) -> tuple[str, Job]:
     jobs: dict[str, Job] = {}
     for rule in BY_ARM:
         for job in run.of_rule(rule):
+            # Rules are ordered from the last stage back, so an arm keeps its latest job.
             jobs.setdefault(_node(job), job)
     if not jobs:
         raise ArtifactError(f"{folder} has no trained model; run snakemake --profile local")
+    # `baseline` first, then the alphabet.
     names = sorted(jobs, key=lambda name: (name != FIRST_CHOICE, name))
     if arm and arm not in jobs:
         raise SettingsError(f"{folder} has no arm {arm!r}{nearest(arm, names)}")
@@ -207,18 +210,20 @@ def _last_job(run: Run, folder: Path, arm: str) -> tuple[str, Job]:
 def _upstream(run: Run, job: Job, rule: str) -> list[Job]:
     """Return the nearest jobs of a rule from which a job was made; itself, if it is of the rule."""
     producers = run.producers()
-    found: dict[str, Job] = {}
-    seen: set[str] = set()
+    nearest_jobs: dict[str, Job] = {}
+    visited: set[str] = set()
     waiting = [job]
     while waiting:
         current = waiting.pop()
         if current.rule == rule:
-            found[current.name] = current
-        elif current.name not in seen:
-            seen.add(current.name)
+            nearest_jobs[current.name] = current
+        # The search stops at the first job of the rule on each path: jobs before it are not asked
+        # for.
+        elif current.name not in visited:
+            visited.add(current.name)
             earlier = (producers.get(artifact.key) for artifact in current.inputs)
             waiting += [job for job in earlier if job is not None]
-    return [found[name] for name in sorted(found)]
+    return [nearest_jobs[name] for name in sorted(nearest_jobs)]
 
 
 def _training(run: Run, last: Job, arm: str, stage: str) -> Job:
@@ -254,6 +259,7 @@ def _scores(run: Run, job: Job, arm: str) -> tuple[tuple[ScoreRow, ...], tuple[S
     tasks: set[str] | None = None
     if job.rule == "evaluate_predict":
         tasks = {Path(artifact.path).stem for artifact in job.outputs}
+        # Groups of tasks are scored together: the file of scores has other groups' tasks as well.
         joined = (score for score in run.of_rule("evaluate_score") if job in _direct(run, score))
         job = next(joined, job)
     if job.rule != "evaluate_score":
@@ -261,6 +267,7 @@ def _scores(run: Run, job: Job, arm: str) -> tuple[tuple[ScoreRow, ...], tuple[S
     arm = _node(job)
     scores = _output(job, "/scores.json")
     for report in run.of_rule("report"):
+        # By hash: a report of an earlier run of the same arm does not count.
         if scores.key in {artifact.key for artifact in report.inputs}:
             table = _output(report, "/scores.csv")
             check_files(run, [table])
@@ -268,11 +275,13 @@ def _scores(run: Run, job: Job, arm: str) -> tuple[tuple[ScoreRow, ...], tuple[S
                 row for row in read_csv(run.root / table.path) if tasks is None or row.task in tasks
             ]
             own = tuple(row for row in rows if row.arm == arm)
+            # Means over seeds have no arm, only the experiment.
             experiments = {row.experiment for row in own}
             means = (row for row in rows if row.runs > 1 and row.experiment in experiments)
             return own, tuple(means)
     check_files(run, [scores])
     content = {arm: read_json(run.root / scores.path)}
+    # No report has these scores: its means and intervals are missing, the scores are not.
     rows = score_rows([Experiment(arm, (arm,), (0,))], content)
     return tuple(row for row in rows if tasks is None or row.task in tasks), ()
 

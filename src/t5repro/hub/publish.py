@@ -57,10 +57,10 @@ def publish(
 
 
 def _check_architecture(facts: ModelFacts) -> None:
-    """Refuse a network whose use the card does not describe.
+    """Refuse a network that the card does not describe.
 
     Raises:
-        CheckpointError: it is no encoder-decoder.
+        CheckpointError: it is not an encoder-decoder.
     """
     architecture = facts.training.settings["model"]["architecture"]
     if architecture != "encoder_decoder":

@@ -1,4 +1,4 @@
 """A finished run in Python: its models answer texts, its scores are tables.
 
-The public names are those of the package: ``t5repro.load``, `Run`, `Model`, `Prediction`.
+The public names are exported by the package: ``t5repro.load``, `Run`, `Model`, `Prediction`.
 """

@@ -96,14 +96,17 @@ def _texts_of(row: Row, index: int) -> SegmentTexts:
     """Return the texts of a row.
 
     Raises:
-        SettingsError: it has no segments, or texts that are no strings or cannot be written as
-            UTF-8.
+        SettingsError: it has no segments, or a text is not a string or cannot be written as UTF-8.
     """
-    parts = [row.get(key, ()) for key in (SEGMENTS, OPTIONS)] if isinstance(row, Mapping) else []
-    are_texts = all(isinstance(part, list | tuple) and all(map(_is_text, part)) for part in parts)
-    if not are_texts or not parts or not parts[0]:
+    text_lists = (
+        [row.get(key, ()) for key in (SEGMENTS, OPTIONS)] if isinstance(row, Mapping) else []
+    )
+    are_texts = all(
+        isinstance(texts, list | tuple) and all(map(_is_text, texts)) for texts in text_lists
+    )
+    if not are_texts or not text_lists or not text_lists[0]:
         raise SettingsError(f"rows[{index}] is {row!r}; {FORM}, all of them texts")
-    segments, options = parts
+    segments, options = text_lists
     return SegmentTexts(tuple(segments), tuple(options))
 
 

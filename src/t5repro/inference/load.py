@@ -55,7 +55,7 @@ def imported_model(folder: Path) -> Model:
 
     Raises:
         ArtifactError: it has no readable weights, or no vocabulary.
-        CheckpointError: the weights are not those of a T5 encoder-decoder, or do not have a row for
+        CheckpointError: the weights do not belong to a T5 encoder-decoder, or do not have a row for
             each id of the vocabulary.
     """
     from t5repro.config.sections.devices import DevicesSettings

@@ -76,7 +76,7 @@ class Model:
 
         Raises:
             ArtifactError: the weights are damaged.
-            SettingsError: `texts` is a string, or a text is no string or cannot be written as
+            SettingsError: `texts` is a string, or a text is not a string or cannot be written as
                 UTF-8; log-probabilities of a decoder without an encoder.
         """
         if isinstance(texts, str):
@@ -172,8 +172,8 @@ class Model:
 def _until_eos(ids: Sequence[int]) -> list[int]:
     """Return the ids with padding after the first EOS."""
     ids = list(ids)
-    end = ids.index(EOS_ID) + 1 if EOS_ID in ids else len(ids)
-    return ids[:end] + [PAD_ID] * (len(ids) - end)
+    length = ids.index(EOS_ID) + 1 if EOS_ID in ids else len(ids)
+    return ids[:length] + [PAD_ID] * (len(ids) - length)
 
 
 def _sequence_log_probability(model: Any, encoder_ids: Any, targets: Any) -> Any:
@@ -186,18 +186,19 @@ def _sequence_log_probability(model: Any, encoder_ids: Any, targets: Any) -> Any
     """
     from keras import ops
 
-    start = np.full((len(targets), 1), PAD_ID, np.int32)
+    start_ids = np.full((len(targets), 1), PAD_ID, np.int32)
     is_target = targets != PAD_ID
     logits = model(
         {
             "encoder_ids": encoder_ids,
             "encoder_segments": (encoder_ids != PAD_ID).astype(np.int32),
-            "decoder_ids": np.concatenate([start, targets[:, :-1]], axis=1),
+            "decoder_ids": np.concatenate([start_ids, targets[:, :-1]], axis=1),
             "decoder_segments": np.ones_like(targets),
         }
     )
     values = np.asarray(ops.convert_to_numpy(logits), np.float64)
+    # The logarithm of a sum of exponentials, without overflow.
     largest = values.max(axis=-1, keepdims=True)
     log_sum = largest[..., 0] + np.log(np.exp(values - largest).sum(axis=-1))
-    chosen = np.take_along_axis(values, targets[..., None], axis=-1)[..., 0]
-    return np.where(is_target, chosen - log_sum, 0.0).sum(axis=-1)
+    target_logits = np.take_along_axis(values, targets[..., None], axis=-1)[..., 0]
+    return np.where(is_target, target_logits - log_sum, 0.0).sum(axis=-1)

@@ -25,7 +25,7 @@ class Files(Protocol):
     """The files of a working tree or of a revision."""
 
     def names(self, folder: str, ending: str) -> Iterable[str]:
-        """Return the files below a folder of the checkout whose name ends so."""
+        """Return the files below a folder of the checkout that have this name or suffix."""
 
     def path(self, name: str) -> Path:
         """Return the file on disk with the content of a file of the checkout."""
@@ -76,40 +76,41 @@ class Run:
 
         Args:
             experiment: one of `experiments`; the first by default.
-            step: step of fine-tuning whose weights were kept and evaluated; the last by default.
+            step: step of fine-tuning with kept and evaluated weights; the last by default.
 
         Raises:
             ArtifactError: a file is missing, or differs from the manifest of the predictions.
-            SettingsError: there is no such experiment or step, or its network writes no text.
+            SettingsError: the experiment or step does not exist, or its network writes no text.
         """
         experiment = self._experiment(experiment)
-        found = self._opened(experiment, step)
-        if isinstance(found, LabelModel):
+        opened = self._opened(experiment, step)
+        if isinstance(opened, LabelModel):
             raise SettingsError(
-                f"{experiment} has model.architecture {found.settings.model.architecture} and "
-                f"finetune.answers {found.settings.finetune.answers}: the network predicts labels, "
-                "numbers or spans and writes no other text; give rows of one of its tasks with "
-                "t5repro predict --task, or Run.predict_rows, or name another experiment"
+                f"{experiment} has model.architecture {opened.settings.model.architecture} and "
+                f"finetune.answers {opened.settings.finetune.answers}: the network predicts "
+                "labels, numbers or spans and writes no other text; give rows of one of its tasks "
+                "with t5repro predict --task, or Run.predict_rows, or name another experiment"
             )
-        return found
+        return opened
 
     def label_model(self, experiment: str = "", *, step: int | None = None) -> LabelModel:
         """Return the fine-tuned model of an experiment that answers rows of tasks; see `model`.
 
         Raises:
             ArtifactError: a file is missing, or differs from the manifest of the predictions.
-            SettingsError: there is no such experiment or step, or its network writes texts.
+            SettingsError: the experiment or step does not exist, or its network writes texts.
         """
         experiment = self._experiment(experiment)
-        found = self._opened(experiment, step)
-        if isinstance(found, Model):
+        opened = self._opened(experiment, step)
+        if isinstance(opened, Model):
             raise SettingsError(
                 f"{experiment} has a network that writes texts and knows the task by the text's "
                 "prefix; leave --task out, or use Run.predict"
             )
-        return found
+        return opened
 
     def _opened(self, experiment: str, step: int | None) -> Model | LabelModel:
+        # A model takes seconds to load: it is kept for the next texts.
         if (experiment, step) not in self._models:
             self._models[experiment, step] = self._open(experiment, step)
         return self._models[experiment, step]
@@ -141,7 +142,7 @@ class Run:
     def scores(self) -> Any:
         """Return the scores of the report as a ``pandas.DataFrame``, a row per score.
 
-        Its columns are those of ``report/scores.csv``.
+        It has the columns of ``report/scores.csv``.
 
         Raises:
             ArtifactError: the run has no report.
@@ -178,7 +179,7 @@ class Run:
 
         Raises:
             ArtifactError: the manifest of the predictions is missing.
-            SettingsError: there is no such experiment.
+            SettingsError: the experiment does not exist.
         """
         experiment = self._experiment(experiment)
         folder = Path(f"{self.name}/{STAGE}/{experiment}")
@@ -191,12 +192,12 @@ class Run:
         Raises:
             ArtifactError: a file is missing, or differs from the manifest of the predictions.
         """
-        seen = set()
+        task_lists = set()
         for name in self.experiments:
             tasks = self.tasks(experiment=name)
-            if tasks in seen:  # the beginnings are the same
+            if tasks in task_lists:  # the beginnings are the same
                 continue
-            seen.add(tasks)
+            task_lists.add(tasks)
             beginnings = tuple(p.rstrip() for p in self.prefixes(experiment=name).values())
             if all(text.startswith(beginnings) for text in texts):
                 return name
@@ -207,7 +208,7 @@ class Run:
 
         Raises:
             ArtifactError: a file is missing, or differs from the manifest of the predictions.
-            SettingsError: there is no such experiment.
+            SettingsError: the experiment does not exist.
         """
         outputs = self._manifest(self._experiment(experiment))["outputs"]
         files = [entry["path"] for entry in outputs if entry["path"].endswith(".jsonl")]
@@ -221,7 +222,7 @@ class Run:
             artifact: file in the checkout, ``scores.json#task``, or start of a SHA-256.
 
         Raises:
-            LineageError: there is no such artifact.
+            LineageError: the artifact does not exist.
         """
         from t5repro.lineage.graph import load_graph
         from t5repro.lineage.trace import to_json, trace
@@ -262,12 +263,14 @@ class Run:
 
     def _open(self, experiment: str, step: int | None) -> Model | LabelModel:
         inputs = self._manifest(experiment)["inputs"]
-        part = "" if step is None else f"/step-{step}"
+        step_folder = "" if step is None else f"/step-{step}"
         weights = [
             entry["path"]
             for entry in inputs
-            if entry["path"].endswith(f"{part}/{WEIGHTS}")
-            and (part or "/step-" not in entry["path"].removeprefix(self.name))
+            if entry["path"].endswith(f"{step_folder}/{WEIGHTS}")
+            # Without a step, the weights of kept steps are left out: they have a folder of their
+            # own.
+            and (step_folder or "/step-" not in entry["path"].removeprefix(self.name))
         ]
         if not weights:
             raise SettingsError(

@@ -1,4 +1,4 @@
-"""What a file of rows says of its task: target, inputs, labels, metrics and split.
+"""Guesses a task from a file of rows: target, inputs, labels, metrics and split.
 
 Each guess is a rule of a line or two; an option replaces it.
 """
@@ -42,7 +42,7 @@ CURE = "correct the row, or name other columns with --target and --inputs"
 
 @dataclass(frozen=True)
 class Options:
-    """What the user decides; an empty value is guessed.
+    """The decisions of the user; an empty value is guessed.
 
     Attributes:
         target: column of the target.
@@ -67,7 +67,7 @@ class Proposal:
         definition: an entry of `tasks.own` without `files`.
         validation: file of the validation split; None if `file` has it as well.
         splits: splits that the file of rows has.
-        left_out: columns and rows that are no part of the task, with the reason.
+        left_out: columns and rows outside the task, with the reason.
     """
 
     definition: dict[str, Any]
@@ -89,6 +89,7 @@ def propose(rows: Rows, options: Options) -> Proposal:
     split_column = _split_column(rows, options)
     split, splits, validation = _split(rows, options, split_column)
     target = _target(rows, options, split_column)
+    # From here on without a test split that has no targets: its empty cells are not faults.
     rows, splits, left_out = _labelled(rows, target, split_column, splits)
     inputs, leaks = _inputs(rows, options, target, split_column)
     _check_values(rows, [*inputs, target])
@@ -151,6 +152,7 @@ def _split(
         order = dict.fromkeys(SPLIT_NAMES.values())
         return {"split_column": column}, tuple(name for name in order if name in present), None
     if not options.validation:
+        # A tenth of few rows would give scores with a wide interval.
         share = SHARE_OF_FEW if len(rows.cells) < FEW_ROWS else SHARE
         return {"validation_share": share}, ("train", "validation"), None
     try:
@@ -187,10 +189,11 @@ def _target(rows: Rows, options: Options, split_column: str) -> str:
     if options.target:
         return options.target
     columns = [name for name in rows.columns if name not in (split_column, *options.inputs)]
-    by_name = {name.lower(): name for name in columns}
-    named = next((by_name[name] for name in TARGETS if name in by_name), "")
+    column_of_name = {name.lower(): name for name in columns}
+    by_convention = next((column_of_name[name] for name in TARGETS if name in column_of_name), "")
+    # Without a telling name, the last column: data sets end with their labels.
     last = (name for name in reversed(columns) if not _is_identity(name) and name in rows.readable)
-    target = named or next(last, "")
+    target = by_convention or next(last, "")
     if not target:
         raise SettingsError(f"{rows.path}: no column is left for the target; name one: --target")
     return target
@@ -199,38 +202,44 @@ def _target(rows: Rows, options: Options, split_column: str) -> str:
 def _labelled(
     rows: Rows, target: str, split_column: str, splits: tuple[str, ...]
 ) -> tuple[Rows, tuple[str, ...], list[str]]:
-    """Leave out the test split if none of its rows has a target; return a reason, too."""
+    """Leave out a test split without any target; return a reason, too."""
     if "validation" not in splits or "test" not in splits:
         return rows, splits, []
     values = rows.column(target)
     is_test = [_split_name(cells, split_column) == "test" for _, cells in rows.cells]
     if any(value.strip() for value, test in zip(values, is_test, strict=True) if test):
         return rows, splits, []
-    kept = tuple(row for row, test in zip(rows.cells, is_test, strict=True) if not test)
-    reason = f"{len(values) - len(kept)} rows of test (they have no {target})"
-    return replace(rows, cells=kept), tuple(name for name in splits if name != "test"), [reason]
+    labelled_rows = tuple(row for row, test in zip(rows.cells, is_test, strict=True) if not test)
+    reason = f"{len(values) - len(labelled_rows)} rows of test (they have no {target})"
+    return (
+        replace(rows, cells=labelled_rows),
+        tuple(name for name in splits if name != "test"),
+        [reason],
+    )
 
 
 def _inputs(
     rows: Rows, options: Options, target: str, split_column: str
 ) -> tuple[list[str], list[str]]:
     """Return the columns of the input, and those that are none because they tell the target."""
-    others = {target, split_column}
+    not_inputs = {target, split_column}
     if options.inputs:
-        if taken := sorted(set(options.inputs) & others):
-            raise SettingsError(f"--inputs names {taken}, which are the target or the split")
+        if clashes := sorted(set(options.inputs) & not_inputs):
+            raise SettingsError(f"--inputs names {clashes}, which are the target or the split")
         return list(options.inputs), []
-    columns = [name for name in rows.readable if name not in others and not _is_identity(name)]
+    columns = [name for name in rows.readable if name not in not_inputs and not _is_identity(name)]
     if not columns:
         if rows.unreadable:
             raise next(iter(rows.unreadable.values()))
         raise SettingsError(
             f"{rows.path}: the columns {list(rows.columns)} leave no input; name some: --inputs"
         )
+    # A column such as `label_text` would give the answer away.
     leaks = [name for name in columns if _tells(rows.column(name), rows.column(target))]
     if len(leaks) == len(columns):
         leaks = []  # few inputs, each of them repeated
     columns = [name for name in columns if name not in leaks]
+    # Numbers are inputs only if the file has no texts.
     texts = [name for name in columns if any(_number(value) is None for value in rows.column(name))]
     return texts or columns, leaks
 
@@ -264,17 +273,20 @@ def _kind(rows: Rows, target: str, options: Options) -> Kind:
             f"{rows.path}: {target} is {values[0]!r} in every row, so there is nothing to learn; "
             "name another column with --target"
         )
+    # At most half as many labels as rows: otherwise the values are texts or numbers.
     are_labels = (
         len(distinct) <= min(MAX_LABELS, max(2, len(values) // 2))
         and max(map(len, distinct)) <= MAX_LABEL_CHARS
     )
     if options.metric:
+        # An explicit metric decides before the values do.
         return _kind_of_metric(options.metric, are_labels=are_labels)
     if options.labels:
         return "label"
     numbers = [_number(value) for value in values]
     if None not in numbers:
         is_integer = all(float(number or 0).is_integer() for number in numbers)
+        # Few whole numbers, such as stars, are classes; others are to be regressed.
         return "label" if is_integer and len(distinct) <= MAX_NUMERIC_LABELS else "number"
     if (count := sum(number is not None for number in numbers)) >= MOSTLY * len(numbers):
         location, cells = rows.cells[numbers.index(None)]
@@ -313,6 +325,7 @@ def _number(value: str) -> float | None:
 
 def _labels(values: Sequence[str], words: tuple[str, ...]) -> dict[str, Any]:
     """Return labels in the order of their numbers, or else of their texts, and their words."""
+    # By number, so that 10 follows 9.
     distinct = sorted(set(values), key=lambda value: (_number(value) or 0.0, value))
     if not words:
         return {"labels": distinct}
@@ -338,5 +351,6 @@ def _metrics(kind: Kind, values: Sequence[str], metric: str) -> list[str]:
         return ["accuracy", "f1" if len(set(values)) == 2 else "macro_f1"]
     if kind == "number":
         return ["pearson_corrcoef", "spearman_corrcoef"]
+    # The median decides: a few long answers do not make a summary.
     words = sorted(len(value.split()) for value in values)
     return ["squad" if words[len(words) // 2] <= SHORT_WORDS else "rouge"]

@@ -28,7 +28,7 @@ class Rows:
     Attributes:
         path: the file.
         columns: its columns.
-        cells: location and cells of each row, as text, without those of unreadable columns.
+        cells: location and cells of each row, as text; unreadable columns are absent.
         unreadable: column that no task can have -> its first fault, such as a list or a null.
     """
 
@@ -129,7 +129,7 @@ def check_columns(path: Path, header: Sequence[str], columns: Sequence[str]) -> 
 
 
 def columns_of(path: Path) -> list[str]:
-    """Return the names of the columns of a file; of JSON lines, those of the first record.
+    """Return the names of the columns of a file; of JSON lines, the keys of the first record.
 
     Raises:
         TaskDataError: the file is missing, broken or empty.

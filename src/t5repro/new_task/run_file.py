@@ -60,8 +60,8 @@ def new_task(
     Args:
         file: file of rows.
         start: weights and vocabulary.
-        options: what the user decides.
-        name: name of the task and of the run; by default that of the file.
+        options: the decisions of the user.
+        name: name of the task and of the run; by default the file's name.
         licence: licence of the rows.
 
     Raises:
@@ -74,7 +74,7 @@ def new_task(
     name = _checked_name(name or re.sub(r"[^a-z0-9]+", "_", file.stem.lower()).strip("_"), start)
     # A share that the user gives is kept.
     shares = () if options.validation else SHARES
-    definition, examples = _with_examples(name, file, proposal, shares)
+    definition, examples = _split_examples(name, file, proposal, shares)
     vocabulary = Vocabulary.load(start.vocabulary)
     _check_labels(definition, vocabulary)
     files = dict.fromkeys(path for paths in definition.files.values() for path in paths)
@@ -117,6 +117,7 @@ def _checked_name(name: str, start: Start) -> str:
         )
     if name in BY_NAME:
         raise SettingsError(f"{name!r} is a task of the paper; name another one: --name")
+    # Its rule `data` would record files that the run itself overwrites.
     if start.folder.parts[:2] == ("results", name):
         raise SettingsError(
             f"the run would write into results/{name}, from which it starts; name another: --name"
@@ -124,7 +125,7 @@ def _checked_name(name: str, start: Start) -> str:
     return name
 
 
-def _with_examples(
+def _split_examples(
     name: str, file: Path, proposal: Proposal, shares: Sequence[float]
 ) -> tuple[OwnTask, dict[str, list[Example]]]:
     """Return the definition and the examples of each split, as the rule `tasks` will read them."""
@@ -133,8 +134,11 @@ def _with_examples(
         validation = below_working_folder(proposal.validation)
         read_rows(validation)  # refuses a damaged file with its row
         files["validation"] = [validation.as_posix()]
+    # Rows go to a split by a hash, so a split of few rows can be empty: larger shares are tried.
     share = proposal.definition.get("validation_share", 0)
-    for number in dict.fromkeys((share, *(other for other in shares if share and other > share))):
+    for number in dict.fromkeys(
+        (share, *(larger for larger in shares if share and larger > share))
+    ):
         values = proposal.definition | ({"validation_share": number} if share else {})
         definition = validate(OwnTask, {"files": files, **values}, label="the proposed task: ")
         examples: dict[str, list[Example]] = {
@@ -166,6 +170,7 @@ def _examples(
 def _check_labels(definition: OwnTask, vocabulary: Vocabulary) -> None:
     for label in definition.labels:
         ids = vocabulary.encode(label)
+        # The model answers with pieces: a label that they cannot spell is never right.
         written = vocabulary.decode(ids)
         if UNK_ID in ids:
             fault = "has a character that the vocabulary lacks"
@@ -195,6 +200,7 @@ def _training(
     packed = min(
         inputs_length * len(inputs) / sum(inputs), targets_length * len(targets) / sum(targets)
     )
+    # A step sees BATCH_SIZE rows of packed examples.
     steps = round(EPOCHS * len(examples["train"]) / (BATCH_SIZE * packed))
     steps = max(FEWEST_STEPS, min(MOST_STEPS, steps))
     finetune = {

@@ -203,7 +203,7 @@ def _files(folder: Path) -> tuple[Path, ...]:
 
 
 def _sizes(vocab: VocabSettings) -> dict[str, Any]:
-    """Return the number of pieces, and that of sentinels if it is not T5's."""
+    """Return the number of pieces, and the number of sentinels if it differs from T5's."""
     changes = _changes(vocab)
     sizes = {"vocab_size": vocab.vocab_size}
     return sizes | {name: value for name, value in changes.items() if name == "extra_ids"}

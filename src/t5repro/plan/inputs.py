@@ -44,7 +44,7 @@ def inputs(nodes: RunNodes, key: Key, shard: int | None = None) -> dict[str, lis
 
 
 def earlier_manifests(nodes: RunNodes) -> list[str]:
-    """Return the manifests of all jobs except that of the report, sorted."""
+    """Return the manifests of all jobs except the report, sorted."""
     keys = (key for rule in VERSIONED if rule != "report" for key in nodes.required(rule))
     return sorted({manifest for key in keys for manifest in manifests(nodes, key)})
 
@@ -52,7 +52,7 @@ def earlier_manifests(nodes: RunNodes) -> list[str]:
 def corpora(nodes: RunNodes, rule: str) -> dict[str, str]:
     """Return experiment that reads the corpus -> manifest of its node of `rule`."""
     paths = by_experiment(nodes, rule, MANIFEST)
-    return {name: found for name, found in paths.items() if nodes.reads_corpus(name)}
+    return {name: manifest for name, manifest in paths.items() if nodes.reads_corpus(name)}
 
 
 def first_pages(nodes: RunNodes) -> dict[str, list[str]]:
@@ -85,7 +85,7 @@ def _files_of(*rules: str) -> Role:
     )
 
 
-def _named(rule: str, *names: str) -> Role:
+def _file_named(rule: str, *names: str) -> Role:
     """Return files of the nodes of a rule that a node reads."""
     return lambda nodes, key: (
         path(nodes, read, name) for read in nodes.reads(key, rule) for name in names
@@ -107,7 +107,7 @@ def _examples(split_of: Callable[[RunNodes, Key], str]) -> dict[str, Role]:
     }
 
 
-def _of_experiments(rule: str, name: str) -> Role:
+def _of_every_experiment(rule: str, name: str) -> Role:
     """Return a file of the node of every experiment."""
     return lambda nodes, key: by_experiment(nodes, rule, name).values()
 
@@ -154,8 +154,9 @@ def selections(nodes: RunNodes, key: Key) -> dict[str, str]:
 
 def _vocabulary_source(nodes: RunNodes, key: Key) -> Iterable[str]:
     """Return the sample to train on, or the raw file of a vocabulary that is used unchanged."""
-    given = vocabulary_files(nodes.settings_at(key))
-    return nodes.raw.paths(given) or _named("vocab_sample", SAMPLE)(nodes, key)
+    names = vocabulary_files(nodes.settings_at(key))
+    # A vocabulary is used unchanged if the settings name one; then there is no sample.
+    return nodes.raw.paths(names) or _file_named("vocab_sample", SAMPLE)(nodes, key)
 
 
 def _preflight(nodes: RunNodes, key: Key) -> list[str]:
@@ -183,7 +184,7 @@ _CLEANED: dict[str, Role] = {"cleaned": _files_of("c4_clean", "corpus")}
 _CLEANED_MANIFESTS: dict[str, Role] = {"cleaned_manifests": _manifests_of("c4_clean", "corpus")}
 _CORPUS: dict[str, Role] = {"corpus": _manifests_of("c4"), "pages": _files_of("c4")}
 _IDS: dict[str, Role] = {"tokens": _manifests_of("tokens"), "ids": _files_of("tokens")}
-_VOCABULARY: dict[str, Role] = {"vocabulary": _named("vocab", VOCABULARY)}
+_VOCABULARY: dict[str, Role] = {"vocabulary": _file_named("vocab", VOCABULARY)}
 _VOCABULARY_MANIFEST: dict[str, Role] = {"vocabulary_manifest": _manifests_of("vocab")}
 _TEXT: dict[str, Role] = {"bad_words": _bad_words, "punkt": _punkt}
 
@@ -243,7 +244,7 @@ _READ: dict[str, dict[str, Role]] = {
     },
     "finetune": {
         "weights": _manifests_of("pretrain"),
-        "trained": _named("pretrain", WEIGHTS, OPTIMIZER),
+        "trained": _file_named("pretrain", WEIGHTS, OPTIMIZER),
         **_IDS,
         "examples": _TRAIN["files"],
         "sample_examples": _SAMPLED["files"],
@@ -267,20 +268,20 @@ _READ: dict[str, dict[str, Role]] = {
         "train_manifests": _TRAIN["manifests"],
     },
     "report": {
-        "scores": _of_experiments("evaluate_score", SCORES),
-        "predicted": _of_experiments("evaluate_score", MANIFEST),
+        "scores": _of_every_experiment("evaluate_score", SCORES),
+        "predicted": _of_every_experiment("evaluate_score", MANIFEST),
         "predictions": lambda nodes, key: sorted(
             {name for arm in nodes.experiments for name in predictions_of(nodes, arm)}
         ),
-        "pretrain": _of_experiments("pretrain", HISTORY),
-        "finetune": _of_experiments("finetune", HISTORY),
+        "pretrain": _of_every_experiment("pretrain", HISTORY),
+        "finetune": _of_every_experiment("finetune", HISTORY),
         "corpus": lambda nodes, key: corpora(nodes, "c4").values(),
         "tokens": lambda nodes, key: corpora(nodes, "tokens").values(),
         "pages": lambda nodes, key: sorted(
             {name for names in first_pages(nodes).values() for name in names}
         ),
-        "vocabularies": _of_experiments("vocab", VOCABULARY),
-        "pieces": _of_experiments("vocab", PIECES),
+        "vocabularies": _of_every_experiment("vocab", VOCABULARY),
+        "pieces": _of_every_experiment("vocab", PIECES),
         "manifests": lambda nodes, key: earlier_manifests(nodes),
     },
 }

@@ -107,11 +107,12 @@ class RunNodes:
     def _nodes_of(self, rule: str) -> dict[str, str]:
         """Return experiment -> its node of `rule`; of a rule per group, fine-tuning -> its node.
 
-        They share a node if their settings of the rule and of all earlier rules are equal, for a
-        rule after fine-tuning those of all groups. With `vocab.from_experiment` the rules of the
-        vocabulary, and those before them, have the settings of that experiment.
+        They share a node if their settings of the rule and of all earlier rules are equal; for a
+        rule after fine-tuning, the settings of all groups. With `vocab.from_experiment` the rules
+        of the vocabulary, and those before them, have the settings of that experiment.
         """
         rules = {rule, *ancestors(rule)}.intersection(PER_EXPERIMENT)
+        # A rule after fine-tuning has one node for all groups of an experiment.
         joins_groups = not BY_NAME[rule].per_group and any(
             BY_NAME[name].per_group for name in rules
         )
@@ -124,11 +125,11 @@ class RunNodes:
             source = self._settings_at(name).vocab.from_experiment or name
             key = (
                 *(
-                    self._text(part, own)
-                    for part in (self.finetunings_of(name) if joins_groups else [name])
+                    self._text(finetuning, own)
+                    for finetuning in (self.finetunings_of(name) if joins_groups else [name])
                     for own in own_rules
                 ),
-                *(self._text(source, other) for other in vocabulary_rules),
+                *(self._text(source, shared) for shared in vocabulary_rules),
             )
             # An experiment comes after that whose vocabulary it uses, so no node has its name.
             nodes[name] = first_names.setdefault(key, name)
@@ -187,12 +188,13 @@ class RunNodes:
     # Edges
 
     def _upstream(self, key: Key) -> tuple[Key, ...]:
-        """Return the nodes whose outputs a node reads, in the order of the stages."""
+        """Return the nodes that a node reads outputs of, in the order of the stages."""
         if key.rule == "report":  # its lineage page shows every other node
             return tuple(self.in_order(node for node in self.users() if node.rule != "report"))
         settings = self.settings_at(key)
-        given = {"vocab": settings.vocab.model_file, "pretrain": settings.pretrain.start_from}
-        raw = [Key("data", "")] if given.get(key.rule) else []
+        start_files = {"vocab": settings.vocab.model_file, "pretrain": settings.pretrain.start_from}
+        # A given vocabulary or checkpoint is a raw file.
+        raw = [Key("data", "")] if start_files.get(key.rule) else []
         reads = (read for rule in BY_NAME[key.rule].upstream for read in self.reads(key, rule))
         return tuple(dict.fromkeys([*raw, *reads]))
 
@@ -210,17 +212,20 @@ class RunNodes:
             return [Key(rule, "")]
         if not _needs(key.rule, rule, settings):
             return []
-        if (key.rule, rule) == ("finetune", "pretrain") and (start := settings.finetune.start_from):
-            return [self.node_of("finetune", self.other_finetuning(name, start))]
+        if (key.rule, rule) == ("finetune", "pretrain") and (
+            experiment := settings.finetune.start_from
+        ):
+            # Weights of another experiment's fine-tuning replace those of pre-training.
+            return [self.node_of("finetune", self.other_finetuning(name, experiment))]
         if (key.rule, rule) == ("evaluate_predict", "finetune") and settings.evaluate.ensemble:
             members = settings.evaluate.ensemble
             return [self.node_of(rule, self.other_finetuning(name, member)) for member in members]
         if BY_NAME[rule].per_group and not BY_NAME[key.rule].per_group:
-            return [self.node_of(rule, part) for part in self.finetunings_of(name)]
+            return [self.node_of(rule, finetuning) for finetuning in self.finetunings_of(name)]
         return [self.node_of(rule, name)]
 
     def in_order(self, keys: Iterable[Key]) -> list[Key]:
-        """Return nodes in the order of the stages, those of a stage as the experiments."""
+        """Return nodes in the order of the stages, and within a stage of the experiments."""
         stages = {stage.name: number for number, stage in enumerate(STAGES)}
         names = {name: number for number, name in enumerate(self._order)}
         return sorted(keys, key=lambda key: (stages[key.rule], names.get(key.node, -1), key.node))

@@ -34,8 +34,8 @@ def _pairs(values: Mapping[str, str | list[str]]) -> list[str]:
 
 def _if_any(name: str, words: Iterable[str]) -> list[str]:
     """Return an option with its words; nothing if there are none."""
-    given = list(words)
-    return [name, *given] if given else []
+    arguments = list(words)
+    return [name, *arguments] if arguments else []
 
 
 def _wet(nodes: RunNodes, key: Key) -> str:
@@ -87,8 +87,12 @@ def _steps(nodes: RunNodes, key: Key) -> list[str]:
     """Return the option with the kept checkpoints to evaluate, of all groups of tasks."""
     if nodes.settings_at(key).evaluate.checkpoints == "last":
         return []
-    parts = (Key("finetune", name) for name in nodes.finetunings_of(key.node))
-    steps = {step for part in parts for step in nodes.settings_at(part).finetune.kept_steps}
+    finetunings = (Key("finetune", name) for name in nodes.finetunings_of(key.node))
+    steps = {
+        step
+        for finetuning in finetunings
+        for step in nodes.settings_at(finetuning).finetune.kept_steps
+    }
     return ["--kept-steps", *map(str, sorted(steps))]
 
 

@@ -47,9 +47,9 @@ def names_of(nodes: RunNodes, key: Key) -> list[str]:
 
 def names_of_shard(nodes: RunNodes, shard: str) -> Names:
     """Return role -> names of the files of one cleaning job, or their patterns."""
-    parts = _part_suffixes(nodes)
+    suffixes = _part_suffixes(nodes)
     return {
-        "pages": [f"{shard}{part}.parquet" for part in parts],
+        "pages": [f"{shard}{suffix}.parquet" for suffix in suffixes],
         "manifest": [f"{shard}.{MANIFEST}"],
     }
 
@@ -84,14 +84,14 @@ def _jobs_of_cleaning(nodes: RunNodes, key: Key) -> Names:
 
 def _part_suffixes(nodes: RunNodes) -> list[str]:
     """Return what follows the number of a cleaning job in the names of its files."""
-    parts = nodes.settings.c4.clean_parts
+    count = nodes.settings.c4.clean_parts
     for name in nodes.experiments:
-        if (other := nodes.settings_at(Key("c4_clean", name)).c4.clean_parts) != parts:
+        if (node_count := nodes.settings_at(Key("c4_clean", name)).c4.clean_parts) != count:
             raise SettingsError(
-                f"c4.clean_parts is {parts}, but {other} in the experiment {name!r}; it must be "
-                "equal in all: it divides files and changes no page"
+                f"c4.clean_parts is {count}, but {node_count} in the experiment {name!r}; it must "
+                "be equal in all: it divides files and changes no page"
             )
-    return [f"-{part:03d}" for part in range(parts)] if parts > 1 else [""]
+    return [f"-{number:03d}" for number in range(count)] if count > 1 else [""]
 
 
 def _punkt(nodes: RunNodes, key: Key) -> Names:
@@ -115,8 +115,8 @@ def _corpus(nodes: RunNodes, key: Key) -> Names:
 
 def _training(nodes: RunNodes, key: Key) -> Names:
     steps = getattr(nodes.settings_at(key), key.rule).kept_steps
-    kept = [f"{step_folder(step)}/{WEIGHTS}" for step in steps]
-    return {"files": [WEIGHTS, OPTIMIZER, *kept], "history": [HISTORY]}
+    kept_weights = [f"{step_folder(step)}/{WEIGHTS}" for step in steps]
+    return {"files": [WEIGHTS, OPTIMIZER, *kept_weights], "history": [HISTORY]}
 
 
 def _examples(nodes: RunNodes, key: Key) -> Names:

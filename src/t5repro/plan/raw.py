@@ -89,11 +89,11 @@ class RawFiles:
                 "corpus.files is empty: this run makes its corpus from the crawl; name files "
                 "there, or ask for the stage c4"
             )
-        train, validation = text_files(settings.corpus, set(self.names), self._of_tasks)
+        train, validation = text_files(settings.corpus, set(self.names), self._task_files)
         return self.paths(train), self.paths(validation)
 
     @cached_property
-    def _of_tasks(self) -> frozenset[str]:
+    def _task_files(self) -> frozenset[str]:
         return files_of_tasks(self._settings)
 
     def _splits(self, task: str) -> dict[str, list[str]]:

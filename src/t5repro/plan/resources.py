@@ -1,6 +1,6 @@
-"""What jobs need of a machine, and what reaches them as a resource of Snakemake.
+"""Threads, memory and devices of jobs, as resources of Snakemake.
 
-Resources are no parameters: another value reruns nothing, because it changes no byte of a result.
+Resources are not parameters: another value reruns nothing, because no byte of a result changes.
 """
 
 import json

@@ -75,8 +75,9 @@ class Job:
 class RuleForm:
     """A rule of the workflow for the nodes of a stage that have the same names of files.
 
-    Outputs of a rule cannot depend on a wildcard, so a stage may need several rules: the stage's
-    own name for those of the first node, ``<stage>-<the first node of them>`` for all others.
+    Outputs of a rule cannot depend on a wildcard, so a stage may need several rules: the rule of
+    the first node's outputs has the stage's own name, every other is called ``<stage>-<its first
+    node>``.
 
     Attributes:
         name: name of the rule.
@@ -170,7 +171,10 @@ class RunPlan:
         """Return role -> files that a job writes."""
         key = Key(rule, node)
         names = names_of_shard(self._nodes, shard) if shard else names_by_role(self._nodes, key)
-        return {role: [path(self._nodes, key, n) for n in found] for role, found in names.items()}
+        return {
+            role: [path(self._nodes, key, n) for n in file_names]
+            for role, file_names in names.items()
+        }
 
     def jobs(self, rule: str, node: str = "") -> list[Job]:
         """Return the jobs of a node: one, or one for each shard of cleaning."""
@@ -212,6 +216,8 @@ class RunPlan:
         """Return the rules that stand for a stage, one for all nodes with the same files."""
         nodes_by_names: dict[str, list[str]] = {}
         for key in self._nodes.distinct(rule):
+            # Nodes with equal names of files share a rule: its outputs have a wildcard for the
+            # node.
             names = SHARD if rule == "c4_clean" else str(names_by_role(self._nodes, key))
             nodes_by_names.setdefault(names, []).append(key.node)
         return [
@@ -231,8 +237,10 @@ class RunPlan:
             node: a node with these files; any, if all have the same.
         """
         key = Key(rule, node)
-        named = rule == "c4_clean"
-        names = names_of_shard(self._nodes, SHARD) if named else names_by_role(self._nodes, key)
+        has_shards = rule == "c4_clean"
+        names = (
+            names_of_shard(self._nodes, SHARD) if has_shards else names_by_role(self._nodes, key)
+        )
         pattern = Key(rule, "{node}" if BY_NAME[rule].per_experiment else node)
         return {
             role: paths[0] if len(paths) == 1 else paths
@@ -245,11 +253,13 @@ class RunPlan:
         """Stage of DVC -> its manifests; also of all nodes of a rule, such as ``vocab``."""
         targets: dict[str, list[str]] = {}
         for rule in VERSIONED:
-            found = {key: manifests(self._nodes, key) for key in self._nodes.required(rule)}
-            for key, files in found.items():
+            manifests_of_nodes = {
+                key: manifests(self._nodes, key) for key in self._nodes.required(rule)
+            }
+            for key, files in manifests_of_nodes.items():
                 targets[stage_name(key)] = files
             if BY_NAME[rule].per_experiment:
-                targets[rule] = [file for files in found.values() for file in files]
+                targets[rule] = [file for files in manifests_of_nodes.values() for file in files]
         return targets
 
     @cached_property

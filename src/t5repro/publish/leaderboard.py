@@ -159,7 +159,7 @@ def _answer(submission: Submission, task: Task, row: Mapping[str, Any]) -> Any:
 
 
 def _leaderboard_idx(idx: Any) -> Any:
-    """Return the leaderboard's identity of a row; for ReCoRD that of the query."""
+    """Return the leaderboard's identity of a row; for ReCoRD the query's."""
     return idx["query"] if isinstance(idx, Mapping) else idx
 
 

@@ -1,8 +1,8 @@
 """Export a fine-tuned model as a SavedModel that maps strings to strings.
 
 SentencePiece is part of the graph, through tensorflow-text, so a server needs TensorFlow and
-tensorflow-text but not this project. Its answers equal those of the rule `evaluate_predict`: inputs
-are cut and padded in the same way and decoded by the same graph.
+tensorflow-text but not this project. It answers like the rule `evaluate_predict`: inputs are cut
+and padded in the same way and decoded by the same graph.
 
 Signatures: ``serving_default`` decodes greedily, ``beam`` with the run's beam width. Both take
 ``inputs`` and return ``outputs``, strings of shape (batch,).

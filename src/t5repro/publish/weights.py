@@ -69,7 +69,7 @@ def write_huggingface(
     """Write a folder that ``T5ForConditionalGeneration.from_pretrained`` reads.
 
     With position biases per layer it is a folder for ``UMT5ForConditionalGeneration``; a GPT is one
-    for ``OpenAIGPTLMHeadModel``, whose rows begin with the id 0. An encoder only is one for BERT,
+    for ``OpenAIGPTLMHeadModel``; its rows begin with the id 0. An encoder only is one for BERT,
     RoBERTa or ALBERT: ``ForPreTraining``, ``ForMaskedLM``, ``ForSequenceClassification`` or
     ``ForQuestionAnswering``, depending on its heads.
 
@@ -98,7 +98,7 @@ def write_huggingface(
 
 
 class Export(NamedTuple):
-    """The content of a folder for Hugging Face, besides the ids that all networks have.
+    """The content of a folder for Hugging Face, without the ids that all networks have.
 
     Attributes:
         arrays: weights by their names there.
@@ -192,7 +192,7 @@ def write_keras_hub(
 ) -> list[Path]:
     """Write a preset that ``keras_hub.models.T5Seq2SeqLM.from_preset`` reads.
 
-    Its gated activation is the exact GELU, that of T5 1.1 the tanh approximation: logits of a gated
+    Its gated activation is the exact GELU; T5 1.1 uses the tanh approximation: logits of a gated
     model differ by some thousandths.
 
     Returns:

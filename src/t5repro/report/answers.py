@@ -51,8 +51,8 @@ class Example:
         inputs: text that the models read.
         target: text that they should write; empty if it is not known.
         answers: number of an experiment that has the row -> its answers, the most frequent first.
-        right: numbers of the experiments of which every seed is right.
-        wrong: numbers of the experiments of which at least one seed is wrong.
+        right: numbers of the experiments that are right with every seed.
+        wrong: numbers of the experiments that are wrong with at least one seed.
     """
 
     number: int
@@ -120,6 +120,7 @@ def is_right(task: Task, row: ScoredRow) -> bool | None:
     if answer is None or not has_marks(task):
         return None
     prediction = task.read_prediction(row["prediction"], row)
+    # ReCoRD's answer has the group of its row as well, which only the metric needs.
     if "record" in task.metrics:
         answer = answer["answers"]
     if {"squad", "record"}.intersection(task.metrics):
@@ -140,7 +141,7 @@ def answers_page(
     run: str,
     split: str,
     report: str,
-    others: Mapping[str, str],
+    task_links: Mapping[str, str],
     lineage: Mapping[str, str] | None = None,
 ) -> str:
     """Return the page of a task.
@@ -153,9 +154,10 @@ def answers_page(
         run: name of the run.
         split: the scored split.
         report: link to the report.
-        others: task -> link to its page, of every task with a page.
+        task_links: task -> link to its page, of every task with a page.
         lineage: arm -> link to its predictions on the lineage page.
     """
+    # Not every experiment has the task.
     answering = [entry for entry in experiments if all(arm in rows for arm in entry.arms)]
     examples = _examples(task, rows, answering)
     shown = _selection(examples)
@@ -168,7 +170,7 @@ def answers_page(
         run=run,
         split=split,
         report=report,
-        others={task_title(name): link for name, link in others.items() if name != task.name},
+        others={task_title(name): link for name, link in task_links.items() if name != task.name},
         experiments=answering,
         shares=[_share(examples, number) for number in range(len(answering))],
         confusions=[_confusion(task, rows, entry) for entry in answering] if has_labels else [],
@@ -180,7 +182,7 @@ def answers_page(
 
 
 def _examples(task: Task, rows: Rows, experiments: Sequence[Experiment]) -> list[Example]:
-    """Return the rows of all experiments, each once; those of the first one come first."""
+    """Return the rows of all experiments, each once, beginning with the first experiment's."""
     positions = [_positions(rows[experiment.arms[0]]) for experiment in experiments]
     right = {arm: [is_right(task, row) for row in arm_rows] for arm, arm_rows in rows.items()}
     examples = []
@@ -193,12 +195,14 @@ def _examples(task: Task, rows: Rows, experiments: Sequence[Experiment]) -> list
                 continue
             row = rows[experiment.arms[0]][position]
             seeds: dict[tuple[str, bool | None], list[int]] = {}
+            # Seeds that gave the same answer share a line.
             for arm, seed in zip(experiment.arms, experiment.seeds, strict=True):
                 text = safe_text(str(rows[arm][position]["prediction"]), ANSWER_CHARS)
                 seeds.setdefault((text, right[arm][position]), []).append(seed)
-            of_seeds = [right[arm][position] for arm in experiment.arms]
-            if None not in of_seeds:
-                marks[index] = all(of_seeds)
+            seed_marks = [right[arm][position] for arm in experiment.arms]
+            # A row without a known answer counts neither as right nor as wrong.
+            if None not in seed_marks:
+                marks[index] = all(seed_marks)
             answers[index] = _answers(seeds, has_seeds=experiment.has_seeds)
         examples.append(
             Example(
@@ -243,6 +247,7 @@ def _selection(examples: Sequence[Example]) -> list[Example]:
     wrong = [example for example in examples if example.wrong]
     right = [example for example in examples if not example.wrong]
     half = MAX_EXAMPLES // 2
+    # If one kind has too few rows, the other fills the page.
     first_wrong = wrong[: max(half, MAX_EXAMPLES - len(right))]
     selected = first_wrong + right[: MAX_EXAMPLES - len(first_wrong)]
     return sorted(selected, key=lambda example: example.number)
@@ -263,6 +268,7 @@ def _confusion(task: Task, rows: Rows, experiment: Experiment) -> Confusion:
         for row in rows[arm]:
             label = _label(row["answer"])
             if label is not None:
+                # An invalid prediction is -1: the last column, as in `Confusion.columns`.
                 counts[label][task.read_prediction(row["prediction"], row)] += 1
     return Confusion(
         columns=(*task.labels, INVALID),
@@ -275,6 +281,7 @@ def _confusion(task: Task, rows: Rows, experiment: Experiment) -> Confusion:
 
 
 def _shade(count: int, total: int) -> int:
+    # Rounded up, so that a single row is visible.
     return -(-SHADES * count // total) if total else 0
 
 
@@ -291,5 +298,5 @@ def _label_scores(name: str, counts: Sequence[Sequence[int]], label: int) -> Lab
     )
 
 
-def _percentage(part: int, total: int) -> str:
-    return format_score(100 * part / total if total else None)
+def _percentage(count: int, total: int) -> str:
+    return format_score(100 * count / total if total else None)

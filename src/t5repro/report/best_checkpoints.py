@@ -46,7 +46,7 @@ class CheckpointTable:
 
 
 def checkpoint_tables(scores: Mapping[str, Mapping[str, Any]]) -> list[CheckpointTable]:
-    """Return a table for each arm whose kept checkpoints were evaluated.
+    """Return a table for each arm that has evaluated checkpoints.
 
     Args:
         scores: arm -> content of its ``scores.json``.

@@ -1,9 +1,9 @@
 """Confidence intervals of scores by the bootstrap over rows.
 
-The rows of a task are drawn with replacement, as many as there are, `RESAMPLES` times. All arms get
-the same draws, so that the interval of a difference is of equal rows. An interval says how far a
-score would move with other rows of the same kind; the spread over seeds says how far it moves with
-another training.
+The rows of a task are resampled with replacement `RESAMPLES` times; a sample has the size of the
+task. All arms get the same draws, so that the interval of a difference is of equal rows. An
+interval says how far a score would move with other rows of the same kind; the spread over seeds
+says how far it moves with another training.
 
 A row is scored once for all resamples: BLEU sums counts of n-grams over rows, ROUGE is a mean over
 rows. The metrics of grouped rows have no interval here.
@@ -79,8 +79,8 @@ def resample(
         seed: seed of the run.
     """
     resamples = Resamples()
-    for name, by_arm in rows.items():
-        for arm, arm_rows in by_arm.items():
+    for name, rows_of_arms in rows.items():
+        for arm, arm_rows in rows_of_arms.items():
             labelled = [row for row in arm_rows if row["answer"] is not None]
             # A generator of its own, so that arms with equally many rows have equal draws.
             generator = stream(seed, "report", "bootstrap", name)
@@ -103,20 +103,21 @@ def _resampled(task: Task, rows: Sequence[ScoredRow], draws: Integers) -> dict[s
             [100.0 * (a == p) for a, p in zip(answers, predictions, strict=True)], draws
         )
     if "squad" in task.metrics:
-        by_row = [squad([a], [p]) for a, p in zip(answers, predictions, strict=True)]
+        row_scores = [squad([a], [p]) for a, p in zip(answers, predictions, strict=True)]
         for name in ("em", "f1"):
-            scores[name] = _means([entry[name] for entry in by_row], draws)
+            scores[name] = _means([entry[name] for entry in row_scores], draws)
     if "rouge" in task.metrics:
         for name, values in rouge_rows(answers, predictions).items():
             scores[name] = _means(values, draws)
     if "bleu" in task.metrics:
+        # BLEU is a function of sums over rows, so resamples need no text: only their rows' counts.
         counts_by_row = bleu_rows(answers, predictions)
         sums = [counts_by_row[draw].sum(axis=0) for draw in draws]
         scores["bleu"] = np.asarray([bleu_of_sums(counts) for counts in sums])
     if "pearson_corrcoef" in task.metrics:
         scores["pearson_corrcoef"] = _correlations(answers, predictions, draws)
     if "spearman_corrcoef" in task.metrics:
-        scores["spearman_corrcoef"] = _correlations(answers, predictions, draws, of_ranks=True)
+        scores["spearman_corrcoef"] = _correlations(answers, predictions, draws, uses_ranks=True)
     if task.labels:
         counts = _confusions(answers, predictions, len(task.labels), draws)
         for name, statistic in OF_CONFUSION.items():
@@ -137,6 +138,7 @@ def _confusions(
     """Return counts (resample, answer, prediction); the last class holds invalid predictions."""
     classes = labels + 1
     cells = np.asarray(answers) * classes + np.asarray(predictions) % classes  # -1 is the last
+    # A confusion matrix is enough for every metric of labels, and is small.
     counts = [np.bincount(cells[draw], minlength=classes * classes) for draw in draws]
     return np.asarray(counts, np.float64).reshape(-1, classes, classes)
 
@@ -168,6 +170,8 @@ def _matthews(counts: Floats) -> Floats:
     right = np.trace(counts, axis1=1, axis2=2)
     answered, predicted = counts.sum(axis=2), counts.sum(axis=1)
     covariance = right * rows - (answered * predicted).sum(axis=1)
+    # Gorodkin's correlation of a confusion matrix, which scikit-learn computes; 0 if one side is
+    # constant.
     variances = (rows**2 - (answered**2).sum(axis=1)) * (rows**2 - (predicted**2).sum(axis=1))
     return _ratio(covariance, np.sqrt(variances))
 
@@ -185,17 +189,18 @@ def _correlations(
     predictions: Sequence[float],
     draws: Integers,
     *,
-    of_ranks: bool = False,
+    uses_ranks: bool = False,
 ) -> Floats:
     """Return the correlation in every resample; NaN where numbers are too large for a variance."""
     sides = [np.asarray(values, np.float64) for values in (answers, predictions)]
-    resampled = _ranks if of_ranks else np.take
+    resampled = _ranks if uses_ranks else np.take
+    # All resamples at once would take gigabytes for large tasks.
     chunk = max(1, CHUNK_ROWS // len(answers))
-    parts = [
-        _correlation([resampled(side, draws[start : start + chunk]) for side in sides])
-        for start in range(0, len(draws), chunk)
+    chunks = [
+        _correlation([resampled(side, draws[first : first + chunk]) for side in sides])
+        for first in range(0, len(draws), chunk)
     ]
-    return np.concatenate(parts)
+    return np.concatenate(chunks)
 
 
 def _ranks(values: Floats, draws: Integers) -> Floats:
@@ -204,11 +209,12 @@ def _ranks(values: Floats, draws: Integers) -> Floats:
     `scipy.stats.rankdata` gives the same ranks, but its import would take a quarter of the time of
     `t5repro verify`.
     """
-    _, places = np.unique(values, return_inverse=True)
+    # Counting equal values replaces sorting every resample: ties get the mean of their ranks.
+    _, value_numbers = np.unique(values, return_inverse=True)
     ranks = np.empty(draws.shape)
     for number, draw in enumerate(draws):
-        counts = np.bincount(places[draw], minlength=len(values))
-        ranks[number] = (np.cumsum(counts) - (counts - 1) / 2)[places[draw]]
+        counts = np.bincount(value_numbers[draw], minlength=len(values))
+        ranks[number] = (np.cumsum(counts) - (counts - 1) / 2)[value_numbers[draw]]
     return ranks
 
 

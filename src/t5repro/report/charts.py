@@ -47,6 +47,7 @@ def ticks(low: float, high: float, *, max_steps: int) -> list[float]:
     step = next(
         factor * power for factor in NICE_STEPS if factor * power >= smallest_step * (1 - 1e-9)
     )
+    # The tolerance absorbs rounding: 0.3 / 0.1 is below 3.
     first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
     return [round(number * step, 12) for number in range(first, last + 1)]
 
@@ -58,7 +59,7 @@ def downsample(
     if len(points) <= max_points:
         return list(points)
     size = math.ceil(len(points) / max_points)
-    groups = [points[start : start + size] for start in range(0, len(points), size)]
+    groups = [points[first : first + size] for first in range(0, len(points), size)]
     return [
         (math.fsum(x for x, _ in group) / len(group), math.fsum(y for _, y in group) / len(group))
         for group in groups
@@ -83,13 +84,14 @@ def line_chart(
     if 0 < x_low < x_high / 10:
         x_low = 0.0  # steps count from the start of the phase
     x_ticks = ticks(x_low, x_high, max_steps=6)
+    # Ticks outside the data would leave empty space on the left and right; a single point needs it.
     if x_low < x_high:
         x_ticks = [value for value in x_ticks if x_low <= value <= x_high]
     else:
         x_low, x_high = x_ticks[0], x_ticks[-1]
     y_ticks = ticks(min(y for _, y in points), max(y for _, y in points), max_steps=6)
     axes = _Axes(x_low, x_high, y_ticks[0], y_ticks[-1])
-    parts = [
+    elements = [
         Markup(
             '<svg class="chart" viewBox="0 0 {} {}" role="img" aria-labelledby="{}-t {}-d">'
             '<title id="{}-t">{}</title><desc id="{}-d">{}</desc>'
@@ -106,7 +108,7 @@ def line_chart(
         *(_line(axes, line) for line in series),
         Markup("</svg>"),
     ]
-    return Markup("").join(parts)
+    return Markup("").join(elements)
 
 
 @dataclass(frozen=True)

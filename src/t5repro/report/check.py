@@ -33,10 +33,10 @@ MAX_LINE_CHARS = 100
 
 
 def check_reports(root: Path, graph: Graph) -> Iterator[Finding]:
-    """Report pages and tables that are not those of the scores, histories and corpora.
+    """Report pages and tables that differ from the scores, histories and corpora.
 
     Args:
-        root: the checkout, whose files agree with their manifests.
+        root: the checkout; its files agree with their manifests.
         graph: its jobs.
     """
     for job in graph.jobs.values():
@@ -100,8 +100,11 @@ def _first_difference(actual: str, expected: str) -> str:
     lines = zip(actual.splitlines(), expected.splitlines(), strict=False)
     for number, (line, right) in enumerate(lines, start=1):
         if line != right:
-            at = next((i for i, (a, b) in enumerate(zip(line, right, strict=False)) if a != b), 0)
-            start = max(0, at - MAX_LINE_CHARS // 2)
-            shown, other = line[start:][:MAX_LINE_CHARS], right[start:][:MAX_LINE_CHARS]
-            return f"line {number} has {shown!r}, the scores give {other!r}"
+            position = next(
+                (i for i, (a, b) in enumerate(zip(line, right, strict=False)) if a != b), 0
+            )
+            # Lines with a chart are long: show the neighbourhood of the difference.
+            first = max(0, position - MAX_LINE_CHARS // 2)
+            shown, due = line[first:][:MAX_LINE_CHARS], right[first:][:MAX_LINE_CHARS]
+            return f"line {number} has {shown!r}, the scores give {due!r}"
     return "it has other lines than the scores give"

@@ -41,21 +41,21 @@ def has_corpus_of_run(settings: Settings, arm: str) -> bool:
 
 
 def departures(settings: Settings, pages: Sequence[int]) -> list[str]:
-    """Return in what a run departs from the paper's model, data and steps; empty if in nothing.
+    """Return how a run departs from the paper's model, data and steps; empty if it does not.
 
     Args:
         settings: of the run.
         pages: number of pages of each of its corpora, without those that an experiment changes.
     """
-    ours, paper = flatten(settings), flatten(Settings())
-    parts = []
-    for part, names in (("model", MODEL), ("steps", STEPS), ("data", DATA)):
+    run_values, paper_values = flatten(settings), flatten(Settings())
+    texts = []
+    for topic, names in (("model", MODEL), ("steps", STEPS), ("data", DATA)):
         changed = [
-            f"{name} {ours[name]} instead of {paper[name]}"
+            f"{name} {run_values[name]} instead of {paper_values[name]}"
             for name in names
-            if ours[name] != paper[name]
+            if run_values[name] != paper_values[name]
         ]
-        if part == "data":
+        if topic == "data":
             # The number of pages does not show whose text it is.
             changed += ["files of corpus.files instead of the crawl"] * bool(settings.corpus.files)
             changed += [
@@ -64,5 +64,5 @@ def departures(settings: Settings, pages: Sequence[int]) -> list[str]:
                 if abs(count - PAPER_PAGES) > NEAR_PAGES * PAPER_PAGES
             ]
         if changed:
-            parts.append(f"{part} ({', '.join(changed)})")
-    return parts
+            texts.append(f"{topic} ({', '.join(changed)})")
+    return texts

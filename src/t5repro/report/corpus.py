@@ -137,13 +137,13 @@ def _corpus(arms: str, path: Path, links: Mapping[str, str]) -> Corpus:
     faults = counters.get("faults", {})
     # Other steps count lines or spans.
     page_rules = [rule for rule in rules if rule["unit"] == "pages"]
-    read, kept = page_rules[0]["in"], page_rules[-1]["kept"]
+    read_pages, kept_pages = page_rules[0]["in"], page_rules[-1]["kept"]
     return Corpus(
         arms=arms,
-        read=f"{read:,}",
-        kept=f"{kept:,}",
-        pages=kept,
-        kept_share=percentage(kept, read),
+        read=f"{read_pages:,}",
+        kept=f"{kept_pages:,}",
+        pages=kept_pages,
+        kept_share=percentage(kept_pages, read_pages),
         steps=tuple(_step(rule) for rule in rules),
         languages=tuple(_language(name, entry) for name, entry in counters["languages"].items()),
         other_languages=", ".join(
@@ -162,18 +162,18 @@ def _corpus(arms: str, path: Path, links: Mapping[str, str]) -> Corpus:
 
 def _step(rule: Mapping[str, Any]) -> Step:
     """Return a step, its reasons by count; shares are of the units before the step."""
-    before = rule["in"]
+    units_before = rule["in"]
     return Step(
         title=rule_title(rule["rule"]),
         unit=rule["unit"],
-        before=f"{before:,}",
+        before=f"{units_before:,}",
         kept=f"{rule['kept']:,}",
         reasons=tuple(
             Reason(
                 name=rule_title(name),
                 count=f"{count:,}",
-                share=percentage(count, before),
-                width=f"{100 * count / before if before else 0:.1f}",
+                share=percentage(count, units_before),
+                width=f"{100 * count / units_before if units_before else 0:.1f}",
             )
             for name, count in sorted(
                 rule["dropped"].items(), key=lambda reason: (-reason[1], reason[0])
@@ -200,9 +200,9 @@ def rule_title(rule: str) -> str:
     return " ".join("URL" if word == "url" else word for word in rule.split("_"))
 
 
-def percentage(part: int, total: int) -> str:
+def percentage(count: int, total: int) -> str:
     """Return a share in per cent with one decimal; empty if the total is 0."""
-    return f"{100 * part / total:.1f} %" if total else ""
+    return f"{100 * count / total:.1f} %" if total else ""
 
 
 def _samples(samples: Mapping[str, list[Any]], links: Mapping[str, str]) -> tuple[Sample, ...]:

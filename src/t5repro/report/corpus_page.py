@@ -1,7 +1,7 @@
 """The page of the corpus: rows before and after corruption, pages kept and dropped, vocabulary.
 
-Of the corpus only the first file of each language is read, of which the first pages are shown: the
-pages are ordered by a hash of their URL, so these are practically random.
+Only the first pages of the first file of each language are read and shown: the pages are ordered by
+a hash of their URL, so these are practically random.
 """
 
 from collections.abc import Mapping, Sequence
@@ -72,7 +72,7 @@ class CorpusFiles:
     vocabularies: Mapping[str, Path]
 
     def read(self) -> list[Path]:
-        """Return the files besides the manifests, each once."""
+        """Return the files except the manifests, each once."""
         pages = [path for paths in self.pages.values() for path in paths]
         models = self.vocabularies.values()
         return list(dict.fromkeys([*pages, *models, *map(piece_list, models)]))
@@ -186,16 +186,23 @@ def _links_of_raw_files(settings: Settings, lineage: str) -> dict[str, str]:
         for name in source.files:
             path = PurePosixPath(settings.data.folder, name)
             paths.setdefault(path.name, []).append(path.as_posix())
-    return {name: _file_link(found[0], lineage) for name, found in paths.items() if len(found) == 1}
+    # Manifests name WET files without their folder: a name of two files has no certain link.
+    return {
+        name: _file_link(same_named[0], lineage)
+        for name, same_named in paths.items()
+        if len(same_named) == 1
+    }
 
 
 def _places(files: CorpusFiles, links: Mapping[str, str]) -> dict[Path, dict[str, Place]]:
     """Return shard -> URL -> record of its first pages, which the manifest of the corpus names."""
     places: dict[Path, dict[str, Place]] = {}
     for arm, shards in files.pages.items():
-        kept: dict[str, list[Any]] = read_json(files.manifests[arm])["counters"].get("kept", {})
+        kept_pages: dict[str, list[Any]] = read_json(files.manifests[arm])["counters"].get(
+            "kept", {}
+        )
         for shard in shards:
-            entries = kept.get(_language(shard), [])
+            entries = kept_pages.get(_language(shard), [])
             places[shard] = {entry["url"]: place_of(entry, links) for entry in entries}
     return places
 

@@ -1,7 +1,7 @@
 """The cost of a run: time, processor time, memory and machines of every stage.
 
-Times and machines differ between equal runs, so they are no part of the report. They are read from
-the records of the jobs and from Snakemake's measurements in ``logs/<run>``, which git does not
+Times and machines differ between equal runs, so the report does not contain them. They are read
+from the records of the jobs and from Snakemake's measurements in ``logs/<run>``, which git does not
 keep: where they are missing, processor time and memory are unknown.
 """
 
@@ -59,7 +59,7 @@ def job_costs(run: Path) -> list[JobCost]:
         run: folder of the run, ``results/<run>`` below the checkout.
 
     Raises:
-        ArtifactError: the folder is not in ``results/``, or there is no record.
+        ArtifactError: the folder is not in ``results/``, or has no record.
     """
     folder = run.resolve()
     if folder.parent.name != "results":
@@ -70,13 +70,13 @@ def job_costs(run: Path) -> list[JobCost]:
     root, name = folder.parents[1], folder.name
     costs = []
     for job, record in sorted(read_records(Folder(root)).items()):
-        parts = job.split("/")
-        if parts[0] == name and len(parts) > 1:
+        names = job.split("/")  # run, rule, node
+        if names[0] == name and len(names) > 1:
             measured = _measured(root / "logs" / f"{job}.tsv")
-            start, end = (_mapping(record.get(part)) for part in ("start", "end"))
+            start, end = (_mapping(record.get(key)) for key in ("start", "end"))
             costs.append(
                 JobCost(
-                    rule=parts[1],
+                    rule=names[1],
                     seconds=_number(end.get("seconds")),
                     cpu_seconds=_number(measured.get("cpu_time")),
                     megabytes=_number(measured.get("max_rss")),

@@ -28,7 +28,7 @@ class Choice:
         number: number of the decision; empty for a choice that the paper itself varies.
         topic: the question.
         settings: settings that answer it.
-        ours: behaviour of this project; shown if there are no settings.
+        ours: behaviour of this project; shown if `settings` is empty.
     """
 
     number: str

@@ -32,7 +32,7 @@ class MeanDifference:
     """First experiment minus second, over the first metric of each task that both have.
 
     Attributes:
-        mean: mean over the tasks; its spread is that of the means of equal seeds.
+        mean: mean over the tasks; its spread is over the means of equal seeds.
         better: number of tasks on which the first experiment is better.
         worse: number of tasks on which it is worse.
         equal: number of tasks with equal scores.

@@ -1,4 +1,4 @@
-"""The experiments of a report: arms of the run file, those of several seeds grouped."""
+"""The experiments of a report: arms of the run file, grouped over their seeds."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -23,13 +23,13 @@ class Experiment:
 
     Attributes:
         name: name of the first arm.
-        arms: arms whose settings are equal except for the seed.
+        arms: arms that differ only in the seed.
         seeds: the seed of each arm.
         style: number of its colour.
         changes: dotted setting -> value it changes; without the seed if there are several arms.
         row: row of the paper that it reproduces.
         paper_row: that row with the tables that print it.
-        system: system before T5 whose recipe it has; empty for none.
+        system: system before T5 that it reproduces; empty for T5.
     """
 
     name: str
@@ -65,7 +65,11 @@ def group_arms(settings: Settings, arms: Sequence[str]) -> list[Experiment]:
         key = (resolved.model_dump_json(exclude={"seed", "experiments"}), entries[arm].row)
         # A second arm with the same seed is a repetition, which must not enter a mean over seeds.
         group = next(
-            (by_seed for other, by_seed in groups if other == key and resolved.seed not in by_seed),
+            (
+                by_seed
+                for group_key, by_seed in groups
+                if group_key == key and resolved.seed not in by_seed
+            ),
             None,
         )
         if group is None:
@@ -111,7 +115,7 @@ def histories_by_arm(
 
 
 def paper_row_title(name: str) -> str:
-    """Return the name of a row with the tables that print it; empty if none does."""
+    """Return the name of a row with the tables that print it; empty if no table does."""
     tables = [str(row.table) for row in rows_named(name)]
     if not tables:
         return ""
@@ -126,13 +130,13 @@ def format_value(value: Any) -> str:
 def introduction(settings: Settings, experiments: int, tasks: int) -> str:
     """Return the first sentences of the page: number of experiments and tasks, size of the run."""
     origin = "own text" if settings.corpus.files else "the crawl"
-    start = f"It is pre-trained for {settings.pretrain.steps:,} and"
+    beginning = f"It is pre-trained for {settings.pretrain.steps:,} and"
     if settings.pretrain.start_from and not settings.pretrain.steps:
         origin = "given weights"
-        start = f"Its weights are those of {settings.pretrain.start_from}, and it is"
+        beginning = f"Its weights are those of {settings.pretrain.start_from}, and it is"
     return (
         f"{counted(experiments, 'experiment')} on {counted(tasks, 'task')}, from {origin} to the "
-        f"scores. The model has {model_size(settings)}. {start} fine-tuned for "
+        f"scores. The model has {model_size(settings)}. {beginning} fine-tuned for "
         f"{settings.finetune.steps:,} steps, unless an experiment changes this."
     )
 

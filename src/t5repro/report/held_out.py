@@ -52,7 +52,7 @@ def held_out_rows(
     corpora: Mapping[str, Path],
     tokens: Mapping[str, Path],
 ) -> list[HeldOutRow]:
-    """Return a row for each experiment whose loss on held-out text was measured.
+    """Return a row for each experiment with a measured loss on held-out text.
 
     Args:
         settings: settings of the run.

@@ -1,6 +1,6 @@
 """The lineage page of a report: every job between the scores and the raw files.
 
-It is made from manifests alone, so that equal runs have equal pages. Records of equal runs differ
+It is made from manifests only, so that equal runs have equal pages. Records of equal runs differ
 (times, machines); each job therefore links to its record, which git keeps.
 """
 
@@ -54,7 +54,7 @@ def write_lineage_page(
 def write_compared_lineage(
     page: Path, title: str, found: Mapping[str, State], root: Path = Path()
 ) -> None:
-    """Write a lineage page that shows what a comparison found; it depends on the machine.
+    """Write a lineage page that shows the result of a comparison; it depends on the machine.
 
     Args:
         page: page to write.

@@ -136,10 +136,11 @@ def operations_curve(
         objectives: objective and mask of each experiment.
         operations: floating-point operations of a step of each experiment.
     """
-    of_step = dict(zip((entry.name for entry in experiments), operations, strict=True))
+    step_operations = dict(zip((entry.name for entry in experiments), operations, strict=True))
     lines = _lines(experiments, histories, "validation_loss")
     for line in lines:
-        scale = of_step[line.experiment.name] / PETA
+        # Steps become operations: models of different size meet on one axis.
+        scale = step_operations[line.experiment.name] / PETA
         line.points = [(step * scale, loss) for step, loss in line.points]
     if not lines:
         return None
@@ -194,8 +195,8 @@ def _lines(
 ) -> list[_Line]:
     lines: dict[str, _Line] = {}
     for experiment in experiments:
-        named = [entry for arm in experiment.arms for entry in histories[arm].items()]
-        for name, path in named:
+        line_paths = [entry for arm in experiment.arms for entry in histories[arm].items()]
+        for name, path in line_paths:
             if points := read_history(path, column):
                 # Experiments that share a phase's node have the same file content.
                 lines.setdefault(sha256_of(path), _Line(experiment, points, [])).arms.append(name)
@@ -204,6 +205,7 @@ def _lines(
 
 def _row(line: Series, common_step: float) -> CurveRow:
     losses = [loss for _, loss in line.points]
+    # Losses at equal steps compare; the last ones may not.
     until_common = [loss for step, loss in line.points if step <= common_step]
     return CurveRow(
         name=line.name,
@@ -226,6 +228,7 @@ def _legend_series(series: Sequence[Series], lines: Iterable[_Line]) -> list[Ser
     for entry, line in zip(series, lines, strict=True):
         name = entry.name
         if len(line.arms) == 1 and line.experiment.has_seeds:
+            # Its lines share a colour, so one entry names them all.
             name = f"{line.experiment.name}, seeds {', '.join(map(str, line.experiment.seeds))}"
         entries.setdefault(name, replace(entry, name=name))
     return list(entries.values())

@@ -25,7 +25,7 @@ class WelchDifference:
     """A difference of means.
 
     Attributes:
-        value: mean of the first trainings minus that of the second.
+        value: mean of the first trainings minus mean of the second.
         error: its standard error by Welch; None if either has one training.
         margin: half the width of its 95 % interval; None without an error.
     """
@@ -40,14 +40,15 @@ def ranks(values: Floats) -> Floats:
 
     `scipy.stats.rankdata` gives the same ranks, but its import takes longer than the report's.
     """
-    others = values[..., np.newaxis, :]
-    lower = (others < values[..., np.newaxis]).sum(axis=-1)
-    equal = (others == values[..., np.newaxis]).sum(axis=-1)
+    compared = values[..., np.newaxis, :]
+    lower = (compared < values[..., np.newaxis]).sum(axis=-1)
+    equal = (compared == values[..., np.newaxis]).sum(axis=-1)
     return np.asarray(lower + (equal + 1) / 2)
 
 
 def rank_correlation(first: Floats, second: Floats) -> Floats:
     """Return Spearman's correlation, -1 to 1, along the last axis; NaN if one side is constant."""
+    # The mean rank of n values is (n + 1) / 2, also with ties.
     sides = [ranks(side) - (side.shape[-1] + 1) / 2 for side in (first, second)]
     products = (sides[0] * sides[1]).sum(axis=-1)
     squares = (sides[0] ** 2).sum(axis=-1) * (sides[1] ** 2).sum(axis=-1)
@@ -57,7 +58,7 @@ def rank_correlation(first: Floats, second: Floats) -> Floats:
 
 
 def welch(first: Sequence[float], second: Sequence[float]) -> WelchDifference:
-    """Return the mean of some trainings minus that of others, with Welch's interval.
+    """Return the difference between the means of two groups of trainings, with Welch's interval.
 
     Args:
         first: score of each training.
@@ -68,25 +69,27 @@ def welch(first: Sequence[float], second: Sequence[float]) -> WelchDifference:
         return WelchDifference(value)
     variances = [statistics.variance(scores) / len(scores) for scores in (first, second)]
     total = sum(variances)
+    # Equal scores within each group: no spread, so any difference exceeds it.
     if not total:
         return WelchDifference(value, 0.0, 0.0)
     from scipy.special import stdtrit  # slow to import, and most runs need no quantile
 
     shares = [variance / total for variance in variances]
+    # Welch-Satterthwaite: the smaller and noisier group decides most.
     freedom = 1 / (shares[0] ** 2 / (len(first) - 1) + shares[1] ** 2 / (len(second) - 1))
     error = math.sqrt(total)
     return WelchDifference(value, error, error * float(stdtrit(freedom, QUANTILE)))
 
 
-def verdict(ours: WelchDifference, paper: float) -> str:
+def verdict(difference: WelchDifference, paper: float) -> str:
     """Return whether our difference has the paper's sign, or is within the spread.
 
     Args:
-        ours: our difference.
+        difference: our difference.
         paper: the paper's difference; not zero.
     """
-    if ours.margin is None:
+    if difference.margin is None:
         return UNDEFINED
-    if abs(ours.value) <= ours.margin:
+    if abs(difference.value) <= difference.margin:
         return WITHIN
-    return AGREES if (ours.value > 0) == (paper > 0) else CONTRADICTS
+    return AGREES if (difference.value > 0) == (paper > 0) else CONTRADICTS

@@ -1,6 +1,6 @@
 """Whether the order of the paper's rows holds in our run.
 
-For each table of the paper of which at least three experiments have a row, column by column:
+For each table of the paper that at least three experiments have a row of, column by column:
 
 - Spearman's correlation of the paper's scores with ours (means over trainings). Its 95 % interval
   draws the trainings of every experiment with replacement; it says how far the correlation would
@@ -9,10 +9,10 @@ For each table of the paper of which at least three experiments have a row, colu
   the spread if its 95 % interval, of Student's distribution with Welch's degrees of freedom,
   excludes zero.
 
-Trainings of an experiment are its seeds and repetitions (`pretrain.repeat`); repetitions of
-fine-tuning alone share a pre-training and are left out. Scores are those of the best checkpoints if
-every experiment of the table has them, as in the paper. Model and data need not be the paper's:
-only our scores are subtracted from each other.
+Trainings of an experiment are its seeds and repetitions (`pretrain.repeat`); repetitions of only
+the fine-tuning share a pre-training and are left out. Scores are of the best checkpoints if every
+experiment of the table has them, as in the paper. Model and data need not be the paper's: only our
+scores are subtracted from each other.
 
 Source: section 3.1.5 of the paper for differences that count; `order_statistics` for ours.
 """
@@ -112,9 +112,9 @@ class ColumnOrdering:
         experiments: number of experiments that have the column.
         correlation: Spearman's correlation, or a dash.
         interval: its 95 % interval, or a dash.
-        reason: why either is a dash; empty if neither is.
+        reason: why either is a dash, else empty.
         summary: number of pairs by verdict.
-        pairs: pairs of experiments of which the paper's scores differ.
+        pairs: pairs of experiments with different scores in the paper.
     """
 
     title: str
@@ -155,7 +155,7 @@ class TableOrdering:
 def orderings(
     rows: Sequence[ScoreRow], experiments: Sequence[Experiment], *, split: str, seed: int
 ) -> list[TableOrdering]:
-    """Return the order in every table of which at least `FEWEST` experiments have a row.
+    """Return the order in every table that at least `FEWEST` experiments have a row of.
 
     Args:
         rows: scores of all arms; means over seeds are computed here from those.
@@ -191,9 +191,11 @@ def ranked_experiments(
         if row and SHARED_PRETRAINING not in experiment.changes:
             printed[experiment.name] = row
             changes = experiment.changes.items()
-            kept = frozenset((name, value) for name, value in changes if name not in REPETITIONS)
-            groups.setdefault((experiment.row, kept), []).append(experiment)
+            # Without seed and repetition, so that repetitions of an experiment fall into one group.
+            variant = frozenset((name, value) for name, value in changes if name not in REPETITIONS)
+            groups.setdefault((experiment.row, variant), []).append(experiment)
     scored = {row.experiment for row in rows}
+    # Best and last scores must not be mixed within a table, so all experiments decide.
     suffix = BEST if all(f"{name}{BEST}" in scored for name in printed) else ""
     arms_of = [
         [f"{arm}{suffix}" for experiment in group for arm in experiment.arms]
@@ -247,9 +249,9 @@ def with_mean(ranked: Sequence[RankedExperiment]) -> list[RankedExperiment]:
     for entry in ranked:
         paper = statistics.fmean(entry.paper[key] for key in keys)
         trainings = zip(*(entry.ours[key] for key in keys), strict=True)
-        ours = [statistics.fmean(scores) for scores in trainings]
+        our_means = [statistics.fmean(scores) for scores in trainings]
         means.append(
-            replace(entry, paper={**entry.paper, MEAN: paper}, ours={**entry.ours, MEAN: ours})
+            replace(entry, paper={**entry.paper, MEAN: paper}, ours={**entry.ours, MEAN: our_means})
         )
     return means
 
@@ -276,6 +278,7 @@ def _table(
         ),
         columns=tuple(columns.values()),
     )
+    # The mean, the last column, if it exists; else the last complete one.
     complete = [key for key in columns if all(key in entry.ours for entry in ranked)]
     return _with_chart(table, ranked, complete[-1], seed) if complete else table
 
@@ -317,10 +320,11 @@ def _correlation(key: str, entries: Sequence[RankedExperiment], seed: int) -> tu
         return UNDEFINED, UNDEFINED, "all scores of one side are equal"
     text = format_score(correlation)
     single = sum(len(entry.ours[key]) < 2 for entry in entries)
+    # Resampling one training would give an interval of width 0.
     if single:
         return text, UNDEFINED, f"one training of {counted(single, 'experiment')}"
-    drawn = np.stack([resampled_means(entry, key, seed) for entry in entries], axis=-1)
-    interval = percentile_interval(rank_correlation(paper, drawn))
+    resampled = np.stack([resampled_means(entry, key, seed) for entry in entries], axis=-1)
+    interval = percentile_interval(rank_correlation(paper, resampled))
     if interval is None:
         return text, UNDEFINED, "in some resamples all scores are equal"
     return text, " to ".join(map(format_score, interval)), ""
@@ -346,16 +350,16 @@ def resampled_means(entry: RankedExperiment, key: str, seed: int) -> Floats:
 def _pair(
     key: str, first: RankedExperiment, second: RankedExperiment, deviation: float | None
 ) -> Pair:
-    ours = welch(first.ours[key], second.ours[key])
+    difference = welch(first.ours[key], second.ours[key])
     paper = first.paper[key] - second.paper[key]
     return Pair(
         first=first.name,
         second=second.name,
-        ours=format_difference(ours.value),
-        error=format_score(ours.error),
+        ours=format_difference(difference.value),
+        error=format_score(difference.error),
         paper=format_difference(paper),
         counts=exceeds_deviation(paper, deviation),
-        verdict=verdict(ours, paper),
+        verdict=verdict(difference, paper),
     )
 
 

@@ -82,7 +82,7 @@ def report_texts(
         ArtifactError: an input is missing or malformed.
     """
     run = settings.settings
-    # In one order, however the files are named to this function.
+    # Sorted, so that the order of the arguments does not change a byte of the page.
     predictions = {arm: sorted(paths) for arm, paths in (predictions or {}).items()}
     answers = dict(sorted((answers or {}).items()))
     experiments = group_arms(run, list(scores))
@@ -99,13 +99,17 @@ def report_texts(
     answered = read_predictions(predictions)
     tasks = {name: task_named(name, run.tasks) for name in answered}
     resamples = resample(tasks, answered, seed=run.seed)
+    # Without predictions there are no resamples, and the intervals stay empty.
     rows = with_intervals(rows, experiments, resamples)
+    # Links are relative to the page's folder, so the folder of results can be moved or published.
     links = ResultLinks(
         scores, contents, rows, folder=html.parent, lineage_page=trace, answers=answers
     )
+    # Arms with equal manifests share an entry.
     read_corpora = corpora(corpus)
-    of_run = {arm: path for arm, path in corpus.items() if has_corpus_of_run(run, arm)}
-    departing = departures(run, [entry.pages for entry in corpora(of_run)])
+    # An experiment that changes the corpus does not make the whole run depart from the paper.
+    run_corpora = {arm: path for arm, path in corpus.items() if has_corpus_of_run(run, arm)}
+    departing = departures(run, [entry.pages for entry in corpora(run_corpora)])
     view = {
         **_scores_view(run, contents, rows, experiments, links, resamples, departing),
         **_settings_view(run, experiments),
@@ -135,7 +139,7 @@ def report_texts(
             run=run.run.name,
             split=" and ".join(splits),
             report=link(html, page.parent),
-            others={name: link(other, page.parent) for name, other in answers.items()},
+            task_links={name: link(task_page, page.parent) for name, task_page in answers.items()},
             lineage=_prediction_links(predictions, task, page.parent, trace),
         )
         for task, page in answers.items()
@@ -214,12 +218,16 @@ def write_report(
         write_text(path, metrics_text(scores[arm], histories[arm]))
     traced = [*scores.values(), *(path for paths in histories.values() for path in paths.values())]
     run = settings.settings.run.name
-    others = {"run report": html, "corpus and vocabulary": corpus_page}
-    links = {words: link(page, html.parent) for words, page in others.items() if page}
+    linked_pages = {"run report": html, "corpus and vocabulary": corpus_page}
+    links = {words: link(page, html.parent) for words, page in linked_pages.items() if page}
+    # The lineage page shows the jobs behind these files, so their manifests are inputs of the
+    # report.
     manifests = write_lineage_page(trace, run, traced, links=links) if trace else []
     answered = [path for paths in predictions.values() for path in paths]
+    # Manifests of the corpus are read for their counts; the lineage page starts from the scores.
     counted = [*corpus.values(), *(tokens or {}).values()]
     inputs = [*traced, *map(manifest_of, scores.values()), *counted, *answered, *manifests]
+    # Corpus files are large: they are inputs only if a page shows them.
     inputs += files.read() if corpus_page else []
     write_manifest(
         manifest,
@@ -305,12 +313,13 @@ def _curves(
 ) -> list[LossCurve]:
     """Return the losses of each phase, and those on held-out text."""
     resolved = [settings_of_experiment(settings, experiment.name) for experiment in experiments]
+    # Losses under different objectives or masks do not compare: the note under the chart says so.
     objectives = [f"{arm.pretrain.objective} {arm.pretrain.noise_mask}" for arm in resolved]
     normalisers = {
         "pretrain": [arm.pretrain.loss_normaliser for arm in resolved],
         "finetune": [arm.finetune.loss_normaliser for arm in resolved],
     }
-    by_phase = {phase: _of_phase(histories, phase) for phase in PHASES}
+    by_phase = {phase: _histories_of_phase(histories, phase) for phase in PHASES}
     held_out = (
         validation_curve(experiments, by_phase["pretrain"], objectives=objectives),
         operations_curve(
@@ -331,10 +340,11 @@ def _curves(
         )
         for phase, title in PHASES.items()
     }
+    # In the order of a run: pre-training, its held-out losses, fine-tuning.
     return [curves["pretrain"], *(curve for curve in held_out if curve), curves["finetune"]]
 
 
-def _of_phase(
+def _histories_of_phase(
     histories: Mapping[str, Mapping[str, Path]], phase: str
 ) -> dict[str, dict[str, Path]]:
     """Return arm -> name of the line -> history; fine-tuning can have a line for each group."""

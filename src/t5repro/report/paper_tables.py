@@ -50,8 +50,8 @@ def paper_tables(
     Args:
         scored_names: names of experiments with scores; best checkpoints have names of their own.
         experiments: the experiments of the page.
-        our_scores: their scores. If model, data or steps are not the paper's, the tables show
-            them without differences and none of them bold.
+        our_scores: their scores. If model, data or steps are not the paper's, the tables show them
+            without differences and never bold.
         split: the scored split; tables of another split are omitted.
     """
     # Scores of best checkpoints are shown as an experiment of their own, if there are any.
@@ -61,6 +61,7 @@ def paper_tables(
         for candidate in (experiment, best_of(experiment))
         if candidate.name in scored_names
     ]
+    # A row of the paper can appear in several tables; each of them is shown.
     numbers = {
         row.table
         for experiment in experiments
@@ -85,6 +86,8 @@ def _table(number: int, experiments: Sequence[Experiment], our_scores: OurScores
     }
     paper_bold = _paper_bold(published, keys, deviations)
     our_bold = _our_bold(reproductions, our_scores, keys, deviations)
+    # Our deviation is measured over repetitions of the baseline and applies to the whole column, as
+    # in the paper.
     trainings = baseline_trainings(experiments)
     notes: list[str] = []
     rows: list[TableRow] = []
@@ -129,9 +132,9 @@ def _table(number: int, experiments: Sequence[Experiment], our_scores: OurScores
 def baseline_trainings(experiments: Sequence[Experiment]) -> list[Experiment]:
     """Return the experiments that train the baseline, from fresh weights each.
 
-    Ours is measured as the paper's deviation: over repetitions of pre-training and fine-tuning.
-    Repetitions of fine-tuning alone share a pre-training and are left out. If there are scores of
-    best checkpoints, they count, as in the paper.
+    Our deviation is measured like the paper's: over repetitions of pre-training and fine-tuning.
+    Repetitions of only the fine-tuning share a pre-training and are left out. If there are scores
+    of best checkpoints, they count, as in the paper.
 
     Source: section 3.1.5.
     """
@@ -151,7 +154,7 @@ def _deviation_text(deviation: float | None) -> str:
 def reproduces(experiment: Experiment, row: PublishedRow) -> bool:
     """Whether an experiment has a row's configuration, under this name or another table's."""
     return experiment.row == row.name or any(
-        row.is_same_as(other) for other in rows_named(experiment.row)
+        row.is_same_as(repeated_row) for repeated_row in rows_named(experiment.row)
     )
 
 

@@ -1,7 +1,7 @@
-"""Averages of GLUE and SuperGLUE over those of their tasks that a run has.
+"""Averages of GLUE and SuperGLUE over the tasks that a run has.
 
 A run without all tasks of a benchmark has no average of it (`tasks.averages`), yet the order of its
-experiments can be that of the paper's averages. These stand-ins enter `ordering` alone.
+experiments can agree with the paper's averages. Only `ordering` uses these stand-ins.
 """
 
 import statistics
@@ -22,7 +22,7 @@ def partial_averages(values: Values, arms: Sequence[str]) -> dict[tuple[str, str
     scores enters with their mean, as in the average.
 
     Args:
-        values: the scores of all arms; of an undefined score there is no entry.
+        values: the scores of all arms; undefined scores are absent.
         arms: the arms to compare.
     """
     averages: dict[tuple[str, str], float] = {}

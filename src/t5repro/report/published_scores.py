@@ -90,7 +90,7 @@ def published_row(table: int, name: str) -> PublishedRow:
     """Return one row of one table.
 
     Raises:
-        SettingsError: there is no such table or row; the error names the nearest row.
+        SettingsError: the table or row does not exist; the error names the nearest row.
     """
     rows = {row.name: row for row in published_rows() if row.table == table}
     if not rows:

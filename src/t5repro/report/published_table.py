@@ -83,7 +83,7 @@ class PublishedTable:
         columns: titles of task and metric of each column.
         deviations: the paper's standard deviation of each column, or a dash; empty if the
             table has none.
-        our_deviations: that of our repetitions of the baseline; empty without repetitions.
+        our_deviations: the same over our repetitions of the baseline; empty without repetitions.
         repetitions: number of trainings of the baseline in them, the first included.
         rows: rows of the paper, each followed by the experiments that reproduce it.
         notes: footnotes, in order.

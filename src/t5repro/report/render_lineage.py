@@ -49,6 +49,8 @@ def to_svg(trace: Trace, graph: Graph) -> str:
     boxes = _boxes(trace.jobs, _columns(trace.jobs, upstream), len(trace.raw))
     corners = _corners(boxes)
     box_of_job = {name: box for box in boxes for name in box.jobs}
+    # A set, because boxes of several jobs would repeat their arrows; sorted, so that equal graphs
+    # give equal bytes.
     arrows = sorted(
         {
             (boxes.index(box_of_job[source]), boxes.index(box_of_job[name]))
@@ -61,16 +63,19 @@ def to_svg(trace: Trace, graph: Graph) -> str:
     width = MARGIN * 2 + columns * COLUMN_WIDTH if boxes else COLUMN_WIDTH
     height = MARGIN * 2 + max((y for _, y in corners), default=0) + BOX_HEIGHT + 24
     title = escape(trace.artifact.path + (f"#{trace.part}" if trace.part else ""))
-    parts = [
+    elements = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" '
         f'width="{width}" height="{height}" role="img" font-family="sans-serif">',
         f"<title>{title}</title>",
         '<rect width="100%" height="100%" fill="#fff"/>',
         f'<text x="{MARGIN}" y="{MARGIN}" font-size="13" fill="#222">{title}</text>',
     ]
-    parts += [_arrow_svg(corners[start], corners[end]) for start, end in arrows]
-    parts += [_box_svg(box, corner) for box, corner in zip(boxes, corners, strict=True)]
-    return "\n".join([*parts, "</svg>", ""])
+    # Arrows first, so that boxes cover their ends.
+    elements += [
+        _arrow_svg(corners[source_box], corners[target_box]) for source_box, target_box in arrows
+    ]
+    elements += [_box_svg(box, corner) for box, corner in zip(boxes, corners, strict=True)]
+    return "\n".join([*elements, "</svg>", ""])
 
 
 def _columns(jobs: Sequence[Job], upstream: Mapping[str, Sequence[str]]) -> dict[str, int]:
@@ -90,6 +95,7 @@ def _boxes(jobs: Sequence[Job], columns: Mapping[str, int], raw_files: int) -> l
         names = tuple(job.name for job in members)
         if rule == DATA:
             boxes.append(Box(f"{raw_files} {RAW_FILES}", "data", column, names))
+        # A crawl has thousands of cleaning jobs: from here on they share a box.
         elif len(members) > MAX_BOXES:
             detail = ", ".join(PurePosixPath(name).name for name in names)
             boxes.append(Box(f"{rule} × {len(members)}", detail, column, names))
@@ -105,14 +111,15 @@ def _corners(boxes: Sequence[Box]) -> list[tuple[int, int]]:
     for box in boxes:
         row = heights.get(box.column, 0)
         heights[box.column] = row + 1
+        # A column is the longest path to a job, so every arrow points right.
         x = MARGIN + box.column * COLUMN_WIDTH
         corners.append((x, MARGIN + TITLE_HEIGHT + row * ROW_HEIGHT))
     return corners
 
 
-def _arrow_svg(start: tuple[int, int], end: tuple[int, int]) -> str:
-    x1, y1 = start[0] + BOX_WIDTH, start[1] + BOX_HEIGHT // 2
-    x2, y2 = end[0], end[1] + BOX_HEIGHT // 2
+def _arrow_svg(source_corner: tuple[int, int], target_corner: tuple[int, int]) -> str:
+    x1, y1 = source_corner[0] + BOX_WIDTH, source_corner[1] + BOX_HEIGHT // 2
+    x2, y2 = target_corner[0], target_corner[1] + BOX_HEIGHT // 2
     bend = (x2 - x1) // 2  # control points halfway, so that the curve leaves boxes horizontally
     return (
         f'<path d="M{x1} {y1} C{x1 + bend} {y1} {x2 - bend} {y2} {x2} {y2}" '
@@ -148,7 +155,7 @@ class _File:
 
 @dataclass(frozen=True)
 class _JobView:
-    """What the page shows of a job."""
+    """A job on the page."""
 
     name: str
     state: State
@@ -179,7 +186,7 @@ def to_html(
             runs differ, so a page that must be equal for equal runs does not include them; empty
             for no links.
         links: words -> link to another page of the report.
-        states: job -> what a comparison found; by default how closely the job repeats.
+        states: job -> state by a comparison; by default how closely the job repeats.
     """
     job_states = state_of_jobs(graph, states or {})
     stages: dict[str, list[_JobView]] = {}
@@ -206,6 +213,7 @@ def _job_view(job: Job, graph: Graph, root: str, state: State) -> _JobView:
     return _JobView(
         name=job.name,
         state=state,
+        # Without a checkout to link to, the page names no record (`root`).
         record=f"{root}/{RECORDS}/{urllib.parse.quote(job.name)}.json" if root else "",
         facts=record_facts(job.record) if job.record else {},
         settings=tuple((name, value) for name, value in leaves_of(job.settings) if name),

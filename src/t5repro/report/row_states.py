@@ -155,8 +155,8 @@ class RowState:
         row: its name there.
         arm: experiments that reproduce it, of `configs/paper_rows.yaml` or another run file.
         state: ``exact``, ``stand-in: what`` or ``cannot be had: why``, with a remark after a
-            semicolon. It is that of the settings: pre-training, groups of fine-tuning, what the
-            row changes.
+            semicolon. It covers the settings: pre-training, groups of fine-tuning, changes of
+            the row.
     """
 
     table: int

@@ -80,7 +80,7 @@ def score_rows(
     split: str = "validation",
     switches: Mapping[str, str] | None = None,
 ) -> list[ScoreRow]:
-    """Return the rows of all experiments: those of each arm, then the means over seeds.
+    """Return the rows of all experiments: the rows of each arm, then the means over seeds.
 
     Args:
         experiments: the experiments of the page.
@@ -98,6 +98,7 @@ def score_rows(
             if scores[arm].get("checkpoints")
         ]
         changed_choices = (switches or {}).get(experiment.name, "")
+        # Last steps and best checkpoints are two experiments: their scores must not enter one mean.
         for runs in (last, best):
             means = [_means(runs)] if len(runs) > 1 else []
             rows += [
@@ -111,7 +112,7 @@ def score_rows(
 def with_intervals(
     rows: Sequence[ScoreRow], experiments: Sequence[Experiment], resamples: Resamples
 ) -> list[ScoreRow]:
-    """Return the rows with their intervals, those of a mean over all its arms."""
+    """Return the rows with their intervals; a mean over seeds has one over all its arms."""
     arms_of = {experiment.name: experiment.arms for experiment in experiments}
     bounded = []
     for row in rows:
@@ -143,7 +144,7 @@ def _last_rows(experiment: str, arm: str, seed: int, content: Mapping[str, Any])
 def _best_rows(experiment: str, arm: str, seed: int, content: Mapping[str, Any]) -> list[ScoreRow]:
     """Return the rows of an arm at its best kept checkpoints.
 
-    Invalid answers are counted at the last step only, so there is no count here.
+    Invalid answers are counted at the last step only, so their count is missing here.
     """
     checkpoints = content["checkpoints"]
     rows = []
@@ -204,6 +205,7 @@ def metric_order(entry: Mapping[str, Any]) -> list[str]:
     """Return the metrics of a task, the primary one first."""
     primary = entry["primary_metric"]
     secondary = sorted(name for name in entry["metrics"] if name != primary)
+    # A task without a metric that enters the averages has no primary one.
     return [primary, *secondary] if primary else secondary
 
 
@@ -217,6 +219,7 @@ def _means(runs: Sequence[Sequence[ScoreRow]]) -> list[ScoreRow]:
     for row in runs[0]:
         same = [run.get((row.task, row.metric)) for run in by_metric]
         values = [entry.value for entry in same if entry and entry.value is not None]
+        # Invalid answers are added up and not averaged: they are counts of the same rows.
         invalid = [entry.invalid for entry in same if entry and entry.invalid is not None]
         is_complete = len(values) == len(runs)
         means.append(
@@ -226,6 +229,7 @@ def _means(runs: Sequence[Sequence[ScoreRow]]) -> list[ScoreRow]:
                 seed=None,
                 runs=len(runs),
                 value=statistics.fmean(values) if is_complete else None,
+                # Of a sample: the seeds stand for all possible seeds.
                 sd=statistics.stdev(values) if is_complete else None,
                 invalid=sum(invalid) if len(invalid) == len(runs) else None,
             )
@@ -237,6 +241,7 @@ def _with_paper(row: ScoreRow, paper_row: str, split: str, switches: str) -> Sco
     key = f"{row.task}.{row.metric}"
     paper = published_score(paper_row, key, split=split) if paper_row else None
     paper_sd = baseline_deviation(key, split=split)
+    # Undefined scores stay undefined; they are not 0.
     difference = None if row.value is None or paper is None else row.value - paper
     return replace(
         row,
@@ -250,8 +255,8 @@ def _with_paper(row: ScoreRow, paper_row: str, split: str, switches: str) -> Sco
 
 def experiment_rows(rows: Sequence[ScoreRow]) -> list[ScoreRow]:
     """Return one row per number of an experiment: its mean over seeds, or its only run's."""
-    with_seeds = {row.experiment for row in rows if row.runs > 1}
-    return [row for row in rows if row.runs > 1 or row.experiment not in with_seeds]
+    averaged = {row.experiment for row in rows if row.runs > 1}
+    return [row for row in rows if row.runs > 1 or row.experiment not in averaged]
 
 
 def table_rows(rows: Sequence[ScoreRow]) -> list[ScoreRow]:

@@ -120,6 +120,7 @@ def score_groups(
     difference_of = differences(rows, *first_two) if len(first_two) > 1 else {}
     groups: dict[str, list[Line]] = {}
     previous_task = ""
+    # A line per task and metric; experiments without the task have empty cells.
     for shared in table_rows(rows):
         task, metric = shared.task, shared.metric
         entries = [by_experiment.get((task, metric, experiment.name)) for experiment in experiments]
@@ -164,6 +165,7 @@ def _line(
     defined = [value for value in values if value is not None]
     # Equal scores have no winner.
     best = max(defined) if len(defined) > 1 and max(defined) > min(defined) else None
+    # From the paper's table 1: how much pre-training is worth.
     paper_without = published_value(shared.task, shared.metric, row=NO_PRETRAINING)
     return Line(
         name=shared.task,
@@ -199,6 +201,7 @@ def _line(
 
 
 def _sign(difference: float) -> str:
+    # A difference that is printed as 0.0 gets no colour.
     if format_difference(difference) == format_difference(0.0):
         return ""
     return "up" if difference > 0 else "down"
@@ -206,11 +209,13 @@ def _sign(difference: float) -> str:
 
 def _invalid(entries: Sequence[ScoreRow | None]) -> str:
     counts = ["" if row is None or row.invalid is None else str(row.invalid) for row in entries]
+    # Equal counts, nearly always 0, are shown once.
     return counts[0] if len(set(counts)) == 1 else " / ".join(counts)
 
 
 def _markers(shared: ScoreRow, values: Sequence[float | None]) -> tuple[Marker, ...]:
     points = [("baseline", shared.baseline)]
+    # The trivial baseline first, so that experiments are drawn over it.
     points += [(f"series-{style}", value) for style, value in enumerate(values)]
     return tuple(
         # Correlations can be negative; the plot starts at 0.
@@ -225,6 +230,7 @@ def _undefined_reason(row: ScoreRow, scores: Mapping[str, Mapping[str, Any]]) ->
     title = task_title(row.task)
     if row.metric != AVERAGE:
         return f"{title}: undefined, because no scored example has a known answer."
+    # A dictionary for its order: the page names tasks in the order of the scores.
     missing: dict[str, None] = {}
     for content in scores.values():
         missing |= dict.fromkeys(content["averages"].get(row.task, {}).get("missing", ()))
@@ -268,5 +274,6 @@ def primary_rows(rows: Sequence[ScoreRow], experiment: str) -> list[ScoreRow]:
     by_task: dict[str, ScoreRow] = {}
     for row in experiment_rows(rows):
         if row.experiment == experiment and row.metric != AVERAGE:
+            # Rows of a task begin with its primary metric (`rows.metric_order`).
             by_task.setdefault(row.task, row)
     return list(by_task.values())

@@ -1,7 +1,8 @@
 """The picture of a run: a box for each stage as inline SVG, raw files at the top.
 
 A box links to its stage on the page. Its colour and its words say how closely the stage repeats,
-or what a comparison found. Colours are classes of `report.css`, so that they follow dark mode.
+or how it compares with another run. Colours are classes of `report.css`, so that they follow dark
+mode.
 """
 
 from collections.abc import Mapping, Sequence
@@ -28,19 +29,19 @@ BULGE, MAX_BULGE = 11, 120  # of a connection that passes stages, per row
 LEFT = MARGIN + MAX_BULGE * 3 // 4  # a curve reaches three quarters of its control points
 
 
-def state_of_jobs(graph: Graph, found: Mapping[str, State]) -> dict[str, State]:
+def state_of_jobs(graph: Graph, compared: Mapping[str, State]) -> dict[str, State]:
     """Return job -> its state.
 
-    A job is altered if one of its inputs is not what the job before wrote. Otherwise its state is
-    what a comparison found, and without one how closely it repeats.
+    A job is altered if one of its inputs differs from the output of the job before. Otherwise its
+    state comes from a comparison; without one it says how closely the job repeats.
     """
     broken = {name for name, _ in graph.broken}
     states: dict[str, State] = {}
     for name, job in graph.jobs.items():
         if name in broken:
             states[name] = "altered"
-        elif found:
-            states[name] = found.get(name, "unknown")
+        elif compared:
+            states[name] = compared.get(name, "unknown")
         else:
             is_exact = reproducibility_of(job) == REPEATS_EXACTLY
             states[name] = "exact" if is_exact else "tolerance"
@@ -75,7 +76,7 @@ def stage_graph(graph: Graph, states: Mapping[str, State]) -> Markup:
     """Return the picture of all stages of a graph.
 
     Args:
-        graph: jobs; those of one rule share a box.
+        graph: jobs; all jobs of a rule share a box.
         states: job -> its state.
     """
     upstream = _upstream(graph)
@@ -89,7 +90,7 @@ def stage_graph(graph: Graph, states: Mapping[str, State]) -> Markup:
                 '<svg class="stages" viewBox="0 0 {} {}" width="{}" height="{}" '
                 'role="group" aria-label="Stages of the run">'
             ).format(width, height, width, height),
-            *(_connection(start, end) for start, end in connections),
+            *(_connection(source, target) for source, target in connections),
             *map(_box, boxes.values()),
             Markup("</svg>"),
         ]
@@ -126,6 +127,7 @@ def _boxes(
     boxes: dict[str, _Box] = {}
     for rule in upstream:
         column = columns.get(rows[rule], 0)
+        # Stages of equal depth are side by side.
         columns[rows[rule]] = column + 1
         members = [name for name, job in graph.jobs.items() if job.rule == rule]
         state = state_of_stage([states[name] for name in members])
@@ -133,20 +135,22 @@ def _boxes(
     return boxes
 
 
-def _connection(start: _Box, end: _Box) -> Markup:
+def _connection(source: _Box, target: _Box) -> Markup:
     middle = BOX_WIDTH // 2
-    x1, y1 = start.x + middle, start.y + BOX_HEIGHT
-    if start.column == end.column and end.row - start.row > 1:
+    x1, y1 = source.x + middle, source.y + BOX_HEIGHT
+    if source.column == target.column and target.row - source.row > 1:
         # Past the boxes between the two, on their left.
-        left, bulge = start.x, min(BULGE * (end.row - start.row), MAX_BULGE)
-        y1, y2 = start.y + BOX_HEIGHT // 2, end.y + BOX_HEIGHT // 2
-        path = f"M{left} {y1} C{left - bulge} {y1} {left - bulge} {y2} {left} {y2}"
-    elif start.column > end.column:
+        left_side, bulge = source.x, min(BULGE * (target.row - source.row), MAX_BULGE)
+        y1, y2 = source.y + BOX_HEIGHT // 2, target.y + BOX_HEIGHT // 2
+        path = (
+            f"M{left_side} {y1} C{left_side - bulge} {y1} {left_side - bulge} {y2} {left_side} {y2}"
+        )
+    elif source.column > target.column:
         # Down its own column, then into the right side of the other box.
-        right, y2 = end.x + BOX_WIDTH, end.y + BOX_HEIGHT // 2
+        right, y2 = target.x + BOX_WIDTH, target.y + BOX_HEIGHT // 2
         path = f"M{x1} {y1} V{y2 - 16} Q{x1} {y2} {x1 - 16} {y2} H{right}"
     else:
-        x2, y2 = end.x + middle, end.y
+        x2, y2 = target.x + middle, target.y
         bend = (y2 - y1) // 2
         path = f"M{x1} {y1} C{x1} {y1 + bend} {x2} {y2 - bend} {x2} {y2}"
     return Markup('<path class="edge" d="{}"/>').format(path)

@@ -49,15 +49,15 @@ def system_tables(
         our_scores: their scores.
         split: the scored split; in tables of another one our scores are not shown.
     """
-    of_system: dict[str, list[Experiment]] = {}
+    experiments_by_system: dict[str, list[Experiment]] = {}
     for experiment in experiments:
         if experiment.system:
-            of_system.setdefault(experiment.system, []).append(experiment)
+            experiments_by_system.setdefault(experiment.system, []).append(experiment)
     tables = [
-        _table(number, table, of_system if table["split"] == split else {}, our_scores)
+        _table(number, table, experiments_by_system if table["split"] == split else {}, our_scores)
         for number, table in enumerate(table_content()["tables"], start=1)
-        if PAPERS.get(table["paper"]) in of_system
-        or any(row.get("system") in of_system for row in table["rows"])
+        if PAPERS.get(table["paper"]) in experiments_by_system
+        or any(row.get("system") in experiments_by_system for row in table["rows"])
     ]
     return sorted(tables, key=lambda table: not table.has_ours)
 
@@ -65,7 +65,7 @@ def system_tables(
 def _table(
     number: int,
     table: Mapping[str, Any],
-    of_system: Mapping[str, Sequence[Experiment]],
+    experiments_by_system: Mapping[str, Sequence[Experiment]],
     our_scores: OurScores,
 ) -> PublishedTable:
     keys = table["columns"]
@@ -75,7 +75,7 @@ def _table(
         rows.append(printed_row(row["name"], printed))
         rows += [
             our_row(experiment, [our_scores.cell(experiment, key, None, None) for key in keys])
-            for experiment in of_system.get(row.get("system", ""), ())
+            for experiment in experiments_by_system.get(row.get("system", ""), ())
         ]
     return PublishedTable(
         anchor=f"system-{number}",

@@ -43,7 +43,7 @@ def scores_text(run: Path) -> str:
 
 
 def undefined_averages(rows: Sequence[ScoreRow]) -> list[str]:
-    """Return the benchmarks of which no experiment has an average."""
+    """Return the benchmarks without an average in any experiment."""
     averages = [row for row in rows if row.metric == AVERAGE]
     defined = {row.task for row in averages if row.value is not None}
     return [name for name in dict.fromkeys(row.task for row in averages) if name not in defined]
@@ -70,6 +70,7 @@ def difference_lines(rows: Sequence[ScoreRow]) -> list[str]:
 
 def compared_experiments(rows: Sequence[ScoreRow]) -> tuple[str, str] | None:
     """Return the first two experiments, at their last step; None if there is one."""
+    # Best checkpoints are a second set of scores of the same experiment, not another experiment.
     names = dict.fromkeys(row.experiment for row in rows if not row.experiment.endswith(BEST))
     first, second, *_ = [*names, "", ""]
     return (first, second) if second else None

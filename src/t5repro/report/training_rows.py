@@ -58,8 +58,8 @@ class Row:
     Attributes:
         url: address of the page.
         text: the segment.
-        inputs: what the encoder reads; empty if the objective has no inputs.
-        targets: what the decoder writes.
+        inputs: text of the encoder; empty if the objective has no inputs.
+        targets: text of the decoder.
         tokens: numbers of tokens of text, inputs and targets.
     """
 
@@ -77,8 +77,8 @@ def objective_settings(settings: Settings) -> dict[str, str]:
     pretrain = settings.pretrain
     if pretrain.objective == "masked_lm":
         values = {name: format_value(getattr(pretrain, name)) for name in OF_MASKED_LM}
-        parts = pretrain.masked_lm.model_dump()
-        return values | {f"masked_lm.{name}": format_value(one) for name, one in parts.items()}
+        masking = pretrain.masked_lm.model_dump()
+        return values | {f"masked_lm.{name}": format_value(masking[name]) for name in masking}
     names = OF_MIXTURE if pretrain.denoisers else OF_OBJECTIVE
     values = {name: format_value(getattr(pretrain, name)) for name in names}
     denoisers = {
@@ -90,14 +90,14 @@ def objective_settings(settings: Settings) -> dict[str, str]:
 
 def _denoiser_text(denoiser: Denoiser, vocab: VocabSettings) -> str:
     """Return a denoiser in words, such as ``[NLU] = <extra_id_99>, replace_spans, ...``."""
-    parts = [denoiser.objective, f"density {denoiser.noise_density}"]
+    words = [denoiser.objective, f"density {denoiser.noise_density}"]
     if denoiser.objective == "replace_spans":
-        parts.append(f"mean span {denoiser.mean_noise_span_length}")
+        words.append(f"mean span {denoiser.mean_noise_span_length}")
     if name := denoiser.mode_token:
         ids = {"total_ids": vocab.total_ids, "extra_ids": vocab.extra_ids}
         number = vocab.total_ids - 1 - mode_token_id(name, **ids)
-        parts.insert(0, f"[{name}] = {sentinel(number)}")
-    return ", ".join([*parts, f"weight {denoiser.weight}"])
+        words.insert(0, f"[{name}] = {sentinel(number)}")
+    return ", ".join([*words, f"weight {denoiser.weight}"])
 
 
 def corrupted_rows(

@@ -98,7 +98,7 @@ def read_pieces(path: Path) -> list[tuple[str, str]]:
 def vocabulary_view(
     arms: str, listed: Sequence[tuple[str, str]], languages: Sequence[LanguageUse]
 ) -> VocabularyView:
-    """Return what the page shows of a vocabulary.
+    """Return a vocabulary as the page shows it.
 
     Args:
         arms: names of the arms that share it.

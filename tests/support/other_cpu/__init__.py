@@ -76,7 +76,7 @@ def run(
         library: result of `build`.
         model: one of `MODELS`, or `OWN`.
         command: program and arguments.
-        environment: of the process; if absent, that of this one.
+        environment: of the process; if absent, the environment of this process.
     """
     counts = library.with_name(f"counts-{model}-{os.getpid()}")
     counts.write_bytes(bytes(COUNTS.size))
@@ -114,5 +114,7 @@ def _site_lines() -> str:
             status = Path(str(files[name].locate())).stat()
             lines.append(f"library {status.st_dev} {status.st_ino}")
             for kind, letter in KINDS.items():
-                lines += [f"{letter} {at} {raw}" for at, raw in kinds.get(kind, {}).items()]
+                lines += [
+                    f"{letter} {location} {raw}" for location, raw in kinds.get(kind, {}).items()
+                ]
     return "".join(f"{line}\n" for line in lines)

@@ -1,11 +1,11 @@
-"""Find the instructions whose result depends on the maker or the model of the CPU (D-043).
+"""Find the instructions with a result that depends on the maker or model of the CPU (D-043).
 
 python tests/support/other_cpu/find_sites.py
 
 writes sites.json next to this file: for the libraries of TensorFlow, NumPy and SciPy the places of
 
 - CPUID, by which code is chosen,
-- RSQRTPS, RCPPS and their scalar forms, whose result IEEE 754 does not fix,
+- RSQRTPS, RCPPS and their scalar forms: IEEE 754 does not define their result,
 - their AVX-512 relatives.
 
 The bytes of such an instruction also occur inside of others. So each occurrence is confirmed by a
@@ -89,8 +89,8 @@ def function_starts(image: np.ndarray, sections: list[Section]) -> list[int]:
 def candidates(code: np.ndarray) -> Iterator[int]:
     """Yield offsets at which the bytes of such an instruction occur."""
     for begin in range(0, len(code), CHUNK):
-        part = np.asarray(code[begin : begin + CHUNK + 8])
-        a, b, c, d, e = (part[shift : len(part) - 4 + shift] for shift in range(5))
+        block = np.asarray(code[begin : begin + CHUNK + 8])
+        a, b, c, d, e = (block[shift : len(block) - 4 + shift] for shift in range(5))
         escape = a == 0x0F
         legacy = escape & ((b == 0x52) | (b == 0x53))
         vex = (a == 0xC5) & ((c == 0x52) | (c == 0x53))
@@ -110,13 +110,13 @@ def confirmed(code: np.ndarray, address: int, starts: list[int]) -> dict[int, tu
         address: of the section.
         starts: addresses of functions.
     """
-    ends: dict[int, int] = {}
+    last_by_start: dict[int, int] = {}
     for offset in candidates(code):
         index = bisect.bisect_right(starts, address + offset) - 1
         start = max(starts[index] if index >= 0 else address, address)
-        ends[start] = max(ends.get(start, 0), address + offset)
+        last_by_start[start] = max(last_by_start.get(start, 0), address + offset)
     pieces, origins, length = [], [], 0
-    for start, end in sorted(ends.items()):
+    for start, end in sorted(last_by_start.items()):
         piece = code[start - address : end - address + LONGEST_INSTRUCTION].tobytes()
         origins.append((length, start))
         # The last instruction of a piece may be cut: NOPs let the next piece begin aligned.
@@ -124,19 +124,19 @@ def confirmed(code: np.ndarray, address: int, starts: list[int]) -> dict[int, tu
         length += len(piece) + 16
     if not pieces:
         return {}
-    found: dict[int, tuple[bytes, str]] = {}
+    instructions: dict[int, tuple[bytes, str]] = {}
     with tempfile.NamedTemporaryFile(suffix=".bin") as file:
         file.write(b"".join(pieces))
         file.flush()
         command = ["objdump", "-D", "-w", "-b", "binary", "-m", "i386:x86-64", file.name]
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
             for line in process.stdout or ():
-                if (match := MNEMONIC.search(line)) and (parts := LINE.match(line)):
-                    position = int(parts[1], 16)
+                if (match := MNEMONIC.search(line)) and (columns := LINE.match(line)):
+                    position = int(columns[1], 16)
                     row = bisect.bisect_right(origins, (position, sys.maxsize)) - 1
-                    at = origins[row][1] + position - origins[row][0]
-                    found[at] = (bytes.fromhex(parts[2].replace(" ", "")), match[1])
-    return found
+                    location = origins[row][1] + position - origins[row][0]
+                    instructions[location] = (bytes.fromhex(columns[2].replace(" ", "")), match[1])
+    return instructions
 
 
 def sites_of(path: Path) -> dict[str, dict[str, str]]:
@@ -148,8 +148,10 @@ def sites_of(path: Path) -> dict[str, dict[str, str]]:
     for section in sections:
         if section.flags & 4 and section.kind == 1:  # executable, with contents
             code = image[section.offset : section.offset + section.length]
-            for at, (raw, mnemonic) in sorted(confirmed(code, section.address, starts).items()):
-                sites.setdefault(kind_of(mnemonic), {})[f"{at:x}"] = raw.hex()
+            for location, (raw, mnemonic) in sorted(
+                confirmed(code, section.address, starts).items()
+            ):
+                sites.setdefault(kind_of(mnemonic), {})[f"{location:x}"] = raw.hex()
     return sites
 
 

@@ -1,7 +1,8 @@
-"""Decide which pages and which units of text are duplicates, from hashes alone.
+"""Decide which pages and which units of text are duplicates, from their hashes.
 
 Of the pages with one normalised URL the newest is kept. Then of each repeated unit of text one copy
-is kept: the first in the page whose raw URL has the smallest MD5 among the pages that contain it.
+is kept: the first in the page that has the smallest MD5 of the raw URL among the pages that contain
+it.
 
 Rows are ordered by their content and never by arrival, so the decisions depend neither on the
 order nor on the division of the input.
@@ -43,6 +44,7 @@ def duplicate_urls(rows: Rows) -> Rows:
     Source: released code, ``c4_utils.select_newest_page``, which leaves ties undefined.
     """
     shared = rows[_may_share_key(rows)]
+    # lexsort needs numbers to invert the order of bytes: the newest page has the smallest rank.
     _, age_rank = np.unique(shared["timestamp"], return_inverse=True)
     # The last key of lexsort is the primary one.
     order = np.lexsort(
@@ -72,8 +74,8 @@ def duplicate_spans(rows: Rows, *, earlier_exists: NDArray[np.bool_] | None = No
         earlier_exists: for a part, shape ``(rows,)``: whether the row is the first of its key in
             this part and another part contains an earlier one. None if `rows` are all units.
 
-    Source: released code, ``c4_utils.remove_duplicate_text``, for the choice of the page. The
-    choice within the page is that of the code for lines, and ours for spans.
+    Source: released code, ``c4_utils.remove_duplicate_text``, for the choice of the page and, for
+    lines, the choice within the page. For spans the choice within the page is our own.
     """
     elsewhere = np.zeros(len(rows), dtype=bool) if earlier_exists is None else earlier_exists
     # Most units are unique: only those that may have a copy are sorted.
@@ -132,7 +134,8 @@ def _unit_order(rows: Rows) -> NDArray[np.int64]:
 
 
 def _may_share_key(rows: Rows) -> NDArray[np.bool_]:
-    """Return whether another row has the same upper half of the key; for most rows none has."""
+    """Return whether another row has the same upper half of the key; it is rare."""
+    # 64 of the 128 bits suffice to find candidates; the exact comparison is `_starts_key`'s.
     halves = rows["high"]
     order = np.argsort(halves)
     ordered = halves[order]

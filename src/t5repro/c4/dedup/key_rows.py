@@ -28,6 +28,8 @@ KEY_COLUMNS = {"line": "line_keys", "three_sentence_span": "span_keys"}
 
 def spill_urls(shards: Sequence[Path], folder: Path, progress: Progress) -> RowSpill:
     """Return a row of dtype `URL_ROW` for every page, in buckets by normalised URL."""
+    # Ties between equal timestamps are broken by file name; its rank sorts as a fixed-width
+    # integer.
     files = {name: rank for rank, name in enumerate(_file_names(shards))}
     buckets = bucket_count(sum(map(tables.page_count, shards)), BUCKET_PAGES)
     spill = RowSpill(folder / "pages", URL_ROW, buckets)
@@ -133,6 +135,7 @@ def unit_rows(
 
 
 def _rows_of_units(batch: pa.RecordBatch, keys: str, shard: int, numbers: NDArray[Any]) -> Rows:
+    # A page's keys are one binary value, 16 bytes a unit.
     units = pc.binary_length(batch.column(keys)).to_numpy() // KEY_BYTES
     rows = np.zeros(int(units.sum()), dtype=UNIT_ROW)
     _set_key(rows, b"".join(batch.column(keys).to_pylist()))

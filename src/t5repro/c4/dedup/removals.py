@@ -36,12 +36,12 @@ def decisions_of(older_pages: NDArray[Any], units: NDArray[Any]) -> Iterator[pa.
     # A column of all positions could exceed the 2 GB that Arrow can address in one array.
     for begin in range(0, len(rows), tables.BATCH_PAGES):
         end = min(begin + tables.BATCH_PAGES, len(rows))
-        places = [positions[bounds[i] : bounds[i + 1]].tobytes() for i in range(begin, end)]
+        removed_text = [positions[bounds[i] : bounds[i + 1]].tobytes() for i in range(begin, end)]
         yield pa.record_batch(
             [
                 pa.array(rows[begin:end], pa.uint32()),
                 pa.array(is_older[begin:end], pa.bool_()),
-                pa.array(places, pa.binary()),
+                pa.array(removed_text, pa.binary()),
             ],
             schema=tables.DECISIONS,
         )
@@ -93,6 +93,7 @@ def write_decisions(
     with tables.atomic_writer(
         output, tables.DECISIONS, lambda: {tables.COUNTS_KEY: total, tables.SHARD_KEY: shard}
     ) as writer:
+        # Row groups of the size of the cleaned file's let a reader of some pages skip the others.
         for group in tables.row_groups(counted()):
             writer.write_table(group)
     return total
@@ -121,6 +122,7 @@ class Removals:
 
         Pages must be queried in order. A page without removals gives None.
         """
+        # The decisions are sorted, so one row of look-ahead replaces an index in memory.
         if self._next is None or self._next[0] != row:
             return None
         _, duplicate, positions = self._next
@@ -146,6 +148,7 @@ def read_counts(folder: Path, shards: Sequence[Path]) -> Counter[str]:
         counts.update(tables.metadata_of(decisions, tables.COUNTS_KEY, path))
         name, pages = tables.metadata_of(decisions, tables.SHARD_KEY, path)
         compared[name] = pages
+    # Decisions address pages by row number: applied to another file they would remove other text.
     actual = dict(map(tables.name_and_pages, shards))
     if compared != actual:
         names = sorted(compared.keys() | actual.keys())

@@ -30,7 +30,9 @@ def remove_spans(text: str, positions: Positions, splitter: SentenceSplitter) ->
     removed: dict[int, set[int]] = {}
     for line, start, count in positions.tolist():
         removed.setdefault(line, set()).update(range(start, start + count))
-    kept: list[str] = []
+    lines: list[str] = []
+    # Lines and sentences are numbered as `spans.span_keys` numbers them: the same `splitlines`,
+    # `strip` and splitter.
     for number, line in enumerate(text.splitlines()):
         if number in removed:
             sentences = enumerate(splitter.split(line.strip()))
@@ -38,8 +40,8 @@ def remove_spans(text: str, positions: Positions, splitter: SentenceSplitter) ->
                 sentence for index, sentence in sentences if index not in removed[number]
             )
         if line:
-            kept.append(line)
-    return "\n".join(kept)
+            lines.append(line)
+    return "\n".join(lines)
 
 
 def text_at(text: str, position: Positions, splitter: SentenceSplitter) -> str:

@@ -4,6 +4,7 @@
 """
 
 import hashlib
+from typing import Literal
 
 import numpy as np
 
@@ -11,8 +12,15 @@ from t5repro.c4.keys import md5
 from t5repro.c4.tables import POSITION
 from t5repro.c4.text.rules import TERMINAL_PUNCTUATION
 from t5repro.c4.text.sentences import SentenceSplitter
+from t5repro.config.sections.c4 import DedupUnit
 
+Unit = Literal["three_sentence_span", "line"]
 SPAN_SENTENCES = 3
+
+
+def hashed_unit(dedup: DedupUnit) -> Unit | None:
+    """Return the unit of text that deduplication compares; None if it is off."""
+    return dedup.unit if dedup.unit != "off" else None
 
 
 def line_keys(text: str) -> bytes:
@@ -27,7 +35,7 @@ def line_keys(text: str) -> bytes:
 def span_keys(text: str, splitter: SentenceSplitter) -> tuple[bytes, bytes]:
     """Return keys and positions of the spans of `text`: `SPAN_SENTENCES` sentences of one line.
 
-    A line with fewer sentences is one span. Spans of punctuation alone are skipped.
+    A line with fewer sentences is one span. Spans that contain only punctuation are skipped.
 
     Source: released code of 2019, ``c4_utils._emit_url_to_sentences``.
     """

@@ -29,6 +29,7 @@ KEY_BITS = 64
 def bucket_count(total: int, per_bucket: int) -> int:
     """Return the number of buckets for `total` with about `per_bucket` each: a power of two."""
     buckets = 1
+    # A power of two, so that a bucket is a prefix of bits of the key.
     while buckets < MAX_BUCKETS and buckets * per_bucket < total:
         buckets *= 2
     return buckets

@@ -18,7 +18,6 @@ import pyarrow as pa
 
 from t5repro.c4 import tables
 from t5repro.c4.clean import (
-    UNITS,
     CleanedPage,
     Cleaner,
     batches_of,
@@ -26,13 +25,13 @@ from t5repro.c4.clean import (
     cleaned_writer,
     languages_of,
 )
+from t5repro.c4.dedup.spans import hashed_unit
 from t5repro.c4.keys import key_halves, md5, normalize_url
 from t5repro.c4.malloc import return_freed_memory
 from t5repro.c4.own_text.rows import Row, read_rows
 from t5repro.c4.reasons import LINE_REASONS, NO_CONTENT, TOO_LONG, WITHDRAWN
-from t5repro.c4.text.bad_words import LINE_LANGUAGE, line_matcher, read_words
 from t5repro.c4.text.language import Detected
-from t5repro.c4.text.rules import Cleaned, CleanRules
+from t5repro.c4.text.rules import Cleaned, CleanRules, line_lists, load_rules
 from t5repro.c4.text.sentences import Splitters, parameter_files
 from t5repro.c4.wet.pages import Page
 from t5repro.c4.wet.reader import READ, CleanTally, FilePage, groups
@@ -43,7 +42,7 @@ from t5repro.errors import CorpusError, RawDataError
 from t5repro.files import describe_file, write_manifest
 from t5repro.progress import Progress
 
-GIVEN = 1.0  # probability of a language that the user states
+STATED = 1.0  # probability of a language that the user states
 ALL_KEPT = (0,) * len(LINE_REASONS)
 
 
@@ -68,7 +67,7 @@ class RowIds:
 
     def __init__(self) -> None:
         self._keys = bytearray()
-        self._places = array("Q")
+        self._rows = array("Q")  # for each id: number of its file, number of its row
         self._files: list[Path] = []
 
     def begin(self, path: Path) -> None:
@@ -78,7 +77,7 @@ class RowIds:
     def add(self, row: Row) -> None:
         """Add a row of the current file."""
         self._keys += md5(normalize_url(row.id))
-        self._places.extend((len(self._files) - 1, row.number))
+        self._rows.extend((len(self._files) - 1, row.number))
 
     def check(self) -> None:
         """Check that no two rows have one id.
@@ -86,20 +85,21 @@ class RowIds:
         Raises:
             RawDataError: two have; the message names both.
         """
+        # Hashes of 16 bytes and not the ids, so that those of a large corpus fit into memory.
         keys = key_halves(bytes(self._keys))
         order = np.lexsort((keys[:, 1], keys[:, 0]))  # stable: rows of one id stay in order
         ordered = keys[order]
-        twice = np.flatnonzero((ordered[1:] == ordered[:-1]).all(axis=1))
-        if len(twice):
-            first, second = int(order[twice[0]]), int(order[twice[0] + 1])
+        repeated = np.flatnonzero((ordered[1:] == ordered[:-1]).all(axis=1))
+        if len(repeated):
+            first, second = int(order[repeated[0]]), int(order[repeated[0] + 1])
             raise RawDataError(
-                f"{self._place(second)} has the id of {self._place(first)}; ids must differ (URLs "
-                "are compared without scheme, www. and closing slash): name another column in "
-                "corpus.id, or remove one of the rows"
+                f"{self._row_name(second)} has the id of {self._row_name(first)}; ids must "
+                "differ (URLs are compared without scheme, www. and closing slash): name another "
+                "column in corpus.id, or remove one of the rows"
             )
 
-    def _place(self, index: int) -> str:
-        file, number = self._places[2 * index], self._places[2 * index + 1]
+    def _row_name(self, index: int) -> str:
+        file, number = self._rows[2 * index], self._rows[2 * index + 1]
         return f"{self._files[file]} row {number}"
 
 
@@ -150,11 +150,13 @@ def read_own_text(
 
     Raises:
         RawDataError: a file is damaged, a row lacks a value, or two rows have one id.
-        CorpusError: there is no file, or no row has a text.
+        CorpusError: the list of files is empty, or every row lacks a text.
     """
     return_freed_memory()
     withdrawn_pages = read_withdrawn(withdrawn)
-    cleaner = _cleaner(settings, punkt, bad_words)
+    c4 = settings.c4
+    splitter = Splitters(punkt, only=c4.punkt_language)
+    cleaner = Cleaner(load_rules(c4.clean, splitter, bad_words), hashed_unit(c4.dedup))
     own = OwnText(settings, root, cleaner, withdrawn_pages.holds, RowIds())
     if not files:
         raise CorpusError(
@@ -162,14 +164,16 @@ def read_own_text(
         )
     total = CleanTally("fail")
     outputs = [folder / name for name in row_files(settings.corpus)]
-    parts = [sorted(files), sorted(validation_files)][: len(outputs)]
-    with Progress("corpus", total=sum(map(len, parts)), unit="files") as progress:
-        for output, paths in zip(outputs, parts, strict=True):
+    # With `corpus.validation_files` there are two outputs, train and validation; else one.
+    splits = [sorted(files), sorted(validation_files)][: len(outputs)]
+    with Progress("corpus", total=sum(map(len, splits)), unit="files") as progress:
+        for output, paths in zip(outputs, splits, strict=True):
             tally = CleanTally("fail")
             with cleaned_writer(output, tally) as writer:
                 for table in tables.row_groups(_batches(own, paths, tally, progress)):
                     writer.write_table(table)
-                if len(outputs) > 1:  # a file for each split, with its name
+                if len(outputs) > 1:
+                    # The rule `c4` reads the split here; without it the hash of the id decides.
                     split = json.dumps(output.stem)
                     writer.add_key_value_metadata({tables.SPLIT_KEY: split})
             total.merge(tally.to_json())
@@ -184,33 +188,13 @@ def read_own_text(
         rule="corpus",
         settings=settings.model_dump(mode="json"),
         inputs=[
-            *(describe_file(path) for paths in parts for path in paths),
+            *(describe_file(path) for paths in splits for path in paths),
             *parameter_files(punkt),
-            *_line_lists(settings, bad_words),
+            *line_lists(c4.clean, bad_words),
             *([withdrawn] if withdrawn and withdrawn_pages else []),
         ],
         outputs=outputs,
         counters=total.counters(),
-    )
-
-
-def _line_lists(settings: CorpusStage, bad_words: Mapping[str, Path]) -> list[Path]:
-    rules = settings.c4.clean
-    applies = rules.enabled and rules.bad_words == "line_2019" and LINE_LANGUAGE in bad_words
-    return [bad_words[LINE_LANGUAGE]] if applies else []
-
-
-def _cleaner(
-    settings: CorpusStage, punkt: Mapping[str, Path], bad_words: Mapping[str, Path]
-) -> Cleaner:
-    c4, lists = settings.c4, _line_lists(settings, bad_words)
-    return Cleaner(
-        CleanRules(
-            c4.clean,
-            Splitters(punkt, only=c4.punkt_language),
-            line_matcher(read_words(lists[0], LINE_LANGUAGE)) if lists else None,
-        ),
-        next((unit for unit in UNITS if unit == c4.dedup.unit), None),
     )
 
 
@@ -236,6 +220,8 @@ def _pages(
             own.ids.add(row)
             page = RowPage(row)
             if reason := _reason(own, row, page):
+                # Unlike pages of the crawl, dropped rows need no row in the output: ids are unique,
+                # so no older copy could replace them.
                 tally.read[reason] += 1
             else:
                 yield name, page
@@ -243,7 +229,7 @@ def _pages(
 
 
 def _reason(own: OwnText, row: Row, page: RowPage) -> str | None:
-    """Return the reason for which a row is no page; None if it is one."""
+    """Return the reason to drop a row; None if it is a page."""
     if own.is_withdrawn(row.id):
         return WITHDRAWN
     if not row.text or row.text.isspace():
@@ -262,8 +248,9 @@ def _text(page: Page) -> str:
 
 def _languages(pages: Sequence[CleanedPage], rules: CleanRules) -> list[Detected | None]:
     """Return the language of each kept row: as given, or detected if Punkt needs it."""
-    kept = [pair for pair in pages if pair[1].reason is None]
-    given = [page.language if isinstance(page, RowPage) else None for (_, page), _ in kept]
-    unknown = [pair for pair, language in zip(kept, given, strict=True) if language is None]
+    kept_pages = [pair for pair in pages if pair[1].reason is None]
+    stated = [page.language if isinstance(page, RowPage) else None for (_, page), _ in kept_pages]
+    unknown = [pair for pair, language in zip(kept_pages, stated, strict=True) if language is None]
+    # Only rows without a stated language are detected; the iterator gives them back in their order.
     detected = iter(languages_of(unknown, rules))
-    return [Detected(language, GIVEN) if language else next(detected) for language in given]
+    return [Detected(language, STATED) if language else next(detected) for language in stated]

@@ -3,7 +3,7 @@
 A withdrawn row keeps its place, so the other rows keep their numbers. In Parquet and JSON it also
 keeps its id, time and language, and the rule `corpus` counts it as withdrawn; its other columns are
 emptied: they may quote the text. Of a line or paragraph of plain text only the line ends remain;
-they are no row, and nothing counts them.
+they are not a row and are not counted.
 """
 
 import gzip
@@ -49,13 +49,14 @@ def redact_rows(
     numbers = set().union(*withdrawn)
     if numbers:
         texts = {settings.text for settings in readings}
-        kept = {column for settings in readings for column in _kept_columns(settings)} - texts
+        # A column that any reading takes as text is emptied, even if another takes it as the id.
+        kept_columns = {name for settings in readings for name in _kept_columns(settings)} - texts
         with atomic_path(path) as temporary:
             if format_of(name) == "parquet":
-                _rewrite_parquet(path, temporary, numbers, kept, texts)
+                _rewrite_parquet(path, temporary, numbers, kept_columns, texts)
             else:
                 lines = (
-                    _json_lines(path, numbers, kept, texts)
+                    _json_lines(path, numbers, kept_columns, texts)
                     if format_of(name) == "json"
                     else _text_lines(path, list(zip(readings, withdrawn, strict=True)))
                 )
@@ -74,14 +75,14 @@ def _rewrite_parquet(
     source: Path,
     target: Path,
     numbers: Collection[int],
-    kept: Collection[str],
+    kept_columns: Collection[str],
     texts: Collection[str],
 ) -> None:
     with pq.ParquetFile(source, pre_buffer=False) as parquet:
         schema = pa.schema(
             [
                 field
-                if field.name in kept
+                if field.name in kept_columns
                 else field.with_type(_without_dictionary(field.type)).with_nullable(True)
                 for field in parquet.schema_arrow
             ],
@@ -91,22 +92,23 @@ def _rewrite_parquet(
         with pq.ParquetWriter(target, schema, compression="zstd") as writer:
             for group in range(parquet.num_row_groups):
                 table = parquet.read_row_group(group)
-                places: list[int | None] = [
+                # `take` with a null index gives a null value: the row stays, its content goes.
+                indices: list[int | None] = [
                     None if first + row in numbers else row for row in range(len(table))
                 ]
                 columns = [
                     table.column(field.name)
-                    if field.name in kept
-                    else _emptied(table.column(field.name), field, places, texts)
+                    if field.name in kept_columns
+                    else _emptied(table.column(field.name), field, indices, texts)
                     for field in schema
                 ]
                 writer.write_table(pa.Table.from_arrays(columns, schema=schema))
                 first += len(table)
 
 
-def _emptied(column: Any, field: Any, places: list[int | None], texts: Collection[str]) -> Any:
-    """Return a column whose withdrawn rows are null, or empty if it is a column of texts."""
-    emptied = column.cast(field.type).take(pa.array(places, pa.int64()))
+def _emptied(column: Any, field: Any, indices: list[int | None], texts: Collection[str]) -> Any:
+    """Return a column with its withdrawn rows set to null, or to "" in a column of texts."""
+    emptied = column.cast(field.type).take(pa.array(indices, pa.int64()))
     # A job that knows the row by another id reads it too, and refuses null.
     return emptied.fill_null("") if field.name in texts else emptied
 
@@ -127,15 +129,15 @@ def _without_dictionary(kind: Any) -> Any:
 
 
 def _json_lines(
-    path: Path, numbers: Collection[int], kept: Collection[str], texts: Collection[str]
+    path: Path, numbers: Collection[int], kept_columns: Collection[str], texts: Collection[str]
 ) -> Iterator[bytes]:
     """Yield the lines of a file with withdrawn rows emptied."""
     for number, line in numbered_lines(path):
-        yield _without_text(line, kept, texts) if number in numbers else line
+        yield _without_text(line, kept_columns, texts) if number in numbers else line
 
 
 def _text_lines(path: Path, withdrawn: list[tuple[TextRows, set[int]]]) -> Iterator[bytes]:
-    """Yield the lines of a plain text, those of withdrawn documents without their text."""
+    """Yield the lines of a plain text; withdrawn documents keep only their line ends."""
     lines = [line.decode("utf-8") for _, line in numbered_lines(path)]
     emptied = {
         line
@@ -148,9 +150,10 @@ def _text_lines(path: Path, withdrawn: list[tuple[TextRows, set[int]]]) -> Itera
         yield (_line_end(line_text) if number in emptied else line_text).encode("utf-8")
 
 
-def _without_text(line: bytes, kept: Collection[str], texts: Collection[str]) -> bytes:
+def _without_text(line: bytes, kept_columns: Collection[str], texts: Collection[str]) -> bytes:
     row: dict[str, Any] = json.loads(line)
-    values = {key: value for key, value in row.items() if key in kept}
+    # Only named columns are kept: another one may quote the text, such as a title.
+    values = {key: value for key, value in row.items() if key in kept_columns}
     return (LINE_ENCODER.encode({**values, **dict.fromkeys(sorted(texts), "")}) + "\n").encode()
 
 
@@ -163,6 +166,7 @@ def _writer(path: Path, suffix: str) -> Iterator[Callable[[bytes], Any]]:
     """Yield a function that appends bytes to a file, compressed as its name says."""
     with path.open("wb") as handle:
         if suffix == ".gz":
+            # Without name and time the same rows give the same bytes.
             with gzip.GzipFile("", "wb", COMPRESSION, handle, mtime=0) as compressed:
                 yield compressed.write
         elif suffix == ".zst":

@@ -68,7 +68,7 @@ def read_rows(
         path: the file.
         name: its path below `data.folder`, which ids of rows without an id begin with.
         settings: columns and documents.
-        is_withdrawn: returns whether the row of an id is withdrawn; None if none is.
+        is_withdrawn: returns whether the row of an id is withdrawn; None without a list.
 
     Raises:
         RawDataError: the file is empty, damaged or of another format, or a row lacks a value. The
@@ -79,8 +79,10 @@ def read_rows(
         raise RawDataError(f"{path} is no file of own text; they end in {ENDINGS}")
     withdrawn = is_withdrawn or _nothing
     if path.stat().st_size == 0:
+        # A redacted text keeps its line ends, so a text of one unfinished line becomes an empty
+        # file: not a fault.
         if kind == "text" and withdrawn(_row_id(name, 0)):
-            return  # a text of one line without its end
+            return
         raise RawDataError(f"{path} is empty (0 bytes); get the file again, or do not name it")
     has_rows = False
     with _readable(path):
@@ -92,7 +94,7 @@ def read_rows(
 
 
 def _is_emptied(path: Path, name: str, is_withdrawn: IsWithdrawn) -> bool:
-    """Return whether withdrawals emptied a plain text: they leave its line ends alone."""
+    """Return whether withdrawals emptied a plain text: only line ends remain."""
     with open_bytes(path) as lines:
         last = sum(1 for _ in lines)  # a last line without a line end is gone
     return any(is_withdrawn(_row_id(name, number)) for number in range(last + 1))
@@ -129,14 +131,16 @@ def _parquet_rows(
                 f"{path} has several columns {repeated}; give each a name of its own"
             )
         columns = _columns(settings, schema.names, f"{path}: its columns are {schema.names}")
-        named = [name for name in columns if name is not None]
+        names_to_read = [name for name in columns if name is not None]
         for column in {columns.text, columns.language} - {None}:
             _check_string(path, schema.field(column))
         first = 0
-        for batch in parquet.iter_batches(ROWS_PER_BATCH, columns=named):
-            values = {column: _python_values(path, first, batch, column) for column in named}
+        for batch in parquet.iter_batches(ROWS_PER_BATCH, columns=names_to_read):
+            values = {
+                column: _python_values(path, first, batch, column) for column in names_to_read
+            }
             for index in range(len(batch)):
-                row = {column: values[column][index] for column in named}
+                row = {column: values[column][index] for column in names_to_read}
                 where = f"{path} row {first + index}"
                 yield _row(row, columns, first + index, name, where, settings, is_withdrawn)
             first += len(batch)
@@ -166,12 +170,13 @@ def _python_values(path: Path, first: int, batch: pa.RecordBatch, column: str) -
     """
     array = batch.column(column)
     try:
-        return _to_python(array)
+        # Fast path: whole columns. Only after a failure is the faulty row searched, to name it.
+        return _python_list(array)
     except (ValueError, OverflowError):
         for index in range(len(array)):
             where = f"{path} row {first + index}: {column!r}"
             try:
-                _to_python(array.slice(index, 1))
+                _python_list(array.slice(index, 1))
             except UnicodeDecodeError as error:
                 raise RawDataError(
                     f"{where} is not UTF-8 ({error}); convert the file to UTF-8"
@@ -183,13 +188,14 @@ def _python_values(path: Path, first: int, batch: pa.RecordBatch, column: str) -
         raise
 
 
-def _to_python(array: Any) -> list[Any]:
+def _python_list(array: Any) -> list[Any]:
     """Return the values of an array; times in UTC, to the microsecond, which Python's have.
 
     Arrow converts them: Python would need the machine's list of time zones.
     """
     if pa.types.is_timestamp(array.type):
         zone = "UTC" if array.type.tz else None
+        # A safe cast refuses an overflow, but also nanoseconds, which Python's times do not have.
         array = array.cast(pa.timestamp("us", zone), safe=array.type.unit != "ns")
     return list(array.to_pylist())
 
@@ -205,6 +211,7 @@ def _json_rows(
             continue
         try:
             row = json.loads(text)
+        # Deeply nested JSON exhausts the parser's stack: a fault of the row, like bad syntax.
         except (ValueError, RecursionError) as error:
             raise RawDataError(f"{where} is not JSON ({error}); write one object a line") from error
         if not isinstance(row, dict):
@@ -212,6 +219,7 @@ def _json_rows(
                 f"{where} is a JSON {type(row).__name__}: {_shown(row)}; write one object a line"
             )
         if columns is None:
+            # The first object decides which optional fields exist; later rows may leave them out.
             columns = _columns(settings, list(row), f"{where}: its fields are {list(row)}")
         yield _row(row, columns, number, name, where, settings, is_withdrawn)
 
@@ -237,18 +245,19 @@ def documents(lines: Iterator[tuple[int, str]], unit: str) -> Iterator[tuple[int
         lines: number and content of each line, with its line end.
         unit: `corpus.documents`.
     """
-    start, gathered = 0, list[str]()
+    first_line, gathered = 0, list[str]()
     for number, line in lines:
         is_blank = not line.strip()
-        ends = unit == "line" or (unit == "paragraph" and is_blank)
-        if ends and gathered:
-            yield start, "".join(gathered).rstrip("\r\n")
+        ends_document = unit == "line" or (unit == "paragraph" and is_blank)
+        # With the unit `file` only the end of the file closes the document.
+        if ends_document and gathered:
+            yield first_line, "".join(gathered).rstrip("\r\n")
             gathered = []
         if unit == "file" or not is_blank:
-            start = start if gathered else number
+            first_line = first_line if gathered else number
             gathered.append(line)
     if gathered:
-        yield start, "".join(gathered).rstrip("\r\n")
+        yield first_line, "".join(gathered).rstrip("\r\n")
 
 
 def _decoded_lines(path: Path) -> Iterator[tuple[int, str]]:
@@ -321,6 +330,7 @@ def _row(
         row_id = SCHEME + row_id
     timestamp = "" if columns.timestamp is None else _time(values, columns.timestamp, where)
     language: str | None = settings.language or None
+    # Also if the file still contains the text: a withdrawn row is read without it.
     if is_withdrawn(row_id):
         return Row(number, row_id, "", timestamp, language)
     text = _string(values, columns.text, where)
@@ -336,6 +346,7 @@ def _row(
 
 def _id(values: Mapping[str, Any], column: str, where: str) -> str:
     value = values.get(column)
+    # JSON's `true` is an `int` for `isinstance`, but not an id.
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
     row_id = _string(values, column, where)
@@ -366,6 +377,7 @@ def _string(values: Mapping[str, Any], column: str, where: str, allowed: str = "
             "remove it"
         )
     try:
+        # JSON can spell half of a surrogate pair ("\ud800"), which no UTF-8 file can contain.
         value.encode("utf-8")
     except UnicodeEncodeError as error:
         raise RawDataError(

@@ -3,10 +3,10 @@
 The cleaned files are divided into *pieces* of whole row groups. For each piece a kernel keeps the
 first row of every key, so a line that occurs ten million times sends at most one row per piece
 through the shuffle. The rows, 40 bytes for a unit of text, are partitioned and sorted by key. All
-but the first row of a key are later copies, whose piece and number return to the piece. There the
-kernel of one machine decides, given which first rows of the piece have an earlier copy elsewhere.
-No task ever has all rows of a key in memory. The decisions about each cleaned file are written by a
-task of their own.
+but the first row of a key are later copies; their number in the piece returns to that piece. There
+the kernel of one machine decides, given which first rows of the piece have an earlier copy
+elsewhere. No task ever has all rows of a key in memory. The decisions about each cleaned file are
+written by a task of their own.
 
 Rows are ordered by their content down to their position in the crawl, so the decisions depend
 neither on pieces nor on partitions or workers.
@@ -75,7 +75,7 @@ class Piece(NamedTuple):
 
 
 def divide(shards: Sequence[Path], columns: Sequence[str], max_bytes: int) -> list[Piece]:
-    """Divide cleaned files into pieces whose `columns` have about `max_bytes` in memory."""
+    """Divide cleaned files into pieces of about `max_bytes` of `columns` in memory."""
     pieces: list[Piece] = []
     for shard, path in enumerate(shards):
         parquet = tables.open_parquet(path, tables.CLEANED)
@@ -122,21 +122,21 @@ class PieceReader(NamedTuple):
 
     def url_rows(self, piece: Piece) -> Rows:
         """Return a row of dtype `URL_ROW` for each page of a piece."""
-        parts = [
+        row_arrays = [
             key_rows.url_rows(batch, self.files, piece.shard, row)
             for row, batch in self.batches(piece, key_rows.URL_COLUMNS)
         ]
-        return np.concatenate([np.zeros(0, URL_ROW), *parts])
+        return np.concatenate([np.zeros(0, URL_ROW), *row_arrays])
 
     def unit_rows(self, piece: Piece, older_rows: NDArray[np.int64]) -> Rows:
         """Return a row of dtype `UNIT_ROW` for each unit of the newest pages of a piece."""
         if self.unit not in key_rows.KEY_COLUMNS:
             return np.zeros(0, UNIT_ROW)
-        parts = [
+        row_arrays = [
             key_rows.unit_rows(batch, self.unit, older_rows, piece.shard, row, piece.path)
             for row, batch in self.batches(piece, key_rows.unit_columns(self.unit))
         ]
-        return np.concatenate([np.zeros(0, UNIT_ROW), *parts])
+        return np.concatenate([np.zeros(0, UNIT_ROW), *row_arrays])
 
     def older_pages(self, piece: Piece, later_copies: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the rows of the file that are not the newest page of their URL.
@@ -146,8 +146,8 @@ class PieceReader(NamedTuple):
             later_copies: numbers within the piece of pages with a newer copy in another piece.
         """
         # Copies that are older than another page of the piece were not sent through the shuffle.
-        in_piece = duplicates.duplicate_urls(self.url_rows(piece))["row"].astype(np.int64)
-        return np.union1d(in_piece, later_copies + piece.first_row)
+        older_in_piece = duplicates.duplicate_urls(self.url_rows(piece))["row"].astype(np.int64)
+        return np.union1d(older_in_piece, later_copies + piece.first_row)
 
 
 def file_names(batches: Batches, reader: PieceReader) -> Batches:
@@ -164,6 +164,7 @@ def first_urls(batches: Batches, reader: PieceReader) -> Batches:
     for number in task_numbers(batches):
         piece = reader.pieces[number]
         rows = reader.url_rows(piece)
+        # Only the newest page of each URL of the piece competes with other pieces.
         rows = rows[~np.isin(rows["row"], duplicates.duplicate_urls(rows)["row"])]
         # Spark sorts ascending and has no binary order: the 32 bytes of a timestamp become four
         # big-endian integers, inverted so that the newest is the smallest.
@@ -171,7 +172,7 @@ def first_urls(batches: Batches, reader: PieceReader) -> Batches:
         columns = {
             "key": signed(rows["high"]),
             "key_low": signed(rows["low"]),
-            **{f"age_{part}": signed(ages[:, part]) for part in range(4)},
+            **{f"age_{word}": signed(ages[:, word]) for word in range(4)},
             "file": (rows["file"].astype(np.int64) << PIECE_BITS) | rows["record"],
             "position": _positions(number, rows["row"].astype(np.int64) - piece.first_row),
         }
@@ -232,10 +233,12 @@ def decide(batches: Batches, reader: PieceReader) -> Batches:
         older_rows = reader.older_pages(piece, copies[URL])
         units = reader.unit_rows(piece, older_rows)
         earlier_exists = np.zeros(len(units), dtype=bool)
+        # `number` of a copy counts the units in the same order as here, in `first_units`.
         earlier_exists[copies[UNIT]] = True
         older_pages = np.zeros(len(older_rows), dtype=REMOVAL_ROW)
         older_pages["row"] = older_rows
         removed = duplicates.duplicate_spans(units, earlier_exists=earlier_exists)
+        # The note of a shard sorts before its rows, so the writer knows the count at the start.
         yield note_batch(DECISIONS, {"units": len(units)}, shard=piece.shard)
         for batch in removals.decisions_of(older_pages, removed):
             columns = dict(zip(batch.schema.names, batch.columns, strict=True))
@@ -254,14 +257,14 @@ def _copies_by_piece(batches: Batches) -> Iterator[tuple[int, dict[int, NDArray[
                     yield current, _concatenated(copies)
                 current, copies = number, {URL: [], UNIT: []}
             kinds, numbers = column(rows, "kind"), column(rows, "number")
-            for kind, parts in copies.items():
-                parts.append(numbers[kinds == kind])
+            for kind, number_arrays in copies.items():
+                number_arrays.append(numbers[kinds == kind])
     if current is not None:
         yield current, _concatenated(copies)
 
 
 def _concatenated(copies: Mapping[int, list[NDArray[np.int64]]]) -> dict[int, NDArray[np.int64]]:
-    return {kind: np.concatenate(parts) for kind, parts in copies.items()}
+    return {kind: np.concatenate(number_arrays) for kind, number_arrays in copies.items()}
 
 
 def write_decisions(batches: Batches, shards: Sequence[Sequence[Any]], folder: Path) -> Batches:

@@ -57,7 +57,7 @@ class CleanTask(NamedTuple):
 
 
 def clean_files(batches: Batches, task: CleanTask) -> Batches:
-    """Clean the WET files whose numbers arrive; yield rows `CLEANED` and note the counts."""
+    """Clean WET files by their numbers; yield rows `CLEANED` and note the counts."""
     cleaner = clean.load_cleaner(task.job)
     for number in task_numbers(batches):
         path = task.crawl.paths[number]
@@ -112,23 +112,24 @@ def write_cleaned(
 
 
 def filter_pages(batches: Batches, job: CorpusJob, pieces: Sequence[Piece]) -> Batches:
-    """Yield the selected pages of the pieces whose numbers arrive, columns `PAGES`; note counts."""
+    """Yield the selected pages of pieces by their numbers, columns `PAGES`; note counts."""
     page_filter = job.page_filter()
     for number in task_numbers(batches):
         piece = pieces[number]
         parquet = tables.open_parquet(piece.path, tables.CLEANED)
+        # The counts of cleaning are in the file's metadata: only its first piece adds them.
         if piece.first_row == 0:
             page_filter.add_shard(parquet, piece.path)
         removals = Removals(job.decisions / piece.path.name, piece.first_row)
         row = piece.first_row
         for batch in tables.read_batches(parquet, piece.path, READ_COLUMNS, groups=piece.groups):
             selected = page_filter.apply(row, batch, removals)
-            yield _with_file(selected, job.settings)
+            yield _file_numbered(selected, job.settings)
             row += len(batch)
     yield note_batch(PAGES, {"counts": page_filter.counts.to_json()})
 
 
-def _with_file(batch: pa.RecordBatch, settings: C4Stage) -> pa.RecordBatch:
+def _file_numbered(batch: pa.RecordBatch, settings: C4Stage) -> pa.RecordBatch:
     """Return pages, columns `page_filter.SELECTED`, with the number of their file."""
     shards = settings.c4.output_shards
     high = batch.column("high").to_numpy()
@@ -136,12 +137,12 @@ def _with_file(batch: pa.RecordBatch, settings: C4Stage) -> pa.RecordBatch:
     language = np.array([languages[name] for name in batch.column("language").to_pylist()], int)
     validation = batch.column("validation").to_numpy(zero_copy_only=False).astype(int)
     # The order of `corpus_files`: language, split, number.
-    part = language * len(SPLITS) + validation
+    first_file = (language * len(SPLITS) + validation) * shards
     columns = {name: batch.column(name) for name in tables.CORPUS.names}
     return with_columns(
         PAGES,
         {
-            "file": part * shards + file_numbers(high, shards),
+            "file": first_file + file_numbers(high, shards),
             "high": signed(high),
             "low": signed(batch.column("low").to_numpy()),
             **columns,

@@ -217,8 +217,8 @@ def runs_of(batch: pa.RecordBatch, name: str) -> Iterator[tuple[int, pa.RecordBa
     """Yield each distinct value of a sorted column, null as `NO_VALUE`, with its rows."""
     values = batch.column(name).fill_null(NO_VALUE).to_numpy(zero_copy_only=False)
     changes = np.flatnonzero(values[1:] != values[:-1]) + 1
-    ends = [*changes.tolist(), len(values)] if len(values) else []
+    run_ends = [*changes.tolist(), len(values)] if len(values) else []
     begin = 0
-    for end in ends:
+    for end in run_ends:
         yield int(values[begin]), batch.slice(begin, end - begin)
         begin = end

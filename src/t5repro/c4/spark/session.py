@@ -72,6 +72,7 @@ def session(settings: SparkSettings, step: str) -> Iterator[Any]:
                 "see the log"
             ) from error
         try:
+            # Workers run this version of the code, whatever is installed on them.
             spark.sparkContext.addPyFile(str(_archive(Path(folder))))
             yield spark
         finally:
@@ -96,6 +97,7 @@ def _conf(settings: SparkSettings, step: str) -> dict[str, str]:
     if settings.packages:
         conf["spark.jars.packages"] = ",".join(settings.packages)
     if settings.master.startswith(LOOPBACK):
+        # The name of the machine may resolve to an address that its workers cannot reach.
         conf["spark.driver.host"] = conf["spark.driver.bindAddress"] = "127.0.0.1"
     return conf | settings.conf
 
@@ -163,7 +165,7 @@ def _archive(folder: Path) -> Path:
 
 
 def collect_notes(frame: Any, label: str) -> list[Any]:
-    """Run a Spark job whose rows are notes, and return the notes.
+    """Run a Spark job that returns notes as its rows, and return the notes.
 
     Args:
         frame: a Spark data frame with one column of JSON, ``note``.
@@ -199,6 +201,8 @@ def collect_notes(frame: Any, label: str) -> list[Any]:
     for note in notes:
         if "error" in note:
             kind, message = note["error"]
+            # Tasks return errors as notes: Spark would retry a task that raises, and hide the
+            # message.
             raise getattr(errors, kind)(message)
     return notes
 

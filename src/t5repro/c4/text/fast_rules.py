@@ -62,7 +62,7 @@ def _clean_plain_body(body: bytes, rules: CleanRules) -> Cleaned | None:
     min_words = settings.min_words_per_line
     raw_lines = body.split(b"\n")
     blank = long_words = few_words = 0
-    kept: list[str] = []
+    lines: list[str] = []
     for raw_line in _candidate_lines(raw_lines, max_chars):
         line = str(raw_line, "utf-8").strip()
         if not line:
@@ -79,13 +79,13 @@ def _clean_plain_body(body: bytes, rules: CleanRules) -> Cleaned | None:
         if len(line.split(None, min_words - 1)) < min_words:
             few_words += 1
             continue
-        kept.append(line)
-    text = "\n".join(kept)
+        lines.append(line)
+    text = "\n".join(lines)
     if _may_contain_rule_text(text):
         return None
     # Lines that were not candidates have no terminal punctuation either, so the rest is theirs.
-    unpunctuated = len(raw_lines) - blank - long_words - few_words - len(kept)
-    return check_sentences(kept, text, (long_words, unpunctuated, few_words, 0, 0), rules)
+    unpunctuated = len(raw_lines) - blank - long_words - few_words - len(lines)
+    return check_sentences(lines, text, (long_words, unpunctuated, few_words, 0, 0), rules)
 
 
 def _candidate_lines(lines: list[bytes], max_chars: int) -> list[bytes]:

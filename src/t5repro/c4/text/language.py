@@ -1,8 +1,8 @@
 """Detect the language of a text with langdetect's algorithm, seeded (paper section 2.2).
 
-langdetect samples n-grams at random. With seed 0, as in the released code, its result is a
-function of the text alone. langdetect-rs computes the same probabilities bit for bit, some hundred
-times as fast. It has had one release; where it is not installed, langdetect itself answers.
+langdetect samples n-grams at random. With seed 0, as in the released code, its result depends on
+the text only. langdetect-rs computes the same probabilities bit for bit, some hundred times as
+fast. It has had one release; where it is not installed, langdetect itself answers.
 """
 
 from collections.abc import Sequence

@@ -2,7 +2,7 @@
 
 `clean_page` is the definition; `fast_rules.clean_body` computes the same from the bytes of a page.
 
-The order of the tests is part of the definition and is that of the released code: a line with ``{``
+The order of the tests is part of the definition and follows the released code: a line with ``{``
 and without terminal punctuation drops itself and not its page. Every dropped line and page has a
 reason (`reasons`), and each reason is counted. Lines after the one that drops a page are ignored.
 
@@ -11,7 +11,8 @@ case to ``tests/cases/c4_clean.json``.
 """
 
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
+from pathlib import Path
 from typing import NamedTuple
 
 from t5repro.c4.reasons import (
@@ -28,6 +29,7 @@ from t5repro.c4.reasons import (
     PAGE_REASONS,
     POLICY,
 )
+from t5repro.c4.text.bad_words import LINE_LANGUAGE, line_matcher, read_words
 from t5repro.c4.text.sentences import SentenceSplitter, Splitters
 from t5repro.config.sections.c4 import CleanSettings
 
@@ -77,6 +79,26 @@ class CleanRules(NamedTuple):
     has_bad_word: Callable[[str], bool] | None = None
 
 
+def load_rules(
+    settings: CleanSettings, splitter: Splitters, bad_words: Mapping[str, Path]
+) -> CleanRules:
+    """Return the rules for one page with their lists.
+
+    Raises:
+        RawDataError: a list cannot be read.
+    """
+    lists = line_lists(settings, bad_words)
+    return CleanRules(
+        settings, splitter, line_matcher(read_words(lists[0], LINE_LANGUAGE)) if lists else None
+    )
+
+
+def line_lists(settings: CleanSettings, bad_words: Mapping[str, Path]) -> list[Path]:
+    """Return the list for the rule of 2019, which applies to single lines, if it is enabled."""
+    enabled = settings.enabled and settings.bad_words == "line_2019"
+    return [bad_words[LINE_LANGUAGE]] if enabled and LINE_LANGUAGE in bad_words else []
+
+
 def clean_page(text: str, rules: CleanRules) -> Cleaned:
     """Apply the rules to the text of one page.
 
@@ -90,17 +112,18 @@ def clean_page(text: str, rules: CleanRules) -> Cleaned:
         return Cleaned("", FEW_PARAGRAPHS, 0, (0,) * len(LINE_REASONS))
     if not rules.settings.enabled:
         return Cleaned(text, None, 0, (0,) * len(LINE_REASONS))
-    kept: list[str] = []
+    kept_lines: list[str] = []
+    # In the order of `LINE_REASONS`, as `Cleaned.dropped_lines` has it.
     dropped = dict.fromkeys(LINE_REASONS, 0)
     for raw_line in text.splitlines():
         line, reason = clean_line(raw_line, rules)
         if reason is None:
-            kept.append(line)
+            kept_lines.append(line)
         elif reason in dropped:
             dropped[reason] += 1
         else:
-            return Cleaned("", reason, len(kept), tuple(dropped.values()))
-    return check_sentences(kept, "\n".join(kept), tuple(dropped.values()), rules)
+            return Cleaned("", reason, len(kept_lines), tuple(dropped.values()))
+    return check_sentences(kept_lines, "\n".join(kept_lines), tuple(dropped.values()), rules)
 
 
 def clean_line(line: str, rules: CleanRules) -> tuple[str, str | None]:
@@ -108,6 +131,7 @@ def clean_line(line: str, rules: CleanRules) -> tuple[str, str | None]:
     settings = rules.settings
     line = line.strip()
     max_chars = settings.max_word_chars
+    # A word is at most as long as its line, so short lines need no split.
     if max_chars and len(line) > max_chars and has_long_word(line, max_chars):
         return line, LONG_WORD
     if "[" in line:
@@ -117,6 +141,7 @@ def clean_line(line: str, rules: CleanRules) -> tuple[str, str | None]:
     if len(line.split()) < settings.min_words_per_line:
         return line, FEW_WORDS
     lowered = line.lower()
+    # The rules below search for text; some of them drop the whole page.
     if LOREM_IPSUM_TEXT in lowered:
         return line, LOREM_IPSUM
     if JAVASCRIPT_TEXT in lowered:
@@ -147,27 +172,27 @@ def has_paragraphs(text: str, settings: CleanSettings) -> bool:
 
 
 def check_sentences(
-    kept: list[str], text: str, dropped: tuple[int, ...], rules: CleanRules
+    lines: list[str], text: str, dropped: tuple[int, ...], rules: CleanRules
 ) -> Cleaned:
     """Return the cleaned page, dropped if it has too few sentences.
 
     Args:
-        kept: lines that no rule dropped.
+        lines: lines that no rule dropped.
         text: the same lines as one text.
         dropped: number of dropped lines for each of `LINE_REASONS`.
         rules: the rules with their parameters.
     """
-    if not _has_sentences(kept, rules):
-        return Cleaned("", FEW_SENTENCES, len(kept), dropped)
-    return Cleaned(text.strip(), None, len(kept), dropped)
+    if not _has_sentences(lines, rules):
+        return Cleaned("", FEW_SENTENCES, len(lines), dropped)
+    return Cleaned(text.strip(), None, len(lines), dropped)
 
 
-def _has_sentences(kept: list[str], rules: CleanRules) -> bool:
+def _has_sentences(lines: list[str], rules: CleanRules) -> bool:
     minimum = rules.settings.min_sentences
     # No kept line is blank, so each has a sentence: only pages with few lines need Punkt.
-    if len(kept) >= minimum:
+    if len(lines) >= minimum:
         return True
-    return rules.splitter.for_text("\n".join(kept).strip()).lines_have_at_least(minimum, kept)
+    return rules.splitter.for_text("\n".join(lines).strip()).lines_have_at_least(minimum, lines)
 
 
 def first_dropped_lines(

@@ -1,9 +1,10 @@
 """Split text into sentences with Punkt, with NLTK's results, and only as far as needed.
 
 The released code counts sentences with NLTK's English Punkt in every language. Here each page is
-split with the parameters of its own language, or all pages with those of one (`Splitters`). The
-parameters are folders in NLTK's ``punkt_tab`` layout, provided by the user or trained by
-`c4.punkt`. Without parameters Punkt ends a sentence at nearly every full stop before white space.
+split with the parameters of its own language, or every page with the parameters of a given language
+(`Splitters`). The parameters are folders in NLTK's ``punkt_tab`` layout, provided by the user or
+trained by `c4.punkt`. Without parameters Punkt ends a sentence at nearly every full stop before
+white space.
 
 NLTK creates several objects for every word next to a full stop. The plain case, a word, a mark and
 another word, is decided here by the same rules without them; NLTK decides all other cases.
@@ -193,7 +194,7 @@ class Splitters:
 
     Args:
         folders: language -> its parameters in NLTK's ``punkt_tab`` layout.
-        only: language whose parameters split every page; empty uses each page's own language.
+        only: language of the parameters for every page; empty uses each page's own language.
 
     Raises:
         RawDataError: a file of a folder is missing or has an invalid row.

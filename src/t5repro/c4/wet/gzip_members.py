@@ -117,7 +117,7 @@ def read_members(handle: IO[bytes], limits: Limits, advance: Advance) -> Iterato
 
 
 class _MemberReader:
-    """Reads gzip members; the arguments are those of `read_members`."""
+    """Reads gzip members, with the arguments of `read_members`."""
 
     def __init__(self, handle: IO[bytes], limits: Limits, advance: Advance) -> None:
         self._handle = handle
@@ -161,24 +161,24 @@ class _MemberReader:
     def _intact_member(self) -> bytes | None:
         """Return the content of a member, decompressed by ISA-L; None if it is long or damaged."""
         engine = igzip_lib.IgzipDecompressor(flag=igzip_lib.DECOMP_GZIP)
-        parts: list[bytes] = []
+        chunks: list[bytes] = []
         budget = self._limits.member_bytes
         try:
             while not engine.eof:
                 if budget <= 0 or (engine.needs_input and not self._fill()):
                     return None
                 data, self._block = self._block if engine.needs_input else b"", b""
-                parts.append(engine.decompress(data, min(budget, ISAL_BYTES)))
-                budget -= len(parts[-1])
+                chunks.append(engine.decompress(data, min(budget, ISAL_BYTES)))
+                budget -= len(chunks[-1])
         except igzip_lib.error:  # type: ignore[misc]  # the stub does not declare a type
             return None
         self._block = engine.unused_data
-        return parts[0] if len(parts) == 1 else b"".join(parts)
+        return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
     def _checked_member(self, begin: int) -> Iterator[bytes | Gap]:
         """Yield one member, decompressed by zlib, or its intact part and a gap."""
         engine = zlib.decompressobj(GZIP_MEMBER)
-        parts: list[bytes] = []
+        chunks: list[bytes] = []
         size = 0
         streams = False  # yields parts before the checksum is verified
         fault = ""
@@ -196,7 +196,7 @@ class _MemberReader:
             if streams:
                 yield from self._nonempty([data])
             else:
-                parts.append(data)
+                chunks.append(data)
             if size > self._limits.member_bytes:
                 used = self._offset - len(self._block) - begin
                 # Checked only for long members: short ones cannot exhaust memory, and a page of
@@ -208,13 +208,13 @@ class _MemberReader:
                         f"{self._limits.expansion} times as many (c4.limits.gzip_expansion)"
                     )
                 elif not streams:
-                    yield from self._nonempty(parts)
-                    parts, streams = [], True
+                    yield from self._nonempty(chunks)
+                    chunks, streams = [], True
         if not fault:
             if not streams:
-                yield from self._nonempty(parts)
+                yield from self._nonempty(chunks)
             return
-        del parts
+        del chunks
         yield from self._damaged_member(begin, fault, detail, size, streams=streams)
 
     def _damaged_member(

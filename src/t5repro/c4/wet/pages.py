@@ -161,6 +161,7 @@ def read_pages(
         page = _page(record, number)
         for fault in _record_faults(path, record, page):
             on_fault(fault)
+        # Merged records are one page, so every URL in it can withdraw it.
         if is_withdrawn is not None and any(map(is_withdrawn, _all_urls(record, page))):
             page = page.without_text(WITHDRAWN)
         yield page
@@ -211,6 +212,7 @@ def _pieces(
         return
     try:
         with path.open("rb") as handle:
+            # Names do not tell: a file may be compressed in spite of its name, and the reverse.
             first = handle.read(SEARCH_BYTES)
             handle.seek(0)
             if not first:
@@ -232,7 +234,7 @@ def _pieces(
 
 
 def _cannot_exist(path: Path) -> str:
-    """Return why there is no such file, or ''; a list of paths may name what no file can be."""
+    """Return why a file cannot exist, or ''; a list of paths may contain impossible names."""
     try:
         path.stat()
     except ValueError as error:  # a NUL byte in the name
@@ -246,6 +248,7 @@ def _cannot_exist(path: Path) -> str:
 def _page(record: Record, number: int) -> Page:
     """Return the page of a record."""
     data, cut, begin, _ = record
+    # The splitter knows where the text of most records begins.
     begin = plain_text_start(data) if begin is None else begin
     if begin is None:
         # There are field lines inside the text: every line is classified.
@@ -313,14 +316,14 @@ def _starts_line(record: bytes, index: int) -> bool:
 
 
 def _all_urls(record: Record, page: Page) -> list[str]:
-    """Return the URL of a page and those of the records that merged with it."""
+    """Return the URL of a page and the URLs of the records that merged with it."""
     if record.data.count(_URL_FIELD) < 2:  # nearly all
         return [page.url] if page.url else []
     return urls_of(stripped_lines(as_text(normalize_newlines(record.data))))
 
 
 def urls_of(lines: Iterable[str]) -> list[str]:
-    """Return the URLs of a record by its stripped lines; the last one is that of its page."""
+    """Return the URLs of a record by its stripped lines; the last one is its page's URL."""
     return [line[len(URL_FIELD) :].strip() for line in lines if line.startswith(URL_FIELD)]
 
 
@@ -342,6 +345,7 @@ def _split_fields(lines: Iterable[str]) -> tuple[_Fields, str]:
 
 def _fault(fields: _Fields, text: str, *, cut: bool, is_utf8: bool) -> str | None:
     """Return the reason for which a page is unusable; None if it is usable."""
+    # The first reason that applies is the one that is counted.
     if not fields.url:
         return NO_URL
     if not text or text.isspace():

@@ -77,7 +77,7 @@ class Reader:
         limits: maximum sizes of a record; None uses the defaults of the settings.
         reads_warc_1_1: whether files of WARC/1.1 are read (`c4.warc_1_1`).
         url_reason: returns the reason to skip a normalised URL; None reads every page.
-        is_withdrawn: returns whether the page of a URL is withdrawn; None if none is.
+        is_withdrawn: returns whether the page of a URL is withdrawn; None without a list.
         progress: shows bytes and pages.
     """
 

@@ -38,6 +38,7 @@ def redact(path: Path, is_withdrawn: Callable[[str], bool]) -> int:
     try:
         with path.open("rb") as handle:
             compressed = handle.read(len(GZIP_MAGIC)) == GZIP_MAGIC
+        # First pass only counts: most files of a crawl have no withdrawn page and stay untouched.
         count = sum(
             any(map(is_withdrawn, _urls(record)))
             for record in _records(path, compressed=compressed)
@@ -67,6 +68,7 @@ def _records(path: Path, *, compressed: bool) -> Iterator[list[str]]:
             text_line = line.strip()
             if not delimiters and text_line in FIRST_LINES:
                 delimiters = delimiters_of(text_line)
+            # Blank lines before the first record are not a record.
             if text_line in delimiters and any(map(str.strip, lines)):
                 yield lines
                 lines = []
@@ -81,20 +83,22 @@ def _urls(record: list[str]) -> list[str]:
 
 def _without_text(record: list[str]) -> list[str]:
     """Return the lines of a record before its text, with a content length of 0."""
-    kept = []
+    kept_lines = []
     for line in record:
         field = line.strip()
+        # The first other line begins the text; header fields inside the text go with it.
         if field and not field.startswith(NEVER_TEXT):
             break
         if field.lower().startswith("content-length:"):
             line = "Content-Length: 0\r\n"
-        kept.append(line)
-    header = list(kept)
+        kept_lines.append(line)
+    header = list(kept_lines)
     while header and not header[-1].strip():
         header.pop()
-    blank = kept[len(header)] if len(header) < len(kept) else "\r\n"
+    blank = kept_lines[len(header)] if len(header) < len(kept_lines) else "\r\n"
     return [*header, blank, "\r\n"]  # one blank line, so that a second pass changes nothing
 
 
 def _write(out: IO[bytes], data: bytes, *, compressed: bool) -> None:
+    # A time of 0 makes equal pages equal bytes.
     out.write(gzip.compress(data, COMPRESSION, mtime=0) if compressed else data)

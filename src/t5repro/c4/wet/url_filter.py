@@ -82,6 +82,7 @@ def is_listed_domain(url: str, domains: dict[str, Subdomains]) -> bool:
     tldextract. Here the domain is the longest suffix of the host that is listed.
     """
     labels = host_of(url).split(".")
+    # From the longest suffix on, so that the most specific entry decides.
     for first in range(len(labels)):
         domain = ".".join(labels[first:])
         if domain in domains:
@@ -132,4 +133,5 @@ def _contains(keys: NDArray[np.uint64], key: bytes) -> bool:
         np.searchsorted(keys[:, 0], high, "left"),
         np.searchsorted(keys[:, 0], high, "right"),
     )
+    # Equal upper halves are rare: the few rows between the bounds are compared one by one.
     return bool((keys[begin:end, 1] == low).any())

@@ -1,8 +1,8 @@
 """Divide the bytes of a WET file into records without decoding them.
 
 A record starts at every line ``WARC/1.0``, even inside a text (`pages` explains why), and in a file
-whose first record is of WARC/1.1 also at every line ``WARC/1.1``. Lines are those of universal
-newlines, stripped of Unicode white space.
+that begins with a WARC/1.1 record also at every line ``WARC/1.1``. Lines end at universal newlines
+and are stripped of Unicode white space.
 """
 
 import re
@@ -63,9 +63,9 @@ def plain_text_start(record: bytes) -> int | None:
 
 
 def merged_records(record: bytes) -> int:
-    """Return the number of further records whose header is inside a record.
+    """Return the number of further record headers inside a record.
 
-    Their first line is that of another version, or begins behind a text without a line end.
+    Their first line has another version, or follows a text without a line end.
     """
     begin = record.find(RECORD_START) + len(RECORD_START)  # of its own header
     if record.find(RECORD_START, begin) < 0:  # faster than the pattern, and true of nearly all
@@ -77,12 +77,12 @@ def missing_bytes(record: bytes) -> int:
     """Return by how many bytes the content of a record is shorter than its header states."""
     header_end = _HEADER_END.search(record)
     end = header_end.end() if header_end else len(record)
-    stated = _CONTENT_LENGTH.search(record, 0, end)
-    return max(int(stated[1]) - (len(record) - end), 0) if stated else 0
+    length_field = _CONTENT_LENGTH.search(record, 0, end)
+    return max(int(length_field[1]) - (len(record) - end), 0) if length_field else 0
 
 
 def delimiters_of(first_line: str) -> tuple[str, ...]:
-    """Return the lines that start a record in a file whose first record starts with `first_line`.
+    """Return the lines that start a record in a file that begins with `first_line`.
 
     The released code knows WARC/1.0 only (D-033).
     """
@@ -141,7 +141,7 @@ class _Splitter:
     """Divides a stream of bytes at the lines that are `delimiters`.
 
     Attributes:
-        delimiters: the first lines of a record; once the first one was read, those of its version.
+        delimiters: the first lines of a record; after the first one, only the lines of its version.
     """
 
     def __init__(self, max_chars: int, *, reads_warc_1_1: bool) -> None:
