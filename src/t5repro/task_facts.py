@@ -44,6 +44,8 @@ class TaskFacts:
         benchmark: key of `task_table.BENCHMARK_TITLES`; empty if the task belongs to no benchmark.
         scores: scores that enter the benchmark's average; none if the task does not enter it.
         submission: its file on the leaderboard of the benchmark.
+        bounds: the lowest and the highest number that the leaderboard accepts of a task of
+            numbers; what lies outside, or is not a number, becomes the nearest of them.
     """
 
     name: str
@@ -56,3 +58,4 @@ class TaskFacts:
     benchmark: str = ""
     scores: tuple[str, ...] = ()
     submission: Submission | None = None
+    bounds: tuple[float, float] | None = None

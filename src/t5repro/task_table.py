@@ -79,6 +79,7 @@ GLUE_STSB = _glue(
     validation_rows=1_500,
     scores=("pearson_corrcoef", "spearman_corrcoef"),
     submission=Submission("STS-B.tsv", 1_379),
+    bounds=(0.0, 5.0),
 )
 GLUE_QQP = _glue(
     "glue_qqp",

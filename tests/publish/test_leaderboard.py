@@ -100,7 +100,7 @@ def test_the_glue_zip_has_eleven_tables_of_index_and_prediction(folder: Path) ->
         "SST-2": (1, 0, 0),
         "MRPC": (1, 0, 0),
         "QQP": (1, 0, 0),
-        "STS-B": (3.4, 0.0, -1.0),
+        "STS-B": (3.4, 0.0, 0.0),
         "MNLI-m": ("neutral", "contradiction", "entailment"),
         "MNLI-mm": ("entailment", "neutral", "entailment"),
         "QNLI": ("not_entailment", "entailment", "entailment"),
@@ -162,15 +162,33 @@ def test_the_bytes_depend_on_the_predictions_alone(
     monkeypatch.undo()
     time.tzset()
     assert first.read_bytes() == second.read_bytes()
-    assert sha256_of(first) == ("ef441a456877772412b5521f221d9b6a1efcc526c231f26eb9089b93748134a2")
+    assert sha256_of(first) == ("579d624c139746afdd57be23b83dbb0bb37d25e196067d1a4d2c257fc9b48032")
 
 
 def test_the_manifest_lists_inputs_and_counts_answers_that_are_not_a_label(folder: Path) -> None:
     submit(folder, "glue")
     manifest = read_json(folder / "out.manifest.json")
     assert len(manifest["inputs"]) == 11
-    assert manifest["counters"]["glue_cola"] == {"rows": 3, "invalid": 1}
+    assert manifest["counters"]["glue_cola"] == {"rows": 3, "invalid": 1, "replaced": 1}
+    assert manifest["counters"]["glue_stsb"] == {"rows": 3, "invalid": 1, "replaced": 1}
     assert manifest["outputs"][0]["sha256"] == sha256_of(folder / "out.zip")
+
+
+def test_every_line_of_sts_b_is_a_number_from_0_to_5(folder: Path) -> None:
+    for words, numbers in (
+        (("5.8", "-2.0", "nan"), ("5.0", "0.0", "0.0")),
+        (("1e999", "-1.0", "4.9999"), ("0.0", "0.0", "4.9999")),
+        (("5.0", "0.0", "2.6"), ("5.0", "0.0", "2.6")),
+    ):
+        rows = [
+            row | {"prediction": word}
+            for row, word in zip(predicted("glue_stsb"), words, strict=True)
+        ]
+        write_json_lines(folder / "predictions" / "glue_stsb.jsonl", rows)
+        lines = files_of(submit(folder, "glue"))["STS-B.tsv"].splitlines()[1:]
+        assert [line.split("\t")[1] for line in lines] == list(numbers)
+        counters = read_json(folder / "out.manifest.json")["counters"]["glue_stsb"]
+        assert counters["replaced"] == sum(a != b for a, b in zip(words, numbers, strict=True))
 
 
 def test_answers_are_read_as_the_run_writes_them(folder: Path) -> None:

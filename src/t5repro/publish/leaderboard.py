@@ -3,8 +3,8 @@
 A leaderboard scores a whole benchmark: a zip with one file per task and one line per row of its
 test set. Incomplete predictions are refused. Equal predictions give equal bytes.
 
-An answer that is not a label becomes the first label, because the servers accept nothing else; the
-manifest counts such answers.
+An answer that is not a label becomes the first label, and a number outside the bounds of its task
+the nearest of them, because the servers accept nothing else; the manifest counts both.
 
 Source: submission instructions of the two benchmarks; released code, ``prepare_glue_submission``.
 To add a file, set `submission` in the row of its task.
@@ -20,7 +20,7 @@ from t5repro.config.sections.tasks import TaskTexts
 from t5repro.errors import ArtifactError
 from t5repro.files import atomic_path, read_json_lines, write_manifest
 from t5repro.task_facts import Submission
-from t5repro.task_table import BENCHMARK_TITLES, TASKS
+from t5repro.task_table import BENCHMARK_TITLES, BY_NAME, TASKS
 from t5repro.tasks.registry import task_named
 from t5repro.tasks.task import Task
 
@@ -57,7 +57,8 @@ def write_submission(
         predictions: folder with ``<task>.jsonl``, from `evaluate_predict` on the split ``test``.
         texts: text settings of the run, which decide how an answer is read.
         output: zip to write.
-        manifest: manifest to write; its counters per task are rows and invalid answers.
+        manifest: manifest to write; its counters per task are rows, invalid answers, and lines
+            with another answer than the prediction.
 
     Raises:
         ArtifactError: predictions are missing, incomplete or of another split. All files are
@@ -74,8 +75,14 @@ def write_submission(
     for name, submission in submissions.items():
         task = task_named(name, texts)
         rows = _read_complete(paths[name], name, submission)
-        contents[submission.file] = "".join(line + "\n" for line in _lines(submission, task, rows))
-        counters[name] = {"rows": len(rows), "invalid": task.invalid_count(rows)}
+        answers, replaced = _answers(submission, task, rows)
+        lines = _lines(submission, rows, answers)
+        contents[submission.file] = "".join(line + "\n" for line in lines)
+        counters[name] = {
+            "rows": len(rows),
+            "invalid": task.invalid_count(rows),
+            "replaced": replaced,
+        }
     with atomic_path(output) as temporary:
         write_zip(temporary, contents)
     write_manifest(
@@ -137,8 +144,7 @@ def _read_complete(path: Path, task: str, submission: Submission) -> Rows:
     return rows
 
 
-def _lines(submission: Submission, task: Task, rows: Rows) -> Iterable[str]:
-    answers = [_answer(submission, task, row) for row in rows]
+def _lines(submission: Submission, rows: Rows, answers: Sequence[Any]) -> Iterable[str]:
     if submission.file.endswith(".tsv"):
         return [
             "index\tprediction",
@@ -152,10 +158,18 @@ def _lines(submission: Submission, task: Task, rows: Rows) -> Iterable[str]:
     ]
 
 
-def _answer(submission: Submission, task: Task, row: Mapping[str, Any]) -> Any:
-    answer = task.read_prediction(row["prediction"], row)
+def _answers(submission: Submission, task: Task, rows: Rows) -> tuple[list[Any], int]:
+    """Return the answers that the server accepts, and how many are not what the model wrote."""
+    predicted = [task.read_prediction(row["prediction"], row) for row in rows]
+    allowed = predicted
     labels = submission.labels or task.labels
-    return labels[0 if task.is_invalid(answer) else answer] if labels else answer
+    if labels:
+        allowed = [0 if task.is_invalid(answer) else answer for answer in predicted]
+    elif bounds := BY_NAME[task.name].bounds:
+        low, high = bounds
+        allowed = [min(max(answer, low), high) for answer in predicted]
+    replaced = sum(a != b for a, b in zip(allowed, predicted, strict=True))
+    return [labels[answer] if labels else answer for answer in allowed], replaced
 
 
 def _leaderboard_idx(idx: Any) -> Any:

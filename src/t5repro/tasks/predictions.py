@@ -3,6 +3,7 @@
 import math
 from typing import Any
 
+from t5repro.tasks.numbers import number_of
 from t5repro.tasks.task import INVALID_LABEL, ScoredRow
 
 UNREADABLE_NUMBER = -1.0
@@ -43,13 +44,11 @@ def read_number(
 
     Infinities and NaN are unreadable, and so are numbers outside `low` to `high`.
 
-    Source: released code, `postprocessors.string_to_float`, which has no bounds.
+    Source: released code, `postprocessors.string_to_float`, which has no bounds and reads what
+    Python reads, such as "1_1".
     """
-    try:
-        value = float(text)
-    except ValueError:
-        return UNREADABLE_NUMBER
-    return value if math.isfinite(value) and low <= value <= high else UNREADABLE_NUMBER
+    value = number_of(text)
+    return value if value is not None and low <= value <= high else UNREADABLE_NUMBER
 
 
 def is_unreadable_number(prediction: Any) -> bool:
