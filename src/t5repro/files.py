@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from t5repro.errors import ArtifactError, storage_error
+from t5repro.errors import ArtifactError, RawDataError, storage_error
 
 HASH_BLOCK_BYTES = 1 << 20
 TEMPORARY_PREFIX = ".writing-"
@@ -24,7 +24,22 @@ LINE_ENCODER = json.JSONEncoder(sort_keys=True, ensure_ascii=False)
 LINE_DECODER = json.JSONDecoder()
 # The first key of a manifest: SHA-256 of its text with zeros in this place.
 NO_CHECKSUM = "0" * 64
+LFS_POINTER = b"version https://git-lfs.github.com/spec/"  # how a pointer begins
 CHECKSUM = re.compile(rb'\{\n  "checksum": "([0-9a-f]{64})",\n')
+
+
+def refuse_lfs_pointer(path: Path) -> None:
+    """Refuse a pointer of git LFS, which a clone without LFS has in place of a file.
+
+    Raises:
+        RawDataError: the file is a pointer.
+    """
+    with path.open("rb") as handle:
+        if handle.read(len(LFS_POINTER)) == LFS_POINTER:
+            raise RawDataError(
+                f"{path} is a pointer of git LFS in place of the file; run git lfs pull in its "
+                "repository, or download the file itself"
+            )
 
 
 def by_name(paths: Iterable[Path]) -> list[Path]:
@@ -93,7 +108,10 @@ def read_json(path: Path) -> Any:
         ArtifactError: it is missing or is not JSON.
     """
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
+        if text.startswith(LFS_POINTER.decode()):
+            refuse_lfs_pointer(path)
+        return json.loads(text)
     except FileNotFoundError as error:
         raise ArtifactError(f"{path} is missing; run the stage that writes it") from error
     except (ValueError, RecursionError) as error:  # also a number of too many digits

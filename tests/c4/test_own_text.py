@@ -442,3 +442,27 @@ def test_the_rows_have_the_columns_of_cleaned_pages(tmp_path):
     assert found.equals(tables.CLEANED)
     manifest = json.loads((tmp_path / "corpus/manifest.json").read_text())
     assert [Path(entry["path"]).name for entry in manifest["inputs"]] == ["own.jsonl"]
+
+
+def test_a_pointer_of_git_lfs_is_no_document(tmp_path):
+    for ending in (".txt", ".jsonl", ".parquet", ".jsonl.gz"):
+        path = tmp_path / f"a{ending}"
+        path.write_text("version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n")
+        with pytest.raises(RawDataError, match=r"is a pointer of git LFS in place of"):
+            rows_of(path)
+
+
+def test_a_window_of_zstd_that_is_too_long_is_no_damage(tmp_path):
+    # A frame of one raw block with a window of 2 GiB, as zstd --long=31 writes it.
+    path = tmp_path / "a.jsonl.zst"
+    text = b'{"text": "a"}\n'
+    header = bytes([0x28, 0xB5, 0x2F, 0xFD, 0x00, 21 << 3])
+    path.write_bytes(header + (1 | len(text) << 3).to_bytes(3, "little") + text)
+    with pytest.raises(RawDataError, match="too much memory.*is intact: unpack"):
+        rows_of(path)
+
+
+def test_a_time_that_is_nan_is_missing(tmp_path):
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"text": "a", "timestamp": NaN}\n')
+    assert [row.timestamp for row in rows_of(path)] == [""]

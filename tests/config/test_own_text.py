@@ -1,5 +1,6 @@
 """What follows from `corpus.files`: files, languages, rules; what is refused and how it is said."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -259,3 +260,28 @@ def test_an_experiment_may_repeat_the_text_of_its_run_and_read_it_otherwise() ->
     )
     assert settings_of_experiment(settings, "b").corpus.documents == "line"
     assert not settings_of_experiment(settings, "b").c4.clean.enabled
+
+
+def test_a_name_with_brackets_that_exists_is_that_file_and_no_other(folder: Path) -> None:
+    for name in ("train[1].jsonl", "train1.jsonl", "b/what?.txt", "b/whats.txt"):
+        (folder / name).write_text("x")
+    assert names(folder, "train[1].jsonl") == ["train[1].jsonl"]
+    assert names(folder, "b/what?.txt") == ["b/what?.txt"]
+    assert names(folder, "train[12].jsonl") == ["train1.jsonl"]  # a pattern where no file is
+
+
+@pytest.mark.parametrize("name", ["a{b}.jsonl", "{node}.jsonl", "${x}.jsonl", "b/}.txt"])
+def test_braces_in_a_name_are_refused_before_snakemake_reads_them(folder: Path, name: str) -> None:
+    (folder / name).write_text("x")
+    message = rf"'{re.escape(name)}' has .* which Snakemake takes for a wildcard; rename it"
+    for files in (["."], [name]):
+        with pytest.raises(SettingsError, match=message):
+            load_settings({"data.folder": str(folder), "corpus": {"files": files}})
+    source = {"origin": "o", "licence": "l", "files": {name: ""}}
+    with pytest.raises(SettingsError, match=message):
+        load_settings({"data.sources": [source]})
+
+
+def test_a_folder_that_does_not_exist_is_named_without_a_word_on_patterns(folder: Path) -> None:
+    with pytest.raises(SettingsError, match="names 'my_txt', and there is no such file or folder"):
+        load_settings({"data.folder": str(folder), "corpus": {"files": ["my_txt"]}})

@@ -73,8 +73,9 @@ def write_examples(tmp_path: Path) -> Callable[..., dict[str, Path]]:
             paths[task].parent.mkdir(exist_ok=True)
             paths[task].write_text(
                 "".join(
-                    json.dumps({"inputs": inputs, "targets": targets, "idx": n, "answer": 0}) + "\n"
-                    for n, (inputs, targets) in enumerate(rows)
+                    json.dumps({"inputs": text, "targets": target, "idx": n, "answer": target})
+                    + "\n"
+                    for n, (text, target) in enumerate(rows)
                 ),
                 encoding="utf-8",
             )

@@ -1,11 +1,13 @@
 """Tokenised examples and the batches of fine-tuning."""
 
+import json
 import struct
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import sentencepiece
 
 from t5repro.config.sections.finetune import FinetuneSettings
 from t5repro.config.sections.model import ModelSettings
@@ -80,7 +82,8 @@ def test_ids_are_those_of_sentencepiece_where_two_ways_to_cut_score_alike(
     dots = b"\x0a\x03..." + b"\x15" + struct.pack("<f", -5.5)
     model = tmp_path / "dots.model"
     model.write_bytes(vocabulary.read_bytes() + b"\x0a" + bytes([len(dots)]) + dots)
-    known = Vocabulary.load(model)
+    # The added piece follows the sentinels, which `Vocabulary.load` refuses.
+    known = Vocabulary(sentencepiece.SentencePieceProcessor(model_proto=model.read_bytes()))
     random = np.random.default_rng(0)
     words = " ".join(MULTILINGUAL[:5]).split()
     texts = [
@@ -297,3 +300,31 @@ def test_an_encoder_decoder_ends_its_inputs_with_eos_whatever_the_marker(vocabul
     words = Vocabulary.load(vocabulary)
     model = ModelSettings(target_marker="target_word")
     assert target_marker_ids(words, model, inputs_length=48) == (1,)
+
+
+@pytest.mark.parametrize(
+    ("label", "message"),
+    [
+        ("good ", "the label 'good ' becomes 'good' in the vocabulary, so the mod"),
+        ("m\u00b2", r"the label 'm\u00b2' (has a character|becomes 'm2')"),
+        ("\u8a00", "has a character that the vocabulary lacks.*tasks.own.mine.labels"),
+    ],
+)
+def test_a_label_that_the_model_cannot_write_stops_the_training(
+    write_examples, vocabulary: Path, task_vocab, label: str, message: str
+):
+    path = write_examples({"mine": [("an input", label)]})["mine"]
+    rows = [json.loads(line) | {"answer": 0} for line in path.read_text().splitlines()]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    with pytest.raises(SettingsError, match=message):
+        load(settings_of(), {"mine": path}, vocabulary, task_vocab)
+
+
+def test_targets_with_characters_that_the_vocabulary_lacks_are_counted(
+    write_examples, vocabulary: Path, task_vocab, capsys
+):
+    targets = ["the old mill", "{the} mill", '"mill"']
+    examples = write_examples({"mine": [("an input", target) for target in targets]})
+    load(settings_of(), examples, vocabulary, task_vocab)
+    expected = "task mine: 2 of 3 targets have characters that the vocabulary lacks, such as '{'"
+    assert expected in capsys.readouterr().err

@@ -119,3 +119,14 @@ def test_the_rouge_signature_says_library_and_bootstrap():
         "rouge_score:0.1.2|stemmer:no|keys:rouge1+rouge2+rougeLsum"
         "|value:mean|bootstrap:1000 samples, seed 0, median"
     )
+
+
+def test_the_signature_counts_references_in_scripts_that_rouge_drops():
+    from t5repro.metrics.registry import signature_of
+
+    seen = signature_of(("rouge",), ["The cat.", "Straße über Äcker", "2020"])
+    assert seen == signature_of(("rouge",))
+    answers = ["The cat.", "слова и слова", "λόγος", "言葉の文章 2020", "!?"]
+    assert rouge(answers[1:3], answers[1:3])["rouge1"] == 0.0
+    unseen = signature_of(("rouge",), answers)
+    assert unseen == f"{seen}|references with letters other than a-z:4 of 5"

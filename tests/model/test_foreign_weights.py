@@ -140,7 +140,7 @@ def test_transformers_5_leaves_out_an_output_matrix_that_is_the_embedding(
     model = make_model(seed=3, tie_embeddings=False)
     write_huggingface(tmp_path, model.settings, arrays_of(model), vocabulary)
     write_changed(tmp_path, drop=["lm_head.weight"])
-    with pytest.raises(CheckpointError, match=r"lacks 'output_matrix' .*lm_head.weight"):
+    with pytest.raises(CheckpointError, match="a T5 without its output matrix 'lm_head.weight'"):
         read_foreign(tmp_path)  # of transformers 4: an incomplete download
     write_changed(tmp_path, {"tie_word_embeddings": True, "scale_decoder_outputs": False})
     weights = read_foreign(tmp_path).weights

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from t5repro.errors import SettingsError, TaskDataError
+from t5repro.errors import RawDataError, SettingsError, TaskDataError
 from t5repro.new_task.proposal import Options, propose
 from t5repro.new_task.rows import read_rows
 
@@ -29,6 +29,7 @@ def test_a_table_of_labels(tmp_path: Path) -> None:
         "fields": ["text"],  # a column of names is no input
         "target": "stars",
         "labels": ["0", "1"],
+        "stratified": True,
         "metrics": ["accuracy", "f1"],
     }
 
@@ -110,6 +111,7 @@ def test_options_replace_every_guess(tmp_path: Path) -> None:
         "target": "stars",
         "labels": ["bad", "good"],
         "label_values": ["1", "2"],
+        "stratified": True,
         "metrics": ["accuracy"],
     }
     assert csv(tmp_path, "text,stars", "a,1", "b,2", metric="bleu")["metrics"] == ["bleu"]
@@ -121,7 +123,6 @@ def test_options_replace_every_guess(tmp_path: Path) -> None:
         ("rows.csv", "", r"rows.csv is empty; it must have a header and a row"),
         ("rows.csv", "text,label\n", "has a header and no rows"),
         ("rows.csv", "text\na\n", "line 1: found one column 'text'; allowed: two columns or more"),
-        ("rows.csv", "text;label\na;b\n", "are separated by semicolons"),
         ("rows.csv", "text,text\na,b\n", r"line 1: the header repeats \['text'\]"),
         ("rows.csv", "text,label\na,x\n,y\n", "line 3: text is ''; allowed: a value"),
         ("rows.csv", "text,label\na,x\nb, \n", "line 3: label is ' '; allowed: a value"),
@@ -134,8 +135,12 @@ def test_options_replace_every_guess(tmp_path: Path) -> None:
             "line 5: score is 'many'; allowed: a number, as in 5 of 6 rows",
         ),
         ("rows.csv", "text,label\na,x\nb,x\n", "label is 'x' in every row"),
-        ("rows.jsonl", '{"text": "a", "label": 1}\n{"text": "b"}\n', "line 2: no 'label' among"),
-        ("rows.jsonl", '{"text": "a", "label": null}\n', "line 1: label is None; allowed: text"),
+        (
+            "rows.jsonl",
+            '{"text": "a", "label": 1}\n{"text": "b"}\n',
+            "line 2: label is ''; allowed",
+        ),
+        ("rows.jsonl", '{"text": "a", "label": null}\n', "line 1: label is ''; allowed: a value"),
         ("rows.jsonl", "text\n", "line 1: not JSON"),
         ("rows.jsonl", "[1]\n", "line 1: found"),
         ("rows.parquet", "text", "cannot be read: .*; allowed: Parquet"),
@@ -169,7 +174,7 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
 def test_a_missing_number_of_a_parquet_file_is_named(tmp_path: Path) -> None:
     path = tmp_path / "rows.parquet"
     pq.write_table(pa.table({"text": ["a", "b"], "score": [0.5, float("nan")]}), path)
-    with pytest.raises(TaskDataError, match=r"rows.parquet row 2: score is None; allowed: text"):
+    with pytest.raises(TaskDataError, match=r"rows.parquet row 2: score is ''; allowed: a value"):
         propose(read_rows(path), Options())
 
 
@@ -258,19 +263,18 @@ def test_a_test_split_without_targets_is_left_out(tmp_path: Path) -> None:
 
 def test_a_column_that_no_task_can_have_is_left_out(tmp_path: Path) -> None:
     path = tmp_path / "rows.parquet"
-    columns = {"text": ["a", "b"], "note": ["n", None], "list": [[1], [2]], "label": ["x", "y"]}
+    columns = {"text": ["a", "b"], "list": [[1], [2]], "label": ["x", "y"]}
     pq.write_table(pa.table(columns), path)
     proposal = propose(read_rows(path), Options())
     assert proposal.definition["fields"] == ["text"]
-    note, lists = proposal.left_out
-    assert "row 2: note is None" in note
+    (lists,) = proposal.left_out
     assert "row 1: list is [1]" in lists
-    assert "tasks.own" not in note + lists
+    assert "tasks.own" not in lists
     path = tmp_path / "rows.jsonl"
     lines = ['{"text": "a", "note": 1, "label": "x"}', '{"text": "b", "label": "y"}']
     path.write_text("\n".join(lines), encoding="utf-8")
-    assert propose(read_rows(path), Options()).definition["fields"] == ["text"]
-    with pytest.raises(TaskDataError, match="line 2: no 'note' among"):
+    assert propose(read_rows(path), Options(inputs=("text",))).definition["fields"] == ["text"]
+    with pytest.raises(TaskDataError, match="line 2: note is ''; allowed: a value; correct"):
         propose(read_rows(path), Options(inputs=("note",)))
 
 
@@ -297,3 +301,101 @@ def test_parquet_text_that_is_not_utf_8_is_refused(tmp_path: Path) -> None:
 def test_f1_of_three_labels_is_refused(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="--metric is f1, which needs two labels, .* has 3"):
         csv(tmp_path, "text,label", *(f"{n},{'abc'[n % 3]}" for n in range(9)), metric="f1")
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("rows.csv", "text,label\na,x\n\nb,\n,y\nc,x\nd,y\n \n"),
+        ("rows.tsv", "text\tlabel\na\tx\n\nb\t\n\ty\nc\tx\nd\ty\n  \n"),
+        (
+            "rows.jsonl",
+            '{"text": "a", "label": "x"}\n\n\n{"text": "b", "label": NaN}\n{"label": "y"}\n'
+            '{"text": "c", "label": "x"}\n{"text": "d", "label": "y"}\n\n',
+        ),
+    ],
+)
+def test_blank_lines_are_no_rows_and_rows_without_a_value_are_counted_in_every_form(
+    name: str, text: str, tmp_path: Path
+) -> None:
+    message = rf"{name} line 4: label is ''; .*; 2 rows lack one: {name} line 4 \(label\), "
+    with pytest.raises(TaskDataError, match=message):
+        proposed(tmp_path / name, text)
+    path = tmp_path / name
+    proposal = propose(read_rows(path), Options(skip_incomplete=True))
+    assert proposal.definition["incomplete"] == "skip"
+    assert proposal.definition["labels"] == ["x", "y"]
+    assert proposal.left_out == (f"2 rows without a value (the first: {path} line 4, label)",)
+
+
+def test_missing_values_of_parquet_are_counted_too(tmp_path: Path) -> None:
+    path = tmp_path / "rows.parquet"
+    table = {"text": ["a", None, "c", "d"], "score": [0.5, 1.5, float("nan"), 2.25]}
+    pq.write_table(pa.table(table), path)
+    with pytest.raises(TaskDataError, match=r"row 2: text is ''; .*2 rows lack one: .* row 3"):
+        propose(read_rows(path), Options())
+    assert propose(read_rows(path), Options(skip_incomplete=True)).definition["fields"] == ["text"]
+
+
+@pytest.mark.parametrize("value", ["NaN", "Infinity", "-Infinity", "1e999"])
+def test_what_json_calls_a_number_and_is_none_is_no_input(value: str, tmp_path: Path) -> None:
+    text = f'{{"text": {value}, "label": "x"}}\n{{"text": 1, "label": "y"}}\n'
+    with pytest.raises(TaskDataError, match=r"line 1: text is (''|inf|-inf); allowed"):
+        proposed(tmp_path / "rows.jsonl", text)
+
+
+@pytest.mark.parametrize(
+    "codes",
+    [[f"{n}_1" for n in range(1, 13)], [f"{n}\u0662" for n in range(12)], ["nan", "inf"] * 6],
+)
+def test_codes_that_only_python_reads_as_numbers_are_labels(
+    codes: list[str], tmp_path: Path
+) -> None:
+    rows = [f"row {n},{codes[n % 12]}" for n in range(48)]
+    definition = csv(tmp_path, "text,code", *rows)
+    assert definition["labels"] == sorted(set(codes))
+
+
+def test_a_semicolon_and_windows_letters_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_bytes("text;label\ngr\u00fcn, ja;x\nb;y\nc;x\nd;y\n".encode("cp1252"))
+    with pytest.raises(TaskDataError, match="line 2: bytes are not UTF-8.*or name its encoding"):
+        read_rows(path)
+    rows = read_rows(path, encoding="cp1252")
+    assert rows.column("text")[0] == "gr\u00fcn, ja"
+    definition = propose(rows, Options()).definition
+    assert (definition["delimiter"], definition["encoding"]) == (";", "cp1252")
+    # A comma in the only name of a header is found, so an option is needed.
+    path.write_text("text, short;label\na;x\nb;y\n", encoding="utf-8")
+    assert read_rows(path, delimiter=";").columns == ("text, short", "label")
+    with pytest.raises(SettingsError, match="encoding is 'utf-16'; allowed: an encoding of Python"):
+        read_rows(path, encoding="utf-16")
+    with pytest.raises(SettingsError, match="encoding is 'latin-99'"):
+        read_rows(path, encoding="latin-99")
+
+
+@pytest.mark.parametrize(
+    "word", ["\u0441\u043b\u043e\u0432\u043e", "\u03bb\u03cc\u03b3\u03bf\u03c2", "\u8a00\u8449"]
+)
+def test_rouge_is_not_proposed_for_scripts_that_it_drops(word: str, tmp_path: Path) -> None:
+    rows = [f"text {n},{(word + ' ') * 40}{n}" for n in range(6)]
+    path = tmp_path / "rows.csv"
+    path.write_text("\n".join(["text,summary", *rows, ""]), encoding="utf-8")
+    proposal = propose(read_rows(path), Options())
+    assert proposal.definition["metrics"] == ["bleu"]
+    assert proposal.left_out == (
+        "rouge: 6 of 6 targets are in a script of which it drops most letters (it reads a to z and "
+        "digits)",
+    )
+    with pytest.raises(SettingsError, match="--metric is rouge: 6 of 6 targets .*allowed: bleu"):
+        propose(read_rows(path), Options(metric="rouge"))
+    path.write_text("\n".join(["text,summary", rows[0], *["a,some words in a to z"] * 5, ""]))
+    proposal = propose(read_rows(path), Options(metric="rouge"))
+    assert proposal.definition["metrics"] == ["rouge"]
+    assert proposal.left_out[0].startswith("rouge: 1 of 6 targets")
+
+
+def test_a_pointer_of_git_lfs_is_named(tmp_path: Path) -> None:
+    for name in ("rows.csv", "rows.tsv", "rows.jsonl", "rows.parquet"):
+        with pytest.raises(RawDataError, match=f"{name} is a pointer of git LFS"):
+            proposed(tmp_path / name, "version https://git-lfs.github.com/spec/v1\noid x\nsize 1\n")

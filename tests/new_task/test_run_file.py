@@ -132,12 +132,12 @@ def test_the_command_that_asks_the_model_is_one_line(checkout: Path, capsys: Any
     Path("lines.yaml").unlink()
 
 
-def test_the_task_has_at_most_eight_lines(checkout: Path) -> None:
+def test_the_task_has_at_most_nine_lines(checkout: Path) -> None:
     words = ["--labels", "odd, text", "--name", "mine", "--validation", "0.25", "--out", "my.yaml"]
     assert main(["new-task", "rows.csv", *words]) == 0
     lines = Path("my.yaml").read_text(encoding="utf-8").splitlines()
     first, last = lines.index("    mine:"), lines.index("      metrics: [accuracy, f1]")
-    assert last - first + 1 == 8
+    assert last - first + 1 == 9
     assert yaml.safe_load("\n".join(lines))["tasks"]["own"]["mine"]["label_values"] == [
         "bad",
         "good",
@@ -153,10 +153,10 @@ def test_the_rows_are_divided_as_the_run_divides_them(checkout: Path, capsys: An
     train, held_out = (
         list(read_json_lines(Path(f"out/{name}.jsonl"))) for name in ("train", "validation")
     )
-    assert counts == f"rows: {len(train)} train, {len(held_out)} validation"
+    assert counts == "rows: 32 train (bad 16, good 16), 8 validation (bad 4, good 4)"
+    assert (len(train), len(held_out)) == (32, 8)
     numbers = [row["idx"] for row in [*train, *held_out]]
     assert sorted(numbers) == list(range(40))  # each row once, with its number in the file
-    assert 2 <= len(held_out) <= 14  # of 40, a share of 0.2
 
 
 def test_a_published_checkpoint_is_a_start_too(checkout: Path, capsys: Any) -> None:
@@ -186,8 +186,12 @@ def test_a_published_checkpoint_is_a_start_too(checkout: Path, capsys: Any) -> N
         (["rows.csv", "--from", "absent"], "absent is no folder"),
         (["rows.csv", "--from", "results"], "results contains no readable weights"),
         (["rows.csv", "--validation", "absent.csv"], "absent.csv is missing"),
+        (["absent.csv", "--from", "nowhere"], "absent.csv is missing; name a file of rows"),
+        (
+            ["rows.csv", "--metric", "squad", "--validation", "0.00001"],
+            "leaves no row for validation; give a larger",
+        ),
         (["rows.csv", "--validation", "rows.csv"], "whose rows are those of training"),
-        (["rows.csv", "--validation", "0.00001"], "leaves no row for validation; give a larger"),
         (["spaces.csv"], "the label 'good ' becomes 'good' in the vocabulary"),
         (["unwritable.csv"], "the label 'ж' has a character that the vocabulary lacks"),
         (["few.csv"], "few.csv has no row for"),
@@ -302,5 +306,5 @@ def test_a_column_of_splits_with_a_test_set_alone_is_evaluated_on_it(
     text = "".join(json.dumps(row) + "\n" for row in rows)
     Path("mine.jsonl").write_text(text, encoding="utf-8")
     assert main(["new-task", "mine.jsonl", "--out", "my.yaml"]) == 0
-    assert "rows: 8 train, 1 test" in capsys.readouterr().err
+    assert "rows: 8 train (0 4, 1 4), 1 test (0 1, 1 0)" in capsys.readouterr().err
     assert load_run_file(Path("my.yaml")).evaluate.split == "test"

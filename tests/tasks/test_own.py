@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from t5repro.config.sections.tasks import OwnTask, TasksStage, TaskTexts
+from t5repro.config.validation import validate
 from t5repro.errors import SettingsError, TaskDataError
 from t5repro.evaluate.score import score_baseline, score_rows
 from t5repro.files import read_json_lines
@@ -141,8 +142,8 @@ def test_a_test_row_may_have_no_answer_and_another_may_not(definition, name, tex
         (EASE, "a.csv", "name,text,score\na,x,1\na,y,2\n", "line 3: repeats idx 'a'.*line 2"),
         (EASE, "a.csv", "name,text,score\na,x,high\n", "line 2: score is 'high'; allowed: a numbe"),
         (EASE, "a.csv", "name,text,score\na,x,inf\n", "line 2: score is 'inf'"),
-        (TITLES, "a.jsonl", '{"text": "x", "title": " "}\n', "line 1: title is ' '; allowed: text"),
-        (TITLES, "a.jsonl", '{"text": null, "title": "t"}\n', "line 1: text is None; allowed"),
+        (TITLES, "a.jsonl", '{"text": "x", "title": " "}\n', "line 1: title is ' '; allowed: a va"),
+        (TITLES, "a.jsonl", '{"text": null, "title": "t"}\n', "line 1: text is missing; allowed"),
         (TITLES, "a.jsonl", '{"title": "t"}\n', "line 1: no 'text' among"),
         (TITLES, "a.jsonl", "[1]\n", "line 1: found "),
     ],
@@ -256,7 +257,7 @@ def test_rows_of_a_parquet_file(tmp_path):
     assert read_table("test", **columns)[0] == ("mine text: a n: 1", "<unk>")
     with pytest.raises(TaskDataError, match=r"found the columns .*missing: \['label'\]"):
         read_table(**columns)
-    with pytest.raises(TaskDataError, match="row 2: label is None; allowed: text"):
+    with pytest.raises(TaskDataError, match="row 2: label is missing; allowed: a value"):
         read_table(**columns, label=["true", None])
 
 
@@ -295,3 +296,73 @@ def test_a_damaged_page_of_a_parquet_file_is_refused(tmp_path):
 def test_a_split_that_is_described_twice_or_by_half_is_refused(change, message):
     with pytest.raises(ValueError, match=message):
         OwnTask(**{**REVIEWS, **change})
+
+
+@pytest.mark.parametrize("word", ["1_1", "nan", "Infinity", "1e999", "\u0661", "0x1", "1,5"])
+def test_what_only_python_reads_as_a_number_is_refused(word, tmp_path):
+    with pytest.raises(TaskDataError, match="line 2: score is .*; allowed: a number"):
+        read(EASE, tmp_path / "a.csv", f'name,text,score\na,x,"{word}"\n')
+
+
+@pytest.mark.parametrize("word", ["1.5", "+1.5", " 1.5 ", "15e-1", "1.50", "001.5"])
+def test_a_decimal_number_is_read(word, tmp_path):
+    _, examples = read(EASE, tmp_path / "a.csv", f"name,text,score\na,x,{word}\n")
+    assert examples[0]["answer"] == 1.5
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.csv", "text,title\na,x\n\n,y\nb,\nc,z\n"),
+        ("a.tsv", "text\ttitle\na\tx\n\n\ty\nb\t \nc\tz\n"),
+        ("a.jsonl", '{"text": "a", "title": "x"}\n\n\n{"text": null, "title": "y"}\n'
+         '{"text": "b"}\n{"text": "c", "title": "z"}\n'),
+    ],
+)  # fmt: skip
+def test_rows_without_a_value_are_counted_or_skipped_alike(name, text, tmp_path):
+    message = rf"{name} line 4: text is .*; 2 rows lack one: {name} line 4 \(text\), {name} line 5 "
+    with pytest.raises(TaskDataError, match=message + r"\(title\); .*incomplete: skip"):
+        read(TITLES, tmp_path / name, text)
+    task = task_named("mine", texts(mine=TITLES | {"incomplete": "skip"}))
+    excluded = Counter()
+    rows = list(task.read([tmp_path / name], "train", excluded))
+    assert [(row["target"], row["idx"]) for row in rows] == [("x", 0), ("z", 3)]
+    assert excluded == {"incomplete": 2}
+
+
+def test_every_label_with_two_inputs_has_validation_rows_and_equal_inputs_stay_together(tmp_path):
+    files = {"train": ["a.tsv"], "validation": ["a.tsv"]}
+    definition = REVIEWS | {"files": files, "validation_share": 0.2, "stratified": True}
+    rows = [f"{int(n < 95)}\tt\ttext {n}" for n in range(100)] + ["0\tt\ttext 95"] * 7
+    text = "\n".join(["stars\ttitle\ttext", *rows, ""])
+    splits = {
+        split: read(definition, tmp_path / "a.tsv", text, split)[1]
+        for split in ("train", "validation")
+    }
+    counts = {split: Counter(row["targets"] for row in rows) for split, rows in splits.items()}
+    assert counts["validation"]["good"] == 19
+    assert counts["train"]["good"] == 76
+    assert counts["validation"]["bad"] in (1, 8)  # the repeated input in one split
+    assert sum(map(len, splits.values())) == 107
+    inputs = [{row["inputs"] for row in rows} for rows in splits.values()]
+    assert not inputs[0] & inputs[1]
+    with pytest.raises(SettingsError, match="stratified divides rows by label; give validation_"):
+        validate(OwnTask, REVIEWS | {"stratified": True}, label="task ")
+
+
+def test_a_label_without_rows_does_not_lower_macro_f1(tmp_path):
+    definition = REVIEWS | {
+        "labels": ["a", "b", "c"], "label_values": ["0", "1", "2"], "metrics": ["macro_f1"],
+    }  # fmt: skip
+    task, rows = read(definition, tmp_path / "a.tsv", "stars\ttext\ttitle\n0\tx\ty\n1\tx\tz\n")
+    right = [row | {"prediction": row["targets"]} for row in rows]
+    assert score_rows(task, right) == {"macro_f1": 100.0}
+    assert score_rows(task, [right[0], right[1] | {"prediction": "none"}]) == {"macro_f1": 50.0}
+    wrong = [right[0], right[1] | {"prediction": "c"}]
+    assert score_rows(task, wrong) == {"macro_f1": pytest.approx(100 / 3)}
+
+
+def test_an_encoding_that_is_no_text_with_ascii_is_refused():
+    for name in ("utf-16", "rot13", "latin-99", "cp037"):
+        with pytest.raises(SettingsError, match=f"encoding is '{name}'"):
+            validate(OwnTask, REVIEWS | {"encoding": name}, label="task ")

@@ -58,6 +58,20 @@ def _add_new_task(commands: Commands) -> None:
         metavar="FILE|SHARE",
         help="file of the validation split, or the share of the rows that are it",
     )
+    new.add_argument(
+        "--skip-incomplete",
+        action="store_true",
+        help="leave out rows without a value in a column of the task, and count them",
+    )
+    new.add_argument(
+        "--delimiter",
+        default="",
+        choices=[",", ";", "tab", "|"],
+        help="between the cells of a .csv file; by default what separates the header's names",
+    )
+    new.add_argument(
+        "--encoding", default="", help="of a .csv or .tsv file, such as cp1252; by default utf-8"
+    )
     new.add_argument("--name", default="", help="name of the task and of the run")
     new.add_argument("--licence", default="not stated", help="licence of the rows")
     new.add_argument("--out", type=Path, help="run file to write; by default it is printed")
@@ -67,11 +81,13 @@ def _new_task(arguments: argparse.Namespace) -> None:
     from t5repro.config.project_files import is_project
     from t5repro.files import write_text
     from t5repro.new_task.proposal import Options
+    from t5repro.new_task.rows import check_exists
     from t5repro.new_task.run_file import new_task
-    from t5repro.new_task.start import find_start
+    from t5repro.new_task.start import below_working_folder, find_start
 
     if arguments.out and arguments.out.exists():
         raise SettingsError(f"{arguments.out} exists; remove it, or name another file: --out")
+    check_exists(below_working_folder(arguments.file))
     proposed = new_task(
         arguments.file,
         find_start(arguments.start),
@@ -81,6 +97,9 @@ def _new_task(arguments: argparse.Namespace) -> None:
             labels=_comma_separated(arguments.labels),
             metric=arguments.metric,
             validation=arguments.validation,
+            skip_incomplete=arguments.skip_incomplete,
+            delimiter="\t" if arguments.delimiter == "tab" else arguments.delimiter,
+            encoding=arguments.encoding,
         ),
         name=arguments.name,
         licence=arguments.licence,

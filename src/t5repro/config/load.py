@@ -20,7 +20,7 @@ from t5repro.config.published_sizes import published_shape
 from t5repro.config.run_file import expand
 from t5repro.config.schema import Settings
 from t5repro.config.systems import system_recipe
-from t5repro.config.task_files import check_own_names
+from t5repro.config.task_files import check_file_names, check_own_names
 from t5repro.config.tree import lookup, merge, nested, recipe, variant
 from t5repro.config.validation import validate
 from t5repro.config.withdrawn import read_files
@@ -91,6 +91,7 @@ def load_settings(
         ]
         settings = validate(Settings, merged)
     check_own_names(settings)
+    check_file_names(settings)
     if not keep_withdrawn:
         settings = without_withdrawn(settings, read_files())
     check_experiments(settings)

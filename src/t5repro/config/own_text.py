@@ -146,7 +146,14 @@ def text_files(
     """
     train, validation = (
         sorted(
-            name for name in names if any(_matches(name, pattern, of_tasks) for pattern in patterns)
+            name
+            for name in names
+            if any(
+                name == _exact(pattern)
+                if _exact(pattern) in names
+                else _matches(name, pattern, of_tasks)
+                for pattern in patterns
+            )
         )
         for patterns in (corpus.files, corpus.validation_files)
     )
@@ -168,14 +175,23 @@ def _files_of(
 ) -> list[str]:
     """Return the files of a path, a pattern or a folder, below `data.folder` or listed."""
     path = PurePosixPath(pattern)
-    if _is_plain(pattern) and format_of(pattern):
-        return [path.as_posix()]  # it may still have to be fetched
     folders = [folder for folder in (settings.data.source, settings.data.folder) if folder]
+    # A name with brackets that exists is that file; a plain one may still have to be fetched.
+    exists = path.as_posix() in listed or any((Path(name) / path).is_file() for name in folders)
+    if (_is_plain(pattern) or exists) and format_of(pattern):
+        return [path.as_posix()]
     names = sorted(
         name
         for name in listed.union(*(_files_below(Path(folder), path) for folder in folders))
         if _matches(name, pattern, of_tasks)
     )
+    if not names and _is_plain(pattern) and not any((Path(f) / path).exists() for f in folders):
+        raise SettingsError(
+            f"corpus.{keys[1]} names {pattern!r}, and there is no such file or folder below "
+            f"{' or '.join(folders)}; put it there (`dvc pull` fetches files of a clone), or "
+            "correct the name",
+            keys=keys,
+        )
     if not names:
         raise SettingsError(
             f"corpus.{keys[1]} names {pattern!r}, which matches no file below "
@@ -191,6 +207,10 @@ def _files_of(
             keys=keys,
         )
     return names
+
+
+def _exact(pattern: str) -> str:
+    return PurePosixPath(pattern).as_posix()
 
 
 def _is_plain(pattern: str) -> bool:

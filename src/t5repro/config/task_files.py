@@ -36,6 +36,21 @@ def check_own_names(settings: Settings) -> None:
         )
 
 
+def check_file_names(settings: Settings) -> None:
+    """Refuse braces in names of raw files, which Snakemake would take for wildcards.
+
+    Raises:
+        SettingsError: a name has some; the message names it and another name.
+    """
+    for name in (settings.data.folder, *raw_files(settings)):
+        if braces := sorted(set(name) & set("{}")):
+            other = "".join("_" if character in "{}" else character for character in name)
+            raise SettingsError(
+                f"the raw file or folder {name!r} has {' and '.join(braces)} in its name, which "
+                f"Snakemake takes for a wildcard; rename it, for example to {other!r}"
+            )
+
+
 def check_listed_files(settings: Settings) -> None:
     """Refuse a run whose tasks, weights or vocabulary need files that it does not list.
 

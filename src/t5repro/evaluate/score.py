@@ -190,7 +190,7 @@ def score_task(task: Task, rows: Rows, train_rows: Rows) -> dict[str, Any]:
         "beats_baseline": beats(metrics.get(primary), trivial.get(primary)),
         "examples": len(rows),
         "invalid": task.invalid_count(rows),
-        "signature": signature_of(task.metrics),
+        "signature": signature_of(task.metrics, [row["answer"] for row in _labelled(rows)]),
     }
 
 

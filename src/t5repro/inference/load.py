@@ -67,7 +67,7 @@ def imported_model(folder: Path) -> Model:
     prepare(DevicesSettings(), any_threads=True)  # before the reader of a preset imports Keras
     from t5repro.model.checkpoints import write_arrays
     from t5repro.model.foreign_weights import fit, read_foreign
-    from t5repro.train.import_weights import write_vocabulary
+    from t5repro.train.import_weights import vocabulary_file, write_vocabulary
 
     foreign = read_foreign(folder)
     if foreign.vocabulary is None:
@@ -78,7 +78,10 @@ def imported_model(folder: Path) -> Model:
     kept = tempfile.TemporaryDirectory(prefix="t5repro-")
     weights, vocabulary = Path(kept.name) / WEIGHTS, Path(kept.name) / VOCABULARY
     pieces, sentinels = write_vocabulary(
-        vocabulary, foreign.vocabulary, rows=foreign.embedding_rows
+        vocabulary,
+        foreign.vocabulary,
+        rows=foreign.embedding_rows,
+        where=vocabulary_file(folder) or folder,
     )
     settings = PredictStage(
         vocab=VocabSettings(vocab_size=pieces, extra_ids=sentinels),

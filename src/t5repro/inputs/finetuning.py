@@ -5,7 +5,7 @@ token; the batches of thousands of steps then only gather. `task_mixture` select
 each row; `corpus_mixture` adds rows of the corpus.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -30,9 +30,10 @@ from t5repro.inputs.batches import (
 )
 from t5repro.inputs.packing import Integers
 from t5repro.inputs.task_mixture import Mixture, MixtureRows, draw_rows
-from t5repro.progress import Progress
+from t5repro.progress import Progress, announce
+from t5repro.task_table import BY_NAME
 from t5repro.tasks.mixing_rates import mixing_rates, mixture_counts
-from t5repro.vocab.special_ids import EOS_ID
+from t5repro.vocab.special_ids import EOS_ID, UNK_ID
 from t5repro.vocab.vocabulary import Vocabulary, target_marker_ids
 
 TEXTS_PER_BATCH = 2048  # tokenised together
@@ -265,6 +266,9 @@ def load_task_inputs(
             (1, settings.targets_length, "targets", (EOS_ID,)),
         )
     )
+    has_unknown = bool((targets.ids == UNK_ID).any())
+    for task in tasks:
+        _check_targets(task, rows[task], loaded_vocabulary, has_unknown=has_unknown)
     # Examples are indices into all texts, task after task.
     mixture = Mixture(
         tasks=tasks,
@@ -275,20 +279,44 @@ def load_task_inputs(
     return TaskInputs(settings, seed, mixture, inputs, targets, model.family.joined)
 
 
-def _read_examples(path: Path) -> list[tuple[str, str]]:
-    """Return inputs and targets of each row.
+def _check_targets(
+    task: str, rows: Sequence[tuple[str, str, Any]], vocabulary: Vocabulary, *, has_unknown: bool
+) -> None:
+    """Refuse labels of a run file that the model cannot write; count other such targets.
+
+    Args:
+        task: name of the task.
+        rows: inputs, targets and answer of each example.
+        vocabulary: the vocabulary.
+        has_unknown: whether any target of the mixture has an unknown piece.
+
+    Raises:
+        SettingsError: a label of a task of `tasks.own` has no spelling in pieces.
+    """
+    if task not in BY_NAME:
+        # Of a label the answer is its index; a truth value would be one to isinstance.
+        labels = sorted({targets for _, targets, answer in rows if type(answer) is int})
+        vocabulary.check_labels(labels, f"name other words in tasks.own.{task}.labels")
+    if has_unknown:
+        warning = vocabulary.unwritable_targets([targets for _, targets, _ in rows])
+        if warning:
+            announce(f"finetune: task {task}: {warning}")
+
+
+def _read_examples(path: Path) -> list[tuple[str, str, Any]]:
+    """Return inputs, targets and answer of each row; the answer is None where there is none.
 
     Raises:
         ArtifactError: the file is missing or has no rows, or a row lacks inputs or targets.
     """
-    rows: list[tuple[str, str]] = []
+    rows: list[tuple[str, str, Any]] = []
     for number, row in enumerate(read_json_lines(path), start=1):
         inputs, targets = row.get("inputs"), row.get("targets")
         if not isinstance(inputs, str) or not isinstance(targets, str):
             raise ArtifactError(
                 f"{path} line {number} lacks inputs or targets; delete it and rerun the rule tasks"
             )
-        rows.append((inputs, targets))
+        rows.append((inputs, targets, row.get("answer")))
     # An empty task would have a rate without examples to draw.
     if not rows:
         raise ArtifactError(f"{path} has no examples to train on; check the task's training files")

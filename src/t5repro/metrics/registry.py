@@ -19,12 +19,13 @@ from t5repro.metrics.classification import (
     accuracy,
     f1_with_invalid,
     macro_f1,
+    macro_f1_of_present,
     matthews_correlation,
     pearson_correlation,
     spearman_correlation,
 )
 from t5repro.metrics.question_answering import multirc, record, squad
-from t5repro.metrics.rouge import BOOTSTRAP_KEYS, ROUGE_KEYS, rouge, rouge_signature
+from t5repro.metrics.rouge import BOOTSTRAP_KEYS, ROUGE_KEYS, rouge, rouge_caution, rouge_signature
 
 
 @dataclass(frozen=True)
@@ -38,18 +39,20 @@ class Metric:
             the metric's name.
         per_class: whether `compute` takes the number of classes as ``classes``.
         signature: returns library, version and options, if they decide the value.
+        caution: returns the end of the signature for answers that the metric does not suit.
     """
 
     compute: Callable[..., float | dict[str, float]]
     scores: tuple[str, ...] = ()
     per_class: bool = False
     signature: Callable[[], str] | None = None
+    caution: Callable[[Sequence[Any]], str] | None = None
 
 
 METRICS: dict[str, Metric] = {
     "accuracy": Metric(accuracy),
     "f1": Metric(f1_with_invalid),
-    "macro_f1": Metric(macro_f1, per_class=True),
+    "macro_f1": Metric(macro_f1_of_present, per_class=True),
     "mean_3class_f1": Metric(partial(macro_f1, classes=3)),
     "matthews_corrcoef": Metric(matthews_correlation),
     "pearson_corrcoef": Metric(pearson_correlation),
@@ -58,7 +61,9 @@ METRICS: dict[str, Metric] = {
     "squad": Metric(squad, ("em", "f1")),
     "record": Metric(record, ("em", "f1")),
     "bleu": Metric(bleu, signature=bleu_signature),
-    "rouge": Metric(rouge, (*ROUGE_KEYS, *BOOTSTRAP_KEYS), signature=rouge_signature),
+    "rouge": Metric(
+        rouge, (*ROUGE_KEYS, *BOOTSTRAP_KEYS), signature=rouge_signature, caution=rouge_caution
+    ),
 }
 
 
@@ -111,9 +116,16 @@ def compute_scores(
     return scores
 
 
-def signature_of(names: Sequence[str]) -> str | None:
-    """Return the signatures of some metrics in the order of `METRICS`; None without any."""
+def signature_of(names: Sequence[str], answers: Sequence[Any] = ()) -> str | None:
+    """Return the signatures of some metrics in the order of `METRICS`; None without any.
+
+    Args:
+        names: names of metrics.
+        answers: the answers that were compared, for the cautions.
+    """
     signatures = [
-        metric.signature() for name, metric in METRICS.items() if name in names and metric.signature
+        metric.signature() + (metric.caution(answers) if metric.caution else "")
+        for name, metric in METRICS.items()
+        if name in names and metric.signature
     ]
     return "; ".join(signatures) or None

@@ -43,6 +43,19 @@ def rouge_rows(
     return {key: values[:, column] for column, key in enumerate(ROUGE_KEYS)}
 
 
+def mostly_unseen(text: str) -> bool:
+    """Return whether ROUGE drops most letters of a text: rouge_score reads a to z and digits."""
+    letters = [character for character in text.lower() if character.isalnum()]
+    seen = sum(character.isascii() for character in letters)
+    return not seen or 2 * seen < len(letters)
+
+
+def rouge_caution(answers: Sequence[str]) -> str:
+    """Return what the signature says of references that ROUGE mostly does not see; else nothing."""
+    unseen = sum(map(mostly_unseen, answers))
+    return f"|references with letters other than a-z:{unseen} of {len(answers)}" if unseen else ""
+
+
 def _one_sentence_per_line(text: str) -> str:
     # rougeLsum compares line by line. The highlights of CNN/DailyMail separate their sentences by
     # " . "; without line feeds a summary would count as one sentence.

@@ -15,7 +15,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
 from t5repro.errors import ArtifactError, CheckpointError
-from t5repro.files import write_bytes
+from t5repro.files import refuse_lfs_pointer, write_bytes
 from t5repro.model.labels import NO_COLUMNS, LabelColumns
 from t5repro.model.layers import Dropout
 
@@ -191,9 +191,11 @@ def opened(path: Path) -> Iterator[Any]:
 
     Raises:
         ArtifactError: it is missing or damaged.
+        RawDataError: it is a pointer of git LFS.
     """
     if not path.is_file():
         raise ArtifactError(f"{path} is missing; run the stage that writes it")
+    refuse_lfs_pointer(path)
     try:
         with safe_open(path, framework="numpy") as arrays:
             yield arrays

@@ -5,7 +5,7 @@ No code of theirs runs except keras-hub's own.
 Formats: folders of this project, Hugging Face (`config.json`, `model.safetensors` or its shards),
 keras-hub presets, and the TensorFlow checkpoints of the T5 release with Adafactor's moments and
 step. To support another library, add its names to `weight_names.py`, a function to `READERS` and a
-test with a file that the library wrote. `publish/weights.py` writes foreign formats.
+test with a file that it wrote. `publish/weights.py` writes foreign formats.
 """
 
 import contextlib
@@ -22,7 +22,8 @@ from t5repro.artifacts import MANIFEST, OPTIMIZER, VOCABULARY, WEIGHTS
 from t5repro.config.sections.model import ModelSettings
 from t5repro.config.sections.vocab import LANES
 from t5repro.errors import ArtifactError, CheckpointError
-from t5repro.files import read_json
+from t5repro.files import read_json, refuse_lfs_pointer
+from t5repro.model import leftovers
 from t5repro.model.checkpoints import read_arrays
 from t5repro.model.huggingface_config import MODEL_TYPES, add_shared_arrays, huggingface_shape
 from t5repro.model.huggingface_encoders import incomplete_heads
@@ -176,7 +177,10 @@ def _read_own(folder: Path) -> ForeignWeights:
 
 
 def _bytes(path: Path) -> bytes | None:
-    return path.read_bytes() if path.is_file() else None
+    if not path.is_file():
+        return None
+    refuse_lfs_pointer(path)
+    return path.read_bytes()
 
 
 # Hugging Face
@@ -200,9 +204,13 @@ def _read_huggingface(folder: Path) -> ForeignWeights | None:
     layers = model.block_groups * model.blocks_per_group or sum(model.heights.values())
     if layers > len(arrays):
         raise CheckpointError(f"{path} has {layers} layers, the weights have {len(arrays)} arrays")
+    leftovers.check_configuration(path, config)
     arrays = add_shared_arrays(arrays, path, config, model)
+    leftovers.check_huggingface(folder, arrays, config, model)
     weights = from_huggingface(arrays, model)
     vocabulary = _bytes(folder / FACE_VOCABULARY)
+    if vocabulary is None:
+        leftovers.check_tokenizer(folder, config)
     return ForeignWeights("huggingface", model, weights, vocabulary=vocabulary)
 
 
@@ -231,10 +239,7 @@ def _read_keras_hub(folder: Path) -> ForeignWeights:
 
     with _preset_errors(folder):
         backbone = keras_hub.models.T5Backbone.from_preset(str(folder))
-    if not backbone.key_value_dim:
-        key_value_dim = backbone.hidden_dim // backbone.num_heads
-    else:
-        key_value_dim = backbone.key_value_dim
+    key_value_dim = backbone.key_value_dim or backbone.hidden_dim // backbone.num_heads
     model = ModelSettings(
         d_model=backbone.hidden_dim,
         d_ff=backbone.intermediate_dim,
@@ -305,6 +310,7 @@ def _read_released(folder: Path) -> ForeignWeights:
     }
     # The released checkpoints have no configuration: the arrays show the shape.
     model = shape_of(weights)
+    leftovers.check_names(prefix, arrays, [name.released for name in weight_names(model)])
     slots = _slots(model, weights, arrays)
     return ForeignWeights("released", model, weights, slots, _bytes(folder / VOCABULARY))
 

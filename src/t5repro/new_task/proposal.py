@@ -3,7 +3,6 @@
 Each guess is a rule of a line or two; an option replaces it.
 """
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,9 +17,11 @@ from t5repro.config.sections.tasks import (
     OWN_SUFFIXES,
 )
 from t5repro.errors import SettingsError, TaskDataError, nearest
+from t5repro.metrics.rouge import mostly_unseen
 from t5repro.new_task.rows import Rows, check_columns
 from t5repro.tasks.lines import invalid_data
-from t5repro.tasks.own import SPLIT_NAMES
+from t5repro.tasks.numbers import number_of
+from t5repro.tasks.own import SPLIT_NAMES, Place, incomplete_rows
 
 Kind = Literal["label", "number", "text"]
 
@@ -36,8 +37,12 @@ MAX_LABEL_CHARS = 50
 MAX_NUMERIC_LABELS = 10
 MOSTLY = 0.8  # a column with more numbers than this is one of numbers
 SHORT_WORDS = 8  # an answer of more words than this is a summary
+SHORT_CHARS = 100  # or of more characters, in a script without spaces
 SHARE, SHARE_OF_FEW, FEW_ROWS = 0.1, 0.2, 500
-CURE = "correct the row, or name other columns with --target and --inputs"
+CURE = (
+    "correct the rows, leave them out with --skip-incomplete, or name other columns with --target "
+    "and --inputs"
+)
 
 
 @dataclass(frozen=True)
@@ -50,6 +55,9 @@ class Options:
         labels: words for the values of the target, in their order.
         metric: the metric.
         validation: a file, or the share of the rows that are the validation split.
+        skip_incomplete: whether rows without a value are left out.
+        delimiter: character between the cells of a .csv file.
+        encoding: encoding of a .csv or .tsv file.
     """
 
     target: str = ""
@@ -57,6 +65,9 @@ class Options:
     labels: tuple[str, ...] = ()
     metric: str = ""
     validation: str = ""
+    skip_incomplete: bool = False
+    delimiter: str = ""
+    encoding: str = ""
 
 
 @dataclass(frozen=True)
@@ -92,15 +103,21 @@ def propose(rows: Rows, options: Options) -> Proposal:
     # From here on without a test split that has no targets: its empty cells are not faults.
     rows, splits, left_out = _labelled(rows, target, split_column, splits)
     inputs, leaks = _inputs(rows, options, target, split_column)
-    _check_values(rows, [*inputs, target])
+    rows, incomplete = _complete(rows, [*inputs, target], options)
+    left_out += incomplete
     values = rows.column(target)
     kind = _kind(rows, target, options)
-    definition: dict[str, Any] = {**split, "fields": inputs, "target": target}
+    definition: dict[str, Any] = {**split, "fields": inputs, "target": target, **rows.form}
+    if options.skip_incomplete:
+        definition["incomplete"] = "skip"
     if kind == "label":
         definition |= _labels(values, options.labels)
+        if "validation_share" in definition:
+            definition["stratified"] = True
     elif options.labels:
         raise SettingsError(f"--labels names words, but {target} is a {kind}; leave it out")
-    definition["metrics"] = _metrics(kind, values, options.metric)
+    definition["metrics"], reasons = _metrics(kind, values, options.metric)
+    left_out += reasons
     left_out += [f"{name} (it tells the {target})" for name in leaks]
     left_out += [f"{name} ({error})" for name, error in rows.unreadable.items()]
     return Proposal(definition, validation, splits, tuple(left_out))
@@ -155,15 +172,14 @@ def _split(
         # A tenth of few rows would give scores with a wide interval.
         share = SHARE_OF_FEW if len(rows.cells) < FEW_ROWS else SHARE
         return {"validation_share": share}, ("train", "validation"), None
-    try:
-        share = float(options.validation)
-    except ValueError:
+    given = number_of(options.validation)
+    if given is None:
         return {}, ("train",), _validation_file(rows, options.validation)
-    if not 0 < share <= 0.5:
+    if not 0 < given <= 0.5:
         raise SettingsError(
             f"--validation is {options.validation}; a share is more than 0 and at most 0.5"
         )
-    return {"validation_share": share}, ("train", "validation"), None
+    return {"validation_share": given}, ("train", "validation"), None
 
 
 def _split_name(cells: Mapping[str, str], column: str) -> str:
@@ -240,7 +256,11 @@ def _inputs(
         leaks = []  # few inputs, each of them repeated
     columns = [name for name in columns if name not in leaks]
     # Numbers are inputs only if the file has no texts.
-    texts = [name for name in columns if any(_number(value) is None for value in rows.column(name))]
+    texts = [
+        name
+        for name in columns
+        if any(value.strip() and number_of(value) is None for value in rows.column(name))
+    ]
     return texts or columns, leaks
 
 
@@ -258,11 +278,29 @@ def _is_identity(name: str) -> bool:
     return name.lower() in IDENTITIES or name.lower().endswith("_id")
 
 
-def _check_values(rows: Rows, columns: Sequence[str]) -> None:
+def _complete(rows: Rows, columns: Sequence[str], options: Options) -> tuple[Rows, list[str]]:
+    """Return the rows that have all values, and a reason if some were left out.
+
+    Raises:
+        TaskDataError: rows lack a value, and the options do not leave them out.
+    """
     for name in columns:
-        for (location, _), value in zip(rows.cells, rows.column(name), strict=True):
-            if not value.strip():
-                raise invalid_data(location, f"{name} is", value, "a value", CURE)
+        rows.column(name)  # refuses an unreadable one
+    places: list[Place] = []
+    complete: list[tuple[str, dict[str, str]]] = []
+    for location, cells in rows.cells:
+        blank = [name for name in columns if not cells[name].strip()]
+        if blank:
+            places.append((location, blank[0], cells[blank[0]]))
+        else:
+            complete.append((location, cells))
+    if not places:
+        return rows, []
+    if not options.skip_incomplete or not complete:
+        raise incomplete_rows(places, CURE)
+    location, name, _ = places[0]
+    reason = f"{len(places):,} rows without a value (the first: {location}, {name})"
+    return replace(rows, cells=tuple(complete)), [reason]
 
 
 def _kind(rows: Rows, target: str, options: Options) -> Kind:
@@ -283,7 +321,7 @@ def _kind(rows: Rows, target: str, options: Options) -> Kind:
         return _kind_of_metric(options.metric, are_labels=are_labels)
     if options.labels:
         return "label"
-    numbers = [_number(value) for value in values]
+    numbers = [number_of(value) for value in values]
     if None not in numbers:
         is_integer = all(float(number or 0).is_integer() for number in numbers)
         # Few whole numbers, such as stars, are classes; others are to be regressed.
@@ -314,19 +352,10 @@ def _kind_of_metric(metric: str, *, are_labels: bool) -> Kind:
     return "label"
 
 
-def _number(value: str) -> float | None:
-    """Return the number that a text is; None if it is none."""
-    try:
-        number = float(value)
-    except ValueError:
-        return None
-    return number if math.isfinite(number) else None
-
-
 def _labels(values: Sequence[str], words: tuple[str, ...]) -> dict[str, Any]:
     """Return labels in the order of their numbers, or else of their texts, and their words."""
     # By number, so that 10 follows 9.
-    distinct = sorted(set(values), key=lambda value: (_number(value) or 0.0, value))
+    distinct = sorted(set(values), key=lambda value: (number_of(value) or 0.0, value))
     if not words:
         return {"labels": distinct}
     if len(words) != len(distinct):
@@ -339,18 +368,30 @@ def _labels(values: Sequence[str], words: tuple[str, ...]) -> dict[str, Any]:
     return {"labels": list(words), "label_values": distinct}
 
 
-def _metrics(kind: Kind, values: Sequence[str], metric: str) -> list[str]:
+def _metrics(kind: Kind, values: Sequence[str], metric: str) -> tuple[list[str], list[str]]:
+    """Return the metrics, and a reason if ROUGE was not proposed or does not see some targets."""
     if metric in METRICS_OF_TWO_LABELS and len(set(values)) > 2:
         raise SettingsError(
             f"--metric is {metric}, which needs two labels, and the target has "
             f"{len(set(values))}; allowed: accuracy, macro_f1"
         )
+    unseen = sum(map(mostly_unseen, values)) if kind == "text" else 0
+    reason = (
+        f"rouge: {unseen:,} of {len(values):,} targets are in a script of which it drops most "
+        "letters (it reads a to z and digits)"
+    )
+    if metric == "rouge" and 2 * unseen > len(values):
+        raise SettingsError(f"--metric is {reason}; allowed: bleu, squad, accuracy")
     if metric:
-        return [metric]
+        return [metric], [reason] if unseen and metric == "rouge" else []
     if kind == "label":
-        return ["accuracy", "f1" if len(set(values)) == 2 else "macro_f1"]
+        return ["accuracy", "f1" if len(set(values)) == 2 else "macro_f1"], []
     if kind == "number":
-        return ["pearson_corrcoef", "spearman_corrcoef"]
+        return ["pearson_corrcoef", "spearman_corrcoef"], []
     # The median decides: a few long answers do not make a summary.
     words = sorted(len(value.split()) for value in values)
-    return ["squad" if words[len(words) // 2] <= SHORT_WORDS else "rouge"]
+    # Scripts without spaces have texts of one long word.
+    chars = sorted(map(len, values))[len(values) // 2]
+    if words[len(words) // 2] <= SHORT_WORDS and chars <= SHORT_CHARS:
+        return ["squad"], []
+    return (["bleu"], [reason]) if unseen else (["rouge"], [])

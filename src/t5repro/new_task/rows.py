@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from t5repro.config.field import repeated
-from t5repro.config.sections.tasks import OWN_SUFFIXES
-from t5repro.errors import TaskDataError, nearest
+from t5repro.config.sections.tasks import OWN_SUFFIXES, text_encoding
+from t5repro.errors import SettingsError, TaskDataError, nearest
 from t5repro.tasks import lines, own, parquet
 from t5repro.tasks.lines import BYTE_ORDER_MARK, invalid_data, raw_lines, read_lines
 from t5repro.tasks.parquet import parquet_columns
@@ -28,14 +28,17 @@ class Rows:
     Attributes:
         path: the file.
         columns: its columns.
-        cells: location and cells of each row, as text; unreadable columns are absent.
-        unreadable: column that no task can have -> its first fault, such as a list or a null.
+        cells: location and cells of each row, as text; null and NaN are blank, unreadable columns
+            are absent.
+        unreadable: column that no task can have -> its first fault, such as a list.
+        form: options of `tasks.own` that read the file: delimiter and encoding, unless usual ones.
     """
 
     path: Path
     columns: tuple[str, ...]
     cells: tuple[tuple[str, dict[str, str]], ...]
     unreadable: Mapping[str, TaskDataError]
+    form: Mapping[str, str]
 
     @property
     def readable(self) -> list[str]:
@@ -53,11 +56,11 @@ class Rows:
         return [cells[name] for _, cells in self.cells]
 
 
-def read_rows(path: Path) -> Rows:
-    """Read a file.
+def check_exists(path: Path) -> None:
+    """Refuse a file of another format, and one that does not exist.
 
     Raises:
-        TaskDataError: the file is missing, broken, empty or has fewer than two columns.
+        TaskDataError: it is one of them.
     """
     if path.suffix not in OWN_SUFFIXES:
         raise TaskDataError(
@@ -66,40 +69,78 @@ def read_rows(path: Path) -> Rows:
         )
     if not path.exists():
         raise TaskDataError(f"{path} is missing; name a file of rows that exists")
+
+
+def read_rows(path: Path, *, delimiter: str = "", encoding: str = "") -> Rows:
+    """Read a file.
+
+    Args:
+        path: the file.
+        delimiter: character between the cells of a .csv file; if empty, a comma, or what separates
+            the names of the header if no comma does.
+        encoding: encoding of a .csv or .tsv file; if empty, UTF-8.
+
+    Raises:
+        TaskDataError: the file is missing, broken, empty or has fewer than two columns.
+    """
+    check_exists(path)
+    if encoding:
+        try:
+            text_encoding(encoding)
+        except ValueError as error:
+            raise SettingsError(str(error)) from error
+    form = {"encoding": encoding} if encoding else {}
+    if delimiter:
+        form["delimiter"] = delimiter
     with cures_without_run_file():
-        header = columns_of(path)
+        header = columns_of(path, **form)
+        if len(header) == 1 and path.suffix == ".csv" and not delimiter:
+            for character in SEPARATORS:
+                columns = columns_of(path, **form, delimiter=character)
+                if len(columns) > 1:
+                    form["delimiter"], header = character, columns
+                    break
     _check_header(path, header)
-    cells, unreadable = _cells(path, header)
+    cells, unreadable = _cells(path, header, form)
     if not cells:
         raise TaskDataError(f"{path} has a header and no rows; add a row for each example")
-    return Rows(path, tuple(header), tuple(cells), unreadable)
+    usual = {"delimiter": ",", "encoding": "utf-8"}
+    options = {name: value for name, value in form.items() if value != usual[name]}
+    return Rows(path, tuple(header), tuple(cells), unreadable, options)
 
 
 def _cells(
-    path: Path, header: Sequence[str]
+    path: Path, header: Sequence[str], form: Mapping[str, str]
 ) -> tuple[list[tuple[str, dict[str, str]]], dict[str, TaskDataError]]:
     """Return location and cells of each row, and the columns that cannot be read."""
     try:
-        return _cells_of(path, header), {}
+        return _cells_of(path, header, form), {}
     except TaskDataError:
         if path.suffix not in TYPED_SUFFIXES:  # elsewhere every cell is text
             raise
     readable, unreadable = [], {}
     for name in header:
         try:
-            _cells_of(path, [name])
+            _cells_of(path, [name], form)
         except TaskDataError as error:
             unreadable[name] = error
         else:
             readable.append(name)
     if not readable:
         raise next(iter(unreadable.values()))
-    return _cells_of(path, readable), unreadable
+    return _cells_of(path, readable, form), unreadable
 
 
-def _cells_of(path: Path, names: Sequence[str]) -> list[tuple[str, dict[str, str]]]:
+def _cells_of(
+    path: Path, names: Sequence[str], form: Mapping[str, str]
+) -> list[tuple[str, dict[str, str]]]:
     with cures_without_run_file():
-        return list(own.read_cells(path, "train", tuple(names[:-1]), names[-1]))
+        return [
+            (location, {name: value or "" for name, value in cells.items()})
+            for location, cells in own.read_cells(
+                path, "train", tuple(names[:-1]), names[-1], **form
+            )
+        ]
 
 
 @contextmanager
@@ -128,8 +169,13 @@ def check_columns(path: Path, header: Sequence[str], columns: Sequence[str]) -> 
             )
 
 
-def columns_of(path: Path) -> list[str]:
+def columns_of(path: Path, *, delimiter: str = ",", encoding: str = "utf-8") -> list[str]:
     """Return the names of the columns of a file; of JSON lines, the keys of the first record.
+
+    Args:
+        path: the file.
+        delimiter: character between the cells of a .csv file.
+        encoding: encoding of a .csv or .tsv file.
 
     Raises:
         TaskDataError: the file is missing, broken or empty.
@@ -138,15 +184,17 @@ def columns_of(path: Path) -> list[str]:
         return parquet_columns(path)
     if path.suffix == ".csv":
         try:
-            return next(csv.reader(raw_lines(path), strict=True), [])
+            lines = raw_lines(path, encoding=encoding)
+            return next(csv.reader(lines, strict=True, delimiter=delimiter), [])
         except csv.Error as error:
             raise invalid_data(
                 f"{path} line 1", "not comma-separated values:", str(error), "quoted cells", CURE
             ) from error
-    _, first_line = next(read_lines(path), ("", ""))
     if path.suffix == ".tsv":
+        _, first_line = next(read_lines(path, encoding=encoding), ("", ""))
         return first_line.removeprefix(BYTE_ORDER_MARK).split("\t") if first_line else []
-    return _keys(path, first_line)
+    # A blank line is no record.
+    return _keys(path, next((line for _, line in read_lines(path) if line.strip()), ""))
 
 
 def _keys(path: Path, line: str) -> list[str]:

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,6 @@ from t5repro.new_task.start import Start, below_working_folder
 from t5repro.task_table import BY_NAME
 from t5repro.tasks.own import own_task
 from t5repro.tasks.task import Example
-from t5repro.vocab.special_ids import UNK_ID
 from t5repro.vocab.vocabulary import Vocabulary
 
 MULTIPLE = 16  # lengths are rounded up to one of these; tokens
@@ -70,13 +69,14 @@ def new_task(
             do not fit the file.
     """
     file = below_working_folder(file)
-    proposal = propose(read_rows(file), options)
+    rows = read_rows(file, delimiter=options.delimiter, encoding=options.encoding)
+    proposal = propose(rows, options)
     name = _checked_name(name or re.sub(r"[^a-z0-9]+", "_", file.stem.lower()).strip("_"), start)
     # A share that the user gives is kept.
     shares = () if options.validation else SHARES
     definition, examples = _split_examples(name, file, proposal, shares)
     vocabulary = Vocabulary.load(start.vocabulary)
-    _check_labels(definition, vocabulary)
+    vocabulary.check_labels(definition.labels, "name words for the labels: --labels WORD,WORD")
     files = dict.fromkeys(path for paths in definition.files.values() for path in paths)
     sections = {
         "pretrain": {"start_from": start.folder.as_posix(), "steps": 0},
@@ -91,23 +91,54 @@ def new_task(
         )
     )
     check_listed_files(load_settings(parse_yaml(text, "the proposed run file")))
-    reasons = _reasons(definition, {split: len(rows) for split, rows in examples.items()}, start)
+    reasons = _reasons(definition, examples, start)
+    reasons += tuple(_unwritable_targets(examples, vocabulary))
     reasons += tuple(f"left out: {reason}" for reason in proposal.left_out)
     return NewTask(name, text, reasons, examples["train"][0].inputs)
 
 
-def _reasons(definition: OwnTask, counts: dict[str, int], start: Start) -> tuple[str, ...]:
+def _reasons(
+    definition: OwnTask, examples: Mapping[str, Sequence[Example]], start: Start
+) -> tuple[str, ...]:
     kind, labels = definition.answer_kind, ", ".join(definition.labels)
     share, column = definition.validation_share, definition.split_column
-    split = f"{share:.0%} of the rows, by a hash of their inputs" if share else column or "a file"
+    unit = "inputs of each label" if definition.stratified else "rows"
+    split = f"{share:.0%} of the {unit}, by a hash of the inputs" if share else column or "a file"
+    counts = ", ".join(
+        f"{len(rows):,} {name}{_label_counts(definition, rows)}" for name, rows in examples.items()
+    )
+    distinct = len({row.inputs for rows in examples.values() for row in rows})
+    if distinct < sum(map(len, examples.values())):
+        counts += f"; {distinct:,} distinct inputs"
+    form = [
+        f"{name}: {value!r}"
+        for name, value in (("delimiter", definition.delimiter), ("encoding", definition.encoding))
+        if value != OwnTask.model_fields[name].default
+    ]
+    evaluated = {row.targets for row in examples[_evaluated(definition)]}
+    absent = [label for label in definition.labels if label not in evaluated]
     return (
         f"inputs: {', '.join(definition.fields)}",
         f"target: {definition.target}, a {kind}{f': {labels}' if labels else ''}",
         f"metrics: {', '.join(definition.metrics)}",
         f"{_evaluated(definition)} split: {split}",
-        f"rows: {', '.join(f'{count:,} {name}' for name, count in counts.items())}",
+        f"rows: {counts}",
+        *form,
         f"starts from: {start.folder.as_posix()}",
+        *(
+            [f"warning: no row of {_evaluated(definition)} has {' or '.join(map(repr, absent))}"]
+            if absent
+            else []
+        ),
     )
+
+
+def _label_counts(definition: OwnTask, rows: Sequence[Example]) -> str:
+    """Return the number of rows of each label, in brackets; nothing for other tasks."""
+    if not definition.labels:
+        return ""
+    counts = Counter(row.targets for row in rows)
+    return f" ({', '.join(f'{label} {counts[label]:,}' for label in definition.labels)})"
 
 
 def _checked_name(name: str, start: Start) -> str:
@@ -132,7 +163,8 @@ def _split_examples(
     files = {split: [file.as_posix()] for split in proposal.splits}
     if proposal.validation:
         validation = below_working_folder(proposal.validation)
-        read_rows(validation)  # refuses a damaged file with its row
+        form = {key: proposal.definition.get(key, "") for key in ("delimiter", "encoding")}
+        read_rows(validation, **form)  # refuses a damaged file with its row
         files["validation"] = [validation.as_posix()]
     # Rows go to a split by a hash, so a split of few rows can be empty: larger shares are tried.
     share = proposal.definition.get("validation_share", 0)
@@ -167,21 +199,13 @@ def _examples(
             yield from task.to_examples(row)
 
 
-def _check_labels(definition: OwnTask, vocabulary: Vocabulary) -> None:
-    for label in definition.labels:
-        ids = vocabulary.encode(label)
-        # The model answers with pieces: a label that they cannot spell is never right.
-        written = vocabulary.decode(ids)
-        if UNK_ID in ids:
-            fault = "has a character that the vocabulary lacks"
-        elif written != label:  # spaces and forms of characters that SentencePiece normalises
-            fault = f"becomes {written!r} in the vocabulary"
-        else:
-            continue
-        raise SettingsError(
-            f"the label {label!r} {fault}, so the model cannot write it; name words for the "
-            "labels: --labels WORD,WORD"
-        )
+def _unwritable_targets(
+    examples: Mapping[str, Sequence[Example]], vocabulary: Vocabulary
+) -> Iterator[str]:
+    """Yield a warning if the model cannot write some targets."""
+    targets = [example.targets for rows in examples.values() for example in rows]
+    if warning := vocabulary.unwritable_targets(targets):
+        yield f"warning: {warning}"
 
 
 def _evaluated(definition: OwnTask) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from t5repro.artifacts import MANIFEST, VOCABULARY, WEIGHTS
+from t5repro.artifacts import MANIFEST, WEIGHTS
 from t5repro.config.field import Section
 from t5repro.config.sections.devices import DevicesSettings
 from t5repro.config.sections.finetune import FinetuneSettings
@@ -19,7 +19,6 @@ from t5repro.lineage.store import RESULTS
 
 STAGES = ("pretrain", "finetune")  # of a run; the first one that has weights
 FIRST_CHOICE = "baseline"
-VOCABULARIES = (VOCABULARY, "spiece.model", "assets/tokenizer/vocabulary.spm")
 LICENCE_OF_RUN = "that of the raw inputs of the run"
 
 
@@ -172,10 +171,10 @@ def _start_of_checkpoint(folder: Path) -> Start:
 
     prepare(DevicesSettings(), any_threads=True)  # before the reader of a preset imports Keras
     from t5repro.model.foreign_weights import read_foreign
-    from t5repro.train.import_weights import write_vocabulary
+    from t5repro.train.import_weights import VOCABULARIES, vocabulary_file, write_vocabulary
 
     foreign = read_foreign(folder)
-    vocabulary = next((folder / name for name in VOCABULARIES if (folder / name).is_file()), None)
+    vocabulary = vocabulary_file(folder)
     if vocabulary is None:
         raise ArtifactError(
             f"{folder} has weights but no vocabulary; put its SentencePiece model there, as "
@@ -183,7 +182,10 @@ def _start_of_checkpoint(folder: Path) -> Start:
         )
     with tempfile.TemporaryDirectory() as temporary:
         pieces, sentinels = write_vocabulary(
-            Path(temporary) / "vocabulary", vocabulary.read_bytes(), rows=foreign.embedding_rows
+            Path(temporary) / "vocabulary",
+            vocabulary.read_bytes(),
+            rows=foreign.embedding_rows,
+            where=vocabulary,
         )
     return Start(
         folder,

@@ -106,7 +106,7 @@ class RawFiles:
         return sorted(
             name
             for name in task_files.raw_files(self._as_written())
-            if any(fnmatch(name, pattern) for pattern in patterns)
+            if any(name == pattern or fnmatch(name, pattern) for pattern in patterns)
         )
 
     def _available(self, names: Iterable[str]) -> list[str]:

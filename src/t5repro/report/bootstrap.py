@@ -165,6 +165,13 @@ def _macro_f1(counts: Floats) -> Floats:
     return np.asarray(sum(_f1_of_label(counts, label) for label in labels) / len(labels))
 
 
+def _macro_f1_of_present(counts: Floats) -> Floats:
+    labels = range(counts.shape[1] - 1)
+    occurs = counts.sum(axis=1) + counts.sum(axis=2) > 0
+    present = occurs[:, : len(labels)].sum(axis=1)  # the last class is that of invalid predictions
+    return _ratio(np.asarray(sum(_f1_of_label(counts, label) for label in labels)), present)
+
+
 def _matthews(counts: Floats) -> Floats:
     rows = counts.sum(axis=(1, 2))
     right = np.trace(counts, axis1=1, axis2=2)
@@ -178,7 +185,7 @@ def _matthews(counts: Floats) -> Floats:
 
 OF_CONFUSION = {
     "f1": _f1,
-    "macro_f1": _macro_f1,
+    "macro_f1": _macro_f1_of_present,
     "mean_3class_f1": _macro_f1,
     "matthews_corrcoef": _matthews,
 }

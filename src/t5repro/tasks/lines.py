@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from t5repro.errors import TaskDataError
+from t5repro.files import refuse_lfs_pointer
 
 MAX_VALUE_CHARS = 80  # longer values are cut in messages
 BYTE_ORDER_MARK = "\ufeff"
@@ -39,8 +40,10 @@ def open_task_file(path: Path) -> Any:
 
     Raises:
         TaskDataError: it is missing or cannot be read.
+        RawDataError: it is a pointer of git LFS.
     """
     try:
+        refuse_lfs_pointer(path)
         return path.open("rb")
     except FileNotFoundError as error:
         raise TaskDataError(
@@ -52,7 +55,7 @@ def open_task_file(path: Path) -> Any:
         ) from error
 
 
-def read_lines(path: Path) -> Iterator[tuple[str, str]]:
+def read_lines(path: Path, *, encoding: str = "utf-8") -> Iterator[tuple[str, str]]:
     """Yield location and text of each line.
 
     Only a line feed ends a line, with a carriage return before it or not: sentences contain other
@@ -65,32 +68,32 @@ def read_lines(path: Path) -> Iterator[tuple[str, str]]:
     with open_task_file(path) as handle:
         for number, line in enumerate(handle, start=1):
             location = f"{name} line {number}"
-            yield location, decode(line, location).removesuffix("\n").removesuffix("\r")
+            yield location, decode(line, location, encoding).removesuffix("\n").removesuffix("\r")
 
 
-def decode(data: bytes, location: str) -> str:
+def decode(data: bytes, location: str, encoding: str = "utf-8") -> str:
     """Return `data` as text.
 
     Raises:
-        TaskDataError: it is not UTF-8.
+        TaskDataError: it has another encoding.
     """
     try:
-        return data.decode("utf-8")
+        return data.decode(encoding)
     except UnicodeDecodeError as error:
         invalid_bytes = data[error.start : error.end]
-        raise invalid_data(
-            location, "bytes are not UTF-8:", invalid_bytes, "UTF-8", "convert the file to UTF-8"
-        ) from error
+        name = "UTF-8" if encoding == "utf-8" else encoding
+        cure = "convert the file to UTF-8, or name its encoding"
+        raise invalid_data(location, f"bytes are not {name}:", invalid_bytes, name, cure) from error
 
 
-def raw_lines(path: Path) -> Iterator[str]:
+def raw_lines(path: Path, *, encoding: str = "utf-8") -> Iterator[str]:
     """Yield lines with their line ends, which inside quotes are part of a cell.
 
     A byte order mark, which spreadsheets write, is left out.
     """
     with open_task_file(path) as handle:
         for number, line in enumerate(handle, start=1):
-            text = decode(line, f"{path} line {number}")
+            text = decode(line, f"{path} line {number}", encoding)
             yield text.removeprefix(BYTE_ORDER_MARK) if number == 1 else text
 
 

@@ -8,14 +8,16 @@ import hashlib
 import json
 import math
 from collections import Counter
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from t5repro.config.sections.tasks import OwnTask
+from t5repro.errors import TaskDataError
 from t5repro.tasks.baselines import MAJORITY, MEAN, copy_baseline
 from t5repro.tasks.lines import invalid_data, refuse_repeated
+from t5repro.tasks.numbers import number_of
 from t5repro.tasks.predictions import (
     is_blank,
     is_invalid_label,
@@ -29,6 +31,9 @@ from t5repro.tasks.tables import Columns, csv_rows, read_tsv
 from t5repro.tasks.task import NO_TARGET, Example, Row, Task
 
 CURE = "correct the row, or the description of the task under tasks.own"
+INCOMPLETE_CURE = "correct them, or leave them out with tasks.own.<task>.incomplete: skip"
+SHOWN_PLACES = 5  # of rows without a value, in a message
+Place = tuple[str, str, str | None]  # location, column, value
 SPLIT_NAMES = {  # values of a split column
     "train": "train",
     "training": "train",
@@ -95,40 +100,121 @@ def read_rows(
     Args:
         files: read one after another.
         split: only the rows of ``test`` may lack an answer.
-        excluded: unused.
+        excluded: counts ``incomplete``, rows without a value, if the task skips them.
         definition: the task.
 
     Raises:
-        TaskDataError: a file or a row does not match the definition.
+        TaskDataError: a file or a row does not match the definition, or rows lack a value.
     """
     locations: dict[Hashable, str] = {}
-    count = 0
-    further_columns = [name for name in (definition.id, definition.split_column) if name]
-    required = tuple(dict.fromkeys([*definition.fields, *further_columns]))
-    for path in files:
+    incomplete: list[Place] = []
+    held_out = _held_out(files, split, definition)
+    target_column = definition.target
+    for count, (location, cells) in enumerate(_all_cells(files, split, definition)):
         # A file may have rows of several splits; every row counts for `idx`.
-        for location, cells in read_cells(path, split, required, definition.target):
-            if not _belongs(cells, location, split, definition):
-                count += 1  # a row has the same number in every split
-                continue
-            idx: Any = cells[definition.id] if definition.id else count
-            count += 1
-            if definition.id:
-                refuse_repeated(idx, location, locations)
-            target = cells.get(definition.target)
-            yield {
-                "fields": {name: cells[name] for name in definition.fields},
-                "target": target,
-                "label": None if target is None else _answer(target, location, definition),
-                "idx": idx,
-                "location": location,
-            }
+        missing = _missing(cells, _required(definition))
+        if not missing and not _belongs(cells, location, split, definition, held_out):
+            continue
+        missing = missing or _missing(cells, [target_column] if target_column in cells else [])
+        if missing:
+            incomplete.append((location, missing[0], cells[missing[0]]))
+            continue
+        idx: Any = cells[definition.id] if definition.id else count
+        if definition.id:
+            refuse_repeated(idx, location, locations)
+        target = cells.get(target_column)
+        yield {
+            "fields": {name: cells[name] for name in definition.fields},
+            "target": target,
+            "label": None if target is None else _answer(target, location, definition),
+            "idx": idx,
+            "location": location,
+        }
+    if incomplete and definition.incomplete == "refuse":
+        raise incomplete_rows(incomplete, INCOMPLETE_CURE)
+    if incomplete:
+        excluded["incomplete"] += len(incomplete)
 
 
-def _belongs(cells: Mapping[str, str], location: str, split: str, definition: OwnTask) -> bool:
+def incomplete_rows(places: Sequence[Place], cure: str) -> TaskDataError:
+    """Return the error for rows without a value; it counts all and names the first."""
+    location, name, value = places[0]
+    further = ""
+    if len(places) > 1:
+        names = [f"{place.rpartition('/')[2]} ({column})" for place, column, _ in places]
+        dots = ", …" if len(names) > SHOWN_PLACES else ""
+        further = f"; {len(places):,} rows lack one: {', '.join(names[:SHOWN_PLACES])}{dots}"
+    shown = "missing" if value is None else repr(value)
+    return TaskDataError(f"{location}: {name} is {shown}; allowed: a value{further}; {cure}")
+
+
+def _missing(cells: Mapping[str, str | None], names: Iterable[str]) -> list[str]:
+    """Return the columns without a value: blank, null or NaN."""
+    return [name for name in names if not (cells[name] or "").strip()]
+
+
+def _required(definition: OwnTask) -> tuple[str, ...]:
+    further_columns = [name for name in (definition.id, definition.split_column) if name]
+    return tuple(dict.fromkeys([*definition.fields, *further_columns]))
+
+
+def _all_cells(
+    files: Sequence[Path], split: str, definition: OwnTask
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    for path in files:
+        yield from read_cells(
+            path,
+            split,
+            _required(definition),
+            definition.target,
+            delimiter=definition.delimiter,
+            encoding=definition.encoding,
+        )
+
+
+def _held_out(
+    files: Sequence[Path], split: str, definition: OwnTask
+) -> frozenset[tuple[str, ...]] | None:
+    """Return the inputs of the validation split of a stratified task; None for other splits.
+
+    Each label holds out its share of inputs, at least one of two or more. A hash orders them.
+    """
+    if not definition.stratified or split not in ("train", "validation"):
+        return None
+    names = [*definition.fields, definition.target]
+    label_of: dict[tuple[str, ...], str] = {}  # equal inputs stay together, by their first label
+    for _, cells in _all_cells(files, split, definition):
+        if not _missing(cells, names):
+            label_of.setdefault(_inputs_of(cells, definition), cells[definition.target])
+    of_label: dict[str, list[tuple[str, ...]]] = {}
+    for inputs in sorted(label_of, key=lambda inputs: (_fraction(inputs), inputs)):
+        of_label.setdefault(label_of[inputs], []).append(inputs)
+    share = definition.validation_share
+    return frozenset(
+        inputs
+        for group in of_label.values()
+        for inputs in group[: min(len(group) - 1, max(1, round(share * len(group))))]
+    )
+
+
+def _inputs_of(cells: Mapping[str, str], definition: OwnTask) -> tuple[str, ...]:
+    return tuple(cells[name] for name in definition.fields)
+
+
+def _belongs(
+    cells: Mapping[str, str],
+    location: str,
+    split: str,
+    definition: OwnTask,
+    held_out: frozenset[tuple[str, ...]] | None,
+) -> bool:
     """Return whether a row is part of a split."""
     if definition.validation_share and split in ("train", "validation"):
-        is_held_out = _fraction(cells, definition) < definition.validation_share
+        inputs = _inputs_of(cells, definition)
+        if held_out is None:
+            is_held_out = _fraction(inputs) < definition.validation_share
+        else:
+            is_held_out = inputs in held_out
         return is_held_out == (split == "validation")
     if definition.split_column:
         value = cells[definition.split_column]
@@ -139,10 +225,10 @@ def _belongs(cells: Mapping[str, str], location: str, split: str, definition: Ow
     return True
 
 
-def _fraction(cells: Mapping[str, str], definition: OwnTask) -> float:
+def _fraction(inputs: Sequence[str]) -> float:
     """Return a number from 0 to 1 that the fields of a row decide, and its target does not."""
     # By a hash of the fields: equal inputs go to one split, and the order of rows does not matter.
-    text = json.dumps([cells[name] for name in definition.fields])
+    text = json.dumps(list(inputs))
     return int(hashlib.sha256(text.encode()).hexdigest()[:8], 16) / 2**32
 
 
@@ -153,32 +239,32 @@ def _answer(target: str, location: str, definition: OwnTask) -> Any:
             allowed = " or ".join(map(repr, values))
             raise invalid_data(location, f"{definition.target} is", target, allowed, CURE)
         return values.index(target)
-    # "nan" and "inf" are numbers to Python, but not to a metric.
     if definition.answer_kind == "number":
-        try:
-            value = float(target)
-        except ValueError:
-            value = math.nan
-        if not math.isfinite(value):
+        value = number_of(target)
+        if value is None:
             raise invalid_data(location, f"{definition.target} is", target, "a number", CURE)
         return value
-    if not target.strip():
-        raise invalid_data(
-            location, f"{definition.target} is", target, "text that is not blank", CURE
-        )
     return target
 
 
 def read_cells(
-    path: Path, split: str, required: tuple[str, ...], target: str
-) -> Iterator[tuple[str, dict[str, str]]]:
-    """Yield location and cells of each row of a file, as text.
+    path: Path,
+    split: str,
+    required: tuple[str, ...],
+    target: str,
+    *,
+    delimiter: str = ",",
+    encoding: str = "utf-8",
+) -> Iterator[tuple[str, dict[str, str | None]]]:
+    """Yield location and cells of each row of a file, as text; None for null, NaN or no value.
 
     Args:
         path: file; its suffix names its form.
         split: only the rows of ``test`` may lack the target.
         required: columns that every row has.
         target: column of the target.
+        delimiter: character between the cells of a .csv file.
+        encoding: encoding of a .csv or .tsv file.
 
     Raises:
         TaskDataError: the file or a row cannot be read.
@@ -187,17 +273,25 @@ def read_cells(
         # The reader of GLUE's tables names fields; here every column keeps its name.
         layout = Columns({name: name for name in required}, target)
         rows = read_tsv(
-            [path], split, Counter(), layouts=(layout,), parse_label=str, byte_order_mark=True
+            [path],
+            split,
+            Counter(),
+            layouts=(layout,),
+            parse_label=str,
+            byte_order_mark=True,
+            encoding=encoding,
+            skip_blank_lines=True,
         )
         for row in rows:
             cells = {name: row[name] for name in required}
             answer = {} if row["label"] is None else {target: row["label"]}
             yield row["location"], cells | answer
     elif path.suffix == ".csv":
-        if split == "test":
-            yield from csv_rows(path, required, optional=(target,))
-        else:
-            yield from csv_rows(path, (*required, target))
+        columns, optional = ((*required, target), ()) if split != "test" else (required, (target,))
+        for location, texts in csv_rows(
+            path, columns, optional=optional, delimiter=delimiter, encoding=encoding
+        ):
+            yield location, dict(texts)
     elif path.suffix == ".parquet":
         # Here: no other task needs pyarrow, whose import takes longer than most of them.
         from t5repro.tasks.parquet import parquet_columns, parquet_rows
@@ -208,7 +302,7 @@ def read_cells(
         for location, record in parquet_rows(path, names):
             yield location, {name: _text_at(record, name, location) for name in names}
     else:
-        to_rows = partial(_record_cells, required=required, target=target)
+        to_rows = partial(_record_cells, required=required, target=target, columns=set())
         for row in read_records([path], split, Counter(), to_rows=to_rows):
             yield row["location"], row["cells"]
 
@@ -221,22 +315,29 @@ def _record_cells(
     *,
     required: tuple[str, ...],
     target: str,
+    columns: set[str],
 ) -> Iterator[Row]:
+    if not columns:  # the first record has the columns of the file; later ones may lack a value
+        columns.update(record)
     has_target = split != "test" or target in record
     names = (*required, target) if has_target else required
     # `read_records` refuses a repeated idx, which every row must have; `read_rows` sets the final
     # one.
+    for name in names:
+        if name not in columns and name not in record:
+            raise invalid_data(
+                location, f"no {name!r} among", sorted(record), f"a record with {name!r}", CURE
+            )
     yield {"cells": {name: _text_at(record, name, location) for name in names}, "idx": location}
 
 
-def _text_at(record: Mapping[str, Any], key: str, location: str) -> str:
-    """Return a text, number or truth value of a record as text."""
-    if key not in record:
-        raise invalid_data(
-            location, f"no {key!r} among", sorted(record), f"a record with {key!r}", CURE
-        )
-    value = record[key]
-    if isinstance(value, bool | int | float):
+def _text_at(record: Mapping[str, Any], key: str, location: str) -> str | None:
+    """Return a text, number or truth value of a record as text; None if it has no value."""
+    value = record.get(key)
+    # Python's JSON and pandas write a missing number as NaN.
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return None
+    if isinstance(value, bool | int) or (isinstance(value, float) and math.isfinite(value)):
         return json.dumps(value)
     if not isinstance(value, str) or LONE_SURROGATE.search(value):
         raise invalid_data(location, f"{key} is", value, "text, a number, true or false", CURE)

@@ -1,6 +1,5 @@
 """Parquet files of rows."""
 
-import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -24,7 +23,7 @@ def parquet_columns(path: Path) -> list[str]:
 
 
 def parquet_rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield location and values of each row of a file; a missing value is None.
+    """Yield location and values of each row of a file; a missing value is None or NaN.
 
     Args:
         path: the file.
@@ -40,7 +39,7 @@ def parquet_rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[str, dict
             allowed = f"a file with the columns {list(columns)} (missing: {missing})"
             raise invalid_data(str(path), "found the columns", names, allowed, CURE)
         for number, row in _numbered(file, columns, path):
-            yield f"{path} row {number}", {name: _value(value) for name, value in row.items()}
+            yield f"{path} row {number}", row
 
 
 def _numbered(
@@ -67,8 +66,3 @@ def _opened(handle: Any, path: Path) -> Any:
 def _damaged(error: Exception, location: str) -> Exception:
     first_line = (str(error).splitlines() or [type(error).__name__])[0]
     return invalid_data(location, "cannot be read:", first_line, "Parquet", CURE)
-
-
-def _value(value: Any) -> Any:
-    """Return a value; None for a number that is none, as pandas writes a missing one."""
-    return None if isinstance(value, float) and math.isnan(value) else value

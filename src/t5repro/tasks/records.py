@@ -33,6 +33,8 @@ def read_records(
     locations: dict[Hashable, str] = {}
     for path in files:
         for location, line in read_lines(path):
+            if not line.strip():
+                continue
             try:
                 record = json.loads(line)
             except (ValueError, RecursionError) as error:  # also a number of 5,000 digits

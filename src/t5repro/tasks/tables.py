@@ -14,6 +14,7 @@ from t5repro.tasks.lines import (
     read_lines,
     refuse_repeated,
 )
+from t5repro.tasks.numbers import number_of
 from t5repro.tasks.task import Row
 
 MAX_CSV_FIELD_CHARS = 1 << 24
@@ -45,6 +46,8 @@ def read_tsv(
     byte_order_mark: bool = False,
     max_short_rows: int = 0,
     id_columns: tuple[str, ...] = (),
+    encoding: str = "utf-8",
+    skip_blank_lines: bool = False,
 ) -> Iterator[Row]:
     """Yield the rows of GLUE's tab-separated files; quotes are text.
 
@@ -59,10 +62,12 @@ def read_tsv(
         max_short_rows: number of rows with too few columns that are excluded before it is an error.
         id_columns: columns that identify a row, if a file has them; no two rows of a file agree in
             all of them.
+        encoding: encoding of the files.
+        skip_blank_lines: whether a blank line is no row; GLUE's files have none.
     """
     count = 0
     for path in files:
-        lines = read_lines(path)
+        lines = read_lines(path, encoding=encoding)
         if columns_without_header and split != "test":
             columns, header_location = columns_without_header, f"{path}"
         else:
@@ -74,6 +79,8 @@ def read_tsv(
         id_positions = {name: columns.index(name) for name in id_columns if name in columns}
         locations: dict[Hashable, str] = {}
         for location, line in lines:
+            if skip_blank_lines and not line.strip(" "):
+                continue
             cells = line.split("\t")
             # Excluded rows count, too: idx is the number of the row in its files.
             count += 1
@@ -149,11 +156,8 @@ def parse_score(text: str, *, low: float, high: float) -> float:
     Raises:
         ValueError: it is not a number from `low` to `high`; the message says so.
     """
-    try:
-        value = float(text)
-    except ValueError:
-        value = float("nan")
-    if not low <= value <= high:  # also refuses NaN
+    value = number_of(text)
+    if value is None or not low <= value <= high:
         raise ValueError(f"a number from {low:g} to {high:g}")
     return value
 
@@ -180,19 +184,26 @@ def read_csv(
 
 
 def csv_rows(
-    path: Path, columns: tuple[str, ...], *, optional: tuple[str, ...] = ()
+    path: Path,
+    columns: tuple[str, ...],
+    *,
+    optional: tuple[str, ...] = (),
+    delimiter: str = ",",
+    encoding: str = "utf-8",
 ) -> Iterator[tuple[str, dict[str, str]]]:
-    """Yield location and cells of each row of one file.
+    """Yield location and cells of each row of one file; a blank line is no row.
 
     Args:
         path: the file; its first row is the header.
         columns: columns to keep.
         optional: columns to keep if the file has them.
+        delimiter: character between cells.
+        encoding: encoding of the file.
     """
     # The limit is global to the process, so it is restored; an article may be longer than the
     # default.
     previous_limit = csv.field_size_limit(MAX_CSV_FIELD_CHARS)
-    reader = csv.reader(raw_lines(path), strict=True)
+    reader = csv.reader(raw_lines(path, encoding=encoding), strict=True, delimiter=delimiter)
     first_line = 1
     try:
         header = next(reader, [])
@@ -209,11 +220,14 @@ def csv_rows(
         first_line = reader.line_num + 1
         for cells in reader:
             location = f"{path} line {first_line}"
+            if not cells or (len(cells) == 1 < len(header) and not cells[0].strip()):
+                first_line = reader.line_num + 1
+                continue
             if len(cells) != len(header):
                 raise invalid_data(
                     location,
                     f"{len(cells)} columns in",
-                    ",".join(cells),
+                    delimiter.join(cells),
                     f"{len(header)} columns: {', '.join(header)}",
                 )
             yield location, {name: cells[position] for name, position in positions.items()}

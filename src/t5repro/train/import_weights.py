@@ -6,13 +6,17 @@ from typing import Any
 import yaml
 
 from t5repro.artifacts import MANIFEST, OPTIMIZER, VOCABULARY, WEIGHTS
+from t5repro.config.sections.vocab import LANES
+from t5repro.errors import VocabularyError
 from t5repro.files import write_bytes, write_manifest, write_text
 from t5repro.model.checkpoints import write_arrays
-from t5repro.model.foreign_weights import read_foreign
+from t5repro.model.foreign_weights import FACE_VOCABULARY, HUB_VOCABULARY, read_foreign
+from t5repro.progress import announce
 from t5repro.vocab.special_ids import add_sentinels
 from t5repro.vocab.vocabulary import Vocabulary
 
 SETTINGS = "settings.yaml"
+VOCABULARIES = (VOCABULARY, FACE_VOCABULARY, HUB_VOCABULARY)
 SENTINELS = 100  # of T5, for a vocabulary without any
 
 
@@ -26,17 +30,27 @@ def import_weights(source: Path, folder: Path) -> None:
     Raises:
         ArtifactError: the source contains no readable weights.
         CheckpointError: the weights do not belong to a T5 encoder-decoder.
+        VocabularyError: the vocabulary is not T5's, or does not belong to the weights.
     """
     foreign = read_foreign(source)
+    vocabulary = vocabulary_file(source)
     outputs = [folder / WEIGHTS, folder / SETTINGS]
     write_arrays(outputs[0], foreign.weights)
     settings: dict[str, Any] = {"model": foreign.model.model_dump(mode="json")}
     if foreign.vocabulary is not None:
         pieces, sentinels = write_vocabulary(
-            folder / VOCABULARY, foreign.vocabulary, rows=foreign.embedding_rows
+            folder / VOCABULARY,
+            foreign.vocabulary,
+            rows=foreign.embedding_rows,
+            where=vocabulary or source,
         )
         settings["vocab"] = {"vocab_size": pieces, "extra_ids": sentinels}
         outputs.append(folder / VOCABULARY)
+    else:
+        announce(
+            f"import_weights: {source} has no vocabulary ({', '.join(VOCABULARIES)}); a run that "
+            "starts from these weights names their SentencePiece model in vocab.model_file"
+        )
     if foreign.optimizer:
         write_arrays(folder / OPTIMIZER, foreign.optimizer)
         outputs.append(folder / OPTIMIZER)
@@ -51,18 +65,41 @@ def import_weights(source: Path, folder: Path) -> None:
     )
 
 
-def write_vocabulary(path: Path, proto: bytes, *, rows: int) -> tuple[int, int]:
+def vocabulary_file(folder: Path) -> Path | None:
+    """Return the SentencePiece model in a folder of weights, if it has one."""
+    return next((folder / name for name in VOCABULARIES if (folder / name).is_file()), None)
+
+
+def write_vocabulary(path: Path, proto: bytes, *, rows: int, where: Path) -> tuple[int, int]:
     """Write a vocabulary, with sentinels appended if it has none; return pieces and sentinels.
 
     Args:
         path: file to write.
         proto: SentencePiece model, serialised; most publishers leave out the sentinels.
         rows: rows of the embedding; a small model has fewer sentinels than T5.
+        where: file or folder of the model, for messages.
+
+    Raises:
+        ArtifactError: it is damaged.
+        VocabularyError: its special ids are not T5's, or the embedding has other rows.
     """
-    write_bytes(path, proto)
-    vocabulary = Vocabulary.load(path)
+    vocabulary = Vocabulary.from_bytes(proto, where)
     sentinels = min(SENTINELS, rows - vocabulary.total_ids)
     if not vocabulary.extra_ids and sentinels > 0:
-        write_bytes(path, add_sentinels(proto, sentinels))
-        vocabulary = Vocabulary.load(path)
+        proto = add_sentinels(proto, sentinels)
+        vocabulary = Vocabulary.from_bytes(proto, where)
+    padded = -(-vocabulary.total_ids // LANES) * LANES
+    if not vocabulary.total_ids <= rows <= padded:
+        raise VocabularyError(
+            f"the embedding has {rows:,} rows, {where} makes {vocabulary.total_ids:,} ids with "
+            f"{vocabulary.extra_ids} sentinels, padded to {padded:,}; "
+            + (
+                "further rows are those of tokens that were added to the tokenizer and are not in "
+                f"this file: cut them off with resize_token_embeddings({padded}) of transformers, "
+                "or name a checkpoint without added tokens"
+                if rows > padded
+                else "vocabulary and weights are of different checkpoints: get both again"
+            )
+        )
+    write_bytes(path, proto)
     return vocabulary.total_ids - vocabulary.extra_ids, vocabulary.extra_ids

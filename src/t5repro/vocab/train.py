@@ -16,9 +16,10 @@ import sentencepiece
 
 from t5repro.config.sections.vocab import VocabStage
 from t5repro.errors import ArtifactError, VocabularyError
-from t5repro.files import write_bytes, write_manifest, write_text
+from t5repro.files import refuse_lfs_pointer, write_bytes, write_manifest, write_text
 from t5repro.progress import announce
-from t5repro.vocab.special_ids import EOS_ID, NO_ID, PAD_ID, UNK_ID, add_sentinels, sentinel_piece
+from t5repro.vocab.special_ids import EOS_ID, NO_ID, PAD_ID, UNK_ID, add_sentinels
+from t5repro.vocab.vocabulary import Vocabulary
 
 TRAINING_THREADS = 16  # SentencePiece's default; the sums of the trainer depend on this number
 QUIET = 2  # SentencePiece's log level that prints only errors
@@ -79,14 +80,11 @@ def adopt_vocabulary(
     if not source.is_file():
         raise ArtifactError(f"{source} is missing; vocab.model_file names it")
     size, extra_ids = settings.vocab.vocab_size, settings.vocab.extra_ids
+    refuse_lfs_pointer(source)
     proto = source.read_bytes()
-    try:
-        processor = sentencepiece.SentencePieceProcessor(model_proto=proto)
-    except RuntimeError as error:
-        raise ArtifactError(f"{source} is not a SentencePiece model; get it again") from error
-    if processor.piece_to_id(sentinel_piece(0)) == UNK_ID:
+    if not Vocabulary.from_bytes(proto, source).extra_ids:
         proto = add_sentinels(proto, extra_ids)
-        processor = sentencepiece.SentencePieceProcessor(model_proto=proto)
+    processor = sentencepiece.SentencePieceProcessor(model_proto=proto)
     total = processor.get_piece_size()
     if total != size + extra_ids:
         raise VocabularyError(

@@ -5,6 +5,7 @@ collapsed), so no caller may normalise before: training, fine-tuning inside tf.d
 would then see different ids.
 """
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Self
@@ -13,8 +14,10 @@ import sentencepiece
 
 from t5repro.config.sections.model import ModelSettings
 from t5repro.errors import ArtifactError, SettingsError, VocabularyError
+from t5repro.files import refuse_lfs_pointer
 from t5repro.vocab.special_ids import EOS_ID, NO_ID, PAD_ID, UNK_ID, sentinel_piece
 
+PLAIN_SENTINEL = re.compile(rb"<extra_id_\d+>")
 TARGET_WORD = "target:"  # between inputs and targets in the paper's text
 
 
@@ -49,21 +52,59 @@ class Vocabulary:
         """
         if not path.is_file():
             raise ArtifactError(f"{path} is missing; run the rule vocab")
+        refuse_lfs_pointer(path)
+        return cls.from_bytes(path.read_bytes(), path, cure="delete it and rerun the rule vocab")
+
+    @classmethod
+    def from_bytes(cls, proto: bytes, where: Path, *, cure: str = "get it again") -> Self:
+        """Return the vocabulary of a serialised SentencePiece model.
+
+        Args:
+            proto: the model.
+            where: its file, for messages.
+            cure: instruction to the user if it is damaged.
+
+        Raises:
+            ArtifactError: it is damaged.
+            VocabularyError: its special ids or its sentinels are not T5's.
+        """
         processor = sentencepiece.SentencePieceProcessor()
         try:
-            processor.load_from_serialized_proto(path.read_bytes())
+            processor.load_from_serialized_proto(proto)
         except RuntimeError as error:
-            raise ArtifactError(
-                f"{path} is not a SentencePiece model; delete it and rerun the rule vocab"
-            ) from error
+            raise ArtifactError(f"{where} is not a SentencePiece model; {cure}") from error
         expected = (PAD_ID, EOS_ID, UNK_ID, NO_ID)
         actual = (processor.pad_id(), processor.eos_id(), processor.unk_id(), processor.bos_id())
         if actual != expected:
             raise VocabularyError(
-                f"{path} has pad, eos, unk, bos {actual}, T5 needs {expected}; "
-                f"train it with the rule vocab"
+                f"{where} has pad, eos, unk, bos {actual}, T5 needs {expected}; name the "
+                "vocabulary of a T5, or have the rule vocab train one"
             )
-        return cls(processor)
+        vocabulary = cls(processor)
+        vocabulary._check_sentinels(proto, where)
+        return vocabulary
+
+    def _check_sentinels(self, proto: bytes, where: Path) -> None:
+        """Refuse sentinels that are not the last ids in descending order, or have no space sign."""
+        # Where the model does not have them as pieces, the bytes name them in its settings only.
+        texts = {text.decode() for text in PLAIN_SENTINEL.findall(proto)}
+        plain = sorted(text for text in texts if self._processor.piece_to_id(text) != UNK_ID)
+        if plain:
+            raise VocabularyError(
+                f"{where} has the piece {plain[0]!r} as id {self._processor.piece_to_id(plain[0])} "
+                f"({len(plain)} such pieces); T5's sentinels are the last ids and begin with "
+                f"SentencePiece's sign for a space, as {sentinel_piece(0)!r}: weights of this "
+                "vocabulary cannot be used, and for a new training remove the pieces from its "
+                "user-defined symbols"
+            )
+        for number in range(self.extra_ids):
+            actual = self._processor.piece_to_id(sentinel_piece(number))
+            if actual != self.total_ids - 1 - number:
+                raise VocabularyError(
+                    f"{where} has {sentinel_piece(number)!r} as id {actual}; T5's sentinels are "
+                    f"the last ids in descending order, here {self.total_ids - 1 - number}: name "
+                    "another vocabulary, or remove the pieces from its user-defined symbols"
+                )
 
     def encode(self, text: str) -> list[int]:
         """Return the ids of a text, without EOS."""
@@ -83,6 +124,46 @@ class Vocabulary:
         """
         pieces = self._processor.encode(text, out_type="immutable_proto").pieces
         return [piece.id for piece in pieces], [(piece.begin, piece.end) for piece in pieces]
+
+    def check_labels(self, labels: Sequence[str], cure: str) -> None:
+        """Refuse labels that a model with this vocabulary cannot write.
+
+        Args:
+            labels: words that a model answers with.
+            cure: instruction to the user.
+
+        Raises:
+            SettingsError: a label has a character that is in no piece, or comes back changed.
+        """
+        for label in labels:
+            ids = self.encode(label)
+            # The model answers with pieces: a label that they cannot spell is never right.
+            written = self.decode(ids)
+            if UNK_ID in ids:
+                fault = "has a character that the vocabulary lacks"
+            elif written != label:  # spaces and forms of characters that SentencePiece normalises
+                fault = f"becomes {written!r} in the vocabulary"
+            else:
+                continue
+            raise SettingsError(
+                f"the label {label!r} {fault}, so the model cannot write it; {cure}"
+            )
+
+    def unwritable_targets(self, targets: Sequence[str]) -> str:
+        """Return how many targets have characters in no piece, and which; nothing without any."""
+        unknown = [
+            (target, ids)
+            for target, ids in zip(targets, self.encode_batch(targets), strict=True)
+            if UNK_ID in ids
+        ]
+        if not unknown:
+            return ""
+        first = unknown[0][0]
+        lacking = next((c for c in first if UNK_ID in self.encode(c)), first)
+        return (
+            f"{len(unknown):,} of {len(targets):,} targets have characters that the vocabulary "
+            f"lacks, such as {lacking!r}; the model writes ⁇ in their place"
+        )
 
     def decode(self, ids: Sequence[int]) -> str:
         """Return the text of `ids` up to the first EOS.

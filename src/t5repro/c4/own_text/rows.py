@@ -21,6 +21,7 @@ import pyarrow.parquet as pq
 
 from t5repro.config.sections.corpus import ENDINGS, TextRows, format_of
 from t5repro.errors import RawDataError
+from t5repro.files import refuse_lfs_pointer
 
 ROWS_PER_BATCH = 256
 SCHEME = "row://"  # begins an id that is no URL, so that an auditor can ask for it as for one
@@ -75,6 +76,7 @@ def read_rows(
             message has the file, the row and the value.
     """
     readers = {"parquet": _parquet_rows, "json": _json_rows, "text": _text_rows}
+    refuse_lfs_pointer(path)
     if (kind := format_of(name)) is None:
         raise RawDataError(f"{path} is no file of own text; they end in {ENDINGS}")
     withdrawn = is_withdrawn or _nothing
@@ -118,7 +120,10 @@ def _readable(path: Path) -> Iterator[None]:
             f"{path} is cut off: its compressed data ends too early; get the file again"
         ) from error
     except (OSError, pa.ArrowException, zlib.error) as error:
-        raise RawDataError(f"{path} cannot be read ({error}); get the file again") from error
+        cure = "get the file again"
+        if "too much memory" in str(error):  # the window of zstd --long, not damage
+            cure = "the file is intact: unpack it with zstd -d --long=31 and name the result"
+        raise RawDataError(f"{path} cannot be read ({error}); {cure}") from error
 
 
 def _parquet_rows(
@@ -147,11 +152,7 @@ def _parquet_rows(
 
 
 def _check_string(path: Path, field: Any) -> None:
-    """Check that a column contains text.
-
-    Raises:
-        RawDataError: it contains something else.
-    """
+    """Refuse a column of something other than text."""
     kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
     if not (
         pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
@@ -189,10 +190,7 @@ def _python_values(path: Path, first: int, batch: pa.RecordBatch, column: str) -
 
 
 def _python_list(array: Any) -> list[Any]:
-    """Return the values of an array; times in UTC, to the microsecond, which Python's have.
-
-    Arrow converts them: Python would need the machine's list of time zones.
-    """
+    """Return the values of an array; Arrow converts times to UTC, to Python's microseconds."""
     if pa.types.is_timestamp(array.type):
         zone = "UTC" if array.type.tz else None
         # A safe cast refuses an overflow, but also nanoseconds, which Python's times do not have.
@@ -355,7 +353,7 @@ def _id(values: Mapping[str, Any], column: str, where: str) -> str:
 
 def _time(values: Mapping[str, Any], column: str, where: str) -> str:
     value = values.get(column)
-    if value is None:
+    if value is None or value != value:  # NaN, as pandas writes a missing one
         return ""
     if isinstance(value, int | float | date) and not isinstance(value, bool):
         return str(value)

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal
 
-from pydantic import Field, StringConstraints, model_validator
+from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
 from t5repro.config.field import Name, Section, repeated
 from t5repro.task_facts import SplitName
@@ -53,6 +53,20 @@ class TextSettings(Section):
     """
 
 
+def text_encoding(name: str) -> str:
+    """Refuse what is no encoding of text that has the bytes of ASCII."""
+    ascii_bytes = bytes(range(128))
+    try:
+        if ascii_bytes.decode(name) == ascii_bytes.decode("ascii"):
+            return name
+    except (LookupError, UnicodeError):
+        pass
+    raise ValueError(
+        f"encoding is {name!r}; allowed: an encoding of Python whose first 128 characters are "
+        "ASCII, such as utf-8, cp1252 or latin-1; convert other files to UTF-8"
+    )
+
+
 class OwnTask(Section):
     """A task defined by the user: files of rows and the format of a row (`docs/add_a_task.md`)."""
 
@@ -80,6 +94,18 @@ class OwnTask(Section):
     """Values of the target column for `labels`, in their order. If empty, the labels themselves."""
     id: str = ""
     """Column with a unique name of each row. If empty, rows are numbered."""
+    incomplete: Literal["refuse", "skip"] = "refuse"
+    """What happens to rows without a value in a column of the task (a blank cell, null, NaN): they
+    stop the rule `tasks`, which counts them and names the first, or they are left out and counted.
+    """
+    stratified: bool = False
+    """Whether `validation_share` is a share of the inputs of each label, so that no label with two
+    inputs lacks validation rows.
+    """
+    delimiter: Literal[",", ";", "\t", "|"] = ","
+    """Character between the cells of .csv files."""
+    encoding: Annotated[str, AfterValidator(text_encoding)] = "utf-8"
+    """Encoding of .csv and .tsv files, such as `cp1252` of Windows or `latin-1`."""
     metrics: list[OwnMetric] = Field(min_length=1)
     """Metrics. The first is the main score of the task."""
 
@@ -129,6 +155,8 @@ class OwnTask(Section):
         return self
 
     def _check_split(self) -> None:
+        if self.stratified and not (self.validation_share and self.labels):
+            raise ValueError("stratified divides rows by label; give validation_share and labels")
         if self.validation_share and self.split_column:
             raise ValueError("validation_share and split_column are given; leave one out")
         files = self.files

@@ -1,0 +1,171 @@
+"""What a foreign checkpoint has beyond our networks: known by name, or refused by name."""
+
+import io
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import sentencepiece
+
+pytest.importorskip("keras")
+from t5repro.errors import CheckpointError, RawDataError, VocabularyError
+from t5repro.model.checkpoints import read_arrays, weight_variables, write_arrays
+from t5repro.model.foreign_weights import read_foreign
+from t5repro.publish.weights import VocabularyFiles, write_huggingface
+from t5repro.train.import_weights import import_weights, write_vocabulary
+from t5repro.vocab.special_ids import add_sentinels
+from t5repro.vocab.vocabulary import Vocabulary
+
+pytestmark = pytest.mark.keras
+POINTER = "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n"
+BIASES = "decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight"
+
+
+def pieces(**options):
+    """Return a vocabulary of 56 pieces."""
+    trained = io.BytesIO()
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(f"word{n} and yes or no word{n + 1}" for n in range(200)),
+        model_writer=trained,
+        minloglevel=2,
+        **{"vocab_size": 56, "pad_id": 0, "eos_id": 1, "unk_id": 2, "bos_id": -1} | options,
+    )
+    return trained.getvalue()
+
+
+@pytest.fixture
+def folder(tmp_path, make_model):
+    model = make_model(seed=3, feed_forward="gated_gelu", tie_embeddings=False)
+    arrays = {name: item.numpy() for name, item in weight_variables(model).items()}
+    proto = pieces()
+    write_huggingface(
+        tmp_path, model.settings, arrays, VocabularyFiles(add_sentinels(proto, 8), proto, 8)
+    )
+    return tmp_path
+
+
+def change(folder: Path, config=None, drop=(), add=None):
+    path = folder / "config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | (config or {})))
+    weights = folder / "model.safetensors"
+    left = {n: a for n, a in read_arrays(weights).items() if not n.startswith(tuple(drop))}
+    write_arrays(weights, left | (add or {}))
+
+
+def embedding(folder):
+    return read_arrays(folder / "model.safetensors")["shared.weight"]
+
+
+@pytest.mark.parametrize(
+    ("config", "drop", "add", "message"),
+    [
+        ({"num_layers": 1}, (), {}, r"lacks: 'encoder.block.1.layer.0.SelfAttention.k.weight', .*"),
+        ({"num_decoder_layers": 1}, (), {}, r"lacks: 'decoder.block.1.*more; the configuratio"),
+        ({}, (), {"classification_head.dense.weight": np.ones(2)}, "lacks: 'classification_head"),
+        ({}, ("decoder.", "lm_head"), {}, r"the encoder of a T5 only \(architectures: T5For"),
+        ({"architectures": ["T5Model"]}, ("lm_head",), {}, "without its output matrix.*T5Model"),
+        ({"dense_act_fn": "relu"}, (), {}, "dense_act_fn is 'relu'; only 'gelu_new' or 'gelu'"),
+        ({"is_gated_act": False}, (), {}, "is_gated_act is False; only True can be read"),
+        ({"decoder_start_token_id": 5}, (), {}, "decoder_start_token_id is 5; only 0 or None"),
+        ({"pruned_heads": {"1": [0]}}, (), {}, r"pruned_heads is .*; only \{\} or None"),
+        ({"quantization_config": {"bits": 4}}, (), {}, "quantization_config is"),
+        ({"vocab_size": 2000}, (), {}, "vocab_size of the configuration is 2000, the embedding ha"),
+    ],
+)
+def test_what_the_network_lacks_is_refused_by_name(folder, config, drop, add, message):
+    change(folder, config, drop, add)
+    with pytest.raises(CheckpointError, match=message):
+        read_foreign(folder)
+
+
+def test_known_leftovers_are_read_without_effect(folder):
+    weights = read_foreign(folder).weights
+    change(
+        folder,
+        add={
+            BIASES: np.ones((32, 2), np.float32),
+            "decoder.embed_tokens.weight": embedding(folder),
+        },
+    )
+    again = read_foreign(folder).weights
+    assert again.keys() == weights.keys()
+    assert all(np.array_equal(again[name], weights[name]) for name in weights)
+
+
+def test_a_second_name_of_an_array_has_its_values(folder):
+    change(folder, add={"encoder.embed_tokens.weight": embedding(folder) + 1})
+    with pytest.raises(CheckpointError, match=r"'encoder.embed_tokens.weight' is not equal to"):
+        read_foreign(folder)
+
+
+@pytest.mark.parametrize("name", ["config.json", "tokenizer_config.json"])
+def test_byt5_is_refused_as_a_network_of_bytes(folder, name):
+    (folder / "spiece.model").unlink()
+    path = folder / name
+    stated = json.loads(path.read_text()) if path.is_file() else {}
+    path.write_text(json.dumps(stated | {"tokenizer_class": "ByT5Tokenizer"}))
+    with pytest.raises(CheckpointError, match="weights of ByT5, whose ids are bytes"):
+        read_foreign(folder)
+
+
+def test_weights_without_a_vocabulary_say_so(folder, tmp_path, capsys):
+    (folder / "spiece.model").unlink()
+    for path in folder.glob("*token*"):
+        path.unlink()
+    import_weights(folder, tmp_path / "out")
+    assert "has no vocabulary (sentencepiece.model, spiece.model, " in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            {"user_defined_symbols": [f"<extra_id_{n}>" for n in range(8)]},
+            r"here has the piece '<extra_id_0>' as id 3 \(8 such pieces\); .*as '▁<extra_id_0>'",
+        ),
+        (
+            {"user_defined_symbols": [f"▁<extra_id_{n}>" for n in range(8)]},
+            r"here has '▁<extra_id_0>' as id 3; .*in descending order, here 55",
+        ),
+        (
+            {"pad_id": -1, "eos_id": 2, "unk_id": 0, "bos_id": 1},
+            r"here has pad, eos, unk, bos \(-1, 2, 0, 1\), T5 needs \(0, 1, 2, -1\); name the",
+        ),
+    ],
+)
+def test_a_vocabulary_of_other_ids_is_refused_with_its_file(options, message, tmp_path):
+    with pytest.raises(VocabularyError, match=message):
+        write_vocabulary(tmp_path / "v", pieces(**options), rows=128, where=Path("here"))
+    assert not (tmp_path / "v").exists()
+
+
+def test_sentinels_that_only_the_settings_of_the_trainer_name_are_no_pieces(tmp_path):
+    # Field 3 of the model, its normaliser; protocol buffers merge by concatenation.
+    proto = pieces() + bytes([3 << 3 | 2, 14, 1 << 3 | 2, 12]) + b"<extra_id_0>"
+    assert write_vocabulary(tmp_path / "v", proto, rows=64, where=Path("here")) == (56, 8)
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        (300, r"300 rows, here makes 156 ids with 100 sentinels, padded to 256; .*added"),
+        (40, "40 rows, here makes 56 ids with 0 sentinels, padded to 128; .*different checkpoints"),
+    ],
+)
+def test_an_embedding_of_other_rows_than_the_vocabulary_is_refused(rows, message, tmp_path):
+    with pytest.raises(VocabularyError, match=message):
+        write_vocabulary(tmp_path / "v", pieces(), rows=rows, where=Path("here"))
+
+
+@pytest.mark.parametrize("name", ["model.safetensors", "config.json", "spiece.model"])
+def test_a_pointer_of_git_lfs_is_named_in_place_of_damage(folder, name):
+    (folder / name).write_text(POINTER)
+    with pytest.raises(RawDataError, match=f"{name} is a pointer of git LFS .*run git lfs pull"):
+        read_foreign(folder)
+
+
+def test_a_vocabulary_that_is_a_pointer_is_named(tmp_path):
+    (tmp_path / "v.model").write_text(POINTER)
+    with pytest.raises(RawDataError, match=r"v.model is a pointer of git LFS"):
+        Vocabulary.load(tmp_path / "v.model")
