@@ -202,7 +202,7 @@ def test_the_command_prints_answers_of_arguments_files_and_standard_input(checko
     assert "texts and --file are given" in wrong.stderr
 
 
-def test_blank_lines_are_skipped_and_json_lines_have_their_inputs(
+def test_each_line_has_a_line_blank_ones_too_and_json_lines_have_their_inputs(
     run: t5repro.Run, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def answers(file: str) -> list[str]:
@@ -210,8 +210,22 @@ def test_blank_lines_are_skipped_and_json_lines_have_their_inputs(
         return capsys.readouterr().out.splitlines()
 
     Path("blank").write_text(f"\n{TEXTS[0]}\n \t\n{TEXTS[1]}\n\n", encoding="utf-8")
-    assert answers("blank") == evaluated("baseline")[:2]
+    first, second = evaluated("baseline")[:2]
+    assert answers("blank") == ["", first, "", second, ""]
+    Path("windows").write_bytes(f"\ufeff{TEXTS[0]}\r\n\r\n{TEXTS[1]}\r\n".encode())
+    assert answers("windows") == [first, "", second]
     assert answers(f"{RUN}/tasks/one/validation.jsonl") == evaluated("baseline")
+
+
+def test_inputs_that_were_cut_are_counted_with_the_first_line(
+    run: t5repro.Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("long").write_text(f"{TEXTS[0]}\n\n{TEXTS[0] * 99}\n{TEXTS[1] * 99}\n", encoding="utf-8")
+    assert main(["predict", RUN.as_posix(), "--file", "long"]) == 0
+    screen = capsys.readouterr()
+    assert len(screen.out.splitlines()) == 4
+    assert "2 of 3 inputs are longer than the run's evaluate.inputs_length" in screen.err
+    assert "the first: long line 3" in screen.err
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ import argparse
 import dataclasses
 import json
 import sys
+from codecs import BOM_UTF8
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -50,7 +51,7 @@ def add_predict(commands: Commands) -> None:
 
 
 def _predict(arguments: argparse.Namespace) -> None:
-    for answer in _row_answers(arguments) if arguments.task else _text_answers(arguments):
+    for answer in _answers(arguments):
         if arguments.json:
             print(json.dumps(dataclasses.asdict(answer), ensure_ascii=False))
         elif answer.log_probability is not None:
@@ -59,13 +60,32 @@ def _predict(arguments: argparse.Namespace) -> None:
             print(answer.prediction)
 
 
-def _text_answers(arguments: argparse.Namespace) -> "list[Prediction]":
+def _answers(arguments: argparse.Namespace) -> "Iterator[Prediction]":
+    """Yield an answer for each line, an empty one for a blank line; count inputs that were cut."""
+    from t5repro.inference.model import Prediction
+
+    lines = list(_inputs(arguments))
+    inputs = [(row, place) for row, place in lines if row is not None]
+    answer = _row_answers if arguments.task else _text_answers
+    answers = answer(arguments, inputs)
+    if cut := [place for (_, place), a in zip(inputs, answers, strict=True) if a.truncated]:
+        print(
+            f"t5repro predict: {len(cut)} of {len(inputs)} inputs are longer than the run's "
+            f"evaluate.inputs_length, and their ends were cut off; the first: {cut[0]}",
+            file=sys.stderr,
+        )
+    answered = iter(answers)
+    for row, _ in lines:
+        yield Prediction("", "") if row is None else next(answered)
+
+
+def _text_answers(
+    arguments: argparse.Namespace, inputs: Sequence[tuple[Any, str]]
+) -> "list[Prediction]":
     from t5repro.inference.load import load
     from t5repro.inference.model import Model
 
-    texts = [
-        _text_of(row, place) if isinstance(row, dict) else row for row, place in _inputs(arguments)
-    ]
+    texts = [_text_of(row, place) if isinstance(row, dict) else row for row, place in inputs]
     model = load(arguments.run, revision=arguments.rev)
     if not isinstance(model, Model):
         experiment = arguments.experiment
@@ -79,7 +99,9 @@ def _text_answers(arguments: argparse.Namespace) -> "list[Prediction]":
     return model.predict(texts, beam=arguments.beam, log_probabilities=arguments.log_probabilities)
 
 
-def _row_answers(arguments: argparse.Namespace) -> "list[Prediction]":
+def _row_answers(
+    arguments: argparse.Namespace, inputs: Sequence[tuple[Any, str]]
+) -> "list[Prediction]":
     """Return the answers of a network of labels."""
     from t5repro.inference.load import load
     from t5repro.inference.run import Run
@@ -89,7 +111,7 @@ def _row_answers(arguments: argparse.Namespace) -> "list[Prediction]":
             "--task is for a network of labels, which writes no text; leave --beam and "
             "--log-probabilities out"
         )
-    rows = [_row_of(row, place) for row, place in _inputs(arguments)]
+    rows = [_row_of(row, place) for row, place in inputs]
     run = load(arguments.run, revision=arguments.rev)
     if not isinstance(run, Run):
         raise SettingsError(f"{arguments.run} is one model, no run; leave --task out")
@@ -119,7 +141,7 @@ def _experiment_for(run: "Run", experiment: str, texts: Sequence[str]) -> str:
 
 
 def _inputs(arguments: argparse.Namespace) -> Iterator[tuple[Any, str]]:
-    """Yield each input, a text or the object of a JSON line, and its place."""
+    """Yield each input and its place: a text, the object of a JSON line, None for a blank line."""
     if arguments.text and arguments.file:
         raise SettingsError("texts and --file are given; leave one out")
     if arguments.text:
@@ -128,7 +150,7 @@ def _inputs(arguments: argparse.Namespace) -> Iterator[tuple[Any, str]]:
     name = arguments.file or "standard input"
     try:
         with arguments.file.open("rb") if arguments.file else sys.stdin.buffer as stream:
-            lines = stream.read().splitlines()
+            lines = stream.read().removeprefix(BOM_UTF8).splitlines()
     except OSError as error:
         raise RawDataError(f"{name}: {error.strerror}; name a file with a text per line") from error
     has_objects = arguments.file is not None and arguments.file.suffix == ".jsonl"
@@ -140,6 +162,8 @@ def _inputs(arguments: argparse.Namespace) -> Iterator[tuple[Any, str]]:
             raise RawDataError(f"{place} is not UTF-8 (byte {error.start}); convert it") from error
         if text.strip():
             yield _object_of(text, place) if has_objects else text, place
+        else:
+            yield None, place
 
 
 def _object_of(line: str, place: str) -> dict[str, Any]:
