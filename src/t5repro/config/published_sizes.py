@@ -187,6 +187,6 @@ def published_shape(tree: Mapping[str, Any]) -> dict[str, Any]:
         return {}
     if name not in SIZES:
         suggestion = nearest(str(name), SIZES)
-        raise SettingsError(f"model.published is {name!r}; sizes are {sorted(SIZES)}{suggestion}")
+        raise SettingsError(f"model.published is {name!r}{suggestion}; sizes are {sorted(SIZES)}")
     size = SIZES[name]
     return {"model": {key: getattr(size, key) for key in sorted({*SHAPE, *size.model_fields_set})}}

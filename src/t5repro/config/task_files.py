@@ -108,7 +108,7 @@ def task_files(settings: Settings, task: str) -> dict[str, list[str]]:
     if task not in known:
         names = sorted(known)
         raise SettingsError(
-            f"tasks.names contains {task!r}; tasks are {names}{nearest(task, names)}",
+            f"tasks.names contains {task!r}{nearest(task, names)}; tasks are {names}",
             keys=_setting_of(settings, task),
         )
     sources = raw_files(settings)
