@@ -303,7 +303,7 @@ def read_cells(
             yield location, {name: _text_at(record, name, location) for name in names}
     else:
         to_rows = partial(_record_cells, required=required, target=target, columns=set())
-        for row in read_records([path], split, Counter(), to_rows=to_rows):
+        for row in read_records([path], split, Counter(), to_rows=to_rows, skip_blank_lines=True):
             yield row["location"], row["cells"]
 
 

@@ -21,6 +21,7 @@ def read_records(
     excluded: Counter[str],
     *,
     to_rows: Callable[[Mapping[str, Any], str, str, Counter[str]], Iterable[Row]],
+    skip_blank_lines: bool = False,
 ) -> Iterator[Row]:
     """Yield the rows of each JSON object; no `idx` may repeat.
 
@@ -29,11 +30,12 @@ def read_records(
         split: name of the split, for `to_rows`.
         excluded: counter for `to_rows`.
         to_rows: object, its location, split and counter to rows with ``idx``.
+        skip_blank_lines: whether a blank line is no row; SuperGLUE's files have none.
     """
     locations: dict[Hashable, str] = {}
     for path in files:
         for location, line in read_lines(path):
-            if not line.strip():
+            if skip_blank_lines and not line.strip():
                 continue
             try:
                 record = json.loads(line)
