@@ -3,14 +3,12 @@
 import json
 import re
 import shlex
-import shutil
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
-from checkout import ROOT
 from clones import run_in
 
 from t5repro.cli.main import main
@@ -82,7 +80,6 @@ def made_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         write_run()
-    shutil.copytree(ROOT / "configs/c4", folder / "configs/c4")  # every run file has a recipe
     return folder
 
 

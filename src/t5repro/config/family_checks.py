@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING
 
 from t5repro.config.known_tasks import known_tasks
 from t5repro.config.sections.model import tuned_family
+from t5repro.config.sections.vocab import SPECIAL_PIECES
 from t5repro.task_facts import AnswerKind
 
 if TYPE_CHECKING:
     from t5repro.config.schema import Settings
-
-SPECIAL_PIECES = 8  # number of `vocab.special_pieces.SPECIAL_PIECES`
 
 
 def check_family(settings: "Settings") -> None:
@@ -84,10 +83,10 @@ def _check_labels(settings: "Settings") -> None:
             "to true for the whole run"
         )
     unused_rows = settings.vocab.embedding_rows - settings.vocab.total_ids
-    if unused_rows < SPECIAL_PIECES:
+    if unused_rows < len(SPECIAL_PIECES):
         raise ValueError(
             f"vocab.vocab_size and vocab.extra_ids leave {unused_rows} rows of the embedding "
-            f"unused, but {which} needs {SPECIAL_PIECES} for its special pieces; make one "
+            f"unused, but {which} needs {len(SPECIAL_PIECES)} for its special pieces; make one "
             "of the two larger or smaller"
         )
 

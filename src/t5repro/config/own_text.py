@@ -12,10 +12,10 @@ from typing import Any
 
 from t5repro.config.hub_address import hub_file
 from t5repro.config.known_tasks import known_tasks
+from t5repro.config.presets.table import named_in, values_of
 from t5repro.config.schema import Settings
-from t5repro.config.sections.c4 import C4Settings
 from t5repro.config.sections.corpus import ENDINGS, CorpusSettings, format_of
-from t5repro.config.tree import lookup
+from t5repro.config.tree import lookup, merge
 from t5repro.errors import SettingsError
 
 ORIGIN = "own text, named by corpus.files"
@@ -29,30 +29,43 @@ UNFILTERED = {
 SHARED = ("files", "validation_files", "filters", "language")
 
 
-def own_text_settings(tree: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings that follow from own text, for a tree of settings that names it.
+def apply_own_text(tree: dict[str, Any], stated: Mapping[str, Any]) -> None:
+    """Set what follows from own text that a run file or an experiment names, in place.
 
     Args:
-        tree: nested settings of a run file or of an experiment, not validated yet.
+        tree: complete settings, without those of `stated`; not validated yet.
+        stated: nested settings of a run file or of an experiment.
     """
-    corpus = tree.get("corpus")
-    if not isinstance(corpus, Mapping) or not corpus.get("files"):
-        return {}
-    c4: dict[str, Any] = {"punkt_training": False}
-    if corpus.get("filters", "off") == "off":
-        c4 |= UNFILTERED
-    settings: dict[str, Any] = {"c4": c4}
-    if "tasks" not in tree:
-        settings["tasks"] = {"names": []}
-    language = corpus.get("language")
+    if lookup(tree, "corpus", "files") or not lookup(stated, "corpus", "files"):
+        return
+    corpus, c4 = (_joined(tree, stated, section) for section in ("corpus", "c4"))
+    merge(tree, {"c4": {"punkt_training": False}})
+    if corpus["filters"] == "off":
+        merge(tree, {"c4": UNFILTERED})
+    languages, language = c4["languages"], corpus["language"]
     if language and isinstance(language, str):  # validation refuses anything else
-        c4["languages"] = [language]
-    # A text that is read is also trained on; of the crawl, T5 was pre-trained on English alone.
-    languages = c4.get("languages") or lookup(tree, "c4", "languages") or C4Settings().languages
+        languages = [language]
+        merge(tree, {"c4": {"languages": languages}})
+    # A text that is read is also trained on; of the crawl, T5 was pre-trained on English only.
     if isinstance(languages, list):
-        settings["tokens"] = {"languages": languages}
-        settings["vocab"] = {"language_parts": {str(name): 1 for name in languages}}
-    return settings
+        merge(tree, {"tokens": {"languages": languages}})
+        merge(tree, {"vocab": {"language_parts": {str(name): 1 for name in languages}}})
+
+
+def _joined(tree: Mapping[str, Any], stated: Mapping[str, Any], section: str) -> Mapping[str, Any]:
+    """Return a section with the values that are stated."""
+    values = stated.get(section)
+    return {**tree[section], **(values if isinstance(values, Mapping) else {})}
+
+
+def state_no_tasks(stated: dict[str, Any]) -> None:
+    """State that a run on own text has no tasks, if its run file names none."""
+    if (
+        lookup(stated, "corpus", "files")
+        and "tasks" not in stated
+        and not lookup(values_of(named_in(stated)), "tasks", "names")
+    ):
+        stated["tasks"] = {"names": []}
 
 
 def names_own_text(change: Mapping[str, Any], corpus: CorpusSettings) -> bool:

@@ -31,9 +31,8 @@ class ModelSettings(Section):
     """The Transformer (paper sections 2.1 and 3.2)."""
 
     published: str = ""
-    """Published size, such as `small`, `11b`, `2x` or `v1_1_base` (`config/published_sizes.py`).
-    Sets widths, heads, blocks, `feed_forward` and `tie_embeddings`; other settings of `model` in
-    the run file replace its values. If empty, no size is selected.
+    """Name of the preset of `sizes` that `use` names, for the records of jobs. A run file does not
+    set it.
     """
     architecture: Architecture = "encoder_decoder"
     """Architecture: encoder and decoder, encoder and decoder with shared weights, or a decoder
@@ -199,7 +198,7 @@ class ModelSettings(Section):
                 f"model.architecture encoder has learned positions and layer norms after residual "
                 f"connections; model.positions is {self.positions}, model.norm {self.norm}, "
                 f"model.norm_placement {self.norm_placement}: set them to learned, layer and post, "
-                "or take a size such as model.published: bert_tiny"
+                "or use a size such as sizes/bert_tiny"
             )
         if not self.tie_embeddings:
             raise ValueError("model.tie_embeddings is false; model.architecture encoder needs true")

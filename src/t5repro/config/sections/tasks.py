@@ -203,10 +203,6 @@ class TasksSettings(TaskNames, TaskRows):
     """Task -> split -> files below `tasks.folder` that replace those of the original archive. A
     translation has a source and a target file.
     """
-    mixture: str = ""
-    """Named mixture (`t5repro list_mixtures`). Sets `tasks.names`, `finetune.mixture`,
-    `finetune.mixture_examples` and `finetune.mixture_weights`. If empty, these are used directly.
-    """
 
 
 class TasksStage(Section):

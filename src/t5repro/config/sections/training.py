@@ -5,6 +5,7 @@ from typing import Literal
 from pydantic import Field, model_validator
 
 from t5repro.config.field import Section
+from t5repro.config.sections.devices import DevicesSettings
 
 
 class LearningRate(Section):
@@ -155,3 +156,14 @@ class TrainingSettings(Section):
                 f"must be less than steps {self.steps}"
             )
         return self
+
+
+def check_checkpoints(name: str, training: TrainingSettings, devices: DevicesSettings) -> None:
+    """Raise ValueError if a checkpoint to keep falls between two executions of a device."""
+    steps = devices.steps_per_execution
+    if training.kept_steps and training.checkpoint_every_steps % steps:
+        raise ValueError(
+            f"{name}.checkpoint_every_steps {training.checkpoint_every_steps} is not a "
+            f"multiple of devices.steps_per_execution {steps}; "
+            f"{name}.keep_checkpoints 'all' requires one"
+        )
