@@ -61,7 +61,7 @@ def write_run() -> None:
             folder / "manifest.json",
             rule="pretrain",
             settings={
-                "model": MODEL.model_dump(),
+                "model": {**MODEL.model_dump(), "published": "small"},
                 "vocab": VOCAB.model_dump(),
                 "devices": DevicesSettings(intra_op_threads=1).model_dump(),
             },

@@ -14,7 +14,7 @@ from t5repro.config.experiments import (
     with_experiment_per_seed,
 )
 from t5repro.config.layers import apply_layers, validated
-from t5repro.config.origins import Origins, read_yaml
+from t5repro.config.origins import Origins
 from t5repro.config.own_text import own_text_sources, state_no_tasks
 from t5repro.config.run_file import expand
 from t5repro.config.schema import Settings
@@ -37,8 +37,9 @@ def load_run_file(path: Path, overrides: Mapping[str, Any] | None = None) -> Set
         SettingsError: the file cannot be read, or a setting is unknown or invalid. The message
             starts with the file and the line.
     """
-    with Origins([path], overrides).located_errors():
-        return load_settings(read_yaml(path), overrides)
+    origins = Origins([path], overrides)
+    with origins.located_errors():
+        return load_settings(origins.values[0], overrides)
 
 
 def load_settings(

@@ -133,6 +133,9 @@ def _set_twice(file: str, line: int, name: str, first_line: int) -> SettingsErro
 class Origins:
     """Files and lines of the settings of a run.
 
+    Attributes:
+        values: settings of each file, so that none is parsed twice.
+
     Args:
         files: run files. Later ones replace settings of earlier ones.
         overrides: settings of the command line, nested or dotted. They replace those of the files.
@@ -143,10 +146,12 @@ class Origins:
 
     def __init__(self, files: Sequence[Path], overrides: Mapping[str, Any] | None = None) -> None:
         self.files = [_display_name(path) for path in files]
+        self.values: list[dict[str, Any]] = []
         self._origins: dict[Keys, str] = {}
         self._experiments: dict[str, Keys] = {}
         for file in self.files:
             values, lines = read_with_lines(Path(file))
+            self.values.append(values)
             if isinstance(values.get("experiments"), list):
                 self._experiments = dict(_experiment_paths(values["experiments"]))
                 self._drop(("experiments",))
