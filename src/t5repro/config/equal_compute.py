@@ -13,13 +13,13 @@ from t5repro.config.tree import lookup
 from t5repro.errors import SettingsError
 
 
-def check_budget(stated: Mapping[str, Any]) -> None:
+def check_budget(change: Mapping[str, Any]) -> None:
     """Refuse a tree of settings that states both steps and operations of pre-training.
 
     Raises:
         SettingsError: it does.
     """
-    flops, steps = (lookup(stated, "pretrain", name) for name in ("flops", "steps"))
+    flops, steps = (lookup(change, "pretrain", name) for name in ("flops", "steps"))
     if flops and steps is not None:
         raise SettingsError(
             f"pretrain.steps is {steps} and pretrain.flops {flops}, from which the steps follow; "

@@ -33,7 +33,7 @@ SHARED = (
     "c4.engine",
     "c4.spark",
 )
-VOCABULARY = frozenset({"vocab_sample", "vocab"})  # rules whose nodes may be another experiment's
+VOCABULARY = frozenset({"vocab_sample", "vocab"})  # rules with nodes of other experiments
 
 
 def with_experiment_per_seed(settings: Settings) -> Settings:
@@ -92,7 +92,7 @@ def settings_of_experiment(settings: Settings, name: str) -> Settings:
         name: name of an experiment, or of the fine-tuning of one of its groups (`finetunings`).
 
     Raises:
-        SettingsError: there is no such experiment, or its changes are unknown or invalid.
+        SettingsError: the experiment is unknown, or its changes are unknown or invalid.
     """
     return settings_by_name(settings)(name)
 

@@ -71,9 +71,9 @@ def _check_labels(settings: "Settings") -> None:
             "set them to fresh and 0"
         )
     unanswered: tuple[AnswerKind, ...] = ("text",) if family.has_span_head else ("text", "span")
-    if of_text := _tasks_answered_by(settings, *unanswered):
+    if text_tasks := _tasks_answered_by(settings, *unanswered):
         raise ValueError(
-            f"tasks.names contains {of_text}, whose answers are texts, but {which} predicts "
+            f"tasks.names contains {text_tasks}, whose answers are texts, but {which} predicts "
             "labels, numbers and choices, and an encoder only spans as well; leave them out, "
             "or set tasks.names in the change of the experiment"
         )
@@ -100,8 +100,8 @@ def _tasks_answered_by(settings: "Settings", *kinds: AnswerKind) -> list[str]:
 def _check_windows(settings: "Settings") -> None:
     """Raise ValueError if a question about a text can fill a row of an encoder only."""
     model, tasks = settings.model, settings.tasks
-    of_spans = _tasks_answered_by(settings, "span")
-    if not model.family.has_span_head or not of_spans:
+    span_tasks = _tasks_answered_by(settings, "span")
+    if not model.family.has_span_head or not span_tasks:
         return
     question = tasks.windows.question_length + model.pair_separators + 2
     for key, length in (
@@ -110,8 +110,8 @@ def _check_windows(settings: "Settings") -> None:
     ):
         if length <= question:
             raise ValueError(
-                f"{key} is {length}, of which a question of {of_spans[0]} with its special pieces "
-                f"can take {question}; raise it, or lower tasks.windows.question_length"
+                f"{key} is {length}, of which a question of {span_tasks[0]} with its special "
+                f"pieces can take {question}; raise it, or lower tasks.windows.question_length"
             )
 
 

@@ -118,7 +118,7 @@ def _allowed(field: Any) -> str:
     ]
     if limits:
         return ", ".join(limits)
-    # A table's names (`model.architecture`), or those of a Literal.
+    # Names of a table (`model.architecture`), or of a Literal.
     tables = [part.json_schema for part in field.metadata if isinstance(part, WithJsonSchema)]
     choices = (
         tables[0]["enum"] if tables and tables[0] else getattr(field.annotation, "__args__", None)

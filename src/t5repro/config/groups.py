@@ -1,7 +1,7 @@
 """Groups of tasks that an experiment fine-tunes separately (`finetune.groups`).
 
 Each group has its own fine-tuning, which starts from the pre-training of the experiment and changes
-the settings that the group states. The scores of all groups together are those of the experiment,
+the settings that the group states. An experiment has the scores of all its groups together,
 as in the paper (section 3.1.3): a row of its tables is seven fine-tunings.
 """
 
@@ -62,13 +62,13 @@ def tasks_of_groups(groups: Mapping[str, Mapping[str, Any]]) -> list[str]:
     return list(group_of)
 
 
-def _task_names(stated: Mapping[str, Any]) -> Any:
+def _task_names(change: Mapping[str, Any]) -> Any:
     """Return the tasks that a tree of settings states or takes from a preset; None without any."""
-    names = lookup(stated, "tasks", "names")
-    return names or lookup(values_of(named_in(stated)), "tasks", "names")
+    names = lookup(change, "tasks", "names")
+    return names or lookup(values_of(named_in(change)), "tasks", "names")
 
 
-def apply_groups(tree: dict[str, Any], stated: Mapping[str, Any]) -> None:
+def apply_groups(tree: dict[str, Any], change: Mapping[str, Any]) -> None:
     """Set what follows from stated groups, or from stated tasks, in place.
 
     The tasks of a run or experiment with groups are the tasks of its groups. An experiment with
@@ -76,25 +76,25 @@ def apply_groups(tree: dict[str, Any], stated: Mapping[str, Any]) -> None:
 
     Args:
         tree: complete settings.
-        stated: nested settings of a run file, an experiment or a group.
+        change: nested settings of a run file, an experiment or a group.
 
     Raises:
         SettingsError: `tasks.names` differs from the tasks of the groups.
     """
-    groups = lookup(stated, "finetune", "groups")
-    stated_names = lookup(stated, "tasks", "names")
+    groups = lookup(change, "finetune", "groups")
+    own_names = lookup(change, "tasks", "names")
     if not isinstance(groups, Mapping) or not groups:
-        if stated_names is not None or _task_names(stated):
+        if own_names is not None or _task_names(change):
             merge(tree, {"finetune": {"groups": {}}})
         return
     names = tasks_of_groups(groups)
-    if stated_names and set(stated_names) != set(names):
-        others = sorted(set(stated_names) ^ set(names))
+    if own_names and set(own_names) != set(names):
+        others = sorted(set(own_names) ^ set(names))
         raise SettingsError(
             f"tasks.names and the tasks of finetune.groups differ in {others}; leave tasks.names "
             "out, or set tasks of its own in the change of an experiment, which replace the groups"
         )
-    merge(tree, {"tasks": {"names": stated_names or names}})
+    merge(tree, {"tasks": {"names": own_names or names}})
 
 
 def check_group(group: str, change: Mapping[str, Any]) -> None:
@@ -110,7 +110,7 @@ def check_group(group: str, change: Mapping[str, Any]) -> None:
     values = {key: value for key, value in change.items() if key != "use"}
     merge(values, values_of(named_in(change)))
     for name in _leaves(values):
-        allowed = any(name == start or name.startswith(f"{start}.") for start in ALLOWED)
+        allowed = any(name == prefix or name.startswith(f"{prefix}.") for prefix in ALLOWED)
         if not allowed or name.startswith(SHARED_BY_GROUPS):
             raise SettingsError(
                 f"finetune.groups.{group} changes {name}; a group may change {', '.join(ALLOWED)} "
@@ -132,7 +132,7 @@ def _leaves(tree: Mapping[str, Any], prefix: str = "") -> list[str]:
 
 
 def drop_other_tasks(tree: dict[str, Any], change: Mapping[str, Any]) -> None:
-    """Limit settings that name tasks of the experiment to those of the group."""
+    """Limit settings that name tasks of the experiment to the tasks of the group."""
     names = tree["tasks"]["names"]
     if not lookup(change, "finetune", "mixture_weights"):
         weights = tree["finetune"]["mixture_weights"]

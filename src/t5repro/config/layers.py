@@ -29,11 +29,11 @@ class Layer(NamedTuple):
     apply: Callable[[dict[str, Any], Mapping[str, Any]], None]
 
 
-def _apply_stated(tree: dict[str, Any], stated: Mapping[str, Any]) -> None:
-    check_budget(stated)
-    if lookup(stated, "pretrain", "steps") is not None:
-        tree["pretrain"]["flops"] = 0  # stated steps replace those of a budget
-    merge(tree, {key: value for key, value in stated.items() if key != "use"})
+def _apply_stated(tree: dict[str, Any], change: Mapping[str, Any]) -> None:
+    check_budget(change)
+    if lookup(change, "pretrain", "steps") is not None:
+        tree["pretrain"]["flops"] = 0  # stated steps replace a budget
+    merge(tree, {key: value for key, value in change.items() if key != "use"})
 
 
 LAYERS = (
@@ -44,18 +44,18 @@ LAYERS = (
 )
 
 
-def apply_layers(tree: dict[str, Any], stated: Mapping[str, Any]) -> None:
+def apply_layers(tree: dict[str, Any], change: Mapping[str, Any]) -> None:
     """Apply the settings of a run file, an experiment or a group of tasks, in place.
 
     Args:
-        tree: complete settings of all that comes before.
-        stated: nested settings.
+        tree: complete settings, changed by earlier sources.
+        change: nested settings.
 
     Raises:
         SettingsError: the settings contradict each other.
     """
     for layer in LAYERS:
-        layer.apply(tree, stated)
+        layer.apply(tree, change)
 
 
 def validated(

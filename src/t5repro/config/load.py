@@ -31,7 +31,7 @@ def load_run_file(path: Path, overrides: Mapping[str, Any] | None = None) -> Set
 
     Args:
         path: run file.
-        overrides: settings of the command line, nested or dotted. They replace those of the file.
+        overrides: settings of the command line, nested or dotted. They replace the file's.
 
     Raises:
         SettingsError: the file cannot be read, or a setting is unknown or invalid. The message
@@ -59,13 +59,13 @@ def load_settings(
         SettingsError: a setting is unknown or invalid. The message states its value, the allowed
             values and the nearest existing name.
     """
-    stated = nested(values)
-    merge(stated, nested(overrides or {}))
-    entries = expand(stated)
-    state_no_tasks(stated)
+    change = nested(values)
+    merge(change, nested(overrides or {}))
+    entries = expand(change)
+    state_no_tasks(change)
     # All values of the baseline: a run file may set a part of a section that has its own defaults.
     tree = Settings().model_dump(mode="json")
-    apply_layers(tree, stated)
+    apply_layers(tree, change)
     settings = validated(tree, entries=entries)
     for name in ["", *own_text_experiments(settings)]:
         sources = [RawFiles(**source) for source in _own_text_sources(settings, name)]

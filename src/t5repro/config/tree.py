@@ -11,7 +11,7 @@ def nested(values: Mapping[str, Any]) -> dict[str, Any]:
     """Return `values` with dotted keys expanded: ``{"a.b": 1}`` becomes ``{"a": {"b": 1}}``.
 
     Raises:
-        SettingsError: a dotted key leads into a mapping whose keys the user chooses.
+        SettingsError: a dotted key leads into a mapping with keys of the user.
     """
     tree: dict[str, Any] = {}
     for key, value in values.items():

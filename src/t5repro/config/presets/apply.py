@@ -19,58 +19,58 @@ def _baseline() -> dict[Keys, Any]:
     return dict(leaves_of(Settings().model_dump(mode="json")))
 
 
-def apply_presets(tree: dict[str, Any], stated: Mapping[str, Any]) -> None:
-    """Set the values of the presets that `stated` uses, in place.
+def apply_presets(tree: dict[str, Any], change: Mapping[str, Any]) -> None:
+    """Set the values of the presets that `change` uses, in place.
 
     Args:
-        tree: complete settings, without those of `stated`.
-        stated: settings of a run file, an experiment or a group of tasks, nested.
+        tree: complete settings, before `change` applies.
+        change: settings of a run file, an experiment or a group of tasks, nested.
 
     Raises:
         SettingsError: a preset is unknown, contradicts the settings next to it, or has no effect.
     """
-    named, present = named_in(stated), tree["use"]
-    remaining = [name for name in present if not _replaced(name, stated)]
-    if not named and remaining == present:
+    used, present = named_in(change), tree["use"]
+    remaining = [name for name in present if not _replaced(name, change)]
+    if not used and remaining == present:
         return
-    new = in_force(named, remaining)
-    old_values = dict(leaves_of(values_of(present)))
-    new_values = dict(leaves_of(values_of(new)))
-    own_values = dict(leaves_of(values_of(in_force(named))))
-    for name in named:
-        _check_effect(name, stated)
-    for path, value in old_values.items():
+    in_use = in_force(used, remaining)
+    former_values = dict(leaves_of(values_of(present)))
+    new_values = dict(leaves_of(values_of(in_use)))
+    own_values = dict(leaves_of(values_of(in_force(used))))
+    for name in used:
+        _check_effect(name, change)
+    for path, value in former_values.items():
         # Another value is the run file's own.
         if lookup(tree, *path) == value:
             _set(tree, path, new_values.get(path, _baseline()[path]))
     for path in own_values:
         _set(tree, path, new_values[path])
-    tree["use"] = new
+    tree["use"] = in_use
 
 
-def _replaced(name: str, stated: Mapping[str, Any]) -> bool:
+def _replaced(name: str, change: Mapping[str, Any]) -> bool:
     """Return whether settings that take the place of a preset's group are stated."""
     replacing = GROUPS[name.partition("/")[0]].replaced_by
-    return any(lookup(stated, *setting.split(".")) for setting in replacing)
+    return any(lookup(change, *setting.split(".")) for setting in replacing)
 
 
-def _check_effect(name: str, stated: Mapping[str, Any]) -> None:
+def _check_effect(name: str, change: Mapping[str, Any]) -> None:
     """Refuse a preset next to settings that take its place."""
     values = dict(leaves_of(values_of([name])))
     for setting in GROUPS[name.partition("/")[0]].replaced_by:
         path = tuple(setting.split("."))
-        if (value := lookup(stated, *path)) and value != values.get(path):
+        if (value := lookup(change, *path)) and value != values.get(path):
             raise SettingsError(
                 f"use names {name!r}, but {setting} is also set; remove one of the two",
                 keys=("use",),
             )
-    changed = [
+    differing = [
         path for path, value in values.items() if path != LABEL and value != _baseline()[path]
     ]
-    if changed and all(lookup(stated, *path) not in (None, values[path]) for path in changed):
+    if differing and all(lookup(change, *path) not in (None, values[path]) for path in differing):
         raise SettingsError(
             f"use names {name!r}, but all of its settings are also set to other values, such as "
-            f"{'.'.join(map(str, changed[0]))}, which replace them; remove the preset or these "
+            f"{'.'.join(map(str, differing[0]))}, which replace them; remove the preset or these "
             "settings (configs/base.yaml states every setting: use the preset in an experiment)",
             keys=("use",),
         )

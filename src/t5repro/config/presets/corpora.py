@@ -20,14 +20,14 @@ LANGDETECT = [
 def _corpus(
     *languages: str, domains: str = "", urls: str = "", probability: float = 0.99, **clean: Any
 ) -> dict[str, Any]:
-    of_every_page = {"enabled": True, "bad_words": "page", "bad_word_fraction": 1.0}
+    rules = {"enabled": True, "bad_words": "page", "bad_word_fraction": 1.0}
     paragraphs = {"min_paragraphs": 0, "paragraph_chars": 200}
     return {
         "c4": {
             "languages": list(languages),
             "require_pages": True,
             "select": {"domains": domains, "urls": urls},
-            "clean": {**of_every_page, **paragraphs, **clean},
+            "clean": {**rules, **paragraphs, **clean},
             "min_language_probability": probability,
         }
     }

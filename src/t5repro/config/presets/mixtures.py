@@ -82,7 +82,7 @@ class Mixture:
 
 
 def leave_one_out(group: str) -> tuple[str, ...]:
-    """Return all supervised tasks but those of one group (paper section 3.5.3).
+    """Return all supervised tasks except one group (paper section 3.5.3).
 
     Raises:
         SettingsError: the group is unknown.

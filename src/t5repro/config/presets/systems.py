@@ -1,6 +1,6 @@
 """The systems before T5: objective, optimizers, rates and losses of pre-training and fine-tuning.
 
-Steps, batch and lengths are those of the run, so that systems compare at equal compute. The network
+The run states steps, batch and lengths, so that systems compare at equal compute. The network
 is the published base, unless `use` names another size. Each value is from the released code of the
 system, or from its paper where a comment says so.
 """

@@ -62,30 +62,30 @@ def preset(name: str) -> Preset:
     )
 
 
-def in_force(named: Iterable[str], present: Iterable[str] = ()) -> list[str]:
+def in_force(used: Iterable[str], present: Iterable[str] = ()) -> list[str]:
     """Return the presets that are in force after others are named: one of each group, in order.
 
     Args:
-        named: presets that a run file, an experiment or a group of tasks uses.
+        used: presets that a run file, an experiment or a group of tasks uses.
         present: presets in force until then.
 
     Raises:
         SettingsError: a preset is unknown, or two named ones are of the same group.
     """
-    chosen: dict[str, str] = {}
-    for name in named:
+    by_group: dict[str, str] = {}
+    for name in used:
         preset(name)
         group = name.partition("/")[0]
-        if group in chosen:
+        if group in by_group:
             raise SettingsError(
-                f"use names {chosen[group]!r} and {name!r}, which replace each other; keep one",
+                f"use names {by_group[group]!r} and {name!r}, which replace each other; keep one",
                 keys=("use",),
             )
-        chosen[group] = name
-    implied = [other for name in chosen.values() for other in preset(name).uses]
+        by_group[group] = name
+    implied = [other for name in by_group.values() for other in preset(name).uses]
     for name in (*implied, *present):
-        chosen.setdefault(name.partition("/")[0], name)
-    return [chosen[group] for group in GROUPS if group in chosen]
+        by_group.setdefault(name.partition("/")[0], name)
+    return [by_group[group] for group in GROUPS if group in by_group]
 
 
 def values_of(presets: Iterable[str]) -> dict[str, Any]:
@@ -96,14 +96,14 @@ def values_of(presets: Iterable[str]) -> dict[str, Any]:
     return values
 
 
-def named_in(stated: Mapping[str, Any]) -> list[str]:
+def named_in(change: Mapping[str, Any]) -> list[str]:
     """Return the presets that a tree of settings uses.
 
     Raises:
         SettingsError: `use` is not a list of names, or a former setting names a preset.
     """
-    value = stated.get("use")
-    _refuse_former(stated, value if isinstance(value, list) else [])
+    value = change.get("use")
+    _refuse_former(change, value if isinstance(value, list) else [])
     if value is None:
         return []
     if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
@@ -118,12 +118,12 @@ def preset_of(group: str, presets: Iterable[str]) -> str:
     return next((n.partition("/")[2] for n in presets if n.startswith(f"{group}/")), "")
 
 
-def _refuse_former(stated: Mapping[str, Any], named: Collection[str]) -> None:
+def _refuse_former(change: Mapping[str, Any], used: Collection[str]) -> None:
     """Refuse a setting that named a preset, except the label of a size that is used."""
     for setting, group in FORMER.items():
         path = tuple(setting.split("."))
-        value = lookup(stated, *path)
-        if value and (path != LABEL or f"{group}/{value}" not in named):
+        value = lookup(change, *path)
+        if value and (path != LABEL or f"{group}/{value}" not in used):
             presets = GROUPS[group].presets
             suggestion = "" if value in presets else nearest(str(value), presets)
             raise SettingsError(

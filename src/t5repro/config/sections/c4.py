@@ -133,7 +133,7 @@ class CrawlSettings(Section):
     limits: LimitsSettings = LimitsSettings()
     """Limits on a record."""
     warc_1_1: Literal["read", "refuse"] = "read"
-    """Handling of WET files whose records are of WARC/1.1: `read`, as files of WARC/1.0, the only
+    """Handling of WET files with records of WARC/1.1: `read`, as files of WARC/1.0, the only
     version that the released code knows; or `refuse`, which counts them as `not_wet`.
     """
 
@@ -157,7 +157,7 @@ class PunktSettings(Section):
     false, Punkt splits these languages without parameters.
     """
     punkt_language: str = Field("", pattern=r"^([a-z]{2,3}(-[a-z]{2})?)?$")
-    """Language whose parameters split every page; the released code uses `en`. If empty, the
+    """Language of the parameters that split every page; the released code uses `en`. If empty, the
     language that langdetect finds for the page.
     """
 

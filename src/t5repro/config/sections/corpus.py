@@ -25,7 +25,7 @@ FORMATS: dict[str, Format] = {
 }
 COMPRESSIONS = (".gz", ".zst")
 ENDINGS = ".parquet; .jsonl, .json, .ndjson and .txt, also with .gz or .zst"
-PAGES = "pages.parquet"  # rows whose split is drawn by their id
+PAGES = "pages.parquet"  # rows divided into splits by their id
 ROWS_OF_SPLIT = ("train.parquet", "validation.parquet")  # if files of both splits are given
 
 

@@ -38,7 +38,7 @@ class EvaluateSettings(Section):
     keeps. The report then shows the best step of each group of tasks in addition to the last.
     """
     ensemble: list[Name] = []
-    """Experiments whose fine-tuned models form an ensemble: their logits are averaged. If empty,
+    """Experiments that form an ensemble: the mean of the logits of their models predicts. If empty,
     the model of this experiment is used.
     """
     split: Literal["validation", "test"] = "validation"

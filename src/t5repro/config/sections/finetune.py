@@ -33,7 +33,7 @@ class FinetuneSettings(TrainingSettings, AddedLayers):
     unfreezing_episodes: int = Field(0, ge=0)
     """Episodes of gradual unfreezing. 0 means the number of blocks of a stack."""
     start_from: Annotated[str, StringConstraints(pattern=r"^([a-z][a-z0-9_]*)?$")] = ""
-    """Earlier experiment of the run whose fine-tuned weights are the initial weights. If empty,
+    """Earlier experiment of the run: its fine-tuned weights are the initial weights. If empty,
     they are the pre-trained ones.
     """
     optimizer_state: Literal["continue", "fresh"] = "continue"
@@ -59,12 +59,12 @@ class FinetuneSettings(TrainingSettings, AddedLayers):
     itself (`stated`), as in the released `en_mix` and `all_mix`.
     """
     lm_weight: float = Field(0, ge=0)
-    """Weight of the loss of the language model on the rows of tasks, next to that of their labels
+    """Weight of the loss of the language model on the rows of tasks, next to the loss of labels
     (`answers`). GPT has 0.5.
     """
     classifier_dropout: float | None = Field(None, ge=0, lt=1)
     """Probability of dropout before the layer of labels, and before the pooler with
-    `model.pooler_dropout`. If absent, that of the network, `finetune.dropout_rate`.
+    `model.pooler_dropout`. If absent, `finetune.dropout_rate`.
     """
     mixture_weights: dict[Name, Weight] = {}
     """Task -> number of examples that replaces its own, before K and T are applied."""

@@ -10,7 +10,7 @@ from t5repro.config.field import Section
 
 
 def known_architecture(name: str) -> str:
-    """Return the name of an architecture of the table, whose rows are the only truth."""
+    """Return the name of an architecture of the table."""
     if name not in ARCHITECTURES:
         *names, last = map(repr, ARCHITECTURES)
         expected = f"{', '.join(names)} or {last}"
@@ -83,11 +83,11 @@ class ModelSettings(Section):
     """Dropout: one value for all positions of a row, as T5's released code, or one a position."""
     activation_dropout: bool = True
     """Whether features inside a feed-forward layer are dropped too, as in T5; GPT, BERT and its kin
-    drop those of its output alone.
+    drop only its output.
     """
     pooler_dropout: bool = False
     """Whether fine-tuning of an encoder only drops features before the pooler too, as RoBERTa; BERT
-    drops those of its result alone.
+    drops only its result.
     """
     positions: Literal["relative", "rotary", "learned"] = "relative"
     """Positions: learned relative position biases in self-attention as in T5; rotary position

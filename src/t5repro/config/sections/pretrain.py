@@ -45,7 +45,7 @@ class MaskedLM(Section):
     are swapped (ALBERT).
     """
     short_row_share: float = Field(0.1, ge=0, le=1)
-    """Share of the documents whose rows of `segment_pair` have a random length below the maximum,
+    """Share of the documents with rows of `segment_pair` of a random length below the maximum,
     the same for all rows of a document, as in BERT's code.
     """
     unit: Literal["piece", "word", "ngram", "span"] = "piece"
@@ -150,7 +150,7 @@ class PretrainSettings(TrainingSettings):
 
     @property
     def packed_inputs_length(self) -> int:
-        """Tokens of inputs in a packed row; 0 for a language model, whose text is all targets."""
+        """Tokens of inputs in a packed row; 0 for a language model, which has only targets."""
         return 0 if self.objective == "lm" else self.inputs_length
 
     @property

@@ -112,7 +112,7 @@ class TrainingSettings(Section):
     log_every_steps: int = Field(100, ge=1)
     """Interval of the rows of the history; steps."""
     keep_checkpoints: Literal["last", "all"] = "last"
-    """Weights to keep: those of the last step, or those of every checkpoint, too, in
+    """Weights to keep: of the last step, or of every checkpoint, too, in
     `step-<n>/weights.safetensors`.
     """
 
@@ -123,7 +123,7 @@ class TrainingSettings(Section):
 
     @property
     def kept_steps(self) -> tuple[int, ...]:
-        """Steps whose weights are kept, in addition to the final weights."""
+        """Steps with weights to keep, in addition to the final weights."""
         if self.keep_checkpoints == "last":
             return ()
         every = range(self.checkpoint_every_steps, self.steps, self.checkpoint_every_steps)

@@ -36,7 +36,7 @@ class VocabTraining(Section):
     as the underscore of `not_entailment`.
     """
     model_file: str = ""
-    """Raw file with a SentencePiece model to use, such as that of a published checkpoint. Missing
+    """Raw file with a SentencePiece model to use, such as from a published checkpoint. Missing
     sentinels are appended. If empty, a model is trained.
     """
 
