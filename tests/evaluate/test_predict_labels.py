@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from t5repro.config.published_sizes import SIZES
+from t5repro.config.presets.sizes import SIZES
 from t5repro.config.schema import Settings
 from t5repro.config.sections.evaluate import EvaluateSettings, PredictStage
 from t5repro.config.sections.vocab import VocabStage

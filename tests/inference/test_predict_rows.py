@@ -11,7 +11,7 @@ from finished_run import VOCABULARY, write_vocabulary
 
 import t5repro
 from t5repro.cli.main import main
-from t5repro.config.published_sizes import SIZES
+from t5repro.config.presets.sizes import SIZES
 from t5repro.config.schema import Settings
 from t5repro.config.sections.evaluate import PredictStage
 from t5repro.config.stage_settings import stage_settings

@@ -3,14 +3,12 @@
 import json
 import re
 import shlex
-import shutil
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
-from checkout import ROOT
 from clones import run_in
 
 from t5repro.cli.main import main
@@ -63,7 +61,7 @@ def write_run() -> None:
             folder / "manifest.json",
             rule="pretrain",
             settings={
-                "model": MODEL.model_dump(),
+                "model": {**MODEL.model_dump(), "published": "small"},
                 "vocab": VOCAB.model_dump(),
                 "devices": DevicesSettings(intra_op_threads=1).model_dump(),
             },
@@ -82,7 +80,6 @@ def made_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         write_run()
-    shutil.copytree(ROOT / "configs/c4", folder / "configs/c4")  # every run file has a recipe
     return folder
 
 

@@ -45,8 +45,7 @@ ROWS = {"train": 16, "dev": 8, "test": 4}
 MODEL = {"d_model": 32, "d_ff": 64, "d_kv": 8, "num_heads": 4, "num_encoder_layers": 1}
 TRAINING = {"steps": 2, "batch_size": 4, "inputs_length": 32, "targets_length": 8}
 LABELS = {
-    "system": "bert",
-    "model.published": "bert_tiny",
+    "use": ["systems/bert", "sizes/bert_tiny"],
     "model.num_encoder_layers": 1,
     "tasks.segments": True,
 }

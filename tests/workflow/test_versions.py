@@ -390,7 +390,6 @@ CHANGES: dict[str, object] = {
     "c4.validation_modulus": 41,
     "c4.bad_word_lists": {"en": "lists/badwords.en.txt", "de": "lists/badwords.de.txt"},
     "c4.crawl": ["crawl/MINI-2019-18-0000[0-6]*"],
-    "c4.recipe": "tfds",
     "vocab.vocab_size": 1201,
     "vocab.sample_chars": 2000001,
     "vocab.required_characters": "_!",
@@ -447,7 +446,6 @@ RULES = {
 FIRST = {  # where a leaf enters in the middle of its section
     "run.name": {"data"},
     "c4.crawl": {"c4_punkt", "c4_clean", "c4_dedup", "c4"},
-    "c4.recipe": {"c4_punkt", "c4_clean", "c4_dedup", "c4"},
     "c4.validation_modulus": {"c4"},
     "vocab.vocab_size": {"vocab", "tokens"},
     "vocab.required_characters": {"vocab", "tokens"},
@@ -533,7 +531,7 @@ def test_every_leaf_of_the_run_file_is_changed_by_a_test_and_to_an_allowed_value
         for name in content
     }
     assert leaves <= CHANGES.keys()
-    monkeypatch.chdir(ROOT)  # where recipes are
+    monkeypatch.chdir(ROOT)
     run_file = tmp_path / "configs/demo.yaml"
     run_file.parent.mkdir()
     run_file.write_text(text, encoding="utf-8")

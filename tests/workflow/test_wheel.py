@@ -70,9 +70,9 @@ def test_the_wheel_is_used_and_not_the_checkout(run: Run, scripts: Path) -> None
     assert "a run and its results:" in run("t5repro", "--help").stdout
 
 
-def test_settings_with_a_recipe_are_those_of_the_checkout(run: Run, tmp_path: Path) -> None:
+def test_settings_with_presets_are_those_of_the_checkout(run: Run, tmp_path: Path) -> None:
     run_file = tmp_path / "my.yaml"
-    run_file.write_text("c4: {recipe: tfds, variant: multilingual}\n", encoding="utf-8")
+    run_file.write_text("use: [cleaning/tfds, c4/multilingual]\n", encoding="utf-8")
     shown = json.loads(run("t5repro", "config", "show", "my.yaml").stdout)
     assert shown == load_run_file(run_file).model_dump(mode="json")
     base = json.loads(run("t5repro", "config", "show").stdout)

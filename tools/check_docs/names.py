@@ -120,6 +120,8 @@ def _is_file(tree: Tree, name: str) -> bool:
 
 
 def _path(tree: Tree, path: str, name: str) -> Iterator[Missing]:
+    if name in tree.presets:
+        return
     first, slash, _ = name.partition("/")
     numbered = re.sub(r"/(D-\d{3})$", r"/\1-*", name)  # a decision without its title
     pattern = PLACEHOLDER.sub("*", numbered).rstrip("/")

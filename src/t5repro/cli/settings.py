@@ -14,10 +14,10 @@ def add_config(commands: Commands) -> None:
     config = add_command(commands, "config", _config, "print, generate or check settings")
     config.add_argument(
         "action",
-        choices=["show", "validate", "generate", "check"],
+        choices=["show", "validate", "presets", "generate", "check"],
         help="show: print all settings of a run file as JSON; validate: check a run file as "
-        "planning does; generate: write the files generated from the schema; check: compare these "
-        "with it",
+        "planning does; presets: print what each preset sets; generate: write the files generated "
+        "from the schema; check: compare these with it",
     )
     config.add_argument(
         "run_file",
@@ -31,6 +31,7 @@ def add_config(commands: Commands) -> None:
 def _config(arguments: argparse.Namespace) -> None:
     from t5repro.config import generate
     from t5repro.config.load import load_run_file
+    from t5repro.config.presets.page import presets_page
     from t5repro.config.project_files import project_file
     from t5repro.files import write_text
     from t5repro.lineage.sources import leftover_closures, stale_closures, write_closures
@@ -47,6 +48,9 @@ def _config(arguments: argparse.Namespace) -> None:
         return
     if arguments.action == "validate":
         _validate(arguments.run_file)
+        return
+    if arguments.action == "presets":
+        print(presets_page(), end="")
         return
     generate.require_checkout()
     if arguments.action == "check":

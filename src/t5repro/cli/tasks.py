@@ -137,7 +137,7 @@ def _list_sources(arguments: argparse.Namespace) -> None:
 
 
 def _list_mixtures(arguments: argparse.Namespace) -> None:
-    from t5repro.config.mixtures import MIXTURES
+    from t5repro.config.presets.mixtures import MIXTURES
 
     for name, mixture in MIXTURES.items():
         note = " (with C4)" if mixture.c4 else ""

@@ -3,11 +3,12 @@
 Definitions:
 
 * `schema` composes the `sections`, one module per section of a run file; `field` is their base.
-* `published_sizes`, `mixtures`: the paper's model sizes and mixtures.
+* `presets`: named fragments of settings, which `use` names.
 * `stage_settings` selects the settings of one stage, `task_files` the raw files of a task.
 
-Loading (`load`), in this order:
+Loading (`load`):
 
+* `layers` has the order in which settings replace each other.
 * `origins` reads YAML and keeps the line of every setting, `tree` expands dotted keys and merges.
 * `run_file` expands the short forms of a run file: included sources, `for_each`.
 * `validation` turns errors into messages, with the names and former names of `setting_names`.

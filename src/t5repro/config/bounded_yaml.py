@@ -35,7 +35,11 @@ def read_node(text: str, name: str) -> yaml.Node | None:
 
 
 def construct(root: yaml.Node, name: str) -> Any:
-    """Return the values of a node; `name` is that of the file.
+    """Return the values of a node.
+
+    Args:
+        root: the node.
+        name: of the file, for messages.
 
     Raises:
         SettingsError: a value cannot be read, such as a date that does not exist.

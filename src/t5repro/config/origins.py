@@ -15,7 +15,7 @@ import yaml
 from t5repro.config.bounded_yaml import construct, read_node
 from t5repro.errors import Keys, SettingsError
 
-# Mappings whose keys the user chooses:
+# Mappings with keys of the user:
 FREE_KEYS = {
     "bad_word_lists",
     "punkt_parameters",
@@ -116,10 +116,10 @@ def _nodes(
 
 
 def _value_nodes(
-    node: yaml.Node, keys: Keys, start: yaml.Node, *, free: bool, file: str
+    node: yaml.Node, keys: Keys, position: yaml.Node, *, free: bool, file: str
 ) -> Iterator[tuple[Keys, int, bool]]:
     is_leaf = isinstance(node, yaml.ScalarNode) or not node.value
-    yield keys, start.start_mark.line + 1, is_leaf
+    yield keys, position.start_mark.line + 1, is_leaf
     yield from _nodes(node, keys, free=free, file=file)
 
 
@@ -133,9 +133,12 @@ def _set_twice(file: str, line: int, name: str, first_line: int) -> SettingsErro
 class Origins:
     """Files and lines of the settings of a run.
 
+    Attributes:
+        values: settings of each file, so that none is parsed twice.
+
     Args:
         files: run files. Later ones replace settings of earlier ones.
-        overrides: settings of the command line, nested or dotted. They replace those of the files.
+        overrides: settings of the command line, nested or dotted. They replace the files'.
 
     Raises:
         SettingsError: a file cannot be read.
@@ -143,10 +146,12 @@ class Origins:
 
     def __init__(self, files: Sequence[Path], overrides: Mapping[str, Any] | None = None) -> None:
         self.files = [_display_name(path) for path in files]
+        self.values: list[dict[str, Any]] = []
         self._origins: dict[Keys, str] = {}
         self._experiments: dict[str, Keys] = {}
         for file in self.files:
             values, lines = read_with_lines(Path(file))
+            self.values.append(values)
             if isinstance(values.get("experiments"), list):
                 self._experiments = dict(_experiment_paths(values["experiments"]))
                 self._drop(("experiments",))
@@ -181,8 +186,8 @@ class Origins:
         experiment = self._experiment_path(error.experiment)
         # Of `for_each`: its own changes, then those that it shares with the other suffixes.
         entry = experiment[:2]
-        for start in (experiment, (*entry, "change"), entry) if experiment else ():
-            yield from ((*start, *below) for below in (*exact, *settings) if below)
+        for prefix in (experiment, (*entry, "change"), entry) if experiment else ():
+            yield from ((*prefix, *below) for below in (*exact, *settings) if below)
         yield from (*exact, *settings)
         yield from (experiment, entry, keys[:1])
 
@@ -199,9 +204,9 @@ class Origins:
             (),
         )
 
-    def _drop(self, start: Keys) -> None:
+    def _drop(self, prefix: Keys) -> None:
         self._origins = {
-            keys: origin for keys, origin in self._origins.items() if keys[: len(start)] != start
+            keys: origin for keys, origin in self._origins.items() if keys[: len(prefix)] != prefix
         }
 
 
@@ -227,10 +232,10 @@ def _display_name(path: Path) -> str:
     )
 
 
-def _leaf_paths(values: Mapping[str, Any], start: Keys = ()) -> Iterator[Keys]:
-    """Yield the paths of overrides, without those of sections."""
+def _leaf_paths(values: Mapping[str, Any], prefix: Keys = ()) -> Iterator[Keys]:
+    """Yield the paths of overrides, without sections."""
     for key, value in values.items():
-        keys = (*start, *str(key).split("."))
+        keys = (*prefix, *str(key).split("."))
         if isinstance(value, Mapping) and value:
             yield from _leaf_paths(value, keys)
         else:

@@ -20,7 +20,6 @@ from typing import Any
 
 from t5repro.config.origins import read_yaml
 from t5repro.config.run_file import included_files
-from t5repro.config.tree import RECIPES
 from t5repro.config.withdrawn import FILES
 from t5repro.files import sha256_of
 from t5repro.lineage.redaction import redact, redact_path
@@ -36,7 +35,7 @@ class RunFile:
 
     Attributes:
         names: the run files in the order in which Snakemake merges them.
-        hashes: run file, included file or recipe -> SHA-256.
+        hashes: run file or included file -> SHA-256.
         overrides: settings of the command line, nested or dotted.
     """
 
@@ -98,7 +97,7 @@ def run_file() -> RunFile | None:
     values = json.loads(text)
     names = [Path(name) for name in values["names"]]
     included = [path for name in names for path in included_files(read_yaml(name))]
-    paths = [*names, *included, *sorted(RECIPES.rglob("*.yaml")), FILES]
+    paths = [*names, *included, FILES]
     return RunFile(
         names=[redact_path(name) for name in names],
         hashes={redact_path(path): sha256_of(path) for path in paths if path.is_file()},

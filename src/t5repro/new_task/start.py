@@ -115,7 +115,8 @@ def _start_of_training(folder: Path, manifest: Mapping[str, Any]) -> Start:
     vocabulary = _vocabulary_of(folder, manifest)
     sections: dict[str, dict[str, Any]] = {
         "vocab": _sizes(VocabSettings.model_validate(settings["vocab"])),
-        "model": _changes(ModelSettings.model_validate(settings["model"])),
+        # The shape is stated, not the preset of its size.
+        "model": _changes(ModelSettings.model_validate({**settings["model"], "published": ""})),
         "devices": _changes(DevicesSettings.model_validate(settings["devices"])),
         "finetune": _learning_rate(folder),
     }

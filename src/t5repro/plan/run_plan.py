@@ -7,7 +7,7 @@ from functools import cache, cached_property
 from pathlib import Path
 
 from t5repro.config.load import load_settings
-from t5repro.config.origins import Origins, read_yaml
+from t5repro.config.origins import Origins
 from t5repro.config.schema import Settings
 from t5repro.config.task_files import check_listed_files
 from t5repro.plan.inputs import corpora, inputs
@@ -119,8 +119,9 @@ class RunPlan:
             SettingsError: the file cannot be read, a setting is unknown or invalid, or a file of a
                 task is not listed.
         """
-        with Origins([run_file]).located_errors():
-            values = read_yaml(run_file)
+        origins = Origins([run_file])
+        with origins.located_errors():
+            (values,) = origins.values
             settings = load_settings(values)
             check_listed_files(settings)
             return cls(settings, lambda: load_settings(values, keep_withdrawn=True))

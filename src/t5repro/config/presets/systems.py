@@ -1,22 +1,16 @@
-"""The recipes of the systems before T5: what `system: NAME` sets.
+"""The systems before T5: objective, optimizers, rates and losses of pre-training and fine-tuning.
 
-A recipe has the objective, the optimizer, its schedule and the losses of a system, each value with
-its source; steps, batch and lengths are those of the run, so that systems compare at equal compute.
-Without `model.published`, the network is the published base. To add a system, add an entry.
-
-Sources: the released code of GPT (openai/finetune-transformer-lm), BERT (google-research/bert),
-RoBERTa and SpanBERT (fairseq, facebookresearch/SpanBERT), ALBERT (google-research/albert), and
-their papers.
+The run states steps, batch and lengths, so that systems compare at equal compute. The network
+is the published base, unless `use` names another size. Each value is from the released code of the
+system, or from its paper where a comment says so.
 """
 
-import copy
-from collections.abc import Mapping
 from typing import Any
 
+from t5repro.config.presets.preset import Preset
 from t5repro.config.tree import merge
-from t5repro.errors import SettingsError, nearest
 
-OF_ENCODERS: dict[str, Any] = {
+ENCODER_DEFAULTS: dict[str, Any] = {
     "pretrain": {
         "objective": "masked_lm",
         "noise_density": 0.15,
@@ -39,16 +33,20 @@ OF_ENCODERS: dict[str, Any] = {
 }
 
 
-def _encoder(**changes: Any) -> dict[str, Any]:
-    """Return the recipe of an encoder with other values than those that all share."""
-    recipe = copy.deepcopy(OF_ENCODERS)
-    merge(recipe, changes)
-    return recipe
+def _encoder(
+    source: str, *, size: str, pretrain: dict[str, Any], finetune: dict[str, Any] | None = None
+) -> Preset:
+    """Return the preset of an encoder: the settings that all share, changed."""
+    values: dict[str, Any] = {}
+    merge(values, ENCODER_DEFAULTS)
+    merge(values, {"pretrain": pretrain, "finetune": finetune or {}})
+    return Preset(values, source, uses=(f"sizes/{size}",))
 
 
-SYSTEMS: dict[str, dict[str, Any]] = {
+PRESETS = {
     "bert": _encoder(
-        model={"published": "bert_base"},
+        "Devlin et al., 2019; google-research/bert",
+        size="bert_base",
         pretrain={
             "masked_lm": {
                 "rows": "segment_pair",
@@ -64,7 +62,8 @@ SYSTEMS: dict[str, dict[str, Any]] = {
         },
     ),
     "roberta": _encoder(
-        model={"published": "roberta_base"},
+        "Liu et al., 2019; fairseq",
+        size="roberta_base",
         pretrain={
             "masked_lm": {
                 "rows": "full_sentences",
@@ -91,7 +90,8 @@ SYSTEMS: dict[str, dict[str, Any]] = {
         },
     ),
     "albert": _encoder(
-        model={"published": "albert_base"},
+        "Lan et al., 2020; google-research/albert",
+        size="albert_base",
         pretrain={
             "masked_lm": {
                 "rows": "segment_pair",
@@ -108,7 +108,8 @@ SYSTEMS: dict[str, dict[str, Any]] = {
         finetune={"classifier_dropout": 0.1},  # classifier_dropout_prob of all versions
     ),
     "spanbert": _encoder(
-        model={"published": "spanbert_base"},
+        "Joshi et al., 2020; facebookresearch/SpanBERT",
+        size="spanbert_base",
         pretrain={
             "masked_lm": {
                 "rows": "doc_sentences",
@@ -130,52 +131,40 @@ SYSTEMS: dict[str, dict[str, Any]] = {
         # warmup_linear of its fine-tuning
         finetune={"learning_rate": {"schedule": "linear"}},
     ),
-    "gpt": {
-        "model": {"published": "gpt"},
-        "pretrain": {
-            "objective": "lm",
-            "z_loss": 0,
-            "loss_normaliser": "target_tokens",
-            "dropout_rate": 0.1,
-            "optimizer": "adam_gpt",
-            "adam_epsilon": 1e-8,
-            "weight_decay": 0.01,
-            "max_grad_norm": 1,
-            "learning_rate": {
-                "schedule": "cosine",
-                "factor": 2.5e-4,
-                # The share of its fine-tuning: the paper has 2,000 of an unstated number.
-                "warmup_share": 0.002,
-                "warmup_start": 0,
+    "gpt": Preset(
+        {
+            "pretrain": {
+                "objective": "lm",
+                "z_loss": 0,
+                "loss_normaliser": "target_tokens",
+                "dropout_rate": 0.1,
+                "optimizer": "adam_gpt",
+                "adam_epsilon": 1e-8,
+                "weight_decay": 0.01,
+                "max_grad_norm": 1,
+                "learning_rate": {
+                    "schedule": "cosine",
+                    "factor": 2.5e-4,
+                    # The share of its fine-tuning: the paper has 2,000 of an unstated number.
+                    "warmup_share": 0.002,
+                    "warmup_start": 0,
+                },
+            },
+            "finetune": {
+                "optimizer_state": "fresh",
+                "z_loss": 0,
+                "loss_normaliser": "target_tokens",
+                "dropout_rate": 0.1,
+                "optimizer": "adam_gpt",
+                "adam_epsilon": 1e-8,
+                "weight_decay": 0.01,
+                "max_grad_norm": 1,
+                "learning_rate": {"schedule": "gpt_linear", "factor": 6.25e-5},
+                "answers": "labels",
+                "lm_weight": 0.5,  # lm_coef
             },
         },
-        "finetune": {
-            "optimizer_state": "fresh",
-            "z_loss": 0,
-            "loss_normaliser": "target_tokens",
-            "dropout_rate": 0.1,
-            "optimizer": "adam_gpt",
-            "adam_epsilon": 1e-8,
-            "weight_decay": 0.01,
-            "max_grad_norm": 1,
-            "learning_rate": {"schedule": "gpt_linear", "factor": 6.25e-5},
-            "answers": "labels",
-            "lm_weight": 0.5,  # lm_coef
-        },
-    },
+        "Radford et al., 2018; openai/finetune-transformer-lm",
+        uses=("sizes/gpt",),
+    ),
 }
-
-
-def system_recipe(tree: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings that `system` sets in a tree of settings.
-
-    Raises:
-        SettingsError: the system is unknown.
-    """
-    name = tree.get("system")
-    if not name:
-        return {}
-    if name not in SYSTEMS:
-        suggestion = nearest(str(name), SYSTEMS)
-        raise SettingsError(f"system is {name!r}; systems are {sorted(SYSTEMS)}{suggestion}")
-    return copy.deepcopy(SYSTEMS[name])

@@ -12,8 +12,8 @@ tf = pytest.importorskip("tensorflow")
 from t5repro.config.sections.pretrain import PretrainSettings  # noqa: E402
 from t5repro.errors import SettingsError  # noqa: E402
 from t5repro.objectives.corruption import flatten  # noqa: E402
-from t5repro.objectives.recipes import OBJECTIVES, Segment, corrupt  # noqa: E402
 from t5repro.objectives.row_lengths import corruption_limits, segment_length  # noqa: E402
+from t5repro.objectives.table import OBJECTIVES, Segment, corrupt  # noqa: E402
 
 pytestmark = pytest.mark.keras
 

@@ -1,4 +1,4 @@
-"""The paper's objectives as recipes: a mask and a corruption for each side (section 3.3).
+"""The table of the paper's objectives: a mask and a corruption for each side (section 3.3).
 
 `OBJECTIVES` has one entry per kind of row in the paper's tables 4 to 7; mask, density and mean
 span length are separate settings. To add an objective, add an entry and its name to
@@ -46,7 +46,7 @@ Mask = Callable[[PretrainSettings, tf.Tensor, int, tf.Tensor], tf.Tensor]
 
 
 class Objective(NamedTuple):
-    """A recipe from a segment to a pair of inputs and targets.
+    """From a segment to a pair of inputs and targets.
 
     Attributes:
         mask: function of settings, lengths ``(segments,)``, width and seed.
