@@ -182,7 +182,7 @@ def write_initial(words: list[str], folder: Path, number: int) -> None:
     fresh = folder.with_name(f"{folder.name}-fresh")
     run(
         [
-            *("t5repro", "pretrain", "--settings", json.dumps(settings)),
+            *("t5repro", "stage", "pretrain", "--settings", json.dumps(settings)),
             *("--tokens", options["--tokens"], "--folder", str(fresh), "--work", f"{fresh}-work"),
             *("--manifest", str(fresh / MANIFEST), "--log", f"{fresh}.log"),
         ]

@@ -7,11 +7,12 @@ import re
 import pytest
 from checkout import ROOT
 
-from t5repro.cli.main import main, parser
+from t5repro.cli.main import parser
+from t5repro.cli.parsers import subcommands
 from t5repro.cli.stages import STAGE_COMMANDS
 from t5repro.stages import STAGES
 
-CALLED = re.compile(r'^\s*"t5repro (\w+)"((?:\n\s*"[^\n]*")+)', flags=re.MULTILINE)
+CALLED = re.compile(r'^\s*"t5repro stage (\w+)"((?:\n\s*"[^\n]*")+)', flags=re.MULTILINE)
 
 
 def test_every_stage_has_a_subcommand() -> None:
@@ -55,7 +56,7 @@ def test_every_file_that_a_stage_reads_is_verified(row) -> None:
 
 
 def test_rules_use_the_options_that_exist() -> None:
-    commands = parser()._subparsers._group_actions[0].choices
+    commands = subcommands(subcommands(parser())["stage"])
     calls = 0
     for path in (ROOT / "workflow" / "rules").glob("*.smk"):
         for name, words in CALLED.findall(path.read_text()):
@@ -64,18 +65,3 @@ def test_rules_use_the_options_that_exist() -> None:
             assert used <= known, f"{path.name}: {sorted(used - known)}"
             calls += 1
     assert calls == len(STAGES)
-
-
-def test_a_misspelt_command_names_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as stop:
-        main(["trce", "results/demo"])
-    assert stop.value.code == 2
-    assert "there is no command 'trce'; did you mean 'trace'?" in capsys.readouterr().err
-
-
-def test_help_lists_commands_by_group(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        main(["--help"])
-    text = capsys.readouterr().out
-    assert text.index("a run and its results:") < text.index("audit:") < text.index("stages;")
-    assert re.search(r"^  trace +follow an artifact back", text, flags=re.MULTILINE)

@@ -23,7 +23,9 @@ from t5repro.lineage.input_hashes import verify_inputs
 pytestmark = pytest.mark.workflow
 
 FLIPS = 1000
-JOB = re.compile(r"^    input: (.*)\n(?:    .*\n)*Shell command: t5repro (.*)$", flags=re.MULTILINE)
+JOB = re.compile(
+    r"^    input: (.*)\n(?:    .*\n)*Shell command: t5repro stage (.*)$", flags=re.MULTILINE
+)
 COMMANDS = {row.stage: row for row in STAGE_COMMANDS}
 # `data` and `data_fetch` read what no stage wrote. `corpus` replaces c4_clean in runs of own text;
 # its files are verified by the same kind of argument (tests/cli/test_stages.py).
@@ -50,7 +52,7 @@ class Job(NamedTuple):
 
 @functools.cache  # the parser of all subcommands takes longer to make than the inputs to verify
 def parsed(words: tuple[str, ...]) -> argparse.Namespace:
-    return parser().parse_args(words)
+    return parser().parse_args(("stage", *words))
 
 
 @pytest.fixture(scope="module")
@@ -134,7 +136,7 @@ def test_a_stage_refuses_an_altered_input_and_leaves_its_outputs(
     path = max(job.verify(), key=lambda path: (path.suffix != ".json", path.stat().st_size))
     with flipped(path, lambda bits: bits // 2):
         before = results()
-        assert main(job.words) == 1
+        assert main(["stage", *job.words]) == 1
         assert results() == before
     message = capsys.readouterr().err
     assert f"{path} has sha256 " in message

@@ -44,7 +44,7 @@ for form in forms_of("c4_punkt"):
             folder=subpath(output.manifest, parent=True),
             work=f"work/{RUN}/c4_punkt/{{node}}",
         shell:
-            "t5repro c4_punkt"
+            "t5repro stage c4_punkt"
             " --settings {params.settings:q}"
             " {params.wet} {input.wet:q}"
             " --data {input.data:q}"
@@ -79,7 +79,7 @@ rule c4_clean:
         select=option("c4_clean", "select"),
         work=f"work/{RUN}/c4_clean/{{node}}/{{shard}}",
     shell:
-        "t5repro c4_clean"
+        "t5repro stage c4_clean"
         " --settings {params.settings:q}"
         " --engine {resources.engine:q}"
         " {params.wet} {input.wet:q}"
@@ -120,7 +120,7 @@ for form in forms_of("c4_dedup"):
             settings=settings_of("c4_dedup"),
             folder=subpath(output.manifest, parent=True),
         shell:
-            "t5repro c4_dedup"
+            "t5repro stage c4_dedup"
             " --settings {params.settings:q}"
             " --engine {resources.engine:q}"
             " --cleaned {input.cleaned:q}"
@@ -157,7 +157,7 @@ for form in forms_of("c4"):
             decisions=option("c4", "decisions"),
             folder=subpath(output.manifest, parent=True),
         shell:
-            "t5repro c4"
+            "t5repro stage c4"
             " --settings {params.settings:q}"
             " --engine {resources.engine:q}"
             " --cleaned {input.cleaned:q}"

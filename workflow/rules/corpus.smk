@@ -36,7 +36,7 @@ for form in forms_of("corpus"):
             punkt=option("corpus", "punkt"),
             folder=subpath(output.manifest, parent=True),
         shell:
-            "t5repro corpus"
+            "t5repro stage corpus"
             " --settings {params.settings:q}"
             " --files {input.files:q}"
             " --validation-files {input.validation_files:q}"

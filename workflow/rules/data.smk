@@ -28,7 +28,7 @@ if TO_FETCH:
         params:
             settings=settings_of("data"),
         shell:
-            "t5repro data_fetch"
+            "t5repro stage data_fetch"
             " --settings {params.settings:q}"
             " --downloads work/downloads"
             " --log {log:q}"
@@ -51,7 +51,7 @@ rule data:
     params:
         settings=settings_of("data"),
     shell:
-        "t5repro data"
+        "t5repro stage data"
         " --settings {params.settings:q}"
         " --manifest {output.manifest:q}"
         " --log {log:q}"

@@ -41,7 +41,7 @@ for form in forms_of("evaluate_predict"):
             steps=option("evaluate_predict", "steps"),
             folder=subpath(output.manifest, parent=True),
         shell:
-            "t5repro evaluate_predict"
+            "t5repro stage evaluate_predict"
             " --settings {params.settings:q}"
             " --weights {input.weights:q}"
             " --examples {input.examples:q}"
@@ -76,7 +76,7 @@ rule evaluate_score:
         steps=option("evaluate_score", "steps"),
         predictions=option("evaluate_score", "predictions"),
     shell:
-        "t5repro evaluate_score"
+        "t5repro stage evaluate_score"
         " --settings {params.settings:q}"
         " --predictions {params.predictions:q}"
         " --train {input.train:q}"

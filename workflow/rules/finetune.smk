@@ -52,7 +52,7 @@ for form in forms_of("finetune"):
             work=f"work/{RUN}/finetune/{{node}}",
             monitor=f"logs/{RUN}/finetune/{{node}}",
         shell:
-            "t5repro finetune"
+            "t5repro stage finetune"
             " --settings {params.settings:q}"
             " --weights {input.weights:q}"
             " --examples {input.examples:q}"

@@ -55,7 +55,7 @@ for form in forms_of("pretrain"):
             work=f"work/{RUN}/pretrain/{{node}}",
             monitor=f"logs/{RUN}/pretrain/{{node}}",
         shell:
-            "t5repro pretrain"
+            "t5repro stage pretrain"
             " --settings {params.settings:q}"
             " {params.corpus:q}"
             " {params.start:q}"

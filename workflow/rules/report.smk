@@ -57,7 +57,7 @@ rule report:
         pages=option("report", "pages"),
         vocabularies=option("report", "vocabularies"),
     shell:
-        "t5repro report"
+        "t5repro stage report"
         " --settings {params.settings:q}"
         " --scores {params.scores:q}"
         " --pretrain-history {params.pretrain:q}"

@@ -33,7 +33,7 @@ rule sentences:
         punkt=option("sentences", "punkt"),
         folder=subpath(output.manifest, parent=True),
     shell:
-        "t5repro sentences"
+        "t5repro stage sentences"
         " --settings {params.settings:q}"
         " --corpus {input.corpus:q}"
         " --tokens {input.tokens:q}"

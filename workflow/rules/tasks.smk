@@ -31,7 +31,7 @@ for task_name in PLAN.tasks:
             files=option("tasks", "files", task_name),
             folder=subpath(output.manifest, parent=True),
         shell:
-            "t5repro tasks"
+            "t5repro stage tasks"
             " --settings {params.settings:q}"
             " --task {params.task}"
             " --files {params.files:q}"

@@ -29,7 +29,7 @@ rule tokens:
         settings=settings_of("tokens"),
         folder=subpath(output.manifest, parent=True),
     shell:
-        "t5repro tokens"
+        "t5repro stage tokens"
         " --settings {params.settings:q}"
         " --corpus {input.corpus:q}"
         " --vocabulary {input.vocabulary:q}"

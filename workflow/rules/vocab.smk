@@ -28,7 +28,7 @@ rule vocab_sample:
     params:
         settings=settings_of("vocab_sample"),
     shell:
-        "t5repro vocab_sample"
+        "t5repro stage vocab_sample"
         " --settings {params.settings:q}"
         " --corpus {input.corpus:q}"
         " --output {output.sample:q}"
@@ -55,7 +55,7 @@ rule vocab:
         settings=settings_of("vocab"),
         option=option("vocab", "option"),
     shell:
-        "t5repro vocab"
+        "t5repro stage vocab"
         " --settings {params.settings:q}"
         " {params.option} {input.sample:q}"
         " --model {output.model:q}"

@@ -9,13 +9,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from t5repro.cli.examples import epilog
 from t5repro.errors import SettingsError
 from t5repro.lineage.input_hashes import Expected, expected_files, expected_raw_files, manifest_of
 
-Handler = Callable[[argparse.Namespace], int | None]
 Kind = Literal["input", "raw", "either", "other"]
-Commands = Any  # argparse._SubParsersAction, which argparse does not export
 
 
 @dataclass(frozen=True)
@@ -205,18 +202,3 @@ def parsed_settings(arguments: argparse.Namespace, stage: str) -> Any:
         values = stage_settings(load_run_file(Path(text)), stage)
         return stage_model(stage).model_validate(values)
     return parse_stage(stage, text)
-
-
-def add_command(
-    commands: Commands, name: str, handler: Handler, meaning: str
-) -> argparse.ArgumentParser:
-    """Add a subcommand without arguments of its own; its help ends with its examples."""
-    parser: argparse.ArgumentParser = commands.add_parser(
-        name,
-        help=meaning,
-        description=meaning,
-        epilog=epilog(name),
-        formatter_class=argparse.RawDescriptionHelpFormatter,  # keeps the lines of the examples
-    )
-    parser.set_defaults(handler=handler)
-    return parser

@@ -62,7 +62,7 @@ def _engine_of(
         from t5repro.c4.spark.session import session
         from t5repro.c4.spark.steps import sha256_of_files
 
-        with session(engine.spark, arguments.command) as spark:
+        with session(engine.spark, arguments.stage) as spark:
             verify_inputs(expected, partial(sha256_of_files, spark))
             yield spark, engine.spark.partitions
 

@@ -1,13 +1,14 @@
-"""The subcommand `preflight`: compile a training step for a TPU slice, without a TPU."""
+"""The command `preflight`: compile a training step for a TPU slice, without a TPU."""
 
 import argparse
 from pathlib import Path
 
-from t5repro.cli.arguments import Commands, add_command, add_log, add_settings, parsed_settings
+from t5repro.cli.arguments import add_log, add_settings, parsed_settings
+from t5repro.cli.parsers import Commands, add_command
 
 
 def add_preflight(commands: Commands) -> None:
-    """Add the subcommand."""
+    """Add the command."""
     parser = add_command(
         commands, "preflight", _preflight, "compile a training step for a TPU slice, without a TPU"
     )

@@ -1,9 +1,11 @@
-"""The subcommand of a stage: its row in the table of `cli/stages.py`, and how it is run."""
+"""The command of a stage: its row in the table of `cli/stages.py`, and how it is run."""
 
 import argparse
+import contextlib
 import importlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 from t5repro.cli.arguments import DATA, Argument, parsed_settings
 from t5repro.cli.c4 import ENGINE
@@ -35,6 +37,39 @@ class StageCommand:
 
 
 def run_stage(row: StageCommand, arguments: argparse.Namespace) -> None:
+    """Do the work of a stage; with a log, its record is written."""
+    with _recorded(row.stage, arguments) if arguments.log else contextlib.nullcontext():
+        _run_verified(row, arguments)
+
+
+def _recorded(stage: str, arguments: argparse.Namespace) -> contextlib.AbstractContextManager[None]:
+    """Return the context that writes the record of a job."""
+    from t5repro.config.stage_settings import received
+    from t5repro.lineage.record import recording
+
+    values = parsed_settings(arguments, stage).model_dump(mode="json")
+    return recording(
+        stage,
+        log=arguments.log[0],
+        settings=received(stage, values),
+        files=list(_named_files(arguments)),
+        manifest=getattr(arguments, "manifest", None),
+    )
+
+
+def _named_files(arguments: argparse.Namespace) -> Iterator[Path]:
+    """Yield every file that the command line names, except the log."""
+    for option, value in sorted(vars(arguments).items()):
+        if option in ("log", "settings", "engine"):
+            continue
+        for word in value if isinstance(value, list) else [value]:
+            if isinstance(word, Path):
+                yield word
+            elif isinstance(word, str) and "=" in word:
+                yield Path(word.partition("=")[2])
+
+
+def _run_verified(row: StageCommand, arguments: argparse.Namespace) -> None:
     """Verify the inputs of a stage and do its work."""
     values = {argument.name: argument.value(arguments) for argument in row.arguments}
     for other in (DATA, ENGINE):  # no arguments of the function

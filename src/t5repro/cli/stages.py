@@ -16,8 +16,6 @@ from t5repro.cli.arguments import (
     KEPT_STEPS,
     MANIFEST,
     Argument,
-    Commands,
-    add_command,
     add_log,
     add_settings,
     by_folder,
@@ -28,6 +26,8 @@ from t5repro.cli.arguments import (
     path,
     paths,
 )
+from t5repro.cli.parsers import Commands, add_command, add_group
+from t5repro.cli.preflight import add_preflight
 from t5repro.cli.stage_command import StageCommand, entry_function, run_stage
 from t5repro.errors import SettingsError
 
@@ -56,8 +56,8 @@ def _predict(settings: Any, arguments: argparse.Namespace, values: dict[str, Any
 def _train(settings: Any, arguments: argparse.Namespace, values: dict[str, Any]) -> None:
     from t5repro.lineage.sources import closure
 
-    train = entry_function(f"train.{arguments.command}:{arguments.command}")
-    train(settings, code=closure(arguments.command), **values)
+    train = entry_function(f"train.{arguments.stage}:{arguments.stage}")
+    train(settings, code=closure(arguments.stage), **values)
 
 
 def _report(settings: Any, arguments: argparse.Namespace, values: dict[str, Any]) -> None:
@@ -360,9 +360,12 @@ STAGE_COMMANDS = (
 
 
 def add_stages(commands: Commands) -> None:
-    """Add the subcommand of every stage."""
+    """Add the command of every stage."""
+    group = add_group(commands, "stage", "do the job of a rule; the rules call it")
+    add_preflight(group)
     for row in STAGE_COMMANDS:
-        parser = add_command(commands, row.stage, partial(run_stage, row), row.help)
+        parser = add_command(group, row.stage, partial(run_stage, row), row.help)
+        parser.set_defaults(stage=row.stage)
         add_settings(parser)
         add_log(parser)
         for argument in row.arguments:

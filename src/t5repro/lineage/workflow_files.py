@@ -47,7 +47,7 @@ class RunFile:
 
 def rule_files(rule: str, root: Path = Path()) -> list[Path]:
     """Return the rule files that decide the command of a rule, relative to the checkout."""
-    command = re.compile(rf"\bt5repro {re.escape(rule)}(?!\w)")
+    command = re.compile(rf"\bt5repro stage {re.escape(rule)}(?!\w)")
     own = (
         path.relative_to(root)
         for path in sorted((root / RULE_FILES).glob("*.smk"))

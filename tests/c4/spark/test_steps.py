@@ -301,6 +301,7 @@ def test_a_driver_killed_in_the_middle_changes_nothing_when_it_is_run_again(
         sys.executable,
         "-m",
         "t5repro",
+        "stage",
         "c4_clean",
         "--settings",
         settings,

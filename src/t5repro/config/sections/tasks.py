@@ -189,7 +189,7 @@ class TaskNames(Section):
     """The part of `tasks` that training and prediction read."""
 
     names: list[Name] = [*DEFAULT_TASKS]
-    """Names of the tasks of the run (`t5repro list_tasks`)."""
+    """Names of the tasks of the run (`t5repro tasks list`)."""
     windows: WindowSettings = WindowSettings()
     """Windows of the texts of SQuAD, for an encoder only."""
 
@@ -204,7 +204,7 @@ class TasksSettings(TaskNames, TaskRows):
     translation has a source and a target file.
     """
     mixture: str = ""
-    """Named mixture (`t5repro list_mixtures`). Sets `tasks.names`, `finetune.mixture`,
+    """Named mixture (`t5repro tasks mixtures`). Sets `tasks.names`, `finetune.mixture`,
     `finetune.mixture_examples` and `finetune.mixture_weights`. If empty, these are used directly.
     """
 
