@@ -112,12 +112,18 @@ def commands_of(run_file: Path, experiment: str) -> list[PlannedCommand]:
         }
     last = f"{RULES[-1]}-{RunPlan(settings).node_of(RULES[-1], experiment)}"
     chain = [PlannedCommand(stage, words[stage.name]) for stage in ancestors(stages, last)]
-    if any("--start-from" in command.words for command in chain):
+    if any(starts_from_published(command.words) for command in chain):
         raise SettingsError(
             f"{experiment} starts from a published checkpoint; twins start from fresh weights, so "
             "name an experiment that does, with --experiment"
         )
     return chain
+
+
+def starts_from_published(words: tuple[str, ...]) -> bool:
+    """Return whether a pre-training has a folder to start from: a word after its option."""
+    following = dict(pairwise(words)).get("--start-from", "--")
+    return not following.startswith("--")
 
 
 def ancestors(stages: list[PlannedStage], last: str) -> list[PlannedStage]:

@@ -19,6 +19,7 @@ from t5repro.config.sections.devices import DevicesSettings
 from t5repro.config.sections.model import ModelSettings
 from t5repro.config.sections.vocab import VocabSettings, VocabStage
 from t5repro.files import read_json_lines, sha256_of, write_manifest
+from t5repro.jobs.corpus import VocabJob
 
 pytestmark = [
     pytest.mark.keras,
@@ -40,16 +41,18 @@ def write_run() -> None:
     from networks import text_network
 
     from t5repro.model.checkpoints import save_weights
-    from t5repro.vocab.train import train_vocabulary
+    from t5repro.vocab.train import make_vocabulary
 
     sample = Path("sample.txt")
     sample.write_text("\n".join(WORDS), encoding="utf-8")
-    train_vocabulary(
-        VocabStage.model_validate({"vocab": {**VOCAB_TRAINING, "character_coverage": 1.0}}),
-        sample=sample,
-        model=VOCABULARY,
-        pieces=VOCABULARY.with_suffix(".pieces"),
-        manifest=VOCABULARY.with_name("manifest.json"),
+    make_vocabulary(
+        VocabJob(
+            VocabStage.model_validate({"vocab": {**VOCAB_TRAINING, "character_coverage": 1.0}}),
+            sample=sample,
+            model=VOCABULARY,
+            pieces=VOCABULARY.with_suffix(".pieces"),
+            manifest=VOCABULARY.with_name("manifest.json"),
+        )
     )
     tokens = RUN / "tokens/baseline/manifest.json"
     write_manifest(tokens, rule="tokens", settings={}, inputs=[VOCABULARY], outputs=[], counters={})

@@ -49,9 +49,6 @@ rule data:
         mem_mb=memory(500),
         runtime=240,
     params:
-        settings=settings_of("data"),
+        **params_of("data"),
     shell:
-        "t5repro stage data"
-        " --settings {params.settings:q}"
-        " --manifest {output.manifest:q}"
-        " --log {log:q}"
+        command_of("data")

@@ -33,7 +33,6 @@ from t5repro.c4.wet.gzip_members import Limits
 from t5repro.c4.wet.pages import Page
 from t5repro.c4.wet.reader import CleanTally, FilePage, Reader, groups, megabytes
 from t5repro.c4.wet.url_filter import UrlReason, url_filter
-from t5repro.config.sections.c4 import CleanStage
 from t5repro.config.withdrawn import read_pages as read_withdrawn
 from t5repro.data.crawl_lists import (
     CrawlFiles,
@@ -45,70 +44,13 @@ from t5repro.data.crawl_lists import (
 )
 from t5repro.errors import ArtifactError
 from t5repro.files import describe_file, write_manifest
+from t5repro.jobs.corpus import CleanJob
 from t5repro.progress import Progress, announce
 
 Unit = Literal["three_sentence_span", "line"]
 UNITS: tuple[Unit, ...] = ("three_sentence_span", "line")
 
 CleanedPage = tuple[FilePage, Cleaned]
-
-
-class CleanJob(NamedTuple):
-    """One job of `c4_clean`.
-
-    Attributes:
-        settings: settings of the rule.
-        outputs: Parquet files to write, columns `tables.CLEANED`; `c4.clean_parts` of them.
-        manifest: manifest to write.
-        wet: WET files of the job, if it has no path list.
-        path_list: list of the WET paths of the whole crawl; the job reads its part of it.
-        shard: number of the job, from 0.
-        punkt: language -> folder of its Punkt parameters.
-        bad_words: language -> list of bad words.
-        select: name of a setting of `c4.select` -> its list.
-        withdrawn: list of withdrawn URLs and domains, if there is one.
-        work: keeps downloaded WET files until the job is done; if absent, a folder beside the
-            manifest.
-    """
-
-    settings: CleanStage
-    outputs: Sequence[Path]
-    manifest: Path
-    wet: Sequence[Path] = ()
-    path_list: Path | None = None
-    shard: int = 0
-    punkt: Mapping[str, Path] = {}
-    bad_words: Mapping[str, Path] = {}
-    select: Mapping[str, Path] = {}
-    withdrawn: Path | None = None
-    work: Path | None = None
-
-    def crawl(self) -> CrawlFiles:
-        """Return the WET files of the job.
-
-        Raises:
-            RawDataError: the path list is empty or cannot be read.
-        """
-        c4 = self.settings.c4
-        return shard_of_crawl(
-            self.wet,
-            self.path_list,
-            prefix=c4.crawl_prefix,
-            shard=self.shard,
-            shards=c4.clean_shards,
-        )
-
-    def part(self, files: CrawlFiles, number: int) -> CrawlFiles:
-        """Return the WET files of `files` whose pages are written to file `number`."""
-        return files.only(*files_of_shard(files.paths, number, len(self.outputs)))
-
-    def line_lists(self) -> list[Path]:
-        """Return the list for the rule of 2019, which applies to single lines, if it is enabled."""
-        rules = self.settings.c4.clean
-        enabled = rules.enabled and rules.bad_words == "line_2019"
-        return (
-            [self.bad_words[LINE_LANGUAGE]] if enabled and LINE_LANGUAGE in self.bad_words else []
-        )
 
 
 class Cleaner(NamedTuple):
@@ -139,12 +81,12 @@ def clean_shard(job: CleanJob) -> None:
         RawDataError: a list or the Punkt parameters cannot be read, or a download fails.
     """
     cleaner = load_cleaner(job)
-    crawl = job.crawl()
+    crawl = crawl_of(job)
     tally, total = start_tally(job, crawl), CleanTally()
     work = job.work or default_work(job.manifest)
     wet: dict[str, Mapping[str, Any]] = {}
-    for number, output in enumerate(job.outputs):
-        with local_copies(job.part(crawl, number), work / output.stem) as copies:
+    for number, output in enumerate(job.pages):
+        with local_copies(_part(job, crawl, number), work / output.stem) as copies:
             _clean_files(copies, output, cleaner, tally)
             for file, path in copies.paths.items():
                 # A missing file is counted as a fault and is no input; a listed name may be none
@@ -168,6 +110,30 @@ def _clean_files(copies: LocalCopies, output: Path, cleaner: Cleaner, tally: Cle
             pass
 
 
+def crawl_of(job: CleanJob) -> CrawlFiles:
+    """Return the WET files of a job.
+
+    Raises:
+        RawDataError: the path list is empty or cannot be read.
+    """
+    c4 = job.settings.c4
+    return shard_of_crawl(
+        job.wet, job.path_list, prefix=c4.crawl_prefix, shard=job.shard, shards=c4.clean_shards
+    )
+
+
+def _part(job: CleanJob, files: CrawlFiles, number: int) -> CrawlFiles:
+    """Return the WET files of `files` with the pages of file `number` of the job."""
+    return files.only(*files_of_shard(files.paths, number, len(job.pages)))
+
+
+def _line_lists(job: CleanJob) -> list[Path]:
+    """Return the list for the rule of 2019, which applies to single lines, if it is enabled."""
+    rules = job.settings.c4.clean
+    enabled = rules.enabled and rules.bad_words == "line_2019"
+    return [job.bad_words[LINE_LANGUAGE]] if enabled and LINE_LANGUAGE in job.bad_words else []
+
+
 def load_cleaner(job: CleanJob) -> Cleaner:
     """Load the lists and parameters of a job.
 
@@ -176,7 +142,7 @@ def load_cleaner(job: CleanJob) -> Cleaner:
     """
     c4 = job.settings.c4
     withdrawn = read_withdrawn(job.withdrawn)
-    line_lists = job.line_lists()
+    line_lists = _line_lists(job)
     return Cleaner(
         CleanRules(
             c4.clean,
@@ -198,9 +164,9 @@ def start_tally(job: CleanJob, crawl: CrawlFiles) -> CleanTally:
         ArtifactError: the number of outputs is not `c4.clean_parts`.
         CrawlError: a path of the list is refused, and `c4.on_bad_record` is `fail`.
     """
-    if len(job.outputs) != (parts := job.settings.c4.clean_parts):
+    if len(job.pages) != (parts := job.settings.c4.clean_parts):
         raise ArtifactError(
-            f"c4_clean has {len(job.outputs)} files to write, but c4.clean_parts is {parts}; pass "
+            f"c4_clean has {len(job.pages)} files to write, but c4.clean_parts is {parts}; pass "
             "as many to --output"
         )
     tally = CleanTally(job.settings.c4.on_bad_record)
@@ -243,11 +209,11 @@ def write_clean_manifest(
         inputs=[
             *(wet[name] for name in names if name in wet),
             *parameter_files(job.punkt),
-            *job.line_lists(),
+            *_line_lists(job),
             *withdrawn,
             *(path for _, path in sorted(job.select.items())),
         ],
-        outputs=job.outputs,
+        outputs=job.pages,
         counters=tally.counters(),
     )
 

@@ -1,8 +1,8 @@
 """The command line: parses arguments and prints answers; what they mean is decided elsewhere.
 
 The only reader of arguments. A command imports its code when it runs, so that an audit or a dry
-run never waits for TensorFlow. To add one: a row in `cli/stages.py` for a rule, a function in the
-module of its group for anything else.
+run never waits for TensorFlow. To add one: a function in the module of its group; for a
+rule a job in `t5repro.jobs`, which its command is made from.
 """
 
 import argparse

@@ -41,6 +41,7 @@ from t5repro.config.sections.corpus import CorpusStage, row_files
 from t5repro.config.withdrawn import read_pages as read_withdrawn
 from t5repro.errors import CorpusError, RawDataError
 from t5repro.files import describe_file, write_manifest
+from t5repro.jobs.corpus import OwnTextJob
 from t5repro.progress import Progress
 
 GIVEN = 1.0  # probability of a language that the user states
@@ -121,48 +122,27 @@ class OwnText(NamedTuple):
     ids: RowIds
 
 
-def read_own_text(
-    settings: CorpusStage,
-    *,
-    files: Sequence[Path],
-    validation_files: Sequence[Path],
-    root: Path,
-    folder: Path,
-    manifest: Path,
-    punkt: Mapping[str, Path],
-    bad_words: Mapping[str, Path],
-    withdrawn: Path | None = None,
-) -> None:
+def read_own_text(job: OwnTextJob) -> None:
     """Write a row of `tables.CLEANED` for every row of own text.
 
     The order of the files does not matter: they are read in the order of their names.
-
-    Args:
-        settings: settings of the rule.
-        files: files of own text; those for training if `validation_files` are given.
-        validation_files: files of the validation split.
-        root: `data.folder`.
-        folder: folder to write to; it gets the files of `row_files`.
-        manifest: manifest to write.
-        punkt: language -> folder of its Punkt parameters.
-        bad_words: language -> list of bad words.
-        withdrawn: list of withdrawn URLs, ids and domains, if there is one.
 
     Raises:
         RawDataError: a file is damaged, a row lacks a value, or two rows have one id.
         CorpusError: there is no file, or no row has a text.
     """
+    settings = job.settings
     return_freed_memory()
-    withdrawn_pages = read_withdrawn(withdrawn)
-    cleaner = _cleaner(settings, punkt, bad_words)
-    own = OwnText(settings, root, cleaner, withdrawn_pages.holds, RowIds())
-    if not files:
+    withdrawn_pages = read_withdrawn(job.withdrawn)
+    cleaner = _cleaner(settings, job.punkt, job.bad_words)
+    own = OwnText(settings, job.root, cleaner, withdrawn_pages.holds, RowIds())
+    if not job.files:
         raise CorpusError(
             f"corpus.files {settings.corpus.files} has no file that is not withdrawn; name others"
         )
     total = CleanTally("fail")
-    outputs = [folder / name for name in row_files(settings.corpus)]
-    parts = [sorted(files), sorted(validation_files)][: len(outputs)]
+    outputs = [job.folder / name for name in row_files(settings.corpus)]
+    parts = [sorted(job.files), sorted(job.validation_files)][: len(outputs)]
     with Progress("corpus", total=sum(map(len, parts)), unit="files") as progress:
         for output, paths in zip(outputs, parts, strict=True):
             tally = CleanTally("fail")
@@ -180,14 +160,14 @@ def read_own_text(
             f"{dict(total.read)}; name other files, or another column in corpus.text"
         )
     write_manifest(
-        manifest,
+        job.manifest,
         rule="corpus",
         settings=settings.model_dump(mode="json"),
         inputs=[
             *(describe_file(path) for paths in parts for path in paths),
-            *parameter_files(punkt),
-            *_line_lists(settings, bad_words),
-            *([withdrawn] if withdrawn and withdrawn_pages else []),
+            *parameter_files(job.punkt),
+            *_line_lists(settings, job.bad_words),
+            *([job.withdrawn] if job.withdrawn and withdrawn_pages else []),
         ],
         outputs=outputs,
         counters=total.counters(),
