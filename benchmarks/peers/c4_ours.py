@@ -8,16 +8,17 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from t5repro.c4.clean import CleanJob, clean_shard
-from t5repro.c4.deduplicate import DedupJob, deduplicate
+from t5repro.c4.clean import clean_shard
+from t5repro.c4.deduplicate import deduplicate
 from t5repro.c4.text.fast_rules import clean_body
 from t5repro.c4.text.language import detect_languages
 from t5repro.c4.text.rules import CleanRules
 from t5repro.c4.text.sentences import SentenceSplitter
 from t5repro.c4.wet.pages import read_pages
-from t5repro.c4.write import CorpusJob, write_corpus
+from t5repro.c4.write import write_corpus
 from t5repro.config.load import load_settings
 from t5repro.config.stage_settings import stage_model, stage_settings
+from t5repro.jobs.corpus import CleanJob, CorpusJob, DedupJob
 
 PAGE_COUNTS = ("train_pages", "validation_pages")
 

@@ -18,6 +18,7 @@ ORDER = (  # from the lowest layer to the highest
     ("artifacts", "cpu_dispatch", "errors", "stages", "task_facts"),
     ("files", "randomness", "progress", "task_table"),
     ("config",),
+    ("jobs",),
     ("metrics", "vocab", "lineage", "data"),
     ("objectives", "model", "c4", "tasks", "export"),
     ("inputs", "plan"),

@@ -206,7 +206,7 @@ def test_a_number_in_the_name_of_a_row_is_that_of_its_setting(
 
 
 def test_the_page_and_the_command_show_the_list(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["list_rows"]) == 0
+    assert main(["paper", "rows"]) == 0
     assert capsys.readouterr().out == f"{row_states_text()}\n"
     page = (ROOT / "docs/paper_rows.md").read_text(encoding="utf-8")
-    assert row_states_text() in page, "paste the output of `t5repro list_rows` into the page"
+    assert row_states_text() in page, "paste the output of `t5repro paper rows` into the page"

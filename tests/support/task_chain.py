@@ -39,7 +39,7 @@ def rerun(folder: Path, *, python: str = sys.executable, **variables: str) -> No
     """Run the job again as its rule does, with these variables in addition."""
     settings = json.dumps(record(folder)["start"]["settings"])
     splits = {"train": "train", "validation": "dev", "test": "test"}
-    command = [python, "-m", "t5repro", "tasks", "--settings", settings, "--task", TASK]
+    command = [python, "-m", "t5repro", "stage", "tasks", "--settings", settings, "--task", TASK]
     command += ["--files", *(f"{split}={RAW}/{name}.tsv" for split, name in splits.items())]
     command += ["--folder", FOLDER, "--manifest", MANIFEST, "--log", f"logs/demo/tasks/{TASK}.log"]
     subprocess.run(command, cwd=folder, env={**environment(folder), **variables}, check=True)

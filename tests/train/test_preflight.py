@@ -150,6 +150,7 @@ def test_the_training_step_of_a_run_file_compiles_for_a_slice(tmp_path, micro_ba
     done = subprocess.run(
         [
             "t5repro",
+            "stage",
             "preflight",
             "--settings",
             str(run_file),

@@ -103,7 +103,7 @@ def test_a_run_file_is_validated_with_its_raw_files(run: Run, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
-    "words", ["dvc generate", "dvc dag", "seal", "rehydrate", "certificate"], ids=str
+    "words", ["dvc generate", "dvc dag", "seal", "dvc rehydrate", "certificate"], ids=str
 )
 def test_a_command_of_the_chain_says_in_one_line_that_it_needs_a_project(
     run: Run, tmp_path: Path, words: str
@@ -111,7 +111,7 @@ def test_a_command_of_the_chain_says_in_one_line_that_it_needs_a_project(
     ran = run("t5repro", *words.split(), check=False)
     assert (ran.returncode, ran.stdout) == (2, "")
     assert ran.stderr == (
-        f"t5repro {words.split()[0]}: {tmp_path} has no Snakefile; go to a checkout, or to a "
+        f"t5repro {words}: {tmp_path} has no Snakefile; go to a checkout, or to a "
         "folder that `t5repro init FOLDER` has written\n"
     )
     assert list(tmp_path.iterdir()) == []
@@ -176,7 +176,8 @@ def test_a_project_answers_elsewhere_and_a_new_task_starts_from_it(
     trained = project / "results/demo/finetune/baseline"
     run(
         "t5repro",
-        "export_weights",
+        "weights",
+        "export",
         "--weights",
         trained / "manifest.json",
         "--vocabulary",
@@ -190,7 +191,8 @@ def test_a_project_answers_elsewhere_and_a_new_task_starts_from_it(
     (tmp_path / "mood.csv").write_text(f"text,label\n{rows}", encoding="utf-8")
     proposed = run(
         "t5repro",
-        "new-task",
+        "tasks",
+        "new",
         "mood.csv",
         "--from",
         "model",

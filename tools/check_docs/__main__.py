@@ -22,7 +22,7 @@ GENERATED = ("configs/base.yaml",)  # its comments are the help texts of the set
 # Name -> why it is right although nothing in the tree has it.
 ALLOWED = {
     "configs/my_text.yaml": "the run file that the reader of own_text.md writes",
-    "OUT/settings.yaml": "written by import_weights into the folder OUT",
+    "OUT/settings.yaml": "written by `weights import` into the folder OUT",
     "workflow/profiles/": "pitfalls.md says why profiles are not there",
     ".dvc/config.local": "DVC's file for settings of one machine, which git ignores",
     "dvc/stage/cache.py": "module of DVC",

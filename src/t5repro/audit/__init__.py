@@ -13,5 +13,5 @@ their content: `c4` for pages of the crawl, `inputs` for the rows of a training 
 | `withdraw` | how is a source removed from everything made from it? |
 
 Every answer has `to_json` and `to_text`; `cli/audit.py` prints it. To add a question, add a module
-that returns such an answer and a subcommand there.
+that returns such an answer and a command there.
 """

@@ -1,4 +1,4 @@
-"""Subcommands of an audit: trace, verify, impact, withdraw, diff, rebuild.
+"""Commands of an audit: trace, verify, impact, withdraw, diff, rebuild.
 
 Each prints an answer, as text or with ``--json``. Exit codes: 0, no findings; 1, findings; 2, the
 question cannot be answered.
@@ -13,7 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Protocol
 
-from t5repro.cli.arguments import Commands, Handler, add_command
+from t5repro.cli.parsers import Commands, Handler, add_command
 from t5repro.files import TEMPORARY_PREFIX
 from t5repro.lineage.findings import Finding
 from t5repro.lineage.graph import Graph, load_graph
@@ -38,7 +38,7 @@ class Answer(Protocol):
 
 
 def add_audit(commands: Commands) -> None:
-    """Add the subcommands to the parser."""
+    """Add the commands to the parser."""
     trace = _add_question(commands, "trace", _trace, "follow an artifact back to the raw files")
     trace.add_argument("artifact", help="file, scores.json#task, prefix of a SHA-256, or a URL")
     trace.add_argument("--rev", help="git revision, or folder with results")

@@ -1,16 +1,16 @@
-"""The subcommand `estimate`: hours, disk and memory of a run before anything runs."""
+"""The command `estimate`: hours, disk and memory of a run before anything runs."""
 
 import argparse
 from pathlib import Path
 
-from t5repro.cli.arguments import Commands, add_command
+from t5repro.cli.parsers import Commands, add_command
 from t5repro.errors import SettingsError
 
 BEYOND_BUDGET = 3
 
 
 def add_estimate(commands: Commands) -> None:
-    """Add the subcommand."""
+    """Add the command."""
     parser = add_command(
         commands,
         "estimate",

@@ -112,7 +112,7 @@ def task_files(settings: Settings, task: str) -> dict[str, list[str]]:
         raise SettingsError(
             f"task {task!r} has no file in data.sources; its files are {originals} "
             f"below {settings.tasks.folder}/, or those that tasks.files.{task} names; "
-            f"`t5repro list_sources {task}` prints their origins as entries of data.sources",
+            f"`t5repro tasks sources {task}` prints their origins as entries of data.sources",
             keys=_setting_of(settings, task),
         )
     return files

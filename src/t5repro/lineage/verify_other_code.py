@@ -27,7 +27,7 @@ if TYPE_CHECKING:  # the settings take longer to import than a whole check witho
 # Files of this package that a job imports outside of its closure: they parse, check and record,
 # the settings that they pass on are in the record, and Spark changes no byte. Any other is named.
 EXPLAINED = (
-    *("__main__.py", "c4/spark/", "cli/", "config/", "lineage/", "progress.py"),
+    *("__main__.py", "c4/spark/", "cli/", "config/", "jobs/", "lineage/", "progress.py"),
     *("artifacts.py", "stages.py", "task_facts.py", "task_table.py"),
 )
 SOURCES = "src/t5repro/"

@@ -25,7 +25,10 @@ from t5repro.files import sha256_of
 from t5repro.lineage.redaction import redact, redact_path
 
 VARIABLE = "T5REPRO_RUN_FILES"
-SHARED_RULE_FILES = (Path("Snakefile"), Path("workflow/rules/common.smk"))
+SHARED_RULE_FILES = (
+    *(Path("Snakefile"), Path("workflow/rules/common.smk")),
+    Path("src/t5repro/plan/commands.py"),  # writes the command lines of the rules
+)
 RULE_FILES = Path("workflow/rules")
 
 
@@ -46,7 +49,7 @@ class RunFile:
 
 def rule_files(rule: str, root: Path = Path()) -> list[Path]:
     """Return the rule files that decide the command of a rule, relative to the checkout."""
-    command = re.compile(rf"\bt5repro {re.escape(rule)}(?!\w)")
+    command = re.compile(rf"\bt5repro stage {re.escape(rule)}(?!\w)|command_of\(\"{rule}\"\)")
     own = (
         path.relative_to(root)
         for path in sorted((root / RULE_FILES).glob("*.smk"))

@@ -61,7 +61,7 @@ def find_start(name: str) -> Start:
     training = next(filter(None, map(_first_node, (folder / stage for stage in STAGES))), folder)
     if (training / WEIGHTS).is_file() and (training / MANIFEST).is_file():
         manifest = read_manifest(training / MANIFEST)
-        if manifest["rule"] in STAGES:  # `import_weights` writes a manifest, too
+        if manifest["rule"] in STAGES:  # `weights import` writes a manifest, too
             return _start_of_training(training, manifest)
     if not training.is_dir():
         raise ArtifactError(

@@ -10,9 +10,9 @@ from t5repro.config.load import load_settings
 from t5repro.config.origins import Origins
 from t5repro.config.schema import Settings
 from t5repro.config.task_files import check_listed_files
+from t5repro.plan.commands import param
 from t5repro.plan.inputs import corpora, inputs
 from t5repro.plan.nodes import WITHOUT_TASKS, Key, RunNodes
-from t5repro.plan.options import option
 from t5repro.plan.outputs import names_by_role, names_of_shard, shards_of
 from t5repro.plan.paths import by_experiment, log_path, manifests, path, predictions_of
 from t5repro.stages import BY_NAME, VERSIONED
@@ -164,9 +164,9 @@ class RunPlan:
         """
         return inputs(self._nodes, Key(rule, node), int(shard) if shard else None)
 
-    def option(self, name: str, rule: str, node: str = "") -> str | list[str]:
-        """Return the words of a job's command line that its rule file calls `name`."""
-        return option(self._nodes, Key(rule, node), name)
+    def param(self, rule: str, name: str, node: str = "", shard: str = "") -> str | list[str]:
+        """Return a parameter of a job's command line, by field of the job."""
+        return param(self._nodes, Key(rule, node), name, shard)
 
     def outputs(self, rule: str, node: str = "", shard: str = "") -> dict[str, list[str]]:
         """Return role -> files that a job writes."""

@@ -168,7 +168,15 @@ def rehydrate_if_needed() -> None:
     # In a process of its own, because planning inside the Snakefile would recurse.
     versioned = dvc_pipeline.versioned_run() or dvc_pipeline.VersionedRun()
     process = subprocess.run(
-        [sys.executable, "-m", "t5repro", "rehydrate", "--run-file", str(versioned.run_file)],
+        [
+            sys.executable,
+            "-m",
+            "t5repro",
+            "dvc",
+            "rehydrate",
+            "--run-file",
+            str(versioned.run_file),
+        ],
         env={**os.environ, PLANNING: "1"},
         capture_output=True,
         text=True,

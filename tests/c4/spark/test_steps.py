@@ -20,7 +20,7 @@ from c4_rules import clean_job, dedup_job, stage
 from checkout import ROOT
 
 from t5repro.c4.clean import clean_shard
-from t5repro.c4.punkt import PunktJob, train_punkt
+from t5repro.c4.punkt import train_punkt
 from t5repro.c4.spark import steps as engine
 from t5repro.c4.spark.session import session as open_session
 from t5repro.config.load import load_settings
@@ -29,6 +29,7 @@ from t5repro.config.stage_settings import stage_settings
 from t5repro.data.transfer import TransferError
 from t5repro.errors import ArtifactError, ClusterError, CorpusError, CrawlError
 from t5repro.files import write_manifest
+from t5repro.jobs.corpus import PunktJob
 from t5repro.lineage.input_hashes import expected_files, verify_inputs
 
 pyspark = pytest.importorskip("pyspark")
@@ -308,12 +309,13 @@ def test_a_driver_killed_in_the_middle_changes_nothing_when_it_is_run_again(
         sys.executable,
         "-m",
         "t5repro",
+        "stage",
         "c4_clean",
         "--settings",
         settings,
         "--wet",
         *map(str, CRAWL),
-        "--output",
+        "--pages",
         "clean/pages.parquet",
         "--manifest",
         "clean/manifest.json",
@@ -507,7 +509,7 @@ def test_a_cleaned_file_without_keys_of_the_unit_is_refused(tmp_path, spark):
     job = job_of(tmp_path, CRAWL[5:6], {"rules": "tfds"})
     engine.clean_shard(spark, job)
     with pytest.raises(ArtifactError, match="00000.parquet has no keys of c4.dedup.unit 'three_"):
-        engine.deduplicate(spark, dedup_job(tmp_path, settings_of("paper"), job.outputs))
+        engine.deduplicate(spark, dedup_job(tmp_path, settings_of("paper"), job.pages))
     assert not (tmp_path / "decisions").exists() or not list((tmp_path / "decisions").iterdir())
 
 

@@ -189,7 +189,7 @@ class TaskNames(Section):
     """The part of `tasks` that training and prediction read."""
 
     names: list[Name] = [*DEFAULT_TASKS]
-    """Names of the tasks of the run (`t5repro list_tasks`)."""
+    """Names of the tasks of the run (`t5repro tasks list`)."""
     windows: WindowSettings = WindowSettings()
     """Windows of the texts of SQuAD, for an encoder only."""
 

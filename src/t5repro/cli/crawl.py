@@ -1,18 +1,19 @@
-"""The subcommand `fetch_plan`: what fetching a crawl would take, before anything is fetched."""
+"""The command `crawl plan`: what fetching a crawl would take, before anything is fetched."""
 
 import argparse
 from pathlib import Path
 
-from t5repro.cli.arguments import Commands, add_command
+from t5repro.cli.parsers import Commands, add_command, add_group
 from t5repro.errors import RawDataError, SettingsError
 
 DEFAULT_SAMPLE = 64  # files
 
 
-def add_fetch_plan(commands: Commands) -> None:
-    """Add the subcommand."""
+def add_crawl(commands: Commands) -> None:
+    """Add the command."""
+    group = add_group(commands, "crawl", "plan: the crawl before it is fetched")
     parser = add_command(
-        commands, "fetch_plan", _fetch_plan, "print files, bytes, hours and disk of a crawl's fetch"
+        group, "plan", _plan, "print files, bytes, hours and disk of a crawl's fetch"
     )
     parser.add_argument(
         "run_file",
@@ -35,7 +36,7 @@ def add_fetch_plan(commands: Commands) -> None:
     )
 
 
-def _fetch_plan(arguments: argparse.Namespace) -> None:
+def _plan(arguments: argparse.Namespace) -> None:
     from t5repro.config.load import load_run_file
     from t5repro.config.project_files import project_file
     from t5repro.config.sections.c4 import languages_to_train

@@ -1,35 +1,31 @@
-"""Subcommands that exchange models: import, export, a model to serve, a folder for the Hub."""
+"""Commands of the group `weights`: import, export, a model to serve, a folder for the Hub."""
 
 import argparse
 from pathlib import Path
 
 from t5repro.artifacts import MANIFEST, VOCABULARY
-from t5repro.cli.arguments import (
-    Commands,
-    add_command,
-    add_experiment,
-    add_settings,
-    parsed_settings,
-)
+from t5repro.cli.arguments import add_experiment, add_settings, parsed_settings
+from t5repro.cli.parsers import Commands, add_command, add_group
 from t5repro.errors import SettingsError
 
 FORMS = ("huggingface", "keras_hub")
 STAGES = ("finetune", "pretrain")
 
 
-def add_publish(commands: Commands) -> None:
-    """Add the subcommands."""
+def add_weights(commands: Commands) -> None:
+    """Add the commands."""
+    group = add_group(
+        commands, "weights", "import, export, saved-model, publish: models of other libraries"
+    )
     importer = add_command(
-        commands, "import_weights", _import, "write published weights in this project's format"
+        group, "import", _import, "write published weights in this project's format"
     )
     importer.add_argument(
         "source", type=Path, help="folder of Hugging Face, keras-hub, TensorFlow or own weights"
     )
-    exporter = add_command(commands, "export_weights", _export, "write weights for another library")
+    exporter = add_command(group, "export", _export, "write weights for another library")
     exporter.add_argument("--form", choices=FORMS, required=True, help="library to write for")
-    server = add_command(
-        commands, "export_server", _serve, "write a SavedModel from strings to strings"
-    )
+    server = add_command(group, "saved-model", _serve, "write a SavedModel from strings to strings")
     add_settings(server)
     for parser, weights in (
         (exporter, "manifest of the training"),
@@ -38,7 +34,7 @@ def add_publish(commands: Commands) -> None:
         parser.add_argument("--weights", type=Path, required=True, help=weights)
         parser.add_argument("--vocabulary", type=Path, required=True, help="SentencePiece model")
     hub = add_command(
-        commands, "publish", _publish, "write a model of a run as a folder for the Hugging Face Hub"
+        group, "publish", _publish, "write a model of a run as a folder for the Hugging Face Hub"
     )
     hub.add_argument("run", type=Path, help="folder of the run, such as results/demo")
     add_experiment(hub, "an experiment with its seed, as baseline_seed_1")
