@@ -124,7 +124,7 @@ def _recorded(arguments: argparse.Namespace) -> contextlib.AbstractContextManage
     if not getattr(arguments, "log", None) or stage not in BY_NAME or stage == "preflight":
         return contextlib.nullcontext()
     from t5repro.config.stage_settings import received
-    from t5repro.lineage.record import recording
+    from t5repro.lineage.recording import recording
 
     values = parsed_settings(arguments, stage).model_dump(mode="json")
     return recording(

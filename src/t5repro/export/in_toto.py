@@ -78,12 +78,12 @@ def payload_of(job: Job) -> bytes:
 
 
 def _provenance(job: Job) -> dict[str, Any]:
-    start, end = start_of(job), job.record.get("end") or {}
+    start, end = start_of(job), job.record.end if job.record else None
     invocation = stable_uuid(job.name, manifest_hash(job), start.get("at", ""))
     metadata = {
         "invocationId": f"urn:uuid:{invocation}",
         **({"startedOn": start["at"]} if start else {}),
-        **({"finishedOn": end["at"]} if end else {}),
+        **({"finishedOn": end.at} if end else {}),
     }
     internal = {
         name: start[name]

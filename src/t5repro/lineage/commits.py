@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from t5repro.lineage.facts import JobFacts, differences
 from t5repro.lineage.git import contents, try_git
 from t5repro.lineage.record import Record
 from t5repro.lineage.sources import SOURCES, is_source
@@ -67,14 +68,13 @@ class Commits:
         if record.start.uncommitted is not None:
             return
         has_package = self.has_package or self.files.get((commit, PACKAGE_FILE)) is not None
-        for path, sha256 in sorted((record.start.code | record.start.machine.locks).items()):
-            actual = self.files.get((commit, path))
-            if actual != sha256 and (has_package or not is_source(path)):
-                state = f"has {actual[:12]}" if actual else "lacks it"
-                yield (
-                    f"says that it ran {path} {sha256[:12]} of commit {commit[:12]} without "
-                    f"changes; the commit {state}"
-                )
+        ran = JobFacts(sources=record.start.code | record.start.machine.locks)
+        committed = JobFacts(
+            sources={path: self.files.get((commit, path)) for path in ran.sources or ()}
+        )
+        for difference in differences(ran, committed, "sources"):
+            if has_package or not is_source(difference.name):
+                yield difference.text("here, without changes", f"in commit {commit[:12]}")
 
     def unlocked(self, record: Record) -> Iterator[tuple[str, str, str]]:
         """Yield library, version and package lock, if no lock at the commit has the version."""

@@ -14,7 +14,7 @@ from t5repro.lineage.dvc_lock import LOCK_FILE, Lock
 from t5repro.lineage.findings import WARNINGS
 from t5repro.lineage.git import commit_of
 from t5repro.lineage.graph import Job
-from t5repro.lineage.record import Record
+from t5repro.lineage.record import Record, record_of_job
 from t5repro.lineage.record_index import (
     Index,
     index_path,
@@ -24,7 +24,7 @@ from t5repro.lineage.record_index import (
 )
 from t5repro.lineage.sealed_records import read_checked
 from t5repro.lineage.signatures import check_signatures
-from t5repro.lineage.store import RECORDS, Folder, Revision
+from t5repro.lineage.store import Folder, Revision
 from t5repro.lineage.verify_committed import Committed, read_committed
 
 UNATTESTED = "processor, devices, environment and times"
@@ -67,7 +67,7 @@ def evidence_of(state: Folder | Revision, jobs: Iterable[Job]) -> dict[str, Evid
     revision = state.name if isinstance(state, Revision) else "HEAD"
     committed = Committed() if isinstance(state, Revision) else read_committed(state.root)
     indexes, lock = read_indexes(state, []), state.lock()
-    check = read_checked(state, selection, indexes, committed)
+    check = read_checked(state, indexes, committed)
     records = {name: check.records[name] for name in selection.keys() & check.records.keys()}
     commits = read_commits(state.root, records.values(), revision)
     read = state.committed if isinstance(state, Revision) else None
@@ -77,7 +77,7 @@ def evidence_of(state: Folder | Revision, jobs: Iterable[Job]) -> dict[str, Evid
     found = {}
     for name, job in selection.items():
         run = name.split("/", 1)[0]
-        path = f"{RECORDS}/{name}.json"
+        path = record_of_job(name)
         faults = tuple(
             finding.message
             for finding in check.findings

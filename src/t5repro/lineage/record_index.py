@@ -42,12 +42,6 @@ def index_path(run: str) -> str:
     return f"{RECORDS}/{run}{ENDING}"
 
 
-def run_of_record(path: str) -> str:
-    """Return the run that a record belongs to; empty for other files."""
-    words = path.split("/")
-    return words[1] if len(words) > 2 and words[0] == RECORDS else ""
-
-
 def parse_index(data: bytes, name: str) -> Index:
     """Return an index from its bytes.
 

@@ -5,7 +5,6 @@ of a hash tell that the index was altered, the index is blamed.
 """
 
 import hashlib
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -20,15 +19,13 @@ from t5repro.lineage.findings import (
     are_lookalikes,
     differing,
 )
-from t5repro.lineage.graph import Job
-from t5repro.lineage.record import Record, record_of
-from t5repro.lineage.record_index import Index, index_path, records_in, run_of_record
+from t5repro.lineage.record import RESTORE, Record, job_of_record, parse_record, run_of_record
+from t5repro.lineage.record_index import Index, index_path, records_in
 from t5repro.lineage.store import RECORDS, Store
 from t5repro.lineage.verify_committed import Committed
 
 NO_COMMIT = Committed()
-RESTORE = "restore it with git checkout"
-RESEAL = "restore it with git checkout, or run t5repro seal"
+RESEAL = f"{RESTORE}, or run t5repro seal"
 
 
 @dataclass
@@ -47,12 +44,14 @@ class RecordCheck:
     records: dict[str, Record] = field(default_factory=dict)
     commits: Commits | None = None
 
+    @property
+    def intact(self) -> dict[str, Record]:
+        """The records that are the sealed ones, by job; the others attest nothing."""
+        return {job: record for job, record in self.records.items() if job not in self.altered}
+
 
 def read_checked(
-    store: Store,
-    jobs: Mapping[str, Job],
-    indexes: Mapping[str, Index],
-    committed: Committed = NO_COMMIT,
+    store: Store, indexes: Mapping[str, Index], committed: Committed = NO_COMMIT
 ) -> RecordCheck:
     """Compare the records of a state with the indexes, and parse them."""
     check = RecordCheck()
@@ -72,23 +71,18 @@ def read_checked(
                 check.findings.append(finding)
                 if finding.path == path and finding.kind == ALTERED:
                     check.altered.add(job_of_record(path))
-        _parse(path, data, jobs, check)
+        _parse(path, data, check)
     for path in sorted(sealed.keys() - seen):
         index = index_path(run_of_record(path))
         finding = Finding(MISSING, path, job_of_record(path), f"{index} has it; {RESTORE}")
         if committed.attests(path, index):
             finding = Finding(ALTERED, index, "", f"has {path}, which does not exist; {RESTORE}")
         check.findings.append(finding)
-    runs = {name.split("/", 1)[0] for name, job in jobs.items() if job.record}
+    runs = {name.split("/", 1)[0] for name in check.records}
     for run in sorted(runs - indexes.keys()):
         message = "absent: a changed record cannot be noticed; run t5repro seal"
         check.findings.append(Finding(UNSEALED, index_path(run), "", message))
     return check
-
-
-def job_of_record(path: str) -> str:
-    """Return the job of a record."""
-    return path.removeprefix(f"{RECORDS}/").removesuffix(".json")
 
 
 def _unlike_index(
@@ -110,15 +104,11 @@ def _unlike_index(
     return Finding(ALTERED, path, job, f"sha256 {now}, {index} says {then}; {RESTORE}")
 
 
-def _parse(path: str, data: bytes, jobs: Mapping[str, Job], check: RecordCheck) -> None:
+def _parse(path: str, data: bytes, check: RecordCheck) -> None:
     job = job_of_record(path)
     try:
-        check.records[job] = record_of(json.loads(data), path)
-    except ValueError as error:
-        message = f"not JSON ({error}); restore it with git checkout"
+        check.records[job] = parse_record(data, path)
     except ArtifactError as error:
+        check.altered.add(job)
         message = str(error).removeprefix(f"{path} is ")
-    else:
-        return
-    check.altered.add(job)
-    check.findings.append(Finding(ALTERED, path, job if job in jobs else "", message))
+        check.findings.append(Finding(ALTERED, path, job, message))

@@ -6,7 +6,7 @@ wrote it, the manifests of the jobs that read it, and `dvc.lock` or `data.dvc`. 
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from t5repro.files import TEMPORARY_PREFIX
@@ -25,7 +25,7 @@ from t5repro.lineage.findings import (
     differing,
     make_verdict,
 )
-from t5repro.lineage.graph import DATA, Artifact, Graph, read_jobs, read_records
+from t5repro.lineage.graph import DATA, Artifact, Graph, read_jobs
 from t5repro.lineage.hashes import Hasher
 from t5repro.lineage.record_index import Index, read_indexes
 from t5repro.lineage.sealed_records import RecordCheck, read_checked
@@ -48,7 +48,7 @@ class State:
     Attributes:
         store: its files.
         lock: its `dvc.lock`.
-        graph: its jobs; an altered record is none, because it attests nothing.
+        graph: its jobs, with the records that are as sealed.
         hasher: hashes its files.
         unreadable: path -> fault of each manifest or index that cannot be read, which must not hide
             other findings.
@@ -85,14 +85,10 @@ def read_state(root: Path, *, deep: bool = False) -> State:
     store = Folder(root)
     lock, hasher, committed = store.lock(), Hasher(root, deep=deep), read_committed(root)
     faults: list[tuple[str, str]] = []
-    graph = Graph(read_jobs(store, read_records(store), faults))
-    unreadable = dict(faults)
-    faults.clear()
     indexes = read_indexes(store, faults)
-    check = read_checked(store, graph.jobs, indexes, committed)
-    for name in check.altered & graph.jobs.keys():
-        graph.jobs[name] = replace(graph.jobs[name], record={})
+    check = read_checked(store, indexes, committed)
     check.commits = read_commits(root, check.records.values())
+    graph = Graph(read_jobs(store, check.intact, faults))
     folders = tracked_folders(root, lock, hasher)
     outputs = recorded_outputs(graph)
     return State(
@@ -100,7 +96,7 @@ def read_state(root: Path, *, deep: bool = False) -> State:
         lock=lock,
         graph=graph,
         hasher=hasher,
-        unreadable=unreadable | dict(faults),
+        unreadable=dict(faults),
         indexes=indexes,
         committed=committed,
         check=check,

@@ -13,15 +13,15 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from t5repro.errors import ArtifactError
 from t5repro.lineage import startup
 from t5repro.lineage.byte_code import is_forged
 from t5repro.lineage.environment import REQUIREMENTS
+from t5repro.lineage.facts import JobFacts, facts_of_record, unlike_packages
 from t5repro.lineage.findings import ALTERED, CODE, FOREIGN, MISSING, SINCE, Finding
 from t5repro.lineage.packages import Installed, installed, interpreter_files
-from t5repro.lineage.record import read_record
+from t5repro.lineage.record import read_records
 from t5repro.lineage.sources import PACKAGE
-from t5repro.lineage.store import RECORDS, files_below
+from t5repro.lineage.store import Folder
 
 LOCKED = re.compile(r"^([A-Za-z0-9][\w.-]*)(?:\[[^]]*\])?==([^\s;\\]+)\s*(?:;\s*([^\\]+?))?\s*\\?$")
 CODE_SUFFIXES = (".py", ".so", ".pth")
@@ -175,16 +175,10 @@ def _normalized(name: str) -> str:
 
 def _unlike_records(root: Path, packages: Installed) -> list[Finding]:
     """Report packages that are not the ones that the jobs of this checkout ran with."""
-    digests = packages.digests
+    here = JobFacts(environment={"packages": packages.digests})
     findings: dict[str, Finding] = {}
-    for path in files_below(root / RECORDS):
-        try:
-            recorded = read_record(Path(path))
-        except ArtifactError:  # another file, or a damaged record, which `verify` reports
-            continue
-        name = "/".join(filter(None, (recorded.run, recorded.rule, recorded.node)))
-        for package, digest in (recorded.start.machine.packages or {}).items():
-            if digests.get(package, digest) != digest:
-                message = f"{name} ran with other files of this package"
-                findings.setdefault(package, Finding(SINCE, package, name, message))
+    for name, record in read_records(Folder(root)).items():
+        for package in unlike_packages(facts_of_record(record), here):
+            message = f"{name} ran with other files of this package"
+            findings.setdefault(package, Finding(SINCE, package, name, message))
     return list(findings.values())

@@ -44,7 +44,7 @@ def verify_study(study: Path, folder: Path) -> Verdict:
     unpack_study(study, folder)
     verdict = verify_tree(folder, deep=True)
     store = Folder(folder)
-    records = read_checked(store, {}, read_indexes(store, [])).records
+    records = read_checked(store, read_indexes(store, [])).records
     commits = read_commits(folder, records.values())
     absent = [finding for finding in verdict.findings if _is_left_out(finding)]
     findings = [

@@ -12,10 +12,10 @@ from t5repro.config.schema import Settings
 from t5repro.errors import ArtifactError
 from t5repro.files import read_json
 from t5repro.lineage.dvc_lock import LOCK_FILE, Lock
+from t5repro.lineage.facts import JobFacts, differences
 from t5repro.lineage.git import file_at
 from t5repro.lineage.record import Record, numbers_of, parse_record
 from t5repro.lineage.record_index import Index, index_path, parse_index
-from t5repro.lineage.sources import differing_files
 from t5repro.versions.proof import Checkout, StageFiles, changed_question
 from t5repro.versions.snakemake_graph import PlannedStage
 
@@ -38,9 +38,12 @@ class CommittedRun:
     def records(self, stage: PlannedStage) -> list[Record]:
         """Return the committed records of the jobs of a stage."""
         if stage.name not in self._records:
-            texts = (file_at(Path(), self.revision, job.record.as_posix()) for job in stage.jobs)
+            paths = (job.record.as_posix() for job in stage.jobs)
+            files = ((path, file_at(Path(), self.revision, path)) for path in paths)
             self._records[stage.name] = [
-                parse_record(text.decode(), self.revision) for text in texts if text is not None
+                parse_record(data, f"{path} at {self.revision}")
+                for path, data in files
+                if data is not None
             ]
         return self._records[stage.name]
 
@@ -111,11 +114,11 @@ class CommittedRun:
         """Return the setting, code or raw file that differs from the committed one."""
         locked = self.lock.stages[stage.name]
         changed = changed_question(settings, stage, locked, checkout.hasher)
-        if changed is not None and changed in stage.code:
-            source = self._changed_source(changed, checkout.closure(stage.table_name))
+        if changed is not None and changed.fact == "locked_code":
+            source = self._changed_source(changed.name, checkout.closure(stage.table_name))
             return f"{source} is not the committed one"
         if changed is not None:
-            return f"{changed} differs from the committed one"
+            return changed.text("as committed", "here")
         for path in (path for path in stage.inputs if path.startswith("data/")):
             if locked.deps.get(path) != checkout.hasher.md5(path):
                 return f"{path} is not the committed one"
@@ -126,8 +129,9 @@ class CommittedRun:
         data = file_at(Path(), self.revision, code_file)
         if data is None:
             return code_file
-        sources = differing_files(json.loads(data), closure)
-        return sources[0] if sources else code_file
+        committed = JobFacts(definitions=json.loads(data))
+        changed = differences(committed, JobFacts(definitions=closure), "definitions")
+        return changed[0].name if changed else code_file
 
 
 def numbers_here(stage: PlannedStage, files: StageFiles) -> Mapping[str, float]:

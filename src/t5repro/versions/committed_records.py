@@ -8,16 +8,19 @@ moves to ``work/records/``.
 
 import hashlib
 from pathlib import Path
-from typing import Any
 
 from t5repro.errors import ArtifactError
-from t5repro.files import write_bytes, write_text
+from t5repro.files import write_bytes
+from t5repro.lineage.facts import differences, facts_of_record, unknown_facts
 from t5repro.lineage.git import file_at, files_at, try_git
-from t5repro.lineage.record import RECORDS, Record, parse_record, read_record
+from t5repro.lineage.record import Record, parse_record, read_record
 from t5repro.lineage.record_index import index_path, parse_index, records_in
+from t5repro.lineage.store import RECORDS
 
 REPETITIONS = Path("work")
 REVISION = "HEAD"
+SAME = ("settings", "definitions", "rule_files", "inputs", "outputs")
+SAME_ENVIRONMENT = ("foreign", "forged_byte_code")
 
 
 def restore_committed_records(run: str) -> list[str]:
@@ -41,20 +44,20 @@ def restore_committed_records(run: str) -> list[str]:
         # A committed record that was altered since its seal must not be sealed again.
         if path in committed
         and hashlib.sha256(committed[path]).hexdigest() == sealed.get(path)
-        and _restore(Path(path), committed[path].decode())
+        and _restore(Path(path), committed[path])
     ]
 
 
-def _restore(path: Path, text: str) -> bool:
+def _restore(path: Path, data: bytes) -> bool:
     """Restore a record if its job was repeated; return whether it was."""
     try:
-        repetition, committed = read_record(path), parse_record(text, str(path))
+        repetition, committed = read_record(path), parse_record(data, str(path))
     except ArtifactError:
         return False
     if not is_repetition(repetition, committed):
         return False
     write_bytes(REPETITIONS / path, path.read_bytes())
-    write_text(path, text)
+    write_bytes(path, data)
     return True
 
 
@@ -65,17 +68,15 @@ def is_repetition(record: Record, committed: Record) -> bool:
     in code that the job does not reach. A job with altered packages is no repetition: its record
     has to be seen.
     """
+    facts, committed_facts = facts_of_record(record), facts_of_record(committed)
     return (
         record.sealable
         and committed.sealable
         and not record.start.machine.altered
-        and _facts(record) == _facts(committed)
+        and not unknown_facts(facts, committed_facts, *SAME)
+        and not differences(facts, committed_facts, *SAME)
+        and not any(
+            difference.name.startswith(SAME_ENVIRONMENT)
+            for difference in differences(facts, committed_facts, "environment")
+        )
     )
-
-
-def _facts(record: Record) -> list[Any]:
-    start, end = record.start, record.end
-    facts: list[Any] = [start.settings, start.closure, start.workflow]
-    if end:
-        facts += [end.inputs, end.outputs, end.foreign, end.forged_byte_code]
-    return facts

@@ -25,9 +25,9 @@ from t5repro.config.schema import Settings
 from t5repro.errors import ArtifactError
 from t5repro.files import read_json, write_json
 from t5repro.lineage.dvc_lock import LOCK_FILE, Lock, LockedStage, read_lock
+from t5repro.lineage.facts import JobFacts, differences, facts_of_lock, settings_of_params
 from t5repro.lineage.hashes import Hasher
 from t5repro.versions import dvc_pipeline
-from t5repro.versions.proof import same_values
 from t5repro.versions.snakemake_graph import (
     PLANNING,
     RUN_FILE,
@@ -90,9 +90,8 @@ def _has_locked_settings(settings: Settings, stage: PlannedStage, lock: Lock) ->
     DVC compares `configs/resolved`, which an edit of the run file changes only with the next
     `dvc repro` or seal. Metadata for the edited settings would hide the edit from Snakemake.
     """
-    leaves = dvc_pipeline.leaves_of(settings, stage)
-    params = {f"{stage.name}.{name}": value for name, value in leaves.items()}
-    return same_values(lock.stages[stage.name].params, params)
+    here = JobFacts(settings=settings_of_params(dvc_pipeline.leaves_of(settings, stage)))
+    return not differences(facts_of_lock(lock.stages[stage.name], stage.name), here, "settings")
 
 
 def _is_current(persistence: Any, job: Any, hasher: Hasher) -> bool:

@@ -5,7 +5,6 @@ from pathlib import Path
 
 from t5repro.errors import ArtifactError, LineageError
 from t5repro.lineage.dvc_lock import RAW_DATA_FILE, parse_lock
-from t5repro.lineage.record import RECORDS
 from t5repro.lineage.record_index import (
     Index,
     SealedStage,
@@ -15,6 +14,7 @@ from t5repro.lineage.record_index import (
     write_index,
 )
 from t5repro.lineage.signatures import configured_key, drop_outdated, sign, signature_path
+from t5repro.lineage.store import RECORDS
 from t5repro.versions.snakemake_graph import UNVERSIONED_RULES, PlannedStage
 
 
@@ -72,7 +72,7 @@ def _unversioned(run: str, data_folder: str) -> dict[str, SealedStage]:
     raw = {tracked.path: tracked.md5 for tracked in lock.outputs}
     entries = {}
     for rule in sorted(UNVERSIONED_RULES):
-        folder = RECORDS / run / rule
+        folder = Path(RECORDS, run, rule)
         records = sorted([*folder.rglob("*.json"), *folder.parent.glob(f"{rule}.json")])
         if records:
             entries[rule] = sealed_stage(raw.get(data_folder, ""), records)
