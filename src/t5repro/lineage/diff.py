@@ -79,7 +79,7 @@ class Cause:
 
 @dataclass(frozen=True)
 class Divergence:
-    """A job whose outputs differ, and not only because an earlier job's outputs do.
+    """A job with differing outputs, and not only because an earlier job's outputs do.
 
     Attributes:
         job: its name without the run, which may differ.

@@ -1,10 +1,10 @@
-"""The facts of a job, whoever tells them, and the one comparison of two jobs.
+"""The facts of a job, from any source, and the one comparison of two jobs.
 
 A record, a manifest, an entry of `dvc.lock` and a checkout each tell some facts about a job: its
 settings, code, files, environment and numbers. Wherever two of them are compared, as by `verify`,
 `diff`, `seal` and the certificate, `differences` compares them.
 
-A fact that one side does not know is no difference: `unknown_facts` lists it.
+A fact that one side does not know does not count as a difference: `unknown_facts` lists it.
 """
 
 import hashlib
@@ -39,7 +39,7 @@ FILES = ("rule_files", "imported", "inputs", "outputs")
 
 @dataclass(frozen=True)
 class JobFacts:
-    """What decided a job and what came out; None for what is not known.
+    """Causes and results of a job; None for unknown ones.
 
     Attributes:
         settings: dotted name -> value.
@@ -90,7 +90,7 @@ class Difference:
         return _shown(self.first), _shown(self.second)
 
     def text(self, first: str, second: str) -> str:
-        """Return what differs as text.
+        """Return the difference as text.
 
         Args:
             first: the first side, such as "in the record".
@@ -151,7 +151,7 @@ def _same(value: Any, other_value: Any) -> bool:
 
 
 def unknown_facts(first: JobFacts, second: JobFacts, *facts: str) -> list[str]:
-    """Return what one of two sides does not know, in words."""
+    """Return in words the facts that one of two sides does not know."""
     unknown = []
     for fact in facts:
         values, other_values = getattr(first, fact), getattr(second, fact)
@@ -194,7 +194,7 @@ def leaves(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, A
 
 
 def facts_of_record(record: Record) -> JobFacts:
-    """Return what a record tells."""
+    """Return the facts in a record."""
     start, end = record.start, record.end
     code = closure_path(record.rule).as_posix()
     return JobFacts(
@@ -227,7 +227,7 @@ def _environment(machine: Machine, end: End | None) -> dict[str, Any]:
 
 
 def facts_of_manifest(job: Job) -> JobFacts:
-    """Return what the manifest of a job tells."""
+    """Return the facts in the manifest of a job."""
     inputs, outputs = job.inputs, job.outputs
     if job.rule == DATA:  # its manifest lists the raw files as outputs, but the rule reads them
         inputs, outputs = outputs[:-1], outputs[-1:]
@@ -245,7 +245,7 @@ def hashes_of(artifacts: tuple[Artifact, ...]) -> dict[str, str]:
 
 
 def facts_of_job(job: Job) -> JobFacts:
-    """Return what the manifest of a job tells, and its record about code and environment."""
+    """Return the facts in the manifest of a job, and in its record on code and environment."""
     listed = facts_of_manifest(job)
     if job.record is None:
         return listed
@@ -271,7 +271,7 @@ def received_settings(job: Job) -> Mapping[str, Any]:
 
 
 def facts_of_lock(stage: LockedStage, name: str) -> JobFacts:
-    """Return what the entry of a stage in `dvc.lock` tells."""
+    """Return the facts in the entry of a stage in `dvc.lock`."""
     params = {leaf.removeprefix(f"{name}."): value for leaf, value in stage.params.items()}
     return JobFacts(settings=settings_of_params(params), locked_code=locked_code(stage))
 

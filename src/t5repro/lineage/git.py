@@ -40,7 +40,7 @@ def _run(
 
 
 def file_at(root: Path, revision: str, path: str) -> bytes | None:
-    """Return the content of a file at a revision; None if there is no such revision or file."""
+    """Return the content of a file at a revision; None without such a revision or file."""
     if try_git(root, "rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}") is None:
         return None
     return files_at(root, revision, [path]).get(path)

@@ -126,7 +126,7 @@ class Graph:
         return None if source is None else self.jobs[self.producer[source.key]]
 
     def before(self, job: Job) -> list[Job]:
-        """Return the jobs whose outputs a job read, each once, in the order it read them."""
+        """Return the jobs that wrote what a job read, each once, in the order it read them."""
         earlier_jobs = {}
         for artifact in job.inputs:
             earlier = self.job_of(artifact)

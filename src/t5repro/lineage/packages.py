@@ -9,7 +9,7 @@ folder of the environment and are not in the digest.
 Reading gigabytes for every job would be too slow: the files of a package are read again only if the
 size, inode, mtime or ctime of one of them has changed (see `lineage.hashes`). The results are kept
 in the virtual environment, which several checkouts may share. Headers of C++ and type stubs, which
-no job runs, are read by a deep check alone.
+no job runs, are read by a deep check only.
 
 Source: Binary distribution format, https://packaging.python.org/specifications/ ("RECORD").
 """

@@ -1,9 +1,10 @@
 """One record per job: the code and environment it ran with, and its result.
 
 The record is ``records/<run>/<rule>/<node>.json``, named like the log of the job. The first half is
-written before the stage's code is imported, the second when it ends: a killed job has no end, and a
-job whose code changed while it ran names the files and is not sealed. Records contain times and
+written before the stage's code is imported, the second when it ends: a killed job has no end. If
+its code changed meanwhile, the record names the files and is not sealed. Records contain times and
 machines, so they are neither output nor input of a rule; git tracks them, as it does `dvc.lock`.
+A sealed record names by hash the facts that many records of a run share (`shared_facts`).
 
 `recording` writes records; here they are read: `read_record`, `read_records`.
 """
@@ -20,11 +21,12 @@ from pydantic import TypeAdapter, ValidationError
 from t5repro.artifacts import SCORES
 from t5repro.errors import ArtifactError
 from t5repro.files import read_json
+from t5repro.lineage.shared_facts import ReadShared, is_shared, put_back, reader_of, shared_path
 from t5repro.lineage.store import RECORDS, Store
 from t5repro.lineage.workflow_files import RunFile
 
 LOGS = Path("logs")
-FORMAT = 2
+FORMAT = 3  # 2: every record repeats the facts that `shared_facts` keeps once
 RESTORE = "restore it with git checkout"
 FORMAT_OF_WHOLE_FILES = 1  # its `closure` has the hash of each whole file, as no tree has today
 
@@ -104,7 +106,7 @@ class End:
         imported: imported file of this package outside of the closure -> SHA-256.
         foreign: imported file of neither a package nor the interpreter -> SHA-256.
         shared_libraries: loaded library of the system -> SHA-256.
-        forged_byte_code: imported files of this package whose byte code is not that of the source.
+        forged_byte_code: imported files of this package with byte code of another source.
     """
 
     at: str
@@ -185,36 +187,52 @@ def read_record(path: Path) -> Record:
     Raises:
         ArtifactError: it is missing, or is not a record.
     """
-    return record_of(read_json(path), str(path))
+    return record_of(read_json(path), str(path), reader_of(path))
 
 
-def parse_record(data: bytes, name: str) -> Record:
+def record_in(store: Store, path: str) -> Record:
+    """Read a record of a state; raises ArtifactError like `parse_record`."""
+    return parse_record(store.read(path), path, shared_in(store, path))
+
+
+def shared_in(store: Store, path: str) -> ReadShared:
+    """Return the reader of the shared facts of a record of a state."""
+    run = run_of_record(path)
+    return lambda sha256: store.read(shared_path(run, sha256))
+
+
+def parse_record(data: bytes, name: str, read_shared: ReadShared) -> Record:
     """Return a record from its bytes.
 
     Args:
         data: JSON.
         name: of the record, for error messages.
+        read_shared: returns a file of shared facts.
 
     Raises:
+        SharedFactsError: a file of shared facts is missing or altered.
         ArtifactError: it is not a record.
     """
     try:
         values = json.loads(data)
     except ValueError as error:
         raise ArtifactError(f"{name} is not JSON ({error}); {RESTORE}") from error
-    return record_of(values, name)
+    return record_of(values, name, read_shared)
 
 
-def record_of(values: Any, name: str) -> Record:
+def record_of(values: Any, name: str, read_shared: ReadShared | None = None) -> Record:
     """Return a record from JSON values.
 
     Args:
         values: of the whole file.
         name: of the file, for error messages.
+        read_shared: returns a file of shared facts; not needed for a whole record.
 
     Raises:
-        ArtifactError: they are not a record.
+        ArtifactError: they are not a record, or one of an unknown format.
     """
+    if read_shared is not None and isinstance(values, dict):
+        values = put_back(values, read_shared)
     try:
         record = _RECORD.validate_python(values)
     except ValidationError as error:
@@ -223,6 +241,12 @@ def record_of(values: Any, name: str) -> Record:
         raise ArtifactError(
             f"{name} is not a record ({place}: {first['msg']}); {RESTORE}, or rerun its job"
         ) from error
+    if not FORMAT_OF_WHOLE_FILES <= record.format <= FORMAT:
+        raise ArtifactError(
+            f"{name} has format {record.format}; this version reads {FORMAT_OF_WHOLE_FILES} to "
+            f"{FORMAT}: check out the commit of the record ({record.start.commit}), or rerun its "
+            "job"
+        )
     if record.format == FORMAT_OF_WHOLE_FILES:
         return replace(record, start=replace(record.start, closure=None))
     return record
@@ -232,9 +256,9 @@ def read_records(store: Store) -> dict[str, Record]:
     """Return job -> record of all readable records of a state; `verify` reports the others."""
     records = {}
     for path in store.names(RECORDS, ".json"):
-        if run_of_record(path):
+        if run_of_record(path) and not is_shared(path):
             with contextlib.suppress(ArtifactError):
-                records[job_of_record(path)] = parse_record(store.read(path), path)
+                records[job_of_record(path)] = record_in(store, path)
     return records
 
 

@@ -50,7 +50,7 @@ def recording(
         rule: the rule; decides which code is hashed.
         log: the log of the job; decides the path of the record.
         settings: the settings that the job receives.
-        files: all files on its command line; those that are no output in the manifest are inputs.
+        files: all files on its command line: inputs, unless the manifest lists them as outputs.
         manifest: the manifest that the job writes.
     """
     path = record_path(log)

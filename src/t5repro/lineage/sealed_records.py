@@ -1,6 +1,6 @@
 """The records of a state, compared with the index of their run.
 
-A record that is not the sealed one, or is no record, attests nothing. If the commit or the digits
+A record that is not the sealed one, or cannot be read, attests nothing. If the commit or the digits
 of a hash tell that the index was altered, the index is blamed.
 """
 
@@ -19,8 +19,16 @@ from t5repro.lineage.findings import (
     are_lookalikes,
     differing,
 )
-from t5repro.lineage.record import RESTORE, Record, job_of_record, parse_record, run_of_record
+from t5repro.lineage.record import (
+    RESTORE,
+    Record,
+    job_of_record,
+    parse_record,
+    run_of_record,
+    shared_in,
+)
 from t5repro.lineage.record_index import Index, index_path, records_in
+from t5repro.lineage.shared_facts import ReadShared, SharedFactsError, is_shared, shared_path
 from t5repro.lineage.store import RECORDS, Store
 from t5repro.lineage.verify_committed import Committed
 
@@ -34,7 +42,7 @@ class RecordCheck:
 
     Attributes:
         findings: what is wrong with them.
-        altered: jobs whose record is not the sealed one, or is no record; it attests nothing.
+        altered: jobs with a record that attests nothing: not the sealed one, or unreadable.
         records: job -> its record, if it is one.
         commits: what git knows about the commits and files that records name.
     """
@@ -71,7 +79,8 @@ def read_checked(
                 check.findings.append(finding)
                 if finding.path == path and finding.kind == ALTERED:
                     check.altered.add(job_of_record(path))
-        _parse(path, data, check)
+        if not is_shared(path):
+            _parse(path, data, check, shared_in(store, path))
     for path in sorted(sealed.keys() - seen):
         index = index_path(run_of_record(path))
         finding = Finding(MISSING, path, job_of_record(path), f"{index} has it; {RESTORE}")
@@ -104,10 +113,14 @@ def _unlike_index(
     return Finding(ALTERED, path, job, f"sha256 {now}, {index} says {then}; {RESTORE}")
 
 
-def _parse(path: str, data: bytes, check: RecordCheck) -> None:
+def _parse(path: str, data: bytes, check: RecordCheck, read_shared: ReadShared) -> None:
     job = job_of_record(path)
     try:
-        check.records[job] = parse_record(data, path)
+        check.records[job] = parse_record(data, path, read_shared)
+    except SharedFactsError as error:  # one finding, however many records name the file
+        check.altered.add(job)
+        shared = shared_path(run_of_record(path), error.sha256)
+        check.findings.append(Finding(ALTERED, shared, job, str(error)))
     except ArtifactError as error:
         check.altered.add(job)
         message = str(error).removeprefix(f"{path} is ")

@@ -2,7 +2,7 @@
 
 ``records/<run>.intoto.jsonl`` has one in-toto statement per signer, each in a DSSE envelope. Its
 subjects are the SHA-256 of these files, and so of every record and artifact. A key is named by its
-path, outside of the checkout, and never recorded; `signers` says whose signatures count.
+path, outside of the checkout, and never recorded; `signers` says which signatures count.
 """
 
 import base64
@@ -39,7 +39,7 @@ class Attestation:
 
     Attributes:
         run: the run.
-        signer: whose key it is.
+        signer: name of the owner of the key.
         fingerprint: of the key.
         at: when it was made, as the signer said.
         files: the signed files.
@@ -137,7 +137,7 @@ def drop_outdated(root: Path, run: str) -> bool:
 
 
 def _current_lines(root: Path, run: str) -> list[str]:
-    """Return the lines whose statements are over the present state."""
+    """Return the lines with statements over the present state."""
     path = root / signature_path(run)
     if not path.is_file():
         return []
@@ -193,7 +193,7 @@ def check_signatures(
         root: the checkout.
         runs: sealed runs.
         read: returns a file of the state; by default of the working tree.
-        revision: whose list of signers counts.
+        revision: the list of signers at this revision counts.
     """
     read = read or _reader(root)
     findings: list[Finding] = []
@@ -284,7 +284,7 @@ def _other_set(
 
 
 def _signers_text(root: Path, revision: str) -> str:
-    """Return the committed list of signers; without git that of the checkout."""
+    """Return the committed list of signers; without git the list of the checkout."""
     if try_git(root, "rev-parse", "--verify", "--quiet", revision) is None:
         return (_reader(root)(SIGNERS_FILE) or b"").decode(errors="replace")
     return (file_at(root, revision, SIGNERS_FILE) or b"").decode(errors="replace")

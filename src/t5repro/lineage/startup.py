@@ -149,7 +149,7 @@ def loaded_modules() -> list[str]:
 
 
 def forged_byte_code() -> list[str]:
-    """Return the imported files of this package whose byte code is not that of the source."""
+    """Return the imported files of this package with byte code of another source."""
     own = (path for path in loaded_modules() if path.startswith(f"{PACKAGE}{os.sep}"))
     return [source_name(Path(path)) for path in own if is_forged(Path(path))]
 

@@ -6,7 +6,7 @@ wrote it, the manifests of the jobs that read it, and `dvc.lock` or `data.dvc`. 
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from t5repro.files import TEMPORARY_PREFIX
@@ -221,7 +221,7 @@ def _check_links(state: State, suspects: Suspects) -> Iterator[Finding]:
 
 
 def _check_record_hashes(state: State, suspects: Suspects) -> Iterator[Finding]:
-    """Check files whose manifest cannot be trusted against the record of their job."""
+    """Check files with a manifest that cannot be trusted against the record of their job."""
     check = state.check
     for name in suspects.jobs & check.records.keys() - check.altered:
         end = check.records[name].end
@@ -282,10 +282,9 @@ def _check_code(state: State, suspects: Suspects) -> Iterator[Finding]:
 
 
 def _check_other_code(state: State, suspects: Suspects) -> Iterator[Finding]:
-    jobs = chain_of(state.graph)
-    yield from check_other_code(
-        state.root, [job for job in jobs if job.name in state.check.records]
-    )
+    # A record that was not sealed attests nothing, but what it admits is named.
+    jobs = (replace(job, record=state.check.records.get(job.name)) for job in chain_of(state.graph))
+    yield from check_other_code(state.root, jobs)
 
 
 def _check_pipeline(state: State, suspects: Suspects) -> Iterator[Finding]:

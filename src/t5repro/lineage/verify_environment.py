@@ -116,7 +116,7 @@ def _unowned_files(packages: Installed) -> Iterator[Finding]:
 
 
 def _forged_byte_code(packages: Installed) -> Iterator[Finding]:
-    """Report byte code that is not that of its source, of packages, Python and this package."""
+    """Report byte code of another source: of packages, Python and this package."""
     own = (path.as_posix() for path in PACKAGE.rglob("*.py"))
     for path in sorted({*packages.files, *interpreter_files().values(), *own}):
         if path.endswith(".py") and is_forged(Path(path)):

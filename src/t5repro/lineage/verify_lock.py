@@ -132,7 +132,7 @@ def _unlike_index(folder: TrackedFolder, md5: str, index: str) -> Finding:
 
 
 def _altered_digits(folder: TrackedFolder) -> Finding:
-    """Return a finding about a lock whose hash is that of the folder but for a few digits."""
+    """Return a finding about a lock that has the hash of the folder but for a few digits."""
     tracked = folder.tracked
     locked, now = differing(tracked.md5, folder.md5)
     message = f"says md5 {locked} of {tracked.path}, which is {now}; restore it with git checkout"

@@ -80,7 +80,7 @@ def _is_left_out(finding: Finding) -> bool:
 
 
 def _is_explained(finding: Finding, records: dict[str, Record], commits: Commits | None) -> bool:
-    """Return whether code is not that of today because it has changed since the job ran."""
+    """Return whether code differs only because it has changed since the job ran."""
     if finding.kind != CODE:
         return False
     if finding.path.startswith(f"{CLOSURES.as_posix()}/"):

@@ -14,8 +14,9 @@ from t5repro.files import read_json
 from t5repro.lineage.dvc_lock import LOCK_FILE, Lock
 from t5repro.lineage.facts import JobFacts, differences
 from t5repro.lineage.git import file_at
-from t5repro.lineage.record import Record, numbers_of, parse_record
+from t5repro.lineage.record import Record, numbers_of, record_in
 from t5repro.lineage.record_index import Index, index_path, parse_index
+from t5repro.lineage.store import RECORDS, Revision
 from t5repro.versions.proof import Checkout, StageFiles, changed_question
 from t5repro.versions.snakemake_graph import PlannedStage
 
@@ -38,20 +39,16 @@ class CommittedRun:
     def records(self, stage: PlannedStage) -> list[Record]:
         """Return the committed records of the jobs of a stage."""
         if stage.name not in self._records:
-            paths = (job.record.as_posix() for job in stage.jobs)
-            files = ((path, file_at(Path(), self.revision, path)) for path in paths)
-            self._records[stage.name] = [
-                parse_record(data, f"{path} at {self.revision}")
-                for path, data in files
-                if data is not None
-            ]
+            paths = {job.record.as_posix() for job in stage.jobs}
+            present = paths.intersection(self._files.names(RECORDS, ".json"))
+            self._records[stage.name] = [record_in(self._files, path) for path in sorted(present)]
         return self._records[stage.name]
 
     def numbers(self, stage: PlannedStage) -> Mapping[str, float]:
         """Return the numbers in the committed records of a stage.
 
         Raises:
-            ArtifactError: the records are not those of the committed lock.
+            ArtifactError: the records are not of the committed lock.
         """
         if fault := self._record_fault(stage):
             raise ArtifactError(f"{fault}; its numbers cannot be judged, so bytes must be equal")
@@ -63,7 +60,7 @@ class CommittedRun:
         }
 
     def _record_fault(self, stage: PlannedStage) -> str | None:
-        """Return why the committed records of a stage are not those of the committed lock."""
+        """Return why the committed records of a stage are not of the committed lock."""
         sealed = self._index.get(stage.name)
         if sealed is None:
             return f"{self._index_path} at {self.revision} has no stage {stage.name}"
@@ -75,6 +72,10 @@ class CommittedRun:
             if data is None or hashlib.sha256(data).hexdigest() != sealed.records.get(path):
                 return f"{path} at {self.revision} is not the record of {self._index_path}"
         return None
+
+    @cached_property
+    def _files(self) -> Revision:
+        return Revision(Path(), self.revision)
 
     @property
     def _index_path(self) -> str:

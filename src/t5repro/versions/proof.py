@@ -108,7 +108,7 @@ def _manifest_outputs(manifest: Path) -> list[str]:
 
 
 def md5_of_folder(stage: PlannedStage, files: StageFiles) -> str:
-    """Return DVC's hash of the folder of a stage with its declared files alone."""
+    """Return DVC's hash of the folder of a stage with only its declared files."""
     prefix = f"{stage.folder}/"
     return folder_md5({path.removeprefix(prefix): h.md5 for path, h in files.files.items()})
 

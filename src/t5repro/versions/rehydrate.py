@@ -3,7 +3,7 @@
 Snakemake decides by its own metadata in `.snakemake/metadata` what is up to date. A clone has none,
 and after `git checkout` it describes a newer run. For every stage that agrees with `dvc.lock`, the
 metadata is written again with the hashes of its inputs. Files of the project are not changed.
-A stage whose outputs are as locked, but not its code, settings or inputs, gets metadata with
+A stage with outputs as locked, but not its code, settings or inputs, gets metadata with
 other parameters, so Snakemake runs it again: without metadata it would compare the times of files,
 which in a clone say nothing. Other stages get none, and Snakemake decides by itself.
 
@@ -70,7 +70,7 @@ def rehydrate(run_file: Path = RUN_FILE) -> list[str]:
 
 
 def stages_with_locked_outputs() -> tuple[set[str], set[str]]:
-    """Return the stages that are as locked, and those of which only the outputs are."""
+    """Return the stages that are as locked, and the stages with only their outputs as locked."""
     from dvc.repo import Repo
 
     with Repo() as repo:
