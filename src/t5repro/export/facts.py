@@ -20,7 +20,7 @@ from typing import Any
 from t5repro.errors import LineageError
 from t5repro.lineage.graph import DATA, Artifact, Graph, Job, load_graph
 from t5repro.lineage.hashes import Hasher
-from t5repro.lineage.record import End, Record, known, record_of, record_of_job
+from t5repro.lineage.record import End, Record, known_facts, record_of, record_of_job
 from t5repro.lineage.redaction import HIDDEN_PREFIX, redact, redact_path
 from t5repro.lineage.store import Folder
 from t5repro.lineage.trace import trace
@@ -178,12 +178,12 @@ def start_of(job: Job) -> Mapping[str, Any]:
     """Return the first half of a job's record by name; empty without one."""
     if job.record is None:
         return {}
-    return {**known(job.record.start), "machine": known(job.record.start.machine)}
+    return {**known_facts(job.record.start), "machine": known_facts(job.record.start.machine)}
 
 
 def machine_of(job: Job) -> Mapping[str, Any]:
     """Return the machine of a job by name; empty without a record."""
-    return known(job.record.start.machine) if job.record else {}
+    return known_facts(job.record.start.machine) if job.record else {}
 
 
 def libraries_of(run: Run) -> dict[str, list[str]]:

@@ -218,16 +218,16 @@ def _executions(side: Side) -> dict[str, Execution]:
 
 
 def _execution(job: Job, side: Side) -> Execution:
-    known = facts_of_job(job)
+    facts = facts_of_job(job)
     settings, inputs, outputs = (
-        dict(part or {}) for part in (known.settings, known.inputs, known.outputs)
+        dict(mapping or {}) for mapping in (facts.settings, facts.inputs, facts.outputs)
     )
     outputs.pop(job.manifest, None)  # it only repeats the others
     if job.rule == DATA:
         outputs = inputs  # the raw files of the run
         settings.pop("data.sources", None)  # a list of all files; the raw inputs name the one
-    known = replace(
-        known,
+    facts = replace(
+        facts,
         settings=settings,
         inputs=_without_runs(inputs),
         outputs=_without_runs(outputs),
@@ -238,7 +238,7 @@ def _execution(job: Job, side: Side) -> Execution:
         for artifact in job.inputs
         if (writer := side.graph.job_of(artifact)) is not None and writer.rule != DATA
     )
-    return Execution(job, known, frozenset(job_inputs))
+    return Execution(job, facts, frozenset(job_inputs))
 
 
 def _locked_code(job: Job, lock: Lock) -> Mapping[str, str]:

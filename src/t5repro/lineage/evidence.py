@@ -74,7 +74,7 @@ def evidence_of(state: Folder | Revision, jobs: Iterable[Job]) -> dict[str, Evid
     _, attestations = check_signatures(state.root, sorted(indexes), read, revision)
     signers = {run: [a.signer for a in attestations if a.run == run] for run in indexes}
     head = commit_of(state.root, revision)[:12] if commits else ""
-    found = {}
+    evidence = {}
     for name, job in selection.items():
         run = name.split("/", 1)[0]
         path = record_of_job(name)
@@ -85,7 +85,7 @@ def evidence_of(state: Folder | Revision, jobs: Iterable[Job]) -> dict[str, Evid
         )
         record = records.get(name)
         if record is None:
-            found[name] = Evidence(refuted=faults)
+            evidence[name] = Evidence(refuted=faults)
             continue
         if commits is not None:
             faults += tuple(commits.faults(record))
@@ -95,8 +95,8 @@ def evidence_of(state: Folder | Revision, jobs: Iterable[Job]) -> dict[str, Evid
         if is_committed and path not in committed.changed:
             attested.append(f"commit {head}")
         attested = [f"record by {', '.join(attested)}"] if attested and not faults else []
-        found[name] = _with_code(record, commits, attested, faults, bool(signers.get(run)))
-    return found
+        evidence[name] = _with_code(record, commits, attested, faults, bool(signers.get(run)))
+    return evidence
 
 
 def _seals(job: Job, path: str, index: Index, lock: Lock) -> list[str]:
@@ -122,5 +122,5 @@ def _with_code(
     has_code = commits is not None and commits.attests_code(record)
     if has_code:
         attested.append(f"code by commit {str(record.start.commit)[:12]}")
-    stated = UNATTESTED if has_code else f"code, {UNATTESTED}"
-    return Evidence(tuple(attested), "" if is_signed else f"{stated}: an unsigned record", faults)
+    claims = UNATTESTED if has_code else f"code, {UNATTESTED}"
+    return Evidence(tuple(attested), "" if is_signed else f"{claims}: an unsigned record", faults)

@@ -16,7 +16,7 @@ from typing import Any
 from t5repro.lineage.dvc_lock import LockedStage
 from t5repro.lineage.findings import differing
 from t5repro.lineage.graph import DATA, Artifact, Job
-from t5repro.lineage.record import End, Machine, Record, known, numbers_in
+from t5repro.lineage.record import End, Machine, Record, known_facts, numbers_in
 from t5repro.lineage.redaction import same_value
 from t5repro.lineage.sources import CLOSURES, closure_path, closure_text
 
@@ -140,14 +140,19 @@ def differences(first: JobFacts, second: JobFacts, *facts: str) -> list[Differen
 
 def _same(value: Any, other_value: Any) -> bool:
     """Compare two values; `dvc.lock` has lists and nothing as JSON text."""
-    for text, decoded in ((value, other_value), (other_value, value)):
-        if isinstance(text, str) and (decoded is None or isinstance(decoded, list | tuple)):
-            try:
-                return same_value(json.loads(text), decoded)
-            except ValueError:
-                return False
+    try:
+        if isinstance(value, str) and _is_list(other_value):
+            value = json.loads(value)
+        elif isinstance(other_value, str) and _is_list(value):
+            other_value = json.loads(other_value)
+    except ValueError:
+        return False
     is_nan = value != value and other_value != other_value
     return is_nan or same_value(value, other_value)
+
+
+def _is_list(value: Any) -> bool:
+    return value is None or isinstance(value, list | tuple)
 
 
 def unknown_facts(first: JobFacts, second: JobFacts, *facts: str) -> list[str]:
@@ -218,9 +223,9 @@ def closure_md5(closure: Mapping[str, str]) -> str:
 
 
 def _environment(machine: Machine, end: End | None) -> dict[str, Any]:
-    values = known(machine) | {
+    values = known_facts(machine) | {
         name: value
-        for name, value in (known(end) if end else {}).items()
+        for name, value in (known_facts(end) if end else {}).items()
         if name in ENVIRONMENT_AT_END
     }
     return {name: value for name, value in values.items() if value != ""}

@@ -153,7 +153,7 @@ class Record:
 _RECORD = TypeAdapter(Record)
 
 
-def known(facts: Machine | Start | End) -> dict[str, Any]:
+def known_facts(facts: Machine | Start | End) -> dict[str, Any]:
     """Return the facts of a part of a record by name, without those that it does not know."""
     return {name: value for name, value in asdict(facts).items() if value is not None}
 

@@ -107,9 +107,9 @@ def write_index(run: str, stages: Index) -> bool:
             for name, stage in stages.items()
         },
     }
-    before = path.read_bytes() if path.is_file() else b""
+    former_bytes = path.read_bytes() if path.is_file() else b""
     write_json(path, values)
-    return before != path.read_bytes()
+    return former_bytes != path.read_bytes()
 
 
 def stages_by_folder(lock: Lock) -> dict[str, str]:

@@ -96,10 +96,10 @@ def _record_to(
     write_json(path, replace(record, end=end).to_json())
 
 
-def _changed_code(rule: str, before: Mapping[str, str]) -> list[str]:
+def _changed_code(rule: str, closure_at_start: Mapping[str, str]) -> list[str]:
     """Return the source files that changed while the job ran."""
     try:
-        return differing_files(before, closure(rule))
+        return differing_files(closure_at_start, closure(rule))
     except (SyntaxError, ValueError, OSError) as error:  # an edit that is saved halfway
         return [str(getattr(error, "filename", None) or f"code of {rule}: {error}")]
 

@@ -66,12 +66,12 @@ def read_checked(
     sealed = {
         path: sha256 for index in indexes.values() for path, sha256 in records_in(index).items()
     }
-    seen = set()
+    present = set()
     for path in store.names(RECORDS, ".json"):
         run = run_of_record(path)
         if not run:
             continue
-        seen.add(path)
+        present.add(path)
         data = store.read(path)
         if run in indexes:
             finding = _unlike_index(path, data, sealed.get(path), committed)
@@ -81,7 +81,7 @@ def read_checked(
                     check.altered.add(job_of_record(path))
         if not is_shared(path):
             _parse(path, data, check, shared_in(store, path))
-    for path in sorted(sealed.keys() - seen):
+    for path in sorted(sealed.keys() - present):
         index = index_path(run_of_record(path))
         finding = Finding(MISSING, path, job_of_record(path), f"{index} has it; {RESTORE}")
         if committed.attests(path, index):
@@ -107,10 +107,12 @@ def _unlike_index(
             return Finding(ALTERED, index, "", f"lacks {path}, which is as committed; {RESEAL}")
         message = f"{index} does not have it: its job was not sealed; run t5repro seal"
         return Finding(EXTRA, path, job, message)
-    now, then = differing(actual, sealed)
+    digits, sealed_digits = differing(actual, sealed)
     if committed.attests(path, index) or are_lookalikes(actual, sealed):
-        return Finding(ALTERED, index, "", f"says {then} of {path}, which is {now}; {RESEAL}")
-    return Finding(ALTERED, path, job, f"sha256 {now}, {index} says {then}; {RESTORE}")
+        return Finding(
+            ALTERED, index, "", f"says {sealed_digits} of {path}, which is {digits}; {RESEAL}"
+        )
+    return Finding(ALTERED, path, job, f"sha256 {digits}, {index} says {sealed_digits}; {RESTORE}")
 
 
 def _parse(path: str, data: bytes, check: RecordCheck, read_shared: ReadShared) -> None:

@@ -54,15 +54,15 @@ def take_out(values: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, bytes
     """Return a record with hashes in place of shared facts, and SHA-256 -> bytes of their files."""
     record = dict(values)
     files = {}
-    for part, (half, names) in PARTS.items():
-        if not record.get(half) or part in record[half]:
+    for label, (half, names) in PARTS.items():
+        if not record.get(half) or label in record[half]:
             continue
         facts = {name: record[half][name] for name in names if name in record[half]}
         data = json_text(facts).encode()
         sha256 = hashlib.sha256(data).hexdigest()
         files[sha256] = data
         own = {name: value for name, value in record[half].items() if name not in names}
-        record[half] = {**own, part: sha256}
+        record[half] = {**own, label: sha256}
     return record, files
 
 
@@ -73,8 +73,8 @@ def put_back(values: Mapping[str, Any], read: ReadShared) -> dict[str, Any]:
         SharedFactsError: a file is missing or has another hash.
     """
     record = dict(values)
-    for half, part, sha256 in _parts_of(values):
-        own = {name: value for name, value in record[half].items() if name != part}
+    for half, label, sha256 in _parts_of(values):
+        own = {name: value for name, value in record[half].items() if name != label}
         record[half] = {**own, **json.loads(_read_checked(sha256, read))}
     return record
 
@@ -99,12 +99,12 @@ def hashes_in(values: Any) -> set[str]:
 
 
 def _parts_of(values: Any) -> Iterator[tuple[str, str, str]]:
-    """Yield half, part and hash of the shared facts that a record names."""
-    for part, (half, _) in PARTS.items():
+    """Yield half, label and hash of the shared facts that a record names."""
+    for label, (half, _) in PARTS.items():
         facts = values.get(half) if isinstance(values, Mapping) else None
-        sha256 = facts.get(part) if isinstance(facts, Mapping) else None
+        sha256 = facts.get(label) if isinstance(facts, Mapping) else None
         if isinstance(sha256, str) and SHA256.fullmatch(sha256):
-            yield half, part, sha256
+            yield half, label, sha256
 
 
 def share(path: Path) -> None:

@@ -96,20 +96,20 @@ def sign(root: Path, run: str, key: Path) -> Attestation:
     if index_path(run) not in subjects:
         raise LineageError(f"run {run} is not sealed: no {index_path(run)}; run t5repro seal")
     signer = read_named_signer(key, root)
-    at = datetime.now(UTC).isoformat(timespec="seconds")
+    signed_at = datetime.now(UTC).isoformat(timespec="seconds")
     statement = {
         "_type": STATEMENT_TYPE,
         "subject": [
             {"name": name, "digest": {"sha256": sha256}} for name, sha256 in subjects.items()
         ],
         "predicateType": PREDICATE_TYPE,
-        "predicate": {"run": run, "signedAt": at},
+        "predicate": {"run": run, "signedAt": signed_at},
     }
     envelope = _envelope(json.dumps(statement, sort_keys=True).encode(), signer)
     fingerprint = signer.public_key.keyid
-    kept = [line for line in _current_lines(root, run) if fingerprint not in _key_ids(line)]
-    write_text(root / signature_path(run), "\n".join(sorted([*kept, envelope])) + "\n")
-    return Attestation(run, "this key", fingerprint, at, tuple(subjects))
+    other_lines = [line for line in _current_lines(root, run) if fingerprint not in _key_ids(line)]
+    write_text(root / signature_path(run), "\n".join(sorted([*other_lines, envelope])) + "\n")
+    return Attestation(run, "this key", fingerprint, signed_at, tuple(subjects))
 
 
 def _envelope(payload: bytes, signer: Any) -> str:
@@ -178,9 +178,11 @@ def _reader(root: Path) -> Reader:
 def _subjects(read: Reader, run: str) -> dict[str, str]:
     """Return path -> SHA-256 of the files that a signature covers."""
     names = (RAW_DATA_FILE, LOCK_FILE, index_path(run))
-    found = ((name, read(name)) for name in names)
+    contents = ((name, read(name)) for name in names)
     return {
-        name: hashlib.sha256(data).hexdigest() for name, data in sorted(found) if data is not None
+        name: hashlib.sha256(data).hexdigest()
+        for name, data in sorted(contents)
+        if data is not None
     }
 
 
@@ -251,8 +253,8 @@ def _verified(
     try:
         values = json.loads(envelope.payload)
         signed, predicate = _subjects_of(values), values["predicate"]
-        at, signed_run = str(predicate["signedAt"]), predicate["run"]
-        time = datetime.fromisoformat(at)
+        signed_at, signed_run = str(predicate["signedAt"]), predicate["run"]
+        time = datetime.fromisoformat(signed_at)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise LineageError(f"signed by {signer.name}, but not a seal ({error})") from error
     if values.get("predicateType") != PREDICATE_TYPE or envelope.payload_type != PAYLOAD_TYPE:
@@ -260,12 +262,12 @@ def _verified(
             f"signed by {signer.name}, but not a seal: {values.get('predicateType')}"
         )
     if time.tzinfo is None:
-        raise LineageError(f"signed by {signer.name} at {at!r}, which has no time zone")
+        raise LineageError(f"signed by {signer.name} at {signed_at!r}, which has no time zone")
     if fault := signer.fault_at(time):
-        raise LineageError(f"{fault}; the signature is of {at}")
+        raise LineageError(f"{fault}; the signature is of {signed_at}")
     for fault in _other_set(run, signed_run, signed, subjects):
         raise LineageError(f"the signature of {signer.name} is over another set: {fault}")
-    return Attestation(run, signer.name, fingerprint, at, tuple(subjects))
+    return Attestation(run, signer.name, fingerprint, signed_at, tuple(subjects))
 
 
 def _other_set(
@@ -279,8 +281,11 @@ def _other_set(
         elif name not in subjects:
             yield f"{name} was signed and is absent; restore it with git checkout"
         elif signed[name] != subjects[name]:
-            now, then = differing(subjects[name], signed[name])
-            yield f"{name} is {now}, signed was {then}; restore it with git checkout, or sign again"
+            digits, signed_digits = differing(subjects[name], signed[name])
+            yield (
+                f"{name} is {digits}, signed was {signed_digits}; restore it with git checkout, "
+                "or sign again"
+            )
 
 
 def _signers_text(root: Path, revision: str) -> str:

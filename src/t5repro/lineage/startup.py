@@ -156,10 +156,10 @@ def forged_byte_code() -> list[str]:
 
 def own_modules(closure: Iterable[str]) -> dict[str, str]:
     """Return file -> SHA-256 of the imported files of this package outside of a closure."""
-    known = set(closure)
+    own_files = set(closure)
     own = (path for path in loaded_modules() if path.startswith(f"{PACKAGE}{os.sep}"))
     names = {source_name(Path(path)): path for path in own}
-    return {name: _sha256(path) for name, path in names.items() if name not in known}
+    return {name: _sha256(path) for name, path in names.items() if name not in own_files}
 
 
 def foreign_modules(installed: Installed) -> dict[str, str]:

@@ -135,8 +135,8 @@ def verify_tree(
     )
     for check in CHECKS:
         findings += check(state, suspects)
-    named = {finding.path for finding in findings if finding.kind != EXTRA}
-    findings += _unless_named(state.from_lock, named)
+    altered_paths = {finding.path for finding in findings if finding.kind != EXTRA}
+    findings += _unless_named(state.from_lock, altered_paths)
     bad_signatures, attestations = check_signatures(
         root, sealed_runs(state.store.names(RECORDS, ""))
     )
@@ -182,8 +182,10 @@ def _check_files(state: State, suspects: Suspects) -> Iterator[Finding]:
         if sha256 is None:
             yield Finding(MISSING, path, job, f"{job} wrote it; {cure}")
         elif sha256 != artifact.sha256:
-            now, written = differing(sha256, artifact.sha256)
-            yield Finding(ALTERED, path, job, f"sha256 {now}, {job} wrote {written}; {cure}")
+            actual_digits, written = differing(sha256, artifact.sha256)
+            yield Finding(
+                ALTERED, path, job, f"sha256 {actual_digits}, {job} wrote {written}; {cure}"
+            )
 
 
 def check_links(graph: Graph, suspects: Suspects = NONE_SUSPECTED) -> Iterator[Finding]:
@@ -233,16 +235,16 @@ def _check_record_hashes(state: State, suspects: Suspects) -> Iterator[Finding]:
             if actual is None:
                 yield Finding(MISSING, output.path, name, f"the record of {name} has it; {cure}")
                 continue
-            now, said = differing(actual, output.sha256)
-            message = f"sha256 {now}, the record of {name} says {said}; {cure}"
+            actual_digits, recorded_digits = differing(actual, output.sha256)
+            message = f"sha256 {actual_digits}, the record of {name} says {recorded_digits}; {cure}"
             yield Finding(ALTERED, output.path, name, message)
 
 
-def _unless_named(from_lock: list[Finding], named: set[str]) -> Iterator[Finding]:
+def _unless_named(from_lock: list[Finding], altered_paths: set[str]) -> Iterator[Finding]:
     """Yield the findings of the lock, without folders in which a file was named already."""
     for finding in from_lock:
         if finding.kind != ALTERED or not any(
-            path.startswith(f"{finding.path}/") for path in named
+            path.startswith(f"{finding.path}/") for path in altered_paths
         ):
             yield finding
 

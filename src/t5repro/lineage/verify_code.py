@@ -29,12 +29,13 @@ def _unlike_records(
     for job in chain_of(graph):
         if job.record is None:
             continue
-        ran = facts_of_record(job.record)
-        now = {
-            name: hasher.sha256(source_path(root, name).as_posix()) for name in ran.sources or ()
+        recorded = facts_of_record(job.record)
+        current_hashes = {
+            name: hasher.sha256(source_path(root, name).as_posix())
+            for name in recorded.sources or ()
         }
-        for difference in differences(ran, JobFacts(sources=now), "sources"):
-            definitions = ran.definitions or {}
+        for difference in differences(recorded, JobFacts(sources=current_hashes), "sources"):
+            definitions = recorded.definitions or {}
             if definitions and has_definitions(
                 tree, job.rule, difference.name, definitions.get(difference.name)
             ):
@@ -77,17 +78,19 @@ def _unlike_closures(
 def _unlike_lock(lock: Lock, hasher: Hasher) -> Iterator[Finding]:
     for stage, entry in lock.stages.items():
         locked = facts_of_lock(entry, stage)
-        now = JobFacts(locked_code={name: hasher.md5(name) for name in locked.locked_code or ()})
-        for difference in differences(locked, now, "locked_code"):
-            name, (ran, md5) = difference.name, difference.shown
+        current = JobFacts(
+            locked_code={name: hasher.md5(name) for name in locked.locked_code or ()}
+        )
+        for difference in differences(locked, current, "locked_code"):
+            name, (locked_md5, md5) = difference.name, difference.shown
             if difference.second and are_lookalikes(difference.second, difference.first):
                 message = (
-                    f"says md5 {ran} of {name}, which is {md5}: so few digits differ that "
+                    f"says md5 {locked_md5} of {name}, which is {md5}: so few digits differ that "
                     f"{LOCK_FILE} was altered; restore it with git checkout"
                 )
                 yield Finding(ALTERED, LOCK_FILE, stage, message)
             else:
-                message = f"stage {stage} ran md5 {ran}, it is {md5} now; rerun the stage"
+                message = f"stage {stage} ran md5 {locked_md5}, it is {md5} now; rerun the stage"
                 yield Finding(CODE, name, stage, message)
 
 

@@ -46,12 +46,14 @@ def check_other_code(root: Path, jobs: Iterable[Job]) -> Iterator[Finding]:
     files = _Files(root)
     recorded = [(job, job.record) for job in jobs if job.record is not None]
     for job, record in recorded:
-        ran = facts_of_record(record)
-        now = JobFacts(
-            rule_files={name: files.hash_now(name, _rule_hash) for name in ran.rule_files or ()},
-            imported={name: files.hash_now(name, _hash) for name in ran.imported or ()},
+        recorded_facts = facts_of_record(record)
+        current = JobFacts(
+            rule_files={
+                name: files.hash_now(name, _rule_hash) for name in recorded_facts.rule_files or ()
+            },
+            imported={name: files.hash_now(name, _hash) for name in recorded_facts.imported or ()},
         )
-        for difference in differences(ran, now, "rule_files", "imported"):
+        for difference in differences(recorded_facts, current, "rule_files", "imported"):
             yield _of_commit_or_unknown(job, difference, record.start.commit or "", files)
         yield from foreign_code(job.name, record)
     yield from _check_run_files(root, recorded, files)
@@ -185,9 +187,9 @@ def _check_settings(
         return
     expected = settings_at(node if BY_NAME[job.rule].per_experiment else names[0])
     expected_settings = redact(stage_settings(expected, job.rule))
-    ran = _with_later_settings(job.rule, record.start.settings)
+    recorded_settings = _with_later_settings(job.rule, record.start.settings)
     differing = differences(
-        JobFacts(settings=dict(leaves(ran))),
+        JobFacts(settings=dict(leaves(recorded_settings))),
         JobFacts(settings=dict(leaves(expected_settings))),
         "settings",
     )
@@ -200,14 +202,14 @@ def _check_settings(
         yield Finding(SETTINGS, run_file, job.name, message)
 
 
-def _with_later_settings(rule: str, ran: Mapping[str, Any]) -> Mapping[str, Any]:
+def _with_later_settings(rule: str, recorded_settings: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the settings of a job, with the defaults of those that did not exist when it ran."""
     from t5repro.config.stage_settings import received
     from t5repro.config.validation import parse_stage
 
     try:
-        parsed = parse_stage(rule, json.dumps(ran))
+        parsed = parse_stage(rule, json.dumps(recorded_settings))
     except SettingsError:
-        return ran  # a setting has another name or is no longer allowed: a difference
+        return recorded_settings  # a setting has another name or is no longer allowed: a difference
     values: Mapping[str, Any] = redact(received(rule, parsed.model_dump(mode="json")))
     return values

@@ -139,8 +139,8 @@ def _faults_of_state(record: Record) -> Iterator[str]:
         yield f"code changed while the job ran: {', '.join(record.end.code_changed[:2])}"
     if not record.start.code:
         yield "names no source file"
-    elif other := sorted((record.start.closure or {}).keys() - record.start.code.keys()):
-        yield f"reached code in {other[0]}, which it did not run"
+    elif unread := sorted((record.start.closure or {}).keys() - record.start.code.keys()):
+        yield f"reached code in {unread[0]}, which it did not run"
 
 
 def _unlike_manifest(

@@ -93,9 +93,9 @@ def _is_explained(finding: Finding, records: dict[str, Record], commits: Commits
 
 def _code_by_commit(records: dict[str, Record], commits: Commits) -> Iterator[str]:
     """Yield how many jobs ran the code of a commit, a line for each commit."""
-    ran = [record.start.commit for record in records.values() if commits.attests_code(record)]
-    for commit in sorted({str(commit) for commit in ran}):
-        yield f"code of {ran.count(commit)} jobs by commit {commit[:12]}"
+    attested = [record.start.commit for record in records.values() if commits.attests_code(record)]
+    for commit in sorted({str(commit) for commit in attested}):
+        yield f"code of {attested.count(commit)} jobs by commit {commit[:12]}"
 
 
 def _check_copies(study: Path, folder: Path) -> Iterator[Finding]:

@@ -150,19 +150,21 @@ def _job_faults(job: PlannedJob, record: Record, settings: Any, checkout: Checko
         return [f"{output}: its job did not end well ({job.record})"]
     if end.code_changed:  # nobody knows which version of the file ran
         return [f"{end.code_changed[0]}: changed while the job of {output} ran"]
-    ran = facts_of_record(record)
+    recorded = facts_of_record(record)
     # A record lists every file on the command line; only the inputs of the graph must agree.
-    inputs = {path: sha256 for path, sha256 in (ran.inputs or {}).items() if path in job.inputs}
-    now = JobFacts(
+    inputs = {
+        path: sha256 for path, sha256 in (recorded.inputs or {}).items() if path in job.inputs
+    }
+    current = JobFacts(
         settings=dict(leaves(settings)),
         definitions=checkout.closure(record.rule),
         rule_files=checkout.rule_files(record.rule),
         inputs={path: hasher.sha256(path) for path in inputs},
-        outputs={path: hasher.sha256(path) for path in ran.outputs or ()},
+        outputs={path: hasher.sha256(path) for path in recorded.outputs or ()},
     )
     faults = [
         f"{output}: {difference.text('in its record', 'now')}"
-        for difference in differences(replace(ran, inputs=inputs), now)
+        for difference in differences(replace(recorded, inputs=inputs), current)
     ]
     faults += [f"{finding.path}: {finding.message}" for finding in foreign_code(output, record)]
     return faults
@@ -223,11 +225,11 @@ def changed_question(
     settings: Settings, stage: PlannedStage, locked: LockedStage, hasher: Hasher
 ) -> Difference | None:
     """Return the first setting or code in which a stage differs from its entry in the lock."""
-    here = JobFacts(
+    current = JobFacts(
         settings=settings_of_params(dvc_pipeline.leaves_of(settings, stage)),
         locked_code={path: hasher.md5(path) for path in stage.code},
     )
-    changed = differences(facts_of_lock(locked, stage.name), here, "settings", "locked_code")
+    changed = differences(facts_of_lock(locked, stage.name), current, "settings", "locked_code")
     return changed[0] if changed else None
 
 

@@ -332,8 +332,8 @@ def _unlike_packages(root: Path, clone: Path, jobs: Iterable[Job]) -> list[str]:
         rebuilt = Path("records", f"{job.name}.json")
         if not (clone / rebuilt).is_file():
             continue
-        here, clean = facts_of_job(job), facts_of_record(read_record(clone / rebuilt))
-        for name in unlike_packages(here, clean):
+        facts, clean = facts_of_job(job), facts_of_record(read_record(clone / rebuilt))
+        for name in unlike_packages(facts, clean):
             text = f"{job.name} ran with other files of {name} than the lock installs"
             notes.setdefault(name, text)
     return [notes[name] for name in sorted(notes)]

@@ -79,7 +79,7 @@ def stages_with_locked_outputs() -> tuple[set[str], set[str]]:
     stale = {
         name
         for name, differences in changes.items()
-        if not any("changed outs" in part for part in differences)
+        if not any("changed outs" in difference for difference in differences)
     }
     return clean, stale
 
@@ -90,8 +90,8 @@ def _has_locked_settings(settings: Settings, stage: PlannedStage, lock: Lock) ->
     DVC compares `configs/resolved`, which an edit of the run file changes only with the next
     `dvc repro` or seal. Metadata for the edited settings would hide the edit from Snakemake.
     """
-    here = JobFacts(settings=settings_of_params(dvc_pipeline.leaves_of(settings, stage)))
-    return not differences(facts_of_lock(lock.stages[stage.name], stage.name), here, "settings")
+    current = JobFacts(settings=settings_of_params(dvc_pipeline.leaves_of(settings, stage)))
+    return not differences(facts_of_lock(lock.stages[stage.name], stage.name), current, "settings")
 
 
 def _is_current(persistence: Any, job: Any, hasher: Hasher) -> bool:

@@ -31,7 +31,7 @@ def seal_records(
         proven: stage -> DVC's hash of its folder, for stages that their records prove.
         data_folder: the folder of the raw files.
     """
-    before = _current_index(Path(index_path(run)))
+    former = _current_index(Path(index_path(run)))
     index: Index = {}
     for stage in stages:
         if stage.name in proven:
@@ -39,8 +39,8 @@ def seal_records(
             for record in records:
                 share(record)
             index[stage.name] = sealed_stage(proven[stage.name], records)
-        elif stage.name in before:
-            index[stage.name] = before[stage.name]
+        elif stage.name in former:
+            index[stage.name] = former[stage.name]
     index = {**_unversioned(run, data_folder), **index}
     shared = _shared_files(run)
     return write_index(run, {**index, SHARED: sealed_stage("", shared)} if shared else index)
