@@ -139,7 +139,7 @@ def test_a_rule_file_forged_for_one_run_is_named_and_not_sealed(chain: Path) -> 
     assert findings(chain)[RULES]["kind"] == "code changed"
     code, text = t5repro(chain, "seal", "--only", STAGE)
     assert code != 0
-    assert f"{RULES}: not the rule file that" in text
+    assert f"rule file {RULES} is" in text
 
 
 def test_an_edited_rule_file_is_not_the_one_of_the_lock(chain: Path) -> None:
@@ -175,7 +175,8 @@ def test_an_edited_run_file_is_named_by_the_settings_of_the_jobs_that_it_changes
     append(run_file, "tasks.text.copa_target: paper\n")
     finding = findings(chain)["configs/demo.yaml"]
     assert finding["kind"] == "settings"
-    assert "tasks.text.copa_target was 'code', it is 'paper' now" in finding["message"]
+    assert 'setting tasks.text.copa_target is "code" in' in finding["message"]
+    assert '"paper" now' in finding["message"]
 
 
 def test_a_setting_that_is_newer_than_a_job_is_no_difference_unless_the_run_file_has_it(
@@ -189,7 +190,7 @@ def test_a_setting_that_is_newer_than_a_job_is_no_difference_unless_the_run_file
     assert "configs/demo.yaml" not in findings(chain)
     append(run_file, "tasks.text.copa_target: paper\n")
     message = findings(chain)["configs/demo.yaml"]["message"]
-    assert "tasks.text.copa_target was 'code', it is 'paper' now" in message
+    assert 'setting tasks.text.copa_target is "code" in' in message
 
 
 def test_byte_code_of_other_instructions_is_named(chain: Path) -> None:

@@ -9,6 +9,8 @@ from typing import Any
 
 from clones import commit, environment, small_run
 
+from t5repro.lineage.shared_facts import put_back, reader_of
+
 TASK = "glue_sst2"
 STAGE = f"tasks_{TASK}"
 FOLDER = f"results/demo/tasks/{TASK}"
@@ -72,9 +74,9 @@ def findings(folder: Path) -> dict[str, dict[str, Any]]:
 
 
 def record(folder: Path) -> dict[str, Any]:
-    """Return the record of the job."""
-    values: dict[str, Any] = json.loads((folder / RECORD).read_text(encoding="utf-8"))
-    return values
+    """Return the whole record of the job, as the job wrote it."""
+    path = folder / RECORD
+    return put_back(json.loads(path.read_text(encoding="utf-8")), reader_of(path))
 
 
 def is_forged(folder: Path) -> bool:

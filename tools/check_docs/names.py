@@ -115,6 +115,9 @@ def _member(tree: Tree, path: str, name: str) -> Iterator[Missing]:
         yield "module", name, modules
 
 
+BESIDE_RULES = {"shared"}  # a folder of records that no rule is called after
+
+
 def _is_file(tree: Tree, name: str) -> bool:
     return name in tree.base_names or any(fnmatchcase(base, f"{name}*") for base in tree.base_names)
 
@@ -128,7 +131,7 @@ def _path(tree: Tree, path: str, name: str) -> Iterator[Missing]:
     if first in BUILT and slash:
         folders = name.rstrip("/").split("/")  # results, run, rule, node
         rule = folders[2].partition(".")[0] if len(folders) > 2 else ""
-        if rule and not PLACEHOLDER.search(rule) and rule not in tree.rules:
+        if rule and not PLACEHOLDER.search(rule) and rule not in tree.rules | BESIDE_RULES:
             yield "rule", rule, tree.rules
         return
     is_in_tree = bool(slash) and first in tree.top

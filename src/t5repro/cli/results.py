@@ -60,7 +60,7 @@ def _estimated(arguments: argparse.Namespace) -> dict[str, float]:
     """Return stage -> estimated seconds of a finished run."""
     from t5repro.estimate.plan import estimated_seconds
     from t5repro.estimate.run_files import load_run_files
-    from t5repro.lineage.graph import read_records
+    from t5repro.lineage.record import read_records
     from t5repro.lineage.store import Folder
 
     settings, folder = load_run_files(arguments.configfile), arguments.run.resolve()

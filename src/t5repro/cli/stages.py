@@ -67,7 +67,7 @@ def _run(stage: str, arguments: argparse.Namespace) -> None:
 def _recorded(stage: str, job: Any, log: Path) -> contextlib.AbstractContextManager[None]:
     """Return the context that writes the record of a job."""
     from t5repro.config.stage_settings import received
-    from t5repro.lineage.record import recording
+    from t5repro.lineage.recording import recording
 
     return recording(
         stage,

@@ -14,9 +14,7 @@ EXAMPLE_CHARS = 100  # of an input that is printed
 
 def add_tasks(commands: Commands) -> None:
     """Add the commands of the groups `tasks` and `paper`."""
-    group = add_group(
-        commands, "tasks", "list, sources, mixtures, new, submit: the tasks of fine-tuning"
-    )
+    group = add_group(commands, "tasks", "list, sources, new, submit: the tasks of fine-tuning")
     tasks = add_command(group, "list", _list_tasks, "print the names of all tasks")
     tasks.add_argument("run_file", type=Path, nargs="?", help="include the tasks of this run file")
     sources = add_command(

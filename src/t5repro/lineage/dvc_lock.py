@@ -70,7 +70,7 @@ class TrackedPath:
 
     @property
     def is_folder(self) -> bool:
-        """Whether the hash is that of a file list."""
+        """Whether the hash is of a file list."""
         return self.md5.endswith(FOLDER_SUFFIX)
 
     @property
@@ -196,7 +196,7 @@ def parse_yaml(data: bytes) -> Any:
     """Return the values of a YAML text that DVC wrote.
 
     Raises:
-        yaml.YAMLError: it is not YAML, or has aliases, which DVC never writes and whose expansion
+        yaml.YAMLError: it is not YAML, or has aliases, which DVC never writes; their expansion
             has no limit.
     """
     if b"&" in data and any(

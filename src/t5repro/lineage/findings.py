@@ -58,9 +58,9 @@ class Verdict:
 
     Attributes:
         findings: in the order of the chain.
-        warnings: findings that are no failure.
+        warnings: findings that fail nothing.
         files: number of files checked.
-        hashed: number of files whose bytes were read.
+        hashed: number of files of which the bytes were read.
         sealed: whether there is a `dvc.lock` to check the results against.
         attested: who signed what, a line each.
     """
@@ -112,7 +112,7 @@ def make_verdict(
         findings: in any order. Of several about one path and of one kind the first is kept.
         graph: the jobs.
         files: number of files checked.
-        hashed: number of files whose bytes were read.
+        hashed: number of files of which the bytes were read.
         lock: of the state.
         attested: who signed what.
     """

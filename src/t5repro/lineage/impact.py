@@ -115,7 +115,7 @@ def objects_of(root: Path, paths: Iterable[str]) -> list[tuple[str, str]]:
     """Return (md5, path) of the objects with the content of some paths at any revision.
 
     The lock of the working tree counts as a revision. File lists of folders contain no text and are
-    left out. Folders whose file list is not in the cache are skipped: the objects of their files
+    left out. Folders without a file list in the cache are skipped: the objects of their files
     are unknown.
     """
     names = set(paths)

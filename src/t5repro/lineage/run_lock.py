@@ -4,8 +4,8 @@ The lock belongs to a process: the kernel releases it when the process ends, by 
 killed run does not leave one behind. Snakemake's own lock files outlive a kill and have to be
 removed by hand; the profiles switch them off.
 
-A run that is killed alone, as when memory is short, leaves its jobs running. They hold a second
-lock, `job_lock`, and the next run waits for them: no file has two writers.
+If only the run is killed, as when memory is short, its jobs go on. They hold a second lock,
+`job_lock`, and the next run waits for them: no file has two writers.
 """
 
 import contextlib

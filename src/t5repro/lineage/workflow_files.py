@@ -83,8 +83,8 @@ def rule_text_hash(text: str) -> str:
     head = next((t for t in tokens if t.type not in (tokenize.COMMENT, tokenize.NL)), None)
     if head is not None and head.type == tokenize.STRING:
         lines[head.start[0] - 1 : head.end[0]] = [""] * (head.end[0] - head.start[0] + 1)
-    kept = [line.rstrip() for line in lines]
-    return hashlib.sha256("\n".join(filter(None, kept)).encode()).hexdigest()
+    code_lines = [line.rstrip() for line in lines]
+    return hashlib.sha256("\n".join(filter(None, code_lines)).encode()).hexdigest()
 
 
 def describe_run(names: Iterable[Path], overrides: Mapping[str, Any]) -> str:

@@ -1,6 +1,6 @@
 """`dvc.yaml` and the settings that it tracks, generated from the graph that Snakemake plans.
 
-One stage per rule and node: its command runs that rule alone, its parameters are the settings that
+One stage per rule and node: its command runs only this rule, its parameters are the settings that
 its jobs receive, its dependencies their inputs and code. The settings are in a file of their own,
 ``configs/resolved/<run>.json``, below one key for each stage. The first stage makes it from the run
 file, so ``dvc repro`` detects an edited run file by itself.
@@ -79,7 +79,7 @@ def generated(run_file: Path | None = None, profile: str | None = None) -> dict[
 
     Args:
         run_file: the run to version; None for the one that `dvc.yaml` versions.
-        profile: Snakemake profile of the stages; None for that of `dvc.yaml`.
+        profile: Snakemake profile of the stages; None for the one in `dvc.yaml`.
     """
     current = versioned_run() or VersionedRun()
     run_file, profile = run_file or current.run_file, profile or current.profile

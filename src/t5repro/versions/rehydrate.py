@@ -3,7 +3,7 @@
 Snakemake decides by its own metadata in `.snakemake/metadata` what is up to date. A clone has none,
 and after `git checkout` it describes a newer run. For every stage that agrees with `dvc.lock`, the
 metadata is written again with the hashes of its inputs. Files of the project are not changed.
-A stage whose outputs are as locked, but not its code, settings or inputs, gets metadata with
+A stage with outputs as locked, but not its code, settings or inputs, gets metadata with
 other parameters, so Snakemake runs it again: without metadata it would compare the times of files,
 which in a clone say nothing. Other stages get none, and Snakemake decides by itself.
 
@@ -25,9 +25,9 @@ from t5repro.config.schema import Settings
 from t5repro.errors import ArtifactError
 from t5repro.files import read_json, write_json
 from t5repro.lineage.dvc_lock import LOCK_FILE, Lock, LockedStage, read_lock
+from t5repro.lineage.facts import JobFacts, differences, facts_of_lock, settings_of_params
 from t5repro.lineage.hashes import Hasher
 from t5repro.versions import dvc_pipeline
-from t5repro.versions.proof import same_values
 from t5repro.versions.snakemake_graph import (
     PLANNING,
     RUN_FILE,
@@ -70,7 +70,7 @@ def rehydrate(run_file: Path = RUN_FILE) -> list[str]:
 
 
 def stages_with_locked_outputs() -> tuple[set[str], set[str]]:
-    """Return the stages that are as locked, and those of which only the outputs are."""
+    """Return the stages that are as locked, and the stages with only their outputs as locked."""
     from dvc.repo import Repo
 
     with Repo() as repo:
@@ -79,7 +79,7 @@ def stages_with_locked_outputs() -> tuple[set[str], set[str]]:
     stale = {
         name
         for name, differences in changes.items()
-        if not any("changed outs" in part for part in differences)
+        if not any("changed outs" in difference for difference in differences)
     }
     return clean, stale
 
@@ -90,9 +90,8 @@ def _has_locked_settings(settings: Settings, stage: PlannedStage, lock: Lock) ->
     DVC compares `configs/resolved`, which an edit of the run file changes only with the next
     `dvc repro` or seal. Metadata for the edited settings would hide the edit from Snakemake.
     """
-    leaves = dvc_pipeline.leaves_of(settings, stage)
-    params = {f"{stage.name}.{name}": value for name, value in leaves.items()}
-    return same_values(lock.stages[stage.name].params, params)
+    current = JobFacts(settings=settings_of_params(dvc_pipeline.leaves_of(settings, stage)))
+    return not differences(facts_of_lock(lock.stages[stage.name], stage.name), current, "settings")
 
 
 def _is_current(persistence: Any, job: Any, hasher: Hasher) -> bool:

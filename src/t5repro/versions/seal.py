@@ -75,7 +75,7 @@ def seal(run_file: Path = RUN_FILE, profile: str = PROFILE, only: str | None = N
     Inside ``dvc repro`` the stages are checked only, because DVC writes the lock itself.
 
     Args:
-        run_file: the run file whose graph is versioned.
+        run_file: the run file of the versioned graph.
         profile: Snakemake profile that the stages name.
         only: a single stage.
 
@@ -299,7 +299,7 @@ def _paths(entry: Mapping[str, Any]) -> set[str]:
 
 
 def _check_entry(entry: Mapping[str, Any], folder: str, folders: Mapping[str, str]) -> None:
-    """Refuse an entry whose hash is not the one that the records prove.
+    """Refuse an entry with another hash than the records prove.
 
     DVC reads files again, or takes a hash from its own cache by size and mtime.
     """

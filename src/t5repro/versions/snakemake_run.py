@@ -89,7 +89,7 @@ class SnakemakeRun:
     def to_fetch(self) -> list[str]:
         """The raw files to copy or download.
 
-        Existing files are no outputs of the rule: Snakemake deletes the outputs of a failed job.
+        Existing files are not outputs of the rule: Snakemake deletes the outputs of a failed job.
         """
         if self._workflow.remote_exec and self.uses_storage:
             return []
