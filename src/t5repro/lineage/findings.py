@@ -115,9 +115,18 @@ def make_verdict(
         hashed: number of files of which the bytes were read.
         lock: of the state.
         attested: who signed what.
+
+    Raises:
+        LineageError: there was nothing to check.
     """
+    findings = list(findings)
+    if not (files or lock.stages or graph.jobs or any(f.kind not in WARNINGS for f in findings)):
+        raise LineageError(
+            f"there is nothing to verify here: no manifest below results/ and no {LOCK_FILE}; run "
+            "it in the folder of a run, as the one of README.md"
+        )
     position = {job.name: number for number, job in enumerate(chain_of(graph))}
-    unique = {(finding.kind, finding.path): finding for finding in reversed(list(findings))}
+    unique = {(finding.kind, finding.path): finding for finding in reversed(findings)}
     # Findings without a job come first: an unreadable manifest explains all that follow.
     ordered = sorted(
         unique.values(),
