@@ -6,7 +6,6 @@ question cannot be answered.
 
 import argparse
 import json
-import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +13,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, Protocol
 
 from t5repro.cli.parsers import Commands, Handler, add_command
+from t5repro.cli.printable import printable
 from t5repro.files import TEMPORARY_PREFIX
 from t5repro.lineage.findings import Finding
 from t5repro.lineage.graph import Graph, load_graph
@@ -21,10 +21,6 @@ from t5repro.lineage.store import Folder, Revision, open_store
 
 OK, FINDINGS = 0, 1
 WORK = Path("work")
-# All but tab and newline, and the marks that turn the reading direction.
-CONTROL_CHARACTERS = re.compile(
-    "[\\x00-\\x08\\x0b-\\x1f\\x7f-\\x9f\\u061c\\u200e\\u200f\\u2028-\\u202e\\u2066-\\u2069]"
-)
 
 
 class Answer(Protocol):
@@ -135,8 +131,7 @@ def _print_json(values: dict[str, Any]) -> None:
 
 
 def _print_text(text: str) -> None:
-    """Print text that may contain URLs of the crawl, whose control characters could act."""
-    sys.stdout.write(CONTROL_CHARACTERS.sub(lambda match: ascii(match[0])[1:-1], text))
+    sys.stdout.write(printable(text))
 
 
 def _trace(arguments: argparse.Namespace) -> int:

@@ -30,6 +30,7 @@ from t5repro.cli import (
     weights,
 )
 from t5repro.cli.parsers import PROGRAM, Commands, Parser, PrintCompletion
+from t5repro.cli.printable import printable
 from t5repro.cli.renamed import refusal
 from t5repro.errors import T5ReproError
 from t5repro.lineage.storage_folder import checkout_paths
@@ -77,7 +78,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             sys.stdout.flush()  # here, where a closed pipe is expected
             return code or 0
         except T5ReproError as error:
-            announce(f"{name}: {error}")
+            announce(printable(f"{name}: {error}"))
             return error.exit_code
         except PermissionError as error:
             announce(

@@ -10,7 +10,6 @@ seconds.
 
 import difflib
 import hashlib
-import json
 import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
@@ -22,6 +21,7 @@ from t5repro.config.withdrawn import FILES, PAGES
 from t5repro.errors import ArtifactError, LineageError
 from t5repro.lineage.record import Record, read_records
 from t5repro.lineage.store import RESULTS, Store
+from t5repro.strict_json import parse_json
 
 DATA = "data"  # the rule whose outputs are the raw files
 WITHDRAWN_LISTS = frozenset(path.as_posix() for path in (FILES, PAGES))
@@ -269,7 +269,7 @@ def parse_manifest(path: str, data: bytes, records: Mapping[str, Record]) -> Job
         ArtifactError: it is not a manifest.
     """
     try:
-        values = json.loads(data)
+        values = parse_json(data)
         rule, name = values["rule"], job_name(path)
         manifest = Artifact(path, hashlib.sha256(data).hexdigest(), len(data))
         inputs = tuple(_artifact(entry) for entry in values["inputs"])

@@ -10,7 +10,6 @@ A sealed record names by hash the facts that many records of a run share (`share
 """
 
 import contextlib
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -24,6 +23,7 @@ from t5repro.files import read_json
 from t5repro.lineage.shared_facts import ReadShared, is_shared, put_back, reader_of, shared_path
 from t5repro.lineage.store import RECORDS, Store
 from t5repro.lineage.workflow_files import RunFile
+from t5repro.strict_json import parse_json
 
 LOGS = Path("logs")
 FORMAT = 3  # 2: every record repeats the facts that `shared_facts` keeps once
@@ -187,7 +187,11 @@ def read_record(path: Path) -> Record:
     Raises:
         ArtifactError: it is missing, or is not a record.
     """
-    return record_of(read_json(path), str(path), reader_of(path))
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise ArtifactError(f"{path} is missing ({error.strerror}); {RESTORE}") from error
+    return parse_record(data, str(path), reader_of(path))
 
 
 def record_in(store: Store, path: str) -> Record:
@@ -214,7 +218,7 @@ def parse_record(data: bytes, name: str, read_shared: ReadShared) -> Record:
         ArtifactError: it is not a record.
     """
     try:
-        values = json.loads(data)
+        values = parse_json(data)
     except ValueError as error:
         raise ArtifactError(f"{name} is not JSON ({error}); {RESTORE}") from error
     return record_of(values, name, read_shared)

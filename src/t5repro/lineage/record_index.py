@@ -7,7 +7,6 @@ every byte: commit, index, records, manifests, artifacts. The entry `shared` has
 """
 
 import hashlib
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +16,7 @@ from t5repro.errors import ArtifactError
 from t5repro.files import write_json
 from t5repro.lineage.dvc_lock import Lock
 from t5repro.lineage.store import RECORDS, Store
+from t5repro.strict_json import parse_json
 
 ENDING = ".index.json"
 FORMAT = 1
@@ -50,7 +50,7 @@ def parse_index(data: bytes, name: str) -> Index:
         ArtifactError: it is not an index.
     """
     try:
-        values = json.loads(data)
+        values = parse_json(data)
         if values["format"] != FORMAT:
             raise ValueError(f"format {values['format']!r}; expected {FORMAT}")
         return {stage: _sealed(entry) for stage, entry in values["stages"].items()}

@@ -6,7 +6,6 @@ hash of the record covers the file. No other module knows these two forms of a r
 """
 
 import hashlib
-import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import Any
 from t5repro.errors import ArtifactError
 from t5repro.files import json_text, read_json, write_bytes
 from t5repro.lineage.store import RECORDS
+from t5repro.strict_json import parse_json
 
 SHARED = "shared"
 # Name in the sealed record -> the half of the record, and the facts that it replaces there.
@@ -75,7 +75,7 @@ def put_back(values: Mapping[str, Any], read: ReadShared) -> dict[str, Any]:
     record = dict(values)
     for half, label, sha256 in _parts_of(values):
         own = {name: value for name, value in record[half].items() if name != label}
-        record[half] = {**own, **json.loads(_read_checked(sha256, read))}
+        record[half] = {**own, **parse_json(_read_checked(sha256, read))}
     return record
 
 

@@ -1,6 +1,5 @@
 """Checks the source files of a working tree against the code that its jobs ran."""
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +10,7 @@ from t5repro.lineage.graph import Graph
 from t5repro.lineage.hashes import Hasher
 from t5repro.lineage.sealed_records import RecordCheck
 from t5repro.lineage.sources import SourceTree, closure_path, source_path, tree_of
+from t5repro.strict_json import parse_json
 
 
 def check_code(
@@ -61,7 +61,7 @@ def _unlike_closures(
         try:
             hashes = {
                 str(name): str(digest)
-                for name, digest in json.loads((root / path).read_bytes()).items()
+                for name, digest in parse_json((root / path).read_bytes()).items()
             }
         except (ValueError, AttributeError) as error:
             message = f"not hashes of code ({error}); run t5repro config generate"

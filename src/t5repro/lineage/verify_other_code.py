@@ -30,7 +30,7 @@ if TYPE_CHECKING:  # the settings take longer to import than a whole check witho
 # the settings that they pass on are in the record, and Spark changes no byte. Any other is named.
 EXPLAINED = (
     *("__main__.py", "c4/spark/", "cli/", "config/", "jobs/", "lineage/", "progress.py"),
-    *("artifacts.py", "stages.py", "task_facts.py", "task_table.py"),
+    *("artifacts.py", "stages.py", "strict_json.py", "task_facts.py", "task_table.py"),
 )
 SOURCES = "src/t5repro/"
 MAX_LEAVES_SHOWN = 3
