@@ -13,7 +13,8 @@ Loading (`load`):
 * `run_file` expands the short forms of a run file: included sources, `for_each`.
 * `validation` turns errors into messages, with the names and former names of `setting_names`.
 * `withdrawn_files` removes raw files listed by `withdrawn`.
-* `experiments` applies the changes of each experiment and finds the nodes that they share.
+* `experiments` applies the changes of each experiment; `plan/nodes.py` finds the nodes that they
+  share.
 
 Generated files (`generate`): `baseline` for ``configs/base.yaml``, `decisions` for the register.
 """
