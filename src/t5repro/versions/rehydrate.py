@@ -11,6 +11,9 @@ which in a clone say nothing. Other stages get none, and Snakemake decides by it
 job changed the folder of a stage.
 """
 
+import base64
+import binascii
+import contextlib
 import hashlib
 import json
 import os
@@ -39,6 +42,7 @@ from t5repro.versions.snakemake_graph import (
 )
 
 SNAPSHOT = Path(".snakemake/t5repro-known.json")
+METADATA = Path(".snakemake/metadata")  # of each output a file; its name is the path in base 64
 SNAKEMAKE_RECORD_FORMAT = 6
 STALE = "another code, setting or input than in dvc.lock"  # in place of the parameters
 
@@ -203,8 +207,12 @@ def needed(lock: Lock) -> bool:
 
 
 def save_snapshot(lock: Lock, clean: Iterable[str]) -> None:
-    """Save sizes and times of outputs and inputs, and which stages agree with the lock."""
-    clean_names = set(clean)
+    """Save sizes and times of outputs and inputs, and which stages agree with the lock.
+
+    A stage without Snakemake's metadata is left out, so the next plan rehydrates it: in a clone
+    whose results were restored, `seal` finds them as locked, and Snakemake knows nothing of them.
+    """
+    clean_names, known = set(clean), _paths_with_metadata()
     snapshot = {
         name: {
             "clean": name in clean_names,
@@ -212,8 +220,17 @@ def save_snapshot(lock: Lock, clean: Iterable[str]) -> None:
             "deps": _fingerprint(locked, locked.deps),
         }
         for name, locked in lock.stages.items()
+        if any(path.startswith(tuple(locked.outs)) for path in known)
     }
     write_json(SNAPSHOT, snapshot)
+
+
+def _paths_with_metadata() -> set[str]:
+    paths = set()
+    for file in METADATA.iterdir() if METADATA.is_dir() else ():
+        with contextlib.suppress(binascii.Error, UnicodeDecodeError):  # part of a longer path
+            paths.add(base64.urlsafe_b64decode(file.name).decode())
+    return paths
 
 
 def _fingerprint(locked: LockedStage, paths: Iterable[str]) -> str:
