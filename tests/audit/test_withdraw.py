@@ -94,10 +94,10 @@ def test_a_dry_run_changes_no_file_and_names_the_scores(run: Path) -> None:
     before = files_of(run)
     answer = withdraw(run, "tasks/one.tsv", reason="x", dry_run=True)
     assert files_of(run) == before
-    assert answer.scores == (f"{RESULT}/evaluate_score/a/scores.json",)
-    assert WEIGHTS in [item.path for item in answer.touched.outputs["weights"]]
+    assert answer.scores == [f"{RESULT}/evaluate_score/a/scores.json"]
+    assert WEIGHTS in [item["path"] for item in answer.touched["outputs"]["weights"]]
     assert answer.pruned == [
-        item.path for items in answer.touched.outputs.values() for item in items
+        item["path"] for items in answer.touched["outputs"].values() for item in items
     ]
     text = answer.to_text()
     assert text.startswith("dry run, nothing is changed:\n")

@@ -8,8 +8,10 @@ from checkout import ROOT
 from t5repro.config.load import load_run_file, load_settings
 from t5repro.config.task_files import raw_files, task_files
 from t5repro.config.withdrawn import (
+    UNFINISHED,
     WithdrawnFiles,
     WithdrawnPages,
+    check_finished,
     in_domain,
     read_files,
     read_pages,
@@ -94,3 +96,14 @@ def test_a_list_that_is_none_is_refused(tmp_path: Path, text: str) -> None:
     path.write_text(text)
     with pytest.raises(SettingsError, match="is not a list of withdrawn sources"):
         read_files(path)
+
+
+def test_no_run_is_planned_on_what_a_stopped_withdrawal_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    check_finished()
+    UNFINISHED.parent.mkdir()
+    UNFINISHED.write_text("{}")
+    with pytest.raises(SettingsError, match="was stopped before its end .* repeat it"):
+        check_finished()

@@ -14,6 +14,7 @@ from t5repro.errors import SettingsError
 from t5repro.lineage.input_hashes import Expected, expected_files, expected_raw_files, manifest_of
 
 Handler = Callable[[argparse.Namespace], int | None]
+Writes = bool | Callable[[argparse.Namespace], bool]
 Kind = Literal["input", "raw", "either", "other"]
 Commands = Any  # argparse._SubParsersAction, which argparse does not export
 
@@ -208,9 +209,18 @@ def parsed_settings(arguments: argparse.Namespace, stage: str) -> Any:
 
 
 def add_command(
-    commands: Commands, name: str, handler: Handler, meaning: str
+    commands: Commands, name: str, handler: Handler, meaning: str, *, writes: Writes = False
 ) -> argparse.ArgumentParser:
-    """Add a subcommand without arguments of its own; its help ends with its examples."""
+    """Add a subcommand without arguments of its own; its help ends with its examples.
+
+    Args:
+        commands: the subcommands.
+        name: of the subcommand.
+        handler: does its work.
+        meaning: one line for its help.
+        writes: whether it changes results, records or lists of the checkout, or says so of the
+            arguments; no run may be at work then (`cli/writing.py`).
+    """
     parser: argparse.ArgumentParser = commands.add_parser(
         name,
         help=meaning,
@@ -218,5 +228,5 @@ def add_command(
         epilog=epilog(name),
         formatter_class=argparse.RawDescriptionHelpFormatter,  # keeps the lines of the examples
     )
-    parser.set_defaults(handler=handler)
+    parser.set_defaults(handler=handler, writes=writes)
     return parser

@@ -34,6 +34,7 @@ from t5repro.cli import (
     versions,
 )
 from t5repro.cli.arguments import parsed_settings
+from t5repro.cli.writing import writing
 from t5repro.errors import T5ReproError
 from t5repro.lineage.storage_folder import checkout_paths
 from t5repro.progress import announce, log_to
@@ -73,7 +74,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     log = getattr(arguments, "log", None)
     with log_to(log[0]) if log else contextlib.nullcontext():
         try:
-            with _recorded(arguments):
+            with _recorded(arguments), writing(arguments):
                 code: int | None = arguments.handler(arguments)
             sys.stdout.flush()  # here, where a closed pipe is expected
             return code or 0

@@ -11,7 +11,13 @@ CURE = "run `make generate` and commit the result"
 
 def add_config(commands: Commands) -> None:
     """Add the subcommand."""
-    config = add_command(commands, "config", _config, "print, generate or check settings")
+    config = add_command(
+        commands,
+        "config",
+        _config,
+        "print, generate or check settings",
+        writes=lambda arguments: arguments.action == "generate",
+    )
     config.add_argument(
         "action",
         choices=["show", "validate", "generate", "check"],

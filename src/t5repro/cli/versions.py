@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from t5repro.cli.arguments import Commands, Handler, add_command
+from t5repro.cli.arguments import Commands, Handler, Writes, add_command
 from t5repro.config.project_files import require_project
 from t5repro.errors import ArtifactError, LineageError, SettingsError
 
@@ -20,7 +20,11 @@ OK, FAULT = 0, 2
 def add_versions(commands: Commands) -> None:
     """Add the subcommands that keep DVC and Snakemake in agreement."""
     dvc = _add_version_command(
-        commands, "dvc", _dvc, "generate, check or draw dvc.yaml; write the resolved settings"
+        commands,
+        "dvc",
+        _dvc,
+        "generate, check or draw dvc.yaml; write the resolved settings",
+        writes=lambda arguments: arguments.action in ("generate", "settings"),
     )
     dvc.add_argument(
         "action",
@@ -29,7 +33,11 @@ def add_versions(commands: Commands) -> None:
         "resolved settings; dag: draw the stages",
     )
     seal = _add_version_command(
-        commands, "seal", _seal, "write to dvc.lock what the jobs of this checkout built"
+        commands,
+        "seal",
+        _seal,
+        "write to dvc.lock what the jobs of this checkout built",
+        writes=True,
     )
     seal.add_argument("--only", metavar="STAGE", help="one stage")
     seal.add_argument(
@@ -38,7 +46,11 @@ def add_versions(commands: Commands) -> None:
         help="name stages that stay out of date, and succeed: for a run of some targets",
     )
     sign = add_command(
-        commands, "sign", _sign, "sign the sealed records and dvc.lock with a local key"
+        commands,
+        "sign",
+        _sign,
+        "sign the sealed records and dvc.lock with a local key",
+        writes=True,
     )
     sign.add_argument("--key", type=Path, help="private key; else the configured one")
     sign.add_argument("--run", default="demo", help="name below records/")
@@ -69,15 +81,16 @@ def add_versions(commands: Commands) -> None:
         "rehydrate",
         _rehydrate,
         "mark the stages that equal dvc.lock as done in Snakemake",
+        writes=True,
     )
     frozen = add_command(commands, "frozen", _frozen, "compare the raw inputs with data.dvc")
     frozen.add_argument("record", type=Path, nargs="?", default=Path("data.dvc"))
 
 
 def _add_version_command(
-    commands: Commands, name: str, handler: Handler, meaning: str
+    commands: Commands, name: str, handler: Handler, meaning: str, *, writes: Writes = False
 ) -> argparse.ArgumentParser:
-    parser = add_command(commands, name, handler, meaning)
+    parser = add_command(commands, name, handler, meaning, writes=writes)
     parser.add_argument(
         "--run-file", type=Path, help="whose graph is versioned; else that of dvc.yaml"
     )

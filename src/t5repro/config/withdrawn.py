@@ -21,6 +21,7 @@ from t5repro.errors import SettingsError
 FOLDER = Path("withdrawn")
 FILES = FOLDER / "files.yaml"
 PAGES = FOLDER / "pages.yaml"
+UNFINISHED = FOLDER / "unfinished.json"  # journal of a withdrawal; only while it is at work
 
 
 class WithdrawnFiles(Section):
@@ -71,6 +72,19 @@ def read_pages(path: Path | None = PAGES) -> WithdrawnPages:
         SettingsError: the list cannot be read.
     """
     return WithdrawnPages.model_validate({} if path is None else _read(path, WithdrawnPages))
+
+
+def check_finished() -> None:
+    """Refuse to plan a run on what a stopped withdrawal has left.
+
+    Raises:
+        SettingsError: a withdrawal was stopped.
+    """
+    if UNFINISHED.exists():
+        raise SettingsError(
+            f"a withdrawal was stopped before its end ({UNFINISHED}): repeat it, or complete it "
+            "with t5repro rehydrate"
+        )
 
 
 def _read(path: Path, model: type[Section]) -> Mapping[str, Any]:

@@ -21,7 +21,6 @@ from t5repro.files import TEMPORARY_PREFIX, write_text
 from t5repro.lineage.dvc_cache import object_path
 from t5repro.lineage.dvc_lock import LOCK_FILE, RAW_DATA_FILE, LockedStage, read_lock
 from t5repro.lineage.hashes import Hasher
-from t5repro.lineage.run_lock import run_lock
 from t5repro.versions import dvc_pipeline
 from t5repro.versions.committed_records import restore_committed_records
 from t5repro.versions.proof import (
@@ -70,7 +69,7 @@ class SealResult:
 
 
 def seal(run_file: Path = RUN_FILE, profile: str = PROFILE, only: str | None = None) -> SealResult:
-    """Update `dvc.yaml` and `dvc.lock` with the stages that were built here.
+    """Update `dvc.yaml` and `dvc.lock` with the stages that were built here, under the run lock.
 
     Inside ``dvc repro`` the stages are checked only, because DVC writes the lock itself.
 
@@ -81,7 +80,6 @@ def seal(run_file: Path = RUN_FILE, profile: str = PROFILE, only: str | None = N
 
     Raises:
         ArtifactError: files are neither as locked nor as their jobs wrote them; names them.
-        StorageError: another run is at work.
     """
     settings, stages = resolve(run_file)
     names = [stage.name for stage in stages if only in (None, stage.name)]
@@ -89,11 +87,10 @@ def seal(run_file: Path = RUN_FILE, profile: str = PROFILE, only: str | None = N
         raise ArtifactError(f"no stage {only!r} in the graph of {run_file}")
     if os.environ.get(INSIDE_DVC):
         return _check(settings, stages, names)
-    with run_lock():
-        for path, text in dvc_pipeline.texts(settings, stages, run_file, profile).items():
-            if not path.is_file() or path.read_text(encoding="utf-8") != text:
-                write_text(path, text)
-        return seal_stages(settings, stages, names)
+    for path, text in dvc_pipeline.texts(settings, stages, run_file, profile).items():
+        if not path.is_file() or path.read_text(encoding="utf-8") != text:
+            write_text(path, text)
+    return seal_stages(settings, stages, names)
 
 
 def seal_settings() -> bool:
@@ -109,8 +106,7 @@ def seal_settings() -> bool:
     pipeline = dvc_pipeline.read_pipeline()["stages"]
     if not lock.stages or not dvc_pipeline.changed_settings_stage(lock, pipeline, Hasher()):
         return False
-    with run_lock():
-        _commit((), {}, {})
+    _commit((), {}, {})
     return True
 
 
