@@ -98,6 +98,20 @@ def test_a_list_that_is_none_is_refused(tmp_path: Path, text: str) -> None:
         read_files(path)
 
 
+def test_a_merge_that_kept_two_lists_is_refused_with_line_and_cure(tmp_path: Path) -> None:
+    path = tmp_path / "pages.yaml"
+    path.write_text("domains:\n  a.example: a\nurls: {}\ndomains: {}\nurls:\n  http://b/2: b\n")
+    with pytest.raises(
+        SettingsError,
+        match=r"pages.yaml:4: 'domains' is set twice, first in line 1; keep one of them with the "
+        "entries of both",
+    ):
+        read_pages(path)
+    path.write_text("urls:\n  http://b/2: b\n  http://b/2: c\n")
+    with pytest.raises(SettingsError, match=r"pages.yaml:3: 'http://b/2' is set twice"):
+        read_pages(path)
+
+
 def test_no_run_is_planned_on_what_a_stopped_withdrawal_left(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
