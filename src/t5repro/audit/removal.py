@@ -98,6 +98,9 @@ def write_tombstone(path: Path, withdrawal: Withdrawal) -> None:
         values = read_pages(path).model_dump()
         key = "urls" if withdrawal.kind == "url" else "domains"
     values[key][withdrawal.entry] = withdrawal.reason
+    values["lifted"].pop(withdrawal.entry, None)
+    if not values["lifted"]:
+        del values["lifted"]  # rare: most lists need no line about it
     # YAML has no comments to keep: the header that explains the file is written each time.
     header = TOMBSTONE_HEADERS[FILES if withdrawal.kind == "file" else PAGES]
     write_text(path, header + yaml.safe_dump(values, allow_unicode=True, sort_keys=True))

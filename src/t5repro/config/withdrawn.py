@@ -25,16 +25,24 @@ UNFINISHED = FOLDER / "unfinished.json"  # journal of a withdrawal; only while i
 
 
 class WithdrawnFiles(Section):
-    """Withdrawn raw files: path below `data.folder` -> reason."""
+    """Withdrawn raw files: path below `data.folder` -> reason.
+
+    `lifted` names those that may be used again, with the reason.
+    """
 
     files: dict[str, str] = Field(default_factory=dict)
+    lifted: dict[str, str] = Field(default_factory=dict)
 
 
 class WithdrawnPages(Section):
-    """Withdrawn pages: URL or domain -> reason."""
+    """Withdrawn pages: URL or domain -> reason.
+
+    `lifted` names those that may be used again, with the reason; an entry of both is withdrawn.
+    """
 
     urls: dict[str, str] = Field(default_factory=dict)
     domains: dict[str, str] = Field(default_factory=dict)
+    lifted: dict[str, str] = Field(default_factory=dict)
 
     def holds(self, url: str) -> bool:
         """Return whether a page is withdrawn, by its URL or by its domain."""

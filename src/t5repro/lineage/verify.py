@@ -37,6 +37,7 @@ from t5repro.lineage.verify_committed import Committed, check_committed, read_co
 from t5repro.lineage.verify_lock import TrackedFolder, check_lock, check_pipeline, tracked_folders
 from t5repro.lineage.verify_other_code import check_other_code
 from t5repro.lineage.verify_records import check_fields
+from t5repro.lineage.withdrawal_history import check_withdrawals
 
 NONE_SUSPECTED = Suspects()
 
@@ -299,6 +300,7 @@ def _check_pipeline(state: State, suspects: Suspects) -> Iterator[Finding]:
 
 def _check_committed(state: State, suspects: Suspects) -> Iterator[Finding]:
     yield from check_committed(state.root, state.committed)
+    yield from check_withdrawals(state.root)
     if not state.lock.stages:
         message = "absent: manifests without a record cannot be checked; seal the results"
         yield Finding(UNSEALED, LOCK_FILE, "", message)
