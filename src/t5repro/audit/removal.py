@@ -163,10 +163,9 @@ def _leave_out_of_lock(root: Path, stages: Sequence[str]) -> None:
 
     content: dict[str, Any] = load_yaml(str(lock))
     entries = content.get("stages") or {}
-    if remaining := {name: entry for name, entry in entries.items() if name not in stages}:
+    remaining = {name: entry for name, entry in entries.items() if name not in stages}
+    if remaining != entries:
         write_text(lock, dumps_yaml({**content, "stages": remaining}))
-    else:  # the schema has no lock without a stage
-        lock.unlink()
 
 
 def _update_raw_data(root: Path, folders: Sequence[str]) -> None:
