@@ -38,6 +38,7 @@ from t5repro.versions.raw_data_check import check_raw_data, raw_data_agrees
 from t5repro.versions.rehydrate import save_snapshot
 from t5repro.versions.seal_records import seal_records, sign_records
 from t5repro.versions.snakemake_graph import PLANNING, PROFILE, RUN_FILE, PlannedStage, resolve
+from t5repro.versions.undeclared import strange_files
 
 INSIDE_DVC = "DVC_STAGE"  # environment variable that DVC sets for the commands of its stages
 MAX_FAULTS_SHOWN = 10
@@ -153,6 +154,7 @@ def _check(settings: Settings, stages: list[PlannedStage], names: Iterable[str])
     proven = {}
     for stage in (stage for stage in stages if stage.name in names):
         files = files_of_stage(stage, checkout.hasher)
+        _refuse_strange_files(strange_files(stage, files))
         if faults := proof_faults(settings, stage, files, checkout):
             raise _refusal(faults)
         result.pruned += _prune(files)
@@ -189,6 +191,10 @@ def seal_stages(settings: Settings, stages: list[PlannedStage], names: Iterable[
             result.stale[stage.name] = faults[0]
     if refused:
         raise _refusal(refused)
+    finished = [stage for stage in stages if stage.name in (*result.sealed, *result.unchanged)]
+    _refuse_strange_files(
+        [fault for stage in finished for fault in strange_files(stage, files[stage.name])]
+    )
     for name in (*result.sealed, *result.unchanged):
         result.pruned += _prune(files[name])
     # A stage that came out as committed must be in the cache too: `dvc push` sends nothing else.
@@ -224,12 +230,21 @@ def _is_cached(files: StageFiles, locked: LockedStage) -> bool:
     return all(object_path(Path(), md5).is_file() for md5 in hashes)
 
 
-def _refusal(faults: list[str]) -> ArtifactError:
+def _refuse_strange_files(faults: list[str]) -> None:
+    if faults:
+        raise ArtifactError(_list_of(faults))
+
+
+def _list_of(faults: list[str]) -> str:
     lines = faults[:MAX_FAULTS_SHOWN]
     if len(faults) > len(lines):
         lines.append(f"and {len(faults) - len(lines)} more")
+    return "\n  ".join(["not sealed, dvc.lock is unchanged:", *lines])
+
+
+def _refusal(faults: list[str]) -> ArtifactError:
     return ArtifactError(
-        "\n  ".join(["not sealed, dvc.lock is unchanged:", *lines])
+        _list_of(faults)
         + "\nrestore a file with dvc checkout, or build it again with snakemake --forcerun RULE"
     )
 
