@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 import yaml
 from clones import artifact_hashes, commit, environment, run_in, snakemake
+from made_graphs import manifest
 
 pytestmark = pytest.mark.workflow
 NOTHING = "Nothing to be done"
@@ -220,10 +221,14 @@ def test_orphans_go_and_a_job_whose_code_moved_is_refused(finished: Path, tmp_pa
     folder = copy(finished, tmp_path / "clone")
     orphan = folder / "results/demo/c4_clean/baseline/00009.parquet"
     orphan.write_bytes(b"withdrawn text")
+    former = orphan.with_name("00009.manifest.json")  # of a crawl in more shards
+    name = orphan.relative_to(folder).as_posix()
+    manifest(folder, f"{Path(name).parent}/{former.name}", rule="c4_clean", outputs=[name])
     (orphan.parent / ".writing-x-00000.parquet").write_bytes(b"half")
     ran = run_in(folder, "t5repro", "seal")
     assert f"removed {orphan.relative_to(folder)}" in ran.stdout, ran.stdout
     assert not orphan.exists()
+    assert not former.exists()
     assert not list(orphan.parent.glob(".writing-*"))
     record = folder / "records/demo/tokens/baseline.json"
     values = json.loads(record.read_text())

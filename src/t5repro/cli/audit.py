@@ -12,7 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Protocol
 
-from t5repro.cli.parsers import Commands, Handler, add_command
+from t5repro.cli.parsers import Commands, Handler, Writes, add_command
 from t5repro.cli.printable import printable
 from t5repro.files import TEMPORARY_PREFIX
 from t5repro.lineage.findings import Finding
@@ -70,7 +70,11 @@ def add_audit(commands: Commands) -> None:
         "--all-revisions", action="store_true", help="include every revision of the git history"
     )
     withdraw = _add_question(
-        commands, "withdraw", _withdraw, "remove a raw source and everything made from it"
+        commands,
+        "withdraw",
+        _withdraw,
+        "remove a raw source and everything made from it",
+        writes=lambda arguments: not arguments.dry_run,
     )
     withdraw.add_argument("raw", help="raw file, URL or domain")
     withdraw.add_argument("--reason", required=True, metavar="TEXT", help="recorded and committed")
@@ -111,9 +115,9 @@ def add_audit(commands: Commands) -> None:
 
 
 def _add_question(
-    commands: Commands, name: str, handler: Handler, meaning: str
+    commands: Commands, name: str, handler: Handler, meaning: str, *, writes: Writes = False
 ) -> argparse.ArgumentParser:
-    parser = add_command(commands, name, handler, meaning)
+    parser = add_command(commands, name, handler, meaning, writes=writes)
     parser.add_argument("--json", action="store_true", help="print the answer as JSON")
     return parser
 

@@ -32,6 +32,7 @@ from t5repro.cli import (
 from t5repro.cli.parsers import PROGRAM, Commands, Parser, PrintCompletion
 from t5repro.cli.printable import printable
 from t5repro.cli.renamed import refusal
+from t5repro.cli.writing import writing
 from t5repro.errors import T5ReproError
 from t5repro.lineage.storage_folder import checkout_paths
 from t5repro.progress import announce, log_to
@@ -74,7 +75,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     name, log = f"{PROGRAM} {arguments.command}", getattr(arguments, "log", None)
     with log_to(log[0]) if log else contextlib.nullcontext():
         try:
-            code: int | None = arguments.handler(arguments)
+            with writing(arguments):
+                code: int | None = arguments.handler(arguments)
             sys.stdout.flush()  # here, where a closed pipe is expected
             return code or 0
         except T5ReproError as error:

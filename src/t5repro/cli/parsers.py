@@ -10,6 +10,7 @@ from t5repro.cli.examples import epilog
 
 PROGRAM = "t5repro"
 Handler = Callable[[argparse.Namespace], int | None]
+Writes = bool | Callable[[argparse.Namespace], bool]
 Commands = Any  # argparse._SubParsersAction, which argparse does not export
 
 
@@ -73,9 +74,18 @@ def add_group(commands: Commands, name: str, meaning: str) -> Commands:
 
 
 def add_command(
-    commands: Commands, name: str, handler: Handler, meaning: str
+    commands: Commands, name: str, handler: Handler, meaning: str, *, writes: Writes = False
 ) -> argparse.ArgumentParser:
-    """Add a command without arguments of its own; its help ends with its examples."""
+    """Add a command without arguments of its own; its help ends with its examples.
+
+    Args:
+        commands: the commands.
+        name: of the command.
+        handler: does its work.
+        meaning: one line for its help.
+        writes: whether it changes results, records or lists of the checkout, or says so of the
+            arguments; no run may be at work then (`cli/writing.py`).
+    """
     parser: argparse.ArgumentParser = commands.add_parser(
         name,
         help=meaning,
@@ -84,7 +94,7 @@ def add_command(
     )
     spelling = parser.prog.removeprefix(f"{PROGRAM} ")
     parser.epilog = epilog(spelling)
-    parser.set_defaults(handler=handler, command=spelling)
+    parser.set_defaults(handler=handler, command=spelling, writes=writes)
     return parser
 
 

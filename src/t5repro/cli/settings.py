@@ -28,7 +28,11 @@ def add_config(commands: Commands) -> None:
         )
     add_command(group, "presets", _presets, "print what each preset sets")
     add_command(
-        group, "generate", _generate, "write the files generated from the schema and the code"
+        group,
+        "generate",
+        _generate,
+        "write the files generated from the schema and the code",
+        writes=True,
     )
     add_command(group, "check", _check, "compare the generated files with schema and code")
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from t5repro.cli.parsers import Commands, Handler, add_command, add_group
+from t5repro.cli.parsers import Commands, Handler, Writes, add_command, add_group
 from t5repro.config.project_files import require_project
 from t5repro.errors import ArtifactError, LineageError, SettingsError
 
@@ -22,7 +22,11 @@ def add_versions(commands: Commands) -> None:
     """Add the commands that keep DVC and Snakemake in agreement."""
     _add_dvc(commands)
     seal = _add_version_command(
-        commands, "seal", _seal, "write to dvc.lock what the jobs of this checkout built"
+        commands,
+        "seal",
+        _seal,
+        "write to dvc.lock what the jobs of this checkout built",
+        writes=True,
     )
     seal.add_argument("--only", metavar="STAGE", help="one stage")
     seal.add_argument(
@@ -31,7 +35,11 @@ def add_versions(commands: Commands) -> None:
         help="name stages that stay out of date, and succeed: for a run of some targets",
     )
     sign = add_command(
-        commands, "sign", _sign, "sign the sealed records and dvc.lock with a local key"
+        commands,
+        "sign",
+        _sign,
+        "sign the sealed records and dvc.lock with a local key",
+        writes=True,
     )
     sign.add_argument("--key", type=Path, help="private key; else the configured one")
     sign.add_argument("--run", default="demo", help="name below records/")
@@ -64,22 +72,23 @@ def _add_dvc(commands: Commands) -> None:
     group = add_group(
         commands, "dvc", "generate, check, settings, dag, rehydrate, raw: DVC's files and this run"
     )
-    for name, handler, meaning in (
-        ("generate", _generate, "write dvc.yaml"),
-        ("check", _check, "compare dvc.yaml with the graph, and dvc.lock with the code"),
-        ("settings", _resolve, "write the resolved settings"),
-        ("dag", _draw, "draw the stages"),
-        ("rehydrate", _rehydrate, "mark the stages that equal dvc.lock as done in Snakemake"),
+    rehydrates = "mark the stages that equal dvc.lock as done in Snakemake"
+    for name, handler, meaning, writes in (
+        ("generate", _generate, "write dvc.yaml", True),
+        ("check", _check, "compare dvc.yaml with the graph, and dvc.lock with the code", False),
+        ("settings", _resolve, "write the resolved settings", True),
+        ("dag", _draw, "draw the stages", False),
+        ("rehydrate", _rehydrate, rehydrates, True),
     ):
-        _add_version_command(group, name, handler, meaning)
+        _add_version_command(group, name, handler, meaning, writes=writes)
     raw = add_command(group, "raw", _compare_raw, "compare the raw inputs with data.dvc")
     raw.add_argument("record", type=Path, nargs="?", default=Path("data.dvc"))
 
 
 def _add_version_command(
-    commands: Commands, name: str, handler: Handler, meaning: str
+    commands: Commands, name: str, handler: Handler, meaning: str, *, writes: Writes = False
 ) -> argparse.ArgumentParser:
-    parser = add_command(commands, name, handler, meaning)
+    parser = add_command(commands, name, handler, meaning, writes=writes)
     parser.add_argument(
         "--run-file", type=Path, help="its graph is versioned; default: the one of dvc.yaml"
     )

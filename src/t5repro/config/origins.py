@@ -12,7 +12,7 @@ from typing import Any
 
 import yaml
 
-from t5repro.config.bounded_yaml import construct, read_node
+from t5repro.config.bounded_yaml import construct, read_node, set_twice
 from t5repro.errors import Keys, SettingsError
 
 # Mappings with keys of the user:
@@ -80,7 +80,7 @@ def _lines(root: yaml.Node, file: str) -> Iterator[tuple[Keys, int]]:
     leaf_lines: dict[Keys, int] = {}
     for keys, line, is_leaf in _nodes(root, (), free=False, file=file):
         if is_leaf and keys in leaf_lines:
-            raise _set_twice(file, line, ".".join(map(str, keys)), leaf_lines[keys])
+            raise set_twice(file, line, ".".join(map(str, keys)), leaf_lines[keys])
         if is_leaf:
             leaf_lines[keys] = line
         yield keys, line
@@ -101,13 +101,8 @@ def _nodes(
         for index, entry in enumerate(node.value):
             yield from _value_nodes(entry, (*keys, index), entry, free=free, file=file)
     elif isinstance(node, yaml.MappingNode):
-        first_lines: dict[str, int] = {}
         for key, value in node.value:
             name, line = str(key.value), key.start_mark.line + 1
-            # Checked on the nodes: PyYAML keeps the last value of a repeated key silently.
-            if name in first_lines:
-                raise _set_twice(file, line, name, first_lines[name])
-            first_lines[name] = line
             parts = (name,) if free else tuple(name.split("."))
             for length in range(1, len(parts)):
                 yield (*keys, *parts[:length]), line, False
@@ -121,13 +116,6 @@ def _value_nodes(
     is_leaf = isinstance(node, yaml.ScalarNode) or not node.value
     yield keys, position.start_mark.line + 1, is_leaf
     yield from _nodes(node, keys, free=free, file=file)
-
-
-def _set_twice(file: str, line: int, name: str, first_line: int) -> SettingsError:
-    return SettingsError(
-        f"{file}:{line}: {name!r} is set twice, first in line {first_line}; keep one of them, "
-        "YAML would silently keep the last"
-    )
 
 
 class Origins:

@@ -9,7 +9,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import yaml
@@ -167,7 +167,10 @@ def parse_lock(lock: bytes | None, raw_data: bytes | None = None) -> Lock:
 
 
 def _tracked(entry: Mapping[str, Any], stage: str) -> TrackedPath:
-    return TrackedPath(entry["path"], entry["md5"], stage, entry.get("size"))
+    path = entry["path"]
+    if PurePosixPath(path).is_absolute() or ".." in PurePosixPath(path).parts:
+        raise ValueError(f"{path!r} is outside the checkout")
+    return TrackedPath(path, entry["md5"], stage, entry.get("size"))
 
 
 def _locked_stage(entry: Mapping[str, Any]) -> LockedStage:

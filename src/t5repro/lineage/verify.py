@@ -37,6 +37,8 @@ from t5repro.lineage.verify_committed import Committed, check_committed, read_co
 from t5repro.lineage.verify_lock import TrackedFolder, check_lock, check_pipeline, tracked_folders
 from t5repro.lineage.verify_other_code import check_other_code
 from t5repro.lineage.verify_records import check_fields
+from t5repro.lineage.verify_withdrawn import check_made_before
+from t5repro.lineage.withdrawal_history import check_withdrawals
 
 NONE_SUSPECTED = Suspects()
 
@@ -174,11 +176,17 @@ def _check_index(state: State, suspects: Suspects) -> Iterator[Finding]:
 
 def _check_files(state: State, suspects: Suspects) -> Iterator[Finding]:
     """Check every output against the manifest of its job."""
+    unlike_lock = tuple(
+        f"{folder.tracked.path}/" for folder in state.folders if not folder.as_locked
+    )
     for path, (artifact, job) in state.outputs.items():
         if path == state.graph.jobs[job].manifest or job in suspects.jobs:
             continue  # it cannot contain its own hash; readers, records and the lock have it
         sha256 = state.hashes[path]
         cure = "dvc checkout or a rerun restores it"
+        if state.graph.jobs[job].rule == DATA and not path.startswith(unlike_lock):
+            # Untracked, or as tracked, as after a withdrawal: DVC has nothing else to restore.
+            cure = "run snakemake, which fetches and checks raw files"
         if sha256 is None:
             yield Finding(MISSING, path, job, f"{job} wrote it; {cure}")
         elif sha256 != artifact.sha256:
@@ -295,6 +303,8 @@ def _check_pipeline(state: State, suspects: Suspects) -> Iterator[Finding]:
 
 def _check_committed(state: State, suspects: Suspects) -> Iterator[Finding]:
     yield from check_committed(state.root, state.committed)
+    yield from check_withdrawals(state.root)
+    yield from check_made_before(state.root, state.graph, state.lock)
     if not state.lock.stages:
         message = "absent: manifests without a record cannot be checked; seal the results"
         yield Finding(UNSEALED, LOCK_FILE, "", message)
