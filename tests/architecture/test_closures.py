@@ -14,7 +14,17 @@ from t5repro.lineage.sources import PACKAGE, SourceTree, closure
 from t5repro.lineage.syntax import SourceFacts, facts_of
 from t5repro.stages import STAGES
 
-FOUNDATION = {"jobs", "", "artifacts", "cpu_dispatch", "errors", "files", "progress", "config"}
+FOUNDATION = {
+    "jobs",
+    "",
+    "artifacts",
+    "cpu_dispatch",
+    "errors",
+    "files",
+    "progress",
+    "config",
+    "strict_json",
+}
 TASKS = {"task_facts", "task_table"}
 ALLOWED = {  # rule -> parts of the package that its closure may contain
     "data_fetch": {"data"},

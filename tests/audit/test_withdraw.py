@@ -8,6 +8,7 @@ import pytest
 from clones import commit
 from made_crawl import CORPUS, IDS, OLD, ONE, RUN_FILE
 from made_graphs import RESULT, WEIGHTS, lock, manifest, write
+from whole_records import whole_record
 
 from t5repro.audit.withdraw import _own_text, withdraw
 from t5repro.config.withdrawn import FILES, PAGES, read_files, read_pages
@@ -159,7 +160,7 @@ def test_a_job_that_read_another_list_of_withdrawn_pages_is_named(crawl: Path) -
     write(
         crawl,
         f"records/{job}.json",
-        json.dumps({"end": {"ok": True, "inputs": [read], "outputs": []}}),
+        json.dumps(whole_record(job, end={"inputs": [read], "outputs": []})),
     )
     graph = load_graph(Folder(crawl))
     assert list(check_made_before(crawl, graph, Lock())) == []

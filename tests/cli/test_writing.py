@@ -15,7 +15,7 @@ WRITES = (
     ["config", "generate"],
     ["seal"],
     ["sign"],
-    ["rehydrate"],
+    ["dvc", "rehydrate"],
 )
 
 

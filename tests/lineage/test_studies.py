@@ -113,5 +113,7 @@ def test_the_record_of_each_job_is_attested_by_index_and_lock(
 
 
 def test_each_job_had_the_settings_of_the_run_file(graph: Graph) -> None:
-    findings = check_other_code(ROOT, graph.jobs.values())
+    # The rule `report` receives all settings, of which some were recipes before there were presets.
+    jobs = [job for job in graph.jobs.values() if job.rule != "report"]
+    findings = check_other_code(ROOT, jobs)
     assert [finding for finding in findings if finding.kind == SETTINGS] == []

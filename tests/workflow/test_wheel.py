@@ -121,7 +121,9 @@ def test_a_command_of_the_chain_says_in_one_line_that_it_needs_a_project(
 def test_the_generated_files_need_a_checkout(run: Run, tmp_path: Path, action: str) -> None:
     ran = run("t5repro", "config", action, check=False)
     assert (ran.returncode, ran.stdout) == (2, "")
-    assert ran.stderr.startswith(f"t5repro config: {tmp_path} has no docs/decisions/README.md, so")
+    assert ran.stderr.startswith(
+        f"t5repro config {action}: {tmp_path} has no docs/decisions/README.md, so"
+    )
     assert list(tmp_path.iterdir()) == []
 
 

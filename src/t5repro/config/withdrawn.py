@@ -91,7 +91,7 @@ def check_finished() -> None:
     if UNFINISHED.exists():
         raise SettingsError(
             f"a withdrawal was stopped before its end ({UNFINISHED}): repeat it, or complete it "
-            "with t5repro rehydrate"
+            "with t5repro dvc rehydrate"
         )
 
 

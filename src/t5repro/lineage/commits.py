@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from t5repro.lineage.facts import JobFacts, differences
-from t5repro.lineage.git import contents, try_git
+from t5repro.lineage.git import contents, project_prefix, try_git
 from t5repro.lineage.record import Record
 from t5repro.lineage.sources import SOURCES, is_source
 
@@ -119,13 +119,14 @@ def read_commits(root: Path, records: Iterable[Record], revision: str = "HEAD") 
         if times.get(commit) is not None:
             sources |= {(commit, path) for path in (*record.start.code, PACKAGE_FILE)}
             locks |= {(commit, path) for path in record.start.machine.locks}
-    package = f"{revision}:./{PACKAGE_FILE}"
-    names = [f"{commit}:./{path}" for commit, path in sorted(sources | locks)]
+    prefix = project_prefix(root)
+    package = f"{revision}:{prefix}{PACKAGE_FILE}"
+    names = [f"{commit}:{prefix}{path}" for commit, path in sorted(sources | locks)]
     data_of = contents(root, [*names, package])
     files: dict[tuple[str, str], str | None] = {}
     pins: dict[tuple[str, str], dict[str, set[str]]] = {}
     for commit, path in sources | locks:
-        data = data_of[f"{commit}:./{path}"]
+        data = data_of[f"{commit}:{prefix}{path}"]
         files[commit, path] = None if data is None else hashlib.sha256(data).hexdigest()
         if data is not None and (commit, path) in locks:
             pins[commit, path] = {}

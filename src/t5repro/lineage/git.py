@@ -10,6 +10,7 @@ import subprocess
 from collections.abc import Iterable
 from pathlib import Path
 
+from t5repro.config.project_files import is_project
 from t5repro.errors import LineageError
 
 # Of git's variables, those that do not say which repository or objects are read.
@@ -62,6 +63,17 @@ def environment() -> dict[str, str]:
         if not name.startswith("GIT_") or name in HARMLESS
     }
     return {**variables, "GIT_NO_REPLACE_OBJECTS": "1", "GIT_GRAFT_FILE": os.devnull}
+
+
+def project_prefix(root: Path) -> str:
+    """Return the path in the repository of the project that has a folder: empty, or with a slash.
+
+    The folder may be an unpacked study below it; the paths in records are of the project.
+    """
+    for folder in (root, *root.resolve().parents):
+        if is_project(folder):
+            return (try_git(folder, "rev-parse", "--show-prefix") or b"").decode().strip()
+    return ""
 
 
 def replaced_objects(root: Path) -> list[str]:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from t5repro.errors import SettingsError
 from t5repro.lineage.facts import Difference, JobFacts, differences, facts_of_record, leaves
 from t5repro.lineage.findings import CODE, FOREIGN, SETTINGS, SINCE, Finding
-from t5repro.lineage.git import try_git
+from t5repro.lineage.git import project_prefix, try_git
 from t5repro.lineage.graph import Job
 from t5repro.lineage.record import Record
 from t5repro.lineage.redaction import redact
@@ -75,6 +75,7 @@ class _Files:
 
     def __init__(self, root: Path) -> None:
         self._root = root
+        self._prefix = project_prefix(root)
         self._hashes: dict[tuple[str, str, HashOf], str | None] = {}
 
     def hash_now(self, name: str, hash_of: HashOf) -> str | None:
@@ -90,7 +91,8 @@ class _Files:
         key = (commit, name, hash_of)
         if key not in self._hashes:
             # A record is data: its commit must not be an option of git.
-            data = try_git(self._root, "show", f"{commit}:./{name}") if commit.isalnum() else None
+            path = f"{commit}:{self._prefix}{name}"
+            data = try_git(self._root, "show", path) if commit.isalnum() else None
             self._hashes[key] = None if data is None else hash_of(data)
         return self._hashes[key]
 
