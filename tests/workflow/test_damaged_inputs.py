@@ -150,7 +150,7 @@ def test_the_report_refuses_an_altered_manifest_of_any_job(
     text = manifest.read_text()
     manifest.write_text(text.replace('"units": 2', '"units": 3', 1))
     try:
-        assert main(report.words) == 1
+        assert main(["stage", *report.words]) == 1
     finally:
         manifest.write_text(text)
     assert f"{manifest} was altered after its stage wrote it" in capsys.readouterr().err
