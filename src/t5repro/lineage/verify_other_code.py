@@ -206,9 +206,15 @@ def _check_settings(
 
 def _with_later_settings(rule: str, recorded_settings: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the settings of a job, with the defaults of those that did not exist when it ran."""
+    from t5repro.config.presets.sizes import SIZES
     from t5repro.config.stage_settings import received
     from t5repro.config.validation import parse_stage
 
+    model = recorded_settings.get("model") or {}
+    if size := SIZES.get(str(model.get("published", ""))):
+        # Later settings of a network have the values of its published size.
+        model = {**size.model_dump(mode="json"), **model}
+        recorded_settings = {**recorded_settings, "model": model}
     try:
         parsed = parse_stage(rule, json.dumps(recorded_settings))
     except SettingsError:
