@@ -1,11 +1,11 @@
 """A withdrawal that git has and the lists have lost is found, until it is lifted with a reason."""
 
-import subprocess
 from pathlib import Path
 
 import pytest
 from clones import commit
 from made_graphs import write
+from made_records import git
 
 from t5repro.config.withdrawn import FILES, PAGES, UNFINISHED, read_pages
 from t5repro.errors import LineageError
@@ -15,11 +15,6 @@ from t5repro.lineage.withdrawal_history import lost_withdrawals, require_withdra
 URL = "http://a.example/1"
 WITHDRAWN = f"urls:\n  {URL}: ticket 1\ndomains: {{}}\n"
 NOTHING = "urls: {}\ndomains: {}\n"
-
-
-def git(root: Path, *words: str) -> None:
-    who = ["-c", "user.name=test", "-c", "user.email=test@example.org"]
-    subprocess.run(["git", *who, *words], cwd=root, check=True, capture_output=True)
 
 
 @pytest.fixture
@@ -49,6 +44,16 @@ def test_a_deleted_list_is_found_before_and_after_its_commit(checkout: Path) -> 
     assert found(checkout) == [f"{PAGES}: {URL}"]
     with pytest.raises(LineageError, match=rf"{PAGES} has lost {URL}: commit .* below lifted:"):
         require_withdrawals(checkout)
+
+
+def test_a_lost_entry_of_a_project_below_the_repository_is_found(tmp_path: Path) -> None:
+    git(tmp_path, "init", "--quiet", "--initial-branch=main")
+    project = tmp_path / "project"
+    write(project, "Snakefile", "")
+    write(project, PAGES.as_posix(), WITHDRAWN)
+    commit(tmp_path, "withdraw a page")
+    (project / PAGES).unlink()
+    assert list(lost_withdrawals(project)) == [(PAGES.as_posix(), URL)]
 
 
 def test_a_merge_that_keeps_the_other_side_is_found(checkout: Path) -> None:

@@ -12,7 +12,7 @@ from t5repro.config.bounded_yaml import parse_yaml
 from t5repro.config.withdrawn import FILES, PAGES, UNFINISHED, read_files, read_pages
 from t5repro.errors import LineageError, SettingsError
 from t5repro.lineage.findings import ALTERED, MISSING, Finding
-from t5repro.lineage.git import contents, try_git
+from t5repro.lineage.git import contents, project_prefix, try_git
 
 LISTS = {FILES: ("files",), PAGES: ("urls", "domains")}
 
@@ -33,10 +33,11 @@ def lost_withdrawals(root: Path) -> dict[tuple[str, str], str]:
         PAGES: read_pages(root / PAGES).model_dump(),
     }
     lost: dict[tuple[str, str], str] = {}
-    texts = contents(root, [f"{commit}:{name}" for commit in commits for name in map(str, LISTS)])
+    prefix = project_prefix(root)
+    texts = contents(root, [f"{commit}:{prefix}{name}" for commit in commits for name in LISTS])
     for commit in commits:  # newest first
         for name, keys in LISTS.items():
-            data = texts[f"{commit}:{name}"]
+            data = texts[f"{commit}:{prefix}{name}"]
             for key, entry in _entries(data, keys) if data else ():
                 if entry not in now[name][key] and entry not in now[name]["lifted"]:
                     lost.setdefault((name.as_posix(), entry), commit)
