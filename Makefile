@@ -15,7 +15,7 @@ ENVIRONMENT := $(or $(wildcard .venv/runtime),.venv/installed)
 
 demo: $(ENVIRONMENT) ## run the whole chain on the bundled mini crawl
 	snakemake --profile local --cores $(CORES)
-	t5repro frozen data.dvc
+	t5repro dvc raw data.dvc
 	code=0; t5repro certificate || code=$$?; t5repro show results/demo && exit $$code
 
 setup: .venv/installed ## .venv with the locked packages

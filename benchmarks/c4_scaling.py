@@ -74,7 +74,7 @@ def run(step: str, folder: Path, shards: list[str], options: argparse.Namespace)
 
 def run_job(options: argparse.Namespace) -> None:
     """Run one job in this process."""
-    options.recipe = "tfds"
+    options.rules = "tfds"
     rules = {"c4_clean": c4_ours.run_clean, "c4_dedup": c4_ours.run_dedup, "c4": c4_ours.run_corpus}
     rules[options.step](options, options.folder, options.wet)
 

@@ -26,14 +26,15 @@ import pyarrow as pa
 
 from t5repro.c4 import tables
 from t5repro.c4.clean import cleaned_writer
-from t5repro.c4.deduplicate import DedupJob, deduplicate
+from t5repro.c4.deduplicate import deduplicate
 from t5repro.c4.keys import md5
 from t5repro.c4.reasons import LINE_REASONS
 from t5repro.c4.wet.reader import CleanTally
-from t5repro.c4.write import CorpusJob, write_corpus
+from t5repro.c4.write import write_corpus
 from t5repro.config.schema import Settings
 from t5repro.config.sections.c4 import SparkSettings
 from t5repro.config.stage_settings import stage_model, stage_settings
+from t5repro.jobs.corpus import CorpusJob, DedupJob
 
 CRAWL_PAGES = 2_550_000_000  # CC-MAIN-2019-18
 URL_COPIES = 0.05  # share of the pages whose URL another page has

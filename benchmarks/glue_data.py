@@ -12,10 +12,12 @@ import numpy as np
 from t5repro.config.sections.tasks import TasksStage
 from t5repro.config.sections.vocab import VocabStage, VocabTraining
 from t5repro.files import read_json_lines, write_text
+from t5repro.jobs.corpus import VocabJob
+from t5repro.jobs.tasks import TasksJob
 from t5repro.progress import log_to
 from t5repro.task_table import BY_NAME
 from t5repro.tasks.build import write_examples
-from t5repro.vocab.train import train_vocabulary
+from t5repro.vocab.train import make_vocabulary
 
 SPLITS = {
     "glue_sst2": ("train", "validation"),
@@ -39,11 +41,13 @@ def prepare(data: Path, folder: Path) -> dict[str, Path]:
 def _examples(data: Path, folder: Path, task: str) -> Path:
     splits = SPLITS[task]
     write_examples(
-        TasksStage(),
-        task=task,
-        files={split: [data / name for name in BY_NAME[task].files[split]] for split in splits},
-        folder=folder / task,
-        manifest=folder / task / "manifest.json",
+        TasksJob(
+            TasksStage(),
+            task=task,
+            files={split: [data / name for name in BY_NAME[task].files[split]] for split in splits},
+            folder=folder / task,
+            manifest=folder / task / "manifest.json",
+        )
     )
     path = folder / f"{task}.jsonl"
     write_text(path, "".join((folder / task / f"{s}.jsonl").read_text() for s in splits))
@@ -54,12 +58,14 @@ def _vocabulary(folder: Path, files: dict[str, Path]) -> None:
     rows = (row["inputs"] for path in files.values() for row in read_json_lines(path))
     write_text(folder / "sample.txt", "\n".join(rows) + "\n")
     settings = VocabTraining(vocab_size=PIECES, extra_ids=EXTRA_IDS, required_characters="_")
-    train_vocabulary(
-        VocabStage(vocab=settings),
-        sample=folder / "sample.txt",
-        model=folder / VOCABULARY,
-        pieces=folder / "sentencepiece.vocab",
-        manifest=folder / "vocab.json",
+    make_vocabulary(
+        VocabJob(
+            VocabStage(vocab=settings),
+            sample=folder / "sample.txt",
+            model=folder / VOCABULARY,
+            pieces=folder / "sentencepiece.vocab",
+            manifest=folder / "vocab.json",
+        )
     )
 
 

@@ -112,12 +112,18 @@ def commands_of(run_file: Path, experiment: str) -> list[PlannedCommand]:
         }
     last = f"{RULES[-1]}-{RunPlan(settings).node_of(RULES[-1], experiment)}"
     chain = [PlannedCommand(stage, words[stage.name]) for stage in ancestors(stages, last)]
-    if any("--start-from" in command.words for command in chain):
+    if any(starts_from_published(command.words) for command in chain):
         raise SettingsError(
             f"{experiment} starts from a published checkpoint; twins start from fresh weights, so "
             "name an experiment that does, with --experiment"
         )
     return chain
+
+
+def starts_from_published(words: tuple[str, ...]) -> bool:
+    """Return whether a pre-training has a folder to start from: a word after its option."""
+    following = dict(pairwise(words)).get("--start-from", "--")
+    return not following.startswith("--")
 
 
 def ancestors(stages: list[PlannedStage], last: str) -> list[PlannedStage]:
@@ -182,7 +188,7 @@ def write_initial(words: list[str], folder: Path, number: int) -> None:
     fresh = folder.with_name(f"{folder.name}-fresh")
     run(
         [
-            *("t5repro", "pretrain", "--settings", json.dumps(settings)),
+            *("t5repro", "stage", "pretrain", "--settings", json.dumps(settings)),
             *("--tokens", options["--tokens"], "--folder", str(fresh), "--work", f"{fresh}-work"),
             *("--manifest", str(fresh / MANIFEST), "--log", f"{fresh}.log"),
         ]

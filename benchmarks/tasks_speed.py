@@ -22,10 +22,12 @@ import interleaved_runs as runs
 from t5repro.config.sections.tasks import TasksStage
 from t5repro.config.sections.vocab import VocabStage, VocabTraining
 from t5repro.files import read_json, read_json_lines, write_text
+from t5repro.jobs.corpus import VocabJob
+from t5repro.jobs.tasks import TasksJob
 from t5repro.progress import log_to
 from t5repro.task_table import BY_NAME
 from t5repro.tasks.build import write_examples
-from t5repro.vocab.train import train_vocabulary
+from t5repro.vocab.train import make_vocabulary
 
 TASKS = ("glue_sst2", "glue_cola", "glue_rte", "glue_mrpc", "glue_stsb")
 SPLITS = ("train", "validation")
@@ -64,11 +66,13 @@ def prepare(data: Path, folder: Path) -> tuple[int, Seconds]:
     for task in TASKS:
         files = {split: [data / name for name in BY_NAME[task].files[split]] for split in SPLITS}
         write_examples(
-            TasksStage(),
-            task=task,
-            files=files,
-            folder=folder / task,
-            manifest=folder / task / "manifest.json",
+            TasksJob(
+                TasksStage(),
+                task=task,
+                files=files,
+                folder=folder / task,
+                manifest=folder / task / "manifest.json",
+            )
         )
     seconds = seconds_since(begin)
     counters = [read_json(folder / task / "manifest.json")["counters"] for task in TASKS]
@@ -100,12 +104,14 @@ def train_on_examples(folder: Path) -> bytes:
     """Train a vocabulary on the examples and return it."""
     write_text(folder / "sample.txt", "\n".join(inputs for inputs, _ in examples(folder)) + "\n")
     stage = VocabStage(vocab=VocabTraining(vocab_size=PIECES, required_characters="_"))
-    train_vocabulary(
-        stage,
-        sample=folder / "sample.txt",
-        model=folder / "sentencepiece.model",
-        pieces=folder / "sentencepiece.vocab",
-        manifest=folder / "vocab.json",
+    make_vocabulary(
+        VocabJob(
+            stage,
+            sample=folder / "sample.txt",
+            model=folder / "sentencepiece.model",
+            pieces=folder / "sentencepiece.vocab",
+            manifest=folder / "vocab.json",
+        )
     )
     return (folder / "sentencepiece.model").read_bytes()
 

@@ -8,16 +8,17 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from t5repro.c4.clean import CleanJob, clean_shard
-from t5repro.c4.deduplicate import DedupJob, deduplicate
+from t5repro.c4.clean import clean_shard
+from t5repro.c4.deduplicate import deduplicate
 from t5repro.c4.text.fast_rules import clean_body
 from t5repro.c4.text.language import detect_languages
 from t5repro.c4.text.rules import CleanRules
 from t5repro.c4.text.sentences import SentenceSplitter
 from t5repro.c4.wet.pages import read_pages
-from t5repro.c4.write import CorpusJob, write_corpus
+from t5repro.c4.write import write_corpus
 from t5repro.config.load import load_settings
 from t5repro.config.stage_settings import stage_model, stage_settings
+from t5repro.jobs.corpus import CleanJob, CorpusJob, DedupJob
 
 PAGE_COUNTS = ("train_pages", "validation_pages")
 
@@ -31,7 +32,7 @@ def read(arguments: argparse.Namespace) -> dict[str, float]:
 
 def clean(arguments: argparse.Namespace) -> dict[str, float]:
     """Apply the rules for lines and pages."""
-    settings = stages(arguments.recipe)["c4_clean"].c4.clean
+    settings = stages(arguments.rules)["c4_clean"].c4.clean
     usable = [page for page in read_pages(arguments.wet) if page.fault is None]
     pages = [page for page in usable if not page.is_longer_than(settings.max_page_chars)]
     rules = CleanRules(settings, SentenceSplitter(arguments.punkt))
@@ -44,7 +45,7 @@ def clean(arguments: argparse.Namespace) -> dict[str, float]:
 def chain(arguments: argparse.Namespace) -> dict[str, float]:
     """Run the three rules from a WET file to Parquet files, counters, samples and manifests."""
     # Settings and tables are loaded before the clock starts, as for the peers; both are cached.
-    stages(arguments.recipe)
+    stages(arguments.rules)
     detect_languages(["One sentence is enough for that."])
     SentenceSplitter(arguments.punkt)
     with tempfile.TemporaryDirectory() as name:
@@ -64,21 +65,21 @@ def chain(arguments: argparse.Namespace) -> dict[str, float]:
 def run_clean(arguments: argparse.Namespace, folder: Path, wet: list[Path]) -> Path:
     """Run `c4_clean`; return the cleaned file, which has the name of the first WET file."""
     output = folder / f"{wet[0].name.partition('.')[0]}.parquet"
-    settings, lists = stages(arguments.recipe)["c4_clean"], lists_of(arguments)
+    settings, lists = stages(arguments.rules)["c4_clean"], lists_of(arguments)
     clean_shard(CleanJob(settings, [output], output.with_suffix(".json"), wet=wet, **lists))
     return output
 
 
 def run_dedup(arguments: argparse.Namespace, folder: Path, cleaned: list[Path]) -> None:
     """Run `c4_dedup`."""
-    output, settings = folder / "decisions", stages(arguments.recipe)["c4_dedup"]
+    output, settings = folder / "decisions", stages(arguments.rules)["c4_dedup"]
     deduplicate(DedupJob(settings, cleaned, output, output / "manifest.json"))
 
 
 def run_corpus(arguments: argparse.Namespace, folder: Path, cleaned: list[Path]) -> Path:
     """Run `c4`; return the manifest of the corpus."""
     manifest, decisions = folder / "c4" / "manifest.json", folder / "decisions"
-    settings, lists = stages(arguments.recipe)["c4"], lists_of(arguments)
+    settings, lists = stages(arguments.rules)["c4"], lists_of(arguments)
     write_corpus(CorpusJob(settings, cleaned, decisions, manifest.parent, manifest, **lists))
     return manifest
 
@@ -89,11 +90,11 @@ def lists_of(arguments: argparse.Namespace) -> dict[str, dict[str, Path]]:
 
 
 @cache
-def stages(recipe: str) -> dict[str, Any]:
+def stages(rules: str) -> dict[str, Any]:
     """Return the settings of the three rules."""
     run = {
+        "use": [f"cleaning/{rules}"],
         "c4": {
-            "recipe": recipe,
             "languages": ["en"],
             "crawl": ["wet"],
             "bad_word_lists": {"en": "list"},
@@ -112,7 +113,7 @@ if __name__ == "__main__":
     parser.add_argument("wet", type=Path)
     parser.add_argument("punkt", type=Path, help="a folder of punkt_tab, such as english")
     parser.add_argument("bad_words", type=Path, help="the English list")
-    parser.add_argument("--recipe", default="tfds")
+    parser.add_argument("--rules", default="tfds")
     options = parser.parse_args()
     steps = {"read": read, "clean": clean, "chain": chain}
     print(json.dumps(steps[options.step](options)))

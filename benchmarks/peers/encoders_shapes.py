@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from t5repro.config.flops import step_flops
-from t5repro.config.published_sizes import SIZES
+from t5repro.config.presets.sizes import SIZES
 from t5repro.config.sections.pretrain import PretrainSettings
 
 DROPOUT = 0.1

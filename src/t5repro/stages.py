@@ -1,6 +1,6 @@
 """The table of stages: one row per rule of the workflow.
 
-A rule of `workflow/rules`, its subcommand, its folder in ``results/<run>/``, its manifest and its
+A rule of `workflow/rules`, its command, its folder in ``results/<run>/``, its manifest and its
 row have the same name. Settings, nodes, code files, DVC's stages, tolerances, impact and the
 command line are derived from the table. A test compares `upstream` with the graph that Snakemake
 builds.
@@ -18,7 +18,7 @@ class Stage:
     """A rule of the workflow.
 
     Attributes:
-        name: name of the rule, its subcommand, its folder and its manifest.
+        name: name of the rule, its command, its folder and its manifest.
         module: entry module in `t5repro`. The definitions that it reaches are the rule's code.
         settings: class of the settings that its jobs receive, in `t5repro.config`.
         upstream: rules that write the inputs of its jobs.

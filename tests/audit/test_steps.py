@@ -58,7 +58,7 @@ def test_steps_on_rows_of_sentences_are_those_with_tokens_of_the_document(
     pair_task = "next_sentence" if rows == "segment_pair" else "none"
     settings = load_settings(
         {
-            "system": "bert",
+            "use": ["systems/bert"],
             "seed": 5,
             "vocab": {"vocab_size": 100, "extra_ids": 8},
             "tasks": {"names": ["glue_cola"], "segments": True},

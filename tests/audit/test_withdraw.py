@@ -7,14 +7,19 @@ from pathlib import Path
 import pytest
 from clones import commit
 from made_crawl import CORPUS, IDS, OLD, ONE, RUN_FILE
-from made_graphs import RESULT, WEIGHTS, manifest, write
+from made_graphs import RESULT, WEIGHTS, lock, manifest, write
+from whole_records import whole_record
 
 from t5repro.audit.withdraw import _own_text, withdraw
 from t5repro.config.withdrawn import FILES, PAGES, read_files, read_pages
 from t5repro.errors import LineageError
 from t5repro.files import sha256_of
+from t5repro.lineage.dvc_cache import _configuration
+from t5repro.lineage.dvc_lock import Lock
 from t5repro.lineage.graph import load_graph
 from t5repro.lineage.store import Folder
+from t5repro.lineage.verify import verify_tree
+from t5repro.lineage.verify_withdrawn import check_made_before
 
 SHARD = "data/crawl/1.warc.wet.gz"
 
@@ -94,10 +99,10 @@ def test_a_dry_run_changes_no_file_and_names_the_scores(run: Path) -> None:
     before = files_of(run)
     answer = withdraw(run, "tasks/one.tsv", reason="x", dry_run=True)
     assert files_of(run) == before
-    assert answer.scores == (f"{RESULT}/evaluate_score/a/scores.json",)
-    assert WEIGHTS in [item.path for item in answer.touched.outputs["weights"]]
+    assert answer.scores == [f"{RESULT}/evaluate_score/a/scores.json"]
+    assert WEIGHTS in [item["path"] for item in answer.touched["outputs"]["weights"]]
     assert answer.pruned == [
-        item.path for items in answer.touched.outputs.values() for item in items
+        item["path"] for items in answer.touched["outputs"].values() for item in items
     ]
     text = answer.to_text()
     assert text.startswith("dry run, nothing is changed:\n")
@@ -126,3 +131,59 @@ def test_a_row_that_two_jobs_read_differently_is_withdrawn_for_both(run: Path) -
         settings = {"corpus": {"files": ["own.jsonl"], **corpus}}
         manifest(run, path, rule="corpus", inputs=[name], outputs=[output], settings=settings)
     assert [rows.text for rows in _own_text(load_graph(Folder(run)), name)] == ["text", "title"]
+
+
+def test_after_a_withdrawal_verify_never_says_dvc_checkout_and_names_what_is_restored(
+    crawl: Path,
+) -> None:
+    lock(crawl, folders=(f"{RESULT}/c4/a", f"{RESULT}/tokens/a"), code="code")
+    commit(crawl, "before")
+    tokens = {path: path.read_bytes() for path in (crawl / RESULT / "tokens/a").iterdir()}
+    answer = withdraw(crawl, OLD, reason="x")
+    assert answer.stages == ["c4-a", "tokens-a"]
+    assert not Folder(crawl).lock().stages
+    lines = verify_tree(crawl).to_text()
+    assert f"{SHARD}: sha256" in lines
+    assert "dvc checkout" not in lines
+    assert "which is gone" not in lines
+    for path, data in tokens.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+    findings = {item.path: item.message for item in verify_tree(crawl).findings}
+    message = findings[f"{RESULT}/tokens/a/manifest.json"]
+    assert f"read {CORPUS}, which is gone; delete it and run snakemake" in message
+
+
+def test_a_job_that_read_another_list_of_withdrawn_pages_is_named(crawl: Path) -> None:
+    job = "r/c4_clean/a/0"
+    read = {"path": "withdrawn/pages.yaml", "sha256": "0" * 64, "bytes": 1}
+    write(
+        crawl,
+        f"records/{job}.json",
+        json.dumps(whole_record(job, end={"inputs": [read], "outputs": []})),
+    )
+    graph = load_graph(Folder(crawl))
+    assert list(check_made_before(crawl, graph, Lock())) == []
+    write(crawl, PAGES.as_posix(), "urls:\n  http://a.example/one: x\n")
+    (finding,) = check_made_before(crawl, load_graph(Folder(crawl)), Lock())
+    assert finding.path == f"{RESULT}/c4_clean/a/0.manifest.json"
+    assert "read another withdrawn/pages.yaml than is here" in finding.message
+
+
+def test_remote_objects_are_counted_only_with_a_remote_and_the_empty_file_never(
+    crawl: Path,
+) -> None:
+    write(crawl, f"{RESULT}/tokens/a/empty.ids", "")
+    tokens = f"{RESULT}/tokens/a/manifest.json"
+    manifest(
+        crawl, tokens, rule="tokens", inputs=[CORPUS], outputs=[IDS, f"{RESULT}/tokens/a/empty.ids"]
+    )
+    lock(crawl, folders=(f"{RESULT}/tokens/a",))
+    commit(crawl, "before")
+    assert withdraw(crawl, OLD, reason="x", dry_run=True).remote == []
+    write(crawl, ".dvc/config", "['remote \"store\"']\n    url = /store\n")
+    _configuration.cache_clear()
+    answer = withdraw(crawl, OLD, reason="x", dry_run=True)
+    assert len(answer.remote) == len(answer.cache) == 2  # ids and manifest
+    assert "remote: 2 objects to delete there" in answer.to_text()
+    assert not [path for path in answer.cache if "d4/1d8cd98f00b204" in path]

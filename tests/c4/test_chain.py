@@ -1,5 +1,6 @@
 """The rules `c4_clean`, `c4_dedup` and `c4` together, on small generated crawls."""
 
+import dataclasses
 import errno
 import gzip
 import itertools
@@ -826,7 +827,7 @@ def test_the_division_of_a_cleaning_job_changes_no_byte_of_the_corpus(tmp_path, 
 def test_a_cleaning_job_with_another_number_of_outputs_is_refused(tmp_path, crawl):
     job = clean_job(tmp_path, settings_of(), wet=crawl)
     with pytest.raises(ArtifactError, match=r"2 files to write, but c4\.clean_parts is 1; pass"):
-        clean_shard(job._replace(outputs=job.outputs * 2))
+        clean_shard(dataclasses.replace(job, pages=job.pages * 2))
 
 
 def test_downloads_of_a_killed_job_are_not_left_beside_a_job_that_reads_local_files(

@@ -21,6 +21,7 @@ from t5repro.c4.write import write_corpus
 from t5repro.config.load import load_settings
 from t5repro.config.sections.corpus import TextRows
 from t5repro.errors import CorpusError, RawDataError
+from t5repro.jobs.corpus import OwnTextJob
 
 CRAWL = sorted((ROOT / "examples/mini/crawl").iterdir())[:3]
 SENTENCE = "The old mill by the river turns slowly while the farmer carries his grain uphill."
@@ -44,15 +45,17 @@ def own_corpus(folder, settings, files, validation_files=(), root=None, withdraw
     """Run `corpus`, `c4_dedup` and `c4`; return the folder of the corpus."""
     rows = folder / "corpus"
     read_own_text(
-        stage("corpus", settings),
-        files=files,
-        validation_files=validation_files,
-        root=root or folder,
-        folder=rows,
-        manifest=rows / "manifest.json",
-        punkt={},
-        bad_words={},
-        withdrawn=withdrawn,
+        OwnTextJob(
+            stage("corpus", settings),
+            files=files,
+            validation_files=validation_files,
+            root=root or folder,
+            folder=rows,
+            manifest=rows / "manifest.json",
+            punkt={},
+            bad_words={},
+            withdrawn=withdrawn,
+        )
     )
     cleaned = sorted(rows.glob("*.parquet"))
     deduplicate(dedup_job(folder, settings, cleaned))

@@ -154,7 +154,6 @@ def ours(wet_files, real_data, english_punkt, tmp_path_factory):
     folder = tmp_path_factory.mktemp("ours")
     settings = Settings(
         c4={
-            "recipe": "tfds",
             "punkt_language": "en",
             "languages": ["en"],
             "clean": {"min_sentences": 3, "min_words_per_line": 5, "bad_words": "page"},

@@ -10,6 +10,7 @@ from t5repro.config.schema import Settings
 from t5repro.config.sections.c4 import PUNKT_FILES, languages_to_train
 from t5repro.config.stage_settings import stage_model, stage_settings
 from t5repro.errors import RawDataError
+from t5repro.jobs.corpus import PunktJob
 
 ENGLISH = (
     "The old house of Dr. Miller number {0} stood at the end of the street for years. "
@@ -50,7 +51,7 @@ def settings_of(**c4):
 
 
 def train(folder, wet, **c4):
-    punkt.train_punkt(punkt.PunktJob(settings_of(**c4), folder, folder / "manifest.json", wet=wet))
+    punkt.train_punkt(PunktJob(settings_of(**c4), folder, folder / "manifest.json", wet=wet))
     return json.loads((folder / "manifest.json").read_text())
 
 

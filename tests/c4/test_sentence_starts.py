@@ -20,11 +20,12 @@ from t5repro.config.sections.tokens import TokensStage
 from t5repro.config.sections.vocab import VocabStage
 from t5repro.errors import ArtifactError
 from t5repro.files import read_json, write_manifest
+from t5repro.jobs.corpus import SentencesJob, TokensJob, VocabJob
 from t5repro.vocab.encode import encode_corpus
 from t5repro.vocab.piece_offsets import PieceOffsets, Pieces, begins_word
 from t5repro.vocab.sentence_files import read_sentences, read_word_starts
 from t5repro.vocab.token_files import read_ids, read_offsets
-from t5repro.vocab.train import train_vocabulary
+from t5repro.vocab.train import make_vocabulary
 
 PAGES = ("CONTRIBUTING.md", "docs/ARCHITECTURE.md", "docs/pitfalls.md", "docs/own_text.md")
 
@@ -57,14 +58,16 @@ def model(corpus, tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("vocab")
     sample = folder / "sample.txt"
     sample.write_text("\n".join(text for name in PAGES for text in paragraphs(name)), "utf-8")
-    train_vocabulary(
-        VocabStage.model_validate(
-            {"vocab": {"vocab_size": 600, "extra_ids": 20, "character_coverage": 1.0}}
-        ),
-        sample=sample,
-        model=folder / "sentencepiece.model",
-        pieces=folder / "sentencepiece.vocab",
-        manifest=folder / "manifest.json",
+    make_vocabulary(
+        VocabJob(
+            VocabStage.model_validate(
+                {"vocab": {"vocab_size": 600, "extra_ids": 20, "character_coverage": 1.0}}
+            ),
+            sample=sample,
+            model=folder / "sentencepiece.model",
+            pieces=folder / "sentencepiece.vocab",
+            manifest=folder / "manifest.json",
+        )
     )
     return folder / "sentencepiece.model"
 
@@ -73,11 +76,13 @@ def model(corpus, tmp_path_factory) -> Path:
 def tokens(corpus, model, tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("tokens")
     encode_corpus(
-        TokensStage.model_validate({"tokens": {"languages": ["en"]}}),
-        corpus=corpus,
-        vocabulary=model,
-        folder=folder,
-        manifest=folder / "manifest.json",
+        TokensJob(
+            TokensStage.model_validate({"tokens": {"languages": ["en"]}}),
+            corpus=corpus,
+            vocabulary=model,
+            folder=folder,
+            manifest=folder / "manifest.json",
+        )
     )
     return folder / "manifest.json"
 
@@ -86,13 +91,15 @@ def write(corpus: Path, tokens: Path, model: Path, folder: Path, **punkt: Path) 
     settings = {"tokens": {"languages": ["en"]}, "c4": {}}
     manifest = folder / "manifest.json"
     write_sentences(
-        SentencesStage.model_validate(settings),
-        corpus=corpus,
-        tokens=tokens,
-        vocabulary=model,
-        folder=folder,
-        manifest=manifest,
-        punkt=punkt,
+        SentencesJob(
+            SentencesStage.model_validate(settings),
+            corpus=corpus,
+            tokens=tokens,
+            vocabulary=model,
+            folder=folder,
+            manifest=manifest,
+            punkt=punkt,
+        )
     )
     return read_json(manifest)
 

@@ -1,4 +1,4 @@
-"""What the variants are: every one made of the bundled crawl, and their rule for paragraphs."""
+"""Presets of the group c4: each corpus made of the bundled crawl; the rule for paragraphs."""
 
 import pyarrow.parquet as pq
 import pytest
@@ -12,9 +12,8 @@ from t5repro.c4.text.sentences import SentenceSplitter
 from t5repro.c4.wet import pages as wet_pages
 from t5repro.c4.wet import url_filter
 from t5repro.config.load import load_settings
+from t5repro.config.presets.corpora import PRESETS
 from t5repro.config.sections.c4 import CleanSettings
-
-VARIANTS = ROOT / "configs" / "c4" / "variants"
 
 LONG = "x" * 200
 
@@ -48,7 +47,8 @@ def corpus_of(variant, folder):
     """Run the three steps on the bundled crawl; return language -> address -> text."""
     language = variant if len(variant) == 2 else "en"
     run = {
-        "c4": {"variant": variant, "crawl": ["crawl/*"], "validation_modulus": 40},
+        "use": [f"c4/{variant}"],
+        "c4": {"crawl": ["crawl/*"], "validation_modulus": 40},
         "vocab": {"language_parts": {language: 1}},
         "tokens": {"languages": [language]},
     }
@@ -71,8 +71,7 @@ def corpus_of(variant, folder):
 @pytest.fixture(scope="module")
 def corpora(tmp_path_factory):
     """Every variant, made of the bundled crawl."""
-    names = sorted(path.stem for path in VARIANTS.glob("*.yaml"))
-    return {name: corpus_of(name, tmp_path_factory.mktemp("variant")) for name in names}
+    return {name: corpus_of(name, tmp_path_factory.mktemp("variant")) for name in PRESETS}
 
 
 @pytest.mark.parametrize("name", ["en", "de", "fr", "ro"])

@@ -19,6 +19,7 @@ def test_an_error_is_one_message_with_its_exit_code(tmp_path: Path) -> None:
             sys.executable,
             "-m",
             "t5repro",
+            "stage",
             "data",
             "--settings",
             "{}",
@@ -32,13 +33,14 @@ def test_an_error_is_one_message_with_its_exit_code(tmp_path: Path) -> None:
         text=True,
         check=False,
     )
-    message = "t5repro data: --settings of data: setting 'data' is missing\n"
+    message = "t5repro stage data: --settings of data: setting 'data' is missing\n"
     assert (ran.returncode, ran.stderr, log.read_text()) == (2, message, message)
 
 
 def test_a_pair_argument_without_a_name_is_refused(capfd: pytest.CaptureFixture[str]) -> None:
     code = main(
         [
+            "stage",
             "tasks",
             "--settings",
             "{}",
@@ -62,11 +64,11 @@ def test_a_pair_argument_without_a_name_is_refused(capfd: pytest.CaptureFixture[
         (["config", "validate", "folder"], "folder is a folder; name a run file, such as configs/"),
         (["config", "show", "folder"], "folder is a folder; name a run file, such as configs/"),
         (
-            ["export_weights", "--form=huggingface", "--weights=folder", "--vocabulary=v"],
+            ["weights", "export", "--form=huggingface", "--weights=folder", "--vocabulary=v"],
             "--weights folder is a folder; name a file, such as folder/manifest.json",
         ),
         (
-            ["export_server", "--settings={}", "--weights=m", "--vocabulary=folder"],
+            ["weights", "saved-model", "--settings={}", "--weights=m", "--vocabulary=folder"],
             "--vocabulary folder is a folder; name a file, such as folder/sentencepiece.model",
         ),
     ],
@@ -139,7 +141,7 @@ def test_config_show_prints_the_resolved_settings(
 
 
 def test_the_list_of_tasks_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["list_tasks"]) == 0
+    assert main(["tasks", "list"]) == 0
     assert "glue_cola" in capsys.readouterr().out.splitlines()
 
 
@@ -158,7 +160,7 @@ def test_a_stopped_job_leaves_no_half_file_and_says_so_by_its_code(
         "        print('ready', flush=True)\n"
         "        signal.pause()\n"
         "tasks._list_tasks = slow\n"
-        "sys.exit(main.main(['list_tasks']))\n"
+        "sys.exit(main.main(['tasks', 'list']))\n"
     )
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
     job = subprocess.Popen(

@@ -29,7 +29,7 @@ def test_every_file_of_every_task_has_an_origin_and_a_licence() -> None:
 
 
 def test_origins_are_printed_as_a_run_file_wants_them(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["list_sources", "squad", "glue_qqp"]) == 0
+    assert main(["tasks", "sources", "squad", "glue_qqp"]) == 0
     printed = yaml.safe_load(capsys.readouterr().out)
     assert printed == task_sources(["glue_qqp", "squad"])
     assert "tasks/squad/train-v1.1.json" in str(printed)
@@ -37,17 +37,13 @@ def test_origins_are_printed_as_a_run_file_wants_them(capsys: pytest.CaptureFixt
         task_sources(["glue_qqqp"])
 
 
-def test_named_mixtures_and_own_tasks_are_listed(
+def test_own_tasks_are_listed_after_the_others(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    assert main(["list_mixtures"]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert "large_supervised_equal: equal: wmt_en_de wmt_en_fr cnn_dailymail" in lines
-    assert any(line.startswith("en_mix: proportional (with C4): glue_cola") for line in lines)
     run_file = tmp_path / "run.yaml"
     run_file.write_text(
         "tasks: {own: {mine: {files: {train: [a.tsv]}, prefix: p, fields: [t], target: y,"
         " metrics: [bleu]}}}"
     )
-    assert main(["list_tasks", str(run_file)]) == 0
+    assert main(["tasks", "list", str(run_file)]) == 0
     assert capsys.readouterr().out.splitlines() == [*BY_NAME, "mine"]

@@ -41,7 +41,7 @@ def test_the_papers_baseline_has_about_its_steps() -> None:
     "change",
     [
         LANGUAGE_MODEL,
-        {"model.published": "small"},
+        {"use": ["sizes/small"]},
         {"pretrain.batch_size": 256, "pretrain.inputs_length": 128},
         {"vocab.vocab_size": 64_000},
         {"pretrain.flops": 1e18},

@@ -87,7 +87,7 @@ def other_corpora():
     wiki = {"corpus": {"files": ["wiki.jsonl"], "language": "en"}}
     return run_of(
         ("baseline", {}),
-        ("unfiltered", {"c4.variant": "en.noclean", "tokens.languages": ["en"], **FROM}),
+        ("unfiltered", {"use": ["c4/en.noclean"], "tokens.languages": ["en"], **FROM}),
         ("wiki", {**wiki, **FROM}),
         ("wiki_longer", {**wiki, **FROM, "pretrain.steps": 7}),
     )

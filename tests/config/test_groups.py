@@ -41,7 +41,7 @@ def test_the_tasks_of_a_run_are_those_of_its_groups() -> None:
 
 
 def test_a_group_of_a_named_mixture_has_its_tasks_and_rates() -> None:
-    groups = {"all_of_glue": {"tasks.mixture": "glue_v002_proportional"}, **OTHERS}
+    groups = {"all_of_glue": {"use": ["mixtures/glue_v002_proportional"]}, **OTHERS}
     run = run_of(finetune={"groups": groups})
     settings = settings_of_experiment(run, "a_all_of_glue")
     assert settings.finetune.mixture_examples == "released"
@@ -75,7 +75,7 @@ def test_jobs_receive_the_settings_of_their_group_and_no_groups() -> None:
 def test_an_experiment_with_tasks_of_its_own_fine_tunes_them_together() -> None:
     run = run_of(("a", {}), ("b", {"tasks.names": ["squad", "glue_cola"]}))
     assert settings_of_experiment(run, "b").finetune.groups == {}
-    mixed = run_of(("a", {}), ("b", {"tasks.mixture": "glue_v002_proportional"}))
+    mixed = run_of(("a", {}), ("b", {"use": ["mixtures/glue_v002_proportional"]}))
     assert settings_of_experiment(mixed, "b").finetune.groups == {}
 
 
@@ -107,6 +107,10 @@ def test_a_group_continues_the_same_group_or_an_experiment_without_groups() -> N
             "groups.x changes evaluate.split",
         ),
         (
+            {"groups": {"x": {"tasks.names": ["squad"], "use": ["sizes/small"]}}},
+            "groups.x changes model.d_ff; a group may change",
+        ),
+        (
             {"groups": {"x": {"tasks.names": ["squad"]}, "y": {"tasks.names": ["squad"]}}},
             "share the task 'squad'",
         ),
@@ -115,7 +119,7 @@ def test_a_group_continues_the_same_group_or_an_experiment_without_groups() -> N
             {"groups": {"x": {"tasks.names": ["squad"], "finetune.stps": 3}}},
             "unknown setting 'finetune.stps'; nearest: 'finetune.steps'",
         ),
-        ({"groups": {"x": {"tasks.mixture": "glu"}}}, "tasks.mixture is 'glu'"),
+        ({"groups": {"x": {"use": ["mixtures/glu"]}}}, "use names 'mixtures/glu'; presets of mix"),
     ],
 )
 def test_a_group_that_cannot_be_fine_tuned_is_refused(
@@ -133,8 +137,8 @@ def test_a_group_that_cannot_be_fine_tuned_is_refused(
             r"differ in \['glue_cola', 'squad'\]",
         ),
         (
-            [("a", {}), ("b", {"finetune.groups": OTHERS, "tasks.mixture": "en_mix"})],
-            "tasks.mixture and finetune.groups are both set",
+            [("a", {}), ("b", {"finetune.groups": OTHERS, "use": ["mixtures/en_mix"]})],
+            "use names 'mixtures/en_mix', but finetune.groups is also set",
         ),
         ([("a", {}), ("a_squad", {})], "called 'a_squad', as another experiment"),
         (

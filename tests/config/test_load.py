@@ -46,13 +46,12 @@ def test_an_empty_run_file_is_the_papers_baseline() -> None:
         ),
         ({"pretrain": {"steps": -1}}, r"'pretrain.steps' is -1; Input should be greater than or"),
         ({"seed": "x"}, r"setting 'seed' is 'x'; Input should be a valid integer"),
-        ({"c4.recipe": "papr"}, r"c4.recipe is 'papr'; recipes in .* nearest: 'paper'"),
         ({"vocab.language_parts": {"it": 1}}, r"language_parts names \['it'\], which c4.languages"),
         ({"tasks.names": []}, r"tasks.names is empty"),
         ({"pretrain.objective": "lm"}, r"objective lm has no inputs, which model.architecture"),
         (
             {"pretrain.optimizer": "adamw"},
-            r"finetune.optimizer is adafactor and pretrain.optimizer adamw, so the state of one",
+            r"finetune.optimizer is adafactor and pretrain.optimizer adamw, which have diff",
         ),
         (
             {"pretrain.weight_decay": 0.1},
@@ -127,7 +126,6 @@ def test_an_empty_run_file_is_the_papers_baseline() -> None:
             {"experiments": [{"name": "a", "change": {"tasks.folder": "x"}}]},
             r"experiment 'a' changes tasks.folder; all experiments of a run share",
         ),
-        ({"experiments": [{"name": "a", "change": {"c4.recipe": "x"}}]}, r"c4.recipe is 'x'"),
         ({"c4": 3}, r"setting 'c4' is 3; Input should be"),
         ({"vocab.language_parts.en": 5}, r"is a part of 'language_parts', .* the whole mapping"),
     ],
@@ -156,8 +154,8 @@ def test_dotted_and_nested_keys_mean_the_same() -> None:
     assert load_settings({"pretrain.steps": 7}) == load_settings({"pretrain": {"steps": 7}})
 
 
-def test_an_override_wins_over_the_run_file_and_the_run_file_over_the_recipe() -> None:
-    values = {"c4": {"recipe": "paper-v1", "clean": {"min_words_per_line": 4}}}
+def test_an_override_wins_over_the_run_file_and_the_run_file_over_a_preset() -> None:
+    values = {"use": ["cleaning/paper-v1"], "c4": {"clean": {"min_words_per_line": 4}}}
     settings = load_settings(values, {"c4.clean.min_sentences": 2})
     assert settings.c4.clean.min_words_per_line == 4
     assert settings.c4.clean.min_sentences == 2
@@ -191,7 +189,7 @@ def test_experiments_share_every_node_before_their_first_difference() -> None:
         ({"c4.punkt_parameters": {"en": "punkt"}}, "c4_punkt"),
         ({"c4.dedup.unit": "line"}, "c4_clean"),
         ({"c4.dedup.min_sentences": 1}, "c4_dedup"),
-        ({"c4.recipe": "paper-v1"}, "c4_punkt"),
+        ({"use": ["cleaning/paper-v1"]}, "c4_punkt"),
         ({"tasks.names": ["glue_cola"]}, "finetune"),
         ({"evaluate.split": "test"}, "evaluate_predict"),
         ({"vocab.sample_seed": 5}, "vocab_sample"),
@@ -211,8 +209,8 @@ def test_an_experiment_has_its_own_nodes_from_the_first_stage_that_its_change_re
     assert RunPlan(settings).node_of(earlier, "experiment") == shared
 
 
-def test_an_experiment_may_take_another_recipe_with_all_its_parameters() -> None:
-    experiments = [EXPERIMENTS[0], {"name": "first_text", "change": {"c4.recipe": "paper-v1"}}]
+def test_an_experiment_may_use_another_preset_with_all_its_values() -> None:
+    experiments = [EXPERIMENTS[0], {"name": "first_text", "change": {"use": ["cleaning/paper-v1"]}}]
     settings = load_settings({"experiments": experiments})
     assert settings_of_experiment(settings, "first_text").c4.clean.min_sentences == 5
 
@@ -254,19 +252,16 @@ def test_every_setting_is_read_by_a_stage_or_decides_the_graph() -> None:
         "run.samples.every_steps",
         "run.samples.examples",
         "experiments",
-        "c4.recipe",
-        "c4.variant",
         "c4.crawl",
         "c4.crawl_paths",
         "c4.punkt_parameters",
         "c4.bad_word_lists",
         "tasks.folder",
         "tasks.files",
-        "tasks.mixture",
         "finetune.groups",
         "corpus.filters",
         "vocab.from_experiment",
-        "system",
+        "use",
     }
     free = (
         "data.",
@@ -300,58 +295,6 @@ def test_no_setting_has_a_name_that_dvc_forgets() -> None:
 @pytest.mark.parametrize("path", sorted((ROOT / "configs").glob("*.yaml")), ids=lambda p: p.name)
 def test_every_committed_run_file_loads(path: Path) -> None:
     assert load_run_file(path).experiments
-
-
-VARIANTS = sorted(path.stem for path in Path("configs/c4/variants").glob("*.yaml"))
-
-
-def variant_of(name: str, **change: object) -> Settings:
-    experiment = {"name": "experiment", "change": {"c4.variant": name, **change}}
-    settings = load_settings({"experiments": [EXPERIMENTS[0], experiment]})
-    return settings_of_experiment(settings, "experiment")
-
-
-def test_the_variants_of_the_corpus_are_files() -> None:
-    assert VARIANTS == [
-        "de",
-        "en",
-        "en.noblocklist",
-        "en.noclean",
-        "fr",
-        "multilingual",
-        "realnewslike",
-        "ro",
-        "webtextlike",
-    ]
-
-
-@pytest.mark.parametrize("name", VARIANTS)
-def test_an_experiment_may_take_each_variant(name: str) -> None:
-    language = name if name in ("de", "fr", "ro") else "en"
-    changed = variant_of(
-        name, **{"vocab.language_parts": {language: 1}, "tokens.languages": [language]}
-    )
-    assert language in changed.c4.languages
-    assert (len(changed.c4.languages) > 1) == (name == "multilingual")
-    assert changed.c4.clean.enabled == (name not in ("en.noclean", "multilingual"))
-    assert bool(changed.c4.select.domains) == (name == "realnewslike")
-    assert bool(changed.c4.select.urls) == (name == "webtextlike")
-
-
-def test_a_variant_takes_back_what_another_one_changed() -> None:
-    english = {"vocab.language_parts": {"en": 1}, "tokens.languages": ["en"]}
-    run = {"c4.variant": "en.noclean", **english}
-    experiments = [EXPERIMENTS[0], {"name": "clean", "change": {"c4.variant": "en"}}]
-    settings = load_settings({**run, "experiments": experiments})
-    assert settings.c4.dedup.unit == "off"
-    changed = settings_of_experiment(settings, "clean")
-    expected = load_settings({"c4.variant": "en", **english})
-    assert changed.c4 == expected.c4
-
-
-def test_an_unknown_variant_is_named_with_the_nearest() -> None:
-    with pytest.raises(SettingsError, match="c4.variant is 'realnewlike'.*nearest: 'realnewslike'"):
-        load_settings({"c4.variant": "realnewlike"})
 
 
 def test_more_episodes_than_steps_are_refused():

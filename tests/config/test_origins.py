@@ -81,15 +81,15 @@ REFUSED = [
     ),
     (
         "an unknown mixture",
-        "seed: 1\ntasks:\n  mixture: supervised\n",
-        3,
-        "tasks.mixture is 'supervised'; mixtures are",
+        "seed: 1\nuse:\n- mixtures/supervised\n",
+        2,
+        "use names 'mixtures/supervised'; presets of mixtures are",
     ),
     (
-        "a mixture and one of its settings",
-        "tasks:\n  mixture: supervised_equal\nfinetune:\n  mixture: proportional\n",
+        "a mixture and other tasks",
+        "tasks.names: [squad]\nuse: [mixtures/supervised_equal]\n",
         2,
-        "sets finetune.mixture, which is also set to 'proportional'",
+        "use names 'mixtures/supervised_equal', but tasks.names is also set",
     ),
     (
         "a user's task without its key",
@@ -97,7 +97,12 @@ REFUSED = [
         4,
         "setting 'tasks.own.mine.",
     ),
-    ("an unknown recipe", "c4:\n  recipe: papr\n", 2, "c4.recipe is 'papr'; recipes in"),
+    (
+        "a former setting of a preset",
+        "c4:\n  recipe: tfds\n",
+        2,
+        "c4.recipe is 'tfds', but presets are named in use; write use: [cleaning/tfds]",
+    ),
     (
         "an experiment's unknown setting",
         "experiments:\n- name: a\n- name: b\n  change:\n    seed: 1\n    pretrain.stepz: 0\n",
@@ -112,9 +117,9 @@ REFUSED = [
     ),
     (
         "an experiment's faults in one of its seeds",
-        "experiments:\n- name: a\n  seeds: [1, 2]\n  change:\n    c4.recipe: papr\n",
+        "experiments:\n- name: a\n  seeds: [1, 2]\n  change:\n    use: [cleaning/papr]\n",
         5,
-        "c4.recipe is 'papr'",
+        "use names 'cleaning/papr'",
     ),
     (
         "an experiment that changes what all share",

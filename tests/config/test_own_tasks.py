@@ -6,7 +6,7 @@ from checkout import ROOT
 from t5repro.config.experiments import settings_of_experiment
 from t5repro.config.known_tasks import known_tasks
 from t5repro.config.load import load_settings
-from t5repro.config.mixtures import MIXTURES, mixture_named
+from t5repro.config.presets.mixtures import MIXTURES
 from t5repro.config.stage_settings import stage_settings
 from t5repro.config.task_files import task_files
 from t5repro.errors import SettingsError
@@ -56,7 +56,7 @@ def test_an_own_task_is_read_from_the_files_it_names() -> None:
 
 def encoder_run_with(**change: object) -> dict[str, object]:
     run = run_with(**change)
-    return {**run, "system": "bert", "tasks": {**run["tasks"], "segments": True}}
+    return {**run, "use": ["systems/bert"], "tasks": {**run["tasks"], "segments": True}}
 
 
 def test_an_own_task_of_texts_is_refused_for_an_encoder_only() -> None:
@@ -159,33 +159,32 @@ def test_experiments_of_a_run_share_texts_and_own_tasks() -> None:
 
 
 def test_a_named_mixture_says_tasks_rates_and_counts() -> None:
-    settings = load_settings({"tasks.mixture": "glue_v002_proportional"})
+    settings = load_settings({"use": ["mixtures/glue_v002_proportional"]})
     assert settings.tasks.names[:2] == ["glue_cola", "glue_sst2"]
     assert {"glue_mnli", "glue_mnli_matched", "glue_mnli_mismatched"} <= set(settings.tasks.names)
     assert settings.finetune.mixture == "proportional"
     assert settings.finetune.mixture_examples == "released"
-    equal = load_settings({"tasks": {"mixture": "large_supervised_equal"}})
+    equal = load_settings({"use": ["mixtures/large_supervised_equal"]})
     assert equal.tasks.names == ["wmt_en_de", "wmt_en_fr", "cnn_dailymail"]
     assert equal.finetune.mixture == "equal"
-    assert load_settings({"tasks.mixture": "supervised_proportional"}).finetune.mixture_weights == {
-        "glue_rte": 1245.0,
-        "super_glue_rte": 1245.0,
-    }
+    assert load_settings(
+        {"use": ["mixtures/supervised_proportional"]}
+    ).finetune.mixture_weights == {"glue_rte": 1245.0, "super_glue_rte": 1245.0}
 
 
 def test_experiments_may_draw_from_other_mixtures() -> None:
     experiments = [
         {"name": "baseline"},
-        {"name": "without_squad", "change": {"tasks.mixture": "supervised_without_squad"}},
+        {"name": "without_squad", "change": {"use": ["mixtures/supervised_without_squad"]}},
         {"name": "cola", "change": {"tasks.names": ["glue_cola"]}},
     ]
     settings = load_settings(
-        {"tasks.mixture": "supervised_proportional", "experiments": experiments}
+        {"use": ["mixtures/supervised_proportional"], "experiments": experiments}
     )
     left_out = settings_of_experiment(settings, "without_squad")
     assert set(settings.tasks.names) - set(left_out.tasks.names) == {"squad"}
     cola = settings_of_experiment(settings, "cola")
-    assert (cola.tasks.mixture, cola.finetune.mixture_weights) == ("", {})
+    assert (cola.use, cola.finetune.mixture_weights) == ([], {})
     assert RunPlan(settings).node_of("finetune", "without_squad") == "without_squad"
     assert RunPlan(settings).node_of("pretrain", "without_squad") == "baseline"
 
@@ -203,15 +202,15 @@ def test_experiments_may_draw_from_other_mixtures() -> None:
 def test_a_mixture_with_c4_draws_the_corpus_in_addition_to_its_tasks(
     name: str, tasks: int, kind: str, examples: float, rate: str
 ) -> None:
-    settings = load_settings({"tasks.mixture": name})
+    settings = load_settings({"use": [f"mixtures/{name}"]})
     plan = settings.finetune
     assert len(settings.tasks.names) == tasks
     assert (plan.mixture, plan.corpus_examples, plan.corpus_rate) == (kind, examples, rate)
-    assert not load_settings({"tasks.mixture": "supervised_equal"}).finetune.corpus_examples
+    assert not load_settings({"use": ["mixtures/supervised_equal"]}).finetune.corpus_examples
 
 
 def test_a_run_may_state_the_corpus_of_a_mixture_itself() -> None:
-    settings = load_settings({"tasks.mixture": "all_mix", "finetune.corpus_examples": 710_000})
+    settings = load_settings({"use": ["mixtures/all_mix"], "finetune.corpus_examples": 710_000})
     assert (settings.finetune.corpus_examples, settings.finetune.corpus_rate) == (710_000, "stated")
 
 
@@ -219,10 +218,10 @@ def test_an_experiment_with_tasks_of_its_own_draws_no_corpus_of_the_runs_mixture
     experiments = [
         {"name": "multi"},
         {"name": "one", "change": {"tasks.names": ["glue_cola"]}},
-        {"name": "supervised", "change": {"tasks.mixture": "supervised_equal"}},
-        {"name": "other", "change": {"tasks.mixture": "leave_one_out_squad"}},
+        {"name": "supervised", "change": {"use": ["mixtures/supervised_equal"]}},
+        {"name": "other", "change": {"use": ["mixtures/leave_one_out_squad"]}},
     ]
-    run = load_settings({"tasks.mixture": "all_mix", "experiments": experiments})
+    run = load_settings({"use": ["mixtures/all_mix"], "experiments": experiments})
     drawn = {
         experiment["name"]: settings_of_experiment(run, str(experiment["name"])).finetune
         for experiment in experiments
@@ -239,14 +238,9 @@ def test_an_experiment_with_tasks_of_its_own_draws_no_corpus_of_the_runs_mixture
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ({"tasks.mixture": "glue_v02"}, "tasks.mixture is 'glue_v02'; .*nearest: 'glue_v002_prop"),
         (
-            {"tasks": {"mixture": "supervised_equal", "names": ["squad"]}},
-            r"sets tasks.names, which is also set to \['squad'\]; remove one of the two",
-        ),
-        (
-            {"tasks.mixture": "supervised_equal", "finetune.mixture": "proportional"},
-            "sets finetune.mixture, which is also set to 'proportional'",
+            {"use": ["mixtures/supervised_equal"], "tasks.names": ["squad"]},
+            "use names 'mixtures/supervised_equal', but tasks.names is also set; remove one of",
         ),
         (
             {"tasks.names": ["squad"], "finetune": {"mixture_weights": {"squda": 1}}},
@@ -277,5 +271,5 @@ def test_the_mixtures_of_the_released_code_are_all_known() -> None:
     groups = ("glue", "super_glue", "cnn_dailymail", "squad", "wmt_en_de", "wmt_en_fr", "wmt_en_ro")
     assert released | {f"leave_one_out_{group}" for group in groups} <= set(MIXTURES)
     for group in groups:
-        without = mixture_named(f"supervised_without_{group}")
+        without = MIXTURES[f"supervised_without_{group}"]
         assert without.tasks == MIXTURES[f"leave_one_out_{group}"].tasks

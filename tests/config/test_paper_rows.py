@@ -6,15 +6,14 @@ from checkout import ROOT
 
 from t5repro.config.experiments import settings_of_experiment
 from t5repro.config.load import load_settings
-from t5repro.config.mixtures import GROUPS
 from t5repro.config.own_text import text_files
-from t5repro.config.published_sizes import SIZES
+from t5repro.config.presets.sizes import SIZES
 from t5repro.config.schema import Settings
 from t5repro.config.task_files import check_listed_files, raw_files
 from t5repro.config.tree import merge
-from t5repro.errors import SettingsError
 from t5repro.plan.run_plan import RunPlan
 from t5repro.report.published_scores import published_rows, rows_named
+from t5repro.task_table import RELEASED_GROUPS
 
 
 @pytest.fixture(autouse=True)
@@ -34,7 +33,7 @@ def run() -> Settings:
 
 # Models that other experiments start from or combine; no row of the paper by themselves.
 PARTS_OF_ROWS = {"multi_pretrained", "supervised", "finetuned_2", "finetuned_3", "finetuned_4"}
-PARTS_OF_ROWS |= {f"without_{group}" for group in GROUPS}
+PARTS_OF_ROWS |= {f"without_{group}" for group in RELEASED_GROUPS}
 TRAINED_TOGETHER = {"equal", "k16", "k17", "k18", "k19", "k20", "k21", "t2", "t4", "t8"}
 
 
@@ -49,7 +48,7 @@ def test_every_experiment_of_the_paper_is_possible_and_names_a_published_row(run
 def test_a_row_is_fine_tuned_on_seven_groups_or_trained_on_all_tasks_together(
     run: Settings,
 ) -> None:
-    groups = list(GROUPS)
+    groups = list(RELEASED_GROUPS)
     for experiment in run.experiments:
         settings = settings_of_experiment(run, experiment.name)
         is_model = experiment.name in PARTS_OF_ROWS and "finetuned" not in experiment.name
@@ -76,9 +75,9 @@ def test_multi_task_training_draws_c4_and_every_task_once(run: Settings) -> None
     assert not [name for name in left_out if name.startswith(("super_glue", "dpr"))]
     starts = {
         group: settings_of_experiment(run, f"leave_one_out_{group}").finetune.start_from
-        for group in GROUPS
+        for group in RELEASED_GROUPS
     }
-    assert starts == {group: f"without_{group}" for group in GROUPS}
+    assert starts == {group: f"without_{group}" for group in RELEASED_GROUPS}
 
 
 def test_experiments_share_what_they_have_in_common(run: Settings) -> None:
@@ -142,21 +141,16 @@ def test_the_run_file_lists_what_the_baseline_and_its_rows_read(run: Settings) -
 
 
 def test_a_published_size_sets_the_shape_except_for_settings_of_the_run_file() -> None:
-    large = load_settings({"model.published": "v1_1_large"})
+    large = load_settings({"use": ["sizes/v1_1_large"]})
     assert large.model.model_copy(update={"published": ""}) == SIZES["v1_1_large"]
-    small = load_settings({"model": {"published": "small", "num_encoder_layers": 2}})
+    small = load_settings({"use": ["sizes/small"], "model.num_encoder_layers": 2})
     assert (small.model.d_model, small.model.num_heads) == (512, 8)
     assert (small.model.num_encoder_layers, small.model.num_decoder_layers) == (2, 6)
 
 
 def test_an_experiment_may_choose_another_size() -> None:
-    experiments = [{"name": "a", "change": {"model.published": "2x", "model.d_ff": 8}}]
-    run = load_settings({"model.published": "v1_1_base", "experiments": experiments})
+    experiments = [{"name": "a", "change": {"use": ["sizes/2x"], "model.d_ff": 8}}]
+    run = load_settings({"use": ["sizes/v1_1_base"], "experiments": experiments})
     model = settings_of_experiment(run, "a").model
     assert (model.num_encoder_layers, model.d_model, model.d_ff) == (16, 1024, 8)
     assert (model.feed_forward, model.tie_embeddings) == ("relu", True)
-
-
-def test_an_unknown_size_is_refused_with_the_nearest() -> None:
-    with pytest.raises(SettingsError, match=r"model.published is 'smal'; .* nearest: 'small'"):
-        load_settings({"model.published": "smal"})

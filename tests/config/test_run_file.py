@@ -15,7 +15,7 @@ SOURCE = {"origin": "by hand: me", "licence": "CC0-1.0", "files": {"a.txt": ""}}
 FOR_EACH = {
     "name": "t5",
     "row": "T5-Small",
-    "change": {"model.published": "small", "finetune": {"steps": 5, "repeat": 1}},
+    "change": {"use": ["sizes/small"], "finetune": {"steps": 5, "repeat": 1}},
     "for_each": {
         "cola": {"tasks.names": ["glue_cola"]},
         "sst2": {"tasks.names": ["glue_sst2"], "finetune": {"steps": 7}, "finetune.repeat": 2},
@@ -102,7 +102,7 @@ def test_for_each_defines_one_experiment_per_suffix() -> None:
             "t5_cola",
             "T5-Small",
             {
-                "model.published": "small",
+                "use": ["sizes/small"],
                 "finetune": {"steps": 5, "repeat": 1},
                 "tasks.names": ["glue_cola"],
             },
@@ -111,7 +111,7 @@ def test_for_each_defines_one_experiment_per_suffix() -> None:
             "t5_sst2",
             "T5-Small",
             {
-                "model.published": "small",
+                "use": ["sizes/small"],
                 "tasks.names": ["glue_sst2"],
                 "finetune": {"steps": 7, "repeat": 1},
                 "finetune.repeat": 2,

@@ -1,4 +1,4 @@
-"""`system: NAME` sets the recipe of a system; what the run file states replaces it."""
+"""A preset of a system sets its training; stated settings replace its values."""
 
 import csv
 import json
@@ -14,17 +14,18 @@ from studies import unpacked
 from t5repro.config.experiments import settings_of_experiment
 from t5repro.config.flops import step_flops
 from t5repro.config.load import load_settings
-from t5repro.config.systems import SYSTEMS
+from t5repro.config.presets.systems import PRESETS
 from t5repro.errors import SettingsError
 from t5repro.estimate.run_files import load_run_files
 
 
 def load(system: str, **change: Any):
+    sizes = change.pop("use", [])
     values = {
         "tasks": {"names": ["glue_mrpc", "glue_stsb"], "segments": True},
         "experiments": [
             {"name": "baseline"},
-            {"name": "other", "change": {"system": system, **change}},
+            {"name": "other", "change": {**change, "use": [f"systems/{system}", *sizes]}},
         ],
     }
     return settings_of_experiment(load_settings(values), "other")
@@ -49,7 +50,7 @@ LENGTHS = {
     ],
 )
 def test_the_recipe_of_pretraining_is_the_published_one(system: str, expected: tuple) -> None:
-    size = {"model.published": "gpt_tiny", "model.max_positions": 1024} if system == "gpt" else {}
+    size = {"use": ["sizes/gpt_tiny"], "model.max_positions": 1024} if system == "gpt" else {}
     pretrain = load(system, **LENGTHS, **size).pretrain
     rate = pretrain.learning_rate
     assert (
@@ -84,33 +85,32 @@ def test_without_a_size_the_network_is_the_published_base() -> None:
     model = load("albert", **LENGTHS).model
     assert (model.num_encoder_layers, model.d_model, model.embedding_width) == (12, 768, 128)
     assert model.block_groups == 1
-    tiny = load("albert", **LENGTHS, **{"model.published": "albert_tiny"}).model
+    tiny = load("albert", **LENGTHS, use=["sizes/albert_tiny"]).model
     assert (tiny.num_encoder_layers, tiny.d_model, tiny.embedding_width) == (2, 128, 64)
 
 
-def test_what_an_experiment_states_replaces_the_recipe() -> None:
+def test_stated_settings_of_an_experiment_replace_a_preset() -> None:
     changed = load("bert", **LENGTHS, **{"pretrain.learning_rate.factor": 3e-4})
     assert changed.pretrain.learning_rate.factor == 3e-4
     assert changed.pretrain.learning_rate.schedule == "bert_linear"
 
 
-def test_a_recipe_of_a_run_file_is_that_of_the_run() -> None:
+def test_a_preset_of_a_run_file_is_in_force_in_the_run() -> None:
     tasks = {"names": ["squad"], "segments": True}
-    settings = load_settings({"system": "bert", "tasks": tasks})
+    settings = load_settings({"use": ["systems/bert"], "tasks": tasks})
     assert settings.pretrain.objective == "masked_lm"
     assert settings.model.num_encoder_layers == 12
 
 
-def test_the_recipes_are_the_same_after_they_were_used() -> None:
-    before = {name: str(recipe) for name, recipe in SYSTEMS.items()}
+def test_presets_are_the_same_after_they_were_used() -> None:
+    before = str(PRESETS)
     load("bert", **LENGTHS, **{"pretrain.masked_lm.copies": 1})
-    assert {name: str(recipe) for name, recipe in SYSTEMS.items()} == before
+    assert str(PRESETS) == before
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"system": "brt"}, "system is 'brt'.*bert"),
         ({"pretrain.objective": "drop_tokens"}, "masked_lm is the objective of encoder"),
         ({"finetune.optimizer_state": "continue"}, "heads of an encoder only are new"),
         ({"pretrain.loss_normaliser": "padded_size"}, "losses of an encoder only are means"),
@@ -134,10 +134,10 @@ def test_settings_that_contradict_an_encoder_are_refused(
     change: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(SettingsError, match=message):
-        load(change.pop("system", "bert"), **LENGTHS, **change)
+        load("bert", **LENGTHS, **change)
 
 
-GPT = {"model.published": "gpt_tiny", "model.max_positions": 1024}
+GPT = {"use": ["sizes/gpt_tiny"], "model.max_positions": 1024}
 
 
 def test_gpt_predicts_labels_with_the_loss_of_its_language_model() -> None:
@@ -183,7 +183,7 @@ def test_all_systems_have_the_compute_of_the_baseline(
     monkeypatch.chdir(ROOT)
     run = load_run_files([Path(f"configs/{name}.yaml")])
     names = [one.name.partition("_seed_")[0] for one in run.experiments]
-    assert list(dict.fromkeys(names)) == ["t5", *SYSTEMS]
+    assert list(dict.fromkeys(names)) == ["t5", *PRESETS]
     recipes = set()
     for one in run.experiments:
         settings = settings_of_experiment(run, one.name)
@@ -245,7 +245,7 @@ def test_each_system_beats_the_trivial_answers_where_t5_does() -> None:
     """On the mean of three seeds, by the first metric of a task."""
     folder = unpacked("systems") / "results/systems/evaluate_score"
     beaten = {}
-    for name in ("t5", *SYSTEMS):
+    for name in ("t5", *PRESETS):
         runs = [
             json.loads((folder / run / "scores.json").read_text())["tasks"]
             for run in (name, f"{name}_seed_1", f"{name}_seed_2")

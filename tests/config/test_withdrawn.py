@@ -8,8 +8,10 @@ from checkout import ROOT
 from t5repro.config.load import load_run_file, load_settings
 from t5repro.config.task_files import raw_files, task_files
 from t5repro.config.withdrawn import (
+    UNFINISHED,
     WithdrawnFiles,
     WithdrawnPages,
+    check_finished,
     in_domain,
     read_files,
     read_pages,
@@ -94,3 +96,28 @@ def test_a_list_that_is_none_is_refused(tmp_path: Path, text: str) -> None:
     path.write_text(text)
     with pytest.raises(SettingsError, match="is not a list of withdrawn sources"):
         read_files(path)
+
+
+def test_a_merge_that_kept_two_lists_is_refused_with_line_and_cure(tmp_path: Path) -> None:
+    path = tmp_path / "pages.yaml"
+    path.write_text("domains:\n  a.example: a\nurls: {}\ndomains: {}\nurls:\n  http://b/2: b\n")
+    with pytest.raises(
+        SettingsError,
+        match=r"pages.yaml:4: 'domains' is set twice, first in line 1; keep one of them with the "
+        "entries of both",
+    ):
+        read_pages(path)
+    path.write_text("urls:\n  http://b/2: b\n  http://b/2: c\n")
+    with pytest.raises(SettingsError, match=r"pages.yaml:3: 'http://b/2' is set twice"):
+        read_pages(path)
+
+
+def test_no_run_is_planned_on_what_a_stopped_withdrawal_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    check_finished()
+    UNFINISHED.parent.mkdir()
+    UNFINISHED.write_text("{}")
+    with pytest.raises(SettingsError, match="was stopped before its end .* repeat it"):
+        check_finished()

@@ -11,6 +11,7 @@ from t5repro.data.check import check
 from t5repro.data.fetch import fetch, files_to_fetch, missing_files
 from t5repro.data.paths import raw_path
 from t5repro.errors import RawDataError
+from t5repro.jobs.corpus import DataJob, FetchJob
 
 HASH = hashlib.sha256(b"page").hexdigest()
 
@@ -31,8 +32,8 @@ def bundled(tmp_path: Path) -> str:
 
 def test_bundled_files_are_copied_and_checked(tmp_path: Path) -> None:
     settings = stage(tmp_path, source=bundled(tmp_path))
-    fetch(settings, downloads=tmp_path)
-    check(settings, manifest=tmp_path / "manifest.json")
+    fetch(FetchJob(settings, downloads=tmp_path))
+    check(DataJob(settings, manifest=tmp_path / "manifest.json"))
     manifest = json.loads((tmp_path / "manifest.json").read_text())
     assert [item["sha256"] for item in manifest["outputs"]] == [HASH]
     assert manifest["counters"] == {"files": 1, "hash_in_run_file": 1}
@@ -41,7 +42,7 @@ def test_bundled_files_are_copied_and_checked(tmp_path: Path) -> None:
 def test_a_file_that_is_not_the_one_named_stops_the_run(tmp_path: Path) -> None:
     settings = stage(tmp_path, sha256="0" * 64, source=bundled(tmp_path))
     with pytest.raises(RawDataError, match=f"has sha256 {HASH}, the run file expects 0000"):
-        fetch(settings, downloads=tmp_path)
+        fetch(FetchJob(settings, downloads=tmp_path))
 
 
 def test_a_missing_file_says_where_to_get_it_and_where_to_put_it(tmp_path: Path) -> None:
@@ -49,9 +50,9 @@ def test_a_missing_file_says_where_to_get_it_and_where_to_put_it(tmp_path: Path)
     (line,) = missing_files(settings.data)
     assert line == f"{tmp_path}/data/a.wet: get it from https://example.org/a.wet and put it there"
     with pytest.raises(RawDataError, match="or set data.download to true"):
-        fetch(settings, downloads=tmp_path)
+        fetch(FetchJob(settings, downloads=tmp_path))
     with pytest.raises(RawDataError, match="is missing; get it from https://example.org"):
-        check(settings, manifest=tmp_path / "manifest.json")
+        check(DataJob(settings, manifest=tmp_path / "manifest.json"))
     assert missing_files(stage(tmp_path, source="x").data) == []
 
 
@@ -62,13 +63,13 @@ def test_a_file_that_a_person_put_in_place_is_left_alone(tmp_path: Path) -> None
     (tmp_path / "data").mkdir()
     (tmp_path / "data/a.wet").write_bytes(b"mine")
     assert files_to_fetch(settings.data) == []
-    fetch(settings, downloads=tmp_path)
+    fetch(FetchJob(settings, downloads=tmp_path))
     assert (tmp_path / "data/a.wet").read_bytes() == b"mine"
 
 
 def test_an_old_copy_of_a_bundled_file_is_brought_again(tmp_path: Path) -> None:
     settings = stage(tmp_path, source=bundled(tmp_path))
-    fetch(settings, downloads=tmp_path)
+    fetch(FetchJob(settings, downloads=tmp_path))
     assert files_to_fetch(settings.data) == []
     (tmp_path / "data/a.wet").write_bytes(b"old")
     assert files_to_fetch(settings.data) == ["a.wet"]
@@ -83,10 +84,10 @@ def test_a_path_cannot_leave_the_data_folder(tmp_path: Path) -> None:
 def test_only_https_is_fetched_and_files_by_hand_are_asked_for(tmp_path: Path) -> None:
     plain = {"origin": "file:///etc/passwd", "licence": "none", "files": {"a": ""}}
     with pytest.raises(RawDataError, match="only https addresses can"):
-        fetch(stage(tmp_path, download=True, sources=[plain]), downloads=tmp_path)
+        fetch(FetchJob(stage(tmp_path, download=True, sources=[plain]), downloads=tmp_path))
     by_hand = {"origin": "by hand: https://example.org", "licence": "none", "files": {"a": ""}}
     with pytest.raises(RawDataError, match="manual download from https://example.org"):
-        fetch(stage(tmp_path, download=True, sources=[by_hand]), downloads=tmp_path)
+        fetch(FetchJob(stage(tmp_path, download=True, sources=[by_hand]), downloads=tmp_path))
 
 
 def test_without_a_network_the_file_its_origin_and_its_place_are_said(tmp_path: Path) -> None:
@@ -97,7 +98,7 @@ def test_without_a_network_the_file_its_origin_and_its_place_are_said(tmp_path: 
     }
     settings = stage(tmp_path, download=True, sources=[source])
     with pytest.raises(RawDataError) as caught:
-        fetch(settings, downloads=tmp_path / "work")
+        fetch(FetchJob(settings, downloads=tmp_path / "work"))
     message = str(caught.value)
     assert message.startswith(f"{tmp_path}/data/tasks/glue/QQP/train.tsv is missing and cannot be")
     assert "https://127.0.0.1:9/QQP.zip does not answer" in message
@@ -125,7 +126,7 @@ def test_a_link_out_of_the_data_folder_is_refused_with_its_target(
         RawDataError,
         match=rf"data/glue/a\.wet is {outside}/a\.wet by a symbolic link, .*move or copy it into",
     ):
-        check(settings, manifest=tmp_path / "manifest.json")
+        check(DataJob(settings, manifest=tmp_path / "manifest.json"))
     assert not (tmp_path / "manifest.json").exists()
 
 
@@ -134,7 +135,7 @@ def test_nothing_is_fetched_through_a_link_out_of_the_data_folder(tmp_path: Path
     (tmp_path / "data").mkdir()
     (tmp_path / "data/a.wet").symlink_to(tmp_path / "elsewhere/a.wet")
     with pytest.raises(RawDataError, match=r"elsewhere/a\.wet by a symbolic link"):
-        fetch(stage(tmp_path, source=bundled(tmp_path)), downloads=tmp_path)
+        fetch(FetchJob(stage(tmp_path, source=bundled(tmp_path)), downloads=tmp_path))
     assert list((tmp_path / "elsewhere").iterdir()) == []
 
 
@@ -149,6 +150,6 @@ def test_other_links_are_followed(tmp_path: Path, linked: str) -> None:
     (folder / "a.wet").symlink_to(cached if linked.endswith("cache") else "b.wet")
     if folder != data:
         data.symlink_to(folder)
-    check(stage(tmp_path), manifest=tmp_path / "manifest.json")
+    check(DataJob(stage(tmp_path), manifest=tmp_path / "manifest.json"))
     outputs = json.loads((tmp_path / "manifest.json").read_text())["outputs"]
     assert [entry["sha256"] for entry in outputs] == [HASH]

@@ -15,6 +15,7 @@ from t5repro.data.check import check
 from t5repro.data.fetch import fetch
 from t5repro.data.transfer import fetch_address
 from t5repro.errors import RawDataError
+from t5repro.jobs.corpus import DataJob, FetchJob
 
 
 def settings(server: Server, folder: Path, files: dict[str, bytes]) -> DataStage:
@@ -43,8 +44,8 @@ def test_an_archive_is_fetched_once_over_https_and_its_members_are_checked(
 ) -> None:
     https.files["/CoLA.zip"] = archive()
     stage = settings(https, tmp_path / "data", FILES)
-    fetch(stage, downloads=tmp_path / "downloads")
-    check(stage, manifest=tmp_path / "manifest.json")
+    fetch(FetchJob(stage, downloads=tmp_path / "downloads"))
+    check(DataJob(stage, manifest=tmp_path / "manifest.json"))
     assert {name: (tmp_path / "data" / name).read_bytes() for name in FILES} == FILES
     assert https.asked == {"/CoLA.zip": 1}
 
@@ -53,7 +54,7 @@ def test_an_archive_that_is_not_the_named_one_stops_the_run(https: Server, tmp_p
     https.files["/CoLA.zip"] = archive()
     stage = settings(https, tmp_path / "data", FILES | {"glue/CoLA/dev.tsv": b"other rows"})
     with pytest.raises(RawDataError, match=r"CoLA/dev.tsv.* has sha256 .*, the run file expects"):
-        fetch(stage, downloads=tmp_path / "downloads")
+        fetch(FetchJob(stage, downloads=tmp_path / "downloads"))
 
 
 def test_a_transfer_that_breaks_off_is_continued_by_the_next_run(
@@ -63,10 +64,10 @@ def test_a_transfer_that_breaks_off_is_continued_by_the_next_run(
     https.fault = lambda path, number: CUT if number == 1 else BUSY
     stage = settings(https, tmp_path / "data", FILES)
     with pytest.raises(RawDataError, match=r"CoLA.zip answers with status 503 .* run again"):
-        fetch(stage, downloads=tmp_path / "downloads")
+        fetch(FetchJob(stage, downloads=tmp_path / "downloads"))
     assert [path for path in tmp_path.rglob("*") if path.suffix == ".tsv"] == []
     https.fault = no_fault
-    fetch(stage, downloads=tmp_path / "downloads")
+    fetch(FetchJob(stage, downloads=tmp_path / "downloads"))
     assert (tmp_path / "data/glue/CoLA/train.tsv").read_bytes() == FILES["glue/CoLA/train.tsv"]
     assert https.sent == len(archive())
 

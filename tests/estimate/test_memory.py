@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from t5repro.config.published_sizes import SIZES
+from t5repro.config.presets.sizes import SIZES
 from t5repro.config.sections.finetune import FinetuneSettings
 from t5repro.config.sections.pretrain import PretrainSettings
 from t5repro.config.sections.training import TrainingSettings

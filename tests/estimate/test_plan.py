@@ -4,7 +4,6 @@ import json
 import shutil
 from dataclasses import astuple
 from pathlib import Path
-from typing import Any
 
 import pytest
 from checkout import ROOT
@@ -12,18 +11,19 @@ from studies import unpacked
 
 from t5repro.config.flops import step_flops
 from t5repro.config.load import load_settings
-from t5repro.config.mixtures import GROUPS
 from t5repro.config.schema import Settings
 from t5repro.estimate.machines import machine_named
 from t5repro.estimate.plan import Calibration, Estimate, estimate_run
-from t5repro.estimate.records import done_nodes, examples_in, samples_of
+from t5repro.estimate.records import Records, done_nodes, examples_in, samples_of
 from t5repro.estimate.run_files import load_run_files
 from t5repro.estimate.tables import cheapest_of_tables, table_estimates
 from t5repro.estimate.work import ON_DEVICE
+from t5repro.lineage.record import Record, read_records
+from t5repro.lineage.store import Folder
 from t5repro.plan.run_plan import RunPlan
+from t5repro.task_table import RELEASED_GROUPS
 
 V5E = machine_named("v5e-8")
-Records = dict[str, dict[str, Any]]
 
 
 @pytest.fixture(scope="module")
@@ -49,8 +49,12 @@ def test_the_operations_of_a_training_are_those_of_its_steps(study: Estimate) ->
     # The baseline: 32.9 EFLOP, then seven groups, with targets of 84, 62, 97 and 512 tokens.
     work = {one.node.label: one.work.flops / 1e18 for one in trainings}
     assert work["pretrain baseline"] == pytest.approx(32.9, abs=0.1)
-    groups = {group: work[f"finetune baseline_{group}"] for group in GROUPS}
-    expected = dict.fromkeys(GROUPS, 25.9) | {"glue": 13.5, "super_glue": 12.9, "squad": 13.8}
+    groups = {group: work[f"finetune baseline_{group}"] for group in RELEASED_GROUPS}
+    expected = dict.fromkeys(RELEASED_GROUPS, 25.9) | {
+        "glue": 13.5,
+        "super_glue": 12.9,
+        "squad": 13.8,
+    }
     assert groups == pytest.approx(expected, abs=0.1)
 
 
@@ -123,13 +127,7 @@ def test_jobs_of_a_real_run_are_estimated_from_the_other_jobs(
     """
     monkeypatch.chdir(ROOT)
     settings = load_run_files([Path("configs/desk_objectives.yaml")])
-    folder = unpacked("desk_objectives") / "records/desk_objectives"
-    records = {
-        f"desk_objectives/{path.relative_to(folder).with_suffix('').as_posix()}": json.loads(
-            path.read_text(encoding="utf-8")
-        )
-        for path in sorted(folder.rglob("*.json"))
-    }
+    records = read_records(Folder(unpacked("desk_objectives")))
     seconds = {rule: from_the_other_jobs(rule, settings, records) for rule in ON_DEVICE}
     for rule in ("pretrain", "finetune"):
         estimated, recorded = seconds[rule]
@@ -157,15 +155,20 @@ def from_the_other_jobs(rule: str, settings: Settings, records: Records) -> tupl
         ]
         assert one.rate.source == "own"
         estimated += one.seconds
-        recorded += records[job]["end"]["seconds"]
+        recorded += seconds_of(records[job])
     return estimated, recorded
+
+
+def seconds_of(record: Record) -> float:
+    assert record.end is not None
+    return record.end.seconds
 
 
 def test_another_run_is_estimated_from_the_records_of_the_demo(records: Records) -> None:
     """A fine-tuning of the demo's model on the user's rows, a quarter of the demo's length."""
     settings = load_settings(
         {
-            **records["feelings/finetune/baseline"]["start"]["settings"],
+            **records["feelings/finetune/baseline"].start.settings,
             "run": {"name": "feelings"},
             "data": {
                 "sources": [
@@ -195,9 +198,7 @@ def test_another_run_is_estimated_from_the_records_of_the_demo(records: Records)
                     }
                 },
             },
-            "evaluate": records["feelings/evaluate_predict/baseline"]["start"]["settings"][
-                "evaluate"
-            ],
+            "evaluate": records["feelings/evaluate_predict/baseline"].start.settings["evaluate"],
             "experiments": [{"name": "baseline"}],
         }
     )
@@ -205,5 +206,5 @@ def test_another_run_is_estimated_from_the_records_of_the_demo(records: Records)
     calibration = Calibration(samples=samples, examples=examples_in(records, "feelings"))
     estimate = estimate_run(settings, machine_named("cpu-1"), calibration=calibration)
     nodes = [one for one in estimate.nodes if one.node.rule in ON_DEVICE]
-    recorded = [records[f"feelings/{one.node.rule}/baseline"]["end"]["seconds"] for one in nodes]
+    recorded = [seconds_of(records[f"feelings/{one.node.rule}/baseline"]) for one in nodes]
     assert sum(one.seconds for one in nodes) == pytest.approx(sum(recorded), rel=0.3)

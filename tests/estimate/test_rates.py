@@ -1,6 +1,7 @@
 """Speeds: from records, from a file, from the table."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from t5repro.errors import SettingsError
 from t5repro.estimate.machines import machine_named
 from t5repro.estimate.prices import read_price
 from t5repro.estimate.rates import data_rate, device_rate, read_rates
-from t5repro.estimate.records import Sample, samples_of
+from t5repro.estimate.records import Records, Sample, samples_of
 from t5repro.estimate.work import Work
 
 V5E = machine_named("v5e-8")
@@ -90,20 +91,21 @@ def test_a_missing_file_of_rates_is_refused(tmp_path: Path) -> None:
         read_rates(tmp_path / "rates.yaml")
 
 
-def test_a_small_job_says_nothing_about_a_large_one(records: dict[str, dict[str, Any]]) -> None:
+def test_a_small_job_says_nothing_about_a_large_one(records: Records) -> None:
     samples = samples_of(records)
     assert data_rate("c4_clean", 1e6, samples).source == "own"
     assert data_rate("c4_clean", 1e12, samples).source == "table"
 
 
-def test_records_that_tell_no_speed_are_left_out(records: dict[str, dict[str, Any]]) -> None:
+def test_records_that_tell_no_speed_are_left_out(records: Records) -> None:
     record = records["demo/finetune/baseline"]
-    failed = {**record, "end": {**record["end"], "ok": False}}
-    killed = {**record, "end": None}
-    settings = {**record["start"]["settings"]}
+    assert record.end is not None
+    failed = replace(record, end=replace(record.end, ok=False))
+    killed = replace(record, end=None)
+    settings = {**record.start.settings}
     settings["devices"] = {**settings["devices"], "kind": "gpu"}  # of an unknown kind
-    on_gpu = {**record, "start": {"settings": settings}}
-    old = {**record, "start": {"settings": {**settings, "unknown": 1}}}
+    on_gpu = replace(record, start=replace(record.start, settings=settings))
+    old = replace(record, start=replace(record.start, settings={**settings, "unknown": 1}))
     assert samples_of({"r/finetune/a": record})[0].kind == "cpu"
     assert samples_of({"a": failed, "b": killed, "c": on_gpu, "d": old}) == []
 

@@ -18,9 +18,11 @@ from t5repro.config.sections.vocab import VocabStage
 from t5repro.config.stage_settings import stage_settings
 from t5repro.errors import ArtifactError, VocabularyError
 from t5repro.evaluate.predict import predict, read_examples
+from t5repro.jobs.corpus import VocabJob
+from t5repro.jobs.predict import PredictJob
 from t5repro.model.devices import ENVIRONMENT
 from t5repro.vocab.special_ids import EOS_ID
-from t5repro.vocab.train import train_vocabulary
+from t5repro.vocab.train import make_vocabulary
 
 PROGRAM = SUPPORT / "predict_on_devices.py"
 
@@ -78,14 +80,16 @@ class TestWithAModel:
             encoding="utf-8",
         )
         settings = self.settings()
-        train_vocabulary(
-            VocabStage.model_validate(
-                {"vocab": {"vocab_size": 56, "extra_ids": 8, "character_coverage": 1.0}}
-            ),
-            sample=sample,
-            model=folder / "vocab.model",
-            pieces=folder / "vocab.pieces",
-            manifest=folder / "vocab.json",
+        make_vocabulary(
+            VocabJob(
+                VocabStage.model_validate(
+                    {"vocab": {"vocab_size": 56, "extra_ids": 8, "character_coverage": 1.0}}
+                ),
+                sample=sample,
+                model=folder / "vocab.model",
+                pieces=folder / "vocab.pieces",
+                manifest=folder / "vocab.json",
+            )
         )
         model = text_network(
             settings.model, embedding_rows=settings.vocab.embedding_rows, dropout_rate=0.1, seed=3
@@ -123,12 +127,14 @@ class TestWithAModel:
     def run(settings: PredictStage, inputs: dict[str, Path], folder: Path) -> Any:
         """Predict both tasks into a folder; return the manifest's counts."""
         predict(
-            settings,
-            weights=[inputs["weights"]],
-            examples={"one": inputs["one"], "two": inputs["two"]},
-            vocabulary=inputs["vocabulary"],
-            folder=folder,
-            manifest=folder / "manifest.json",
+            PredictJob(
+                settings,
+                weights=[inputs["weights"]],
+                examples={"one": inputs["one"], "two": inputs["two"]},
+                vocabulary=inputs["vocabulary"],
+                folder=folder,
+                manifest=folder / "manifest.json",
+            )
         )
         return json.loads((folder / "manifest.json").read_text(encoding="utf-8"))["counters"]
 
@@ -164,12 +170,14 @@ class TestWithAModel:
         settings = PredictStage.model_validate(values)
         examples = {"one": inputs["one"], "two": inputs["two"]}
         predict(
-            settings,
-            weights=[inputs["weights"]],
-            examples=examples,
-            vocabulary=inputs["vocabulary"],
-            folder=tmp_path / "alone",
-            manifest=tmp_path / "alone" / "manifest.json",
+            PredictJob(
+                settings,
+                weights=[inputs["weights"]],
+                examples=examples,
+                vocabulary=inputs["vocabulary"],
+                folder=tmp_path / "alone",
+                manifest=tmp_path / "alone" / "manifest.json",
+            )
         )
         paths = [inputs["weights"], inputs["vocabulary"], tmp_path / "shared", *examples.values()]
         arguments = [str(replicas), settings.model_dump_json(), *map(str, paths)]
@@ -279,12 +287,14 @@ class TestWithAModel:
         second = tmp_path / "other" / "manifest.json"
         for name, weights in (("one", [inputs["weights"]]), ("two", [inputs["weights"], second])):
             predict(
-                PredictStage.model_validate(values),
-                weights=weights,
-                examples={"one": inputs["one"], "two": inputs["two"]},
-                vocabulary=inputs["vocabulary"],
-                folder=tmp_path / name,
-                manifest=tmp_path / name / "manifest.json",
+                PredictJob(
+                    PredictStage.model_validate(values),
+                    weights=weights,
+                    examples={"one": inputs["one"], "two": inputs["two"]},
+                    vocabulary=inputs["vocabulary"],
+                    folder=tmp_path / name,
+                    manifest=tmp_path / name / "manifest.json",
+                )
             )
             answers[name] = (tmp_path / name / "one.jsonl").read_bytes()
         assert answers["one"] == (tmp_path / "alone" / "one.jsonl").read_bytes()
@@ -319,13 +329,15 @@ class TestWithAModel:
         stale.mkdir(parents=True)
         (stale / "one.jsonl").write_text("{}")
         predict(
-            settings,
-            weights=[trained / "manifest.json"],
-            kept_steps=(3, 6, 8),
-            examples={"one": inputs["one"], "two": inputs["two"]},
-            vocabulary=inputs["vocabulary"],
-            folder=tmp_path / "out",
-            manifest=tmp_path / "out" / "manifest.json",
+            PredictJob(
+                settings,
+                weights=[trained / "manifest.json"],
+                kept_steps=(3, 6, 8),
+                examples={"one": inputs["one"], "two": inputs["two"]},
+                vocabulary=inputs["vocabulary"],
+                folder=tmp_path / "out",
+                manifest=tmp_path / "out" / "manifest.json",
+            )
         )
         assert (tmp_path / "out" / "one.jsonl").read_bytes() == alone[8]
         assert (tmp_path / "out" / "step-3" / "one.jsonl").read_bytes() == alone[3]

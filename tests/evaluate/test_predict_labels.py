@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from t5repro.config.published_sizes import SIZES
+from t5repro.config.presets.sizes import SIZES
 from t5repro.config.schema import Settings
 from t5repro.config.sections.evaluate import EvaluateSettings, PredictStage
 from t5repro.config.sections.vocab import VocabStage
@@ -16,8 +16,10 @@ from t5repro.config.stage_settings import stage_settings
 from t5repro.errors import ArtifactError
 from t5repro.evaluate.predict import predict
 from t5repro.files import read_json_lines
+from t5repro.jobs.corpus import VocabJob
+from t5repro.jobs.predict import PredictJob
 from t5repro.model.labels import TaskAnswer
-from t5repro.vocab.train import train_vocabulary
+from t5repro.vocab.train import make_vocabulary
 
 pytestmark = pytest.mark.keras
 
@@ -45,14 +47,16 @@ def vocabulary(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("vocabulary")
     lines = (f"word{number} and yes or no word{number + 1}" for number in range(200))
     (folder / "sample.txt").write_text("\n".join(lines), encoding="utf-8")
-    train_vocabulary(
-        VocabStage.model_validate(
-            {"vocab": {"vocab_size": 56, "extra_ids": 8, "character_coverage": 1.0}}
-        ),
-        sample=folder / "sample.txt",
-        model=folder / "vocab.model",
-        pieces=folder / "vocab.pieces",
-        manifest=folder / "vocab.json",
+    make_vocabulary(
+        VocabJob(
+            VocabStage.model_validate(
+                {"vocab": {"vocab_size": 56, "extra_ids": 8, "character_coverage": 1.0}}
+            ),
+            sample=folder / "sample.txt",
+            model=folder / "vocab.model",
+            pieces=folder / "vocab.pieces",
+            manifest=folder / "vocab.json",
+        )
     )
     return folder / "vocab.model"
 
@@ -105,12 +109,14 @@ def predictions(
         examples[task].parent.mkdir(parents=True, exist_ok=True)
         examples[task].write_text("".join(json.dumps(row) + "\n" for row in task_rows))
     predict(
-        settings(**more),
-        weights=weights,
-        examples=examples,
-        vocabulary=vocabulary,
-        folder=folder / "out",
-        manifest=folder / "out/manifest.json",
+        PredictJob(
+            settings(**more),
+            weights=weights,
+            examples=examples,
+            vocabulary=vocabulary,
+            folder=folder / "out",
+            manifest=folder / "out/manifest.json",
+        )
     )
     return {
         task: [row["prediction"] for row in read_json_lines(folder / f"out/{task}.jsonl")]

@@ -10,6 +10,7 @@ import pytest
 from t5repro.config.sections.score import ScoreStage
 from t5repro.errors import ArtifactError, SettingsError
 from t5repro.evaluate.score import averages, beaten, beats, finite, score, score_task
+from t5repro.jobs.score import ScoreJob
 from t5repro.tasks.registry import task_named
 
 
@@ -119,11 +120,13 @@ def write(path: Path, rows: list[dict[str, Any]]) -> Path:
 
 def run(folder: Path, predictions: dict[str, Path], train: dict[str, Path]) -> Any:
     score(
-        ScoreStage(),
-        predictions=predictions,
-        train=train,
-        output=folder / "scores.json",
-        manifest=folder / "manifest.json",
+        ScoreJob(
+            ScoreStage(),
+            predictions=predictions,
+            train=train,
+            scores=folder / "scores.json",
+            manifest=folder / "manifest.json",
+        )
     )
     return json.loads((folder / "scores.json").read_text(encoding="utf-8"))
 

@@ -193,7 +193,7 @@ def test_without_a_record_the_commit_is_not_recorded(checkout: Path) -> None:
 def test_a_wrong_request_is_named_and_leaves_no_folder(
     checkout: Path, capsys: pytest.CaptureFixture[str], words: list[str], message: str
 ) -> None:
-    assert main(["publish", *words, "--folder", "out"]) != 0
+    assert main(["weights", "publish", *words, "--folder", "out"]) != 0
     assert message in capsys.readouterr().err
     assert not list(Path().glob("*out*"))
 
@@ -202,7 +202,7 @@ def test_an_existing_folder_is_never_overwritten(
     checkout: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     Path("out").mkdir()
-    assert main(["publish", "results/r", "--folder", "out"]) != 0
+    assert main(["weights", "publish", "results/r", "--folder", "out"]) != 0
     assert "out exists; name a new folder, or remove this one" in capsys.readouterr().err
 
 

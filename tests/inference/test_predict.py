@@ -162,7 +162,7 @@ def test_a_folder_with_neither_a_run_nor_weights_is_named(tmp_path: Path) -> Non
     with pytest.raises(ArtifactError, match="contains no readable weights"):
         t5repro.load(tmp_path)
     (tmp_path / "pretrained/pretrain").mkdir(parents=True)
-    with pytest.raises(ArtifactError, match="ends with pre-training, .* export_weights"):
+    with pytest.raises(ArtifactError, match="ends with pre-training, .* weights export"):
         t5repro.load(tmp_path / "pretrained")
     with pytest.raises(ArtifactError, match="results/absent is no folder"):
         t5repro.load("results/absent")

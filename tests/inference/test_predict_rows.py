@@ -11,12 +11,13 @@ from finished_run import VOCABULARY, write_vocabulary
 
 import t5repro
 from t5repro.cli.main import main
-from t5repro.config.published_sizes import SIZES
+from t5repro.config.presets.sizes import SIZES
 from t5repro.config.schema import Settings
 from t5repro.config.sections.evaluate import PredictStage
 from t5repro.config.stage_settings import stage_settings
 from t5repro.errors import ArtifactError, SettingsError
 from t5repro.files import read_json_lines, write_json_lines, write_manifest
+from t5repro.jobs.predict import PredictJob
 from t5repro.model.labels import LabelColumns, TaskAnswer
 
 pytestmark = [
@@ -95,12 +96,14 @@ def write_experiment(name: str, tasks: list[str]) -> None:
     for task in tasks:
         write_json_lines(RUN / f"tasks/{task}/validation.jsonl", rows_of(task))
     predict(
-        stage,
-        weights=[folder / "manifest.json"],
-        examples={task: RUN / f"tasks/{task}/validation.jsonl" for task in tasks},
-        vocabulary=VOCABULARY,
-        folder=RUN / "evaluate_predict" / name,
-        manifest=RUN / "evaluate_predict" / name / "manifest.json",
+        PredictJob(
+            stage,
+            weights=[folder / "manifest.json"],
+            examples={task: RUN / f"tasks/{task}/validation.jsonl" for task in tasks},
+            vocabulary=VOCABULARY,
+            folder=RUN / "evaluate_predict" / name,
+            manifest=RUN / "evaluate_predict" / name / "manifest.json",
+        )
     )
 
 

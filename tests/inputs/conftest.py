@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from t5repro.config.sections.vocab import VocabSettings, VocabStage
-from t5repro.vocab.train import train_vocabulary
+from t5repro.jobs.corpus import VocabJob
+from t5repro.vocab.train import make_vocabulary
 
 TEXTS = (
     "The old mill by the river turns slowly while the farmer carries his grain uphill.",
@@ -45,14 +46,16 @@ def vocabulary(tmp_path_factory: pytest.TempPathFactory) -> Path:
     sample = folder / "sample.txt"
     lines = [" ".join(random.permutation(text.split())) for text in TEXTS for _ in range(30)]
     sample.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    train_vocabulary(
-        VocabStage.model_validate(
-            {"vocab": {"vocab_size": 120, "extra_ids": 20, "character_coverage": 1.0}}
-        ),
-        sample=sample,
-        model=folder / "sentencepiece.model",
-        pieces=folder / "sentencepiece.vocab",
-        manifest=folder / "manifest.json",
+    make_vocabulary(
+        VocabJob(
+            VocabStage.model_validate(
+                {"vocab": {"vocab_size": 120, "extra_ids": 20, "character_coverage": 1.0}}
+            ),
+            sample=sample,
+            model=folder / "sentencepiece.model",
+            pieces=folder / "sentencepiece.vocab",
+            manifest=folder / "manifest.json",
+        )
     )
     return folder / "sentencepiece.model"
 

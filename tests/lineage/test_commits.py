@@ -11,7 +11,7 @@ from t5repro.lineage.commits import PACKAGE_FILE, read_commits
 from t5repro.lineage.record import read_record
 
 RECORD = "records/r/finetune/a.json"
-FAULT = f"says that it ran {CODE[0]} 000000000000 of commit"
+FAULT = f"source file {CODE[0]} is 000000000000 here, without changes, "
 
 
 @pytest.fixture

@@ -7,15 +7,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import whole_records
 from made_graphs import WEIGHTS, lock, record, small_run, write
+from whole_records import whole_record
 
 from t5repro.cli.main import main
 from t5repro.files import write_json
-from t5repro.lineage.diff import END_FACTS, MACHINE_FACTS, Difference, compare, load_side
+from t5repro.lineage.diff import Difference, compare, load_side
+from t5repro.lineage.facts import ENVIRONMENT, NOT_REQUIRED
 from t5repro.lineage.hashes import hash_file
-from t5repro.lineage.record import FORMAT
+from t5repro.lineage.record import FORMAT, End, Machine
 
-MACHINE = {"python": "CPython 3.11.7", "processor": "EPYC", "libraries": {"keras": "3.15.1"}}
+MACHINE = {**whole_records.MACHINE, "libraries": {"keras": "3.15.1"}}
+JOB = "r/finetune/a"
+FACTS = (*(name for name in ENVIRONMENT if name not in NOT_REQUIRED), "workflow", "imported")
+ALWAYS_RECORDED = ("system", "python", "libraries", "locks")
 CODE = {"src/x.py": "1" * 64}
 
 
@@ -44,20 +50,32 @@ def full_records(pair: tuple[Path, Path], *, without: str = "", other: str = "")
     """
     for folder, second in zip(pair, (False, True), strict=True):
         facts = {
-            name: {"x.py": "2" if second and name == other else "1"}
-            for name in (*MACHINE_FACTS, *END_FACTS, "workflow", "imported")
+            name: _value(name, changed=second and name == other)
+            for name in (*ENVIRONMENT, "workflow", "imported")
             if not (second and name == without)
         }
-        start = {
-            "code": CODE,
-            "machine": {name: facts[name] for name in MACHINE_FACTS if name in facts},
-            **{name: facts[name] for name in ("workflow",) if name in facts},
-        }
-        end = {name: facts[name] for name in (*END_FACTS, "imported") if name in facts}
-        write_json(
-            folder / "records/r/finetune/a.json",
-            {"start": start, "end": {"ok": True, "outputs": [], **end}},
+        machine, end = (
+            {name: value for name, value in facts.items() if name in part.__dataclass_fields__}
+            for part in (Machine, End)
         )
+        lacking = {without: None} if second and without in ENVIRONMENT else {}
+        start = {"code": CODE, "machine": {**MACHINE, **machine, **lacking}}
+        if "workflow" in facts:
+            start["workflow"] = facts["workflow"]
+        write_json(
+            folder / "records/r/finetune/a.json", whole_record(JOB, start, {"devices": None, **end})
+        )
+
+
+def _value(name: str, *, changed: bool) -> Any:
+    """Return the value of a fact of the type that it has in records."""
+    text = "2" if changed else "1"
+    if name in ("altered", "search_path", "forged_byte_code"):
+        return [text]
+    if name == "processors":
+        return int(text)
+    is_text = name in ("python", "interpreter", "system", "processor", "instruction_sets")
+    return text if is_text else {"x.py": text}
 
 
 def test_equal_runs_agree(pair: tuple[Path, Path]) -> None:
@@ -125,7 +143,7 @@ def test_if_nothing_differs_but_the_output_the_stage_is_not_deterministic(
     assert divergence.kinds == ["nondeterminism"]
 
 
-@pytest.mark.parametrize("fact", [*MACHINE_FACTS, *END_FACTS, "workflow", "imported"])
+@pytest.mark.parametrize("fact", [fact for fact in FACTS if fact not in ALWAYS_RECORDED])
 def test_a_fact_that_one_side_did_not_record_is_named_and_chance_is_not_blamed(
     pair: tuple[Path, Path], fact: str
 ) -> None:
@@ -139,16 +157,20 @@ def test_a_fact_that_one_side_did_not_record_is_named_and_chance_is_not_blamed(
     )
 
 
-@pytest.mark.parametrize("fact", [*MACHINE_FACTS, *END_FACTS, "workflow", "imported"])
+@pytest.mark.parametrize("fact", FACTS)
 def test_every_recorded_fact_that_differs_is_the_cause(pair: tuple[Path, Path], fact: str) -> None:
     full_records(pair, other=fact)
     small_run(pair[1], weights="otherwise")
     (divergence,) = difference(pair).divergences
     (cause,) = divergence.causes
     assert cause.kind == ("code" if fact in ("workflow", "imported") else "environment")
-    assert (cause.what, cause.a, cause.b) == (
-        ("x.py", '"1"', '"2"') if cause.kind == "code" else (f"{fact}.x.py", '"1"', '"2"')
-    )
+    first, second = (_value(fact, changed=changed) for changed in (False, True))
+    if cause.kind == "code":
+        assert (cause.what, cause.a, cause.b) == ("x.py", "1", "2")
+    elif isinstance(first, dict):
+        assert (cause.what, cause.a, cause.b) == (f"{fact}.x.py", '"1"', '"2"')
+    else:
+        assert (cause.what, cause.a, cause.b) == (fact, json.dumps(first), json.dumps(second))
 
 
 def test_without_records_chance_is_not_blamed(pair: tuple[Path, Path]) -> None:

@@ -1,9 +1,11 @@
 """The content of `dvc.lock`."""
 
+import pytest
 from dvc.utils.serialize import dumps_yaml
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from t5repro.errors import LineageError
 from t5repro.lineage.dvc_lock import parse_lock, parse_yaml
 
 LOCK_WITH_GENERATED_FILES = b"""
@@ -54,3 +56,12 @@ def test_values_that_dvc_writes_are_read_as_dvc_reads_them(values: dict[str, obj
     assert {name: type(value) for name, value in read["params"].items()} == {
         name: type(value) for name, value in values.items()
     }
+
+
+@pytest.mark.parametrize("path", ["../../../etc", "/etc", "results/../../etc"])
+def test_a_path_out_of_the_checkout_is_refused(path: str) -> None:
+    outs = f"outs: [{{path: {path}, md5: '0'}}]"
+    with pytest.raises(LineageError, match=r"dvc.lock is not in DVC's format .* is outside the"):
+        parse_lock(f"schema: '2.0'\nstages: {{a: {{cmd: x, {outs}}}}}".encode())
+    with pytest.raises(LineageError, match=r"data.dvc is not in DVC's format .* is outside the"):
+        parse_lock(None, outs.encode())

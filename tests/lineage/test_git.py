@@ -6,7 +6,7 @@ import pytest
 from made_records import commit, git
 
 from t5repro.lineage.dvc_lock import LOCK_FILE, PIPELINE_FILE, RAW_DATA_FILE
-from t5repro.lineage.git import contents, file_at, files_at, replaced_objects
+from t5repro.lineage.git import contents, file_at, files_at, project_prefix, replaced_objects
 from t5repro.lineage.verify_committed import check_committed, read_committed
 
 
@@ -77,3 +77,14 @@ def test_a_lost_file_behind_results_is_missing(tmp_path: Path, name: str, empty:
     }
     assert findings["missing"].path == name
     assert "the commit has it; restore it with git checkout" in findings["missing"].message
+
+
+def test_the_paths_of_a_project_and_of_a_study_below_it_begin_at_the_project(
+    tmp_path: Path,
+) -> None:
+    project = repository(tmp_path, "honest")
+    study = project / "work" / "study"
+    study.mkdir(parents=True)
+    assert project_prefix(project) == ""  # no project that a repository contains
+    (project / "Snakefile").write_text("")
+    assert project_prefix(project) == project_prefix(study) == "project/"

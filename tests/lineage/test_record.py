@@ -13,9 +13,11 @@ from checkout import ROOT
 
 from t5repro.errors import ArtifactError
 from t5repro.files import sha256_of, write_manifest
-from t5repro.lineage.record import Record, find_records, read_record, record_path, recording
+from t5repro.lineage.record import Record, read_record, read_records, record_path
+from t5repro.lineage.recording import recording
 from t5repro.lineage.redaction import redact, redact_path
 from t5repro.lineage.sources import hashes_of_rule
+from t5repro.lineage.store import Folder
 
 LOG = Path("logs/demo/vocab/baseline.log")
 RECORD = Path("records/demo/vocab/baseline.json")
@@ -59,7 +61,7 @@ def test_a_finished_job_tells_inputs_outputs_code_settings_and_seeds(tmp_path: P
         "out/model": sha256_of(Path("out/model")),
         manifest.as_posix(): sha256_of(manifest),
     }
-    assert find_records(run="demo") == {RECORD: record}
+    assert read_records(Folder(Path())) == {record.job: record}
 
 
 def test_a_failed_job_says_so_and_the_next_attempt_counts(tmp_path: Path) -> None:
@@ -87,7 +89,7 @@ def record_of_a_job_that_edits(folder: Path, edit: str) -> Record:
     script = (
         "from pathlib import Path\n"
         "from t5repro.files import write_manifest\n"
-        "from t5repro.lineage.record import recording\n"
+        "from t5repro.lineage.recording import recording\n"
         "code = Path('src/t5repro/vocab/train.py')\n"
         "with recording('vocab', log=Path('logs/demo/vocab/baseline.log'), settings={},\n"
         "               manifest=Path('manifest.json')):\n"
@@ -179,7 +181,9 @@ def test_a_broken_record_is_named_with_its_cure(tmp_path: Path) -> None:
     values = json.loads(RECORD.read_text())
     del values["start"]
     RECORD.write_text(json.dumps(values))
-    with pytest.raises(ArtifactError, match=r"baseline.json is not a record \(Field required\)"):
+    with pytest.raises(
+        ArtifactError, match=r"baseline.json is not a record \(start: Field required\)"
+    ):
         read_record(RECORD)
 
 

@@ -4,14 +4,16 @@ import pytest
 from checkout import ROOT
 
 from t5repro.lineage.commits import read_commits
-from t5repro.lineage.record import Record, find_records
+from t5repro.lineage.record import Record, read_records, record_of_job
+from t5repro.lineage.store import Folder
 
 RUN = "demo"
 
 
 @pytest.fixture(scope="module")
 def records() -> dict[str, Record]:
-    return {path.as_posix(): record for path, record in find_records(ROOT, RUN).items()}
+    records = read_records(Folder(ROOT)).items()
+    return {record_of_job(job): record for job, record in records if record.run == RUN}
 
 
 def test_each_job_of_the_reference_ran_from_a_clean_tree(records: dict[str, Record]) -> None:

@@ -69,3 +69,23 @@ def test_a_run_waits_for_the_jobs_that_a_killed_run_left_behind(tmp_path: Path) 
         assert run.poll() is None
     assert run.communicate()[1] == "at work\n"
     assert run.returncode == 0
+
+
+@pytest.mark.parametrize("shared", ["results", "results/demo"])
+def test_two_checkouts_that_share_results_by_links_are_kept_apart(
+    tmp_path: Path, shared: str
+) -> None:
+    (tmp_path / "first/results/demo").mkdir(parents=True)
+    (tmp_path / "second" / shared).parent.mkdir(parents=True)
+    (tmp_path / "second" / shared).symlink_to(tmp_path / "first" / shared)
+    locks = [tmp_path / name / ".snakemake/lock" for name in ("first", "second")]
+    for holder, other in (locks, reversed(locks)):
+        with (
+            run_lock(holder),
+            pytest.raises(StorageError, match="another checkout is at work in"),
+            run_lock(other),
+        ):
+            pytest.fail("the lock was given twice")
+    with run_lock(locks[1]):
+        pass
+    assert not list((tmp_path / "first/results").rglob("*.*"))  # no lock file among the results

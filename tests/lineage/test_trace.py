@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from made_graphs import RESULT, SCORES, record
+from whole_records import MACHINE
 
 from t5repro.cli.main import main
 from t5repro.errors import LineageError
@@ -60,12 +61,12 @@ def test_each_step_says_settings_code_and_machine(run: Path) -> None:
         commit="c" * 40,
         uncommitted=None,
         code={"src/x.py": "1" * 64},
-        machine={"python": "CPython 3.11.7", "libraries": {"keras": "3.15.1"}, "system": "Linux"},
+        machine={**MACHINE, "libraries": {"keras": "3.15.1"}, "processor": None},
     )
     text = to_text(*traced(run, SCORES))
     assert 'settings  devices.kind="cpu", finetune.rate=0.1' in text
     assert "code      1 files of cccccccccccc" in text
-    assert "machine   CPython 3.11.7, keras 3.15.1, Linux" in text
+    assert "machine   CPython 3.11.7, keras 3.15.1, Linux x86_64" in text
     assert text.count("code      not recorded") == 8  # nothing is made up for the others
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 keras = pytest.importorskip("keras")
-from t5repro.config.published_sizes import SIZES  # noqa: E402
+from t5repro.config.presets.sizes import SIZES  # noqa: E402
 from t5repro.config.sections.model import ModelSettings  # noqa: E402
 from t5repro.model.block_sharing import block_with_weights, blocks_with_weights  # noqa: E402
 from t5repro.model.checkpoints import load_weights, noise_variables, save_weights, weight_variables  # noqa: E402

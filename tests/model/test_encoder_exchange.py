@@ -9,7 +9,7 @@ import pytest
 keras = pytest.importorskip("keras")
 from safetensors.numpy import load_file, save_file  # noqa: E402
 
-from t5repro.config.published_sizes import SIZES  # noqa: E402
+from t5repro.config.presets.sizes import SIZES  # noqa: E402
 from t5repro.config.sections.model import ModelSettings  # noqa: E402
 from t5repro.errors import CheckpointError  # noqa: E402
 from t5repro.files import write_json  # noqa: E402

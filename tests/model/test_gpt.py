@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 keras = pytest.importorskip("keras")
 from t5repro.config.load import load_settings  # noqa: E402
-from t5repro.config.published_sizes import SIZES  # noqa: E402
+from t5repro.config.presets.sizes import SIZES  # noqa: E402
 from t5repro.config.sections.model import ModelSettings  # noqa: E402
 from t5repro.errors import CheckpointError, SettingsError  # noqa: E402
 from t5repro.model.beam import beam_search  # noqa: E402
@@ -356,15 +356,14 @@ def test_own_weights_are_read_with_their_settings(make_model, tmp_path):
 )
 def test_rows_longer_than_the_table_are_refused(change, message):
     values = {
-        "model": {"published": "gpt"},
+        "use": ["sizes/gpt"],
         "pretrain": {"objective": "lm", "targets_length": 512},
         "finetune": {"inputs_length": 384, "targets_length": 128},
         "evaluate": {"inputs_length": 384, "max_decode_length": 127},
     }
     load_settings(values)
-    merged = {key: {**section, **change.get(key, {})} for key, section in values.items()}
     with pytest.raises(SettingsError, match=message):
-        load_settings(merged)
+        load_settings(values, change)
 
 
 def test_a_table_of_biases_per_layer_without_biases_is_refused():

@@ -13,11 +13,12 @@ from t5repro.config.sections.model import ModelSettings
 from t5repro.config.sections.tasks import WindowSettings
 from t5repro.config.sections.vocab import VocabStage
 from t5repro.errors import SettingsError
+from t5repro.jobs.corpus import VocabJob
 from t5repro.model.span_answers import SpanLimits, best_spans
 from t5repro.model.task_rows import TaskRows
 from t5repro.model.windows import WindowEncoder, best_windows, window_ranges
 from t5repro.vocab.special_pieces import special_id
-from t5repro.vocab.train import train_vocabulary
+from t5repro.vocab.train import make_vocabulary
 from t5repro.vocab.vocabulary import Vocabulary
 
 CLS, SEP = special_id("[CLS]", 100), special_id("[SEP]", 100)
@@ -136,12 +137,14 @@ def test_a_row_that_a_question_fills_is_refused():
 def trained_on(texts, folder):
     """Return a vocabulary of 1,500 pieces."""
     (folder / "sample.txt").write_text("\n".join(texts), encoding="utf-8")
-    train_vocabulary(
-        VocabStage.model_validate({"vocab": {"vocab_size": 1500, "character_coverage": 1.0}}),
-        sample=folder / "sample.txt",
-        model=folder / "vocab.model",
-        pieces=folder / "vocab.pieces",
-        manifest=folder / "vocab.json",
+    make_vocabulary(
+        VocabJob(
+            VocabStage.model_validate({"vocab": {"vocab_size": 1500, "character_coverage": 1.0}}),
+            sample=folder / "sample.txt",
+            model=folder / "vocab.model",
+            pieces=folder / "vocab.pieces",
+            manifest=folder / "vocab.json",
+        )
     )
     return Vocabulary.load(folder / "vocab.model")
 

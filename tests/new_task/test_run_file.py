@@ -3,14 +3,12 @@
 import json
 import re
 import shlex
-import shutil
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
-from checkout import ROOT
 from clones import run_in
 
 from t5repro.cli.main import main
@@ -19,6 +17,7 @@ from t5repro.config.sections.devices import DevicesSettings
 from t5repro.config.sections.model import ModelSettings
 from t5repro.config.sections.vocab import VocabSettings, VocabStage
 from t5repro.files import read_json_lines, sha256_of, write_manifest
+from t5repro.jobs.corpus import VocabJob
 
 pytestmark = [
     pytest.mark.keras,
@@ -40,16 +39,18 @@ def write_run() -> None:
     from networks import text_network
 
     from t5repro.model.checkpoints import save_weights
-    from t5repro.vocab.train import train_vocabulary
+    from t5repro.vocab.train import make_vocabulary
 
     sample = Path("sample.txt")
     sample.write_text("\n".join(WORDS), encoding="utf-8")
-    train_vocabulary(
-        VocabStage.model_validate({"vocab": {**VOCAB_TRAINING, "character_coverage": 1.0}}),
-        sample=sample,
-        model=VOCABULARY,
-        pieces=VOCABULARY.with_suffix(".pieces"),
-        manifest=VOCABULARY.with_name("manifest.json"),
+    make_vocabulary(
+        VocabJob(
+            VocabStage.model_validate({"vocab": {**VOCAB_TRAINING, "character_coverage": 1.0}}),
+            sample=sample,
+            model=VOCABULARY,
+            pieces=VOCABULARY.with_suffix(".pieces"),
+            manifest=VOCABULARY.with_name("manifest.json"),
+        )
     )
     tokens = RUN / "tokens/baseline/manifest.json"
     write_manifest(tokens, rule="tokens", settings={}, inputs=[VOCABULARY], outputs=[], counters={})
@@ -63,7 +64,7 @@ def write_run() -> None:
             folder / "manifest.json",
             rule="pretrain",
             settings={
-                "model": MODEL.model_dump(),
+                "model": {**MODEL.model_dump(), "published": "small"},
                 "vocab": VOCAB.model_dump(),
                 "devices": DevicesSettings(intra_op_threads=1).model_dump(),
             },
@@ -82,7 +83,6 @@ def made_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         write_run()
-    shutil.copytree(ROOT / "configs/c4", folder / "configs/c4")  # every run file has a recipe
     return folder
 
 
@@ -98,7 +98,7 @@ def checkout(made_run: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_the_run_file_is_complete_and_valid(checkout: Path, capsys: Any) -> None:
-    assert main(["new-task", "rows.csv", "--out", "my.yaml"]) == 0
+    assert main(["tasks", "new", "rows.csv", "--out", "my.yaml"]) == 0
     printed = capsys.readouterr()
     assert "target: label, a label: bad, good\nmetrics: accuracy, f1\n" in printed.err
     assert "t5repro predict results/rows 'rows text: " in printed.out
@@ -123,7 +123,7 @@ def test_the_run_file_is_complete_and_valid(checkout: Path, capsys: Any) -> None
 def test_the_command_that_asks_the_model_is_one_line(checkout: Path, capsys: Any) -> None:
     rows = [{"text": f"good {'and bad ' * 20}\n\nbad word{n}", "label": n % 2} for n in range(60)]
     Path("lines.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    assert main(["new-task", "lines.jsonl", "--labels", "bad,good", "--out", "lines.yaml"]) == 0
+    assert main(["tasks", "new", "lines.jsonl", "--labels", "bad,good", "--out", "lines.yaml"]) == 0
     (command,) = [line for line in capsys.readouterr().out.splitlines() if "predict" in line]
     words = shlex.split(command)
     assert words[:3] == ["t5repro", "predict", "results/lines"]
@@ -134,7 +134,7 @@ def test_the_command_that_asks_the_model_is_one_line(checkout: Path, capsys: Any
 
 def test_the_task_has_at_most_nine_lines(checkout: Path) -> None:
     words = ["--labels", "odd, text", "--name", "mine", "--validation", "0.25", "--out", "my.yaml"]
-    assert main(["new-task", "rows.csv", *words]) == 0
+    assert main(["tasks", "new", "rows.csv", *words]) == 0
     lines = Path("my.yaml").read_text(encoding="utf-8").splitlines()
     first, last = lines.index("    mine:"), lines.index("      metrics: [accuracy, f1]")
     assert last - first + 1 == 9
@@ -145,11 +145,11 @@ def test_the_task_has_at_most_nine_lines(checkout: Path) -> None:
 
 
 def test_the_rows_are_divided_as_the_run_divides_them(checkout: Path, capsys: Any) -> None:
-    assert main(["new-task", "rows.csv", "--out", "my.yaml"]) == 0
+    assert main(["tasks", "new", "rows.csv", "--out", "my.yaml"]) == 0
     (counts,) = [line for line in capsys.readouterr().err.splitlines() if line.startswith("rows:")]
     split = ["train=rows.csv", "validation=rows.csv"]
     words = ["--settings", "my.yaml", "--task", "rows", "--files", *split, "--folder", "out"]
-    assert main(["tasks", *words, "--manifest", "out/manifest.json"]) == 0
+    assert main(["stage", "tasks", *words, "--manifest", "out/manifest.json"]) == 0
     train, held_out = (
         list(read_json_lines(Path(f"out/{name}.jsonl"))) for name in ("train", "validation")
     )
@@ -162,8 +162,8 @@ def test_the_rows_are_divided_as_the_run_divides_them(checkout: Path, capsys: An
 def test_a_published_checkpoint_is_a_start_too(checkout: Path, capsys: Any) -> None:
     words = ["--weights", f"{TRAINING}/manifest.json", "--vocabulary", VOCABULARY.as_posix()]
     for command in (
-        ["export_weights", *words, "--form", "huggingface", "--folder", "face"],
-        ["new-task", "rows.csv", "--from", "face", "--out", "my.yaml"],
+        ["weights", "export", *words, "--form", "huggingface", "--folder", "face"],
+        ["tasks", "new", "rows.csv", "--from", "face", "--out", "my.yaml"],
     ):
         # Threads of TensorFlow are set once in a process.
         ran = run_in(checkout, sys.executable, "-m", "t5repro", *command)
@@ -203,7 +203,7 @@ def test_what_cannot_be_used_is_refused(
     Path("unwritable.csv").write_text("text,label\na,ж\nb,ж\nc,d\ne,d\n", encoding="utf-8")
     Path("spaces.csv").write_text("text,label\na,good \nb,good \nc,bad\nd,bad\n", encoding="utf-8")
     Path("few.csv").write_text("text,label\na,x\na,y\n", encoding="utf-8")
-    assert main(["new-task", *words, "--out", "my.yaml"]) != 0
+    assert main(["tasks", "new", *words, "--out", "my.yaml"]) != 0
     assert message in capsys.readouterr().err
     assert not Path("my.yaml").exists()
 
@@ -213,7 +213,7 @@ def test_altered_weights_are_refused(checkout: Path, capsys: Any) -> None:
     data = path.read_bytes()
     path.write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
     try:
-        assert main(["new-task", "rows.csv"]) != 0
+        assert main(["tasks", "new", "rows.csv"]) != 0
     finally:
         path.write_bytes(data)
     assert "run t5repro verify" in capsys.readouterr().err
@@ -223,7 +223,7 @@ def test_an_altered_vocabulary_is_refused(checkout: Path, capsys: Any) -> None:
     data = VOCABULARY.read_bytes()
     VOCABULARY.write_bytes(data + b" ")
     try:
-        assert main(["new-task", "rows.csv"]) != 0
+        assert main(["tasks", "new", "rows.csv"]) != 0
     finally:
         VOCABULARY.write_bytes(data)
     assert "sentencepiece.model has SHA-256" in capsys.readouterr().err
@@ -232,9 +232,9 @@ def test_an_altered_vocabulary_is_refused(checkout: Path, capsys: Any) -> None:
 def test_imported_weights_are_a_checkpoint_and_no_training(checkout: Path, capsys: Any) -> None:
     words = ["--weights", f"{TRAINING}/manifest.json", "--vocabulary", VOCABULARY.as_posix()]
     for command in (
-        ["export_weights", *words, "--form", "huggingface", "--folder", "published"],
-        ["import_weights", "published", "--folder", "imported"],
-        ["new-task", "rows.csv", "--from", "imported", "--out", "my.yaml"],
+        ["weights", "export", *words, "--form", "huggingface", "--folder", "published"],
+        ["weights", "import", "published", "--folder", "imported"],
+        ["tasks", "new", "rows.csv", "--from", "imported", "--out", "my.yaml"],
     ):
         ran = run_in(checkout, sys.executable, "-m", "t5repro", *command)
         assert ran.returncode == 0, ran.stdout
@@ -243,7 +243,7 @@ def test_imported_weights_are_a_checkpoint_and_no_training(checkout: Path, capsy
 
 def test_a_file_that_exists_is_not_overwritten(checkout: Path, capsys: Any) -> None:
     Path("my.yaml").write_text("mine\n", encoding="utf-8")
-    assert main(["new-task", "rows.csv", "--out", "my.yaml"]) != 0
+    assert main(["tasks", "new", "rows.csv", "--out", "my.yaml"]) != 0
     assert "my.yaml exists; remove it" in capsys.readouterr().err
     assert Path("my.yaml").read_text(encoding="utf-8") == "mine\n"
 
@@ -262,7 +262,7 @@ def test_a_file_that_exists_is_not_overwritten(checkout: Path, capsys: Any) -> N
 def test_validation_finds_what_planning_refuses(
     change: dict[str, Any], message: str, checkout: Path, capsys: Any
 ) -> None:
-    assert main(["new-task", "rows.csv", "--out", "my.yaml"]) == 0
+    assert main(["tasks", "new", "rows.csv", "--out", "my.yaml"]) == 0
     values = yaml.safe_load(Path("my.yaml").read_text(encoding="utf-8"))
     for section, leaves in change.items():
         values[section] |= leaves
@@ -276,7 +276,7 @@ def test_validation_finds_what_planning_refuses(
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "my.yaml is empty; t5repro new-task FILE writes a run file"),
+        ("", "my.yaml is empty; t5repro tasks new FILE writes a run file"),
         ("run: {name: a\nmodel: [", "my.yaml is not YAML: .*line 1, column 6"),
         ("run: {name: a}\nrun: {name: b}\n", "my.yaml:2: 'run' is set twice"),
     ],
@@ -290,7 +290,7 @@ def test_validation_names_what_is_no_run_file(
 
 
 def test_validation_names_a_raw_file_that_is_missing(checkout: Path, capsys: Any) -> None:
-    assert main(["new-task", "rows.csv", "--out", "my.yaml"]) == 0
+    assert main(["tasks", "new", "rows.csv", "--out", "my.yaml"]) == 0
     Path("rows.csv").unlink()
     assert main(["config", "validate", "my.yaml"]) != 0
     assert "raw files are missing:\nrows.csv: get it from" in capsys.readouterr().err
@@ -305,6 +305,6 @@ def test_a_column_of_splits_with_a_test_set_alone_is_evaluated_on_it(
     ]
     text = "".join(json.dumps(row) + "\n" for row in rows)
     Path("mine.jsonl").write_text(text, encoding="utf-8")
-    assert main(["new-task", "mine.jsonl", "--out", "my.yaml"]) == 0
+    assert main(["tasks", "new", "mine.jsonl", "--out", "my.yaml"]) == 0
     assert "rows: 8 train (0 4, 1 4), 1 test (0 1, 1 0)" in capsys.readouterr().err
     assert load_run_file(Path("my.yaml")).evaluate.split == "test"

@@ -5,8 +5,8 @@ import pytest
 tf = pytest.importorskip("tensorflow")
 from t5repro.config.sections.pretrain import PretrainSettings  # noqa: E402
 from t5repro.objectives.examples import corrupt_segments  # noqa: E402
-from t5repro.objectives.recipes import OBJECTIVES  # noqa: E402
 from t5repro.objectives.row_lengths import corruption_limits  # noqa: E402
+from t5repro.objectives.table import OBJECTIVES  # noqa: E402
 from t5repro.vocab.special_ids import EOS_ID  # noqa: E402
 
 pytestmark = pytest.mark.keras

@@ -7,7 +7,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="peers are not installed: make parity")
 transformers = pytest.importorskip("transformers", reason="peers are not installed: make parity")
-from t5repro.config.published_sizes import SIZES  # noqa: E402
+from t5repro.config.presets.sizes import SIZES  # noqa: E402
 from t5repro.config.sections.model import ModelSettings  # noqa: E402
 
 pytestmark = [pytest.mark.parity, pytest.mark.keras]

@@ -377,7 +377,7 @@ PUBLISHED = {
 
 @pytest.mark.parametrize("name", PUBLISHED)
 def test_the_number_of_parameters_is_that_of_the_released_configuration(name):
-    from t5repro.config.published_sizes import SIZES
+    from t5repro.config.presets.sizes import SIZES
     from t5repro.model.sizes import parameter_count
 
     model_class, change = PUBLISHED[name]

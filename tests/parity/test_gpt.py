@@ -5,7 +5,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="peers are not installed: make parity")
 transformers = pytest.importorskip("transformers", reason="peers are not installed: make parity")
-from t5repro.config.published_sizes import SIZES  # noqa: E402
+from t5repro.config.presets.sizes import SIZES  # noqa: E402
 
 pytestmark = [pytest.mark.parity, pytest.mark.keras]
 ROWS = 97
@@ -122,7 +122,7 @@ def test_exported_weights_give_the_same_logits(theirs, ours, tmp_path):
 
 
 def test_the_number_of_parameters_is_that_of_the_released_configuration():
-    from t5repro.config.published_sizes import SIZES
+    from t5repro.config.presets.sizes import SIZES
     from t5repro.model.sizes import parameter_count
 
     with torch.device("meta"):

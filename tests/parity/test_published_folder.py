@@ -1,4 +1,4 @@
-"""A folder of ``t5repro publish`` in transformers: the same tokens, the same answers."""
+"""A folder of ``t5repro weights publish`` in transformers: the same tokens, the same answers."""
 
 from pathlib import Path
 

@@ -56,8 +56,8 @@ RUNS: dict[str, dict[str, Any]] = {
     "systems, corpus in the mixture, slices, samples": {
         "experiments": experiments(
             a={"finetune.corpus_examples": 7},
-            bert={"system": "bert"},
-            gpt={"system": "gpt"},
+            bert={"use": ["systems/bert"]},
+            gpt={"use": ["systems/gpt"]},
             slice={"devices.slice": "v5e:4x4", "devices.kind": "tpu"},
         ),
         "run": {"samples": {"every_steps": 2}},

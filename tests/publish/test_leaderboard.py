@@ -237,7 +237,7 @@ def test_the_command_refuses_the_validation_split(
     folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(ROOT)
-    command = ["submit", "glue", "--predictions", str(folder / "predictions"), "--output"]
+    command = ["tasks", "submit", "glue", "--predictions", str(folder / "predictions"), "--output"]
     assert main([*command, str(folder / "out.zip")]) == 1
     assert "glue_cola.jsonl has 3 rows; allowed: 1063" in capsys.readouterr().err
     assert not (folder / "out.zip").exists()

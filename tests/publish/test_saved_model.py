@@ -17,8 +17,10 @@ from t5repro.config.sections.vocab import VocabStage
 from t5repro.config.stage_settings import stage_settings
 from t5repro.errors import ArtifactError, StorageError, VocabularyError
 from t5repro.evaluate.predict import predict
+from t5repro.jobs.corpus import VocabJob
+from t5repro.jobs.predict import PredictJob
 from t5repro.publish.saved_model import export_server
-from t5repro.vocab.train import train_vocabulary
+from t5repro.vocab.train import make_vocabulary
 
 pytestmark = pytest.mark.keras
 REAL_ROWS = ROOT.parent / "shared/data/tasks/glue/SST-2/dev.tsv"
@@ -79,14 +81,16 @@ def artifacts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     sample = folder / "sample.txt"
     more = MORE_TEXT.read_text(encoding="utf-8").splitlines()[:200]
     sample.write_text("\n".join([*rows * 3, *more]), encoding="utf-8")
-    train_vocabulary(
-        VocabStage.model_validate(
-            {"vocab": {"vocab_size": 300, "extra_ids": 8, "character_coverage": 0.99}}
-        ),
-        sample=sample,
-        model=folder / "vocab.model",
-        pieces=folder / "vocab.pieces",
-        manifest=folder / "vocab.json",
+    make_vocabulary(
+        VocabJob(
+            VocabStage.model_validate(
+                {"vocab": {"vocab_size": 300, "extra_ids": 8, "character_coverage": 0.99}}
+            ),
+            sample=sample,
+            model=folder / "vocab.model",
+            pieces=folder / "vocab.pieces",
+            manifest=folder / "vocab.json",
+        )
     )
     settings = stage()
     model = text_network(
@@ -112,12 +116,14 @@ def artifacts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 def predictions(artifacts: dict[str, Path], out: Path, **change: Any) -> list[str]:
     predict(
-        stage(**change),
-        weights=[artifacts["folder"] / "manifest.json"],
-        examples={"rows": artifacts["examples"]},
-        vocabulary=artifacts["vocabulary"],
-        folder=out,
-        manifest=out / "manifest.json",
+        PredictJob(
+            stage(**change),
+            weights=[artifacts["folder"] / "manifest.json"],
+            examples={"rows": artifacts["examples"]},
+            vocabulary=artifacts["vocabulary"],
+            folder=out,
+            manifest=out / "manifest.json",
+        )
     )
     lines = (out / "rows.jsonl").read_text(encoding="utf-8").splitlines()
     return [json.loads(line)["prediction"] for line in lines]

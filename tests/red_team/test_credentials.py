@@ -133,7 +133,7 @@ def test_a_job_that_is_started_by_hand_refuses_it_before_it_writes_a_record(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     words = ["--settings", json.dumps(of_origin(ORIGINS[0])), "--manifest", "m.json"]
-    assert main(["data", *words, "--log", "logs/run/data.log"]) == 2
+    assert main(["stage", "data", *words, "--log", "logs/run/data.log"]) == 2
     for path in tmp_path.rglob("*"):
         assert path.is_dir() or SECRET not in path.read_text(encoding="utf-8")
     assert SECRET not in capfd.readouterr().err

@@ -52,7 +52,9 @@ EDITS = [
     pytest.param(setting("start.settings", {}), "setting devices", id="settings"),
     pytest.param(setting("start.seeds", {"seed": 1}), "seeds {'seed': 1}", id="seeds"),
     pytest.param(setting("start.code", {}), "names no source file", id="no code"),
-    pytest.param(setting("start.closure", {}), "code is not", id="no syntax"),
+    pytest.param(
+        setting("start.closure", {}), "code configs/resolved/code/finetune.json is", id="no syntax"
+    ),
     pytest.param(
         lambda values: values["start"]["code"].pop(CODE[0]),
         f"reached code in {CODE[0]}, which it did not run",
@@ -60,14 +62,14 @@ EDITS = [
     ),
     pytest.param(
         lambda values: values["start"]["closure"].update({CODE[0]: "0" * 64}),
-        "code is not configs/resolved/code/finetune.json of dvc.lock",
+        "code configs/resolved/code/finetune.json is",
         id="syntax",
     ),
     pytest.param(
         lambda values: values["start"]["machine"]["locks"].update(
             {"requirements/cpu-gpu.txt": "0" * 64}
         ),
-        "says that it ran requirements/cpu-gpu.txt 000000000000 of commit",
+        "requirements/cpu-gpu.txt is 000000000000 here, without changes",
         id="package lock",
     ),
     pytest.param(setting("start.attempt", 0), "attempt 0", id="attempt"),
@@ -75,28 +77,28 @@ EDITS = [
     pytest.param(setting("start.at", "yesterday"), "which is no time", id="no time"),
     pytest.param(setting("end.at", "2100-01-02T03:04:04+00:00"), "2.9 s from", id="end before"),
     pytest.param(setting("end.seconds", 7200.0), "7200.0 s from", id="seconds"),
-    pytest.param(setting("end.numbers", {"files": 7}), "files is 7.0", id="numbers"),
+    pytest.param(setting("end.numbers", {"files": 7}), "number files is 7.0 here, ", id="numbers"),
     pytest.param(setting("end", None), "has no end", id="end removed"),
     pytest.param(setting("end.ok", False), "the job failed (ok is false)", id="not ok"),
     pytest.param(setting("end.error", "SystemExit"), "the job failed (SystemExit)", id="error"),
     pytest.param(setting("end.code_changed", ["src/x.py"]), "code changed", id="code changed"),
-    pytest.param(setting("end.inputs", []), "does not say that it read", id="no inputs"),
-    pytest.param(setting("end.inputs.0.sha256", "0" * 64), "the manifest says", id="input hash"),
-    pytest.param(setting("end.inputs.0.bytes", 3), "read 3 bytes of", id="input bytes"),
-    pytest.param(setting("end.outputs", []), f"it wrote {WEIGHTS}", id="no outputs"),
-    pytest.param(setting("end.outputs.0.sha256", "0" * 64), "the manifest says", id="output hash"),
+    pytest.param(setting("end.inputs", []), "is absent here, ", id="no inputs"),
+    pytest.param(setting("end.inputs.0.sha256", "0" * 64), "in the manifest", id="input hash"),
+    pytest.param(setting("end.inputs.0.bytes", 3), "has 3 bytes here, ", id="input bytes"),
+    pytest.param(setting("end.outputs", []), f"output {WEIGHTS} is absent here, ", id="no outputs"),
+    pytest.param(setting("end.outputs.0.sha256", "0" * 64), "in the manifest", id="output hash"),
     pytest.param(
         lambda values: values["end"]["outputs"].append(
             {"path": "results/r/x", "bytes": 1, "sha256": "0" * 64}
         ),
-        "wrote results/r/x, which its manifest does not list",
+        "output results/r/x is 000000000000 here, absent in the manifest",
         id="more outputs",
     ),
     pytest.param(
         lambda values: values["end"]["inputs"].append(
             {"path": "data/crawl/0.wet", "bytes": 1, "sha256": "0" * 64}
         ),
-        "read data/crawl/0.wet 000000000000, which is",
+        "input data/crawl/0.wet is 000000000000 here, ",
         id="more inputs",
     ),
     pytest.param(setting("rule", "pretrain"), "says it is of r/pretrain/a", id="rule"),
@@ -157,7 +159,7 @@ def test_numbers_of_a_record_are_those_of_the_scores(sealed: Path) -> None:
         SCORE_RECORD,
     )
     write_index(sealed)
-    assert "tasks.one.metrics.accuracy is 99.9, its files say 50.0" in named(sealed).message
+    assert "tasks.one.metrics.accuracy is 99.9 here, 50.0 in its files" in named(sealed).message
 
 
 def test_uncommitted_changes_cannot_be_denied(sealed: Path) -> None:
@@ -168,14 +170,15 @@ def test_uncommitted_changes_cannot_be_denied(sealed: Path) -> None:
     write_index(sealed)
     findings = verify_tree(sealed).findings
     assert len(findings) == 9
-    assert all("of commit" in finding.message for finding in findings)
+    assert all("in commit" in finding.message for finding in findings)
     for path in sorted((sealed / "records/r").rglob("*.json")):
         edit(sealed, setting("start.uncommitted", "1" * 64), path.relative_to(sealed).as_posix())
     write_index(sealed)
     assert verify_tree(sealed).findings == ()
     edit(sealed, setting("start.uncommitted", None))
     write_index(sealed)
-    assert f"without changes; the commit has {sha256_of_commit(sealed)}" in named(sealed).message
+    message = named(sealed).message
+    assert f"without changes, {sha256_of_commit(sealed)} in commit" in message
 
 
 def sha256_of_commit(run: Path) -> str:

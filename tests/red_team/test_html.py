@@ -12,9 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from made_graphs import RESULT, SCORES, small_run
+from whole_records import MACHINE, whole_record
 
 from t5repro.errors import ArtifactError
 from t5repro.lineage.graph import Artifact, Graph, Job, load_graph, parse_manifest
+from t5repro.lineage.record import record_of
 from t5repro.lineage.store import Folder
 from t5repro.lineage.trace import trace
 from t5repro.report.content_security import content_security_policy
@@ -151,7 +153,8 @@ def test_a_manifest_of_other_types_is_named_as_damaged(
 def job_of(text: str) -> Job:
     """Return a job that has a text wherever a page shows one."""
     raw = Artifact(f"data/{text}", text, 1)
-    facts = {"code": {text: text}, "commit": text, "machine": {"system": text, "processor": text}}
+    machine = {**MACHINE, "system": text, "processor": text}
+    facts = {"code": {text: text}, "commit": text, "machine": machine}
     return Job(
         name=f"r/{text}",
         rule=text,
@@ -160,7 +163,7 @@ def job_of(text: str) -> Job:
         inputs=(raw,),
         outputs=(Artifact(f"results/{text}", text, 2), Artifact(f"results/{text}/m", text, 3)),
         counters={text: text},
-        record={"start": {**facts, "at": text}, "end": {"seconds": text}},
+        record=record_of(whole_record("r/a", {**facts, "at": text}, {"at": text}), "r/a"),
     )
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from t5repro.config.schema import Experiment, ReportStage, Settings
+from t5repro.jobs.report import ReportJob
 from t5repro.report.comparability import PAPER_PAGES
 from t5repro.report.experiments import Experiment as ReportExperiment
 from t5repro.report.page import write_report
@@ -213,14 +214,22 @@ class Run:
             if self.corpus:
                 corpus_files[name] = _put("c4/manifest.json", json.dumps(self.corpus))
         write_report(
-            ReportStage(settings=self.settings),
-            scores=score_files,
-            histories=history_files,
-            corpus=corpus_files,
-            html=self.html,
-            csv=self.csv,
-            manifest=self.manifest,
-            metrics={name: Path(f"report/{name}.metrics.json") for name in self.scores},
+            ReportJob(
+                ReportStage(settings=self.settings),
+                scores=score_files,
+                pretrain_history={name: files["pretrain"] for name, files in history_files.items()},
+                finetune_history={
+                    name + phase.removeprefix("finetune"): path
+                    for name, files in history_files.items()
+                    for phase, path in files.items()
+                    if phase != "pretrain"
+                },
+                corpus=corpus_files,
+                html=self.html,
+                csv=self.csv,
+                manifest=self.manifest,
+                metrics={name: Path(f"report/{name}.metrics.json") for name in self.scores},
+            )
         )
         self.page = self.html.read_text(encoding="utf-8")
         return self

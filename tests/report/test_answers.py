@@ -11,6 +11,7 @@ import pytest
 
 from t5repro.config.schema import ReportStage
 from t5repro.errors import ArtifactError
+from t5repro.jobs.report import ReportJob
 from t5repro.report.answers import MAX_EXAMPLES, answers_page, is_right, read_predictions
 from t5repro.report.experiments import Experiment
 from t5repro.report.page import report_texts
@@ -204,18 +205,19 @@ def texts_of(
         )
     }
     return report_texts(
-        ReportStage(settings=report.settings),
-        scores=files["scores"],
-        histories={
-            arm: {phase: files[phase][arm] for phase in ("pretrain", "finetune")}
-            for arm in report.scores
-        },
-        corpus=dict.fromkeys(report.scores, Path("c4/manifest.json")),
-        html=report.html,
-        csv=report.csv,
-        trace=trace,
-        predictions=predictions,
-        answers=answers,
+        ReportJob(
+            ReportStage(settings=report.settings),
+            scores=files["scores"],
+            pretrain_history=files["pretrain"],
+            finetune_history=files["finetune"],
+            corpus=dict.fromkeys(report.scores, Path("c4/manifest.json")),
+            html=report.html,
+            csv=report.csv,
+            manifest=report.manifest,
+            trace=trace,
+            predictions=predictions,
+            answers=answers,
+        )
     )
 
 

@@ -8,6 +8,7 @@ from t5repro.config.sections.score import ScoreStage
 from t5repro.evaluate.checkpoint_selection import best_metrics
 from t5repro.evaluate.score import score
 from t5repro.files import write_manifest
+from t5repro.jobs.score import ScoreJob
 from t5repro.report.best_checkpoints import checkpoint_tables
 from t5repro.report.scores_csv import csv_text
 
@@ -43,12 +44,14 @@ def scored(tmp_path):
             counters={},
         )
         score(
-            ScoreStage(),
-            predictions={task: predicted / f"{task}.jsonl" for task in right},
-            train={},
-            output=output,
-            manifest=tmp_path / "manifest.json",
-            kept_steps=steps,
+            ScoreJob(
+                ScoreStage(),
+                predictions={task: predicted / f"{task}.jsonl" for task in right},
+                train={},
+                scores=output,
+                manifest=tmp_path / "manifest.json",
+                kept_steps=steps,
+            )
         )
         return json.loads(output.read_text())
 

@@ -43,7 +43,7 @@ def test_a_corpus_of_another_size_is_a_departure() -> None:
     ("change", "expected"),
     [
         ({"pretrain.steps": 0}, True),
-        ({"c4.variant": "en.noclean", "vocab.from_experiment": "baseline"}, False),
+        ({"use": ["c4/en.noclean"], "vocab.from_experiment": "baseline"}, False),
         ({"corpus": {"files": ["wiki.txt"], "language": "en"}}, False),
     ],
 )

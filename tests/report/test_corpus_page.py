@@ -14,6 +14,8 @@ from t5repro.config.sections.pretrain import Denoiser, PretrainSettings
 from t5repro.config.sections.tokens import TokensStage
 from t5repro.config.sections.vocab import VocabStage
 from t5repro.files import sha256_of, write_manifest
+from t5repro.jobs.corpus import TokensJob, VocabJob
+from t5repro.jobs.report import ReportJob
 from t5repro.report.corpus_page import CorpusFiles, corpus_page_text
 from t5repro.report.page import write_report
 from t5repro.report.training_rows import corrupted_rows, objective_settings, parts
@@ -21,7 +23,7 @@ from t5repro.report.vocabulary import read_pieces
 from t5repro.vocab.encode import encode_corpus
 from t5repro.vocab.special_ids import sentinel_piece
 from t5repro.vocab.token_files import read_ids, read_offsets
-from t5repro.vocab.train import train_vocabulary
+from t5repro.vocab.train import make_vocabulary
 from t5repro.vocab.vocabulary import Vocabulary
 
 from .conftest import CORPUS, HOSTILE, Run, run_settings
@@ -84,12 +86,14 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> CorpusFiles:
     )
     model = Path("vocab/sentencepiece.model")
     model.parent.mkdir()
-    train_vocabulary(
-        VocabStage.model_validate({"vocab": {"vocab_size": PIECES, "extra_ids": SENTINELS}}),
-        sample=Path("sample.txt"),
-        model=model,
-        pieces=model.with_suffix(".vocab"),
-        manifest=Path("vocab/manifest.json"),
+    make_vocabulary(
+        VocabJob(
+            VocabStage.model_validate({"vocab": {"vocab_size": PIECES, "extra_ids": SENTINELS}}),
+            sample=Path("sample.txt"),
+            model=model,
+            pieces=model.with_suffix(".vocab"),
+            manifest=Path("vocab/manifest.json"),
+        )
     )
     arms = ("baseline", "no_pretraining", "lm")
     return CorpusFiles(
@@ -160,11 +164,13 @@ def test_the_rows_are_the_first_ids_of_the_corpus_and_the_spans_complete_them(
         Path("c4/real.json"), rule="c4", settings={}, inputs=[], outputs=shards, counters={}
     )
     encode_corpus(
-        TokensStage.model_validate({"tokens": {"languages": ["en"]}}),
-        corpus=Path("c4/real.json"),
-        vocabulary=model,
-        folder=Path("tokens"),
-        manifest=Path("tokens/manifest.json"),
+        TokensJob(
+            TokensStage.model_validate({"tokens": {"languages": ["en"]}}),
+            corpus=Path("c4/real.json"),
+            vocabulary=model,
+            folder=Path("tokens"),
+            manifest=Path("tokens/manifest.json"),
+        )
     )
     ids = read_ids(Path("tokens/train.ids"), PIECES + SENTINELS)
     starts = read_offsets(Path("tokens/train.offsets"))
@@ -306,19 +312,19 @@ def test_the_report_links_to_the_page_and_its_manifest_lists_all_files(
     run.write()
     scores = {name: Path(f"score/{name}/scores.json") for name in run.scores}
     write_report(
-        ReportStage(settings=run.settings),
-        scores=scores,
-        histories={
-            name: {phase: Path(f"{phase}/{name}/history.csv") for phase in ("pretrain", "finetune")}
-            for name in scores
-        },
-        corpus={name: Path("c4/manifest.json") for name in scores},
-        html=run.html,
-        csv=run.csv,
-        manifest=run.manifest,
-        pages={name: files.pages[name] for name in scores},
-        vocabularies={name: files.vocabularies[name] for name in scores},
-        corpus_page=Path("report/corpus.html"),
+        ReportJob(
+            ReportStage(settings=run.settings),
+            scores=scores,
+            pretrain_history={name: Path(f"pretrain/{name}/history.csv") for name in scores},
+            finetune_history={name: Path(f"finetune/{name}/history.csv") for name in scores},
+            corpus={name: Path("c4/manifest.json") for name in scores},
+            html=run.html,
+            csv=run.csv,
+            manifest=run.manifest,
+            pages={name: files.pages[name] for name in scores},
+            vocabularies={name: files.vocabularies[name] for name in scores},
+            corpus_page=Path("report/corpus.html"),
+        )
     )
     assert Words(run.html.read_text(encoding="utf-8")).links.count("corpus.html") == 2
     manifest = json.loads(run.manifest.read_text(encoding="utf-8"))

@@ -26,7 +26,7 @@ LOSSES = {"a": 2.0, "a_seed_1": 2.2, "small": 3.0}
 def run() -> Settings:
     changes: list[dict[str, Any]] = [
         {"name": "a", "seeds": [0, 1]},
-        {"name": "small", "change": {"model.published": "small", "pretrain.steps": 100}},
+        {"name": "small", "change": {"use": ["sizes/small"], "pretrain.steps": 100}},
         {"name": "untrained", "change": {"pretrain.steps": 0}},
     ]
     return load_settings({"pretrain.steps": 50, "experiments": changes})

@@ -11,12 +11,12 @@ from checkout import ROOT
 from t5repro.cli.main import main
 from t5repro.config.experiments import settings_of_experiment
 from t5repro.config.load import load_settings
-from t5repro.config.mixtures import GROUPS
 from t5repro.config.schema import Settings
 from t5repro.config.tree import merge
 from t5repro.model.sizes import parameter_count
 from t5repro.report.published_scores import published_row, published_rows
 from t5repro.report.row_states import ARMS, EXACT, FINAL_MODELS, row_states, row_states_text
+from t5repro.task_table import RELEASED_GROUPS
 
 FORMS = re.compile(r"(exact|stand-in: .+|cannot be had: .+)(; .+)?")
 LENGTH = 512  # tokens of an input (section 3.1.2)
@@ -170,8 +170,8 @@ def test_a_row_has_the_parameters_steps_and_tokens_that_the_paper_states(
     later = [arm for arm in arms.values() if arm.finetune.start_from]
     assert {arm.finetune.steps for arm in later} <= {2**18}
     tasks = {task for arm in arms.values() for task in arm.tasks.names}
-    assert [name for name, group in GROUPS.items() if not tasks & set(group)] == []
-    assert len(GROUPS) == 7  # GLUE, SuperGLUE, SQuAD, CNN/Daily Mail and three of WMT
+    assert [name for name, group in RELEASED_GROUPS.items() if not tasks & set(group)] == []
+    assert len(RELEASED_GROUPS) == 7  # GLUE, SuperGLUE, SQuAD, CNN/Daily Mail and three of WMT
 
 
 def test_the_baseline_reads_2_to_the_35_tokens_and_a_smaller_corpus_repeatedly(
@@ -206,7 +206,7 @@ def test_a_number_in_the_name_of_a_row_is_that_of_its_setting(
 
 
 def test_the_page_and_the_command_show_the_list(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["list_rows"]) == 0
+    assert main(["paper", "rows"]) == 0
     assert capsys.readouterr().out == f"{row_states_text()}\n"
     page = (ROOT / "docs/paper_rows.md").read_text(encoding="utf-8")
-    assert row_states_text() in page, "paste the output of `t5repro list_rows` into the page"
+    assert row_states_text() in page, "paste the output of `t5repro paper rows` into the page"

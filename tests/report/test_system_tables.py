@@ -73,7 +73,9 @@ def with_system(run: Any, system: str) -> Any:
             "tasks": run.settings.tasks.model_copy(update={"names": labelled, "segments": True}),
             "experiments": [
                 Experiment(name="baseline"),
-                Experiment(name="mine", change={"system": system, "model.max_positions": 4096}),
+                Experiment(
+                    name="mine", change={"use": [f"systems/{system}"], "model.max_positions": 4096}
+                ),
             ],
         }
     )

@@ -45,8 +45,7 @@ ROWS = {"train": 16, "dev": 8, "test": 4}
 MODEL = {"d_model": 32, "d_ff": 64, "d_kv": 8, "num_heads": 4, "num_encoder_layers": 1}
 TRAINING = {"steps": 2, "batch_size": 4, "inputs_length": 32, "targets_length": 8}
 LABELS = {
-    "system": "bert",
-    "model.published": "bert_tiny",
+    "use": ["systems/bert", "sizes/bert_tiny"],
     "model.num_encoder_layers": 1,
     "tasks.segments": True,
 }
@@ -153,14 +152,19 @@ def build_examples(folder: Path, settings: Any, files: dict[str, list[str]]) -> 
     """Write the examples as the rule `tasks` does."""
     from t5repro.config.sections.tasks import TasksStage
     from t5repro.config.stage_settings import stage_settings
+    from t5repro.jobs.tasks import TasksJob
     from t5repro.tasks.build import write_examples
 
     write_examples(
-        TasksStage.model_validate(stage_settings(settings, "tasks")),
-        task=NAME,
-        files={split: [folder / "data" / name for name in names] for split, names in files.items()},
-        folder=folder / "tasks",
-        manifest=folder / "tasks/manifest.json",
+        TasksJob(
+            TasksStage.model_validate(stage_settings(settings, "tasks")),
+            task=NAME,
+            files={
+                split: [folder / "data" / name for name in names] for split, names in files.items()
+            },
+            folder=folder / "tasks",
+            manifest=folder / "tasks/manifest.json",
+        )
     )
 
 
@@ -168,17 +172,20 @@ def train_vocabulary(folder: Path, settings: Any) -> Path:
     """Train a vocabulary on the texts of the task."""
     from t5repro.config.sections.vocab import VocabStage
     from t5repro.config.stage_settings import stage_settings
-    from t5repro.vocab.train import train_vocabulary
+    from t5repro.jobs.corpus import VocabJob
+    from t5repro.vocab.train import make_vocabulary
 
     rows = [json.loads(line) for line in (folder / "tasks/train.jsonl").read_text().splitlines()]
     texts = (f"{row['inputs']} {row['targets']}" for row in rows * 8)
     (folder / "sample.txt").write_text("\n".join(texts), encoding="utf-8")
-    train_vocabulary(
-        VocabStage.model_validate(stage_settings(settings, "vocab")),
-        sample=folder / "sample.txt",
-        model=folder / "vocab.model",
-        pieces=folder / "vocab.pieces",
-        manifest=folder / "vocab.json",
+    make_vocabulary(
+        VocabJob(
+            VocabStage.model_validate(stage_settings(settings, "vocab")),
+            sample=folder / "sample.txt",
+            model=folder / "vocab.model",
+            pieces=folder / "vocab.pieces",
+            manifest=folder / "vocab.json",
+        )
     )
     return folder / "vocab.model"
 
@@ -193,6 +200,9 @@ def train_and_score(folder: Path, settings: Any, name: str, vocabulary: Path) ->
     from t5repro.config.stage_settings import stage_settings
     from t5repro.evaluate.predict import predict
     from t5repro.evaluate.score import score
+    from t5repro.jobs.finetune import FinetuneJob
+    from t5repro.jobs.predict import PredictJob
+    from t5repro.jobs.score import ScoreJob
     from t5repro.model.devices import prepare
     from t5repro.train.finetune import finetune
 
@@ -208,51 +218,58 @@ def train_and_score(folder: Path, settings: Any, name: str, vocabulary: Path) ->
     save_optimizer(out / "start/optimizer.safetensors", fresh.optimizer)
     (out / "start/manifest.json").write_text("{}")
     finetune(
-        tuning,
-        weights=out / "start/manifest.json",
-        examples={NAME: folder / "tasks/train.jsonl"},
-        vocabulary=vocabulary,
-        folder=out / "finetune",
-        work=out / "work",
-        manifest=out / "finetune/manifest.json",
+        FinetuneJob(
+            tuning,
+            weights=out / "start/manifest.json",
+            examples={NAME: folder / "tasks/train.jsonl"},
+            vocabulary=vocabulary,
+            folder=out / "finetune",
+            work=out / "work",
+            manifest=out / "finetune/manifest.json",
+        ),
         code={},
     )
     for split in ("validation", "test"):
         predict(
-            PredictStage.model_validate(stage_settings(changed, "evaluate_predict")),
-            weights=[out / "finetune/manifest.json"],
-            examples={NAME: folder / f"tasks/{split}.jsonl"},
-            vocabulary=vocabulary,
-            folder=out / split,
-            manifest=out / split / "manifest.json",
+            PredictJob(
+                PredictStage.model_validate(stage_settings(changed, "evaluate_predict")),
+                weights=[out / "finetune/manifest.json"],
+                examples={NAME: folder / f"tasks/{split}.jsonl"},
+                vocabulary=vocabulary,
+                folder=out / split,
+                manifest=out / split / "manifest.json",
+            )
         )
     score(
-        ScoreStage.model_validate(stage_settings(changed, "evaluate_score")),
-        predictions={NAME: out / f"validation/{NAME}.jsonl"},
-        train={NAME: folder / "tasks/train.jsonl"},
-        output=out / "score/scores.json",
-        manifest=out / "score/manifest.json",
+        ScoreJob(
+            ScoreStage.model_validate(stage_settings(changed, "evaluate_score")),
+            predictions={NAME: out / f"validation/{NAME}.jsonl"},
+            train={NAME: folder / "tasks/train.jsonl"},
+            scores=out / "score/scores.json",
+            manifest=out / "score/manifest.json",
+        )
     )
 
 
 def report(folder: Path, settings: Any) -> dict[str, Any]:
     """Write the report; return its table of scores as rows of a file."""
     from t5repro.config.schema import ReportStage
+    from t5repro.jobs.report import ReportJob
     from t5repro.report.page import write_report
 
     html, history = folder / "report/report.html", "finetune/history.csv"
     write_report(
-        ReportStage(settings=settings),
-        scores={name: folder / name / "score/scores.json" for name in EXPERIMENTS},
-        histories={
-            name: {"pretrain": folder / name / history, "finetune": folder / name / history}
-            for name in EXPERIMENTS
-        },
-        corpus={},
-        html=html,
-        csv=html.with_name("scores.csv"),
-        manifest=html.with_name("manifest.json"),
-        metrics={name: html.with_name(f"{name}.metrics.json") for name in EXPERIMENTS},
+        ReportJob(
+            ReportStage(settings=settings),
+            scores={name: folder / name / "score/scores.json" for name in EXPERIMENTS},
+            pretrain_history={name: folder / name / history for name in EXPERIMENTS},
+            finetune_history={name: folder / name / history for name in EXPERIMENTS},
+            corpus={},
+            html=html,
+            csv=html.with_name("scores.csv"),
+            manifest=html.with_name("manifest.json"),
+            metrics={name: html.with_name(f"{name}.metrics.json") for name in EXPERIMENTS},
+        )
     )
     page = html.read_text(encoding="utf-8")
     return {"page": {text: text in page for text in ("Toy tasks", "Toy pairs", NAME)}}

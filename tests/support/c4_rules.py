@@ -1,10 +1,11 @@
 """The rules of C4 one after another, on one machine or on Spark."""
 
-from t5repro.c4.clean import CleanJob, clean_shard
-from t5repro.c4.deduplicate import DedupJob, deduplicate
+from t5repro.c4.clean import clean_shard
+from t5repro.c4.deduplicate import deduplicate
 from t5repro.c4.spark import steps
-from t5repro.c4.write import CorpusJob, write_corpus
+from t5repro.c4.write import write_corpus
 from t5repro.config.stage_settings import stage_model, stage_settings
+from t5repro.jobs.corpus import CleanJob, CorpusJob, DedupJob
 
 
 def stage(rule, settings):
@@ -64,7 +65,7 @@ def build_corpus(
     for number in range(shards):
         files = wet[number::shards][::order]
         job = clean_job(folder, settings, number, wet=files, select=select or {}, **lists)
-        cleaned.extend(job.outputs)
+        cleaned.extend(job.pages)
         clean_shard(job) if session is None else steps.clean_shard(session, job)
     job = dedup_job(folder, settings, cleaned[::order])
     deduplicate(job) if session is None else steps.deduplicate(session, job)

@@ -118,9 +118,9 @@ def snakemake(
     folder: Path, *words: str, profile: str = "local", config: tuple[str, ...] = (), cores: int = 2
 ) -> subprocess.CompletedProcess[str]:
     """Run snakemake in a clone; its output is in `stdout`."""
-    command = ["snakemake", "--profile", profile, "--cores", str(cores), *words]
-    if "--quiet" not in words:
-        command += ["--quiet", "host"]  # tests read jobs and reasons, which profiles hide
+    # Tests read jobs and reasons, which profiles hide. Not last: `--` may end the options.
+    shown = () if "--quiet" in words else ("--quiet", "host")
+    command = ["snakemake", *shown, "--profile", profile, "--cores", str(cores), *words]
     if config:
         command += ["--config", *config]
     return run_in(folder, *command)

@@ -22,6 +22,7 @@ from checkout import ROOT
 from t5repro.config.load import load_run_file
 from t5repro.config.sections.pretrain import PretrainStage
 from t5repro.config.stage_settings import stage_settings
+from t5repro.jobs.pretrain import PretrainJob
 from t5repro.train.pretrain import pretrain
 
 # Wide enough for factored moments, and for the promise of equal bytes (D-043).
@@ -84,11 +85,13 @@ def hashes_of(name: str, folder: Path, tokens: Path | None) -> dict[str, str]:
     settings = settings_of(name)
     manifest = folder / "results" / "manifest.json"
     pretrain(
-        settings,
-        tokens=tokens or made_tokens(folder / "tokens", settings.vocab.vocab_size),
-        folder=manifest.parent,
-        work=folder / "work",
-        manifest=manifest,
+        PretrainJob(
+            settings,
+            tokens=tokens or made_tokens(folder / "tokens", settings.vocab.vocab_size),
+            folder=manifest.parent,
+            work=folder / "work",
+            manifest=manifest,
+        ),
         code={},
     )
     weights = manifest.parent / "weights.safetensors"

@@ -8,6 +8,8 @@ from t5repro.config.sections.evaluate import PredictStage
 from t5repro.config.sections.vocab import VocabStage
 from t5repro.config.stage_settings import stage_settings
 from t5repro.files import write_manifest
+from t5repro.jobs.corpus import VocabJob
+from t5repro.jobs.predict import PredictJob
 
 RUN = Path("results/r")
 VOCABULARY = RUN / "vocab/baseline/sentencepiece.model"
@@ -31,19 +33,21 @@ def settings(beam_tasks: tuple[str, ...]) -> PredictStage:
 
 def write_vocabulary(folder: Path, *, vocab_size: int = 120) -> None:
     """Train the vocabulary of the run on a sample in a folder."""
-    from t5repro.vocab.train import train_vocabulary
+    from t5repro.vocab.train import make_vocabulary
 
     sample = folder / "sample.txt"
     sample.write_text("\n".join(WORDS), encoding="utf-8")
     vocab = VocabStage.model_validate(
         {"vocab": {"vocab_size": vocab_size, "extra_ids": 8, "character_coverage": 1.0}}
     )
-    train_vocabulary(
-        vocab,
-        sample=sample,
-        model=VOCABULARY,
-        pieces=VOCABULARY.with_suffix(".pieces"),
-        manifest=VOCABULARY.with_name("manifest.json"),
+    make_vocabulary(
+        VocabJob(
+            vocab,
+            sample=sample,
+            model=VOCABULARY,
+            pieces=VOCABULARY.with_suffix(".pieces"),
+            manifest=VOCABULARY.with_name("manifest.json"),
+        )
     )
 
 
@@ -78,10 +82,12 @@ def write_run(folder: Path) -> None:
             counters={},
         )
         predict(
-            stage,
-            weights=[trained / "manifest.json"],
-            examples={"one": examples},
-            vocabulary=VOCABULARY,
-            folder=RUN / "evaluate_predict" / name,
-            manifest=RUN / "evaluate_predict" / name / "manifest.json",
+            PredictJob(
+                stage,
+                weights=[trained / "manifest.json"],
+                examples={"one": examples},
+                vocabulary=VOCABULARY,
+                folder=RUN / "evaluate_predict" / name,
+                manifest=RUN / "evaluate_predict" / name / "manifest.json",
+            )
         )

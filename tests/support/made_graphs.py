@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from whole_records import whole_record
 
 from t5repro.files import describe_file, write_json, write_manifest
 from t5repro.lineage.dvc_lock import folder_md5
@@ -125,8 +126,8 @@ def small_run(root: Path, *, rate: float = 0.1, weights: str = "weights") -> Pat
 
 
 def record(root: Path, job: str, **start: Any) -> None:
-    """Write the record of a job as `lineage.record` does: its code, settings and inputs."""
-    write_json(root / f"records/{job}.json", {"start": start, "end": {"ok": True, "outputs": []}})
+    """Write the record of a job as `lineage.recording` does: what it ran, on what."""
+    write_json(root / f"records/{job}.json", whole_record(job, start))
 
 
 def lock(

@@ -14,6 +14,7 @@ from t5repro.lineage.dvc_lock import read_lock
 from t5repro.lineage.graph import DATA, job_name
 from t5repro.lineage.record import FORMAT, numbers_in, seeds_in
 from t5repro.lineage.record_index import index_path, stages_by_folder
+from t5repro.lineage.shared_facts import SHARED
 from t5repro.lineage.sources import closure_text, tree_of
 
 CODE = ("src/t5repro/one.py", "src/t5repro/two.py")
@@ -143,5 +144,11 @@ def write_index(root: Path, run: str = "r") -> None:
                 path.relative_to(root).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
                 for path in paths
             },
+        }
+    shared = sorted((root / "records" / run / SHARED).glob("*.json"))
+    if shared:
+        stages[SHARED] = {
+            "md5": "",
+            "records": {path.relative_to(root).as_posix(): sha256_of(path) for path in shared},
         }
     write_json(root / index_path(run), {"format": 1, "stages": stages})

@@ -11,6 +11,7 @@ from typing import Any
 from t5repro.config.sections.devices import DevicesSettings
 from t5repro.config.sections.evaluate import PredictStage
 from t5repro.evaluate.predict import predict
+from t5repro.jobs.predict import PredictJob
 from t5repro.model.devices import prepare, set_environment
 
 
@@ -28,12 +29,14 @@ def main(replicas: int, settings: str, paths: list[Path]) -> None:
     rows = record_rows()
     weights, vocabulary, folder, *examples = paths
     predict(
-        PredictStage.model_validate_json(settings),
-        weights=[weights],
-        examples={path.parent.name: path for path in examples},
-        vocabulary=vocabulary,
-        folder=folder,
-        manifest=folder / "manifest.json",
+        PredictJob(
+            PredictStage.model_validate_json(settings),
+            weights=[weights],
+            examples={path.parent.name: path for path in examples},
+            vocabulary=vocabulary,
+            folder=folder,
+            manifest=folder / "manifest.json",
+        ),
         devices=devices,
     )
     print(json.dumps(rows))

@@ -9,6 +9,8 @@ from typing import Any
 
 from clones import commit, environment, small_run
 
+from t5repro.lineage.shared_facts import put_back, reader_of
+
 TASK = "glue_sst2"
 STAGE = f"tasks_{TASK}"
 FOLDER = f"results/demo/tasks/{TASK}"
@@ -39,7 +41,7 @@ def rerun(folder: Path, *, python: str = sys.executable, **variables: str) -> No
     """Run the job again as its rule does, with these variables in addition."""
     settings = json.dumps(record(folder)["start"]["settings"])
     splits = {"train": "train", "validation": "dev", "test": "test"}
-    command = [python, "-m", "t5repro", "tasks", "--settings", settings, "--task", TASK]
+    command = [python, "-m", "t5repro", "stage", "tasks", "--settings", settings, "--task", TASK]
     command += ["--files", *(f"{split}={RAW}/{name}.tsv" for split, name in splits.items())]
     command += ["--folder", FOLDER, "--manifest", MANIFEST, "--log", f"logs/demo/tasks/{TASK}.log"]
     subprocess.run(command, cwd=folder, env={**environment(folder), **variables}, check=True)
@@ -72,9 +74,9 @@ def findings(folder: Path) -> dict[str, dict[str, Any]]:
 
 
 def record(folder: Path) -> dict[str, Any]:
-    """Return the record of the job."""
-    values: dict[str, Any] = json.loads((folder / RECORD).read_text(encoding="utf-8"))
-    return values
+    """Return the whole record of the job, as the job wrote it."""
+    path = folder / RECORD
+    return put_back(json.loads(path.read_text(encoding="utf-8")), reader_of(path))
 
 
 def is_forged(folder: Path) -> bool:

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from t5repro.config.published_sizes import SIZES
+from t5repro.config.presets.sizes import SIZES
 from t5repro.config.sections.devices import DevicesSettings
 from t5repro.config.sections.finetune import FinetuneStage
 from t5repro.config.sections.model import ModelSettings

@@ -17,8 +17,12 @@ from t5repro.config.sections.pretrain import PretrainStage
 from t5repro.config.sections.vocab import VocabStage
 from t5repro.config.stage_settings import stage_settings
 from t5repro.files import read_json_lines
+from t5repro.jobs.corpus import VocabJob
+from t5repro.jobs.finetune import FinetuneJob
+from t5repro.jobs.predict import PredictJob
+from t5repro.jobs.pretrain import PretrainJob
 from t5repro.model.devices import Devices
-from t5repro.vocab.train import train_vocabulary
+from t5repro.vocab.train import make_vocabulary
 
 pytestmark = pytest.mark.keras
 
@@ -62,12 +66,14 @@ def vocabulary(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("vocabulary")
     lines = (f"word{number} and the good mill or the bad river" for number in range(200))
     (folder / "sample.txt").write_text("\n".join(lines), encoding="utf-8")
-    train_vocabulary(
-        VocabStage.model_validate({"vocab": {**VOCAB, "character_coverage": 1.0}}),
-        sample=folder / "sample.txt",
-        model=folder / "vocab.model",
-        pieces=folder / "vocab.pieces",
-        manifest=folder / "vocab.json",
+    make_vocabulary(
+        VocabJob(
+            VocabStage.model_validate({"vocab": {**VOCAB, "character_coverage": 1.0}}),
+            sample=folder / "sample.txt",
+            model=folder / "vocab.model",
+            pieces=folder / "vocab.pieces",
+            manifest=folder / "vocab.json",
+        )
     )
     return folder / "vocab.model"
 
@@ -102,14 +108,18 @@ def trained(seventh: None, tmp_path: Path, vocabulary: Path, examples: Path) -> 
         return {"folder": folder, "work": tmp_path / "work", "manifest": manifest, "code": {}}
 
     settings = {**COMMON, "pretrain": {**TRAINING, "steps": 0}}
-    pretrain.pretrain(PretrainStage.model_validate(settings), **arguments("pretrain"))
+    pretrain.pretrain(PretrainJob(PretrainStage.model_validate(settings), **arguments("pretrain")))
     tuning = {**TRAINING, "steps": 30, "optimizer_state": "fresh"}
     finetune.finetune(
-        FinetuneStage.model_validate({**COMMON, "finetune": tuning, "tasks": {"names": [TASK]}}),
-        weights=tmp_path / "pretrain" / "manifest.json",
-        examples={TASK: examples},
-        vocabulary=vocabulary,
-        **arguments("finetune"),
+        FinetuneJob(
+            FinetuneStage.model_validate(
+                {**COMMON, "finetune": tuning, "tasks": {"names": [TASK]}}
+            ),
+            weights=tmp_path / "pretrain" / "manifest.json",
+            examples={TASK: examples},
+            vocabulary=vocabulary,
+            **arguments("finetune"),
+        )
     )
     return tmp_path / "finetune" / "manifest.json"
 
@@ -127,12 +137,14 @@ def test_a_seventh_system_trains_and_answers(
     tree["vocab"] |= VOCAB
     tree["evaluate"] |= {"batch_size": 4, "inputs_length": 16}
     predict(
-        PredictStage.model_validate(tree),
-        weights=[trained],
-        examples={TASK: examples},
-        vocabulary=vocabulary,
-        folder=tmp_path / "predictions",
-        manifest=tmp_path / "predictions" / "manifest.json",
+        PredictJob(
+            PredictStage.model_validate(tree),
+            weights=[trained],
+            examples={TASK: examples},
+            vocabulary=vocabulary,
+            folder=tmp_path / "predictions",
+            manifest=tmp_path / "predictions" / "manifest.json",
+        )
     )
     rows = list(read_json_lines(tmp_path / "predictions" / f"{TASK}.jsonl"))
     assert [row["prediction"] for row in rows] == [row["targets"] for row in rows]

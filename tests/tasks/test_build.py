@@ -8,6 +8,7 @@ import pytest
 from t5repro.config.sections.tasks import TasksStage
 from t5repro.errors import SettingsError, TaskDataError
 from t5repro.files import read_json, read_json_lines
+from t5repro.jobs.tasks import TasksJob
 from t5repro.tasks import build
 
 SETTINGS = TasksStage()
@@ -34,7 +35,7 @@ def raw(tmp_path, monkeypatch):
 
 def write(files, *, task="glue_sst2", folder=Path("out/glue_sst2")):
     build.write_examples(
-        SETTINGS, task=task, files=files, folder=folder, manifest=folder / "manifest.json"
+        TasksJob(SETTINGS, task=task, files=files, folder=folder, manifest=folder / "manifest.json")
     )
 
 
@@ -62,11 +63,13 @@ def test_segments_are_the_texts_of_the_fields_with_the_premise_first(tmp_path, m
     settings = TasksStage.model_validate({"tasks": {"segments": True}})
     for stage in (SETTINGS, settings):
         build.write_examples(
-            stage,
-            task="super_glue_cb",
-            files={"train": [path]},
-            folder=Path("out"),
-            manifest=Path("out/manifest.json"),
+            TasksJob(
+                stage,
+                task="super_glue_cb",
+                files={"train": [path]},
+                folder=Path("out"),
+                manifest=Path("out/manifest.json"),
+            )
         )
         (row,) = read_json_lines(Path("out/train.jsonl"))
         assert row["inputs"] == "cb hypothesis: Wet. premise: It rains."
@@ -77,11 +80,13 @@ def written(task, split, record, folder):
     """Return the first row of a task, with segments."""
     path = write_file(Path(f"raw/{task}.json"), json.dumps(record))
     build.write_examples(
-        TasksStage.model_validate({"tasks": {"segments": True}}),
-        task=task,
-        files={split: [path]},
-        folder=Path("out"),
-        manifest=Path("out/manifest.json"),
+        TasksJob(
+            TasksStage.model_validate({"tasks": {"segments": True}}),
+            task=task,
+            files={split: [path]},
+            folder=Path("out"),
+            manifest=Path("out/manifest.json"),
+        )
     )
     return next(iter(read_json_lines(Path(f"out/{split}.jsonl"))))
 

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from t5repro.config.mixtures import GROUPS, MIXTURES, leave_one_out
+from t5repro.config.presets.mixtures import MIXTURES, leave_one_out
 from t5repro.errors import SettingsError
+from t5repro.task_table import RELEASED_GROUPS
 from t5repro.tasks.mixing_rates import (
     RELEASED_TRAIN_ROWS,
     fixed_rate_share,
@@ -152,7 +153,7 @@ def test_every_trained_task_of_the_two_benchmarks_has_a_released_count():
 
 def test_leave_one_out_has_all_tasks_but_the_groups():
     left = leave_one_out("glue")
-    assert set(left) == set(MIXTURES["supervised_equal"].tasks) - set(GROUPS["glue"])
-    assert len(GROUPS) == 7
+    assert set(left) == set(MIXTURES["supervised_equal"].tasks) - set(RELEASED_GROUPS["glue"])
+    assert len(RELEASED_GROUPS) == 7
     with pytest.raises(SettingsError, match="unknown group of tasks 'sglue'; groups are"):
         leave_one_out("sglue")

@@ -13,6 +13,7 @@ from t5repro.config.validation import validate
 from t5repro.errors import SettingsError, TaskDataError
 from t5repro.evaluate.score import score_baseline, score_rows
 from t5repro.files import read_json_lines
+from t5repro.jobs.tasks import TasksJob
 from t5repro.metrics.registry import score_names
 from t5repro.tasks.build import write_examples
 from t5repro.tasks.registry import task_named
@@ -175,13 +176,13 @@ def test_the_stage_writes_an_own_task_and_nothing_of_a_broken_one(tmp_path):
     stage = TasksStage(tasks=texts(reviews=REVIEWS).model_dump())
     folder = tmp_path / "out"
     arguments = {"task": "reviews", "folder": folder, "manifest": folder / "manifest.json"}
-    write_examples(stage, files={"train": [path]}, **arguments)
+    write_examples(TasksJob(stage, files={"train": [path]}, **arguments))
     assert [row["targets"] for row in read_json_lines(folder / "train.jsonl")] == ["good"]
     for name in ("train.jsonl", "manifest.json"):
         (folder / name).unlink()
     path.write_text("stars\ttext\ttitle\n1\ta\tb\n9\tc\td\n")
     with pytest.raises(TaskDataError, match="train.tsv line 3: stars is '9'"):
-        write_examples(stage, files={"train": [path]}, **arguments)
+        write_examples(TasksJob(stage, files={"train": [path]}, **arguments))
     assert list(folder.iterdir()) == []
 
 

@@ -5,7 +5,7 @@ import pytest
 
 keras = pytest.importorskip("keras")
 tf = pytest.importorskip("tensorflow")
-from t5repro.config.published_sizes import SIZES  # noqa: E402
+from t5repro.config.presets.sizes import SIZES  # noqa: E402
 from t5repro.model.checkpoints import weight_variables  # noqa: E402
 from t5repro.model.encoder import Encoder  # noqa: E402
 from t5repro.model.labels import LabelColumns, TaskAnswer  # noqa: E402

@@ -8,9 +8,12 @@ from t5repro.config.sections.finetune import FinetuneStage  # noqa: E402
 from t5repro.config.sections.pretrain import PretrainStage  # noqa: E402
 from t5repro.config.sections.vocab import VocabStage  # noqa: E402
 from t5repro.errors import ArtifactError, CorpusError, SettingsError, VocabularyError  # noqa: E402
+from t5repro.jobs.corpus import VocabJob  # noqa: E402
+from t5repro.jobs.finetune import FinetuneJob  # noqa: E402
+from t5repro.jobs.pretrain import PretrainJob  # noqa: E402
 from t5repro.train import finetune as finetune_module  # noqa: E402
 from t5repro.train import pretrain as pretrain_module  # noqa: E402
-from t5repro.vocab.train import train_vocabulary  # noqa: E402
+from t5repro.vocab.train import make_vocabulary  # noqa: E402
 
 pytestmark = pytest.mark.keras
 
@@ -47,12 +50,14 @@ def vocabulary(tmp_path_factory):
     folder = tmp_path_factory.mktemp("vocabulary")
     sample = folder / "sample.txt"
     sample.write_text("\n".join(LINES * 20) + "\n")
-    train_vocabulary(
-        VocabStage.model_validate({"vocab": {**COMMON["vocab"], "character_coverage": 1.0}}),
-        sample=sample,
-        model=folder / "sentencepiece.model",
-        pieces=folder / "sentencepiece.vocab",
-        manifest=folder / "manifest.json",
+    make_vocabulary(
+        VocabJob(
+            VocabStage.model_validate({"vocab": {**COMMON["vocab"], "character_coverage": 1.0}}),
+            sample=sample,
+            model=folder / "sentencepiece.model",
+            pieces=folder / "sentencepiece.vocab",
+            manifest=folder / "manifest.json",
+        )
     )
     return folder / "sentencepiece.model"
 
@@ -87,7 +92,10 @@ def pretrain(tmp_path, tokens, **training):
     folder = tmp_path / "pretrain"
     manifest = folder / "manifest.json"
     pretrain_module.pretrain(
-        settings, tokens=tokens, folder=folder, work=tmp_path / "work", manifest=manifest, code={}
+        PretrainJob(
+            settings, tokens=tokens, folder=folder, work=tmp_path / "work", manifest=manifest
+        ),
+        code={},
     )
     return manifest
 
@@ -99,13 +107,15 @@ def finetune(tmp_path, weights, examples, vocabulary, **change):
     folder = tmp_path / "finetune"
     manifest = folder / "manifest.json"
     finetune_module.finetune(
-        settings,
-        weights=weights,
-        examples=examples,
-        vocabulary=vocabulary,
-        folder=folder,
-        work=tmp_path / "work",
-        manifest=manifest,
+        FinetuneJob(
+            settings,
+            weights=weights,
+            examples=examples,
+            vocabulary=vocabulary,
+            folder=folder,
+            work=tmp_path / "work",
+            manifest=manifest,
+        ),
         code={},
     )
     return manifest
@@ -189,12 +199,14 @@ def masked_job(tmp_path, monkeypatch, tokens, sentences):
     monkeypatch.setattr("t5repro.train.loop.run", lambda job, devices: jobs.append(job))
     settings = PretrainStage.model_validate(MASKED_STAGE)
     pretrain_module.pretrain(
-        settings,
-        tokens=tokens,
-        sentences=sentences,
-        folder=tmp_path / "pretrain",
-        work=tmp_path / "work",
-        manifest=tmp_path / "manifest.json",
+        PretrainJob(
+            settings,
+            tokens=tokens,
+            sentences=sentences,
+            folder=tmp_path / "pretrain",
+            work=tmp_path / "work",
+            manifest=tmp_path / "manifest.json",
+        ),
         code={},
     )
     return jobs[0]

@@ -18,7 +18,7 @@ tf = pytest.importorskip("tensorflow")
 from executed_graph import executed_operations  # noqa: E402
 from keras import ops  # noqa: E402
 
-from t5repro.config.published_sizes import SIZES  # noqa: E402
+from t5repro.config.presets.sizes import SIZES  # noqa: E402
 from t5repro.config.sections.model import AddedLayers, ModelSettings  # noqa: E402
 from t5repro.config.sections.training import LearningRate, TrainingSettings  # noqa: E402
 from t5repro.model import beam, decode, encoder, layers  # noqa: E402

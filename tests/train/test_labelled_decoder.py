@@ -7,7 +7,7 @@ keras = pytest.importorskip("keras")
 tf = pytest.importorskip("tensorflow")
 from networks import text_network  # noqa: E402
 
-from t5repro.config.published_sizes import SIZES  # noqa: E402
+from t5repro.config.presets.sizes import SIZES  # noqa: E402
 from t5repro.model.checkpoints import load_weights, save_weights, weight_variables  # noqa: E402
 from t5repro.model.encoder_heads import PRETRAINING_HEADS, new_heads  # noqa: E402
 from t5repro.model.labels import LabelColumns, TaskAnswer  # noqa: E402

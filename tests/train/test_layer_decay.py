@@ -5,7 +5,7 @@ import pytest
 
 keras = pytest.importorskip("keras")
 tf = pytest.importorskip("tensorflow")
-from t5repro.config.published_sizes import SIZES  # noqa: E402
+from t5repro.config.presets.sizes import SIZES  # noqa: E402
 from t5repro.config.schema import Settings  # noqa: E402
 from t5repro.train.adam import Adam  # noqa: E402
 from t5repro.train.layer_decay import rate_factors  # noqa: E402
@@ -64,7 +64,6 @@ def test_blocks_that_share_weights_have_no_layer_of_their_own():
     with pytest.raises(ValueError, match=r"layer_decay is 0\.8, but blocks that share weights"):
         Settings.model_validate(
             {
-                "system": "albert",
                 "model": SIZES["albert_tiny"].model_dump(),
                 "pretrain": {"objective": "masked_lm", "loss_normaliser": "target_tokens"},
                 "tasks": {"names": ["glue_rte"], "segments": True},

@@ -9,7 +9,7 @@ from checkout import ROOT
 
 pytest.importorskip("tensorflow")
 from t5repro.config.load import load_settings
-from t5repro.config.published_sizes import SIZES
+from t5repro.config.presets.sizes import SIZES
 from t5repro.config.sections.pretrain import PretrainStage
 from t5repro.config.sections.training import TrainingSettings
 from t5repro.config.stage_settings import stage_settings
@@ -150,6 +150,7 @@ def test_the_training_step_of_a_run_file_compiles_for_a_slice(tmp_path, micro_ba
     done = subprocess.run(
         [
             "t5repro",
+            "stage",
             "preflight",
             "--settings",
             str(run_file),

@@ -9,10 +9,11 @@ import pytest
 pytest.importorskip("tensorflow")
 from t5repro.config.sections.vocab import VocabStage
 from t5repro.files import read_json_lines, write_json_lines
+from t5repro.jobs.corpus import VocabJob
 from t5repro.model.decode import greedy
 from t5repro.train import loop
 from t5repro.train.samples import FILE, Samples
-from t5repro.vocab.train import train_vocabulary
+from t5repro.vocab.train import make_vocabulary
 from t5repro.vocab.vocabulary import Vocabulary
 
 pytestmark = pytest.mark.keras
@@ -24,12 +25,14 @@ def files(tiny, tmp_path_factory) -> tuple[Path, Path]:
     """A vocabulary of the tiny network's size, and examples."""
     folder = tmp_path_factory.mktemp("texts")
     (folder / "sample.txt").write_text("repeat the words of this line, and of it\n" * 30)
-    train_vocabulary(
-        VocabStage.model_validate({"vocab": {"vocab_size": 21, "extra_ids": 28}}),
-        sample=folder / "sample.txt",
-        model=folder / "sentencepiece.model",
-        pieces=folder / "sentencepiece.vocab",
-        manifest=folder / "manifest.json",
+    make_vocabulary(
+        VocabJob(
+            VocabStage.model_validate({"vocab": {"vocab_size": 21, "extra_ids": 28}}),
+            sample=folder / "sample.txt",
+            model=folder / "sentencepiece.model",
+            pieces=folder / "sentencepiece.vocab",
+            manifest=folder / "manifest.json",
+        )
     )
     rows = [
         {"idx": number, "inputs": f"repeat {word}", "targets": word, "answer": None}

@@ -5,7 +5,7 @@ import pytest
 
 keras = pytest.importorskip("keras")
 tf = pytest.importorskip("tensorflow")
-from t5repro.config.published_sizes import SIZES  # noqa: E402
+from t5repro.config.presets.sizes import SIZES  # noqa: E402
 from t5repro.config.sections.finetune import FinetuneStage  # noqa: E402
 from t5repro.model.checkpoints import noise_variables  # noqa: E402
 from t5repro.model.encoder import Encoder  # noqa: E402

@@ -1,5 +1,6 @@
 """When Snakemake's metadata is written again, and for which stages it must not be."""
 
+import base64
 import os
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +12,7 @@ from made_graphs import write
 from t5repro.config.load import load_run_file
 from t5repro.lineage.dvc_lock import Lock, LockedStage
 from t5repro.versions.dvc_pipeline import SETTINGS_STAGE, leaves_of
-from t5repro.versions.rehydrate import _has_locked_settings, needed, save_snapshot
+from t5repro.versions.rehydrate import METADATA, _has_locked_settings, needed, save_snapshot
 from t5repro.versions.snakemake_graph import PlannedStage
 
 OUTPUT, RUN_FILE = "results/r/vocab/a", "configs/demo.yaml"
@@ -27,9 +28,19 @@ LOCK = Lock(
 def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in (RUN_FILE, "configs/resolved/code/vocab.json", f"{OUTPUT}/x"):
         write(tmp_path, name, "before")
+    write(tmp_path, f"{METADATA}/{base64.urlsafe_b64encode(f'{OUTPUT}/x'.encode()).decode()}", "{}")
     monkeypatch.chdir(tmp_path)
     save_snapshot(LOCK, ["vocab-a"])
     return tmp_path
+
+
+def test_restored_results_that_were_sealed_before_a_plan_are_rehydrated_all_the_same(
+    checkout: Path,
+) -> None:
+    (metadata,) = (checkout / METADATA).iterdir()
+    metadata.unlink()
+    save_snapshot(LOCK, ["vocab-a"])
+    assert needed(LOCK)
 
 
 def test_an_edited_run_file_or_source_file_is_left_to_snakemake(checkout: Path) -> None:

@@ -10,8 +10,9 @@ import pytest
 
 from t5repro.config.sections.vocab import VocabSampleStage, VocabStage
 from t5repro.files import write_manifest
+from t5repro.jobs.corpus import VocabJob, VocabSampleJob
 from t5repro.vocab.sample import sample_corpus
-from t5repro.vocab.train import train_vocabulary
+from t5repro.vocab.train import make_vocabulary
 
 SENTENCES = {
     "en": "The old mill by the river turns slowly while the farmer carries his grain uphill. "
@@ -82,12 +83,19 @@ def four_languages() -> dict[str, list[str]]:
 def sample(write_corpus: WriteCorpus, four_languages: dict[str, list[str]], tmp_path: Path) -> Path:
     """Text for the training of a vocabulary."""
     sample_corpus(
-        VocabSampleStage.model_validate(
-            {"vocab": {"language_parts": dict.fromkeys(four_languages, 1), "sample_chars": 13_000}}
-        ),
-        corpus=write_corpus(four_languages),
-        output=tmp_path / "sample.txt",
-        manifest=tmp_path / "sample.json",
+        VocabSampleJob(
+            VocabSampleStage.model_validate(
+                {
+                    "vocab": {
+                        "language_parts": dict.fromkeys(four_languages, 1),
+                        "sample_chars": 13_000,
+                    }
+                }
+            ),
+            corpus=write_corpus(four_languages),
+            sample=tmp_path / "sample.txt",
+            manifest=tmp_path / "sample.json",
+        )
     )
     return tmp_path / "sample.txt"
 
@@ -96,13 +104,15 @@ def sample(write_corpus: WriteCorpus, four_languages: dict[str, list[str]], tmp_
 def model(sample: Path, tmp_path: Path) -> Path:
     """A SentencePiece model of 150 pieces and 10 sentinels."""
     path = tmp_path / "vocab" / "sentencepiece.model"
-    train_vocabulary(
-        VocabStage.model_validate(
-            {"vocab": {"vocab_size": 150, "extra_ids": 10, "character_coverage": 1.0}}
-        ),
-        sample=sample,
-        model=path,
-        pieces=tmp_path / "vocab" / "sentencepiece.vocab",
-        manifest=tmp_path / "vocab" / "manifest.json",
+    make_vocabulary(
+        VocabJob(
+            VocabStage.model_validate(
+                {"vocab": {"vocab_size": 150, "extra_ids": 10, "character_coverage": 1.0}}
+            ),
+            sample=sample,
+            model=path,
+            pieces=tmp_path / "vocab" / "sentencepiece.vocab",
+            manifest=tmp_path / "vocab" / "manifest.json",
+        )
     )
     return path

@@ -7,6 +7,7 @@ import pytest
 from t5repro.config.sections.tokens import TokensStage
 from t5repro.errors import CorpusError, StorageError
 from t5repro.files import read_json
+from t5repro.jobs.corpus import TokensJob
 from t5repro.vocab import encode
 from t5repro.vocab.encode import encode_corpus
 from t5repro.vocab.token_files import read_ids, read_offsets
@@ -19,11 +20,13 @@ def settings(*languages: str) -> TokensStage:
 
 def encode_to(folder: Path, corpus: Path, model: Path, *languages: str) -> dict:
     encode_corpus(
-        settings(*languages),
-        corpus=corpus,
-        vocabulary=model,
-        folder=folder,
-        manifest=folder / "manifest.json",
+        TokensJob(
+            settings(*languages),
+            corpus=corpus,
+            vocabulary=model,
+            folder=folder,
+            manifest=folder / "manifest.json",
+        )
     )
     return read_json(folder / "manifest.json")
 

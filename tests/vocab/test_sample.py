@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from t5repro.config.sections.vocab import VocabSampleStage
 from t5repro.errors import CorpusError, SettingsError
 from t5repro.files import read_json
+from t5repro.jobs.corpus import VocabSampleJob
 from t5repro.vocab.sample import MAX_LINE_BYTES, Reservoir, characters, cut_paragraph, sample_corpus
 
 PARTS = {"en": 10, "de": 1, "fr": 1, "ro": 1}
@@ -20,7 +21,9 @@ def sample_settings(chars: int, parts: dict[str, int] = PARTS, seed: int = 0) ->
 
 def draw(settings: VocabSampleStage, corpus: Path, folder: Path) -> tuple[str, dict]:
     output = folder / "sample.txt"
-    sample_corpus(settings, corpus=corpus, output=output, manifest=folder / "manifest.json")
+    sample_corpus(
+        VocabSampleJob(settings, corpus=corpus, sample=output, manifest=folder / "manifest.json")
+    )
     return output.read_text(encoding="utf-8"), read_json(folder / "manifest.json")["counters"]
 
 

@@ -7,8 +7,9 @@ import sentencepiece
 from t5repro.config.sections.vocab import VocabStage
 from t5repro.errors import ArtifactError, VocabularyError
 from t5repro.files import read_json
+from t5repro.jobs.corpus import VocabJob
 from t5repro.vocab.special_ids import add_sentinels
-from t5repro.vocab.train import adopt_vocabulary, train_vocabulary
+from t5repro.vocab.train import make_vocabulary
 
 
 def vocab_settings(size: int = 120, extra_ids: int = 100) -> VocabStage:
@@ -19,8 +20,10 @@ def vocab_settings(size: int = 120, extra_ids: int = 100) -> VocabStage:
 
 def train(settings: VocabStage, sample: Path, folder: Path) -> tuple[Path, Path]:
     model, pieces = folder / "sentencepiece.model", folder / "sentencepiece.vocab"
-    train_vocabulary(
-        settings, sample=sample, model=model, pieces=pieces, manifest=folder / "manifest.json"
+    make_vocabulary(
+        VocabJob(
+            settings, sample=sample, model=model, pieces=pieces, manifest=folder / "manifest.json"
+        )
     )
     return model, pieces
 
@@ -130,12 +133,14 @@ def adopt(tmp_path, source, size, extra_ids=8):
     settings = VocabStage.model_validate(
         {"vocab": {"vocab_size": size, "extra_ids": extra_ids, "character_coverage": 1.0}}
     )
-    adopt_vocabulary(
-        settings,
-        source=source,
-        model=tmp_path / "adopted.model",
-        pieces=tmp_path / "adopted.vocab",
-        manifest=tmp_path / "adopted.json",
+    make_vocabulary(
+        VocabJob(
+            settings,
+            model_file=source,
+            model=tmp_path / "adopted.model",
+            pieces=tmp_path / "adopted.vocab",
+            manifest=tmp_path / "adopted.json",
+        )
     )
     return (tmp_path / "adopted.model").read_bytes()
 

@@ -14,7 +14,7 @@ from t5repro.files import read_json, sha256_of
 pytestmark = [pytest.mark.workflow, pytest.mark.slow]
 
 BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-REFUSED = ("t5repro tasks ", "t5repro new-task gap.tsv")  # the page shows what they say
+REFUSED = ("t5repro stage tasks ", "t5repro tasks new gap.tsv")  # the page shows what they say
 
 
 class Step(NamedTuple):

@@ -277,7 +277,7 @@ def test_without_a_committed_lock_it_says_so(machine: Path) -> None:
     (machine / "dvc.lock").unlink()
     commit(machine, "no lock")
     ran = certificate(machine)
-    assert ran.returncode == 0
+    assert ran.returncode == 2
     assert "no certificate: HEAD has no dvc.lock to compare with" in ran.stdout
 
 

@@ -58,12 +58,12 @@ def test_data_is_what_data_dvc_froze_and_a_changed_file_is_noticed(
 ) -> None:
     folder = tmp_path / "clone"
     shutil.copytree(finished, folder, symlinks=True, ignore=shutil.ignore_patterns("results"))
-    checked = in_clone(folder, "t5repro", "frozen")
+    checked = in_clone(folder, "t5repro", "dvc", "raw")
     assert checked.returncode == 0, checked.stderr
     assert "the raw inputs are those of data.dvc" in checked.stdout
     assert "up to date" in in_clone(folder, "dvc", "status", "data.dvc").stdout
     (folder / "data/tasks/glue/RTE/dev.tsv").write_text("other")
-    changed = in_clone(folder, "t5repro", "frozen")
+    changed = in_clone(folder, "t5repro", "dvc", "raw")
     assert changed.returncode == 1
     assert "data/ hashes to" in changed.stderr
     assert "a raw file was changed" in changed.stderr
@@ -172,6 +172,7 @@ def broken_task(folder: Path, name: str, change: str) -> subprocess.CompletedPro
     return subprocess.run(
         [
             "t5repro",
+            "stage",
             "tasks",
             "--settings",
             "{}",

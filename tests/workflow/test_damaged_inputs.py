@@ -14,17 +14,18 @@ from typing import NamedTuple
 import pytest
 from clones import SMALL, snakemake
 
+from t5repro.cli.job_options import expected_inputs, job_of
 from t5repro.cli.main import main, parser
-from t5repro.cli.stage_command import expected_inputs
-from t5repro.cli.stages import STAGE_COMMANDS
 from t5repro.errors import T5ReproError
+from t5repro.jobs.table import JOBS
 from t5repro.lineage.input_hashes import verify_inputs
 
 pytestmark = pytest.mark.workflow
 
 FLIPS = 1000
-JOB = re.compile(r"^    input: (.*)\n(?:    .*\n)*Shell command: t5repro (.*)$", flags=re.MULTILINE)
-COMMANDS = {row.stage: row for row in STAGE_COMMANDS}
+JOB = re.compile(
+    r"^    input: (.*)\n(?:    .*\n)*Shell command: t5repro stage (.*)$", flags=re.MULTILINE
+)
 # `data` and `data_fetch` read what no stage wrote. `corpus` replaces c4_clean in runs of own text;
 # its files are verified by the same kind of argument (tests/cli/test_stages.py).
 NOT_IN_THIS_RUN = {"data", "data_fetch", "corpus", "sentences"}
@@ -43,14 +44,14 @@ class Job(NamedTuple):
 
     def verify(self) -> list[Path]:
         """Verify the inputs as the command does; return them and their manifests."""
-        expected = expected_inputs(COMMANDS[self.stage], parsed(tuple(self.words)))
+        expected = expected_inputs(job_of(self.stage, parsed(tuple(self.words))))
         verify_inputs(expected)
         return sorted({path for file in expected for path in (file.path, file.manifest)})
 
 
 @functools.cache  # the parser of all subcommands takes longer to make than the inputs to verify
 def parsed(words: tuple[str, ...]) -> argparse.Namespace:
-    return parser().parse_args(words)
+    return parser().parse_args(("stage", *words))
 
 
 @pytest.fixture(scope="module")
@@ -100,7 +101,7 @@ def results() -> dict[Path, int]:
 
 
 def test_every_input_that_another_stage_wrote_is_verified(jobs: list[Job]) -> None:
-    assert {job.stage for job in jobs} == COMMANDS.keys() - NOT_IN_THIS_RUN
+    assert {job.stage for job in jobs} == JOBS.keys() - NOT_IN_THIS_RUN
     for job in jobs:
         verified = set(job.verify())
         if job.stage == BY_LINEAGE_PAGE:
@@ -126,7 +127,7 @@ def test_of_1000_flipped_bits_between_stages_1000_are_named(jobs: list[Job]) -> 
     assert kinds.keys() >= {".json", ".csv", ".txt", ".gz", ".tsv", ".tab"}
 
 
-@pytest.mark.parametrize("stage", sorted(COMMANDS.keys() - NOT_IN_THIS_RUN))
+@pytest.mark.parametrize("stage", sorted(JOBS.keys() - NOT_IN_THIS_RUN))
 def test_a_stage_refuses_an_altered_input_and_leaves_its_outputs(
     jobs: list[Job], stage: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -134,7 +135,7 @@ def test_a_stage_refuses_an_altered_input_and_leaves_its_outputs(
     path = max(job.verify(), key=lambda path: (path.suffix != ".json", path.stat().st_size))
     with flipped(path, lambda bits: bits // 2):
         before = results()
-        assert main(job.words) == 1
+        assert main(["stage", *job.words]) == 1
         assert results() == before
     message = capsys.readouterr().err
     assert f"{path} has sha256 " in message
@@ -149,7 +150,7 @@ def test_the_report_refuses_an_altered_manifest_of_any_job(
     text = manifest.read_text()
     manifest.write_text(text.replace('"units": 2', '"units": 3', 1))
     try:
-        assert main(report.words) == 1
+        assert main(["stage", *report.words]) == 1
     finally:
         manifest.write_text(text)
     assert f"{manifest} was altered after its stage wrote it" in capsys.readouterr().err

@@ -35,6 +35,7 @@ def test_a_full_disk_is_said_and_no_half_file_has_its_final_name(
     ran = subprocess.run(
         [
             "t5repro",
+            "stage",
             "tasks",
             "--settings",
             "{}",

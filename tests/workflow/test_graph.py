@@ -45,10 +45,10 @@ def test_groups_with_kept_checkpoints_are_joined_in_the_scores_and_the_report(fr
         f"{folder}/baseline_glue/glue_rte.jsonl",
         f"{folder}/baseline_boolq/super_glue_boolq.jsonl",
     ]
-    (score,) = re.findall(r"t5repro evaluate_score .*", ran.stdout)
+    (score,) = re.findall(r"t5repro stage evaluate_score .*", ran.stdout)
     assert re.findall(rf"{folder}/\S+", score) == last
     assert "--kept-steps 50 100 " in score
-    (report,) = re.findall(r"t5repro report .*", ran.stdout)
+    (report,) = re.findall(r"t5repro stage report .*", ran.stdout)
     # Answers of earlier checkpoints are in the scores alone.
     assert re.findall(rf"baseline=({folder}/\S+)", report) == last
     histories = {f"baseline_{group}" for group in ("glue", "boolq")}
@@ -67,10 +67,10 @@ def test_the_report_receives_the_run_and_not_its_first_experiment(fresh: Path) -
     run_file.write_text(yaml.safe_dump(values, sort_keys=False), encoding="utf-8")
     ran = snakemake(fresh, "-n", "-p")
     assert ran.returncode == 0, ran.stdout
-    (report,) = re.findall(r"t5repro report .*", ran.stdout)
+    (report,) = re.findall(r"t5repro stage report .*", ran.stdout)
     received = json.loads(shlex.split(report)[shlex.split(report).index("--settings") + 1])
     assert received["settings"]["pretrain"]["steps"] == steps
-    trainings = [shlex.split(line) for line in re.findall(r"t5repro pretrain .*", ran.stdout)]
+    trainings = [shlex.split(line) for line in re.findall(r"t5repro stage pretrain .*", ran.stdout)]
     found = [json.loads(words[words.index("--settings") + 1]) for words in trainings]
     assert sorted(one["pretrain"]["steps"] for one in found) == [steps // 2, steps]
 
@@ -97,7 +97,7 @@ def test_a_training_takes_its_threads_or_all_cores_and_validation_examples_only_
     found = re.findall(rules, ran.stdout)
     assert len(found) == 3 * 6
     assert set(found) == threads
-    commands = re.findall(r"t5repro finetune .*", ran.stdout)
+    commands = re.findall(r"t5repro stage finetune .*", ran.stdout)
     assert len(commands) == 6
     for command in commands:
         splits = set(re.findall(r"results/demo/tasks/\w+/(\w+)\.jsonl", command))

@@ -17,7 +17,7 @@ from t5repro.files import read_json, sha256_of
 pytestmark = [pytest.mark.workflow, pytest.mark.slow]
 IDS = ("train.ids", "train.offsets", "validation.ids", "validation.offsets")
 RUN_FILE = "configs/own.yaml"
-REFUSED = "t5repro corpus "  # the page shows what it says of a broken row
+REFUSED = "t5repro stage corpus "  # the page shows what it says of a broken row
 
 
 def test_the_walk_does_what_the_page_says(fresh: Path) -> None:

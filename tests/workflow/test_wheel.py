@@ -70,9 +70,9 @@ def test_the_wheel_is_used_and_not_the_checkout(run: Run, scripts: Path) -> None
     assert "a run and its results:" in run("t5repro", "--help").stdout
 
 
-def test_settings_with_a_recipe_are_those_of_the_checkout(run: Run, tmp_path: Path) -> None:
+def test_settings_with_presets_are_those_of_the_checkout(run: Run, tmp_path: Path) -> None:
     run_file = tmp_path / "my.yaml"
-    run_file.write_text("c4: {recipe: tfds, variant: multilingual}\n", encoding="utf-8")
+    run_file.write_text("use: [cleaning/tfds, c4/multilingual]\n", encoding="utf-8")
     shown = json.loads(run("t5repro", "config", "show", "my.yaml").stdout)
     assert shown == load_run_file(run_file).model_dump(mode="json")
     base = json.loads(run("t5repro", "config", "show").stdout)
@@ -103,7 +103,7 @@ def test_a_run_file_is_validated_with_its_raw_files(run: Run, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
-    "words", ["dvc generate", "dvc dag", "seal", "rehydrate", "certificate"], ids=str
+    "words", ["dvc generate", "dvc dag", "seal", "dvc rehydrate", "certificate"], ids=str
 )
 def test_a_command_of_the_chain_says_in_one_line_that_it_needs_a_project(
     run: Run, tmp_path: Path, words: str
@@ -111,7 +111,7 @@ def test_a_command_of_the_chain_says_in_one_line_that_it_needs_a_project(
     ran = run("t5repro", *words.split(), check=False)
     assert (ran.returncode, ran.stdout) == (2, "")
     assert ran.stderr == (
-        f"t5repro {words.split()[0]}: {tmp_path} has no Snakefile; go to a checkout, or to a "
+        f"t5repro {words}: {tmp_path} has no Snakefile; go to a checkout, or to a "
         "folder that `t5repro init FOLDER` has written\n"
     )
     assert list(tmp_path.iterdir()) == []
@@ -121,7 +121,9 @@ def test_a_command_of_the_chain_says_in_one_line_that_it_needs_a_project(
 def test_the_generated_files_need_a_checkout(run: Run, tmp_path: Path, action: str) -> None:
     ran = run("t5repro", "config", action, check=False)
     assert (ran.returncode, ran.stdout) == (2, "")
-    assert ran.stderr.startswith(f"t5repro config: {tmp_path} has no docs/decisions/README.md, so")
+    assert ran.stderr.startswith(
+        f"t5repro config {action}: {tmp_path} has no docs/decisions/README.md, so"
+    )
     assert list(tmp_path.iterdir()) == []
 
 
@@ -176,7 +178,8 @@ def test_a_project_answers_elsewhere_and_a_new_task_starts_from_it(
     trained = project / "results/demo/finetune/baseline"
     run(
         "t5repro",
-        "export_weights",
+        "weights",
+        "export",
         "--weights",
         trained / "manifest.json",
         "--vocabulary",
@@ -190,7 +193,8 @@ def test_a_project_answers_elsewhere_and_a_new_task_starts_from_it(
     (tmp_path / "mood.csv").write_text(f"text,label\n{rows}", encoding="utf-8")
     proposed = run(
         "t5repro",
-        "new-task",
+        "tasks",
+        "new",
         "mood.csv",
         "--from",
         "model",

@@ -22,10 +22,14 @@ GENERATED = ("configs/base.yaml",)  # its comments are the help texts of the set
 # Name -> why it is right although nothing in the tree has it.
 ALLOWED = {
     "configs/my_text.yaml": "the run file that the reader of own_text.md writes",
-    "OUT/settings.yaml": "written by import_weights into the folder OUT",
+    "OUT/settings.yaml": "written by `weights import` into the folder OUT",
     "workflow/profiles/": "pitfalls.md says why profiles are not there",
     ".dvc/config.local": "DVC's file for settings of one machine, which git ignores",
     "dvc/stage/cache.py": "module of DVC",
+    "c4.recipe": "former name of a preset, in the changelog",
+    "c4.variant": "former name of a preset, in the changelog",
+    "tasks.mixture": "former name of a preset, in the changelog",
+    "configs/c4/": "former folder of presets, in the changelog",
     "end_mark": "former value of model.target_marker, in the changelog",
     "for_each": "key of a run file, expanded when it is loaded",
     "--local": "option of `dvc remote`",

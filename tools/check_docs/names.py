@@ -115,18 +115,23 @@ def _member(tree: Tree, path: str, name: str) -> Iterator[Missing]:
         yield "module", name, modules
 
 
+BESIDE_RULES = {"shared"}  # a folder of records that no rule is called after
+
+
 def _is_file(tree: Tree, name: str) -> bool:
     return name in tree.base_names or any(fnmatchcase(base, f"{name}*") for base in tree.base_names)
 
 
 def _path(tree: Tree, path: str, name: str) -> Iterator[Missing]:
+    if name in tree.presets:
+        return
     first, slash, _ = name.partition("/")
     numbered = re.sub(r"/(D-\d{3})$", r"/\1-*", name)  # a decision without its title
     pattern = PLACEHOLDER.sub("*", numbered).rstrip("/")
     if first in BUILT and slash:
         folders = name.rstrip("/").split("/")  # results, run, rule, node
         rule = folders[2].partition(".")[0] if len(folders) > 2 else ""
-        if rule and not PLACEHOLDER.search(rule) and rule not in tree.rules:
+        if rule and not PLACEHOLDER.search(rule) and rule not in tree.rules | BESIDE_RULES:
             yield "rule", rule, tree.rules
         return
     is_in_tree = bool(slash) and first in tree.top

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from t5repro.cli import main
+from t5repro.config.presets.table import names
 from t5repro.config.setting_names import leaves
 
 PLACEHOLDER = re.compile(
@@ -55,6 +56,11 @@ class Tree:
         """Folders of `src/t5repro`."""
         names = (name.split("/") for name in self.files if name.startswith("src/t5repro/"))
         return frozenset(parts[2] for parts in names if len(parts) > 3)
+
+    @cached_property
+    def presets(self) -> frozenset[str]:
+        """Every preset as `group/name`."""
+        return frozenset(names())
 
     @cached_property
     def modules(self) -> frozenset[str]:

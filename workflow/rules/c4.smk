@@ -39,20 +39,9 @@ for form in forms_of("c4_punkt"):
             mem_mb=memory(2000),
             runtime=240,
         params:
-            settings=settings_of("c4_punkt"),
-            wet=option("c4_punkt", "wet"),
-            folder=subpath(output.manifest, parent=True),
-            work=f"work/{RUN}/c4_punkt/{{node}}",
+            **params_of("c4_punkt"),
         shell:
-            "t5repro c4_punkt"
-            " --settings {params.settings:q}"
-            " {params.wet} {input.wet:q}"
-            " --data {input.data:q}"
-            " --withdrawn {input.withdrawn:q}"
-            " --folder {params.folder:q}"
-            " --work {params.work:q}"
-            " --manifest {output.manifest:q}"
-            " --log {log:q}"
+            command_of("c4_punkt")
 
 
 rule c4_clean:
@@ -72,27 +61,9 @@ rule c4_clean:
         runtime=1440,
         engine=needs.engine(SETTINGS),
     params:
-        settings=settings_of("c4_clean"),
-        wet=option("c4_clean", "wet"),
-        bad_words=option("c4_clean", "bad_words"),
-        punkt=option("c4_clean", "punkt"),
-        select=option("c4_clean", "select"),
-        work=f"work/{RUN}/c4_clean/{{node}}/{{shard}}",
+        **params_of("c4_clean"),
     shell:
-        "t5repro c4_clean"
-        " --settings {params.settings:q}"
-        " --engine {resources.engine:q}"
-        " {params.wet} {input.wet:q}"
-        " --shard {wildcards.shard}"
-        " --bad-words {params.bad_words:q}"
-        " --punkt {params.punkt:q}"
-        " {params.select:q}"
-        " --data {input.data:q}"
-        " --withdrawn {input.withdrawn:q}"
-        " --work {params.work:q}"
-        " --output {output.pages:q}"
-        " --manifest {output.manifest:q}"
-        " --log {log:q}"
+        command_of("c4_clean")
 
 
 for form in forms_of("c4_dedup"):
@@ -117,16 +88,9 @@ for form in forms_of("c4_dedup"):
             runtime=1440,
             engine=needs.engine(SETTINGS),
         params:
-            settings=settings_of("c4_dedup"),
-            folder=subpath(output.manifest, parent=True),
+            **params_of("c4_dedup"),
         shell:
-            "t5repro c4_dedup"
-            " --settings {params.settings:q}"
-            " --engine {resources.engine:q}"
-            " --cleaned {input.cleaned:q}"
-            " --folder {params.folder:q}"
-            " --manifest {output.manifest:q}"
-            " --log {log:q}"
+            command_of("c4_dedup")
 
 
 for form in forms_of("c4"):
@@ -151,20 +115,6 @@ for form in forms_of("c4"):
             runtime=1440,
             engine=needs.engine(SETTINGS),
         params:
-            settings=settings_of("c4"),
-            bad_words=option("c4", "bad_words"),
-            punkt=option("c4", "punkt"),
-            decisions=option("c4", "decisions"),
-            folder=subpath(output.manifest, parent=True),
+            **params_of("c4"),
         shell:
-            "t5repro c4"
-            " --settings {params.settings:q}"
-            " --engine {resources.engine:q}"
-            " --cleaned {input.cleaned:q}"
-            " --decisions {params.decisions:q}"
-            " --bad-words {params.bad_words:q}"
-            " --punkt {params.punkt:q}"
-            " --data {input.data:q}"
-            " --folder {params.folder:q}"
-            " --manifest {output.manifest:q}"
-            " --log {log:q}"
+            command_of("c4")

@@ -6,7 +6,9 @@ run has, what each reads and writes, and which settings its jobs receive.
 """
 
 from t5repro.lineage.sources import closure_path
+from t5repro.plan import commands
 from t5repro.plan import resources as needs
+from t5repro.plan.commands import command_of
 from t5repro.versions.snakemake_run import SnakemakeRun, with_message
 
 SNAKEMAKE_RUN = SnakemakeRun(workflow, config)
@@ -51,9 +53,20 @@ def settings_of(rule):
     return lambda wildcards: PLAN.settings_text(rule, wildcards.get("node", ""))
 
 
-def option(rule, name, node=""):
-    """Return a params function for words of the command line."""
-    return lambda wildcards: PLAN.option(name, rule, wildcards.get("node", node))
+def params_of(rule, node=""):
+    """Return the parameters of a rule's command line: the settings, and functions of the plan."""
+    return {
+        "settings": settings_of(rule),
+        **{name: _param(rule, name, node) for name in commands.params_of(rule)},
+    }
+
+
+def _param(rule, name, node):
+    def value(wildcards):
+        shard = wildcards.get("shard", "")
+        return PLAN.param(rule, name, wildcards.get("node", node), shard)
+
+    return value
 
 
 def memory(megabytes):

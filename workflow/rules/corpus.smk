@@ -30,21 +30,6 @@ for form in forms_of("corpus"):
             mem_mb=memory(2000),
             runtime=1440,
         params:
-            settings=settings_of("corpus"),
-            root=SETTINGS.data.folder,
-            bad_words=option("corpus", "bad_words"),
-            punkt=option("corpus", "punkt"),
-            folder=subpath(output.manifest, parent=True),
+            **params_of("corpus"),
         shell:
-            "t5repro corpus"
-            " --settings {params.settings:q}"
-            " --files {input.files:q}"
-            " --validation-files {input.validation_files:q}"
-            " --root {params.root:q}"
-            " --bad-words {params.bad_words:q}"
-            " --punkt {params.punkt:q}"
-            " --data {input.data:q}"
-            " --withdrawn {input.withdrawn:q}"
-            " --folder {params.folder:q}"
-            " --manifest {output.manifest:q}"
-            " --log {log:q}"
+            command_of("corpus")

@@ -28,7 +28,7 @@ if TO_FETCH:
         params:
             settings=settings_of("data"),
         shell:
-            "t5repro data_fetch"
+            "t5repro stage data_fetch"
             " --settings {params.settings:q}"
             " --downloads work/downloads"
             " --log {log:q}"
@@ -49,9 +49,6 @@ rule data:
         mem_mb=memory(500),
         runtime=240,
     params:
-        settings=settings_of("data"),
+        **params_of("data"),
     shell:
-        "t5repro data"
-        " --settings {params.settings:q}"
-        " --manifest {output.manifest:q}"
-        " --log {log:q}"
+        command_of("data")

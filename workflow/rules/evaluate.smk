@@ -37,19 +37,9 @@ for form in forms_of("evaluate_predict"):
             runtime=1440,
             tpu_slices=1,
         params:
-            settings=settings_of("evaluate_predict"),
-            steps=option("evaluate_predict", "steps"),
-            folder=subpath(output.manifest, parent=True),
+            **params_of("evaluate_predict"),
         shell:
-            "t5repro evaluate_predict"
-            " --settings {params.settings:q}"
-            " --weights {input.weights:q}"
-            " --examples {input.examples:q}"
-            " --vocabulary {input.vocabulary:q}"
-            " {params.steps:q}"
-            " --folder {params.folder:q}"
-            " --manifest {output.manifest:q}"
-            " --log {log:q}"
+            command_of("evaluate_predict")
 
 
 rule evaluate_score:
@@ -72,15 +62,6 @@ rule evaluate_score:
         mem_mb=memory(1000),
         runtime=60,
     params:
-        settings=settings_of("evaluate_score"),
-        steps=option("evaluate_score", "steps"),
-        predictions=option("evaluate_score", "predictions"),
+        **params_of("evaluate_score"),
     shell:
-        "t5repro evaluate_score"
-        " --settings {params.settings:q}"
-        " --predictions {params.predictions:q}"
-        " --train {input.train:q}"
-        " {params.steps:q}"
-        " --output {output.scores:q}"
-        " --manifest {output.manifest:q}"
-        " --log {log:q}"
+        command_of("evaluate_score")

@@ -41,30 +41,11 @@ for form in forms_of("finetune"):
             mem_mb=memory(needs.model_megabytes),
             runtime=10080,
             tpu_slices=1,
-            resume=needs.resume(SETTINGS),
+            resume_changed=needs.resume(SETTINGS),
             loggers=needs.loggers(SETTINGS),
             sample_every_steps=SETTINGS.run.samples.every_steps,
             sample_count=SETTINGS.run.samples.examples,
         params:
-            settings=settings_of("finetune"),
-            tokens=option("finetune", "tokens"),
-            folder=subpath(output.manifest, parent=True),
-            work=f"work/{RUN}/finetune/{{node}}",
-            monitor=f"logs/{RUN}/finetune/{{node}}",
+            **params_of("finetune"),
         shell:
-            "t5repro finetune"
-            " --settings {params.settings:q}"
-            " --weights {input.weights:q}"
-            " --examples {input.examples:q}"
-            " --sample-examples {input.sample_examples:q}"
-            " --sample-every-steps {resources.sample_every_steps}"
-            " --sample-count {resources.sample_count}"
-            " --vocabulary {input.vocabulary:q}"
-            " {params.tokens:q}"
-            " --folder {params.folder:q}"
-            " --work {params.work:q}"
-            " --monitor {params.monitor:q}"
-            " --manifest {output.manifest:q}"
-            " {resources.resume}"
-            " --loggers {resources.loggers:q}"
-            " --log {log:q}"
+            command_of("finetune")

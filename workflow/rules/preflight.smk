@@ -25,7 +25,7 @@ rule preflight:
     params:
         settings=settings_of("pretrain"),
     shell:
-        "t5repro preflight"
+        "t5repro stage preflight"
         " --settings {params.settings:q}"
         " --report {output.report:q}"
         " --log {log:q}"

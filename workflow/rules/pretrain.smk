@@ -45,24 +45,9 @@ for form in forms_of("pretrain"):
             mem_mb=memory(needs.model_megabytes),
             runtime=10080,
             tpu_slices=1,
-            resume=needs.resume(SETTINGS),
+            resume_changed=needs.resume(SETTINGS),
             loggers=needs.loggers(SETTINGS),
         params:
-            settings=settings_of("pretrain"),
-            start=option("pretrain", "start"),
-            corpus=option("pretrain", "corpus"),
-            folder=subpath(output.manifest, parent=True),
-            work=f"work/{RUN}/pretrain/{{node}}",
-            monitor=f"logs/{RUN}/pretrain/{{node}}",
+            **params_of("pretrain"),
         shell:
-            "t5repro pretrain"
-            " --settings {params.settings:q}"
-            " {params.corpus:q}"
-            " {params.start:q}"
-            " --folder {params.folder:q}"
-            " --work {params.work:q}"
-            " --monitor {params.monitor:q}"
-            " --manifest {output.manifest:q}"
-            " {resources.resume}"
-            " --loggers {resources.loggers:q}"
-            " --log {log:q}"
+            command_of("pretrain")

@@ -45,33 +45,6 @@ rule report:
         mem_mb=memory(2000),
         runtime=60,
     params:
-        settings=settings_of("report"),
-        scores=option("report", "scores"),
-        pretrain=option("report", "pretrain"),
-        finetune=option("report", "finetune"),
-        corpus=option("report", "corpus"),
-        tokens=option("report", "tokens"),
-        metrics=option("report", "metrics"),
-        predictions=option("report", "predictions"),
-        answers=option("report", "answers"),
-        pages=option("report", "pages"),
-        vocabularies=option("report", "vocabularies"),
+        **params_of("report"),
     shell:
-        "t5repro report"
-        " --settings {params.settings:q}"
-        " --scores {params.scores:q}"
-        " --pretrain-history {params.pretrain:q}"
-        " --finetune-history {params.finetune:q}"
-        " {params.corpus:q}"
-        " {params.tokens:q}"
-        " --html {output.html:q}"
-        " --trace {output.trace:q}"
-        " --predictions {params.predictions:q}"
-        " --answers {params.answers:q}"
-        " --pages {params.pages:q}"
-        " --vocabularies {params.vocabularies:q}"
-        " --corpus-page {output.corpus_page:q}"
-        " --csv {output.csv:q}"
-        " --metrics {params.metrics:q}"
-        " --manifest {output.manifest:q}"
-        " --log {log:q}"
+        command_of("report")

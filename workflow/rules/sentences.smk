@@ -29,17 +29,6 @@ rule sentences:
         mem_mb=memory(2000),
         runtime=1440,
     params:
-        settings=settings_of("sentences"),
-        punkt=option("sentences", "punkt"),
-        folder=subpath(output.manifest, parent=True),
+        **params_of("sentences"),
     shell:
-        "t5repro sentences"
-        " --settings {params.settings:q}"
-        " --corpus {input.corpus:q}"
-        " --tokens {input.tokens:q}"
-        " --vocabulary {input.vocabulary:q}"
-        " --punkt {params.punkt:q}"
-        " --data {input.data:q}"
-        " --folder {params.folder:q}"
-        " --manifest {output.manifest:q}"
-        " --log {log:q}"
+        command_of("sentences")

@@ -26,16 +26,6 @@ for task_name in PLAN.tasks:
             mem_mb=memory(1000),
             runtime=60,
         params:
-            settings=settings_of("tasks"),
-            task=task_name,
-            files=option("tasks", "files", task_name),
-            folder=subpath(output.manifest, parent=True),
+            **params_of("tasks", task_name),
         shell:
-            "t5repro tasks"
-            " --settings {params.settings:q}"
-            " --task {params.task}"
-            " --files {params.files:q}"
-            " --data {input.data:q}"
-            " --folder {params.folder:q}"
-            " --manifest {output.manifest:q}"
-            " --log {log:q}"
+            command_of("tasks")

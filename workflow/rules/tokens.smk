@@ -26,13 +26,6 @@ rule tokens:
         mem_mb=memory(2000),
         runtime=1440,
     params:
-        settings=settings_of("tokens"),
-        folder=subpath(output.manifest, parent=True),
+        **params_of("tokens"),
     shell:
-        "t5repro tokens"
-        " --settings {params.settings:q}"
-        " --corpus {input.corpus:q}"
-        " --vocabulary {input.vocabulary:q}"
-        " --folder {params.folder:q}"
-        " --manifest {output.manifest:q}"
-        " --log {log:q}"
+        command_of("tokens")

@@ -26,14 +26,9 @@ rule vocab_sample:
         mem_mb=memory(1000),
         runtime=240,
     params:
-        settings=settings_of("vocab_sample"),
+        **params_of("vocab_sample"),
     shell:
-        "t5repro vocab_sample"
-        " --settings {params.settings:q}"
-        " --corpus {input.corpus:q}"
-        " --output {output.sample:q}"
-        " --manifest {output.manifest:q}"
-        " --log {log:q}"
+        command_of("vocab_sample")
 
 
 rule vocab:
@@ -52,13 +47,6 @@ rule vocab:
         mem_mb=memory(needs.vocabulary_megabytes),
         runtime=480,
     params:
-        settings=settings_of("vocab"),
-        option=option("vocab", "option"),
+        **params_of("vocab"),
     shell:
-        "t5repro vocab"
-        " --settings {params.settings:q}"
-        " {params.option} {input.sample:q}"
-        " --model {output.model:q}"
-        " --pieces {output.pieces:q}"
-        " --manifest {output.manifest:q}"
-        " --log {log:q}"
+        command_of("vocab")

@@ -10,8 +10,8 @@ their content: `c4` for pages of the crawl, `inputs` for the rows of a training 
 | `page_trace` | what happened to this URL, up to the training steps that saw it? |
 | `steps` | which pre-training steps saw this document? |
 | `impact` | which artifacts depend on this source, now and at earlier revisions? |
-| `withdraw` | how is a source removed from everything made from it? |
+| `withdraw`, `removal` | how is a source removed from everything made from it? |
 
 Every answer has `to_json` and `to_text`; `cli/audit.py` prints it. To add a question, add a module
-that returns such an answer and a subcommand there.
+that returns such an answer and a command there.
 """

@@ -1,118 +1,35 @@
-"""Remove a raw source and everything made from it.
-
-1. A tombstone is written, which `data`, `c4_clean` and `corpus` apply from then on.
-2. The raw text is deleted, or redacted in place.
-3. Every dependent artifact is deleted, so that the next run of Snakemake rebuilds it without the
-   source.
+"""Plan the removal of a raw source and of everything made from it; `removal` carries it out.
 
 Copies that a program must not delete unasked are listed: objects of DVC's cache and remotes, and
 files in git's history.
 """
 
-import subprocess
-import sys
-from dataclasses import dataclass, field, fields
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from t5repro.artifacts import SCORES
 from t5repro.audit.find import RawSource, find_raw_source
-from t5repro.c4.own_text.redact import redact_rows
-from t5repro.c4.wet.redact import redact
+from t5repro.audit.removal import complete, complete_unfinished
+from t5repro.audit.withdrawal import RawFile, Withdrawal
 from t5repro.config.credentials import check_no_credentials
 from t5repro.config.sections.corpus import TextRows
-from t5repro.config.withdrawn import FILES, PAGES, in_domain, read_files, read_pages
+from t5repro.config.withdrawn import FILES, PAGES, UNFINISHED
 from t5repro.errors import LineageError
-from t5repro.files import sha256_of, write_text
+from t5repro.files import sha256_of, write_json
 from t5repro.lineage import impact as forward
-from t5repro.lineage.dvc_lock import RAW_DATA_FILE
+from t5repro.lineage.dvc_cache import has_remote
 from t5repro.lineage.git import git
 from t5repro.lineage.graph import DATA, Graph, load_graph
 from t5repro.lineage.store import RESULTS, Folder
 
 OWN_TEXT = "corpus"  # the rule that reads it
-TOMBSTONE_HEADERS = {
-    FILES: "# Raw files that no run may use: path below data.folder -> why. "
-    "`t5repro withdraw` writes this.\n",
-    PAGES: "# Pages that no run may use: URL or domain -> why. `t5repro withdraw` writes this.\n",
-}
-
-
-@dataclass
-class Withdrawal:
-    """The changes of a withdrawal, and the copies that remain.
-
-    Attributes:
-        raw: the source.
-        touched: artifacts that depend on it, before any deletion.
-        scores: score files among them.
-        tombstone: file that now names the source.
-        deleted: deleted raw files.
-        redacted: raw file -> number of redacted pages.
-        rewritten: committed files in which the hash of a redacted file was replaced.
-        pruned: artifacts to delete.
-        cache: objects of DVC's local cache that contain the source or depend on it.
-        cache_deleted: whether they were deleted.
-        remote: names of the same objects below a DVC remote.
-        by_hand: other copies, for the user to delete.
-        dry_run: whether nothing was changed.
-    """
-
-    raw: RawSource
-    touched: forward.Impact
-    scores: tuple[str, ...]
-    tombstone: str
-    deleted: list[str] = field(default_factory=list)
-    redacted: dict[str, int] = field(default_factory=dict)
-    rewritten: list[str] = field(default_factory=list)
-    pruned: list[str] = field(default_factory=list)
-    cache: list[str] = field(default_factory=list)
-    cache_deleted: bool = False
-    remote: list[str] = field(default_factory=list)
-    by_hand: list[str] = field(default_factory=list)
-    dry_run: bool = False
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the withdrawal as plain JSON values."""
-        # Not `asdict`: it would copy every job and artifact of `touched`.
-        values = {attribute.name: getattr(self, attribute.name) for attribute in fields(self)}
-        return {**values, "raw": self.raw.to_json(), "touched": self.touched.to_json()}
-
-    def to_text(self) -> str:
-        """Return the withdrawal as human-readable text."""
-        files = sum(len(artifacts) for artifacts in self.touched.outputs.values())
-        lines = [
-            *(["dry run, nothing is changed:"] if self.dry_run else []),
-            f"{self.raw.kind} {self.raw.name}: {len(self.touched.jobs)} jobs and {files} files "
-            "depend on it",
-            *(f"  score: {path}" for path in self.scores),
-            f"tombstone: {self.tombstone}",
-            *(f"deleted: {path}" for path in self.deleted),
-            *(f"redacted: {path}, {count} pages" for path, count in self.redacted.items()),
-            *(f"hash replaced in: {path}" for path in self.rewritten),
-            f"pruned: {len(self.pruned)} artifacts",
-            f"cache: {len(self.cache)} objects "
-            + (
-                "deleted"
-                if self.cache_deleted
-                else "still contain it (--delete-cache deletes them)"
-            ),
-            *(f"  {path}" for path in self.cache[:20] if not self.cache_deleted),
-            f"remote: {len(self.remote)} objects to delete there (--json lists all)",
-            *(f"  {name}" for name in self.remote[:5]),
-            *(f"by hand: {line}" for line in self.by_hand),
-            "next: t5repro dvc generate; snakemake, which rebuilds and seals the pruned artifacts; "
-            "then commit everything git status shows",
-        ]
-        return "\n".join(lines) + "\n"
 
 
 def withdraw(
     root: Path, name: str, *, reason: str, dry_run: bool = False, delete_cache: bool = False
 ) -> Withdrawal:
-    """Withdraw a raw file, a URL or a domain.
+    """Withdraw a raw file, a URL or a domain; first complete a withdrawal that was stopped.
 
     Args:
         root: the checkout.
@@ -128,68 +45,84 @@ def withdraw(
     if not reason.strip():
         raise LineageError("--reason is empty; say why the source is withdrawn, such as a ticket")
     check_no_credentials({"reason": reason})  # git keeps it
+    if not dry_run:
+        completed = complete_unfinished(root)
+        if completed and name in (completed.asked, completed.name):
+            return completed
     graph = load_graph(Folder(root))
     raw = find_raw_source(graph, root, name)
+    withdrawal = _plan(root, raw, graph)
+    withdrawal.asked, withdrawal.reason, withdrawal.dry_run = name, reason.strip(), dry_run
+    withdrawal.delete_cache = delete_cache
+    if not dry_run:
+        withdrawal.files = _raw_files(root, raw, graph)
+        # From here on a stopped withdrawal is completed by the next command that writes.
+        write_json(root / UNFINISHED, withdrawal.to_json())
+        complete(root, withdrawal)
+    return withdrawal
+
+
+def _plan(root: Path, raw: RawSource, graph: Graph) -> Withdrawal:
     touched = forward.impact(graph, raw.starts, state="the working tree")
+    pruned = _artifacts_to_delete(root, touched)
     # Objects are listed before anything is deleted: afterwards no manifest names them.
     objects = _objects(root, raw, touched)
-    cached_paths = forward.in_cache(root, objects)
-    withdrawal = Withdrawal(
-        raw,
-        touched,
-        tuple(
+    tombstone = FILES if raw.kind == "file" else PAGES
+    return Withdrawal(
+        kind=raw.kind,
+        name=raw.name,
+        entry=_below_data_folder(graph, raw.paths[0]) if raw.kind == "file" else raw.name,
+        raw=raw.to_json(),
+        touched=touched.to_json(),
+        scores=[
             artifact.path
             for artifact in touched.outputs.get("scores", ())
             if artifact.path.endswith(SCORES)
-        ),
-        (FILES if raw.kind == "file" else PAGES).as_posix(),
+        ],
+        tombstone=tombstone.as_posix(),
+        pruned=pruned,
+        stages=_stages_of(root, pruned),
         cache=[
             path.relative_to(root).as_posix() if path.is_relative_to(root) else str(path)
-            for path in cached_paths
+            for path in forward.in_cache(root, objects)
         ],
-        remote=forward.remote_objects(objects),
+        remote=forward.remote_objects(objects) if has_remote(root) else [],
         by_hand=_other_copies(root, raw, graph),
-        pruned=_artifacts_to_delete(root, touched),
-        dry_run=dry_run,
+        data_folders=_data_folders(root, graph),
     )
-    if dry_run:
-        return withdrawal
-    # The tombstone comes first: if a later step fails, no run can use the source any more.
-    _write_tombstone(root, raw, graph, reason.strip())
-    for path in raw.paths:
-        for copy in [path, *_bundled_copies(root, graph, path)]:
-            _delete_or_redact(root, copy, withdrawal, graph, path)
-    # Deleted and not rewritten: the next run makes them again without the source.
-    for artifact in withdrawal.pruned:
-        (root / artifact).unlink(missing_ok=True)
-    _update_data_dvc(root, graph)
-    if delete_cache:
-        for cached_path in cached_paths:
-            cached_path.unlink(missing_ok=True)
-        withdrawal.cache_deleted = True
-    return withdrawal
+
+
+def _raw_files(root: Path, raw: RawSource, graph: Graph) -> list[RawFile]:
+    """Return the raw files of a source, and their copies in the checkout, as they are now."""
+    return [
+        RawFile(
+            path=copy,
+            name=_below_data_folder(graph, path),
+            sha256=sha256_of(root / copy),
+            readings=[rows.model_dump(mode="json") for rows in _own_text(graph, path)],
+        )
+        for path in raw.paths
+        for copy in [path, *_bundled_copies(root, graph, path)]
+        if (root / copy).is_file()
+    ]
+
+
+def _stages_of(root: Path, paths: Iterable[str]) -> list[str]:
+    """Return the stages of `dvc.lock` that have one of these files."""
+    outputs = [output for output in Folder(root).lock().outputs if output.stage]
+    stages = {
+        output.stage
+        for path in paths
+        for output in outputs
+        if path == output.path or path.startswith(f"{output.path}/")
+    }
+    return [stage for stage in dict.fromkeys(output.stage for output in outputs) if stage in stages]
 
 
 def _objects(root: Path, raw: RawSource, touched: forward.Impact) -> list[tuple[str, str]]:
     """Return (md5, path) of the DVC objects of the source and of its dependents."""
     paths = {artifact.path for outputs in touched.outputs.values() for artifact in outputs}
     return forward.objects_of(root, paths | set(raw.paths))
-
-
-def _write_tombstone(root: Path, raw: RawSource, graph: Graph, reason: str) -> None:
-    if raw.kind == "file":
-        path = root / FILES
-        files = dict(read_files(path).files)
-        files[_below_data_folder(graph, raw.paths[0])] = reason
-        values: dict[str, Any] = {"files": files}
-    else:
-        path = root / PAGES
-        pages = read_pages(path)
-        values = {"urls": dict(pages.urls), "domains": dict(pages.domains)}
-        values["urls" if raw.kind == "url" else "domains"][raw.name] = reason
-    # YAML has no comments to keep: the header that explains the file is written each time.
-    header = TOMBSTONE_HEADERS[FILES if raw.kind == "file" else PAGES]
-    write_text(path, header + yaml.safe_dump(values, allow_unicode=True, sort_keys=True))
 
 
 def _data_settings(graph: Graph, path: str) -> dict[str, Any]:
@@ -230,55 +163,6 @@ def _own_text(graph: Graph, path: str) -> list[TextRows]:
     return readings
 
 
-def _delete_or_redact(
-    root: Path, name: str, withdrawal: Withdrawal, graph: Graph, original: str
-) -> None:
-    """Delete a raw file, or the text of its withdrawn pages.
-
-    Args:
-        root: the checkout.
-        name: the file, or a copy of it.
-        withdrawal: the withdrawal, which is updated.
-        graph: lineage of the working tree.
-        original: path of the raw file in `data.folder`.
-    """
-    path, raw = root / name, withdrawal.raw
-    if not path.is_file():
-        return
-    if raw.kind == "file":
-        path.unlink()
-        withdrawal.deleted.append(name)
-        return
-    sha256_before = sha256_of(path)
-
-    def is_withdrawn(url: str) -> bool:
-        return url == raw.name if raw.kind == "url" else in_domain(url, raw.name)
-
-    if readings := _own_text(graph, original):
-        count = redact_rows(path, _below_data_folder(graph, original), readings, is_withdrawn)
-    else:
-        count = redact(path, is_withdrawn)
-    withdrawal.redacted[name] = count
-    if count:
-        withdrawal.rewritten += _replace_hash(root, sha256_before, sha256_of(path))
-
-
-def _replace_hash(root: Path, old_sha256: str, new_sha256: str) -> list[str]:
-    """Replace the hash of a redacted file in every run file and inventory.
-
-    Without this the rule `data` would refuse the redacted file, because the run file demands the
-    old hash.
-    """
-    changed = []
-    # Only tracked files: a copy outside git is not this project's to edit.
-    for name in git(root, "ls-files", "-z", "--", "*.yaml", "*.yml").decode().split("\0"):
-        path = root / name
-        if name and path.is_file() and old_sha256 in (text := path.read_text(encoding="utf-8")):
-            write_text(path, text.replace(old_sha256, new_sha256))
-            changed.append(name)
-    return changed
-
-
 def _artifacts_to_delete(root: Path, touched: forward.Impact) -> list[str]:
     """Return the artifacts in `results/` that depend on the source."""
     # Manifests are input too: a path that leaves `results/` is never deleted.
@@ -292,26 +176,11 @@ def _artifacts_to_delete(root: Path, touched: forward.Impact) -> list[str]:
     ]
 
 
-def _update_data_dvc(root: Path, graph: Graph) -> None:
-    """Track the remaining raw files in `data.dvc`."""
-    if not (root / RAW_DATA_FILE).is_file():
-        return
+def _data_folders(root: Path, graph: Graph) -> list[str]:
+    """Return the folders of raw files that `data.dvc` tracks and a run reads."""
     tracked = {Path(out.path) for out in Folder(root).lock().outputs if not out.stage}
-    # Only folders that a run reads: others in `data.dvc` did not change.
     used = {Path(job.settings["data"]["folder"]) for job in graph.jobs.values() if job.rule == DATA}
-    for folder in sorted(tracked & used):
-        process = subprocess.run(
-            [sys.executable, "-m", "dvc", "add", "--quiet", folder.as_posix()],
-            cwd=root,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        if process.returncode:
-            raise LineageError(
-                f"dvc add {folder} failed: {process.stderr.strip()}; cure that and run it by hand, "
-                f"{RAW_DATA_FILE} still names the withdrawn files"
-            )
+    return sorted(folder.as_posix() for folder in tracked & used)
 
 
 def _other_copies(root: Path, raw: RawSource, graph: Graph) -> list[str]:

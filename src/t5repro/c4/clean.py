@@ -32,7 +32,6 @@ from t5repro.c4.wet.gzip_members import Limits
 from t5repro.c4.wet.pages import Page
 from t5repro.c4.wet.reader import CleanTally, FilePage, Reader, groups, megabytes
 from t5repro.c4.wet.url_filter import UrlReason, url_filter
-from t5repro.config.sections.c4 import CleanStage
 from t5repro.config.withdrawn import read_pages as read_withdrawn
 from t5repro.data.crawl_lists import (
     CrawlFiles,
@@ -44,59 +43,10 @@ from t5repro.data.crawl_lists import (
 )
 from t5repro.errors import ArtifactError
 from t5repro.files import describe_file, write_manifest
+from t5repro.jobs.corpus import CleanJob
 from t5repro.progress import Progress, announce
 
 CleanedPage = tuple[FilePage, Cleaned]
-
-
-class CleanJob(NamedTuple):
-    """One job of `c4_clean`.
-
-    Attributes:
-        settings: settings of the rule.
-        outputs: Parquet files to write, columns `tables.CLEANED`; `c4.clean_parts` of them.
-        manifest: manifest to write.
-        wet: WET files of the job, if it has no path list.
-        path_list: list of the WET paths of the whole crawl; the job reads its part of it.
-        shard: number of the job, from 0.
-        punkt: language -> folder of its Punkt parameters.
-        bad_words: language -> list of bad words.
-        select: name of a setting of `c4.select` -> its list.
-        withdrawn: list of withdrawn URLs and domains, if there is one.
-        work: keeps downloaded WET files until the job is done; if absent, a folder next to the
-            manifest.
-    """
-
-    settings: CleanStage
-    outputs: Sequence[Path]
-    manifest: Path
-    wet: Sequence[Path] = ()
-    path_list: Path | None = None
-    shard: int = 0
-    punkt: Mapping[str, Path] = {}
-    bad_words: Mapping[str, Path] = {}
-    select: Mapping[str, Path] = {}
-    withdrawn: Path | None = None
-    work: Path | None = None
-
-    def crawl(self) -> CrawlFiles:
-        """Return the WET files of the job.
-
-        Raises:
-            RawDataError: the path list is empty or cannot be read.
-        """
-        c4 = self.settings.c4
-        return shard_of_crawl(
-            self.wet,
-            self.path_list,
-            prefix=c4.crawl_prefix,
-            shard=self.shard,
-            shards=c4.clean_shards,
-        )
-
-    def files_of_output(self, files: CrawlFiles, number: int) -> CrawlFiles:
-        """Return the WET files of `files` that output `number` is written from."""
-        return files.only(*files_of_shard(files.paths, number, len(self.outputs)))
 
 
 class Cleaner(NamedTuple):
@@ -127,12 +77,12 @@ def clean_shard(job: CleanJob) -> None:
         RawDataError: a list or the Punkt parameters cannot be read, or a download fails.
     """
     cleaner = load_cleaner(job)
-    crawl = job.crawl()
+    crawl = crawl_of(job)
     tally, total = start_tally(job, crawl), CleanTally()
     work = job.work or default_work(job.manifest)
     wet: dict[str, Mapping[str, Any]] = {}
-    for number, output in enumerate(job.outputs):
-        with local_copies(job.files_of_output(crawl, number), work / output.stem) as copies:
+    for number, output in enumerate(job.pages):
+        with local_copies(_files_of_output(job, crawl, number), work / output.stem) as copies:
             _clean_files(copies, output, cleaner, tally)
             for file, path in copies.paths.items():
                 # A missing file is counted as a fault and is not an input. `isfile` is also False
@@ -157,6 +107,23 @@ def _clean_files(copies: LocalCopies, output: Path, cleaner: Cleaner, tally: Cle
         # A thread compresses and writes a row group while the next one is cleaned.
         for _ in overlapped(writer.write_table, tables.row_groups(batches)):
             pass
+
+
+def crawl_of(job: CleanJob) -> CrawlFiles:
+    """Return the WET files of a job.
+
+    Raises:
+        RawDataError: the path list is empty or cannot be read.
+    """
+    c4 = job.settings.c4
+    return shard_of_crawl(
+        job.wet, job.path_list, prefix=c4.crawl_prefix, shard=job.shard, shards=c4.clean_shards
+    )
+
+
+def _files_of_output(job: CleanJob, files: CrawlFiles, number: int) -> CrawlFiles:
+    """Return the WET files of `files` that output `number` is written from."""
+    return files.only(*files_of_shard(files.paths, number, len(job.pages)))
 
 
 def load_cleaner(job: CleanJob) -> Cleaner:
@@ -184,9 +151,9 @@ def start_tally(job: CleanJob, crawl: CrawlFiles) -> CleanTally:
         ArtifactError: the number of outputs is not `c4.clean_parts`.
         CrawlError: a path of the list is refused, and `c4.on_bad_record` is `fail`.
     """
-    if len(job.outputs) != (count := job.settings.c4.clean_parts):
+    if len(job.pages) != (count := job.settings.c4.clean_parts):
         raise ArtifactError(
-            f"c4_clean has {len(job.outputs)} files to write, but c4.clean_parts is {count}; pass "
+            f"c4_clean has {len(job.pages)} files to write, but c4.clean_parts is {count}; pass "
             "as many to --output"
         )
     tally = CleanTally(job.settings.c4.on_bad_record)
@@ -234,7 +201,7 @@ def write_clean_manifest(
             *withdrawn,
             *(path for _, path in sorted(job.select.items())),
         ],
-        outputs=job.outputs,
+        outputs=job.pages,
         counters=tally.counters(),
     )
 

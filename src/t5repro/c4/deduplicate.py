@@ -4,7 +4,7 @@ import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -14,42 +14,26 @@ from t5repro.c4.dedup.duplicates import REMOVAL_ROW, duplicate_spans, duplicate_
 from t5repro.c4.dedup.key_rows import add_removals, spill_units, spill_urls
 from t5repro.c4.dedup.spill import RowSpill, spill_folder
 from t5repro.c4.malloc import return_freed_memory
-from t5repro.config.sections.c4 import DedupStage
 from t5repro.errors import ArtifactError
 from t5repro.files import by_name, write_manifest
+from t5repro.jobs.corpus import DedupJob
 from t5repro.progress import Progress
 
 
-class DedupJob(NamedTuple):
-    """The job of `c4_dedup`.
+def cleaned_files(job: DedupJob) -> list[Path]:
+    """Return the cleaned files in the order of their numbers.
 
-    Attributes:
-        settings: settings of the rule.
-        cleaned: outputs of `c4_clean`, in any order.
-        folder: folder of the decisions; it gets a file, columns `tables.DECISIONS`, with the name
-            of each cleaned file.
-        manifest: manifest to write.
+    Raises:
+        ArtifactError: two of them have one name.
     """
-
-    settings: DedupStage
-    cleaned: Sequence[Path]
-    folder: Path
-    manifest: Path
-
-    def shards(self) -> list[Path]:
-        """Return the cleaned files in the order of their numbers.
-
-        Raises:
-            ArtifactError: two of them have one name.
-        """
-        shards = by_name(self.cleaned)
-        name, count = Counter(path.name for path in shards).most_common(1)[0]
-        if count > 1:
-            raise ArtifactError(
-                f"{count} cleaned files are called {name}, the name of the decisions about each; "
-                "rename all but one"
-            )
-        return shards
+    shards = by_name(job.cleaned)
+    name, count = Counter(path.name for path in shards).most_common(1)[0]
+    if count > 1:
+        raise ArtifactError(
+            f"{count} cleaned files are called {name}, the name of the decisions about each; "
+            "rename all but one"
+        )
+    return shards
 
 
 def deduplicate(job: DedupJob) -> None:
@@ -59,7 +43,7 @@ def deduplicate(job: DedupJob) -> None:
         ArtifactError: a cleaned file is missing, damaged, or has no keys of the unit.
     """
     return_freed_memory()
-    shards = job.shards()
+    shards = cleaned_files(job)
     compared = np.zeros(len(shards), dtype=np.int64)
     counts = removals.zero_counts()
     with spill_folder(job.manifest) as folder:
@@ -90,7 +74,7 @@ def publish_decisions(job: DedupJob, folder: Path) -> None:
         job: the job.
         folder: contains the decisions about each cleaned file, on the same file system.
     """
-    names = [path.name for path in job.shards()]
+    names = [path.name for path in cleaned_files(job)]
     job.folder.mkdir(parents=True, exist_ok=True)
     for name in names:
         os.replace(folder / name, job.folder / name)
@@ -114,6 +98,6 @@ def write_dedup_manifest(
         rule="c4_dedup",
         settings=job.settings.model_dump(mode="json"),
         inputs=shards,
-        outputs=[job.folder / path.name for path in job.shards()],
+        outputs=[job.folder / path.name for path in cleaned_files(job)],
         counters=counts,
     )

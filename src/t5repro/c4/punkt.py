@@ -14,9 +14,9 @@ The parameters therefore depend on the crawl and the settings, and not on any or
 """
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from nltk.tokenize.punkt import PunktTrainer
 
@@ -27,49 +27,16 @@ from t5repro.c4.text.rules import CleanRules
 from t5repro.c4.text.sentences import SentenceSplitter
 from t5repro.c4.wet.gzip_members import Limits
 from t5repro.c4.wet.reader import CleanTally, Reader, groups, megabytes
-from t5repro.config.sections.c4 import PUNKT_FILES, CleanSettings, PunktStage, languages_to_train
+from t5repro.config.sections.c4 import PUNKT_FILES, CleanSettings, languages_to_train
 from t5repro.config.withdrawn import read_pages as read_withdrawn
 from t5repro.data.crawl_lists import CrawlFiles, default_work, local_copies, sample_of_crawl
 from t5repro.files import describe_file, write_manifest, write_text
+from t5repro.jobs.corpus import PunktJob
 from t5repro.progress import Progress
 
 MIN_PROBABILITY = 0.99  # of the detected language
 
 Rank = tuple[bytes, str, int]  # MD5 of the URL, name of the file, record
-
-
-class PunktJob(NamedTuple):
-    """The job of `c4_punkt`.
-
-    Attributes:
-        settings: settings of the rule.
-        folder: gets a folder of parameters for each language.
-        manifest: manifest to write.
-        wet: WET files to train on, if the job has no path list.
-        path_list: list of the WET paths of the whole crawl, from which a sample is drawn.
-        withdrawn: list of withdrawn URLs and domains, if there is one.
-        work: keeps downloaded WET files until the job is done; if absent, a folder next to the
-            manifest.
-    """
-
-    settings: PunktStage
-    folder: Path
-    manifest: Path
-    wet: Sequence[Path] = ()
-    path_list: Path | None = None
-    withdrawn: Path | None = None
-    work: Path | None = None
-
-    def crawl(self) -> CrawlFiles:
-        """Return the WET files of the sample.
-
-        Raises:
-            RawDataError: the path list is empty or cannot be read.
-        """
-        c4 = self.settings.c4
-        return sample_of_crawl(
-            self.wet, self.path_list, prefix=c4.crawl_prefix, count=c4.punkt_sample_files
-        )
 
 
 def train_punkt(job: PunktJob) -> None:
@@ -82,7 +49,7 @@ def train_punkt(job: PunktJob) -> None:
     """
     c4 = job.settings.c4
     samples = {name: _Sample(c4.punkt_sample_chars) for name in languages_to_train(c4)}
-    with local_copies(job.crawl(), job.work or default_work(job.manifest)) as copies:
+    with local_copies(_crawl_sample(job), job.work or default_work(job.manifest)) as copies:
         files = copies.as_they_arrive()
         with Progress("c4_punkt", total=megabytes(copies), unit="MB") as progress:
             for rank, text, name in _pages_by_language(job, files, progress):
@@ -137,6 +104,18 @@ def train(text: str) -> dict[str, list[str]]:
         "sent_starters.txt": sorted(learned.sent_starters),
     }
     return {name: rows[name] for name in PUNKT_FILES}
+
+
+def _crawl_sample(job: PunktJob) -> CrawlFiles:
+    """Return the WET files of the sample.
+
+    Raises:
+        RawDataError: the path list is empty or cannot be read.
+    """
+    c4 = job.settings.c4
+    return sample_of_crawl(
+        job.wet, job.path_list, prefix=c4.crawl_prefix, count=c4.punkt_sample_files
+    )
 
 
 def _pages_by_language(

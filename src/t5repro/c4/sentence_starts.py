@@ -14,9 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from t5repro.c4.text.sentences import SentenceSplitter, Splitters, parameter_files
-from t5repro.config.sections.sentences import SentencesStage
 from t5repro.errors import ArtifactError
 from t5repro.files import atomic_path, write_manifest
+from t5repro.jobs.corpus import SentencesJob
 from t5repro.progress import Progress
 from t5repro.vocab.corpus import pages_in, read_pages, shards_of
 from t5repro.vocab.piece_offsets import PieceOffsets, Pieces
@@ -27,54 +27,37 @@ SPLITS = ("train", "validation")
 ENCODING_THREADS = 8  # the files do not depend on this number; the rule declares it
 
 
-def write_sentences(
-    settings: SentencesStage,
-    *,
-    corpus: Path,
-    tokens: Path,
-    vocabulary: Path,
-    folder: Path,
-    manifest: Path,
-    punkt: Mapping[str, Path] | None = None,
-) -> None:
+def write_sentences(job: SentencesJob) -> None:
     """Write the first id of each sentence of both splits, and the pieces that begin a word.
-
-    Args:
-        settings: languages of the ids, and the language of the Punkt parameters for every page.
-        corpus: the manifest of `c4`.
-        tokens: the manifest of `tokens`; its folder contains the ids of the corpus.
-        vocabulary: the SentencePiece model.
-        folder: receives ``train.sentences``, ``validation.sentences`` and ``word_starts``.
-        manifest: manifest to write; counts documents and sentences of each split and language.
-        punkt: language -> folder of its Punkt parameters; others are split without parameters.
 
     Raises:
         ArtifactError: a file is missing or damaged, or the ids are of another corpus.
         RawDataError: Punkt parameters cannot be read.
     """
-    model = PieceOffsets.load(vocabulary)
-    splitters = Splitters(punkt or {}, only=settings.c4.punkt_language)
+    model = PieceOffsets.load(job.vocabulary)
+    splitters = Splitters(job.punkt, only=job.settings.c4.punkt_language)
     counters: dict[str, Any] = {}
-    inputs, outputs = [corpus, tokens, vocabulary], list[Path]()
+    inputs, outputs = [job.corpus, job.tokens, job.vocabulary], list[Path]()
     for split in SPLITS:
         shards = {
-            language: shards_of(corpus, language, split) for language in settings.tokens.languages
+            language: shards_of(job.corpus, language, split)
+            for language in job.settings.tokens.languages
         }
-        ids = _Ids.open(tokens.parent, split, model.total_ids)
-        output = sentence_file(folder, split)
+        ids = _Ids.open(job.tokens.parent, split, model.total_ids)
+        output = sentence_file(job.folder, split)
         counters[split] = _write_split(model, splitters, shards, ids, output)
-        inputs += split_files(tokens.parent, split)
+        inputs += split_files(job.tokens.parent, split)
         inputs += [path for paths in shards.values() for path in paths]
         outputs.append(output)
     starts = model.word_starts()
-    with atomic_path(word_starts_file(folder)) as path:
+    with atomic_path(word_starts_file(job.folder)) as path:
         starts.tofile(path)
     write_manifest(
-        manifest,
+        job.manifest,
         rule="sentences",
-        settings=settings.model_dump(mode="json"),
-        inputs=[*inputs, *parameter_files(punkt or {})],
-        outputs=[*outputs, word_starts_file(folder)],
+        settings=job.settings.model_dump(mode="json"),
+        inputs=[*inputs, *parameter_files(job.punkt)],
+        outputs=[*outputs, word_starts_file(job.folder)],
         counters={**counters, "word_starts": int(starts.sum())},
     )
 

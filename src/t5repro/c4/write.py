@@ -9,7 +9,7 @@ import itertools
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -23,6 +23,7 @@ from t5repro.c4.page_filter import SELECTED, PageFilter
 from t5repro.c4.text.sentences import parameter_files
 from t5repro.config.sections.c4 import SPLITS, C4Stage, corpus_files
 from t5repro.files import atomic_path, by_name, write_manifest
+from t5repro.jobs.corpus import CorpusJob
 from t5repro.progress import Progress
 
 GROUP_PAGES = 512  # pages of a row group
@@ -32,43 +33,19 @@ FILE_NAME = re.compile(r"[a-z]{2,3}(-[a-z]{2})?-(train|validation)-\d{5}-of-\d{5
 KEY_LIMIT = 1 << 64
 
 
-class CorpusJob(NamedTuple):
-    """The job of `c4`.
+def inputs_of(job: CorpusJob) -> list[Path]:
+    """Return the cleaned files and the decisions about each, ordered."""
+    shards = by_name(job.cleaned)
+    return [*shards, *(job.decisions / path.name for path in shards)]
 
-    Attributes:
-        settings: settings of the rule.
-        cleaned: outputs of `c4_clean`, in any order.
-        decisions: folder of the output of `c4_dedup` for them.
-        folder: folder of the corpus; it gets ``{language}-{split}-{i}-of-{n}.parquet``.
-        manifest: manifest to write.
-        punkt: language -> folder of its Punkt parameters.
-        bad_words: language -> list of bad words.
+
+def page_filter_of(job: CorpusJob) -> PageFilter:
+    """Return a new filter with all counts at zero.
+
+    Raises:
+        RawDataError: the Punkt parameters or a list cannot be read.
     """
-
-    settings: C4Stage
-    cleaned: Sequence[Path]
-    decisions: Path
-    folder: Path
-    manifest: Path
-    punkt: Mapping[str, Path] = {}
-    bad_words: Mapping[str, Path] = {}
-
-    def shards(self) -> list[Path]:
-        """Return the cleaned files in the order of their numbers."""
-        return by_name(self.cleaned)
-
-    def inputs(self) -> list[Path]:
-        """Return the cleaned files and the decisions about each, ordered."""
-        shards = self.shards()
-        return [*shards, *(self.decisions / path.name for path in shards)]
-
-    def page_filter(self) -> PageFilter:
-        """Return a new filter with all counts at zero.
-
-        Raises:
-            RawDataError: the Punkt parameters or a list cannot be read.
-        """
-        return PageFilter(self.settings, self.punkt, self.bad_words)
+    return PageFilter(job.settings, job.punkt, job.bad_words)
 
 
 def write_corpus(job: CorpusJob) -> None:
@@ -79,19 +56,19 @@ def write_corpus(job: CorpusJob) -> None:
         ArtifactError: a file of an earlier rule is missing or damaged.
     """
     return_freed_memory()
-    shards = job.shards()
+    shards = by_name(job.cleaned)
     text_bytes = sum(tables.column_bytes(path, "text") for path in shards)
     buckets = bucket_count(text_bytes, BUCKET_TEXT_BYTES)
     with spill_folder(job.manifest) as folder:
         spill = TableSpill(folder / "pages", SELECTED, buckets)
-        page_filter = job.page_filter()
+        page_filter = page_filter_of(job)
         pages = sum(map(tables.page_count, shards))
         with Progress("c4", total=pages, unit="pages") as progress:
             for batch in page_filter.batches(shards, job.decisions, progress):
                 spill.add(batch, bucket_of(batch.column("high").to_numpy(), buckets))
         page_filter.check_languages()
         outputs = write_files(job.settings, spill, job.folder)
-    write_corpus_manifest(job, job.inputs(), outputs, page_filter)
+    write_corpus_manifest(job, inputs_of(job), outputs, page_filter)
 
 
 def write_corpus_manifest(

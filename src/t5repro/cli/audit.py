@@ -1,4 +1,4 @@
-"""Subcommands of an audit: trace, verify, impact, withdraw, diff, rebuild.
+"""Commands of an audit: trace, verify, impact, withdraw, diff, rebuild.
 
 Each prints an answer, as text or with ``--json``. Exit codes: 0, no findings; 1, findings; 2, the
 question cannot be answered.
@@ -6,14 +6,14 @@ question cannot be answered.
 
 import argparse
 import json
-import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Protocol
 
-from t5repro.cli.arguments import Commands, Handler, add_command
+from t5repro.cli.parsers import Commands, Handler, Writes, add_command
+from t5repro.cli.printable import printable
 from t5repro.files import TEMPORARY_PREFIX
 from t5repro.lineage.findings import Finding
 from t5repro.lineage.graph import Graph, load_graph
@@ -21,10 +21,6 @@ from t5repro.lineage.store import Folder, Revision, open_store
 
 OK, FINDINGS = 0, 1
 WORK = Path("work")
-# All but tab and newline, and the marks that turn the reading direction.
-CONTROL_CHARACTERS = re.compile(
-    "[\\x00-\\x08\\x0b-\\x1f\\x7f-\\x9f\\u061c\\u200e\\u200f\\u2028-\\u202e\\u2066-\\u2069]"
-)
 
 
 class Answer(Protocol):
@@ -38,7 +34,7 @@ class Answer(Protocol):
 
 
 def add_audit(commands: Commands) -> None:
-    """Add the subcommands to the parser."""
+    """Add the commands to the parser."""
     trace = _add_question(commands, "trace", _trace, "follow an artifact back to the raw files")
     trace.add_argument("artifact", help="file, scores.json#task, prefix of a SHA-256, or a URL")
     trace.add_argument("--rev", help="git revision, or folder with results")
@@ -74,7 +70,11 @@ def add_audit(commands: Commands) -> None:
         "--all-revisions", action="store_true", help="include every revision of the git history"
     )
     withdraw = _add_question(
-        commands, "withdraw", _withdraw, "remove a raw source and everything made from it"
+        commands,
+        "withdraw",
+        _withdraw,
+        "remove a raw source and everything made from it",
+        writes=lambda arguments: not arguments.dry_run,
     )
     withdraw.add_argument("raw", help="raw file, URL or domain")
     withdraw.add_argument("--reason", required=True, metavar="TEXT", help="recorded and committed")
@@ -115,9 +115,9 @@ def add_audit(commands: Commands) -> None:
 
 
 def _add_question(
-    commands: Commands, name: str, handler: Handler, meaning: str
+    commands: Commands, name: str, handler: Handler, meaning: str, *, writes: Writes = False
 ) -> argparse.ArgumentParser:
-    parser = add_command(commands, name, handler, meaning)
+    parser = add_command(commands, name, handler, meaning, writes=writes)
     parser.add_argument("--json", action="store_true", help="print the answer as JSON")
     return parser
 
@@ -135,8 +135,7 @@ def _print_json(values: dict[str, Any]) -> None:
 
 
 def _print_text(text: str) -> None:
-    """Print text that may contain URLs of the crawl, whose control characters could act."""
-    sys.stdout.write(CONTROL_CHARACTERS.sub(lambda match: ascii(match[0])[1:-1], text))
+    sys.stdout.write(printable(text))
 
 
 def _trace(arguments: argparse.Namespace) -> int:

@@ -1,16 +1,16 @@
-"""The subcommand `estimate`: hours, disk and memory of a run before anything runs."""
+"""The command `estimate`: hours, disk and memory of a run before anything runs."""
 
 import argparse
 from pathlib import Path
 
-from t5repro.cli.arguments import Commands, add_command
+from t5repro.cli.parsers import Commands, add_command
 from t5repro.errors import SettingsError
 
 BEYOND_BUDGET = 3
 
 
 def add_estimate(commands: Commands) -> None:
-    """Add the subcommand."""
+    """Add the command."""
     parser = add_command(
         commands,
         "estimate",
@@ -72,7 +72,7 @@ def _estimate(arguments: argparse.Namespace) -> int:
     from t5repro.estimate.tables import cheapest_of_tables, table_estimates
     from t5repro.estimate.text import estimate_text, estimate_values, money_text
     from t5repro.files import write_json
-    from t5repro.lineage.graph import read_records
+    from t5repro.lineage.record import read_records
     from t5repro.lineage.store import Folder
     from t5repro.plan.run_plan import RunPlan
 

@@ -1,7 +1,7 @@
 """Examples at the end of each command's help; after ``make demo`` they run in the checkout.
 
 Exceptions need something of the user's: a signing key, a file of rows, predictions of test sets.
-`import_weights` reads the folder that the example of `export_weights` writes.
+`weights import` reads the folder that the example of `weights export` writes.
 """
 
 TRAINED = "results/demo/finetune/baseline/manifest.json"
@@ -19,27 +19,28 @@ EXAMPLES = {
         "t5repro batches results/demo/pretrain/baseline/manifest.json --step 3",
         "t5repro batches results/demo/pretrain/baseline/manifest.json --document 67",
     ),
-    "config": (
-        "t5repro config validate configs/demo.yaml",
-        "t5repro config show configs/demo.yaml",
+    "config show": ("t5repro config show configs/demo.yaml",),
+    "config presets": ("t5repro config presets",),
+    "config validate": ("t5repro config validate configs/demo.yaml",),
+    "config generate": ("t5repro config generate",),
+    "config check": ("t5repro config check",),
+    "tasks new": (
+        "t5repro tasks new rows.csv --from results/demo",
+        "t5repro tasks new rows.csv --from results/demo --target label --out rows.yaml",
     ),
-    "new-task": (
-        "t5repro new-task rows.csv --from results/demo",
-        "t5repro new-task rows.csv --from results/demo --target label --out rows.yaml",
+    "tasks submit": (
+        "t5repro tasks submit glue --predictions results/RUN/evaluate_predict/NODE \\\n"
+        "    --output glue.zip",
     ),
-    "submit": (
-        "t5repro submit glue --predictions results/RUN/evaluate_predict/NODE --output glue.zip",
-    ),
-    "list_tasks": ("t5repro list_tasks", "t5repro list_tasks configs/demo.yaml"),
-    "list_sources": ("t5repro list_sources glue_sst2 squad",),
-    "list_mixtures": ("t5repro list_mixtures",),
-    "list_rows": ("t5repro list_rows",),
+    "tasks list": ("t5repro tasks list", "t5repro tasks list configs/demo.yaml"),
+    "tasks sources": ("t5repro tasks sources glue_sst2 squad",),
+    "paper rows": ("t5repro paper rows",),
     "estimate": (
         "t5repro estimate",
         "t5repro estimate --configfile configs/base.yaml configs/paper_rows.yaml \\\n"
         "    --machine v5e-8 --table 6",
     ),
-    "fetch_plan": ("t5repro fetch_plan configs/base.yaml --paths wet.paths --sample 0",),
+    "crawl plan": ("t5repro crawl plan configs/base.yaml --paths wet.paths --sample 0",),
     "trace": (
         "t5repro trace 'results/demo/evaluate_score/baseline/scores.json#glue_sst2'",
         f"t5repro trace {PAGE} --steps",
@@ -53,24 +54,27 @@ EXAMPLES = {
         "t5repro export --format prov --output exports/prov.json",
         "t5repro export --format cyclonedx --output exports/cyclonedx.json",
     ),
-    "dvc": ("t5repro dvc generate", "t5repro dvc dag"),
+    "dvc generate": ("t5repro dvc generate",),
+    "dvc check": ("t5repro dvc check",),
+    "dvc settings": ("t5repro dvc settings",),
+    "dvc dag": ("t5repro dvc dag",),
     "seal": ("t5repro seal",),
     "sign": ("t5repro sign --key ~/.config/t5repro/key.pem",),
     "certificate": ("t5repro certificate", "t5repro certificate --machine"),
-    "rehydrate": ("t5repro rehydrate",),
-    "frozen": ("t5repro frozen",),
-    "import_weights": ("t5repro import_weights exports/hf --folder exports/own",),
-    "export_weights": (
-        f"t5repro export_weights --form huggingface --weights {TRAINED} \\\n"
+    "dvc rehydrate": ("t5repro dvc rehydrate",),
+    "dvc raw": ("t5repro dvc raw",),
+    "weights import": ("t5repro weights import exports/hf --folder exports/own",),
+    "weights export": (
+        f"t5repro weights export --form huggingface --weights {TRAINED} \\\n"
         f"    --vocabulary {VOCABULARY} --folder exports/hf",
     ),
-    "export_server": (
-        f"t5repro export_server --settings configs/demo.yaml --weights {TRAINED} \\\n"
+    "weights saved-model": (
+        f"t5repro weights saved-model --settings configs/demo.yaml --weights {TRAINED} \\\n"
         f"    --vocabulary {VOCABULARY} --folder exports/server/1",
     ),
-    "publish": (
-        "t5repro publish results/demo --folder exports/demo",
-        "t5repro publish results/demo --experiment baseline_seed_1 --folder exports/seed_1",
+    "weights publish": (
+        "t5repro weights publish results/demo --folder exports/demo",
+        "t5repro weights publish results/demo --experiment baseline_seed_1 --folder exports/seed_1",
     ),
 }
 

@@ -1,16 +1,16 @@
-"""The subcommand `export`: standard documents of a run, signed where the standard signs."""
+"""The command `export`: standard documents of a run, signed where the standard signs."""
 
 import argparse
 from pathlib import Path
 
-from t5repro.cli.arguments import Commands, add_command
+from t5repro.cli.parsers import Commands, add_command
 from t5repro.errors import LineageError
 
 FORMATS = ("ro-crate", "prov", "in-toto", "openlineage", "croissant", "cyclonedx")
 
 
 def add_export(commands: Commands) -> None:
-    """Add the subcommand."""
+    """Add the command."""
     parser = add_command(
         commands,
         "export",

@@ -1,4 +1,4 @@
-"""The subcommand predict: answers of a fine-tuned model to texts, or to rows of a task."""
+"""The command `predict`: answers of a fine-tuned model to texts, or to rows of a task."""
 
 import argparse
 import dataclasses
@@ -9,7 +9,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from t5repro.cli.arguments import Commands, add_command, add_experiment
+from t5repro.cli.arguments import add_experiment
+from t5repro.cli.parsers import Commands, add_command
 from t5repro.errors import ArtifactError, RawDataError, SettingsError
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def add_predict(commands: Commands) -> None:
-    """Add the subcommand."""
+    """Add the command."""
     predict = add_command(
         commands, "predict", _predict, "print the answers of a fine-tuned model to texts"
     )

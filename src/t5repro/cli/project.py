@@ -1,13 +1,13 @@
-"""The subcommand `init`: a folder in which the chain runs, without a checkout."""
+"""The command `init`: a folder in which the chain runs, without a checkout."""
 
 import argparse
 from pathlib import Path
 
-from t5repro.cli.arguments import Commands, add_command
+from t5repro.cli.parsers import Commands, add_command
 
 
 def add_init(commands: Commands) -> None:
-    """Add the subcommand."""
+    """Add the command."""
     init = add_command(
         commands, "init", _init, "write rule files, run files and the bundled crawl into a folder"
     )

@@ -1,16 +1,16 @@
-"""Subcommands about a finished run: show, cost, batches."""
+"""Commands about a finished run: show, cost, batches."""
 
 import argparse
 import dataclasses
 import json
 from pathlib import Path
 
-from t5repro.cli.arguments import Commands, add_command
+from t5repro.cli.parsers import Commands, add_command
 from t5repro.errors import SettingsError
 
 
 def add_results(commands: Commands) -> None:
-    """Add the subcommands that show a finished run."""
+    """Add the commands that show a finished run."""
     show = add_command(commands, "show", _show, "print the scores of a run and its report's path")
     show.add_argument("run", type=Path, help="folder of the run, such as results/demo")
     cost = add_command(commands, "cost", _cost, "print time, memory and machine of every stage")
@@ -60,7 +60,7 @@ def _estimated(arguments: argparse.Namespace) -> dict[str, float]:
     """Return stage -> estimated seconds of a finished run."""
     from t5repro.estimate.plan import estimated_seconds
     from t5repro.estimate.run_files import load_run_files
-    from t5repro.lineage.graph import read_records
+    from t5repro.lineage.record import read_records
     from t5repro.lineage.store import Folder
 
     settings, folder = load_run_files(arguments.configfile), arguments.run.resolve()

@@ -1,73 +1,95 @@
-"""The subcommand `config`: settings of a run file, and the files generated from the schema."""
+"""The command `config`: settings of a run file, and the files generated from the schema."""
 
 import argparse
 from pathlib import Path
 
-from t5repro.cli.arguments import Commands, add_command
+from t5repro.cli.parsers import Commands, add_command, add_group
 from t5repro.errors import RawDataError, SettingsError
 
 CURE = "run `make generate` and commit the result"
 
 
 def add_config(commands: Commands) -> None:
-    """Add the subcommand."""
-    config = add_command(commands, "config", _config, "print, generate or check settings")
-    config.add_argument(
-        "action",
-        choices=["show", "validate", "generate", "check"],
-        help="show: print all settings of a run file as JSON; validate: check a run file as "
-        "planning does; generate: write the files generated from the schema; check: compare these "
-        "with it",
+    """Add the command."""
+    group = add_group(
+        commands,
+        "config",
+        "show, validate, presets, generate, check: settings, and files made from them",
     )
-    config.add_argument(
-        "run_file",
-        type=Path,
-        nargs="?",
-        default=Path("configs/base.yaml"),
-        help="of show and validate; default: configs/base.yaml",
+    show = add_command(group, "show", _show, "print all settings of a run file as JSON")
+    validate = add_command(group, "validate", _validate, "check a run file as planning does")
+    for parser in (show, validate):
+        parser.add_argument(
+            "run_file",
+            type=Path,
+            nargs="?",
+            default=Path("configs/base.yaml"),
+            help="default: configs/base.yaml",
+        )
+    add_command(group, "presets", _presets, "print what each preset sets")
+    add_command(
+        group,
+        "generate",
+        _generate,
+        "write the files generated from the schema and the code",
+        writes=True,
     )
+    add_command(group, "check", _check, "compare the generated files with schema and code")
 
 
-def _config(arguments: argparse.Namespace) -> None:
-    from t5repro.config import generate
+def _show(arguments: argparse.Namespace) -> None:
     from t5repro.config.load import load_run_file
     from t5repro.config.project_files import project_file
+
+    _refuse_folder(arguments.run_file)
+    print(load_run_file(project_file(arguments.run_file)).model_dump_json(indent=2))
+
+
+def _presets(arguments: argparse.Namespace) -> None:
+    from t5repro.config.presets.page import presets_page
+
+    print(presets_page(), end="")
+
+
+def _refuse_folder(path: Path) -> None:
+    if path.is_dir():
+        raise SettingsError(f"{path} is a folder; name a run file, such as configs/demo.yaml")
+
+
+def _generate(arguments: argparse.Namespace) -> None:
+    from t5repro.config import generate
     from t5repro.files import write_text
-    from t5repro.lineage.sources import leftover_closures, stale_closures, write_closures
+    from t5repro.lineage.sources import write_closures
     from t5repro.versions import dvc_pipeline
-    from t5repro.versions.lock_check import lock_faults
     from t5repro.versions.seal import seal_settings
 
-    if arguments.run_file.is_dir():
-        raise SettingsError(
-            f"{arguments.run_file} is a folder; name a run file, such as configs/demo.yaml"
-        )
-    if arguments.action == "show":
-        print(load_run_file(project_file(arguments.run_file)).model_dump_json(indent=2))
-        return
-    if arguments.action == "validate":
-        _validate(arguments.run_file)
-        return
     generate.require_checkout()
-    if arguments.action == "check":
-        # First: Snakemake brings these files up to date when it plans the graph of dvc.yaml.
-        files = [*stale_closures(), *leftover_closures()]
-        stale = [f"{path} is out of sync with the code; {CURE}" for path in files]
-        faults = stale + generate.drifted() + dvc_pipeline.drifted()
-        if faults := faults or lock_faults():
-            raise SettingsError("\n".join(faults))
-        print("generated files are in sync")
-    else:
-        for changed in write_closures():
-            print(f"wrote {changed}")
-        for path, text in {**generate.generated_files(), **dvc_pipeline.generated()}.items():
-            write_text(path, text)
-            print(f"wrote {path}")
-        if seal_settings():
-            print("wrote dvc.lock: its stage of the settings")
+    for changed in write_closures():
+        print(f"wrote {changed}")
+    for path, text in {**generate.generated_files(), **dvc_pipeline.generated()}.items():
+        write_text(path, text)
+        print(f"wrote {path}")
+    if seal_settings():
+        print("wrote dvc.lock: its stage of the settings")
 
 
-def _validate(path: Path) -> None:
+def _check(arguments: argparse.Namespace) -> None:
+    from t5repro.config import generate
+    from t5repro.lineage.sources import leftover_closures, stale_closures
+    from t5repro.versions import dvc_pipeline
+    from t5repro.versions.lock_check import lock_faults
+
+    generate.require_checkout()
+    # First: Snakemake brings these files up to date when it plans the graph of dvc.yaml.
+    files = [*stale_closures(), *leftover_closures()]
+    stale = [f"{path} is out of sync with the code; {CURE}" for path in files]
+    faults = stale + generate.drifted() + dvc_pipeline.drifted()
+    if faults := faults or lock_faults():
+        raise SettingsError("\n".join(faults))
+    print("generated files are in sync")
+
+
+def _validate(arguments: argparse.Namespace) -> None:
     """Check a run file as planning does, raw files included; print that it is valid.
 
     Faults of settings come first, with their line. In a checkout, Snakemake then plans the graph:
@@ -81,8 +103,10 @@ def _validate(path: Path) -> None:
     from t5repro.data.fetch import missing_files
     from t5repro.versions.snakemake_graph import planned
 
+    path = arguments.run_file
+    _refuse_folder(path)
     if not read_yaml(path):
-        raise SettingsError(f"{path} is empty; t5repro new-task FILE writes a run file")
+        raise SettingsError(f"{path} is empty; t5repro tasks new FILE writes a run file")
     settings = load_run_file(path)
     with Origins([path]).located_errors():
         check_listed_files(settings)

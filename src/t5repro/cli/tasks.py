@@ -1,11 +1,11 @@
-"""Subcommands of tasks and of the paper's rows: a new task, lists, leaderboard submissions."""
+"""Commands of tasks and of the paper's rows: a new task, lists, leaderboard submissions."""
 
 import argparse
 import shlex
 import sys
 from pathlib import Path
 
-from t5repro.cli.arguments import Commands, add_command
+from t5repro.cli.parsers import Commands, add_command, add_group
 from t5repro.errors import SettingsError
 from t5repro.task_table import BENCHMARK_TITLES
 
@@ -13,32 +13,29 @@ EXAMPLE_CHARS = 100  # of an input that is printed
 
 
 def add_tasks(commands: Commands) -> None:
-    """Add `new-task`, `submit`, and the lists of tasks, sources, mixtures and rows."""
-    _add_new_task(commands)
-    submit = add_command(commands, "submit", _submit, "write the zip of a leaderboard submission")
+    """Add the commands of the groups `tasks` and `paper`."""
+    group = add_group(commands, "tasks", "list, sources, new, submit: the tasks of fine-tuning")
+    tasks = add_command(group, "list", _list_tasks, "print the names of all tasks")
+    tasks.add_argument("run_file", type=Path, nargs="?", help="include the tasks of this run file")
+    sources = add_command(
+        group, "sources", _list_sources, "print the origins of the files of tasks"
+    )
+    sources.add_argument("tasks", nargs="+", metavar="TASK", help="name of a task")
+    _add_new_task(group)
+    submit = add_command(group, "submit", _submit, "write the zip of a leaderboard submission")
     submit.add_argument("leaderboard", choices=[*BENCHMARK_TITLES])
     submit.add_argument(
         "--predictions", type=Path, required=True, help="folder of evaluate_predict"
     )
     submit.add_argument("--output", type=Path, required=True, help="zip to write")
     submit.add_argument("--run-file", type=Path, help="run file, required if it changes tasks.text")
-    tasks = add_command(commands, "list_tasks", _list_tasks, "print the names of all tasks")
-    tasks.add_argument("run_file", type=Path, nargs="?", help="include the tasks of this run file")
-    sources = add_command(
-        commands, "list_sources", _list_sources, "print the origins of the files of tasks"
-    )
-    sources.add_argument("tasks", nargs="+", metavar="TASK", help="name of a task")
-    add_command(
-        commands, "list_mixtures", _list_mixtures, "print the named mixtures with their tasks"
-    )
-    add_command(
-        commands, "list_rows", _list_rows, "print the paper's rows, their experiments and states"
-    )
+    paper = add_group(commands, "paper", "rows: the rows of the paper's tables")
+    add_command(paper, "rows", _list_rows, "print the paper's rows, their experiments and states")
 
 
 def _add_new_task(commands: Commands) -> None:
     new = add_command(
-        commands, "new-task", _new_task, "propose a run file that fine-tunes on a file of rows"
+        commands, "new", _new_task, "propose a run file that fine-tunes on a file of rows"
     )
     new.add_argument("file", type=Path, help=".csv, .tsv, .jsonl or .parquet")
     new.add_argument(
@@ -153,14 +150,6 @@ def _list_sources(arguments: argparse.Namespace) -> None:
     from t5repro.config.run_file import task_sources
 
     print(yaml.safe_dump(task_sources(arguments.tasks), sort_keys=False), end="")
-
-
-def _list_mixtures(arguments: argparse.Namespace) -> None:
-    from t5repro.config.mixtures import MIXTURES
-
-    for name, mixture in MIXTURES.items():
-        note = " (with C4)" if mixture.c4 else ""
-        print(f"{name}: {mixture.kind}{note}: {' '.join(mixture.tasks)}")
 
 
 def _list_rows(arguments: argparse.Namespace) -> None:

@@ -1,12 +1,13 @@
-"""Subcommands of versions: DVC's pipeline and lock, Snakemake's metadata, the certificate."""
+"""Commands of versions: DVC's pipeline and lock, Snakemake's metadata, the certificate."""
 
 import argparse
 import dataclasses
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from t5repro.cli.arguments import Commands, Handler, add_command
+from t5repro.cli.parsers import Commands, Handler, Writes, add_command, add_group
 from t5repro.config.project_files import require_project
 from t5repro.errors import ArtifactError, LineageError, SettingsError
 
@@ -18,18 +19,14 @@ OK, FAULT = 0, 2
 
 
 def add_versions(commands: Commands) -> None:
-    """Add the subcommands that keep DVC and Snakemake in agreement."""
-    dvc = _add_version_command(
-        commands, "dvc", _dvc, "generate, check or draw dvc.yaml; write the resolved settings"
-    )
-    dvc.add_argument(
-        "action",
-        choices=["generate", "check", "settings", "dag"],
-        help="generate: write dvc.yaml; check: compare it with the graph; settings: write the "
-        "resolved settings; dag: draw the stages",
-    )
+    """Add the commands that keep DVC and Snakemake in agreement."""
+    _add_dvc(commands)
     seal = _add_version_command(
-        commands, "seal", _seal, "write to dvc.lock what the jobs of this checkout built"
+        commands,
+        "seal",
+        _seal,
+        "write to dvc.lock what the jobs of this checkout built",
+        writes=True,
     )
     seal.add_argument("--only", metavar="STAGE", help="one stage")
     seal.add_argument(
@@ -38,7 +35,11 @@ def add_versions(commands: Commands) -> None:
         help="name stages that stay out of date, and succeed: for a run of some targets",
     )
     sign = add_command(
-        commands, "sign", _sign, "sign the sealed records and dvc.lock with a local key"
+        commands,
+        "sign",
+        _sign,
+        "sign the sealed records and dvc.lock with a local key",
+        writes=True,
     )
     sign.add_argument("--key", type=Path, help="private key; else the configured one")
     sign.add_argument("--run", default="demo", help="name below records/")
@@ -64,24 +65,36 @@ def add_versions(commands: Commands) -> None:
         action="store_true",
         help="before any training: compare operations of this CPU with those of other makers",
     )
-    _add_version_command(
-        commands,
-        "rehydrate",
-        _rehydrate,
-        "mark the stages that equal dvc.lock as done in Snakemake",
+
+
+def _add_dvc(commands: Commands) -> None:
+    """Add the commands of the group `dvc`."""
+    group = add_group(
+        commands, "dvc", "generate, check, settings, dag, rehydrate, raw: DVC's files and this run"
     )
-    frozen = add_command(commands, "frozen", _frozen, "compare the raw inputs with data.dvc")
-    frozen.add_argument("record", type=Path, nargs="?", default=Path("data.dvc"))
+    rehydrates = "mark the stages that equal dvc.lock as done in Snakemake"
+    for name, handler, meaning, writes in (
+        ("generate", _generate, "write dvc.yaml", True),
+        ("check", _check, "compare dvc.yaml with the graph, and dvc.lock with the code", False),
+        ("settings", _resolve, "write the resolved settings", True),
+        ("dag", _draw, "draw the stages", False),
+        ("rehydrate", _rehydrate, rehydrates, True),
+    ):
+        _add_version_command(group, name, handler, meaning, writes=writes)
+    raw = add_command(group, "raw", _compare_raw, "compare the raw inputs with data.dvc")
+    raw.add_argument("record", type=Path, nargs="?", default=Path("data.dvc"))
 
 
 def _add_version_command(
-    commands: Commands, name: str, handler: Handler, meaning: str
+    commands: Commands, name: str, handler: Handler, meaning: str, *, writes: Writes = False
 ) -> argparse.ArgumentParser:
-    parser = add_command(commands, name, handler, meaning)
+    parser = add_command(commands, name, handler, meaning, writes=writes)
     parser.add_argument(
-        "--run-file", type=Path, help="whose graph is versioned; else that of dvc.yaml"
+        "--run-file", type=Path, help="its graph is versioned; default: the one of dvc.yaml"
     )
-    parser.add_argument("--profile", help="Snakemake profile of the stages; else that of dvc.yaml")
+    parser.add_argument(
+        "--profile", help="Snakemake profile of the stages; default: as in dvc.yaml"
+    )
     return parser
 
 
@@ -95,34 +108,51 @@ def _versioned(arguments: argparse.Namespace) -> "VersionedRun":
     )
 
 
-def _frozen(arguments: argparse.Namespace) -> None:
+def _compare_raw(arguments: argparse.Namespace) -> None:
     from t5repro.versions.raw_data_check import check_raw_data
 
     print(f"the raw inputs are those of {arguments.record}: {check_raw_data(arguments.record)}")
 
 
-def _dvc(arguments: argparse.Namespace) -> None:
+def _draw(arguments: argparse.Namespace) -> None:
+    from t5repro.versions.dvc_dag import drawing
+
+    require_project()
+    print(drawing())
+
+
+def _generate(arguments: argparse.Namespace) -> None:
     from t5repro.files import write_text
-    from t5repro.versions import dvc_pipeline
+    from t5repro.versions.dvc_pipeline import generated
+
+    require_project()
+    for path, text in generated(arguments.run_file, arguments.profile).items():
+        write_text(path, text)
+        print(f"wrote {path}")
+
+
+def _resolve(arguments: argparse.Namespace) -> None:
+    from t5repro.versions.dvc_pipeline import write_resolved
+
+    require_project()
+    write_resolved(_versioned(arguments).run_file)
+    _require_sync(arguments)
+
+
+def _check(arguments: argparse.Namespace) -> None:
     from t5repro.versions.lock_check import lock_faults
 
     require_project()
-    if arguments.action == "dag":
-        from t5repro.versions.dvc_dag import drawing
+    _require_sync(arguments, lock_faults)
 
-        print(drawing())
-        return
-    if arguments.action == "generate":
-        for path, text in dvc_pipeline.generated(arguments.run_file, arguments.profile).items():
-            write_text(path, text)
-            print(f"wrote {path}")
-        return
-    if arguments.action == "settings":
-        dvc_pipeline.write_resolved(_versioned(arguments).run_file)
-    faults = dvc_pipeline.drifted(arguments.run_file, arguments.profile)
-    if arguments.action == "check":
-        faults += [] if faults else lock_faults()
-    if faults:
+
+def _require_sync(
+    arguments: argparse.Namespace, further_faults: Callable[[], list[str]] = list
+) -> None:
+    from t5repro.versions.dvc_pipeline import drifted
+
+    faults = drifted(arguments.run_file, arguments.profile)
+    if faults := faults or further_faults():
         raise SettingsError("\n".join(faults))
     print("dvc.yaml is in sync with the graph")
 

@@ -9,14 +9,17 @@ from typing import Any
 from t5repro.config.groups import tasks_of_groups
 from t5repro.task_table import RELEASED_GROUPS, SQUAD
 
-MIXTURES = {"glue": "glue_v002_proportional", "super_glue": "super_glue_v102_proportional"}
+MIXTURES = {
+    "glue": "mixtures/glue_v002_proportional",
+    "super_glue": "mixtures/super_glue_v102_proportional",
+}
 # The released configurations: `sequence_lengths` of each mixture, where it is not the default.
 TARGETS_LENGTHS = {"glue": 84, "super_glue": 62, SQUAD.name: 97}
 
 
 def _group(name: str) -> dict[str, Any]:
     """Return the settings of the fine-tuning of one group of the paper."""
-    tasks = {"tasks.mixture": MIXTURES[name]} if name in MIXTURES else {"tasks.names": [name]}
+    tasks = {"use": [MIXTURES[name]]} if name in MIXTURES else {"tasks.names": [name]}
     if name in TARGETS_LENGTHS:
         return tasks | {"finetune.targets_length": TARGETS_LENGTHS[name]}
     return tasks

@@ -1,4 +1,7 @@
-"""YAML with a limit on what its aliases expand to.
+"""YAML without repeated keys, and with a limit on what its aliases expand to.
+
+PyYAML keeps the last value of a repeated key silently: of two lists that a merge left below each
+other one would be lost.
 
 Ten lines of aliases of aliases stand for 10**8 values ("billion laughs"). The parser shares the
 nodes, but whoever walks through the values visits each of them.
@@ -21,7 +24,8 @@ def read_node(text: str, name: str) -> yaml.Node | None:
         name: of the file, for messages.
 
     Raises:
-        SettingsError: it is not YAML, or its aliases expand to more than `MAX_NODES` values.
+        SettingsError: it is not YAML, sets a key twice, or its aliases expand to more than
+            `MAX_NODES` values.
     """
     try:
         loader = yaml.SafeLoader(text)
@@ -31,11 +35,46 @@ def read_node(text: str, name: str) -> yaml.Node | None:
         raise SettingsError(f"{name} is not YAML: {error}") from error
     if root is not None and "&" in text:  # without an anchor there is no alias
         _check_expansion(root, name)
+    try:
+        _check_keys(root, name, set())
+    except RecursionError as error:
+        raise SettingsError(f"{name} is nested too deeply") from error
     return root
 
 
+def set_twice(name: str, line: int, key: str, first_line: int) -> SettingsError:
+    """Return the error about a key that a file sets twice."""
+    return SettingsError(
+        f"{name}:{line}: {key!r} is set twice, first in line {first_line}; keep one of them with "
+        "the entries of both, YAML would silently keep the last"
+    )
+
+
+def _check_keys(node: yaml.Node | None, name: str, visited: set[int]) -> None:
+    """Refuse a key that a mapping has twice."""
+    if isinstance(node, yaml.ScalarNode) or node is None or id(node) in visited:
+        return
+    visited.add(id(node))  # an alias is checked where its anchor is
+    if isinstance(node, yaml.SequenceNode):
+        for entry in node.value:
+            _check_keys(entry, name, visited)
+        return
+    first_lines: dict[str, int] = {}
+    for key, value in node.value:
+        if isinstance(key, yaml.ScalarNode):
+            line = key.start_mark.line + 1
+            if key.value in first_lines:
+                raise set_twice(name, line, key.value, first_lines[key.value])
+            first_lines[key.value] = line
+        _check_keys(value, name, visited)
+
+
 def construct(root: yaml.Node, name: str) -> Any:
-    """Return the values of a node; `name` is that of the file.
+    """Return the values of a node.
+
+    Args:
+        root: the node.
+        name: of the file, for messages.
 
     Raises:
         SettingsError: a value cannot be read, such as a date that does not exist.

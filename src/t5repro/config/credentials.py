@@ -41,7 +41,7 @@ _KNOWN_KEYS = re.compile(
     r"\b(?:(?:AKIA|ASIA)[0-9A-Z]{16}|gh[opsur]_\w{20,}|hf_[A-Za-z0-9]{20,}|glpat-[\w-]{16,}"
     r"|AIza[\w-]{30,})|-----BEGIN [A-Z ]*PRIVATE KEY-----"
 )
-# Keys of settings whose value is a credential, such as Spark's fs.s3a.secret.key.
+# Keys of settings with a credential as value, such as Spark's fs.s3a.secret.key.
 _SECRET_NAME = re.compile(
     r"(?:secret|password|passwd|credentials?|(?:access|secret|api|private|account)[._-]?key"
     r"|(?:auth|access|session|security)[._-]?token)(?:[._-][a-z0-9]+)*$",

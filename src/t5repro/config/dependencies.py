@@ -1,6 +1,6 @@
 """Checks of the experiments that depend on others of their run.
 
-A fine-tuning may continue that of an earlier experiment (``finetune.start_from``), or predict with
+A fine-tuning may continue an earlier experiment (``finetune.start_from``), or predict with
 the models of others (``evaluate.ensemble``). If experiments have groups of tasks, a group depends
 on the same group of the other, or on all of an experiment without groups.
 """
@@ -46,13 +46,13 @@ def check_experiments(settings: Settings) -> None:
         try:
             parts_of[name] = _finetunings_settings(name, settings_at, names)
             for group, part in parts_of[name].items():
-                if start := part.finetune.start_from:
-                    _check_start(name, group, part, start, parts_of)
+                if source := part.finetune.start_from:
+                    _check_start(name, group, part, source, parts_of)
                     _check_equal(
-                        f"experiment {name!r}: finetune.start_from names {start!r}, with another "
+                        f"experiment {name!r}: finetune.start_from names {source!r}, with another "
                         "vocabulary",
                         _vocabulary_stages(name, experiments),
-                        _vocabulary_stages(start, experiments),
+                        _vocabulary_stages(source, experiments),
                     )
             if changed.evaluate.ensemble:
                 _check_ensemble(name, experiments)
@@ -95,41 +95,41 @@ def _check_start(
     name: str,
     group: str,
     settings: Settings,
-    start: str,
+    source: str,
     parts_of: Mapping[str, Mapping[str, Settings]],
 ) -> None:
-    """Raise SettingsError if a fine-tuning cannot continue that of an experiment.
+    """Raise SettingsError if a fine-tuning cannot continue another one.
 
     Args:
         name: experiment of the fine-tuning.
         group: its group of tasks.
         settings: its settings.
-        start: experiment to continue.
+        source: experiment to continue.
         parts_of: experiment -> group -> settings, of this experiment and all before it.
     """
     label = f"experiment {name!r}: finetune.start_from"
     earlier = [other for other in parts_of if other != name]
-    if start not in earlier:
+    if source not in earlier:
         raise SettingsError(
-            f"{label} is {start!r}; it must be one of the experiments before it: {earlier}"
+            f"{label} is {source!r}; it must be one of the experiments before it: {earlier}"
         )
-    parts = parts_of[start]
+    parts = parts_of[source]
     if group not in parts and "" not in parts:
         raise SettingsError(
-            f"{label} is {start!r}, which is fine-tuned in the groups {sorted(parts)}, not on "
+            f"{label} is {source!r}, which is fine-tuned in the groups {sorted(parts)}, not on "
             f"{group or 'all tasks'}; start from an experiment without groups or with the same"
         )
     start_settings = parts[group] if group in parts else parts[""]
     before_finetuning = _stages(ancestors("finetune"))
     _check_equal(
-        f"{label} names {start!r}",
+        f"{label} names {source!r}",
         _without_devices(settings_of_stages(settings, before_finetuning)),
         _without_devices(settings_of_stages(start_settings, before_finetuning)),
     )
-    # Adapters may be added to a trained network; those of a trained network cannot be removed.
+    # Adapters may be added to a trained network, but not removed from it.
     if start_settings.finetune.width and start_settings.finetune.width != settings.finetune.width:
         raise SettingsError(
-            f"{label} is {start!r}, whose network has adapters of width "
+            f"{label} is {source!r}, whose network has adapters of width "
             f"{start_settings.finetune.adapter_width}; finetune.method and finetune.adapter_width "
             "of both must be the same"
         )
@@ -198,7 +198,7 @@ def _check_equal(label: str, values: Mapping[str, Any], other_values: Mapping[st
     """Raise SettingsError if two experiments differ in settings that must be equal."""
     for key in values:
         if values[key] != other_values[key]:
-            # A stage is no part of a setting's name.
+            # The name of a setting does not contain its stage.
             name = "" if key in BY_NAME else key
             raise SettingsError(
                 f"{label}, but {_difference(name, values[key], other_values[key])}; "

@@ -18,7 +18,7 @@ from t5repro.config.field import Section
 
 @cache
 def descriptions(model: type[BaseModel]) -> dict[str, str]:
-    """Return field -> the string below it in the source, those of base classes included."""
+    """Return field -> the string below it in the source, also of base classes."""
     described: dict[str, str] = {}
     for base in reversed(model.__mro__):
         if issubclass(base, Section) and base is not Section:

@@ -3,19 +3,23 @@
 from collections.abc import Mapping
 from typing import Any
 
+from pydantic import ValidationError
+
 from t5repro.config.flops import step_flops
-from t5repro.config.schema import Settings
+from t5repro.config.sections.model import ModelSettings
+from t5repro.config.sections.pretrain import PretrainSettings
+from t5repro.config.sections.vocab import RunVocab
 from t5repro.config.tree import lookup
 from t5repro.errors import SettingsError
 
 
-def check_budget(stated: Mapping[str, Any]) -> None:
-    """Refuse a tree of settings that states steps and operations of pre-training.
+def check_budget(change: Mapping[str, Any]) -> None:
+    """Refuse a tree of settings that states both steps and operations of pre-training.
 
     Raises:
         SettingsError: it does.
     """
-    flops, steps = (lookup(stated, "pretrain", name) for name in ("flops", "steps"))
+    flops, steps = (lookup(change, "pretrain", name) for name in ("flops", "steps"))
     if flops and steps is not None:
         raise SettingsError(
             f"pretrain.steps is {steps} and pretrain.flops {flops}, from which the steps follow; "
@@ -24,20 +28,28 @@ def check_budget(stated: Mapping[str, Any]) -> None:
         )
 
 
-def steps_of_budget(settings: Settings) -> int:
-    """Return the steps of pre-training that take most nearly `pretrain.flops` operations.
+def set_steps(tree: dict[str, Any]) -> None:
+    """Set the steps of pre-training that take most nearly `pretrain.flops` operations.
+
+    Invalid settings are left to the validation of the whole tree.
 
     Raises:
-        SettingsError: one step takes more than twice as many.
+        SettingsError: one step takes more than twice as many operations.
     """
-    step = step_flops(
-        settings.model, settings.pretrain, embedding_rows=settings.vocab.embedding_rows
-    )
-    steps = round(settings.pretrain.flops / step)
+    if not lookup(tree, "pretrain", "flops"):
+        return
+    try:
+        pretrain = PretrainSettings.model_validate(tree["pretrain"])
+        model = ModelSettings.model_validate(tree["model"])
+        vocab = RunVocab.model_validate(tree["vocab"])
+    except ValidationError:
+        return
+    step = step_flops(model, pretrain, embedding_rows=vocab.embedding_rows)
+    steps = round(pretrain.flops / step)
     if not steps:
         raise SettingsError(
-            f"pretrain.flops is {settings.pretrain.flops:g}, but one step takes {step:.3g} "
-            f"operations; allowed is {step:.3g} or more, or set pretrain.steps to 0",
+            f"pretrain.flops is {pretrain.flops:g}, but one step takes {step:.3g} operations; "
+            f"allowed is {step:.3g} or more, or set pretrain.steps to 0",
             keys=("pretrain", "flops"),
         )
-    return steps
+    tree["pretrain"]["steps"] = steps

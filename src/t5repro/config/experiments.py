@@ -6,20 +6,15 @@ depends on others if it continues one of them (``finetune.start_from``) or is an
 (``vocab.from_experiment``).
 """
 
-import copy
 from collections.abc import Callable, Mapping
 from functools import cache, lru_cache
 from typing import Any
 
-from t5repro.config.equal_compute import check_budget, steps_of_budget
-from t5repro.config.groups import finetunings, group_tasks, settings_of_group
-from t5repro.config.mixtures import mixture_settings, reset_mixture
-from t5repro.config.own_text import check_same_text, names_own_text, own_text_settings
-from t5repro.config.published_sizes import published_shape
-from t5repro.config.schema import Experiment, Settings
-from t5repro.config.systems import system_recipe
-from t5repro.config.tree import lookup, merge, nested, recipe, variant
-from t5repro.config.validation import validate
+from t5repro.config.groups import check_group, drop_other_tasks, finetunings
+from t5repro.config.layers import apply_layers, validated
+from t5repro.config.own_text import check_same_text, names_own_text
+from t5repro.config.schema import Experiment, Settings, check_experiment_names
+from t5repro.config.tree import lookup, nested
 from t5repro.errors import SettingsError
 from t5repro.stages import BY_NAME
 
@@ -38,14 +33,27 @@ SHARED = (
     "c4.engine",
     "c4.spark",
 )
-VOCABULARY = frozenset({"vocab_sample", "vocab"})  # rules whose nodes may be another experiment's
+VOCABULARY = frozenset({"vocab_sample", "vocab"})  # rules with nodes of other experiments
 
 
-def one_per_seed(experiment: Experiment) -> list[Experiment]:
-    """Return the experiment, or one experiment for each of its seeds.
+def with_experiment_per_seed(settings: Settings) -> Settings:
+    """Return settings in which one experiment stands for each seed of an experiment.
 
     They are ordinary experiments: each has its own nodes and shares those that no seed affects.
+
+    Raises:
+        SettingsError: one of them has the name of another experiment.
     """
+    experiments = [single for each in settings.experiments for single in _one_per_seed(each)]
+    try:
+        check_experiment_names(experiments)
+    except ValueError as error:
+        raise SettingsError(str(error), keys=("experiments",)) from error
+    return settings.model_copy(update={"experiments": experiments})
+
+
+def _one_per_seed(experiment: Experiment) -> list[Experiment]:
+    """Return the experiment, or one experiment for each of its seeds."""
     return [
         experiment.model_copy(
             update={
@@ -84,7 +92,7 @@ def settings_of_experiment(settings: Settings, name: str) -> Settings:
         name: name of an experiment, or of the fine-tuning of one of its groups (`finetunings`).
 
     Raises:
-        SettingsError: there is no such experiment, or its changes are unknown or invalid.
+        SettingsError: the experiment is unknown, or its changes are unknown or invalid.
     """
     return settings_by_name(settings)(name)
 
@@ -125,7 +133,7 @@ def _settings_by_name(identity: _Identity) -> SettingsAt:
             groups = {node: group for group, node in finetunings(changed, experiment).items()}
             if name not in groups:
                 raise SettingsError(f"experiment {experiment!r} has no fine-tuning {name!r}")
-            return settings_of_group(changed, groups[name])
+            return _settings_of_group(changed, groups[name])
         except SettingsError as error:
             error.experiment = experiment
             raise
@@ -151,39 +159,14 @@ def _experiment_of(settings: Settings, name: str) -> str:
 
 def _changed_settings(settings: Settings, name: str) -> Settings:
     experiments = {experiment.name: experiment for experiment in settings.experiments}
-    # Without the other experiments: to validate them for each one takes longer than all else.
-    tree = settings.model_dump(mode="json", exclude={"experiments"})
     change = _change_of(experiments[name])
     check_same_text(name, change, settings.corpus)
-    new_recipe, new_variant = lookup(change, "c4", "recipe"), lookup(change, "c4", "variant")
-    if new_recipe or (new_variant is not None and settings.c4.variant):
-        # Restores the values that the run's variant changed.
-        merge(tree, recipe(new_recipe or settings.c4.recipe))
-    if new_recipe or new_variant is not None:
-        merge(tree, variant(settings.c4.variant if new_variant is None else new_variant))
-    merge(tree, reset_mixture(change, tree))
-    system = system_recipe(change)
-    merge(tree, system)
-    merge(tree, published_shape(change) or published_shape(system))
-    if names_own_text(change, settings.corpus):
-        changed_tree = copy.deepcopy(tree)
-        merge(changed_tree, change)
-        merge(tree, own_text_settings(changed_tree))
-    check_budget(change)
-    if lookup(change, "pretrain", "steps") is not None:
-        tree["pretrain"]["flops"] = 0  # the run's; stated steps replace it
-    merge(tree, change)
-    merge(tree, mixture_settings(change))
-    merge(tree, group_tasks(change))
+    tree, unchanged = _tree_of(settings, change)
+    apply_layers(tree, change)
     if source := lookup(tree, "vocab", "from_experiment"):
         tree["vocab"] = _vocabulary_settings(settings, name, source, change)
-    label = f"experiment {name!r}: "
-    changed = validate(Settings, tree, label=label, unchecked=change)
-    if changed.pretrain.flops:
-        tree["pretrain"]["steps"] = steps_of_budget(changed)
-        changed = validate(Settings, tree, label=label)
-    if "experiments" not in change:
-        changed = changed.model_copy(update={"experiments": settings.experiments})
+    changed = validated(tree, label=f"experiment {name!r}: ", unchecked=change)
+    changed = changed.model_copy(update=unchanged)
     for shared_name in SHARED:
         if _value(changed, shared_name) != _value(settings, shared_name):
             raise SettingsError(
@@ -192,6 +175,44 @@ def _changed_settings(settings: Settings, name: str) -> Settings:
                 keys=tuple(shared_name.split(".")),
             )
     return changed
+
+
+def _tree_of(
+    settings: Settings, change: Mapping[str, Any]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return plain values of all sections but the large ones that stay, and these sections.
+
+    To validate lists of raw files and experiments again for each experiment takes longest.
+    """
+    unchanged = {"run", "data", "experiments"} - change.keys()
+    tree = settings.model_dump(mode="json", exclude=unchanged)
+    return tree, {section: getattr(settings, section) for section in unchanged}
+
+
+def _settings_of_group(settings: Settings, group: str) -> Settings:
+    """Return the settings of the fine-tuning of one group.
+
+    Args:
+        settings: settings of the experiment.
+        group: name of the group; empty for an experiment without groups.
+
+    Raises:
+        SettingsError: the group changes a setting that it may not change, or to an invalid value.
+    """
+    if not group:
+        return settings
+    change = nested(settings.finetune.groups[group])
+    try:
+        check_group(group, change)
+        tree, unchanged = _tree_of(settings, change)
+        tree["finetune"]["groups"] = {}
+        apply_layers(tree, change)
+        drop_other_tasks(tree, change)
+        changed = validated(tree, label=f"finetune.groups.{group}: ", unchecked={})
+    except SettingsError as error:
+        error.keys = ("finetune", "groups", group, *error.keys)
+        raise
+    return changed.model_copy(update=unchanged)
 
 
 def _vocabulary_settings(

@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING
 
 from t5repro.config.known_tasks import known_tasks
 from t5repro.config.sections.model import tuned_family
+from t5repro.config.sections.vocab import SPECIAL_PIECES
 from t5repro.task_facts import AnswerKind
 
 if TYPE_CHECKING:
     from t5repro.config.schema import Settings
-
-SPECIAL_PIECES = 8  # number of `vocab.special_pieces.SPECIAL_PIECES`
 
 
 def check_family(settings: "Settings") -> None:
@@ -72,9 +71,9 @@ def _check_labels(settings: "Settings") -> None:
             "set them to fresh and 0"
         )
     unanswered: tuple[AnswerKind, ...] = ("text",) if family.has_span_head else ("text", "span")
-    if of_text := _tasks_answered_by(settings, *unanswered):
+    if text_tasks := _tasks_answered_by(settings, *unanswered):
         raise ValueError(
-            f"tasks.names contains {of_text}, whose answers are texts, but {which} predicts "
+            f"tasks.names contains {text_tasks}, whose answers are texts, but {which} predicts "
             "labels, numbers and choices, and an encoder only spans as well; leave them out, "
             "or set tasks.names in the change of the experiment"
         )
@@ -84,10 +83,10 @@ def _check_labels(settings: "Settings") -> None:
             "to true for the whole run"
         )
     unused_rows = settings.vocab.embedding_rows - settings.vocab.total_ids
-    if unused_rows < SPECIAL_PIECES:
+    if unused_rows < len(SPECIAL_PIECES):
         raise ValueError(
             f"vocab.vocab_size and vocab.extra_ids leave {unused_rows} rows of the embedding "
-            f"unused, but {which} needs {SPECIAL_PIECES} for its special pieces; make one "
+            f"unused, but {which} needs {len(SPECIAL_PIECES)} for its special pieces; make one "
             "of the two larger or smaller"
         )
 
@@ -101,8 +100,8 @@ def _tasks_answered_by(settings: "Settings", *kinds: AnswerKind) -> list[str]:
 def _check_windows(settings: "Settings") -> None:
     """Raise ValueError if a question about a text can fill a row of an encoder only."""
     model, tasks = settings.model, settings.tasks
-    of_spans = _tasks_answered_by(settings, "span")
-    if not model.family.has_span_head or not of_spans:
+    span_tasks = _tasks_answered_by(settings, "span")
+    if not model.family.has_span_head or not span_tasks:
         return
     question = tasks.windows.question_length + model.pair_separators + 2
     for key, length in (
@@ -111,8 +110,8 @@ def _check_windows(settings: "Settings") -> None:
     ):
         if length <= question:
             raise ValueError(
-                f"{key} is {length}, of which a question of {of_spans[0]} with its special pieces "
-                f"can take {question}; raise it, or lower tasks.windows.question_length"
+                f"{key} is {length}, of which a question of {span_tasks[0]} with its special "
+                f"pieces can take {question}; raise it, or lower tasks.windows.question_length"
             )
 
 

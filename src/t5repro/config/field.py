@@ -1,7 +1,7 @@
 """Base class of the sections of settings, types of names, and a helper of validators."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, StringConstraints
@@ -23,3 +23,11 @@ def repeated(values: Iterable[Any]) -> list[Any]:
     """Return the values that occur more than once, sorted."""
     counts = Counter(values)
     return sorted(value for value, count in counts.items() if count > 1)
+
+
+def check_names(setting: str, names: Sequence[str], *, required: bool = False) -> None:
+    """Raise ValueError if a list repeats a name, or if it is required and empty."""
+    if required and not names:
+        raise ValueError(f"{setting} is empty; name at least one")
+    if twice := repeated(names):
+        raise ValueError(f"{setting} contains {twice} more than once; names must differ")

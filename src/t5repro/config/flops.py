@@ -1,4 +1,4 @@
-"""Floating-point operations of a training step, estimated from the matrix products alone.
+"""Floating-point operations of a training step, estimated from the matrix products only.
 
 Softmax, norms, dropout and the optimizer are left out: they are a few percent of the products.
 So are rotary positions: two multiplications per feature of a query or key.

@@ -1,4 +1,4 @@
-"""Generated files: the complete baseline, the editor schema, the settings page, the decisions.
+"""Generated files: complete baseline, editor schema, pages of settings and presets, decisions.
 
 `make generate` writes them and `make check` compares them.
 """
@@ -14,6 +14,8 @@ from t5repro.config.baseline import baseline_changes
 from t5repro.config.decisions import TABLE, decision_files
 from t5repro.config.descriptions import describe_sections
 from t5repro.config.load import load_settings
+from t5repro.config.presets.page import presets_page
+from t5repro.config.presets.table import names
 from t5repro.config.run_file import ExperimentForEach, IncludedSources
 from t5repro.config.schema import Settings
 from t5repro.config.setting_names import describe, leaves
@@ -28,6 +30,7 @@ def generated_files() -> dict[Path, str]:
         Path("configs/base.yaml"): _base(),
         Path("configs/schema.json"): json.dumps(_editor_schema(), indent=2) + "\n",
         Path("docs/settings.md"): _page(),
+        Path("docs/presets.md"): presets_page(),
         **decision_files(),
     }
 
@@ -66,9 +69,10 @@ def _base() -> str:
 
 
 def _editor_schema() -> dict[str, Any]:
-    """Return the JSON schema of a run file: that of the settings, with the short forms of lists."""
+    """Return the JSON schema of a run file, with the short forms of lists."""
     describe_sections()
     schema = Settings.model_json_schema()
+    schema["properties"]["use"]["items"] = {"enum": names(), "type": "string"}
     sources = schema["$defs"]["DataSettings"]["properties"]["sources"]
     experiments = schema["properties"]["experiments"]
     for entries, short_form in ((sources, IncludedSources), (experiments, ExperimentForEach)):
@@ -114,7 +118,7 @@ def _allowed(field: Any) -> str:
     ]
     if limits:
         return ", ".join(limits)
-    # A table's names (`model.architecture`), or those of a Literal.
+    # Names of a table (`model.architecture`), or of a Literal.
     tables = [part.json_schema for part in field.metadata if isinstance(part, WithJsonSchema)]
     choices = (
         tables[0]["enum"] if tables and tables[0] else getattr(field.annotation, "__args__", None)

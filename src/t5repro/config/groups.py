@@ -1,22 +1,23 @@
 """Groups of tasks that an experiment fine-tunes separately (`finetune.groups`).
 
 Each group has its own fine-tuning, which starts from the pre-training of the experiment and changes
-the settings that the group states. The scores of all groups together are those of the experiment,
+the settings that the group states. An experiment has the scores of all its groups together,
 as in the paper (section 3.1.3): a row of its tables is seven fine-tunings.
 """
 
 from collections.abc import Mapping
 from typing import Any
 
-from t5repro.config.mixtures import mixture_named, mixture_settings, reset_mixture
+from t5repro.config.presets.table import named_in, values_of
 from t5repro.config.schema import Settings
 from t5repro.config.tree import lookup, merge, nested
-from t5repro.config.validation import validate
 from t5repro.errors import SettingsError
 
-ALLOWED = ("tasks.names", "tasks.mixture", "finetune", "evaluate")
-# Settings of the experiment, from which its groups are joined again.
-OF_EXPERIMENT = ("finetune.groups", "evaluate.split", "evaluate.checkpoints", "evaluate.ensemble")
+ALLOWED = ("tasks.names", "finetune", "evaluate")
+# The scores of all groups together have these settings.
+SHARED_BY_GROUPS = (
+    *("finetune.groups", "evaluate.split", "evaluate.checkpoints", "evaluate.ensemble"),
+)
 
 
 def finetunings(settings: Settings, experiment: str) -> dict[str, str]:
@@ -32,34 +33,6 @@ def finetunings(settings: Settings, experiment: str) -> dict[str, str]:
     return {group: f"{experiment}_{group}" for group in groups} or {"": experiment}
 
 
-def settings_of_group(settings: Settings, group: str) -> Settings:
-    """Return the settings of the fine-tuning of one group.
-
-    Args:
-        settings: settings of the experiment.
-        group: name of the group; "" for an experiment without groups.
-
-    Raises:
-        SettingsError: the group changes a setting that it may not change, or to an invalid value.
-    """
-    if not group:
-        return settings
-    change = nested(settings.finetune.groups[group])
-    _check_allowed(group, change)
-    tree = settings.model_dump(mode="json", exclude={"experiments"})
-    merge(tree, {"finetune": {"groups": {}}})
-    merge(tree, reset_mixture(change, tree))
-    merge(tree, change)
-    merge(tree, mixture_settings(change))
-    _leave_out_other_tasks(tree, change)
-    try:
-        changed = validate(Settings, tree, label=f"finetune.groups.{group}: ", unchecked={})
-    except SettingsError as error:
-        error.keys = ("finetune", "groups", group, *error.keys)
-        raise
-    return changed.model_copy(update={"experiments": settings.experiments})
-
-
 def tasks_of_groups(groups: Mapping[str, Mapping[str, Any]]) -> list[str]:
     """Return the tasks of all groups, in their order.
 
@@ -73,12 +46,11 @@ def tasks_of_groups(groups: Mapping[str, Mapping[str, Any]]) -> list[str]:
                 f"finetune.groups.{group} is {values!r}; it must map settings to values, such as "
                 "tasks.names: [squad]"
             )
-        change = nested(values)
-        mixture = lookup(change, "tasks", "mixture")
-        names = mixture_named(str(mixture)).names if mixture else lookup(change, "tasks", "names")
+        names = _task_names(nested(values))
         if not names:
             raise SettingsError(
-                f"finetune.groups.{group} names no tasks; set its tasks.names or tasks.mixture"
+                f"finetune.groups.{group} names no tasks; set its tasks.names, or use a preset "
+                "of mixtures"
             )
         for name in names:
             if name in group_of:
@@ -90,46 +62,59 @@ def tasks_of_groups(groups: Mapping[str, Mapping[str, Any]]) -> list[str]:
     return list(group_of)
 
 
-def group_tasks(tree: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings that follow from groups, or from tasks, that a tree of settings sets.
+def _task_names(change: Mapping[str, Any]) -> Any:
+    """Return the tasks that a tree of settings states or takes from a preset; None without any."""
+    names = lookup(change, "tasks", "names")
+    return names or lookup(values_of(named_in(change)), "tasks", "names")
 
-    The tasks of a run or experiment with groups are theirs. An experiment with tasks of its own
-    does without the groups of its run.
+
+def apply_groups(tree: dict[str, Any], change: Mapping[str, Any]) -> None:
+    """Set what follows from stated groups, or from stated tasks, in place.
+
+    The tasks of a run or experiment with groups are the tasks of its groups. An experiment with
+    tasks of its own drops the groups of its run.
 
     Args:
-        tree: nested settings of a run file, an override or an experiment.
+        tree: complete settings.
+        change: nested settings of a run file, an experiment or a group.
 
     Raises:
-        SettingsError: `tasks.names` or `tasks.mixture` names other tasks than the groups.
+        SettingsError: `tasks.names` differs from the tasks of the groups.
     """
-    groups = lookup(tree, "finetune", "groups")
-    tasks = tree.get("tasks")
-    explicit = isinstance(tasks, Mapping) and {"names", "mixture"} & set(tasks)
+    groups = lookup(change, "finetune", "groups")
+    own_names = lookup(change, "tasks", "names")
     if not isinstance(groups, Mapping) or not groups:
-        return {"finetune": {"groups": {}}} if explicit else {}
+        if own_names is not None or _task_names(change):
+            merge(tree, {"finetune": {"groups": {}}})
+        return
     names = tasks_of_groups(groups)
-    if lookup(tree, "tasks", "mixture"):
-        raise SettingsError(
-            "tasks.mixture and finetune.groups are both set; groups name their own mixtures, "
-            "remove one of the two"
-        )
-    stated = lookup(tree, "tasks", "names")
-    if stated and set(stated) != set(names):
-        others = sorted(set(stated) ^ set(names))
+    if own_names and set(own_names) != set(names):
+        others = sorted(set(own_names) ^ set(names))
         raise SettingsError(
             f"tasks.names and the tasks of finetune.groups differ in {others}; leave tasks.names "
             "out, or set tasks of its own in the change of an experiment, which replace the groups"
         )
-    return {"tasks": {"names": stated or names}}
+    merge(tree, {"tasks": {"names": own_names or names}})
 
 
-def _check_allowed(group: str, change: Mapping[str, Any]) -> None:
-    for name in _leaves(change):
-        allowed = any(name == start or name.startswith(f"{start}.") for start in ALLOWED)
-        if not allowed or name.startswith(OF_EXPERIMENT):
+def check_group(group: str, change: Mapping[str, Any]) -> None:
+    """Refuse a group that changes settings of its experiment.
+
+    Args:
+        group: its name.
+        change: its settings, nested.
+
+    Raises:
+        SettingsError: it does.
+    """
+    values = {key: value for key, value in change.items() if key != "use"}
+    merge(values, values_of(named_in(change)))
+    for name in _leaves(values):
+        allowed = any(name == prefix or name.startswith(f"{prefix}.") for prefix in ALLOWED)
+        if not allowed or name.startswith(SHARED_BY_GROUPS):
             raise SettingsError(
                 f"finetune.groups.{group} changes {name}; a group may change {', '.join(ALLOWED)} "
-                f"(but not {', '.join(OF_EXPERIMENT)})"
+                f"(but not {', '.join(SHARED_BY_GROUPS)})"
             )
 
 
@@ -146,8 +131,8 @@ def _leaves(tree: Mapping[str, Any], prefix: str = "") -> list[str]:
     ]
 
 
-def _leave_out_other_tasks(tree: dict[str, Any], change: Mapping[str, Any]) -> None:
-    """Limit settings that name tasks of the experiment to those of the group."""
+def drop_other_tasks(tree: dict[str, Any], change: Mapping[str, Any]) -> None:
+    """Limit settings that name tasks of the experiment to the tasks of the group."""
     names = tree["tasks"]["names"]
     if not lookup(change, "finetune", "mixture_weights"):
         weights = tree["finetune"]["mixture_weights"]

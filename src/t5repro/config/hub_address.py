@@ -28,7 +28,7 @@ class HubFile(NamedTuple):
 
 
 def hub_file(address: str) -> HubFile | None:
-    """Return the file of an address; None if it has another form or is no plain path."""
+    """Return the file of an address; None if it has another form or another path."""
     match = ADDRESS.fullmatch(address)
     if match is None:
         return None

@@ -12,10 +12,10 @@ from typing import Any
 
 import yaml
 
-from t5repro.config.bounded_yaml import construct, read_node
+from t5repro.config.bounded_yaml import construct, read_node, set_twice
 from t5repro.errors import Keys, SettingsError
 
-# Mappings whose keys the user chooses:
+# Mappings with keys of the user:
 FREE_KEYS = {
     "bad_word_lists",
     "punkt_parameters",
@@ -80,7 +80,7 @@ def _lines(root: yaml.Node, file: str) -> Iterator[tuple[Keys, int]]:
     leaf_lines: dict[Keys, int] = {}
     for keys, line, is_leaf in _nodes(root, (), free=False, file=file):
         if is_leaf and keys in leaf_lines:
-            raise _set_twice(file, line, ".".join(map(str, keys)), leaf_lines[keys])
+            raise set_twice(file, line, ".".join(map(str, keys)), leaf_lines[keys])
         if is_leaf:
             leaf_lines[keys] = line
         yield keys, line
@@ -101,13 +101,8 @@ def _nodes(
         for index, entry in enumerate(node.value):
             yield from _value_nodes(entry, (*keys, index), entry, free=free, file=file)
     elif isinstance(node, yaml.MappingNode):
-        first_lines: dict[str, int] = {}
         for key, value in node.value:
             name, line = str(key.value), key.start_mark.line + 1
-            # Checked on the nodes: PyYAML keeps the last value of a repeated key silently.
-            if name in first_lines:
-                raise _set_twice(file, line, name, first_lines[name])
-            first_lines[name] = line
             parts = (name,) if free else tuple(name.split("."))
             for length in range(1, len(parts)):
                 yield (*keys, *parts[:length]), line, False
@@ -116,26 +111,22 @@ def _nodes(
 
 
 def _value_nodes(
-    node: yaml.Node, keys: Keys, start: yaml.Node, *, free: bool, file: str
+    node: yaml.Node, keys: Keys, position: yaml.Node, *, free: bool, file: str
 ) -> Iterator[tuple[Keys, int, bool]]:
     is_leaf = isinstance(node, yaml.ScalarNode) or not node.value
-    yield keys, start.start_mark.line + 1, is_leaf
+    yield keys, position.start_mark.line + 1, is_leaf
     yield from _nodes(node, keys, free=free, file=file)
-
-
-def _set_twice(file: str, line: int, name: str, first_line: int) -> SettingsError:
-    return SettingsError(
-        f"{file}:{line}: {name!r} is set twice, first in line {first_line}; keep one of them, "
-        "YAML would silently keep the last"
-    )
 
 
 class Origins:
     """Files and lines of the settings of a run.
 
+    Attributes:
+        values: settings of each file, so that none is parsed twice.
+
     Args:
         files: run files. Later ones replace settings of earlier ones.
-        overrides: settings of the command line, nested or dotted. They replace those of the files.
+        overrides: settings of the command line, nested or dotted. They replace the files'.
 
     Raises:
         SettingsError: a file cannot be read.
@@ -143,10 +134,12 @@ class Origins:
 
     def __init__(self, files: Sequence[Path], overrides: Mapping[str, Any] | None = None) -> None:
         self.files = [_display_name(path) for path in files]
+        self.values: list[dict[str, Any]] = []
         self._origins: dict[Keys, str] = {}
         self._experiments: dict[str, Keys] = {}
         for file in self.files:
             values, lines = read_with_lines(Path(file))
+            self.values.append(values)
             if isinstance(values.get("experiments"), list):
                 self._experiments = dict(_experiment_paths(values["experiments"]))
                 self._drop(("experiments",))
@@ -181,8 +174,8 @@ class Origins:
         experiment = self._experiment_path(error.experiment)
         # Of `for_each`: its own changes, then those that it shares with the other suffixes.
         entry = experiment[:2]
-        for start in (experiment, (*entry, "change"), entry) if experiment else ():
-            yield from ((*start, *below) for below in (*exact, *settings) if below)
+        for prefix in (experiment, (*entry, "change"), entry) if experiment else ():
+            yield from ((*prefix, *below) for below in (*exact, *settings) if below)
         yield from (*exact, *settings)
         yield from (experiment, entry, keys[:1])
 
@@ -199,9 +192,9 @@ class Origins:
             (),
         )
 
-    def _drop(self, start: Keys) -> None:
+    def _drop(self, prefix: Keys) -> None:
         self._origins = {
-            keys: origin for keys, origin in self._origins.items() if keys[: len(start)] != start
+            keys: origin for keys, origin in self._origins.items() if keys[: len(prefix)] != prefix
         }
 
 
@@ -227,10 +220,10 @@ def _display_name(path: Path) -> str:
     )
 
 
-def _leaf_paths(values: Mapping[str, Any], start: Keys = ()) -> Iterator[Keys]:
-    """Yield the paths of overrides, without those of sections."""
+def _leaf_paths(values: Mapping[str, Any], prefix: Keys = ()) -> Iterator[Keys]:
+    """Yield the paths of overrides, without sections."""
     for key, value in values.items():
-        keys = (*start, *str(key).split("."))
+        keys = (*prefix, *str(key).split("."))
         if isinstance(value, Mapping) and value:
             yield from _leaf_paths(value, keys)
         else:

@@ -12,10 +12,10 @@ from typing import Any
 
 from t5repro.config.hub_address import hub_file
 from t5repro.config.known_tasks import known_tasks
+from t5repro.config.presets.table import named_in, values_of
 from t5repro.config.schema import Settings
-from t5repro.config.sections.c4 import C4Settings
 from t5repro.config.sections.corpus import ENDINGS, CorpusSettings, format_of
-from t5repro.config.tree import lookup
+from t5repro.config.tree import lookup, merge
 from t5repro.errors import SettingsError
 
 ORIGIN = "own text, named by corpus.files"
@@ -29,30 +29,43 @@ UNFILTERED = {
 SHARED = ("files", "validation_files", "filters", "language")
 
 
-def own_text_settings(tree: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings that follow from own text, for a tree of settings that names it.
+def apply_own_text(tree: dict[str, Any], change: Mapping[str, Any]) -> None:
+    """Set what follows from own text that a run file or an experiment names, in place.
 
     Args:
-        tree: nested settings of a run file or of an experiment, not validated yet.
+        tree: complete settings, before `change` applies; not validated yet.
+        change: nested settings of a run file or of an experiment.
     """
-    corpus = tree.get("corpus")
-    if not isinstance(corpus, Mapping) or not corpus.get("files"):
-        return {}
-    c4: dict[str, Any] = {"punkt_training": False}
-    if corpus.get("filters", "off") == "off":
-        c4 |= UNFILTERED
-    settings: dict[str, Any] = {"c4": c4}
-    if "tasks" not in tree:
-        settings["tasks"] = {"names": []}
-    language = corpus.get("language")
+    if lookup(tree, "corpus", "files") or not lookup(change, "corpus", "files"):
+        return
+    corpus, c4 = (_joined(tree, change, section) for section in ("corpus", "c4"))
+    merge(tree, {"c4": {"punkt_training": False}})
+    if corpus["filters"] == "off":
+        merge(tree, {"c4": UNFILTERED})
+    languages, language = c4["languages"], corpus["language"]
     if language and isinstance(language, str):  # validation refuses anything else
-        c4["languages"] = [language]
-    # A text that is read is also trained on; of the crawl, T5 was pre-trained on English alone.
-    languages = c4.get("languages") or lookup(tree, "c4", "languages") or C4Settings().languages
+        languages = [language]
+        merge(tree, {"c4": {"languages": languages}})
+    # A text that is read is also trained on; of the crawl, T5 was pre-trained on English only.
     if isinstance(languages, list):
-        settings["tokens"] = {"languages": languages}
-        settings["vocab"] = {"language_parts": {str(name): 1 for name in languages}}
-    return settings
+        merge(tree, {"tokens": {"languages": languages}})
+        merge(tree, {"vocab": {"language_parts": {str(name): 1 for name in languages}}})
+
+
+def _joined(tree: Mapping[str, Any], change: Mapping[str, Any], section: str) -> Mapping[str, Any]:
+    """Return a section with the values that are stated."""
+    values = change.get(section)
+    return {**tree[section], **(values if isinstance(values, Mapping) else {})}
+
+
+def state_no_tasks(change: dict[str, Any]) -> None:
+    """State that a run on own text has no tasks, if its run file names none."""
+    if (
+        lookup(change, "corpus", "files")
+        and "tasks" not in change
+        and not lookup(values_of(named_in(change)), "tasks", "names")
+    ):
+        change["tasks"] = {"names": []}
 
 
 def names_own_text(change: Mapping[str, Any], corpus: CorpusSettings) -> bool:
@@ -78,7 +91,7 @@ def check_same_text(name: str, change: Mapping[str, Any], corpus: CorpusSettings
     """
     changed = change.get("corpus")
     if not isinstance(changed, Mapping) or names_own_text(change, corpus):
-        return  # validation refuses what is no mapping
+        return  # validation refuses other values
     for key in SHARED:
         if key in changed and changed[key] != (value := getattr(corpus, key)):
             raise SettingsError(
@@ -96,7 +109,7 @@ def own_text_sources(settings: Settings) -> list[dict[str, Any]]:
         SettingsError: a name matches no file, or a file of another format.
     """
     listed = {name for source in settings.data.sources for name in source.files}
-    of_tasks = files_of_tasks(settings)
+    task_paths = files_of_tasks(settings)
     found: dict[str, dict[str, str]] = {}  # origin -> files
     for key in ("files", "validation_files"):
         for index, pattern in enumerate(getattr(settings.corpus, key)):
@@ -104,7 +117,7 @@ def own_text_sources(settings: Settings) -> list[dict[str, Any]]:
             names = (
                 [file.path]
                 if file
-                else _files_of(settings, pattern, listed, of_tasks, ("corpus", key, index))
+                else _files_of(settings, pattern, listed, task_paths, ("corpus", key, index))
             )
             entry = found.setdefault(file.origin if file else ORIGIN, {})
             entry |= {name: "" for name in names if name not in listed}
@@ -131,15 +144,15 @@ def files_of_tasks(settings: Settings) -> frozenset[str]:
 
 
 def text_files(
-    corpus: CorpusSettings, names: set[str], of_tasks: Collection[str] = ()
+    corpus: CorpusSettings, names: set[str], task_paths: Collection[str] = ()
 ) -> tuple[list[str], list[str]]:
     """Return the raw files for training, and those for validation, ordered.
 
     Args:
         corpus: the section.
         names: all raw files of the run.
-        of_tasks: files of tasks (`files_of_tasks`). Patterns and folders leave them out, so that
-            pre-training does not see what a score is measured on; a path names one of them.
+        task_paths: files of tasks (`files_of_tasks`). Patterns and folders leave them out, so that
+            pre-training does not see texts of a score; a path names one of them.
 
     Raises:
         SettingsError: a file is for both.
@@ -151,7 +164,7 @@ def text_files(
             if any(
                 name == _exact(pattern)
                 if _exact(pattern) in names
-                else _matches(name, pattern, of_tasks)
+                else _matches(name, pattern, task_paths)
                 for pattern in patterns
             )
         )
@@ -170,7 +183,7 @@ def _files_of(
     settings: Settings,
     pattern: str,
     listed: set[str],
-    of_tasks: Collection[str],
+    task_paths: Collection[str],
     keys: tuple[str, str, int],
 ) -> list[str]:
     """Return the files of a path, a pattern or a folder, below `data.folder` or listed."""
@@ -183,7 +196,7 @@ def _files_of(
     names = sorted(
         name
         for name in listed.union(*(_files_below(Path(folder), path) for folder in folders))
-        if _matches(name, pattern, of_tasks)
+        if _matches(name, pattern, task_paths)
     )
     if not names and _is_plain(pattern) and not any((Path(f) / path).exists() for f in folders):
         raise SettingsError(
@@ -217,7 +230,7 @@ def _is_plain(pattern: str) -> bool:
     return not any(mark in pattern for mark in "*?[")
 
 
-def _matches(name: str, pattern: str, of_tasks: Collection[str]) -> bool:
+def _matches(name: str, pattern: str, task_paths: Collection[str]) -> bool:
     """Return whether a file has a path, matches a pattern, or is readable and in a folder.
 
     A path may be an address of the Hub.
@@ -225,7 +238,7 @@ def _matches(name: str, pattern: str, of_tasks: Collection[str]) -> bool:
     if hub := hub_file(pattern):
         return name == hub.path
     file, path = PurePosixPath(name), PurePosixPath(pattern)
-    if name in of_tasks:
+    if name in task_paths:
         return file == path
     if not _is_plain(pattern):  # part by part: * does not match a /
         return len(file.parts) == len(path.parts) and all(map(fnmatchcase, file.parts, path.parts))

@@ -1,8 +1,8 @@
-"""The files around the package: rule files, run files, recipes, profiles, the bundled crawl.
+"""The files around the package: rule files, run files, profiles, the bundled crawl.
 
 A *project* is a folder with these files: a checkout, or what `t5repro init` has written. Commands
-read those of the working folder. An installed wheel has a copy of its own, for `t5repro init` and
-for recipes outside of a project; ``project_files.txt`` lists them, and ``setup.py`` adds them.
+read the files of the working folder. An installed wheel has a copy of its own, for `t5repro init`
+and for commands outside of a project; ``project_files.txt`` lists them, and ``setup.py`` adds them.
 """
 
 from importlib import resources

@@ -22,7 +22,7 @@ def training_reproducibility(settings: Mapping[str, Any]) -> Reproducibility:
     """Return how closely a job that trains or predicts is repeated.
 
     Args:
-        settings: those of the job or of a whole run, as JSON; unknown ones are ignored, because an
+        settings: of the job or of a whole run, as JSON; unknown ones are ignored, because an
             old job may have been given settings that exist no more.
     """
     devices = DevicesSettings.model_construct(**settings.get("devices", {}))

@@ -29,7 +29,7 @@ class IncludedSources(Section):
     include: str
     """File with a list of entries of `data.sources`, such as `configs/sources/tasks.yaml`."""
     tasks: list[str] = []
-    """Tasks of the paper whose files are included. If empty, all entries are included."""
+    """Tasks of the paper: their files are included. If empty, all entries are included."""
 
 
 class ExperimentForEach(Experiment):

@@ -36,7 +36,7 @@ def leaf_names() -> list[str]:
 
 
 def describe(name: str) -> str:
-    """Return the meaning of a setting; an empty string if there is no such setting."""
+    """Return the meaning of a setting; an empty string for an unknown name."""
     if name not in leaf_names():
         return ""
     *sections, field = name.split(".")

@@ -1,4 +1,4 @@
-"""Settings of one stage, selected from those of the run.
+"""Settings of one stage, selected from the settings of the run.
 
 A job receives exactly the fields of its stage's class, so a changed setting reruns only the stages
 that read it.

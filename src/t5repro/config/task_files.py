@@ -1,7 +1,7 @@
 """The raw files of a run's tasks, starting checkpoint and vocabulary.
 
-The files of a task are those of its row, unless `tasks.files` names others for a split; a
-task of `tasks.own` names its own. A split whose files `data.sources` does not list is not built.
+The files of a task are in its row, unless `tasks.files` names others for a split; a
+task of `tasks.own` names its own. A split with files missing in `data.sources` is not built.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -52,7 +52,7 @@ def check_file_names(settings: Settings) -> None:
 
 
 def check_listed_files(settings: Settings) -> None:
-    """Refuse a run whose tasks, weights or vocabulary need files that it does not list.
+    """Refuse a run with tasks, weights or a vocabulary of files that it does not list.
 
     Raises:
         SettingsError: `data.sources` lacks a file, or a task is unknown.
@@ -112,13 +112,13 @@ def task_files(settings: Settings, task: str) -> dict[str, list[str]]:
             keys=_setting_of(settings, task),
         )
     sources = raw_files(settings)
-    key, stated = _stated_files(settings, task)
+    key, own_files = _stated_files(settings, task)
     files: dict[str, list[str]] = {}
     for split in SPLITS:
-        paths = _paths(settings, stated.get(split) or known[task].files.get(split, ()))
+        paths = _paths(settings, own_files.get(split) or known[task].files.get(split, ()))
         missing = [path for path in paths if path not in sources]
         # A run need not have every split of the original download, but every file that it names.
-        if stated.get(split) and missing:
+        if own_files.get(split) and missing:
             raise _not_listed(f"{key}.{split}", missing)
         if paths and not missing:
             files[split] = paths
@@ -127,7 +127,7 @@ def task_files(settings: Settings, task: str) -> dict[str, list[str]]:
         raise SettingsError(
             f"task {task!r} has no file in data.sources; its files are {originals} "
             f"below {settings.tasks.folder}/, or those that tasks.files.{task} names; "
-            f"`t5repro list_sources {task}` prints their origins as entries of data.sources",
+            f"`t5repro tasks sources {task}` prints their origins as entries of data.sources",
             keys=_setting_of(settings, task),
         )
     return files

@@ -21,19 +21,28 @@ from t5repro.errors import SettingsError
 FOLDER = Path("withdrawn")
 FILES = FOLDER / "files.yaml"
 PAGES = FOLDER / "pages.yaml"
+UNFINISHED = FOLDER / "unfinished.json"  # journal of a withdrawal; only while it is at work
 
 
 class WithdrawnFiles(Section):
-    """Withdrawn raw files: path below `data.folder` -> reason."""
+    """Withdrawn raw files: path below `data.folder` -> reason.
+
+    `lifted` names those that may be used again, with the reason.
+    """
 
     files: dict[str, str] = Field(default_factory=dict)
+    lifted: dict[str, str] = Field(default_factory=dict)
 
 
 class WithdrawnPages(Section):
-    """Withdrawn pages: URL or domain -> reason."""
+    """Withdrawn pages: URL or domain -> reason.
+
+    `lifted` names those that may be used again, with the reason; an entry of both is withdrawn.
+    """
 
     urls: dict[str, str] = Field(default_factory=dict)
     domains: dict[str, str] = Field(default_factory=dict)
+    lifted: dict[str, str] = Field(default_factory=dict)
 
     def holds(self, url: str) -> bool:
         """Return whether a page is withdrawn, by its URL or by its domain."""
@@ -71,6 +80,19 @@ def read_pages(path: Path | None = PAGES) -> WithdrawnPages:
         SettingsError: the list cannot be read.
     """
     return WithdrawnPages.model_validate({} if path is None else _read(path, WithdrawnPages))
+
+
+def check_finished() -> None:
+    """Refuse to plan a run on what a stopped withdrawal has left.
+
+    Raises:
+        SettingsError: a withdrawal was stopped.
+    """
+    if UNFINISHED.exists():
+        raise SettingsError(
+            f"a withdrawal was stopped before its end ({UNFINISHED}): repeat it, or complete it "
+            "with t5repro dvc rehydrate"
+        )
 
 
 def _read(path: Path, model: type[Section]) -> Mapping[str, Any]:

@@ -4,10 +4,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from t5repro.config.sections.data import DataSettings, DataStage, RawFiles
+from t5repro.config.sections.data import DataSettings, RawFiles
 from t5repro.data.paths import check_links, raw_path
 from t5repro.errors import RawDataError
 from t5repro.files import sha256_of, write_manifest
+from t5repro.jobs.corpus import DataJob
 from t5repro.progress import Progress
 
 
@@ -27,27 +28,23 @@ class RawFile(NamedTuple):
     sha256: str
 
 
-def check(settings: DataStage, *, manifest: Path) -> None:
+def check(job: DataJob) -> None:
     """Hash every raw file, compare it with the run file, and write the manifest.
-
-    Args:
-        settings: settings of the rule `data`.
-        manifest: manifest to write.
 
     Raises:
         RawDataError: a file is missing, its hash differs, or it is a link out of
             `data.folder`.
     """
-    files = list(raw_files(settings.data))
+    files = list(raw_files(job.settings.data))
     with Progress("data", total=len(files), unit="files") as progress:
         for file in files:
-            check_links(settings.data, file.path)
+            check_links(job.settings.data, file.path)
             check_hash(file)
             progress.advance()
     write_manifest(
-        manifest,
+        job.manifest,
         rule="data",
-        settings=settings.model_dump(mode="json"),
+        settings=job.settings.model_dump(mode="json"),
         inputs=[],
         outputs=[file.path for file in files],
         counters={

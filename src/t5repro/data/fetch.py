@@ -7,36 +7,32 @@ downloaded from its origin. Files that the user put into `data.folder` are never
 import shutil
 from pathlib import Path
 
-from t5repro.config.sections.data import DataSettings, DataStage
+from t5repro.config.sections.data import DataSettings
 from t5repro.data.archives import ARCHIVES, extract
 from t5repro.data.check import RawFile, check_hash, raw_files
 from t5repro.data.paths import check_links
 from t5repro.data.transfer import fetch_once
 from t5repro.errors import RawDataError
 from t5repro.files import atomic_path, sha256_of
+from t5repro.jobs.corpus import FetchJob
 from t5repro.progress import Progress
 
 BY_HAND = "by hand: "  # prefix of an origin that only the user may download
 
 
-def fetch(settings: DataStage, *, downloads: Path) -> None:
+def fetch(job: FetchJob) -> None:
     """Copy or download every raw file that is missing.
-
-    Args:
-        settings: settings of the rule `data`.
-        downloads: folder that caches archives between runs; an interrupted run keeps its
-            completed downloads.
 
     Raises:
         RawDataError: a file cannot be fetched, its hash differs from the run file, or its folder
             is a link out of `data.folder`.
     """
-    files = list(raw_files(settings.data))
+    files = list(raw_files(job.settings.data))
     with Progress("data_fetch", total=len(files), unit="files") as progress:
         for file in files:
-            if _is_missing_or_outdated(settings.data, file):
-                check_links(settings.data, file.path)
-                _fetch_file(settings.data, file, downloads)
+            if _is_missing_or_outdated(job.settings.data, file):
+                check_links(job.settings.data, file.path)
+                _fetch_file(job.settings.data, file, job.downloads)
                 check_hash(file)
             progress.advance()
 

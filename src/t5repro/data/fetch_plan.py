@@ -1,6 +1,6 @@
 """Cost of fetching the WET files of a path list: files, bytes, hours and disk.
 
-Answers `t5repro fetch_plan`, before anything is fetched. A crawl has tens of thousands of files of
+Answers `t5repro crawl plan`, before anything is fetched. A crawl has tens of thousands of files of
 similar sizes, so the servers are asked for the sizes of an evenly spaced sample.
 """
 

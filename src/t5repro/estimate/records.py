@@ -18,7 +18,7 @@ from t5repro.estimate.work import (
     texts_of_row,
     training_work,
 )
-from t5repro.lineage.graph import read_records
+from t5repro.lineage.record import Record, read_records
 from t5repro.lineage.record_index import read_indexes, records_in
 from t5repro.lineage.redaction import redact
 from t5repro.lineage.store import Folder
@@ -26,7 +26,7 @@ from t5repro.plan.nodes import Key
 from t5repro.plan.run_plan import Node
 from t5repro.stages import BY_NAME
 
-Records = Mapping[str, Mapping[str, Any]]  # by job, RUN/RULE/NODE
+Records = Mapping[str, Record]  # by job, RUN/RULE/NODE
 
 
 @dataclass(frozen=True)
@@ -61,29 +61,28 @@ def samples_of(records: Records) -> list[Sample]:
     return [sample for job, record in sorted(records.items()) for sample in _sample(job, record)]
 
 
-def _sample(job: str, record: Mapping[str, Any]) -> Iterator[Sample]:
-    """Yield the sample of a record; none if a part is missing or of another version."""
+def _sample(job: str, record: Record) -> Iterator[Sample]:
+    """Yield the sample of a record; none if its settings are of another version."""
+    rule, end = record.rule, record.end
+    if end is None or not end.ok or rule not in BY_NAME:
+        return
+    read, written = (
+        float(sum(file.bytes for file in files)) for files in (end.inputs, end.outputs)
+    )
+    if rule not in ON_DEVICE:
+        yield Sample(job, rule, "cpu", 1, "", (), Work(input_bytes=read), written, end.seconds)
+        return
     try:
-        rule, end = record["rule"], record["end"]
-        if not end["ok"] or rule not in BY_NAME:
-            return
-        read, written = (
-            float(sum(file["bytes"] for file in end[role])) for role in ("inputs", "outputs")
-        )
-        seconds = float(end["seconds"])
-        if rule not in ON_DEVICE:
-            yield Sample(job, rule, "cpu", 1, "", (), Work(input_bytes=read), written, seconds)
-            return
-        settings: Any = stage_model(rule).model_validate(record["start"]["settings"])
+        settings: Any = stage_model(rule).model_validate(record.start.settings)
         machine = _machine(settings)
-        work = _work(rule, settings, end["numbers"])
+        work = _work(rule, settings, end.numbers)
     # Records of earlier versions may have other settings; they tell no speed, which is no fault.
     except (KeyError, TypeError, ValueError, ValidationError):
         return
     if machine and work.flops:
         kind, chips = machine
         shape, precision = shape_of(rule, settings, chips), settings.devices.precision
-        yield Sample(job, rule, kind, chips, precision, shape, work, written, seconds)
+        yield Sample(job, rule, kind, chips, precision, shape, work, written, end.seconds)
 
 
 def _machine(settings: Any) -> tuple[str, int] | None:
@@ -130,12 +129,9 @@ def examples_in(records: Records, run: str) -> dict[str, int]:
     """Return task -> rows of its validation split, as counted when a run's tasks were built."""
     examples = {}
     for job, record in records.items():
-        words, end = job.split("/"), record.get("end")
-        if words[:2] == [run, "tasks"] and isinstance(end, dict):
-            numbers = end.get("numbers")
-            rows = numbers.get("validation.rows") if isinstance(numbers, dict) else None
-            if isinstance(rows, int):
-                examples[words[-1]] = rows
+        words = job.split("/")
+        if words[:2] == [run, "tasks"] and record.end and "validation.rows" in record.end.numbers:
+            examples[words[-1]] = int(record.end.numbers["validation.rows"])
     return examples
 
 
@@ -154,11 +150,11 @@ def done_nodes(root: Path, run: str, nodes: Sequence[Node]) -> set[Key]:
     if not index:
         return set()
     sealed = set(records_in(index))
-    by_node: dict[Key, list[Mapping[str, Any]]] = {}
+    by_node: dict[Key, list[Record]] = {}
     for job, record in read_records(Folder(root)).items():
-        if f"records/{job}.json" in sealed and record.get("run") == run:
-            name = str(record.get("node") or "").partition("/")[0]  # a shard has its node's name
-            by_node.setdefault(Key(str(record.get("rule")), name), []).append(record)
+        if f"records/{job}.json" in sealed and record.run == run:
+            name = record.node.partition("/")[0]  # a shard has its node's name
+            by_node.setdefault(Key(record.rule, name), []).append(record)
     done: set[Key] = set()
     for node in nodes:
         jobs = by_node.get(node.key, [])
@@ -170,8 +166,5 @@ def done_nodes(root: Path, run: str, nodes: Sequence[Node]) -> set[Key]:
     return done
 
 
-def _is_of(record: Mapping[str, Any], settings: Any) -> bool:
-    start, end = record.get("start"), record.get("end")
-    if not isinstance(start, dict) or not isinstance(end, dict):
-        return False
-    return end.get("ok") is True and start.get("settings") == settings
+def _is_of(record: Record, settings: Any) -> bool:
+    return record.end is not None and record.end.ok and record.start.settings == settings

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from t5repro.config.load import load_settings
-from t5repro.config.origins import Origins, read_yaml
+from t5repro.config.origins import Origins
 from t5repro.config.project_files import project_file
 from t5repro.config.schema import Settings
 from t5repro.config.tree import merge, nested
@@ -17,9 +17,9 @@ def load_run_files(paths: Sequence[Path]) -> Settings:
     Raises:
         SettingsError: a file cannot be read, or a setting is unknown or invalid.
     """
-    files = [project_file(path) for path in paths]
-    with Origins(files).located_errors():
+    origins = Origins([project_file(path) for path in paths])
+    with origins.located_errors():
         tree: dict[str, Any] = {}
-        for file in files:
-            merge(tree, nested(read_yaml(file)))
+        for values in origins.values:
+            merge(tree, nested(values))
         return load_settings(tree)

@@ -12,7 +12,7 @@ from t5repro.model.sizes import parameter_count
 from t5repro.plan.nodes import Key
 from t5repro.plan.run_plan import Node
 
-WET_FILE_BYTES = 131e6  # the mean of CC-MAIN-2019-09, as in `t5repro fetch_plan`
+WET_FILE_BYTES = 131e6  # the mean of CC-MAIN-2019-09, as in `t5repro crawl plan`
 WET_FILES = 56_000  # of CC-MAIN-2019-18, unless the list of paths is present
 ABSENT_FILE_BYTES = 10e6  # a raw file of a task that was not fetched yet
 TEXT_PER_CORPUS_BYTE = 3  # characters in a byte of compressed Parquet; the demo has 2.8

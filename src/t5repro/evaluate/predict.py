@@ -7,13 +7,13 @@ some devices moves the last bits of a float: a prediction changes only at a tie.
 in step take equal parts of each batch.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from t5repro.artifacts import MANIFEST, WEIGHTS, step_folder
-from t5repro.config.sections.evaluate import PredictStage
 from t5repro.errors import ArtifactError
 from t5repro.files import write_json_lines, write_manifest
+from t5repro.jobs.predict import PredictJob
 from t5repro.model.decode_inputs import EXAMPLE_KEYS, read_examples
 from t5repro.model.devices import Devices
 from t5repro.systems.answers import Rows
@@ -21,32 +21,16 @@ from t5repro.systems.answers import Rows
 ONE_DEVICE = Devices("cpu", ("CPU:0",))
 
 
-def predict(
-    settings: PredictStage,
-    *,
-    weights: Sequence[Path],
-    examples: Mapping[str, Path],
-    vocabulary: Path,
-    folder: Path,
-    manifest: Path,
-    kept_steps: Sequence[int] = (),
-    devices: Devices = ONE_DEVICE,
-) -> None:
+def predict(job: PredictJob, *, devices: Devices = ONE_DEVICE) -> None:
     """Write ``<task>.jsonl`` with a prediction for every example, in the file's order.
 
     Predictions of earlier kept checkpoints are written to ``step-<n>/<task>.jsonl``; the last
     checkpoint is the fine-tuned model itself, with predictions in `folder`.
 
     Args:
-        settings: settings of the stage.
-        weights: manifest of the fine-tuned weights, which are in the same folder; of an ensemble,
-            the manifests of all its members.
-        examples: task -> JSON lines of the stage `tasks`.
-        vocabulary: SentencePiece model.
-        folder: output folder.
-        manifest: manifest to write; it counts truncated inputs and predictions without EOS.
-        kept_steps: steps of fine-tuning with kept weights, the last included.
+        job: the job.
         devices: devices that compute; the devices of a strategy share each batch.
+
 
     Raises:
         ArtifactError: the weights or the examples are missing or damaged.
@@ -55,36 +39,38 @@ def predict(
     from t5repro.systems.answering import answers
     from t5repro.vocab.vocabulary import Vocabulary
 
-    members = [weights_next_to(path) for path in weights]
+    members = [weights_next_to(path) for path in job.weights]
     earlier = {
-        step: weights_next_to(weights[0].parent / step_folder(step) / MANIFEST)
-        for step in sorted(kept_steps)[:-1]
+        step: weights_next_to(job.weights[0].parent / step_folder(step) / MANIFEST)
+        for step in sorted(job.kept_steps)[:-1]
     }
-    pieces = Vocabulary.load(vocabulary)
+    pieces = Vocabulary.load(job.vocabulary)
     rows = {
-        task: read_examples(path, limit=settings.evaluate.max_examples)
-        for task, path in examples.items()
+        task: read_examples(path, limit=job.settings.evaluate.max_examples)
+        for task, path in job.examples.items()
     }
     # One set of weights per folder of predictions. They are loaded in turn into the same models, so
     # that each shape is compiled once for all checkpoints.
-    weight_sets = {folder: members} | {
-        folder / step_folder(step): [path] for step, path in earlier.items()
+    weight_sets = {job.folder: members} | {
+        job.folder / step_folder(step): [path] for step, path in earlier.items()
     }
     with devices.scope():
-        predictions = answers(settings, rows, list(weight_sets.values()), pieces, devices.replicas)
+        predictions = answers(
+            job.settings, rows, list(weight_sets.values()), pieces, devices.replicas
+        )
     outputs: list[Path] = []
     for target_folder, texts in zip(weight_sets, predictions.texts, strict=True):
         for task, task_rows in rows.items():
             outputs.append(target_folder / f"{task}.jsonl")
             _write_predictions(outputs[-1], task_rows, texts[task])
     # Stale: a task that the mixture no longer contains, or a step that is no longer kept.
-    for stale in {*folder.glob("*.jsonl"), *folder.glob("step-*/*.jsonl")} - set(outputs):
+    for stale in {*job.folder.glob("*.jsonl"), *job.folder.glob("step-*/*.jsonl")} - set(outputs):
         stale.unlink()
     write_manifest(
-        manifest,
+        job.manifest,
         rule="evaluate_predict",
-        settings=settings.model_dump(mode="json"),
-        inputs=[*members, *earlier.values(), vocabulary, *examples.values()],
+        settings=job.settings.model_dump(mode="json"),
+        inputs=[*members, *earlier.values(), job.vocabulary, *job.examples.values()],
         outputs=outputs,
         counters={"tasks": predictions.counts},
     )

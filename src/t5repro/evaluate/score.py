@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from t5repro.artifacts import MANIFEST, WEIGHTS, step_folder
-from t5repro.config.sections.score import ScoreStage
 from t5repro.config.sections.tasks import TaskTexts
 from t5repro.errors import ArtifactError
 from t5repro.evaluate.checkpoint_selection import RULE, best_checkpoints, best_metrics
 from t5repro.files import read_json_lines, read_manifest, write_json, write_manifest
+from t5repro.jobs.score import ScoreJob
 from t5repro.metrics.registry import compute_scores, score_names, signature_of
 from t5repro.tasks.averages import BENCHMARKS, benchmark_averages
 from t5repro.tasks.registry import task_named
@@ -23,57 +23,38 @@ from t5repro.tasks.task import ScoredRow, Task
 Rows = Sequence[Mapping[str, Any]]
 
 
-def score(
-    settings: ScoreStage,
-    *,
-    predictions: Mapping[str, Path],
-    train: Mapping[str, Path],
-    output: Path,
-    manifest: Path,
-    kept_steps: Sequence[int] = (),
-) -> None:
+def score(job: ScoreJob) -> None:
     """Write the scores of every task and of its trivial answer, and the benchmarks' averages.
-
-    Args:
-        settings: settings of the stage.
-        predictions: task -> JSON lines of the stage `evaluate_predict`.
-        train: task -> training examples, from which the trivial answer is derived; evaluation-only
-            tasks have none.
-        output: ``scores.json``.
-        manifest: manifest to write.
-        kept_steps: fine-tuning steps with predictions. Predictions of all steps but the last are in
-            ``step-<n>/`` next to `predictions`, for the tasks with a manifest that lists them. The
-            best step of each group of tasks is selected among them.
 
     Raises:
         ArtifactError: a file is missing, empty, or lacks a key.
     """
     tasks = {
         task: score_task(
-            task_named(task, settings.tasks),
+            task_named(task, job.settings.tasks),
             read_rows(path, "prediction"),
-            read_rows(train[task], "answer") if task in train else [],
+            read_rows(job.train[task], "answer") if task in job.train else [],
         )
-        for task, path in predictions.items()
+        for task, path in job.predictions.items()
     }
     # A task with private answers has no scores, and counts neither as beaten nor as compared.
     content = {"tasks": tasks, "averages": averages(tasks), "beats_baseline": beaten(tasks)}
-    earlier = earlier_predictions(predictions, sorted(kept_steps)[:-1])
-    if kept_steps:
+    earlier = earlier_predictions(job.predictions, sorted(job.kept_steps)[:-1])
+    if job.kept_steps:
         content["checkpoints"] = checkpoints(
-            tasks, earlier, last=max(kept_steps), texts=settings.tasks
+            tasks, earlier, last=max(job.kept_steps), texts=job.settings.tasks
         )
-    write_json(output, content)
+    write_json(job.scores, content)
     write_manifest(
-        manifest,
+        job.manifest,
         rule="evaluate_score",
-        settings=settings.model_dump(mode="json"),
+        settings=job.settings.model_dump(mode="json"),
         inputs=[
-            *predictions.values(),
+            *job.predictions.values(),
             *(path for paths in earlier.values() for path in paths.values()),
-            *(train[task] for task in predictions if task in train),
+            *(job.train[task] for task in job.predictions if task in job.train),
         ],
-        outputs=[output],
+        outputs=[job.scores],
         counters={"examples": {task: entry["examples"] for task, entry in tasks.items()}},
     )
 

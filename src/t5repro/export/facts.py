@@ -20,6 +20,7 @@ from typing import Any
 from t5repro.errors import LineageError
 from t5repro.lineage.graph import DATA, Artifact, Graph, Job, load_graph
 from t5repro.lineage.hashes import Hasher
+from t5repro.lineage.record import End, Record, known_facts, record_of, record_of_job
 from t5repro.lineage.redaction import HIDDEN_PREFIX, redact, redact_path
 from t5repro.lineage.store import Folder
 from t5repro.lineage.trace import trace
@@ -80,14 +81,20 @@ class Run:
 
     def started(self, job: Job) -> str:
         """Return the time at which a job started; raises LineageError without a record."""
-        return str(self._recorded(job)["start"]["at"])
+        return self._recorded(job).start.at
 
     def ended(self, job: Job) -> str:
         """Return the time at which a job ended; raises LineageError without a record."""
-        return str(self._recorded(job)["end"]["at"])
+        return self._ended(job).at
 
-    def _recorded(self, job: Job) -> Mapping[str, Any]:
-        if not job.record:
+    def _ended(self, job: Job) -> End:
+        record = self._recorded(job)
+        if record.end is None:
+            raise LineageError(f"{job.name}: its record has no end; rerun the job")
+        return record.end
+
+    def _recorded(self, job: Job) -> Record:
+        if job.record is None:
             raise LineageError(
                 f"{job.name}: no record of the run that wrote {job.manifest}, and this format "
                 "needs times; restore records/ with git checkout, or rerun the job"
@@ -152,7 +159,7 @@ def _redacted(job: Job) -> Job:
         inputs=_public_files(inputs),
         outputs=_public_files(outputs),
         # A record of an earlier execution would state wrong times and hashes.
-        record=redact(dict(job.record)) if _belongs(job) else {},
+        record=_redacted_record(job),
     )
 
 
@@ -160,33 +167,34 @@ def _public_files(artifacts: Iterable[Artifact]) -> tuple[Artifact, ...]:
     return tuple(replace(artifact, path=redact_path(Path(artifact.path))) for artifact in artifacts)
 
 
-def _belongs(job: Job) -> bool:
-    """Whether the record is of the job that wrote this very manifest."""
-    manifest_sha256 = next(
-        artifact.sha256 for artifact in job.outputs if artifact.path == job.manifest
-    )
-    recorded_outputs = (job.record.get("end") or {}).get("outputs") or []
-    return any(
-        entry["path"] == job.manifest and entry["sha256"] == manifest_sha256
-        for entry in recorded_outputs
-    )
+def _redacted_record(job: Job) -> Record | None:
+    """Return the record of a job; None if it is not of the job that wrote this very manifest."""
+    end = job.record.end if job.record else None
+    if job.record is None or end is None:
+        return None
+    files = {file.path: file.sha256 for file in end.outputs}
+    if files.get(job.manifest) != manifest_hash(job):
+        return None
+    return record_of(redact(job.record.to_json()), record_of_job(job.name))
 
 
 def start_of(job: Job) -> Mapping[str, Any]:
-    """Return the first half of a job's record; empty without one."""
-    return job.record.get("start") or {}
+    """Return the first half of a job's record by name; empty without one."""
+    if job.record is None:
+        return {}
+    return {**known_facts(job.record.start), "machine": known_facts(job.record.start.machine)}
 
 
 def machine_of(job: Job) -> Mapping[str, Any]:
-    """Return the machine of a job; empty without a record."""
-    return start_of(job).get("machine") or {}
+    """Return the machine of a job by name; empty without a record."""
+    return known_facts(job.record.start.machine) if job.record else {}
 
 
 def libraries_of(run: Run) -> dict[str, list[str]]:
     """Return library -> its versions in the jobs of a run, sorted."""
     versions: dict[str, set[str]] = {}
     for job in run.jobs:
-        for name, version in (machine_of(job).get("libraries") or {}).items():
+        for name, version in machine_of(job).get("libraries", {}).items():
             versions.setdefault(name, set()).add(version)
     return {name: sorted(versions[name]) for name in sorted(versions)}
 

@@ -78,12 +78,12 @@ def payload_of(job: Job) -> bytes:
 
 
 def _provenance(job: Job) -> dict[str, Any]:
-    start_record, end_record = start_of(job), job.record.get("end") or {}
+    start_record, end_record = start_of(job), job.record.end if job.record else None
     invocation = stable_uuid(job.name, manifest_hash(job), start_record.get("at", ""))
     metadata = {
         "invocationId": f"urn:uuid:{invocation}",
         **({"startedOn": start_record["at"]} if start_record else {}),
-        **({"finishedOn": end_record["at"]} if end_record else {}),
+        **({"finishedOn": end_record.at} if end_record else {}),
     }
     internal = {
         name: start_record[name]

@@ -78,7 +78,8 @@ def _code(
 
 
 def _times(job: Job) -> tuple[datetime | None, datetime | None]:
-    start, end = start_of(job).get("at"), (job.record.get("end") or {}).get("at")
+    start = job.record.start.at if job.record else None
+    end = job.record.end.at if job.record and job.record.end else None
     return (
         datetime.fromisoformat(start) if start else None,
         datetime.fromisoformat(end) if end else None,

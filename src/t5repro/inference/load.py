@@ -13,7 +13,7 @@ PRETRAIN = "pretrain"
 
 
 def load(folder: str | Path, *, revision: str = "") -> Run | Model:
-    """Open a finished run, or the weights that another library or `export_weights` wrote.
+    """Open a finished run, or the weights that another library or `weights export` wrote.
 
     Args:
         folder: of a run, such as ``results/demo``; or with weights of Hugging Face, keras-hub, the
@@ -38,7 +38,7 @@ def load(folder: str | Path, *, revision: str = "") -> Run | Model:
     if (path / PRETRAIN).is_dir() and not (path / STAGE).is_dir():
         raise ArtifactError(
             f"{path} has no predictions: the run ends with pre-training, or is not finished; "
-            f"t5repro export_weights --weights {path}/{PRETRAIN}/EXPERIMENT/manifest.json "
+            f"t5repro weights export --weights {path}/{PRETRAIN}/EXPERIMENT/manifest.json "
             f"--vocabulary {path}/vocab/EXPERIMENT/sentencepiece.model --folder FOLDER makes a "
             "folder to name here"
         )

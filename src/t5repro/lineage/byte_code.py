@@ -1,4 +1,4 @@
-"""Whether the byte code beside a module is that of its source.
+"""Whether Python would run the byte code of a module or its source.
 
 Python runs ``__pycache__/<module>.pyc`` instead of the source if time and size in its header are
 those of the source. Byte code of other instructions under a fitting header runs unseen by every
@@ -16,7 +16,7 @@ HASH_BASED = 1  # flag: the header has a hash of the source in place of time and
 
 
 def is_forged(source: Path) -> bool:
-    """Return whether Python would run byte code that is not that of a source file."""
+    """Return whether Python would run byte code that a source file does not compile to."""
     cached = Path(importlib.util.cache_from_source(str(source)))
     try:
         data = cached.read_bytes()

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from t5repro.lineage.git import contents, try_git
+from t5repro.lineage.facts import JobFacts, differences
+from t5repro.lineage.git import contents, project_prefix, try_git
 from t5repro.lineage.record import Record
 from t5repro.lineage.sources import SOURCES, is_source
 
@@ -54,27 +55,29 @@ class Commits:
         commit = record.start.commit
         if commit is None:
             return  # the job ran outside a repository; a question of attestation
-        made = self.times.get(commit)
-        if made is None:
+        committed_at = self.times.get(commit)
+        if committed_at is None:
             if not (self.shallow and COMMIT.fullmatch(commit)):
                 yield (
                     f"commit {commit[:12]} is not in this repository: forged, or never pushed "
                     "(git fetch --all)"
                 )
             return
-        if (made - _start(record)).total_seconds() > CLOCKS_APART_SECONDS:
-            yield f"starts at {record.start.at}, before its commit {commit[:12]} was made ({made})"
+        if (committed_at - _start(record)).total_seconds() > CLOCKS_APART_SECONDS:
+            yield (
+                f"starts at {record.start.at}, before its commit {commit[:12]} was made "
+                f"({committed_at})"
+            )
         if record.start.uncommitted is not None:
             return
         has_package = self.has_package or self.files.get((commit, PACKAGE_FILE)) is not None
-        for path, sha256 in sorted((record.start.code | record.start.machine.locks).items()):
-            actual = self.files.get((commit, path))
-            if actual != sha256 and (has_package or not is_source(path)):
-                state = f"has {actual[:12]}" if actual else "lacks it"
-                yield (
-                    f"says that it ran {path} {sha256[:12]} of commit {commit[:12]} without "
-                    f"changes; the commit {state}"
-                )
+        recorded = JobFacts(sources=record.start.code | record.start.machine.locks)
+        committed = JobFacts(
+            sources={path: self.files.get((commit, path)) for path in recorded.sources or ()}
+        )
+        for difference in differences(recorded, committed, "sources"):
+            if has_package or not is_source(difference.name):
+                yield difference.text("here, without changes", f"in commit {commit[:12]}")
 
     def unlocked(self, record: Record) -> Iterator[tuple[str, str, str]]:
         """Yield library, version and package lock, if no lock at the commit has the version."""
@@ -106,23 +109,24 @@ def read_commits(root: Path, records: Iterable[Record], revision: str = "HEAD") 
     records = list(records)
     if try_git(root, "rev-parse", "--verify", "--quiet", revision) is None:
         return None
-    named = {record.start.commit or "" for record in records}
-    valid = sorted(commit for commit in named if COMMIT.fullmatch(commit))
+    revisions = {record.start.commit or "" for record in records}
+    valid = sorted(commit for commit in revisions if COMMIT.fullmatch(commit))
     texts = contents(root, [f"{commit}^{{commit}}" for commit in valid])
     times = {commit: _commit_time(texts[f"{commit}^{{commit}}"]) for commit in valid}
-    wanted, locks = set(), set()
+    sources, locks = set(), set()
     for record in records:
         commit = record.start.commit or ""
         if times.get(commit) is not None:
-            wanted |= {(commit, path) for path in (*record.start.code, PACKAGE_FILE)}
+            sources |= {(commit, path) for path in (*record.start.code, PACKAGE_FILE)}
             locks |= {(commit, path) for path in record.start.machine.locks}
-    package = f"{revision}:./{PACKAGE_FILE}"
-    names = [f"{commit}:./{path}" for commit, path in sorted(wanted | locks)]
-    found = contents(root, [*names, package])
+    prefix = project_prefix(root)
+    package = f"{revision}:{prefix}{PACKAGE_FILE}"
+    names = [f"{commit}:{prefix}{path}" for commit, path in sorted(sources | locks)]
+    data_of = contents(root, [*names, package])
     files: dict[tuple[str, str], str | None] = {}
     pins: dict[tuple[str, str], dict[str, set[str]]] = {}
-    for commit, path in wanted | locks:
-        data = found[f"{commit}:./{path}"]
+    for commit, path in sources | locks:
+        data = data_of[f"{commit}:{prefix}{path}"]
         files[commit, path] = None if data is None else hashlib.sha256(data).hexdigest()
         if data is not None and (commit, path) in locks:
             pins[commit, path] = {}
@@ -130,7 +134,7 @@ def read_commits(root: Path, records: Iterable[Record], revision: str = "HEAD") 
                 pins[commit, path].setdefault(_normal(name.decode()), set()).add(version.decode())
     shallow = (try_git(root, "rev-parse", "--is-shallow-repository") or b"").strip() == b"true"
     reachable = _reachable(root, times, revision)
-    has_package = found[package] is not None or (root / SOURCES).is_dir()
+    has_package = data_of[package] is not None or (root / SOURCES).is_dir()
     return Commits(times, files, pins, reachable, shallow, has_package)
 
 

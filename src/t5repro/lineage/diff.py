@@ -7,36 +7,30 @@ records, code also from `dvc.lock`. The stage is called not deterministic only i
 recorded on both sides and agree; otherwise the answer names those that are not known.
 """
 
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from t5repro.lineage.dvc_lock import Lock
-from t5repro.lineage.graph import DATA, Artifact, Graph, Job, load_graph
-from t5repro.lineage.job_code import locked_code, recorded_bytes, recorded_definitions
+from t5repro.lineage.facts import JobFacts, differences, facts_of_job, locked_code, unknown_facts
+from t5repro.lineage.graph import DATA, Graph, Job, load_graph
 from t5repro.lineage.store import RESULTS, open_store
-from t5repro.lineage.trace import leaves_of
 
 INPUT, SETTING, CODE, ENVIRONMENT = "input", "setting", "code", "environment"
 NONDETERMINISM, UNKNOWN, ABSENT = "nondeterminism", "unknown", "only on one side"
-# Facts of a record, by their place in it. All of them must agree before chance is the cause.
-MACHINE_FACTS = (
-    "python",
-    "interpreter",
-    "system",
-    "processor",
-    "processors",
-    "instruction_sets",
-    "libraries",
-    "locks",
-    "packages",
-    "altered",
-    "variables",
-    "search_path",
-    "start_files",
-)
-END_FACTS = ("foreign", "shared_libraries", "forged_byte_code")
+KINDS = {
+    "settings": SETTING,
+    "inputs": INPUT,
+    "definitions": CODE,
+    "sources": CODE,
+    "locked_code": CODE,
+    "rule_files": CODE,
+    "imported": CODE,
+    "environment": ENVIRONMENT,
+}
+CODES = ("definitions", "sources", "locked_code")  # the first that both sides know counts
 MAX_CAUSES_SHOWN = 12
 MAX_FOLLOWERS_SHOWN = 8
 MAX_VALUE_CHARS = 80
@@ -53,94 +47,17 @@ class Side:
 
 @dataclass(frozen=True)
 class Execution:
-    """A job in one of two runs."""
+    """A job in one of two runs.
+
+    Attributes:
+        job: the job.
+        facts: what is known about it; paths are without the run, which may differ.
+        job_inputs: the inputs that another job wrote.
+    """
 
     job: Job
-    side: Side
-
-    @property
-    def raw_inputs(self) -> dict[str, str]:
-        """Path without the run -> SHA-256 of the raw files that the job read."""
-        if self.job.rule == DATA:
-            return self.outputs
-        return {path: sha256 for path, sha256 in self.inputs.items() if path not in self.job_inputs}
-
-    @property
-    def inputs(self) -> dict[str, str]:
-        """Path without the run -> SHA-256 of all that the job read."""
-        return _hashes(self.job.inputs)
-
-    @property
-    def job_inputs(self) -> set[str]:
-        """Paths without the run of the inputs that another job wrote."""
-        return {
-            _without_run(artifact.path)
-            for artifact in self.job.inputs
-            if (writer := self.side.graph.job_of(artifact)) is not None and writer.rule != DATA
-        }
-
-    @property
-    def outputs(self) -> dict[str, str]:
-        """Path without the run -> SHA-256; without the manifest, which only repeats the others."""
-        return _hashes(output for output in self.job.outputs if output.path != self.job.manifest)
-
-    @property
-    def settings(self) -> dict[str, str]:
-        """Dotted name -> JSON text of the settings that the job received."""
-        leaves = dict(leaves_of(self.job.settings))
-        if self.job.rule == DATA:
-            leaves.pop("data.sources", None)  # a list of all files; the raw inputs name the one
-        return leaves
-
-    @property
-    def codes(self) -> tuple[dict[str, str], dict[str, str], dict[str, str]]:
-        """Path -> hash of the code, by definitions, bytes and `dvc.lock`; empty if unknown."""
-        return (
-            recorded_definitions(self.job.record),
-            recorded_bytes(self.job.record),
-            self._locked_code,
-        )
-
-    @property
-    def _locked_code(self) -> dict[str, str]:
-        _, _, node, *_ = (*self.job.name.split("/"), "", "")
-        rule = self.job.rule
-        for stage in (rule, f"{rule}-{node}", f"{rule}_{node}"):
-            if stage in self.side.lock.stages:
-                return locked_code(self.side.lock.stages[stage])
-        return {}
-
-    @property
-    def environment(self) -> dict[str, Any]:
-        """Fact -> value of the environment that ran the job, of all facts that are recorded."""
-        machine, end = self._start.get("machine") or {}, self.job.record.get("end") or {}
-        facts = {name: machine.get(name) for name in (*MACHINE_FACTS, "installed")}
-        facts |= {name: end.get(name) for name in (*END_FACTS, "devices")}
-        return {name: value for name, value in facts.items() if value is not None}
-
-    @property
-    def code_besides(self) -> dict[str, Any]:
-        """Rule files and imported files outside of the closure, of those that are recorded."""
-        end = self.job.record.get("end") or {}
-        facts = {"rule files": self._start.get("workflow"), "imported files": end.get("imported")}
-        return {name: value for name, value in facts.items() if value is not None}
-
-    @property
-    def unknown(self) -> list[str]:
-        """What the record does not contain, of all that must agree before chance is the cause."""
-        closure = [] if any(self.codes) else ["code"]
-        besides = [
-            name for name in ("rule files", "imported files") if name not in self.code_besides
-        ]
-        environment = self.environment
-        facts = [name for name in (*MACHINE_FACTS, *END_FACTS) if name not in environment]
-        if len(facts) == len(MACHINE_FACTS) + len(END_FACTS):
-            facts = ["environment"]
-        return closure + besides + [name.replace("_", " ") for name in facts]
-
-    @property
-    def _start(self) -> dict[str, Any]:
-        return self.job.record.get("start") or {}
+    facts: JobFacts
+    job_inputs: frozenset[str]
 
 
 @dataclass(frozen=True)
@@ -162,7 +79,7 @@ class Cause:
 
 @dataclass(frozen=True)
 class Divergence:
-    """A job whose outputs differ, and not only because an earlier job's outputs do.
+    """A job with differing outputs, and not only because an earlier job's outputs do.
 
     Attributes:
         job: its name without the run, which may differ.
@@ -275,7 +192,9 @@ def compare(a: Side, b: Side) -> Difference:
             divergences.append(Divergence(name, (Cause(ABSENT, name, *presence),), ()))
             continue
         first, second = first_jobs[name], second_jobs[name]
-        outputs = tuple(_differing(first.outputs, second.outputs))
+        outputs = tuple(
+            difference.name for difference in differences(first.facts, second.facts, "outputs")
+        )
         causes = _causes(first, second)
         if not outputs:
             equal += 1
@@ -286,18 +205,51 @@ def compare(a: Side, b: Side) -> Difference:
         elif _follows(first, second):
             followers.append(name)
         else:
-            divergences.append(Divergence(name, (_unexplained(first, second),), outputs))
+            divergences.append(
+                Divergence(name, (_unexplained(first.facts, second.facts),), outputs)
+            )
     return Difference(a.name, b.name, tuple(divergences), tuple(followers), tuple(harmless), equal)
 
 
 def _executions(side: Side) -> dict[str, Execution]:
     """Return name without the run -> job, in the order of the chain."""
     jobs = side.graph.ordered()
-    return {job.name.partition("/")[2] or job.name: Execution(job, side) for job in jobs}
+    return {job.name.partition("/")[2] or job.name: _execution(job, side) for job in jobs}
 
 
-def _hashes(artifacts: Iterable[Artifact]) -> dict[str, str]:
-    return {_without_run(artifact.path): artifact.sha256 for artifact in artifacts}
+def _execution(job: Job, side: Side) -> Execution:
+    facts = facts_of_job(job)
+    settings, inputs, outputs = (
+        dict(mapping or {}) for mapping in (facts.settings, facts.inputs, facts.outputs)
+    )
+    outputs.pop(job.manifest, None)  # it only repeats the others
+    if job.rule == DATA:
+        outputs = inputs  # the raw files of the run
+        settings.pop("data.sources", None)  # a list of all files; the raw inputs name the one
+    facts = replace(
+        facts,
+        settings=settings,
+        inputs=_without_runs(inputs),
+        outputs=_without_runs(outputs),
+        locked_code=_locked_code(job, side.lock),
+    )
+    job_inputs = (
+        _without_run(artifact.path)
+        for artifact in job.inputs
+        if (writer := side.graph.job_of(artifact)) is not None and writer.rule != DATA
+    )
+    return Execution(job, facts, frozenset(job_inputs))
+
+
+def _locked_code(job: Job, lock: Lock) -> Mapping[str, str]:
+    _, _, node, *_ = (*job.name.split("/"), "", "")
+    stages = (job.rule, f"{job.rule}-{node}", f"{job.rule}_{node}")
+    stage = next((lock.stages[name] for name in stages if name in lock.stages), None)
+    return locked_code(stage) if stage else {}
+
+
+def _without_runs(hashes: Mapping[str, str]) -> dict[str, str]:
+    return {_without_run(path): sha256 for path, sha256 in hashes.items()}
 
 
 def _without_run(path: str) -> str:
@@ -305,44 +257,40 @@ def _without_run(path: str) -> str:
     return below.partition("/")[2] if folder == RESULTS else path
 
 
-def _differing(first: Mapping[str, str], second: Mapping[str, str]) -> list[str]:
-    names = first.keys() | second.keys()
-    return sorted(name for name in names if first.get(name) != second.get(name))
-
-
 def _follows(first: Execution, second: Execution) -> bool:
     """Return whether an input differs that an earlier job wrote."""
-    differing = set(_differing(first.inputs, second.inputs))
-    return bool(differing & (first.job_inputs | second.job_inputs))
+    inputs = differences(first.facts, second.facts, "inputs")
+    return any(difference.name in first.job_inputs | second.job_inputs for difference in inputs)
 
 
 def _causes(first: Execution, second: Execution) -> list[Cause]:
     """Return the differences in settings, raw inputs, code and environment."""
     job_inputs = first.job_inputs | second.job_inputs  # raw in one run, built in the other
-    raw = (
-        {path: sha256 for path, sha256 in execution.raw_inputs.items() if path not in job_inputs}
-        for execution in (first, second)
-    )
-    causes = _unequal(SETTING, first.settings, second.settings) + _unequal(INPUT, *raw)
-    # An unknown side is not a difference: the first kind of hash that both sides have counts.
-    codes = next((pair for pair in zip(first.codes, second.codes, strict=True) if all(pair)), None)
-    if codes is not None:
-        causes += _unequal(CODE, *codes)
-    # A fact that only one side recorded is no difference.
-    for name in sorted(first.code_besides.keys() & second.code_besides.keys()):
-        files = (first.code_besides[name], second.code_besides[name])
-        causes += _unequal(CODE, *(dict(leaves_of(side)) for side in files))
-    common = first.environment.keys() & second.environment.keys()
-    environments = (
-        dict(leaves_of({name: side.environment[name] for name in common}))
-        for side in (first, second)
-    )
-    return causes + _unequal(ENVIRONMENT, *environments)
+    compared = ("settings", "inputs", *_code(first.facts, second.facts))
+    return [
+        Cause(
+            KINDS[difference.fact],
+            difference.name,
+            _value(difference.first, difference.fact),
+            _value(difference.second, difference.fact),
+        )
+        for difference in differences(
+            first.facts, second.facts, *compared, "rule_files", "imported", "environment"
+        )
+        if difference.fact != "inputs" or difference.name not in job_inputs
+    ]
 
 
-def _unexplained(first: Execution, second: Execution) -> Cause:
+def _code(first: JobFacts, second: JobFacts) -> list[str]:
+    """Return the first kind of hash of the code that both sides have."""
+    return [name for name in CODES if getattr(first, name) and getattr(second, name)][:1]
+
+
+def _unexplained(first: JobFacts, second: JobFacts) -> Cause:
     """Return the cause of different outputs if no recorded fact differs."""
-    unknown = list(dict.fromkeys([*first.unknown, *second.unknown]))
+    code = _code(first, second)
+    unknown = [] if code else [CODE]
+    unknown += unknown_facts(first, second, "rule_files", "imported", "environment")
     if unknown:
         text = f"all that was recorded agrees; not recorded on both sides: {', '.join(unknown)}"
         return Cause(UNKNOWN, text, None, None)
@@ -353,14 +301,10 @@ def _unexplained(first: Execution, second: Execution) -> Cause:
     return Cause(NONDETERMINISM, text, None, None)
 
 
-def _unequal(kind: str, first: Mapping[str, str], second: Mapping[str, str]) -> list[Cause]:
-    return [
-        Cause(kind, name, _truncated(first.get(name)), _truncated(second.get(name)))
-        for name in _differing(first, second)
-    ]
-
-
-def _truncated(value: str | None) -> str | None:
-    if value is None or len(value) <= MAX_VALUE_CHARS:
-        return value
-    return value[: MAX_VALUE_CHARS - 1] + "…"
+def _value(value: Any, fact: str) -> str | None:
+    """Return a hash as it is, another value as JSON, truncated if it is long."""
+    if value is None:
+        return None
+    is_json = fact in ("settings", "environment")
+    text = json.dumps(value, sort_keys=True, ensure_ascii=False) if is_json else str(value)
+    return text if len(text) <= MAX_VALUE_CHARS else text[: MAX_VALUE_CHARS - 1] + "…"

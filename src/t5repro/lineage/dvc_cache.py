@@ -40,6 +40,12 @@ def _configuration(dvc_folder: Path) -> Any:
         raise LineageError(f"DVC cannot read its configuration: {error}") from error
 
 
+def has_remote(root: Path) -> bool:
+    """Return whether any remote of DVC is configured."""
+    dvc_folder = root.absolute() / DVC_FOLDER
+    return dvc_folder.is_dir() and bool(_configuration(dvc_folder)["remote"])
+
+
 def cure_of_absence(root: Path) -> str:
     """Return how an object that DVC's cache does not have can be got."""
     dvc_folder = root.absolute() / DVC_FOLDER

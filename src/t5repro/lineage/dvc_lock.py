@@ -9,7 +9,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import yaml
@@ -70,7 +70,7 @@ class TrackedPath:
 
     @property
     def is_folder(self) -> bool:
-        """Whether the hash is that of a file list."""
+        """Whether the hash is of a file list."""
         return self.md5.endswith(FOLDER_SUFFIX)
 
     @property
@@ -167,7 +167,10 @@ def parse_lock(lock: bytes | None, raw_data: bytes | None = None) -> Lock:
 
 
 def _tracked(entry: Mapping[str, Any], stage: str) -> TrackedPath:
-    return TrackedPath(entry["path"], entry["md5"], stage, entry.get("size"))
+    path = entry["path"]
+    if PurePosixPath(path).is_absolute() or ".." in PurePosixPath(path).parts:
+        raise ValueError(f"{path!r} is outside the checkout")
+    return TrackedPath(path, entry["md5"], stage, entry.get("size"))
 
 
 def _locked_stage(entry: Mapping[str, Any]) -> LockedStage:
@@ -196,7 +199,7 @@ def parse_yaml(data: bytes) -> Any:
     """Return the values of a YAML text that DVC wrote.
 
     Raises:
-        yaml.YAMLError: it is not YAML, or has aliases, which DVC never writes and whose expansion
+        yaml.YAMLError: it is not YAML, or has aliases, which DVC never writes; their expansion
             has no limit.
     """
     if b"&" in data and any(

@@ -14,7 +14,7 @@ from t5repro.lineage.dvc_lock import LOCK_FILE, Lock
 from t5repro.lineage.findings import WARNINGS
 from t5repro.lineage.git import commit_of
 from t5repro.lineage.graph import Job
-from t5repro.lineage.record import Record
+from t5repro.lineage.record import Record, record_of_job
 from t5repro.lineage.record_index import (
     Index,
     index_path,
@@ -24,7 +24,7 @@ from t5repro.lineage.record_index import (
 )
 from t5repro.lineage.sealed_records import read_checked
 from t5repro.lineage.signatures import check_signatures
-from t5repro.lineage.store import RECORDS, Folder, Revision
+from t5repro.lineage.store import Folder, Revision
 from t5repro.lineage.verify_committed import Committed, read_committed
 
 UNATTESTED = "processor, devices, environment and times"
@@ -67,17 +67,17 @@ def evidence_of(state: Folder | Revision, jobs: Iterable[Job]) -> dict[str, Evid
     revision = state.name if isinstance(state, Revision) else "HEAD"
     committed = Committed() if isinstance(state, Revision) else read_committed(state.root)
     indexes, lock = read_indexes(state, []), state.lock()
-    check = read_checked(state, selection, indexes, committed)
+    check = read_checked(state, indexes, committed)
     records = {name: check.records[name] for name in selection.keys() & check.records.keys()}
     commits = read_commits(state.root, records.values(), revision)
     read = state.committed if isinstance(state, Revision) else None
     _, attestations = check_signatures(state.root, sorted(indexes), read, revision)
     signers = {run: [a.signer for a in attestations if a.run == run] for run in indexes}
     head = commit_of(state.root, revision)[:12] if commits else ""
-    found = {}
+    evidence = {}
     for name, job in selection.items():
         run = name.split("/", 1)[0]
-        path = f"{RECORDS}/{name}.json"
+        path = record_of_job(name)
         faults = tuple(
             finding.message
             for finding in check.findings
@@ -85,7 +85,7 @@ def evidence_of(state: Folder | Revision, jobs: Iterable[Job]) -> dict[str, Evid
         )
         record = records.get(name)
         if record is None:
-            found[name] = Evidence(refuted=faults)
+            evidence[name] = Evidence(refuted=faults)
             continue
         if commits is not None:
             faults += tuple(commits.faults(record))
@@ -95,8 +95,8 @@ def evidence_of(state: Folder | Revision, jobs: Iterable[Job]) -> dict[str, Evid
         if is_committed and path not in committed.changed:
             attested.append(f"commit {head}")
         attested = [f"record by {', '.join(attested)}"] if attested and not faults else []
-        found[name] = _with_code(record, commits, attested, faults, bool(signers.get(run)))
-    return found
+        evidence[name] = _with_code(record, commits, attested, faults, bool(signers.get(run)))
+    return evidence
 
 
 def _seals(job: Job, path: str, index: Index, lock: Lock) -> list[str]:
@@ -122,5 +122,5 @@ def _with_code(
     has_code = commits is not None and commits.attests_code(record)
     if has_code:
         attested.append(f"code by commit {str(record.start.commit)[:12]}")
-    stated = UNATTESTED if has_code else f"code, {UNATTESTED}"
-    return Evidence(tuple(attested), "" if is_signed else f"{stated}: an unsigned record", faults)
+    claims = UNATTESTED if has_code else f"code, {UNATTESTED}"
+    return Evidence(tuple(attested), "" if is_signed else f"{claims}: an unsigned record", faults)

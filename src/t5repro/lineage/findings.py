@@ -58,9 +58,9 @@ class Verdict:
 
     Attributes:
         findings: in the order of the chain.
-        warnings: findings that are no failure.
+        warnings: findings that fail nothing.
         files: number of files checked.
-        hashed: number of files whose bytes were read.
+        hashed: number of files of which the bytes were read.
         sealed: whether there is a `dvc.lock` to check the results against.
         attested: who signed what, a line each.
     """
@@ -112,12 +112,21 @@ def make_verdict(
         findings: in any order. Of several about one path and of one kind the first is kept.
         graph: the jobs.
         files: number of files checked.
-        hashed: number of files whose bytes were read.
+        hashed: number of files of which the bytes were read.
         lock: of the state.
         attested: who signed what.
+
+    Raises:
+        LineageError: there was nothing to check.
     """
+    findings = list(findings)
+    if not (files or lock.stages or graph.jobs or any(f.kind not in WARNINGS for f in findings)):
+        raise LineageError(
+            f"there is nothing to verify here: no manifest below results/ and no {LOCK_FILE}; run "
+            "it in the folder of a run, as the one of README.md"
+        )
     position = {job.name: number for number, job in enumerate(chain_of(graph))}
-    unique = {(finding.kind, finding.path): finding for finding in reversed(list(findings))}
+    unique = {(finding.kind, finding.path): finding for finding in reversed(findings)}
     # Findings without a job come first: an unreadable manifest explains all that follow.
     ordered = sorted(
         unique.values(),

@@ -10,6 +10,7 @@ import subprocess
 from collections.abc import Iterable
 from pathlib import Path
 
+from t5repro.config.project_files import is_project
 from t5repro.errors import LineageError
 
 # Of git's variables, those that do not say which repository or objects are read.
@@ -64,6 +65,17 @@ def environment() -> dict[str, str]:
     return {**variables, "GIT_NO_REPLACE_OBJECTS": "1", "GIT_GRAFT_FILE": os.devnull}
 
 
+def project_prefix(root: Path) -> str:
+    """Return the path in the repository of the project that has a folder: empty, or with a slash.
+
+    The folder may be an unpacked study below it; the paths in records are of the project.
+    """
+    for folder in (root, *root.resolve().parents):
+        if is_project(folder):
+            return (try_git(folder, "rev-parse", "--show-prefix") or b"").decode().strip()
+    return ""
+
+
 def replaced_objects(root: Path) -> list[str]:
     """Return what would show other objects to a reader with git's defaults; none is normal."""
     refs = try_git(root, "for-each-ref", "--format=%(refname)", REPLACEMENTS) or b""
@@ -73,7 +85,7 @@ def replaced_objects(root: Path) -> list[str]:
 
 
 def file_at(root: Path, revision: str, path: str) -> bytes | None:
-    """Return the content of a file at a revision; None if there is no such revision or file."""
+    """Return the content of a file at a revision; None without such a revision or file."""
     if try_git(root, "rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}") is None:
         return None
     return files_at(root, revision, [path]).get(path)
@@ -119,25 +131,25 @@ def contents(root: Path, names: Iterable[str]) -> dict[str, bytes | None]:
     Raises:
         LineageError: git is not installed, or `root` is in no repository.
     """
-    wanted = [name for name in dict.fromkeys(names) if "\n" not in name]
-    found: dict[str, bytes | None] = dict.fromkeys(names)
-    if not wanted:
-        return found
-    questions = "".join(f"{name}\n" for name in wanted).encode()
+    valid_names = [name for name in dict.fromkeys(names) if "\n" not in name]
+    contents_by_name: dict[str, bytes | None] = dict.fromkeys(names)
+    if not valid_names:
+        return contents_by_name
+    questions = "".join(f"{name}\n" for name in valid_names).encode()
     output, message = _run(root, ("cat-file", "--batch"), questions)
     if output is None:
         raise LineageError(f"git cat-file: {message}")
     position = 0
-    for name in wanted:
+    for name in valid_names:
         end = output.index(b"\n", position)
         header, position = output[position:end], end + 1
         words = header.split(b" ")
         # "<hash> <type> <bytes>" and the content, or "<name> missing"
         if len(words) == 3 and words[2].isdigit() and words[1] in (b"blob", b"commit", b"tree"):
             length = int(words[2])
-            found[name] = output[position : position + length]
+            contents_by_name[name] = output[position : position + length]
             position += length + 1
-    return found
+    return contents_by_name
 
 
 def blobs_below(root: Path, revision: str, *paths: str) -> dict[str, str]:

@@ -10,17 +10,18 @@ seconds.
 
 import difflib
 import hashlib
-import json
 import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from t5repro.artifacts import MANIFEST
 from t5repro.config.withdrawn import FILES, PAGES
 from t5repro.errors import ArtifactError, LineageError
-from t5repro.lineage.store import RECORDS, RESULTS, Store
+from t5repro.lineage.record import Record, read_records
+from t5repro.lineage.store import RESULTS, Store
+from t5repro.strict_json import parse_json
 
 DATA = "data"  # the rule whose outputs are the raw files
 WITHDRAWN_LISTS = frozenset(path.as_posix() for path in (FILES, PAGES))
@@ -56,7 +57,7 @@ class Job:
         inputs: the files that it read.
         outputs: the files that it wrote; the manifest is the last one.
         counters: its counters.
-        record: its record; empty if it has none.
+        record: its record; None if it has none that can be read.
     """
 
     name: str
@@ -66,7 +67,7 @@ class Job:
     inputs: tuple[Artifact, ...]
     outputs: tuple[Artifact, ...]
     counters: Mapping[str, Any]
-    record: Mapping[str, Any] = field(default_factory=dict)
+    record: Record | None = None
 
 
 class Graph:
@@ -125,7 +126,7 @@ class Graph:
         return None if source is None else self.jobs[self.producer[source.key]]
 
     def before(self, job: Job) -> list[Job]:
-        """Return the jobs whose outputs a job read, each once, in the order it read them."""
+        """Return the jobs that wrote what a job read, each once, in the order it read them."""
         earlier_jobs = {}
         for artifact in job.inputs:
             earlier = self.job_of(artifact)
@@ -239,9 +240,7 @@ def load_graph(store: Store) -> Graph:
 
 
 def read_jobs(
-    store: Store,
-    records: Mapping[str, Mapping[str, Any]],
-    faults: list[tuple[str, str]] | None = None,
+    store: Store, records: Mapping[str, Record], faults: list[tuple[str, str]] | None = None
 ) -> Iterator[Job]:
     """Yield the job of each manifest.
 
@@ -263,14 +262,14 @@ def read_jobs(
             faults.append((path, str(error)))
 
 
-def parse_manifest(path: str, data: bytes, records: Mapping[str, Mapping[str, Any]]) -> Job:
+def parse_manifest(path: str, data: bytes, records: Mapping[str, Record]) -> Job:
     """Return the job that a manifest describes.
 
     Raises:
         ArtifactError: it is not a manifest.
     """
     try:
-        values = json.loads(data)
+        values = parse_json(data)
         rule, name = values["rule"], job_name(path)
         manifest = Artifact(path, hashlib.sha256(data).hexdigest(), len(data))
         inputs = tuple(_artifact(entry) for entry in values["inputs"])
@@ -285,7 +284,7 @@ def parse_manifest(path: str, data: bytes, records: Mapping[str, Mapping[str, An
             f"{path} is not a manifest ({type(error).__name__}: {error}); rerun the stage that "
             "writes it"
         ) from error
-    return Job(name, rule, path, settings, inputs, outputs, counters, records.get(name, {}))
+    return Job(name, rule, path, settings, inputs, outputs, counters, records.get(name))
 
 
 def _artifact(entry: Mapping[str, Any]) -> Artifact:
@@ -301,16 +300,3 @@ def job_name(manifest: str) -> str:
     """Return the job of a manifest: its path without ``results`` and ``manifest.json``."""
     name = manifest.removeprefix(f"{RESULTS}/").removesuffix(MANIFEST)
     return name.rstrip("/.")
-
-
-def read_records(store: Store) -> dict[str, dict[str, Any]]:
-    """Return job -> record for all readable records."""
-    records: dict[str, dict[str, Any]] = {}
-    for path in store.names(RECORDS, ".json"):
-        try:
-            values = json.loads(store.read(path))
-        except ValueError:
-            continue  # `verify` reports it
-        if isinstance(values, dict):
-            records[path.removeprefix(f"{RECORDS}/").removesuffix(".json")] = values
-    return records

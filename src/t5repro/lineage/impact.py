@@ -1,5 +1,6 @@
 """The impact of a raw file: all artifacts that depend on it, now and at earlier revisions."""
 
+import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,7 @@ from t5repro.stages import STAGES
 
 KINDS = {stage.name: stage.produces for stage in STAGES}  # rule -> kind of its outputs
 MAX_FILES_SHOWN = 20
+EMPTY_MD5 = hashlib.md5(b"", usedforsecurity=False).hexdigest()  # contains nothing of a source
 
 
 @dataclass(frozen=True)
@@ -115,7 +117,7 @@ def objects_of(root: Path, paths: Iterable[str]) -> list[tuple[str, str]]:
     """Return (md5, path) of the objects with the content of some paths at any revision.
 
     The lock of the working tree counts as a revision. File lists of folders contain no text and are
-    left out. Folders whose file list is not in the cache are skipped: the objects of their files
+    left out. Folders without a file list in the cache are skipped: the objects of their files
     are unknown.
     """
     names = set(paths)
@@ -123,7 +125,7 @@ def objects_of(root: Path, paths: Iterable[str]) -> list[tuple[str, str]]:
     stores: list[Store] = [Folder(root), *(Revision(root, commit) for commit in revisions(root))]
     for store in stores:
         for name, md5 in _available_files(root, store):
-            if name in names:
+            if name in names and md5 != EMPTY_MD5:
                 objects[md5, name] = None
     return list(objects)
 

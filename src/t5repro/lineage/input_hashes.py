@@ -57,7 +57,7 @@ def expected_files(path: Path, listed: Sequence[str] = ()) -> Iterator[Expected]
     """
     manifest = manifest_of(path)
     hashes = _relative_hashes(manifest)
-    wanted = {name for name in hashes for pattern in listed if _matches(name, pattern)}
+    selection = {name for name in hashes for pattern in listed if _matches(name, pattern)}
     if path != manifest:
         name = path.relative_to(manifest.parent).as_posix()
         own = {entry for entry in hashes if name in (".", entry) or entry.startswith(f"{name}/")}
@@ -65,8 +65,8 @@ def expected_files(path: Path, listed: Sequence[str] = ()) -> Iterator[Expected]
             raise ArtifactError(
                 f"{manifest} does not list {name}; rerun the stage that writes them"
             )
-        wanted |= own
-    for name in sorted(wanted):
+        selection |= own
+    for name in sorted(selection):
         yield Expected(manifest.parent / name, hashes[name], manifest)
 
 
@@ -103,17 +103,17 @@ def verify_inputs(
     for file in files.values():
         if not file.path.is_file() and not file.is_raw:
             raise ArtifactError(f"{file.path} is missing; run the stage that writes it")
-    for path, found in zip(present, (hash_files or _hash_here)(present), strict=True):
-        if found != files[path].sha256:
-            raise _difference(files[path], found)
+    for path, sha256 in zip(present, (hash_files or _hash_here)(present), strict=True):
+        if sha256 != files[path].sha256:
+            raise _difference(files[path], sha256)
 
 
 def _hash_here(paths: Sequence[Path]) -> Iterator[str]:
     return map(sha256_of, paths)
 
 
-def _difference(file: Expected, found: str) -> ArtifactError | RawDataError:
-    message = f"{file.path} has sha256 {found}, but {file.manifest} expects {file.sha256}"
+def _difference(file: Expected, sha256: str) -> ArtifactError | RawDataError:
+    message = f"{file.path} has sha256 {sha256}, but {file.manifest} expects {file.sha256}"
     if file.is_raw:
         return RawDataError(f"{message}; get the file again, or run the stage data if it is meant")
     return ArtifactError(

@@ -112,7 +112,7 @@ def public_key_of(path: Path) -> Ed25519PublicKey:
 
 
 def read_ssh_text(text: str) -> Ed25519PublicKey | None:
-    """Return the key in a text of OpenSSH; None if it is no Ed25519 public key."""
+    """Return the key in a text of OpenSSH; None for any other than an Ed25519 public key."""
     try:
         key = load_ssh_public_key(text.encode())
     except (ValueError, UnsupportedAlgorithm):

@@ -9,7 +9,7 @@ folder of the environment and are not in the digest.
 Reading gigabytes for every job would be too slow: the files of a package are read again only if the
 size, inode, mtime or ctime of one of them has changed (see `lineage.hashes`). The results are kept
 in the virtual environment, which several checkouts may share. Headers of C++ and type stubs, which
-no job runs, are read by a deep check alone.
+no job runs, are read by a deep check only.
 
 Source: Binary distribution format, https://packaging.python.org/specifications/ ("RECORD").
 """
@@ -177,9 +177,9 @@ def _package(
     ]
     read = listed if deep else [row for row in listed if not row[0].endswith(NOT_RUN)]
     state, newest = _state([f"{folder}/{path}" for path, _ in read], [f"{p},{h}" for p, h in rows])
-    known = cache.get(f"{folder}/{name}", state)
-    if known is not None:
-        return Package(name, version, known[0], tuple(known[1:]))
+    cached = cache.get(f"{folder}/{name}", state)
+    if cached is not None:
+        return Package(name, version, cached[0], tuple(cached[1:]))
     actual = {path: _hash_like(Path(folder, path), digest) for path, digest in read}
     altered = sorted(path for path, digest in read if actual[path] != digest)
     lines = sorted(f"{path},{actual.get(path, digest)}" for path, digest in listed)
@@ -219,9 +219,9 @@ def interpreter_hash() -> str:
     cache = _Cache(_cache_file(), deep=False)
     paths = interpreter_files()
     state, newest = _state(list(paths.values()))
-    known = cache.get("interpreter", state)
-    if known is not None:
-        return known[0]
+    cached = cache.get("interpreter", state)
+    if cached is not None:
+        return cached[0]
     lines = [f"{name},{sha256_of(Path(path))}" for name, path in sorted(paths.items())]
     digest = hashlib.sha256("\n".join(lines).encode("utf-8", "surrogateescape")).hexdigest()
     cache.put("interpreter", state, newest, [digest])

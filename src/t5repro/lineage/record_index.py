@@ -1,12 +1,12 @@
-"""The index of a run: the hash of every record whose job was sealed, and of its stage's folder.
+"""The index of a run: the hash of every sealed record, and of its stage's folder.
 
 `seal` writes ``records/<run>.index.json``, and git keeps it, so a chain leads from a commit to
-every byte: commit, index, records, manifests, artifacts. The hashes of the folders are those in
+every byte: commit, index, records, manifests, artifacts. The entry `shared` has the files of
+`shared_facts`. The hashes of the folders are those in
 `dvc.lock`: index and lock attest each other.
 """
 
 import hashlib
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +16,7 @@ from t5repro.errors import ArtifactError
 from t5repro.files import write_json
 from t5repro.lineage.dvc_lock import Lock
 from t5repro.lineage.store import RECORDS, Store
+from t5repro.strict_json import parse_json
 
 ENDING = ".index.json"
 FORMAT = 1
@@ -26,7 +27,7 @@ class SealedStage:
     """The entry of a stage in an index.
 
     Attributes:
-        md5: DVC's hash of its folder; that of the raw files for the rule that fetches them.
+        md5: DVC's hash of its folder; of the raw files for the rule that fetches them.
         records: path -> SHA-256 of the records of its jobs.
     """
 
@@ -42,12 +43,6 @@ def index_path(run: str) -> str:
     return f"{RECORDS}/{run}{ENDING}"
 
 
-def run_of_record(path: str) -> str:
-    """Return the run that a record belongs to; empty for other files."""
-    words = path.split("/")
-    return words[1] if len(words) > 2 and words[0] == RECORDS else ""
-
-
 def parse_index(data: bytes, name: str) -> Index:
     """Return an index from its bytes.
 
@@ -55,7 +50,7 @@ def parse_index(data: bytes, name: str) -> Index:
         ArtifactError: it is not an index.
     """
     try:
-        values = json.loads(data)
+        values = parse_json(data)
         if values["format"] != FORMAT:
             raise ValueError(f"format {values['format']!r}; expected {FORMAT}")
         return {stage: _sealed(entry) for stage, entry in values["stages"].items()}
@@ -76,7 +71,7 @@ def read_indexes(store: Store, faults: list[tuple[str, str]]) -> dict[str, Index
 
     Args:
         store: the state.
-        faults: receives (path, message) of files that are no index.
+        faults: receives (path, message) of files that cannot be read as an index.
     """
     indexes: dict[str, Index] = {}
     for path in store.names(RECORDS, ENDING):
@@ -112,9 +107,9 @@ def write_index(run: str, stages: Index) -> bool:
             for name, stage in stages.items()
         },
     }
-    before = path.read_bytes() if path.is_file() else b""
+    former_bytes = path.read_bytes() if path.is_file() else b""
     write_json(path, values)
-    return before != path.read_bytes()
+    return former_bytes != path.read_bytes()
 
 
 def stages_by_folder(lock: Lock) -> dict[str, str]:
@@ -123,7 +118,7 @@ def stages_by_folder(lock: Lock) -> dict[str, str]:
 
 
 def stage_of_path(path: str, folders: Mapping[str, str]) -> str:
-    """Return the stage whose folder contains a file; empty if none does."""
+    """Return the stage with the folder that contains a file; empty if none does."""
     while "/" in path:
         path = path.rpartition("/")[0]
         if path in folders:

@@ -75,12 +75,12 @@ def _redact_text(text: str, names: _PersonalNames) -> str:
 
 def _without_credentials(address: re.Match[str]) -> str:
     """Return an address without user, password, query and fragment, which may contain tokens."""
-    scheme, rest = address["scheme"], address["rest"]
+    scheme, address_path = address["scheme"], address["rest"]
     if scheme.lower() == "file":
         return hidden(address[0])
-    location, _, path = re.split("[?#]", rest, maxsplit=1)[0].partition("/")
+    location, _, path = re.split("[?#]", address_path, maxsplit=1)[0].partition("/")
     host = location.rpartition("@")[2]
-    return f"{scheme}://{host}/{path}" if "/" in rest else f"{scheme}://{host}"
+    return f"{scheme}://{host}/{path}" if "/" in address_path else f"{scheme}://{host}"
 
 
 def hidden(text: str) -> str:

@@ -2,7 +2,7 @@
 
 ``records/<run>.intoto.jsonl`` has one in-toto statement per signer, each in a DSSE envelope. Its
 subjects are the SHA-256 of these files, and so of every record and artifact. A key is named by its
-path, outside of the checkout, and never recorded; `signers` says whose signatures count.
+path, outside of the checkout, and never recorded; `signers` says which signatures count.
 """
 
 import base64
@@ -39,7 +39,7 @@ class Attestation:
 
     Attributes:
         run: the run.
-        signer: whose key it is.
+        signer: name of the owner of the key.
         fingerprint: of the key.
         at: when it was made, as the signer said.
         files: the signed files.
@@ -96,20 +96,20 @@ def sign(root: Path, run: str, key: Path) -> Attestation:
     if index_path(run) not in subjects:
         raise LineageError(f"run {run} is not sealed: no {index_path(run)}; run t5repro seal")
     signer = read_named_signer(key, root)
-    at = datetime.now(UTC).isoformat(timespec="seconds")
+    signed_at = datetime.now(UTC).isoformat(timespec="seconds")
     statement = {
         "_type": STATEMENT_TYPE,
         "subject": [
             {"name": name, "digest": {"sha256": sha256}} for name, sha256 in subjects.items()
         ],
         "predicateType": PREDICATE_TYPE,
-        "predicate": {"run": run, "signedAt": at},
+        "predicate": {"run": run, "signedAt": signed_at},
     }
     envelope = _envelope(json.dumps(statement, sort_keys=True).encode(), signer)
     fingerprint = signer.public_key.keyid
-    kept = [line for line in _current_lines(root, run) if fingerprint not in _key_ids(line)]
-    write_text(root / signature_path(run), "\n".join(sorted([*kept, envelope])) + "\n")
-    return Attestation(run, "this key", fingerprint, at, tuple(subjects))
+    other_lines = [line for line in _current_lines(root, run) if fingerprint not in _key_ids(line)]
+    write_text(root / signature_path(run), "\n".join(sorted([*other_lines, envelope])) + "\n")
+    return Attestation(run, "this key", fingerprint, signed_at, tuple(subjects))
 
 
 def _envelope(payload: bytes, signer: Any) -> str:
@@ -137,7 +137,7 @@ def drop_outdated(root: Path, run: str) -> bool:
 
 
 def _current_lines(root: Path, run: str) -> list[str]:
-    """Return the lines whose statements are over the present state."""
+    """Return the lines with statements over the present state."""
     path = root / signature_path(run)
     if not path.is_file():
         return []
@@ -178,9 +178,11 @@ def _reader(root: Path) -> Reader:
 def _subjects(read: Reader, run: str) -> dict[str, str]:
     """Return path -> SHA-256 of the files that a signature covers."""
     names = (RAW_DATA_FILE, LOCK_FILE, index_path(run))
-    found = ((name, read(name)) for name in names)
+    contents = ((name, read(name)) for name in names)
     return {
-        name: hashlib.sha256(data).hexdigest() for name, data in sorted(found) if data is not None
+        name: hashlib.sha256(data).hexdigest()
+        for name, data in sorted(contents)
+        if data is not None
     }
 
 
@@ -193,7 +195,7 @@ def check_signatures(
         root: the checkout.
         runs: sealed runs.
         read: returns a file of the state; by default of the working tree.
-        revision: whose list of signers counts.
+        revision: the list of signers at this revision counts.
     """
     read = read or _reader(root)
     findings: list[Finding] = []
@@ -251,8 +253,8 @@ def _verified(
     try:
         values = json.loads(envelope.payload)
         signed, predicate = _subjects_of(values), values["predicate"]
-        at, signed_run = str(predicate["signedAt"]), predicate["run"]
-        time = datetime.fromisoformat(at)
+        signed_at, signed_run = str(predicate["signedAt"]), predicate["run"]
+        time = datetime.fromisoformat(signed_at)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise LineageError(f"signed by {signer.name}, but not a seal ({error})") from error
     if values.get("predicateType") != PREDICATE_TYPE or envelope.payload_type != PAYLOAD_TYPE:
@@ -260,12 +262,12 @@ def _verified(
             f"signed by {signer.name}, but not a seal: {values.get('predicateType')}"
         )
     if time.tzinfo is None:
-        raise LineageError(f"signed by {signer.name} at {at!r}, which has no time zone")
+        raise LineageError(f"signed by {signer.name} at {signed_at!r}, which has no time zone")
     if fault := signer.fault_at(time):
-        raise LineageError(f"{fault}; the signature is of {at}")
+        raise LineageError(f"{fault}; the signature is of {signed_at}")
     for fault in _other_set(run, signed_run, signed, subjects):
         raise LineageError(f"the signature of {signer.name} is over another set: {fault}")
-    return Attestation(run, signer.name, fingerprint, at, tuple(subjects))
+    return Attestation(run, signer.name, fingerprint, signed_at, tuple(subjects))
 
 
 def _other_set(
@@ -279,12 +281,15 @@ def _other_set(
         elif name not in subjects:
             yield f"{name} was signed and is absent; restore it with git checkout"
         elif signed[name] != subjects[name]:
-            now, then = differing(subjects[name], signed[name])
-            yield f"{name} is {now}, signed was {then}; restore it with git checkout, or sign again"
+            digits, signed_digits = differing(subjects[name], signed[name])
+            yield (
+                f"{name} is {digits}, signed was {signed_digits}; restore it with git checkout, "
+                "or sign again"
+            )
 
 
 def _signers_text(root: Path, revision: str) -> str:
-    """Return the committed list of signers; without git that of the checkout."""
+    """Return the committed list of signers; without git the list of the checkout."""
     if try_git(root, "rev-parse", "--verify", "--quiet", revision) is None:
         return (_reader(root)(SIGNERS_FILE) or b"").decode(errors="replace")
     return (file_at(root, revision, SIGNERS_FILE) or b"").decode(errors="replace")

@@ -1,4 +1,4 @@
-"""Whose signatures count: ``configs/allowed_signers``, in OpenSSH's format.
+"""Signers that count: ``configs/allowed_signers``, in OpenSSH's format.
 
 Each line has names, options and a public key, as ``man ssh-keygen`` describes under ALLOWED
 SIGNERS; git reads the same file for signed commits (``gpg.ssh.allowedSignersFile``). The committed
@@ -26,7 +26,7 @@ class Signer:
     """One line of the file.
 
     Attributes:
-        name: whose key it is.
+        name: name of the owner of the key.
         key: the public key.
         valid_after: when the key became valid; None if always.
         valid_before: when it expired; None if never.

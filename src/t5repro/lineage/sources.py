@@ -108,7 +108,7 @@ def tree_of(root: Path) -> SourceTree:
 
 
 def is_source(name: str) -> bool:
-    """Return whether a record's name of a file is that of a file of the package."""
+    """Return whether a file that a record names is one of the package."""
     return PurePosixPath(name).is_relative_to(SOURCES)
 
 

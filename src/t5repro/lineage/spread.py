@@ -1,8 +1,8 @@
-"""The measured spread of a run: how far its numbers move if rounding alone changes.
+"""The measured spread of a run: how far its numbers move if only rounding changes.
 
 Training amplifies a difference in the last bit of one weight until scores differ. The spread is
-measured once per run by twins: trainings whose initial weights differ from the committed ones in
-one weight by one unit in the last place (`benchmarks/spread.py`). Its file is committed.
+measured once per run by twins: trainings that start with one weight other than the committed one,
+by one unit in the last place (`benchmarks/spread.py`). Its file is committed.
 """
 
 from collections.abc import Mapping

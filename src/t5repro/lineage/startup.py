@@ -149,17 +149,17 @@ def loaded_modules() -> list[str]:
 
 
 def forged_byte_code() -> list[str]:
-    """Return the imported files of this package whose byte code is not that of the source."""
+    """Return the imported files of this package with byte code of another source."""
     own = (path for path in loaded_modules() if path.startswith(f"{PACKAGE}{os.sep}"))
     return [source_name(Path(path)) for path in own if is_forged(Path(path))]
 
 
 def own_modules(closure: Iterable[str]) -> dict[str, str]:
     """Return file -> SHA-256 of the imported files of this package outside of a closure."""
-    known = set(closure)
+    own_files = set(closure)
     own = (path for path in loaded_modules() if path.startswith(f"{PACKAGE}{os.sep}"))
     names = {source_name(Path(path)): path for path in own}
-    return {name: _sha256(path) for name, path in names.items() if name not in known}
+    return {name: _sha256(path) for name, path in names.items() if name not in own_files}
 
 
 def foreign_modules(installed: Installed) -> dict[str, str]:

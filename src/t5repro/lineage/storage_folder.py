@@ -1,8 +1,8 @@
-"""Paths of jobs whose files a storage plugin of Snakemake moves.
+"""Paths of jobs with files that a storage plugin of Snakemake moves.
 
 Snakemake names such a file by its local copy, ``.snakemake/storage/s3/bucket/prefix/results/...``.
 `versions.remote_storage` makes that folder a link to the checkout, so a job can use the path of a
-local run, and its manifest and record are those of a local run.
+local run, and its manifest and record are the same as in a local run.
 """
 
 import os

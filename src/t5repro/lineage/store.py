@@ -28,7 +28,7 @@ class Store(Protocol):
         """The name of this state in answers."""
 
     def names(self, folder: str, ending: str) -> Iterator[str]:
-        """Yield the files below `folder` whose name ends with `ending`, sorted."""
+        """Yield the files below `folder` with names that end with `ending`, sorted."""
 
     def read(self, name: str) -> bytes:
         """Return the bytes of a file; raises ArtifactError if they are not available."""
@@ -45,7 +45,7 @@ class Folder:
     name: str = "the working tree"
 
     def names(self, folder: str, ending: str) -> Iterator[str]:
-        """Yield the files below `folder` whose name ends with `ending`, sorted."""
+        """Yield the files below `folder` with names that end with `ending`, sorted."""
         for path in files_below(self.root / folder):
             if path.endswith(ending):
                 yield os.path.relpath(path, self.root)
@@ -126,7 +126,7 @@ class Revision:
         return files_at(self.root, self.name, [RECORDS])
 
     def names(self, folder: str, ending: str) -> Iterator[str]:
-        """Yield the files below `folder` whose name ends with `ending`, sorted."""
+        """Yield the files below `folder` with names that end with `ending`, sorted."""
         # Records are in git, everything else is in DVC's cache.
         for name in sorted(self._records if folder == RECORDS else self.hashes):
             if name.startswith(f"{folder}/") and name.endswith(ending):

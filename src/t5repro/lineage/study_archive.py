@@ -84,7 +84,7 @@ def unpack_study(study: Path, folder: Path) -> None:
     Only regular files below the folder are written, and no more than `MAX_BYTES` are read.
 
     Raises:
-        LineageError: there is no archive, it is damaged or has another member, or the folder has
+        LineageError: the archive is missing, damaged or has another member, or the folder has
             files.
     """
     archive = study / ARCHIVE

@@ -61,9 +61,9 @@ def find_suspects(
     """
     disagreeing = _disagreements(graph, hashes, hasher)
     intact = tuple(f"{folder}/" for folder in intact_folders)
-    named = {finding.path for finding in from_lock if finding.kind == ALTERED}
+    altered_paths = {finding.path for finding in from_lock if finding.kind == ALTERED}
     findings: list[Finding] = []
-    altered = {job.manifest for job in graph.jobs.values() if job.manifest in named}
+    altered = {job.manifest for job in graph.jobs.values() if job.manifest in altered_paths}
     for job in graph.jobs.values():
         if job.manifest in altered or job.manifest.startswith(intact):
             continue
@@ -73,16 +73,16 @@ def find_suspects(
     paths = {path for path in (*altered, *unreadable) if path.endswith(MANIFEST)}
     if not paths:
         return Suspects(), findings
-    known = {path for path, artifacts in graph.by_path.items() if artifacts}
-    known |= {
+    recorded = {path for path, artifacts in graph.by_path.items() if artifacts}
+    recorded |= {
         file.path for record in check.records.values() if record.end for file in record.end.outputs
     }
     suspects = Suspects(
         frozenset(paths),
         frozenset(map(job_name, paths)),
         frozenset(path.rpartition("/")[0] for path in paths),
-        frozenset(known),
-        frozenset(path.rpartition("/")[0] for path in named & paths),
+        frozenset(recorded),
+        frozenset(path.rpartition("/")[0] for path in altered_paths & paths),
     )
     return suspects, findings
 
@@ -91,13 +91,13 @@ def _disagreements(
     graph: Graph, hashes: Mapping[str, str | None], hasher: Hasher
 ) -> dict[str, list[tuple[Artifact, str]]]:
     """Return job -> the files of which its manifest has another hash than they have now."""
-    found: dict[str, list[tuple[Artifact, str]]] = {}
+    disagreements: dict[str, list[tuple[Artifact, str]]] = {}
     outputs = ((job.name, artifact) for job in graph.jobs.values() for artifact in job.outputs)
     for name, artifact in (*graph.broken, *outputs):
         actual = hashes.get(artifact.path) or hasher.sha256(artifact.path)
         if actual is not None and actual != artifact.sha256:
-            found.setdefault(name, []).append((artifact, actual))
-    return found
+            disagreements.setdefault(name, []).append((artifact, actual))
+    return disagreements
 
 
 def _fault_of_manifest(
@@ -111,16 +111,16 @@ def _fault_of_manifest(
     if record is not None and record.end is not None and job.name not in check.altered:
         for output in record.end.outputs:
             if output.path == job.manifest and output.sha256 != manifest.sha256:
-                now, said = differing(manifest.sha256, output.sha256)
+                digits, recorded_digits = differing(manifest.sha256, output.sha256)
                 return (
-                    f"sha256 {now}, the record of {job.name} says {said}; "
+                    f"sha256 {digits}, the record of {job.name} says {recorded_digits}; "
                     "dvc checkout or a rerun restores it"
                 )
     for artifact, actual in disagreeing:
         if are_lookalikes(actual, artifact.sha256):
-            now, said = differing(actual, artifact.sha256)
+            digits, recorded_digits = differing(actual, artifact.sha256)
             return (
-                f"says {said} of {artifact.path}, which is {now}: so few digits differ that the "
-                "manifest was altered; dvc checkout or a rerun restores it"
+                f"says {recorded_digits} of {artifact.path}, which is {digits}: so few digits "
+                "differ that the manifest was altered; dvc checkout or a rerun restores it"
             )
     return ""

@@ -66,7 +66,7 @@ class Statement(NamedTuple):
         binds: the names that it defines.
         has_effect: whether its execution may do more than define these names, so that it counts
             for whatever runs its module.
-        reads: names in it, except those of `attributes`; local names too.
+        reads: names in it, except `attributes`; local names too.
         attributes: name and attribute of expressions like ``name.attribute``.
         imports: the import that it is, or the imports inside it, in functions too.
         is_import: whether it is an import at top level.
@@ -321,7 +321,7 @@ class _Names:
         self.imports: list[Import] = []
 
     def add(self, node: ast.AST) -> None:
-        """Add the names of one node of a tree, without those of the nodes below it."""
+        """Add the names of one node of a tree, without the nodes below it."""
         if isinstance(node, ast.Name):
             self.reads.add(node.id)
         elif isinstance(node, ast.Import | ast.ImportFrom):
@@ -345,7 +345,7 @@ class _Names:
 def _collect(value: Any, words: list[str], names: _Names) -> None:
     """Append a syntax tree as words, and add the names in it.
 
-    `ast.dump` would differ between releases of Python, whose trees have other empty fields.
+    `ast.dump` would differ between releases of Python, as their trees have other empty fields.
     """
     if isinstance(value, ast.AST):
         words.append(type(value).__name__)

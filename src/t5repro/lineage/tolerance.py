@@ -53,10 +53,10 @@ def depends_on_rounding(name: str) -> bool:
 
 
 def rounding_of(settings: Mapping[str, Any]) -> float:
-    """Return the relative difference that rounding alone makes in an early loss of a job.
+    """Return the relative difference that rounding by itself makes in an early loss of a job.
 
     Args:
-        settings: those of the job, as JSON.
+        settings: of the job, as JSON.
     """
     devices = DevicesSettings.model_construct(**settings.get("devices", {}))
     is_float32 = devices.kind == "cpu" and devices.precision == "float32"
@@ -151,7 +151,7 @@ class JobKind:
 def compare_numbers(
     expected: Mapping[str, float], actual: Mapping[str, float], kind: JobKind
 ) -> Iterator[NumberComparison]:
-    """Compare the numbers of a job with those of the committed job: early losses first."""
+    """Compare the numbers of a job with the committed ones: early losses first."""
     for name in sorted(expected.keys() | actual.keys(), key=_order):
         value, allowed = expected.get(name), None
         if value is not None:

@@ -13,7 +13,9 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from t5repro.errors import LineageError
+from t5repro.lineage.facts import leaves
 from t5repro.lineage.graph import DATA, Artifact, Graph, Job, topological_order
+from t5repro.lineage.record import End, Machine, Record, Start
 from t5repro.lineage.store import Store
 
 RULES_BY_TASK = ("evaluate_predict", "evaluate_score")  # they treat each task separately
@@ -142,7 +144,7 @@ def to_json(trace: Trace) -> dict[str, Any]:
                 "settings": job.settings,
                 "inputs": [artifact_json(file) for file in trace.inputs[job.name]],
                 "outputs": [artifact_json(output) for output in job.outputs],
-                "record": job.record or None,
+                "record": job.record.to_json() if job.record else None,
             }
             for job in reversed(trace.jobs)
         ],
@@ -216,7 +218,7 @@ def job_lines(job: Job, trace: Trace) -> list[str]:
     outputs = [output for output in job.outputs if output.path != job.manifest]
     return [
         f"settings  {short_settings(job.settings)}",
-        *(f"{name:<8}  {value}" for name, value in record_facts(job.record).items()),
+        *(f"{name:<8}  {value}" for name, value in record_lines(job.record).items()),
         f"read      {_short_files(trace.inputs[job.name])}",
         f"wrote     {_short_files(outputs)}",
     ]
@@ -235,63 +237,58 @@ def short_settings(settings: Mapping[str, Any]) -> str:
     return text if len(text) <= MAX_SETTINGS_CHARS else text[:MAX_SETTINGS_CHARS] + " …"
 
 
-def leaves_of(values: Any, prefix: str = "") -> list[tuple[str, str]]:
+def leaves_of(values: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Return dotted names and JSON text of the leaves of nested mappings."""
-    if not isinstance(values, Mapping):
-        return [(prefix, json.dumps(values, sort_keys=True, ensure_ascii=False))]
-    leaves: list[tuple[str, str]] = []
-    for name in sorted(values):
-        leaves += leaves_of(values[name], f"{prefix}.{name}" if prefix else str(name))
-    return leaves
+    return [
+        (name, json.dumps(value, sort_keys=True, ensure_ascii=False))
+        for name, value in leaves(values)
+    ]
 
 
-def record_facts(record: Mapping[str, Any]) -> dict[str, str]:
+def record_lines(record: Record | None) -> dict[str, str]:
     """Return code, machine and time of a record, human-readable; "not recorded" if unknown."""
-    start, end = record.get("start") or {}, record.get("end") or {}
-    machine = start.get("machine") or {}
-    facts = {"code": _code_summary(start), "machine": _machine_summary(machine)}
-    if foreign := _foreign_code(machine, end):
-        facts["also ran"] = ", ".join(foreign)
-    if unknown := _unrecorded(machine, end):
-        facts["unknown"] = f"not recorded: {', '.join(unknown)}"
+    if record is None:
+        return {"code": "not recorded", "machine": "not recorded"}
+    start, end = record.start, record.end
+    lines = {"code": _code_summary(start), "machine": _machine_summary(start.machine)}
+    if foreign := _foreign_code(start.machine, end):
+        lines["also ran"] = ", ".join(foreign)
+    if unknown := _unrecorded(start.machine, end):
+        lines["unknown"] = f"not recorded: {', '.join(unknown)}"
     if end:
-        facts["ran"] = f"{start.get('at')}, {end.get('seconds')} s, attempt {start.get('attempt')}"
-    return facts
+        lines["ran"] = f"{start.at}, {end.seconds} s, attempt {start.attempt}"
+    return lines
 
 
-def _foreign_code(machine: Mapping[str, Any], end: Mapping[str, Any]) -> list[str]:
+def _foreign_code(machine: Machine, end: End | None) -> list[str]:
     """Return what ran besides this package and the installed ones, or changed them."""
-    files = {**(machine.get("start_files") or {}), **(end.get("foreign") or {})}
-    variables = machine.get("variables") or {}
+    files = {**(machine.start_files or {}), **((end.foreign if end else None) or {})}
+    variables = machine.variables or {}
     return [
         *(f"{name} {sha256[:12]}" for name, sha256 in files.items()),
-        *(f"altered {name}" for name in machine.get("altered") or ()),
-        *(f"other byte code of {name}" for name in end.get("forged_byte_code") or ()),
+        *(f"altered {name}" for name in machine.altered or ()),
+        *(f"other byte code of {name}" for name in (end.forged_byte_code if end else None) or ()),
         *(f"{name}={variables[name]}" for name in CODE_VARIABLES if name in variables),
     ]
 
 
-def _unrecorded(machine: Mapping[str, Any], end: Mapping[str, Any]) -> list[str]:
-    """Return the facts about other code that the record, if there is one, does not contain."""
-    if not machine:
-        return []
+def _unrecorded(machine: Machine, end: End | None) -> list[str]:
+    """Return the facts about other code that the record does not contain."""
     names = ("packages", "variables", "search_path", "start_files")
-    unknown = [name.replace("_", " ") for name in names if machine.get(name) is None]
-    return unknown + (["foreign modules"] if end and end.get("foreign") is None else [])
+    unknown = [name.replace("_", " ") for name in names if getattr(machine, name) is None]
+    return unknown + (["foreign modules"] if end and end.foreign is None else [])
 
 
-def _machine_summary(machine: Mapping[str, Any]) -> str:
-    if not machine:
-        return "not recorded"
-    versions = machine.get("libraries", {})
+def _machine_summary(machine: Machine) -> str:
+    versions = machine.libraries
     libraries = [f"{name} {versions[name]}" for name in SHOWN_LIBRARIES if name in versions]
-    facts = (machine.get("python"), *libraries, machine.get("processor"), machine.get("system"))
-    return ", ".join(str(fact) for fact in facts if fact)
+    words = (machine.python, *libraries, machine.processor, machine.system)
+    return ", ".join(filter(None, words))
 
 
-def _code_summary(start: Mapping[str, Any]) -> str:
-    if not start.get("code"):
+def _code_summary(start: Start) -> str:
+    if not start.code:
         return "not recorded"
-    commit = str(start.get("commit") or "no commit")[:12]
-    changes = " with uncommitted changes" if start.get("uncommitted") else ""
-    return f"{len(start['code'])} files of {commit}{changes}"
+    commit = (start.commit or "no commit")[:12]
+    changes = " with uncommitted changes" if start.uncommitted else ""
+    return f"{len(start.code)} files of {commit}{changes}"

@@ -25,7 +25,7 @@ from t5repro.lineage.findings import (
     differing,
     make_verdict,
 )
-from t5repro.lineage.graph import DATA, Artifact, Graph, Job, read_jobs, read_records
+from t5repro.lineage.graph import DATA, Artifact, Graph, read_jobs
 from t5repro.lineage.hashes import Hasher
 from t5repro.lineage.record_index import Index, read_indexes
 from t5repro.lineage.sealed_records import RecordCheck, read_checked
@@ -37,6 +37,8 @@ from t5repro.lineage.verify_committed import Committed, check_committed, read_co
 from t5repro.lineage.verify_lock import TrackedFolder, check_lock, check_pipeline, tracked_folders
 from t5repro.lineage.verify_other_code import check_other_code
 from t5repro.lineage.verify_records import check_fields
+from t5repro.lineage.verify_withdrawn import check_made_before
+from t5repro.lineage.withdrawal_history import check_withdrawals
 
 NONE_SUSPECTED = Suspects()
 
@@ -48,8 +50,7 @@ class State:
     Attributes:
         store: its files.
         lock: its `dvc.lock`.
-        graph: its jobs; an altered record is none, because it attests nothing.
-        recorded: the jobs that have a record, altered or not, in the order of the chain.
+        graph: its jobs, with the records that are as sealed.
         hasher: hashes its files.
         unreadable: path -> fault of each manifest or index that cannot be read, which must not hide
             other findings.
@@ -65,7 +66,6 @@ class State:
     store: Folder
     lock: Lock
     graph: Graph
-    recorded: list[Job]
     hasher: Hasher
     unreadable: Mapping[str, str]
     indexes: Mapping[str, Index]
@@ -87,24 +87,18 @@ def read_state(root: Path, *, deep: bool = False) -> State:
     store = Folder(root)
     lock, hasher, committed = store.lock(), Hasher(root, deep=deep), read_committed(root)
     faults: list[tuple[str, str]] = []
-    graph = Graph(read_jobs(store, read_records(store), faults))
-    unreadable = dict(faults)
-    faults.clear()
-    jobs = chain_of(graph)
     indexes = read_indexes(store, faults)
-    check = read_checked(store, graph.jobs, indexes, committed)
-    for name in check.altered & graph.jobs.keys():  # an altered record attests nothing
-        graph.jobs[name] = replace(graph.jobs[name], record={})
+    check = read_checked(store, indexes, committed)
     check.commits = read_commits(root, check.records.values())
+    graph = Graph(read_jobs(store, check.intact, faults))
     folders = tracked_folders(root, lock, hasher)
     outputs = recorded_outputs(graph)
     return State(
         store=store,
         lock=lock,
         graph=graph,
-        recorded=[job for job in jobs if job.name in check.records],
         hasher=hasher,
-        unreadable=unreadable | dict(faults),
+        unreadable=dict(faults),
         indexes=indexes,
         committed=committed,
         check=check,
@@ -143,8 +137,8 @@ def verify_tree(
     )
     for check in CHECKS:
         findings += check(state, suspects)
-    named = {finding.path for finding in findings if finding.kind != EXTRA}
-    findings += _unless_named(state.from_lock, named)
+    altered_paths = {finding.path for finding in findings if finding.kind != EXTRA}
+    findings += _unless_named(state.from_lock, altered_paths)
     bad_signatures, attestations = check_signatures(
         root, sealed_runs(state.store.names(RECORDS, ""))
     )
@@ -182,16 +176,24 @@ def _check_index(state: State, suspects: Suspects) -> Iterator[Finding]:
 
 def _check_files(state: State, suspects: Suspects) -> Iterator[Finding]:
     """Check every output against the manifest of its job."""
+    unlike_lock = tuple(
+        f"{folder.tracked.path}/" for folder in state.folders if not folder.as_locked
+    )
     for path, (artifact, job) in state.outputs.items():
         if path == state.graph.jobs[job].manifest or job in suspects.jobs:
             continue  # it cannot contain its own hash; readers, records and the lock have it
         sha256 = state.hashes[path]
         cure = "dvc checkout or a rerun restores it"
+        if state.graph.jobs[job].rule == DATA and not path.startswith(unlike_lock):
+            # Untracked, or as tracked, as after a withdrawal: DVC has nothing else to restore.
+            cure = "run snakemake, which fetches and checks raw files"
         if sha256 is None:
             yield Finding(MISSING, path, job, f"{job} wrote it; {cure}")
         elif sha256 != artifact.sha256:
-            now, written = differing(sha256, artifact.sha256)
-            yield Finding(ALTERED, path, job, f"sha256 {now}, {job} wrote {written}; {cure}")
+            actual_digits, written = differing(sha256, artifact.sha256)
+            yield Finding(
+                ALTERED, path, job, f"sha256 {actual_digits}, {job} wrote {written}; {cure}"
+            )
 
 
 def check_links(graph: Graph, suspects: Suspects = NONE_SUSPECTED) -> Iterator[Finding]:
@@ -229,7 +231,7 @@ def _check_links(state: State, suspects: Suspects) -> Iterator[Finding]:
 
 
 def _check_record_hashes(state: State, suspects: Suspects) -> Iterator[Finding]:
-    """Check files whose manifest cannot be trusted against the record of their job."""
+    """Check files with a manifest that cannot be trusted against the record of their job."""
     check = state.check
     for name in suspects.jobs & check.records.keys() - check.altered:
         end = check.records[name].end
@@ -241,16 +243,16 @@ def _check_record_hashes(state: State, suspects: Suspects) -> Iterator[Finding]:
             if actual is None:
                 yield Finding(MISSING, output.path, name, f"the record of {name} has it; {cure}")
                 continue
-            now, said = differing(actual, output.sha256)
-            message = f"sha256 {now}, the record of {name} says {said}; {cure}"
+            actual_digits, recorded_digits = differing(actual, output.sha256)
+            message = f"sha256 {actual_digits}, the record of {name} says {recorded_digits}; {cure}"
             yield Finding(ALTERED, output.path, name, message)
 
 
-def _unless_named(from_lock: list[Finding], named: set[str]) -> Iterator[Finding]:
+def _unless_named(from_lock: list[Finding], altered_paths: set[str]) -> Iterator[Finding]:
     """Yield the findings of the lock, without folders in which a file was named already."""
     for finding in from_lock:
         if finding.kind != ALTERED or not any(
-            path.startswith(f"{finding.path}/") for path in named
+            path.startswith(f"{finding.path}/") for path in altered_paths
         ):
             yield finding
 
@@ -290,7 +292,9 @@ def _check_code(state: State, suspects: Suspects) -> Iterator[Finding]:
 
 
 def _check_other_code(state: State, suspects: Suspects) -> Iterator[Finding]:
-    yield from check_other_code(state.root, state.recorded)
+    # A record that was not sealed attests nothing, but what it admits is named.
+    jobs = (replace(job, record=state.check.records.get(job.name)) for job in chain_of(state.graph))
+    yield from check_other_code(state.root, jobs)
 
 
 def _check_pipeline(state: State, suspects: Suspects) -> Iterator[Finding]:
@@ -299,6 +303,8 @@ def _check_pipeline(state: State, suspects: Suspects) -> Iterator[Finding]:
 
 def _check_committed(state: State, suspects: Suspects) -> Iterator[Finding]:
     yield from check_committed(state.root, state.committed)
+    yield from check_withdrawals(state.root)
+    yield from check_made_before(state.root, state.graph, state.lock)
     if not state.lock.stages:
         message = "absent: manifests without a record cannot be checked; seal the results"
         yield Finding(UNSEALED, LOCK_FILE, "", message)

@@ -1,16 +1,16 @@
 """Checks the source files of a working tree against the code that its jobs ran."""
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 
 from t5repro.lineage.dvc_lock import LOCK_FILE, Lock
-from t5repro.lineage.findings import ALTERED, CODE, Finding, are_lookalikes, chain_of, differing
+from t5repro.lineage.facts import JobFacts, differences, facts_of_lock, facts_of_record
+from t5repro.lineage.findings import ALTERED, CODE, Finding, are_lookalikes, chain_of
 from t5repro.lineage.graph import Graph
 from t5repro.lineage.hashes import Hasher
-from t5repro.lineage.job_code import has_definitions, is_reworded, locked_code, recorded_bytes
 from t5repro.lineage.sealed_records import RecordCheck
 from t5repro.lineage.sources import SourceTree, closure_path, source_path, tree_of
+from t5repro.strict_json import parse_json
 
 
 def check_code(
@@ -27,15 +27,22 @@ def _unlike_records(
     root: Path, graph: Graph, check: RecordCheck, hasher: Hasher, tree: SourceTree
 ) -> Iterator[Finding]:
     for job in chain_of(graph):
-        if job.name in check.altered:
+        if job.record is None:
             continue
-        for name, expected in sorted(recorded_bytes(job.record).items()):
-            path = source_path(root, name)
-            actual = hasher.sha256(path.as_posix())
-            if actual != expected and not is_reworded(tree, job.rule, name, job.record):
-                ran, now = _shown(expected, actual)
-                message = f"{job.name} ran {ran}, it is {now} now; rerun the job"
-                yield Finding(CODE, name, job.name, message)
+        recorded = facts_of_record(job.record)
+        current_hashes = {
+            name: hasher.sha256(source_path(root, name).as_posix())
+            for name in recorded.sources or ()
+        }
+        for difference in differences(recorded, JobFacts(sources=current_hashes), "sources"):
+            definitions = recorded.definitions or {}
+            if definitions and has_definitions(
+                tree, job.rule, difference.name, definitions.get(difference.name)
+            ):
+                continue  # a comment was reworded, or a definition edited that the job never used
+            value, value_now = difference.shown
+            message = f"{job.name} ran {value}, it is {value_now} now; rerun the job"
+            yield Finding(CODE, difference.name, job.name, message)
 
 
 def _unlike_closures(
@@ -54,7 +61,7 @@ def _unlike_closures(
         try:
             hashes = {
                 str(name): str(digest)
-                for name, digest in json.loads((root / path).read_bytes()).items()
+                for name, digest in parse_json((root / path).read_bytes()).items()
             }
         except (ValueError, AttributeError) as error:
             message = f"not hashes of code ({error}); run t5repro config generate"
@@ -70,20 +77,33 @@ def _unlike_closures(
 
 def _unlike_lock(lock: Lock, hasher: Hasher) -> Iterator[Finding]:
     for stage, entry in lock.stages.items():
-        for name, expected in sorted(locked_code(entry).items()):
-            actual = hasher.md5(name)
-            if actual is not None and are_lookalikes(actual, expected):
-                locked, now = _shown(expected, actual)
+        locked = facts_of_lock(entry, stage)
+        current = JobFacts(
+            locked_code={name: hasher.md5(name) for name in locked.locked_code or ()}
+        )
+        for difference in differences(locked, current, "locked_code"):
+            name, (locked_md5, md5) = difference.name, difference.shown
+            if difference.second and are_lookalikes(difference.second, difference.first):
                 message = (
-                    f"says md5 {locked} of {name}, which is {now}: so few digits differ that "
+                    f"says md5 {locked_md5} of {name}, which is {md5}: so few digits differ that "
                     f"{LOCK_FILE} was altered; restore it with git checkout"
                 )
                 yield Finding(ALTERED, LOCK_FILE, stage, message)
-            elif actual != expected:
-                ran, now = _shown(expected, actual)
-                message = f"stage {stage} ran md5 {ran}, it is {now} now; rerun the stage"
+            else:
+                message = f"stage {stage} ran md5 {locked_md5}, it is {md5} now; rerun the stage"
                 yield Finding(CODE, name, stage, message)
 
 
-def _shown(expected: str, actual: str | None) -> tuple[str, str]:
-    return differing(expected, actual) if actual else (expected[:12], "absent")
+def has_definitions(tree: SourceTree, rule: str, name: str, digest: str | None) -> bool:
+    """Return whether a source file has these definitions for a rule, as the tree is now.
+
+    Args:
+        tree: the sources.
+        rule: the rule.
+        name: path of the file, as records have it.
+        digest: hash of the definitions; None if the rule reached none in the file.
+    """
+    try:
+        return tree.closure(rule).get(name) == digest
+    except (SyntaxError, ValueError):  # an edit that is not Python, or not UTF-8
+        return False

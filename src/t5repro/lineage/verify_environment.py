@@ -13,15 +13,15 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from t5repro.errors import ArtifactError
 from t5repro.lineage import startup
 from t5repro.lineage.byte_code import is_forged
 from t5repro.lineage.environment import REQUIREMENTS
+from t5repro.lineage.facts import JobFacts, facts_of_record, unlike_packages
 from t5repro.lineage.findings import ALTERED, CODE, FOREIGN, MISSING, SINCE, Finding
 from t5repro.lineage.packages import Installed, installed, interpreter_files
-from t5repro.lineage.record import read_record
+from t5repro.lineage.record import read_records
 from t5repro.lineage.sources import PACKAGE
-from t5repro.lineage.store import RECORDS, files_below
+from t5repro.lineage.store import Folder
 
 LOCKED = re.compile(r"^([A-Za-z0-9][\w.-]*)(?:\[[^]]*\])?==([^\s;\\]+)\s*(?:;\s*([^\\]+?))?\s*\\?$")
 CODE_SUFFIXES = (".py", ".so", ".pth")
@@ -116,7 +116,7 @@ def _unowned_files(packages: Installed) -> Iterator[Finding]:
 
 
 def _forged_byte_code(packages: Installed) -> Iterator[Finding]:
-    """Report byte code that is not that of its source, of packages, Python and this package."""
+    """Report byte code of another source: of packages, Python and this package."""
     own = (path.as_posix() for path in PACKAGE.rglob("*.py"))
     for path in sorted({*packages.files, *interpreter_files().values(), *own}):
         if path.endswith(".py") and is_forged(Path(path)):
@@ -130,7 +130,7 @@ def nearest_lock(root: Path) -> tuple[str, list[Finding]]:
     It is the lock that has least in which the two differ. Packages that a lock lacks count: an
     edited version must not move an environment to a shorter lock, which does not name the package.
     """
-    found = {
+    versions = {
         _normalized(name): str(distribution.version)
         for distribution in metadata.distributions()
         if (name := distribution.metadata["Name"])
@@ -138,8 +138,8 @@ def nearest_lock(root: Path) -> tuple[str, list[Finding]]:
     results = []
     for path in sorted((root / REQUIREMENTS).glob("*.txt")):
         name, locked = path.relative_to(root).as_posix(), locked_versions(path)
-        findings = list(_unlike_lock(name, locked, found))
-        results.append((len(findings) + len(found.keys() - locked.keys()), name, findings))
+        findings = list(_unlike_lock(name, locked, versions))
+        results.append((len(findings) + len(versions.keys() - locked.keys()), name, findings))
     if not results:
         message = "absent: the versions of packages cannot be checked; restore it with git checkout"
         return "no lock", [Finding(MISSING, REQUIREMENTS.as_posix(), "", message)]
@@ -159,13 +159,13 @@ def locked_versions(path: Path) -> dict[str, str]:
     return versions
 
 
-def _unlike_lock(lock: str, locked: dict[str, str], found: dict[str, str]) -> Iterator[Finding]:
+def _unlike_lock(lock: str, locked: dict[str, str], versions: dict[str, str]) -> Iterator[Finding]:
     for name, version in sorted(locked.items()):
-        if name not in found:
+        if name not in versions:
             yield Finding(MISSING, name, "", f"{lock} has {version}; run make setup")
-        elif found[name] != version:
+        elif versions[name] != version:
             yield Finding(
-                ALTERED, name, "", f"version {found[name]}, {lock} has {version}; run make setup"
+                ALTERED, name, "", f"version {versions[name]}, {lock} has {version}; run make setup"
             )
 
 
@@ -175,16 +175,10 @@ def _normalized(name: str) -> str:
 
 def _unlike_records(root: Path, packages: Installed) -> list[Finding]:
     """Report packages that are not the ones that the jobs of this checkout ran with."""
-    digests = packages.digests
+    installed_facts = JobFacts(environment={"packages": packages.digests})
     findings: dict[str, Finding] = {}
-    for path in files_below(root / RECORDS):
-        try:
-            recorded = read_record(Path(path))
-        except ArtifactError:  # another file, or a damaged record, which `verify` reports
-            continue
-        name = "/".join(filter(None, (recorded.run, recorded.rule, recorded.node)))
-        for package, digest in (recorded.start.machine.packages or {}).items():
-            if digests.get(package, digest) != digest:
-                message = f"{name} ran with other files of this package"
-                findings.setdefault(package, Finding(SINCE, package, name, message))
+    for name, record in read_records(Folder(root)).items():
+        for package in unlike_packages(facts_of_record(record), installed_facts):
+            message = f"{name} ran with other files of this package"
+            findings.setdefault(package, Finding(SINCE, package, name, message))
     return list(findings.values())

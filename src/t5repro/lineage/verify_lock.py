@@ -102,9 +102,9 @@ def check_lock(
             message = f"{tracked.source} tracks it; run dvc checkout"
             yield Finding(MISSING, tracked.path, job, message)
         elif actual != tracked.md5:
-            now, locked = differing(actual, tracked.md5)
+            actual_digits, locked = differing(actual, tracked.md5)
             message = (
-                f"md5 {now}, {tracked.source} says {locked}; run dvc checkout, or "
+                f"md5 {actual_digits}, {tracked.source} says {locked}; run dvc checkout, or "
                 "seal the results of a run"
             )
             yield Finding(ALTERED, tracked.path, job, message)
@@ -132,10 +132,12 @@ def _unlike_index(folder: TrackedFolder, md5: str, index: str) -> Finding:
 
 
 def _altered_digits(folder: TrackedFolder) -> Finding:
-    """Return a finding about a lock whose hash is that of the folder but for a few digits."""
+    """Return a finding about a lock that has the hash of the folder but for a few digits."""
     tracked = folder.tracked
-    locked, now = differing(tracked.md5, folder.md5)
-    message = f"says md5 {locked} of {tracked.path}, which is {now}; restore it with git checkout"
+    locked, actual = differing(tracked.md5, folder.md5)
+    message = (
+        f"says md5 {locked} of {tracked.path}, which is {actual}; restore it with git checkout"
+    )
     return Finding(ALTERED, tracked.source, tracked.stage, message)
 
 
@@ -159,8 +161,8 @@ def _check_folder(
         elif name not in expected:
             yield Finding(EXTRA, path, job, f"{tracked.source} does not track it; delete it")
         elif actual[name] != expected[name]:
-            now, locked = differing(actual[name], expected[name])
-            message = f"md5 {now}, {tracked.source} says {locked}; run dvc checkout"
+            actual_digits, locked = differing(actual[name], expected[name])
+            message = f"md5 {actual_digits}, {tracked.source} says {locked}; run dvc checkout"
             yield Finding(ALTERED, path, job, message)
 
 
@@ -192,7 +194,7 @@ def check_pipeline(root: Path, lock: Lock, committed: Committed) -> Iterator[Fin
         return
     # Of the two, the one that is not as committed was altered.
     altered = LOCK_FILE if committed.attests(PIPELINE_FILE, LOCK_FILE) else PIPELINE_FILE
-    other = PIPELINE_FILE if altered == LOCK_FILE else LOCK_FILE
+    unaltered = PIPELINE_FILE if altered == LOCK_FILE else LOCK_FILE
     cure = {
         PIPELINE_FILE: "generate it again, or run the stage",
         LOCK_FILE: "restore it with git checkout, or seal the results of a run",
@@ -202,7 +204,7 @@ def check_pipeline(root: Path, lock: Lock, committed: Committed) -> Iterator[Fin
             message = f"{LOCK_FILE} has a stage {name} that {PIPELINE_FILE} lacks; {cure}"
             yield Finding(DRIFTED, altered, name, message)
         elif shapes[name] != _locked_shape(entry):
-            message = f"command, inputs or outputs of stage {name} differ from {other}; {cure}"
+            message = f"command, inputs or outputs of stage {name} differ from {unaltered}; {cure}"
             yield Finding(DRIFTED, altered, name, message)
 
 

@@ -13,9 +13,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from t5repro.errors import SettingsError
+from t5repro.lineage.facts import Difference, JobFacts, differences, facts_of_record, leaves
 from t5repro.lineage.findings import CODE, FOREIGN, SETTINGS, SINCE, Finding
-from t5repro.lineage.git import try_git
+from t5repro.lineage.git import project_prefix, try_git
 from t5repro.lineage.graph import Job
+from t5repro.lineage.record import Record
 from t5repro.lineage.redaction import redact
 from t5repro.lineage.sources import source_path
 from t5repro.lineage.workflow_files import rule_text_hash
@@ -27,8 +29,8 @@ if TYPE_CHECKING:  # the settings take longer to import than a whole check witho
 # Files of this package that a job imports outside of its closure: they parse, check and record,
 # the settings that they pass on are in the record, and Spark changes no byte. Any other is named.
 EXPLAINED = (
-    *("__main__.py", "c4/spark/", "cli/", "config/", "lineage/", "progress.py"),
-    *("artifacts.py", "stages.py", "task_facts.py", "task_table.py"),
+    *("__main__.py", "c4/spark/", "cli/", "config/", "jobs/", "lineage/", "progress.py"),
+    *("artifacts.py", "stages.py", "strict_json.py", "task_facts.py", "task_table.py"),
 )
 SOURCES = "src/t5repro/"
 MAX_LEAVES_SHOWN = 3
@@ -41,16 +43,20 @@ def check_other_code(root: Path, jobs: Iterable[Job]) -> Iterator[Finding]:
         root: the checkout.
         jobs: its jobs, with their records, in the order of the chain.
     """
-    jobs = [job for job in jobs if job.record]
     files = _Files(root)
-    for job in jobs:
-        start, end = job.record.get("start") or {}, job.record.get("end") or {}
-        commit = str(start.get("commit") or "")
-        for names, hash_of in ((start.get("workflow"), _rule_hash), (end.get("imported"), _hash)):
-            for name, expected in (names or {}).items():
-                yield from _check_file(job, name, expected, commit, files, hash_of)
-        yield from foreign_code(job.name, start.get("machine") or {}, end)
-    yield from _check_run_files(root, jobs, files)
+    recorded = [(job, job.record) for job in jobs if job.record is not None]
+    for job, record in recorded:
+        recorded_facts = facts_of_record(record)
+        current = JobFacts(
+            rule_files={
+                name: files.hash_now(name, _rule_hash) for name in recorded_facts.rule_files or ()
+            },
+            imported={name: files.hash_now(name, _hash) for name in recorded_facts.imported or ()},
+        )
+        for difference in differences(recorded_facts, current, "rule_files", "imported"):
+            yield _of_commit_or_unknown(job, difference, record.start.commit or "", files)
+        yield from foreign_code(job.name, record)
+    yield from _check_run_files(root, recorded, files)
 
 
 def _rule_hash(data: bytes) -> str:
@@ -69,6 +75,7 @@ class _Files:
 
     def __init__(self, root: Path) -> None:
         self._root = root
+        self._prefix = project_prefix(root)
         self._hashes: dict[tuple[str, str, HashOf], str | None] = {}
 
     def hash_now(self, name: str, hash_of: HashOf) -> str | None:
@@ -84,57 +91,55 @@ class _Files:
         key = (commit, name, hash_of)
         if key not in self._hashes:
             # A record is data: its commit must not be an option of git.
-            data = try_git(self._root, "show", f"{commit}:./{name}") if commit.isalnum() else None
+            path = f"{commit}:{self._prefix}{name}"
+            data = try_git(self._root, "show", path) if commit.isalnum() else None
             self._hashes[key] = None if data is None else hash_of(data)
         return self._hashes[key]
 
 
-def _check_file(
-    job: Job, name: str, expected: str, commit: str, files: _Files, hash_of: HashOf
-) -> Iterator[Finding]:
-    """Compare a file that a job ran with the checkout, and if it differs with the job's commit."""
-    if files.hash_now(name, hash_of) == expected:
-        return
-    if files.hash_at(commit, name, hash_of) == expected:
+def _of_commit_or_unknown(job: Job, difference: Difference, commit: str, files: _Files) -> Finding:
+    """Return a finding about a file that is another one now, by whether the commit has it."""
+    name, sha256 = difference.name, difference.first
+    hash_of = _rule_hash if difference.fact == "rule_files" else _hash
+    if files.hash_at(commit, name, hash_of) == sha256:
         message = (
             f"{job.name} ran the one of commit {commit[:12]}; git diff {commit[:12]} -- {name} "
             "shows what has changed"
         )
-        yield Finding(SINCE, name, job.name, message)
-    else:
-        message = (
-            f"{job.name} ran {expected[:12]}, which is neither the file as it is now nor the one "
-            f"of commit {commit[:12] or 'unknown'}; rerun the job"
-        )
-        yield Finding(CODE, name, job.name, message)
+        return Finding(SINCE, name, job.name, message)
+    message = (
+        f"{job.name} ran {difference.shown[0]}, which is neither the file as it is now nor the one "
+        f"of commit {commit[:12] or 'unknown'}; rerun the job"
+    )
+    return Finding(CODE, name, job.name, message)
 
 
-def foreign_code(job: str, machine: Mapping[str, Any], end: Mapping[str, Any]) -> Iterator[Finding]:
+def foreign_code(job: str, record: Record) -> Iterator[Finding]:
     """Report code of a job that is neither its closure, nor a package as installed, nor explained.
 
     Args:
-        job: its name.
-        machine: the facts of its record about the machine, by name.
-        end: the second half of its record, by name.
+        job: its name in messages.
+        record: its record.
     """
-    for name in end.get("imported") or ():
+    machine, end = record.start.machine, record.end
+    for name in (end.imported if end else None) or ():
         if not name.removeprefix(SOURCES).startswith(EXPLAINED):
             message = f"{job} imported it, but it is not in the closure of its rule; rerun the job"
             yield Finding(FOREIGN, name, job, message)
-    modules = {**(machine.get("start_files") or {}), **(end.get("foreign") or {})}
+    modules = {**(machine.start_files or {}), **((end.foreign if end else None) or {})}
     for name, sha256 in modules.items():
         message = (
             f"{job} ran it ({sha256[:12]}), but neither this package nor an installed one has it; "
             "remove it and rerun the job"
         )
         yield Finding(FOREIGN, name, job, message)
-    for name in end.get("forged_byte_code") or ():
+    for name in (end.forged_byte_code if end else None) or ():
         message = (
             f"{job} ran byte code that is not that of the source; delete the folder __pycache__ "
             "beside it and rerun the job"
         )
         yield Finding(CODE, name, job, message)
-    for name in machine.get("altered") or ():
+    for name in machine.altered or ():
         message = (
             f"differed from its package when {job} ran; install the packages again (make setup in "
             "a new environment) and rerun the job"
@@ -142,19 +147,18 @@ def foreign_code(job: str, machine: Mapping[str, Any], end: Mapping[str, Any]) -
         yield Finding(FOREIGN, name, job, message)
 
 
-def _check_run_files(root: Path, jobs: list[Job], files: _Files) -> Iterator[Finding]:
+def _check_run_files(
+    root: Path, recorded: list[tuple[Job, Record]], files: _Files
+) -> Iterator[Finding]:
     """Compare the settings of jobs with their run file, if that has changed since."""
     settings: dict[str, Settings | SettingsError] = {}
-    for job in jobs:
-        run = (job.record.get("start") or {}).get("run_file")
-        if not run or len(run["names"]) != 1 or not (root / run["names"][0]).is_file():
+    for job, record in recorded:
+        run = record.start.run_file
+        if run is None or len(run.names) != 1 or not (root / run.names[0]).is_file():
             continue
-        changed = (
-            name for name, sha256 in run["hashes"].items() if files.hash_now(name, _hash) != sha256
-        )
-        if next(changed, None) is None:
+        if all(files.hash_now(name, _hash) == sha256 for name, sha256 in run.hashes.items()):
             continue
-        name, overrides = run["names"][0], run["overrides"]
+        name, overrides = run.names[0], run.overrides
         key = json.dumps([name, overrides], sort_keys=True)
         if key not in settings:
             from t5repro.config.load import load_run_file
@@ -163,11 +167,11 @@ def _check_run_files(root: Path, jobs: list[Job], files: _Files) -> Iterator[Fin
                 settings[key] = load_run_file(root / name, overrides)
             except SettingsError as error:
                 settings[key] = error
-        yield from _check_settings(job, name, settings[key])
+        yield from _check_settings(job, record, name, settings[key])
 
 
 def _check_settings(
-    job: Job, run_file: str, settings: "Settings | SettingsError"
+    job: Job, record: Record, run_file: str, settings: "Settings | SettingsError"
 ) -> Iterator[Finding]:
     from t5repro.config.experiments import names_at, settings_by_name
     from t5repro.config.stage_settings import stage_settings
@@ -175,7 +179,7 @@ def _check_settings(
     if isinstance(settings, SettingsError):
         yield Finding(SETTINGS, run_file, job.name, str(settings))
         return
-    node = str(job.record.get("node") or "").partition("/")[0]
+    node = record.node.partition("/")[0]
     settings_at = settings_by_name(settings)
     names = names_at(settings, job.rule, settings_at)
     if BY_NAME[job.rule].per_experiment and node not in names:
@@ -185,36 +189,35 @@ def _check_settings(
         return
     expected = settings_at(node if BY_NAME[job.rule].per_experiment else names[0])
     expected_settings = redact(stage_settings(expected, job.rule))
-    ran = _with_later_settings(job.rule, job.record["start"].get("settings") or {})
-    differing = _differing_leaves(ran, expected_settings)
+    recorded_settings = _with_later_settings(job.rule, record.start.settings)
+    differing = differences(
+        JobFacts(settings=dict(leaves(recorded_settings))),
+        JobFacts(settings=dict(leaves(expected_settings))),
+        "settings",
+    )
     if differing:
-        shown = "; ".join(differing[:MAX_LEAVES_SHOWN])
+        shown = "; ".join(
+            difference.text(f"in {job.name}", "now") for difference in differing[:MAX_LEAVES_SHOWN]
+        )
         more = len(differing) - MAX_LEAVES_SHOWN
-        message = f"{job.name}: {shown}{f' and {more} more' if more > 0 else ''}; rerun it"
+        message = f"{shown}{f' and {more} more' if more > 0 else ''}; rerun it"
         yield Finding(SETTINGS, run_file, job.name, message)
 
 
-def _with_later_settings(rule: str, ran: Mapping[str, Any]) -> Mapping[str, Any]:
+def _with_later_settings(rule: str, recorded_settings: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the settings of a job, with the defaults of those that did not exist when it ran."""
+    from t5repro.config.presets.sizes import SIZES
     from t5repro.config.stage_settings import received
     from t5repro.config.validation import parse_stage
 
+    model = recorded_settings.get("model") or {}
+    if size := SIZES.get(str(model.get("published", ""))):
+        # Later settings of a network have the values of its published size.
+        model = {**size.model_dump(mode="json"), **model}
+        recorded_settings = {**recorded_settings, "model": model}
     try:
-        parsed = parse_stage(rule, json.dumps(ran))
+        parsed = parse_stage(rule, json.dumps(recorded_settings))
     except SettingsError:
-        return ran  # a setting has another name or is no longer allowed: a difference
+        return recorded_settings  # a setting has another name or is no longer allowed: a difference
     values: Mapping[str, Any] = redact(received(rule, parsed.model_dump(mode="json")))
     return values
-
-
-def _differing_leaves(ran: Any, now: Any, prefix: str = "") -> list[str]:
-    """Return one text for each setting that differs."""
-    if isinstance(ran, Mapping) and isinstance(now, Mapping):
-        return [
-            text
-            for name in sorted(ran.keys() | now.keys())
-            for text in _differing_leaves(
-                ran.get(name), now.get(name), f"{prefix}.{name}" if prefix else name
-            )
-        ]
-    return [] if ran == now else [f"{prefix} was {ran!r}, it is {now!r} now"]

@@ -16,26 +16,33 @@ Processor, devices and the exact times are attested by a signature only (`signat
 
 import hashlib
 import json
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
+from dataclasses import replace
 from datetime import datetime
-from typing import Any
 
 from t5repro.artifacts import SCORES
 from t5repro.errors import ArtifactError
-from t5repro.lineage.dvc_lock import LOCK_FILE, Lock, LockedStage
-from t5repro.lineage.findings import CONTRADICTED, UNLOCKED, Finding, differing
-from t5repro.lineage.graph import DATA, Graph, Job
+from t5repro.lineage.dvc_lock import LOCK_FILE, Lock
+from t5repro.lineage.facts import (
+    Difference,
+    JobFacts,
+    differences,
+    facts_of_lock,
+    facts_of_manifest,
+    facts_of_record,
+)
+from t5repro.lineage.findings import CONTRADICTED, UNLOCKED, Finding
+from t5repro.lineage.graph import Graph, Job
 from t5repro.lineage.hashes import Hasher
-from t5repro.lineage.record import Record, RecordedFile, numbers_in, seeds_in
+from t5repro.lineage.record import RESTORE, Record, numbers_in, record_of_job, seeds_in
 from t5repro.lineage.record_index import stage_of_path, stages_by_folder
-from t5repro.lineage.redaction import HIDDEN_PREFIX, same_value
+from t5repro.lineage.redaction import HIDDEN_PREFIX
 from t5repro.lineage.sealed_records import RESEAL, RecordCheck
-from t5repro.lineage.sources import closure_path, closure_text
-from t5repro.lineage.store import RECORDS, Store
+from t5repro.lineage.store import Store
 
 MAX_FAULTS_SHOWN = 3
 CLOCK_SECONDS = 60.0  # by which a clock may be corrected while a job runs
-CURE = "restore it with git checkout, or rerun the job"
+CURE = f"{RESTORE}, or rerun the job"
 
 
 def check_fields(
@@ -59,30 +66,29 @@ def check_fields(
         hasher: of the checkout, for inputs that no job wrote; None for a revision.
     """
     folders = stages_by_folder(lock)
-    for name, record in check.records.items():
-        if name in check.altered:
-            continue
+    for name, record in check.intact.items():
         job = graph.jobs.get(name)
-        path = f"{RECORDS}/{name}.json"
+        path = record_of_job(name)
         faults = [*_faults_of_path(name, record), *_faults_of_times(record)]
         faults += check.commits.faults(record) if check.commits else []
         if job is not None:
+            facts, listed = facts_of_record(record), facts_of_manifest(job)
             faults += _faults_of_state(record)
             if job.manifest not in altered_manifests:
-                faults += _faults_of_files(job, record, graph, hasher)
-                faults += _faults_of_settings(job, record)
-                faults += _faults_of_numbers(job, record, store)
+                faults += _unlike_manifest(job, record, facts, listed, graph, hasher)
+                faults += _unlike_numbers(job, facts, listed, store)
             stage = stage_of_path(job.manifest, folders)
             if stage and not any(job.manifest.startswith(f"{folder}/") for folder in unlike_lock):
-                own, of_lock = _faults_of_lock(lock.stages[stage], stage, record, job, hasher)
+                locked = facts_of_lock(lock.stages[stage], stage)
+                own, of_lock = _unlike_lock(facts, listed, locked, hasher)
                 faults += own
                 if of_lock:
                     message = f"stage {stage}: {shortened(of_lock)}; {RESEAL}"
                     yield Finding(CONTRADICTED, LOCK_FILE, name, message)
         if faults:
             yield Finding(CONTRADICTED, path, name, f"{shortened(faults)}; {CURE}")
-        for library, version, locked in check.commits.unlocked(record) if check.commits else ():
-            message = f"{name} ran with {library} {version}; the package locks have {locked}"
+        for library, version, versions in check.commits.unlocked(record) if check.commits else ():
+            message = f"{name} ran with {library} {version}; the package locks have {versions}"
             yield Finding(UNLOCKED, path, name, message)
 
 
@@ -93,10 +99,9 @@ def shortened(faults: list[str]) -> str:
 
 
 def _faults_of_path(name: str, record: Record) -> Iterator[str]:
-    said = "/".join(filter(None, (record.run, record.rule, record.node)))
     # The log, and so the record, of a job of `tasks_glue_cola` is named by the rule of the table.
-    if said != name:
-        yield f"says it is of {said}"
+    if record.job != name:
+        yield f"says it is of {record.job}"
 
 
 def _faults_of_times(record: Record) -> Iterator[str]:
@@ -134,90 +139,47 @@ def _faults_of_state(record: Record) -> Iterator[str]:
         yield f"code changed while the job ran: {', '.join(record.end.code_changed[:2])}"
     if not record.start.code:
         yield "names no source file"
-    elif other := sorted(record.start.closure.keys() - record.start.code.keys()):
-        yield f"reached code in {other[0]}, which it did not run"
-
-
-def _faults_of_files(
-    job: Job, record: Record, graph: Graph, hasher: Hasher | None
-) -> Iterator[str]:
-    if record.end is None or not record.end.ok:
-        return
-    inputs = {artifact.path: artifact for artifact in job.inputs}
-    outputs = {artifact.path: artifact for artifact in job.outputs}
-    if job.rule == DATA:  # its manifest lists the raw files as outputs, but the rule reads them
-        inputs = {path: file for path, file in outputs.items() if path != job.manifest}
-        outputs = {job.manifest: outputs[job.manifest]}
-    recorded_inputs = {file.path: file for file in record.end.inputs}
-    recorded_outputs = {file.path: file for file in record.end.outputs}
-    yield from _unlike_manifest("read", inputs, recorded_inputs)
-    yield from _unlike_manifest("wrote", outputs, recorded_outputs)
-    for path in sorted(recorded_outputs.keys() - outputs.keys()):
-        if not path.startswith(HIDDEN_PREFIX):
-            yield f"wrote {path}, which its manifest does not list"
-    for path in sorted(recorded_inputs.keys() - inputs.keys()):
-        written = {output.sha256 for output in graph.by_path.get(path, ())}
-        if not written and hasher is not None and (actual := hasher.sha256(path)) is not None:
-            written = {actual}
-        if written and (sha256 := recorded_inputs[path].sha256) not in written:
-            said, other = differing(sha256, min(written))
-            yield f"read {path} {said}, which is {other}"
+    elif unread := sorted((record.start.closure or {}).keys() - record.start.code.keys()):
+        yield f"reached code in {unread[0]}, which it did not run"
 
 
 def _unlike_manifest(
-    verb: str, listed: Mapping[str, Any], recorded: Mapping[str, RecordedFile]
+    job: Job, record: Record, facts: JobFacts, listed: JobFacts, graph: Graph, hasher: Hasher | None
 ) -> Iterator[str]:
-    hidden = any(path.startswith(HIDDEN_PREFIX) for path in recorded)
-    for path, artifact in listed.items():
-        file = recorded.get(path)
-        if file is None:
-            if not hidden:  # a file outside the checkout is recorded by a hash of its folder
-                yield f"does not say that it {verb} {path}"
-        elif file.sha256 != artifact.sha256:
-            said, other = differing(file.sha256, artifact.sha256)
-            yield f"{verb} {path} {said}, the manifest says {other}"
-        elif file.bytes != artifact.length:
-            yield f"{verb} {file.bytes} bytes of {path}, the manifest says {artifact.length}"
+    """Yield the settings and files that a record and the manifest of its job tell differently."""
+    seeds = dict(seeds_in(record.start.settings))
+    if record.start.seeds != seeds:
+        yield f"seeds {record.start.seeds}, its settings have {seeds}"
+    files = (*record.end.inputs, *record.end.outputs) if record.end and record.end.ok else ()
+    # A file outside the checkout is recorded by a hash of its folder.
+    is_hidden = any(file.path.startswith(HIDDEN_PREFIX) for file in files)
+    compared = ("settings", "inputs", "outputs") if files else ("settings",)
+    for difference in differences(facts, listed, *compared):
+        is_file = difference.fact != "settings"
+        if is_file and is_hidden and None in (difference.first, difference.second):
+            continue
+        if difference.fact == "inputs" and difference.second is None:
+            yield from _unlike_writer(difference, graph, hasher)
+        else:
+            yield difference.text("here", "in the manifest")
+    sizes = {artifact.path: artifact.length for artifact in (*job.inputs, *job.outputs)}
+    for file in files:
+        if (size := sizes.get(file.path, file.bytes)) != file.bytes:
+            yield f"{file.path} has {file.bytes} bytes here, {size} in the manifest"
 
 
-def _faults_of_settings(job: Job, record: Record) -> Iterator[str]:
-    settings, listed = record.start.settings, received_settings(job)
-    if not same_value(settings, listed):
-        name = _first_difference(settings, listed)
-        yield f"setting {name} is not the one in the manifest"
-    if record.start.seeds != dict(seeds_in(settings)):
-        yield f"seeds {record.start.seeds}, its settings have {dict(seeds_in(settings))}"
+def _unlike_writer(difference: Difference, graph: Graph, hasher: Hasher | None) -> Iterator[str]:
+    """Compare an input that the manifest does not list with its writer, else with the checkout."""
+    written = {output.sha256 for output in graph.by_path.get(difference.name, ())}
+    if not written and hasher is not None and (actual := hasher.sha256(difference.name)):
+        written = {actual}
+    if written and difference.first not in written:
+        yield replace(difference, second=min(written)).text("here", "by its writer")
 
 
-def received_settings(job: Job) -> Mapping[str, Any]:
-    """Return the settings in a manifest, without the defaults that the job did not receive."""
-    if job.rule != "report":
-        return job.settings
-    from t5repro.config.stage_settings import received  # imports all settings, which takes longer
-
-    try:
-        return received(job.rule, dict(job.settings))
-    except (KeyError, TypeError, AttributeError):  # an altered manifest
-        return job.settings
-
-
-def _first_difference(recorded: Any, value: Any, prefix: str = "") -> str:
-    """Return the dotted name of the first setting that differs."""
-    if not (isinstance(recorded, Mapping) and isinstance(value, Mapping)):
-        return prefix
-    for name in sorted(recorded.keys() | value.keys()):
-        dotted = f"{prefix}.{name}" if prefix else str(name)
-        if name not in recorded or name not in value:
-            return dotted
-        if not same_value(recorded[name], value[name]):
-            return _first_difference(recorded[name], value[name], dotted)
-    return prefix
-
-
-def _faults_of_numbers(job: Job, record: Record, store: Store) -> Iterator[str]:
-    if record.end is None or not record.end.ok:
-        return
-    expected = dict(numbers_in(job.counters))
+def _unlike_numbers(job: Job, facts: JobFacts, listed: JobFacts, store: Store) -> Iterator[str]:
+    """Yield the first number that a record and the files of its job tell differently."""
+    numbers = dict(listed.numbers or {})
     for output in job.outputs:
         if output.path.rsplit("/", 1)[-1] != SCORES:
             continue
@@ -225,56 +187,32 @@ def _faults_of_numbers(job: Job, record: Record, store: Store) -> Iterator[str]:
             data = store.read(output.path)
             if hashlib.sha256(data).hexdigest() != output.sha256:
                 return  # reported as altered
-            expected |= numbers_in({"tasks": json.loads(data).get("tasks", {})})
+            numbers |= numbers_in({"tasks": json.loads(data).get("tasks", {})})
         except (ArtifactError, ValueError, AttributeError):
             return
-    numbers = record.end.numbers
-    for name in sorted(numbers.keys() | expected.keys()):
-        if str(numbers.get(name)) != str(expected.get(name)) and numbers.get(name) != expected.get(
-            name
-        ):
-            yield f"{name} is {numbers.get(name)}, its files say {expected.get(name)}"
-            return
+    for difference in differences(facts, replace(listed, numbers=numbers), "numbers")[:1]:
+        yield difference.text("here", "in its files")
 
 
-def _faults_of_lock(
-    stage: LockedStage, name: str, record: Record, job: Job, hasher: Hasher | None
+def _unlike_lock(
+    facts: JobFacts, listed: JobFacts, locked: JobFacts, hasher: Hasher | None
 ) -> tuple[list[str], list[str]]:
     """Return how a record, and how the entry of a stage in the lock, contradicts the other.
 
     The lock is to blame if manifest or code agree with the record.
     """
-    own, of_lock = [], []
-    for leaf, value in stage.params.items():
-        dotted = leaf.removeprefix(f"{name}.")
-        if _same_leaf(_leaf(record.start.settings, dotted), value):
+    own: list[str] = []
+    of_lock: list[str] = []
+    unlike_manifest = {difference.name for difference in differences(listed, locked, "settings")}
+    for difference in differences(facts, locked, "settings"):
+        if difference.second is None:  # a setting that DVC does not track
             continue
-        if _same_leaf(_leaf(job.settings, dotted), value):
-            own.append(f"setting {dotted} is not the one in {LOCK_FILE}")
-        else:
-            of_lock.append(f"setting {dotted} is not the one that {job.name} recorded")
-    code = closure_path(record.rule).as_posix()
-    if code in stage.deps:
-        text = closure_text(dict(sorted(record.start.closure.items())))
-        md5 = hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()
-        if md5 != stage.deps[code] and (hasher is None or hasher.md5(code) != md5):
-            own.append(f"code is not {code} of {LOCK_FILE}")
+        is_of_lock = difference.name in unlike_manifest
+        (of_lock if is_of_lock else own).append(difference.text("in the record", f"in {LOCK_FILE}"))
+    for difference in differences(facts, locked, "locked_code"):
+        md5 = difference.first
+        if None not in (md5, difference.second) and (
+            hasher is None or hasher.md5(difference.name) != md5
+        ):
+            own.append(difference.text("in the record", f"in {LOCK_FILE}"))
     return own, of_lock
-
-
-def _leaf(values: Any, dotted: str) -> Any:
-    for name in dotted.split("."):
-        if not isinstance(values, Mapping) or name not in values:
-            return None
-        values = values[name]
-    return values
-
-
-def _same_leaf(recorded: Any, value: Any) -> bool:
-    """Compare a setting with `dvc.lock`, where lists and mappings are JSON text."""
-    if isinstance(recorded, list | dict) or recorded is None:
-        try:
-            return same_value(recorded, json.loads(value))
-        except (TypeError, ValueError):
-            return False
-    return same_value(recorded, value)

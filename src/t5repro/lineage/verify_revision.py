@@ -18,7 +18,7 @@ from t5repro.lineage.findings import (
     make_verdict,
 )
 from t5repro.lineage.git import files_at
-from t5repro.lineage.graph import Graph, read_jobs, read_records
+from t5repro.lineage.graph import Graph, read_jobs
 from t5repro.lineage.hashes import hash_file
 from t5repro.lineage.record_index import read_indexes
 from t5repro.lineage.sealed_records import read_checked
@@ -112,9 +112,9 @@ def _tracked_files(revision: Revision, lock: Lock) -> tuple[dict[str, str], list
 def _check_manifests(revision: Revision, lock: Lock) -> tuple[Graph, list[Finding]]:
     """Return the graph of the revision, and contradictions among manifests and records."""
     faults: list[tuple[str, str]] = []
-    graph = Graph(read_jobs(revision, read_records(revision), faults))
     indexes = read_indexes(revision, faults)
-    check = read_checked(revision, graph.jobs, indexes)
+    check = read_checked(revision, indexes)
+    graph = Graph(read_jobs(revision, check.intact, faults))
     check.commits = read_commits(revision.root, check.records.values(), revision.name)
     findings = [Finding(ALTERED, path, "", message) for path, message in faults]
     findings += [*check.findings, *check_links(graph), *_check_sizes(revision, graph)]

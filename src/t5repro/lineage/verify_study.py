@@ -44,7 +44,7 @@ def verify_study(study: Path, folder: Path) -> Verdict:
     unpack_study(study, folder)
     verdict = verify_tree(folder, deep=True)
     store = Folder(folder)
-    records = read_checked(store, {}, read_indexes(store, [])).records
+    records = read_checked(store, read_indexes(store, [])).records
     commits = read_commits(folder, records.values())
     absent = [finding for finding in verdict.findings if _is_left_out(finding)]
     findings = [
@@ -80,7 +80,7 @@ def _is_left_out(finding: Finding) -> bool:
 
 
 def _is_explained(finding: Finding, records: dict[str, Record], commits: Commits | None) -> bool:
-    """Return whether code is not that of today because it has changed since the job ran."""
+    """Return whether code differs only because it has changed since the job ran."""
     if finding.kind != CODE:
         return False
     if finding.path.startswith(f"{CLOSURES.as_posix()}/"):
@@ -93,9 +93,9 @@ def _is_explained(finding: Finding, records: dict[str, Record], commits: Commits
 
 def _code_by_commit(records: dict[str, Record], commits: Commits) -> Iterator[str]:
     """Yield how many jobs ran the code of a commit, a line for each commit."""
-    ran = [record.start.commit for record in records.values() if commits.attests_code(record)]
-    for commit in sorted({str(commit) for commit in ran}):
-        yield f"code of {ran.count(commit)} jobs by commit {commit[:12]}"
+    attested = [record.start.commit for record in records.values() if commits.attests_code(record)]
+    for commit in sorted({str(commit) for commit in attested}):
+        yield f"code of {attested.count(commit)} jobs by commit {commit[:12]}"
 
 
 def _check_copies(study: Path, folder: Path) -> Iterator[Finding]:

@@ -20,13 +20,15 @@ from typing import Any
 
 from t5repro.config.origins import read_yaml
 from t5repro.config.run_file import included_files
-from t5repro.config.tree import RECIPES
 from t5repro.config.withdrawn import FILES
 from t5repro.files import sha256_of
 from t5repro.lineage.redaction import redact, redact_path
 
 VARIABLE = "T5REPRO_RUN_FILES"
-SHARED_RULE_FILES = (Path("Snakefile"), Path("workflow/rules/common.smk"))
+SHARED_RULE_FILES = (
+    *(Path("Snakefile"), Path("workflow/rules/common.smk")),
+    Path("src/t5repro/plan/commands.py"),  # writes the command lines of the rules
+)
 RULE_FILES = Path("workflow/rules")
 
 
@@ -36,7 +38,7 @@ class RunFile:
 
     Attributes:
         names: the run files in the order in which Snakemake merges them.
-        hashes: run file, included file or recipe -> SHA-256.
+        hashes: run file or included file -> SHA-256.
         overrides: settings of the command line, nested or dotted.
     """
 
@@ -47,7 +49,7 @@ class RunFile:
 
 def rule_files(rule: str, root: Path = Path()) -> list[Path]:
     """Return the rule files that decide the command of a rule, relative to the checkout."""
-    command = re.compile(rf"\bt5repro {re.escape(rule)}(?!\w)")
+    command = re.compile(rf"\bt5repro stage {re.escape(rule)}(?!\w)|command_of\(\"{rule}\"\)")
     own = (
         path.relative_to(root)
         for path in sorted((root / RULE_FILES).glob("*.smk"))
@@ -81,8 +83,8 @@ def rule_text_hash(text: str) -> str:
     head = next((t for t in tokens if t.type not in (tokenize.COMMENT, tokenize.NL)), None)
     if head is not None and head.type == tokenize.STRING:
         lines[head.start[0] - 1 : head.end[0]] = [""] * (head.end[0] - head.start[0] + 1)
-    kept = [line.rstrip() for line in lines]
-    return hashlib.sha256("\n".join(filter(None, kept)).encode()).hexdigest()
+    code_lines = [line.rstrip() for line in lines]
+    return hashlib.sha256("\n".join(filter(None, code_lines)).encode()).hexdigest()
 
 
 def describe_run(names: Iterable[Path], overrides: Mapping[str, Any]) -> str:
@@ -98,7 +100,7 @@ def run_file() -> RunFile | None:
     values = json.loads(text)
     names = [Path(name) for name in values["names"]]
     included = [path for name in names for path in included_files(read_yaml(name))]
-    paths = [*names, *included, *sorted(RECIPES.rglob("*.yaml")), FILES]
+    paths = [*names, *included, FILES]
     return RunFile(
         names=[redact_path(name) for name in names],
         hashes={redact_path(path): sha256_of(path) for path in paths if path.is_file()},

@@ -1,9 +1,9 @@
 """The number of parameters of a network (paper sections 3.6 and 3.7; encoder-only networks).
 
-The shapes themselves are data in `config/published_sizes.py`.
+The shapes themselves are data in `config/presets/sizes.py`.
 """
 
-from t5repro.config.published_sizes import SIZES
+from t5repro.config.presets.sizes import SIZES
 from t5repro.config.sections.model import ModelSettings
 from t5repro.model.block_sharing import blocks_with_weights
 

@@ -2,7 +2,7 @@
 
 Weights are functions of the run's seed. All three have a `decoder` of blocks (`stack.py`), and a
 table of embeddings that may also be their output matrix. An encoder-only network is in
-`encoder.py`; published shapes are data in `config/published_sizes.py`.
+`encoder.py`; published shapes are data in `config/presets/sizes.py`.
 
 Shape suffixes: B rows of the batch, L positions, M positions of the encoder, D features of the
 residual stream, V ids.

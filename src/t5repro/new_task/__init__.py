@@ -1,4 +1,4 @@
-"""A run file proposed for a file of rows and a model to start from (`t5repro new-task`).
+"""A run file proposed for a file of rows and a model to start from (`t5repro tasks new`).
 
 | module | content |
 |---|---|

@@ -60,7 +60,7 @@ def find_start(name: str) -> Start:
     training = next(filter(None, map(_first_node, (folder / stage for stage in STAGES))), folder)
     if (training / WEIGHTS).is_file() and (training / MANIFEST).is_file():
         manifest = read_manifest(training / MANIFEST)
-        if manifest["rule"] in STAGES:  # `import_weights` writes a manifest, too
+        if manifest["rule"] in STAGES:  # `weights import` writes a manifest, too
             return _start_of_training(training, manifest)
     if not training.is_dir():
         raise ArtifactError(
@@ -114,7 +114,8 @@ def _start_of_training(folder: Path, manifest: Mapping[str, Any]) -> Start:
     vocabulary = _vocabulary_of(folder, manifest)
     sections: dict[str, dict[str, Any]] = {
         "vocab": _sizes(VocabSettings.model_validate(settings["vocab"])),
-        "model": _changes(ModelSettings.model_validate(settings["model"])),
+        # The shape is stated, not the preset of its size.
+        "model": _changes(ModelSettings.model_validate({**settings["model"], "published": ""})),
         "devices": _changes(DevicesSettings.model_validate(settings["devices"])),
         "finetune": _learning_rate(folder),
     }

@@ -2,7 +2,7 @@
 
 UL2 trains on several denoisers at once: span corruption with few and short spans (R), with many or
 long ones (X), and a prefix language model (S). Each is an entry of `pretrain.denoisers` and
-corrupts as the objective of its name in `recipes`. A mode token at the start of the inputs tells
+corrupts as the objective of its name in `table`. A mode token at the start of the inputs tells
 the model which kind it reads.
 
 Source: Tay et al., 2022, sections 3.1 to 3.3 and appendix C.4.
@@ -17,8 +17,8 @@ from t5repro.config.sections.pretrain import Denoiser, PretrainSettings
 from t5repro.objectives.corruption import Corrupted, sentinel_overflow
 from t5repro.objectives.masks import PHILOX
 from t5repro.objectives.mode_tokens import MODE_TOKENS, mode_token_id
-from t5repro.objectives.recipes import OBJECTIVES, Segment, corrupt
 from t5repro.objectives.row_lengths import denoiser_settings
+from t5repro.objectives.table import OBJECTIVES, Segment, corrupt
 
 
 class Texts(NamedTuple):

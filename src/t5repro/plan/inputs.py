@@ -15,7 +15,7 @@ from t5repro.artifacts import (
     VOCABULARY,
     WEIGHTS,
 )
-from t5repro.config.sections.c4 import PUNKT_FILES
+from t5repro.config.sections.c4 import PUNKT_FILES, C4Settings
 from t5repro.config.task_files import start_files, vocabulary_files
 from t5repro.config.withdrawn import PAGES
 from t5repro.plan.nodes import Key, RunNodes
@@ -40,7 +40,8 @@ def inputs(nodes: RunNodes, key: Key, shard: int | None = None) -> dict[str, lis
     roles = {role: list(paths(nodes, key)) for role, paths in _READ[key.rule].items()}
     if shard is None:
         return roles
-    return {"wet": nodes.raw.crawl_of_shard(nodes.settings_at(key).c4, shard), **roles}
+    c4 = nodes.settings_at(key).c4
+    return {**_crawl(c4, nodes.raw.crawl_of_shard(c4, shard)), **roles}
 
 
 def earlier_manifests(nodes: RunNodes) -> list[str]:
@@ -115,6 +116,21 @@ def _of_every_experiment(rule: str, name: str) -> Role:
 # Raw files
 
 
+def _crawl(c4: C4Settings, files: list[str]) -> dict[str, list[str]]:
+    """Return the roles of the crawl: WET files, or the list of their paths."""
+    return {"wet": [], "path_list": files} if c4.crawl_paths else {"wet": files, "path_list": []}
+
+
+def _crawl_sample(role: str) -> Role:
+    """Return the files of a role of the crawl for the training of Punkt."""
+
+    def files_of_role(nodes: RunNodes, key: Key) -> list[str]:
+        c4 = nodes.settings_at(key).c4
+        return _crawl(c4, nodes.raw.crawl_sample(c4))[role]
+
+    return files_of_role
+
+
 def _bad_words(nodes: RunNodes, key: Key) -> Iterable[str]:
     return bad_word_lists(nodes, key).values()
 
@@ -152,11 +168,9 @@ def selections(nodes: RunNodes, key: Key) -> dict[str, str]:
     }
 
 
-def _vocabulary_source(nodes: RunNodes, key: Key) -> Iterable[str]:
-    """Return the sample to train on, or the raw file of a vocabulary that is used unchanged."""
-    names = vocabulary_files(nodes.settings_at(key))
-    # A vocabulary is used unchanged if the settings name one; then there is no sample.
-    return nodes.raw.paths(names) or _file_named("vocab_sample", SAMPLE)(nodes, key)
+def _vocabulary_file(nodes: RunNodes, key: Key) -> Iterable[str]:
+    """Return the raw file of a vocabulary that is used unchanged."""
+    return nodes.raw.paths(vocabulary_files(nodes.settings_at(key)))
 
 
 def _preflight(nodes: RunNodes, key: Key) -> list[str]:
@@ -192,7 +206,8 @@ _READ: dict[str, dict[str, Role]] = {
     "data": {"raw": lambda nodes, key: nodes.raw.paths(nodes.raw.names)},
     "preflight": {},
     "c4_punkt": {
-        "wet": lambda nodes, key: nodes.raw.crawl_sample(nodes.settings_at(key).c4),
+        "wet": _crawl_sample("wet"),
+        "path_list": _crawl_sample("path_list"),
         **_WITHDRAWN,
         **_DATA,
     },
@@ -219,7 +234,11 @@ _READ: dict[str, dict[str, Role]] = {
         **_DATA,
     },
     "vocab_sample": _CORPUS,
-    "vocab": {"sample": _vocabulary_source, "manifest": _manifests_of("vocab_sample")},
+    "vocab": {
+        "sample": _file_named("vocab_sample", SAMPLE),
+        "model_file": _vocabulary_file,
+        "manifest": _manifests_of("vocab_sample"),
+    },
     "tokens": {**_CORPUS, **_VOCABULARY, **_VOCABULARY_MANIFEST},
     "sentences": {
         **_CORPUS,
@@ -273,8 +292,8 @@ _READ: dict[str, dict[str, Role]] = {
         "predictions": lambda nodes, key: sorted(
             {name for arm in nodes.experiments for name in predictions_of(nodes, arm)}
         ),
-        "pretrain": _of_every_experiment("pretrain", HISTORY),
-        "finetune": _of_every_experiment("finetune", HISTORY),
+        "pretrain_history": _of_every_experiment("pretrain", HISTORY),
+        "finetune_history": _of_every_experiment("finetune", HISTORY),
         "corpus": lambda nodes, key: corpora(nodes, "c4").values(),
         "tokens": lambda nodes, key: corpora(nodes, "tokens").values(),
         "pages": lambda nodes, key: sorted(

@@ -60,6 +60,7 @@ class RunNodes:
         self.nodes_of = cache(self._nodes_of)
         self.upstream = cache(self._upstream)
         self._received = cache(self._received_by_rule)
+        self._text = cache(self._received_text)
         self.tasks = sorted(
             {task for name in self.experiments for task in self._settings_at(name).tasks.names}
         )
@@ -135,7 +136,7 @@ class RunNodes:
             nodes[name] = first_names.setdefault(key, name)
         return nodes
 
-    def _text(self, name: str, rule: str) -> str:
+    def _received_text(self, name: str, rule: str) -> str:
         return json.dumps(self._received(name)[rule])
 
     def node_of(self, rule: str, name: str) -> Key:

@@ -7,12 +7,12 @@ from functools import cache, cached_property
 from pathlib import Path
 
 from t5repro.config.load import load_settings
-from t5repro.config.origins import Origins, read_yaml
+from t5repro.config.origins import Origins
 from t5repro.config.schema import Settings
 from t5repro.config.task_files import check_listed_files
+from t5repro.plan.commands import param
 from t5repro.plan.inputs import corpora, inputs
 from t5repro.plan.nodes import WITHOUT_TASKS, Key, RunNodes
-from t5repro.plan.options import option
 from t5repro.plan.outputs import names_by_role, names_of_shard, shards_of
 from t5repro.plan.paths import by_experiment, log_path, manifests, path, predictions_of
 from t5repro.stages import BY_NAME, VERSIONED
@@ -119,8 +119,9 @@ class RunPlan:
             SettingsError: the file cannot be read, a setting is unknown or invalid, or a file of a
                 task is not listed.
         """
-        with Origins([run_file]).located_errors():
-            values = read_yaml(run_file)
+        origins = Origins([run_file])
+        with origins.located_errors():
+            (values,) = origins.values
             settings = load_settings(values)
             check_listed_files(settings)
             return cls(settings, lambda: load_settings(values, keep_withdrawn=True))
@@ -163,9 +164,9 @@ class RunPlan:
         """
         return inputs(self._nodes, Key(rule, node), int(shard) if shard else None)
 
-    def option(self, name: str, rule: str, node: str = "") -> str | list[str]:
-        """Return the words of a job's command line that its rule file calls `name`."""
-        return option(self._nodes, Key(rule, node), name)
+    def param(self, rule: str, name: str, node: str = "", shard: str = "") -> str | list[str]:
+        """Return a parameter of a job's command line, by field of the job."""
+        return param(self._nodes, Key(rule, node), name, shard)
 
     def outputs(self, rule: str, node: str = "", shard: str = "") -> dict[str, list[str]]:
         """Return role -> files that a job writes."""

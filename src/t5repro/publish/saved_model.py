@@ -44,7 +44,7 @@ def export_server(settings: PredictStage, *, weights: Path, vocabulary: Path, fo
         raise SettingsError(
             f"model.architecture is {settings.model.architecture} and finetune.answers "
             f"{settings.finetune.answers}: the network writes no text to serve; name another "
-            "experiment, or write its weights with export_weights"
+            "experiment, or write its weights with t5repro weights export"
         )
     with new_folder(folder) as temporary:
         _save(settings, weights=weights, vocabulary=vocabulary, folder=temporary)

@@ -14,7 +14,7 @@ from safetensors.numpy import save
 
 from t5repro.artifacts import WEIGHTS
 from t5repro.config.sections.model import ModelSettings
-from t5repro.config.sections.vocab import VocabSettings
+from t5repro.config.sections.vocab import SPECIAL_PIECES, VocabSettings
 from t5repro.errors import ArtifactError, CheckpointError, SettingsError, VocabularyError
 from t5repro.files import read_json, write_bytes, write_json
 from t5repro.model.checkpoints import read_arrays
@@ -30,7 +30,7 @@ from t5repro.model.huggingface_config import gpt_config, t5_config
 from t5repro.model.huggingface_encoders import add_roberta_rows, encoder_config
 from t5repro.model.weight_names import float32_array, to_huggingface, weight_names
 from t5repro.vocab.special_ids import EOS_ID, PAD_ID, add_sentinels
-from t5repro.vocab.special_pieces import SPECIAL_PIECES, special_id
+from t5repro.vocab.special_pieces import special_id
 from t5repro.vocab.vocabulary import Vocabulary
 
 GENERATION_CONFIG = "generation_config.json"

@@ -15,6 +15,7 @@ from t5repro.artifacts import (
     CORPUS_PAGE,
     HISTORY,
     LINEAGE_PAGE,
+    MANIFEST,
     METRICS,
     REPORT,
     SCORE_TABLE,
@@ -22,12 +23,12 @@ from t5repro.artifacts import (
 )
 from t5repro.config.schema import ReportStage
 from t5repro.errors import T5ReproError
+from t5repro.jobs.report import ReportJob
 from t5repro.lineage.findings import CONTRADICTED, Finding
 from t5repro.lineage.graph import Graph, Job
 from t5repro.plan.run_plan import RunPlan
-from t5repro.report.experiments import histories_by_arm
 from t5repro.report.metrics import metrics_text
-from t5repro.report.page import report_texts
+from t5repro.report.page import histories_of, report_texts
 
 MAX_LINE_CHARS = 100
 
@@ -66,26 +67,27 @@ def _written_again(settings: ReportStage, folder: Path, outputs: set[str]) -> di
     plan = RunPlan(settings.settings)
     pretrain, finetune = (plan.by_experiment(rule, HISTORY) for rule in ("pretrain", "finetune"))
     scores = plan.by_experiment("evaluate_score", SCORES)
-    histories = histories_by_arm(settings.settings, pretrain, finetune)
     trace = folder / LINEAGE_PAGE
     corpus_page = folder / CORPUS_PAGE
     answers = {
         path.stem: path for path in map(Path, sorted(outputs)) if path.parent == folder / ANSWERS
     }
-    predictions = {arm: plan.predictions_of(arm) for arm in scores}
-    texts = report_texts(
+    job = ReportJob(
         settings,
         scores=scores,
-        histories=histories,
+        pretrain_history=pretrain,
+        finetune_history=finetune,
         corpus=plan.corpora("c4"),
         tokens=plan.corpora("tokens"),
+        predictions={arm: plan.predictions_of(arm) for arm in scores} if answers else {},
         html=folder / REPORT,
         csv=folder / SCORE_TABLE,
         trace=trace if trace.as_posix() in outputs else None,
-        predictions=predictions if answers else {},
-        answers=answers,
         corpus_page=corpus_page if corpus_page.as_posix() in outputs else None,
+        answers=answers,
+        manifest=folder / MANIFEST,
     )
+    texts, histories = report_texts(job), histories_of(job)
     metrics = {
         f"{arm}{METRICS}": metrics_text(scores[arm], histories[arm])
         for arm in scores

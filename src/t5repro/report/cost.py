@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from t5repro.errors import ArtifactError
-from t5repro.lineage.graph import read_records
+from t5repro.lineage.record import Machine, read_records
 from t5repro.lineage.store import Folder
 from t5repro.report.templates import render
 from t5repro.stages import STAGES
@@ -73,14 +73,13 @@ def job_costs(run: Path) -> list[JobCost]:
         names = job.split("/")  # run, rule, node
         if names[0] == name and len(names) > 1:
             measured = _measured(root / "logs" / f"{job}.tsv")
-            start, end = (_mapping(record.get(key)) for key in ("start", "end"))
             costs.append(
                 JobCost(
                     rule=names[1],
-                    seconds=_number(end.get("seconds")),
+                    seconds=record.end.seconds if record.end else None,
                     cpu_seconds=_number(measured.get("cpu_time")),
                     megabytes=_number(measured.get("max_rss")),
-                    machine=_machine(_mapping(start.get("machine"))),
+                    machine=_machine(record.start.machine),
                 )
             )
     if not costs:
@@ -127,11 +126,6 @@ def _measured(path: Path) -> dict[str, str]:
     return rows[0] if rows else {}
 
 
-def _mapping(value: Any) -> dict[str, Any]:
-    """Return a part of a record; empty if it is none, as a record may be of other software."""
-    return value if isinstance(value, dict) else {}
-
-
 def _number(value: Any) -> float | None:
     try:
         number = float(value)
@@ -140,11 +134,8 @@ def _number(value: Any) -> float | None:
     return number if math.isfinite(number) else None
 
 
-def _machine(machine: dict[str, Any]) -> str:
-    if not machine:
-        return "not recorded"
-    processors = f"{machine.get('processors')} × {machine.get('processor')}"
-    return f"{processors}, {machine.get('system')}"
+def _machine(machine: Machine) -> str:
+    return f"{machine.processors} × {machine.processor}, {machine.system}"
 
 
 def cost_text(stages: Sequence[StageCost]) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 from t5repro.config.experiments import settings_of_experiment
 from t5repro.config.groups import finetunings
 from t5repro.config.origins import FREE_KEYS
+from t5repro.config.presets.table import preset_of
 from t5repro.config.schema import Settings
 from t5repro.report.published_scores import rows_named
 
@@ -29,7 +30,7 @@ class Experiment:
         changes: dotted setting -> value it changes; without the seed if there are several arms.
         row: row of the paper that it reproduces.
         paper_row: that row with the tables that print it.
-        system: system before T5 that it reproduces; empty for T5.
+        system: system before T5, by its preset; empty for T5.
     """
 
     name: str
@@ -89,7 +90,9 @@ def group_arms(settings: Settings, arms: Sequence[str]) -> list[Experiment]:
             },
             row=row,
             paper_row=paper_row_title(row),
-            system=settings_of_experiment(settings, next(iter(by_seed.values()))).system,
+            system=preset_of(
+                "systems", settings_of_experiment(settings, next(iter(by_seed.values()))).use
+            ),
         )
         for style, ((_, row), by_seed) in enumerate(groups)
     ]

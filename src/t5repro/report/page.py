@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from t5repro.config.experiments import settings_of_experiment
-from t5repro.config.schema import ReportStage, Settings
+from t5repro.config.schema import Settings
 from t5repro.files import write_manifest, write_text
+from t5repro.jobs.report import ReportJob
 from t5repro.report.answers import answers_page, read_predictions
 from t5repro.report.best_checkpoints import checkpoint_tables
 from t5repro.report.bootstrap import Resamples, resample
@@ -26,6 +27,7 @@ from t5repro.report.experiments import (
     Experiment,
     difference_title,
     group_arms,
+    histories_by_arm,
     introduction,
     model_size,
 )
@@ -62,31 +64,19 @@ class ReportTexts:
     rows: int
 
 
-def report_texts(
-    settings: ReportStage,
-    *,
-    scores: Mapping[str, Path],
-    histories: Mapping[str, Mapping[str, Path]],
-    corpus: Mapping[str, Path],
-    html: Path,
-    csv: Path,
-    trace: Path | None = None,
-    predictions: Mapping[str, Sequence[Path]] | None = None,
-    answers: Mapping[str, Path] | None = None,
-    corpus_page: Path | None = None,
-    tokens: Mapping[str, Path] | None = None,
-) -> ReportTexts:
+def report_texts(job: ReportJob) -> ReportTexts:
     """Return what `write_report` writes; the paths of the outputs decide the links between them.
 
     Raises:
         ArtifactError: an input is missing or malformed.
     """
-    run = settings.settings
+    run, html, trace = job.settings.settings, job.html, job.trace
+    histories = histories_of(job)
     # Sorted, so that the order of the arguments does not change a byte of the page.
-    predictions = {arm: sorted(paths) for arm, paths in (predictions or {}).items()}
-    answers = dict(sorted((answers or {}).items()))
-    experiments = group_arms(run, list(scores))
-    contents = {arm: read_scores(path, run.tasks.names) for arm, path in scores.items()}
+    predictions = {arm: sorted(paths) for arm, paths in job.predictions.items()}
+    answers = dict(sorted(job.answers.items()))
+    experiments = group_arms(run, list(job.scores))
+    contents = {arm: read_scores(path, run.tasks.names) for arm, path in job.scores.items()}
     rows = score_rows(
         experiments,
         contents,
@@ -103,12 +93,12 @@ def report_texts(
     rows = with_intervals(rows, experiments, resamples)
     # Links are relative to the page's folder, so the folder of results can be moved or published.
     links = ResultLinks(
-        scores, contents, rows, folder=html.parent, lineage_page=trace, answers=answers
+        job.scores, contents, rows, folder=html.parent, lineage_page=trace, answers=answers
     )
     # Arms with equal manifests share an entry.
-    read_corpora = corpora(corpus)
+    read_corpora = corpora(job.corpus)
     # An experiment that changes the corpus does not make the whole run depart from the paper.
-    run_corpora = {arm: path for arm, path in corpus.items() if has_corpus_of_run(run, arm)}
+    run_corpora = {arm: path for arm, path in job.corpus.items() if has_corpus_of_run(run, arm)}
     departing = departures(run, [entry.pages for entry in corpora(run_corpora)])
     view = {
         **_scores_view(run, contents, rows, experiments, links, resamples, departing),
@@ -118,15 +108,15 @@ def report_texts(
             run,
             experiments,
             {arm: paths["pretrain"] for arm, paths in histories.items()},
-            corpus,
-            tokens or {},
+            job.corpus,
+            job.tokens,
         ),
         "corpora": read_corpora,
-        "sources": source_files(scores, histories, corpus, predictions, html.parent),
+        "sources": source_files(job.scores, histories, job.corpus, predictions, html.parent),
         "answers": {task_title(task): link(page, html.parent) for task, page in answers.items()},
-        "csv_name": csv.name,
+        "csv_name": job.csv.name,
         "lineage_name": trace.name if trace else "",
-        "corpus_page": link(corpus_page, html.parent) if corpus_page else "",
+        "corpus_page": link(job.corpus_page, html.parent) if job.corpus_page else "",
         "paper_source": paper_source(),
     }
     # An experiment may be scored on another split than the run.
@@ -147,100 +137,63 @@ def report_texts(
     return ReportTexts(report_page(view), pages, csv_text(rows), len(rows))
 
 
-def write_report(
-    settings: ReportStage,
-    *,
-    scores: Mapping[str, Path],
-    histories: Mapping[str, Mapping[str, Path]],
-    corpus: Mapping[str, Path],
-    html: Path,
-    csv: Path,
-    manifest: Path,
-    trace: Path | None = None,
-    metrics: Mapping[str, Path] | None = None,
-    predictions: Mapping[str, Sequence[Path]] | None = None,
-    answers: Mapping[str, Path] | None = None,
-    pages: Mapping[str, Sequence[Path]] | None = None,
-    vocabularies: Mapping[str, Path] | None = None,
-    corpus_page: Path | None = None,
-    tokens: Mapping[str, Path] | None = None,
-) -> None:
-    """Write the pages of the report, the CSV, the metrics and the manifest.
+def histories_of(job: ReportJob) -> dict[str, dict[str, Path]]:
+    """Return arm -> phase -> history (`histories_by_arm`)."""
+    run = job.settings.settings
+    return histories_by_arm(run, job.pretrain_history, job.finetune_history)
 
-    Args:
-        settings: all settings of the run.
-        scores: arm -> ``scores.json``, with its manifest in the same folder; the page keeps the
-            order.
-        histories: arm -> phase -> ``history.csv`` (`histories_by_arm`).
-        corpus: arm -> manifest of its corpus.
-        html: page to write.
-        csv: table of the scores to write, in full precision.
-        manifest: manifest to write.
-        trace: lineage page to write; None to omit it.
-        metrics: arm -> file to write with its scores and last losses.
-        predictions: arm -> files with its predictions at the last step, named after the tasks.
-        answers: task -> page to write with the answers to its rows; its predictions are needed.
-        pages: arm -> first training file of each language of its corpus, for the corpus page.
-        vocabularies: arm -> its SentencePiece model, next to the list of its pieces.
-        corpus_page: page of the corpus and the vocabulary to write; None to omit it.
-        tokens: arm -> manifest of its ids, which counts the tokens of the held-out text.
+
+def write_report(job: ReportJob) -> None:
+    """Write the pages of the report, the CSV, the metrics and the manifest.
 
     Raises:
         ArtifactError: an input is missing or malformed.
         LineageError: no manifest names the scores or a history.
     """
-    predictions, answers = predictions or {}, answers or {}
-    texts = report_texts(
-        settings,
-        scores=scores,
-        histories=histories,
-        corpus=corpus,
-        html=html,
-        csv=csv,
-        trace=trace,
-        predictions=predictions,
-        answers=answers,
-        corpus_page=corpus_page,
-        tokens=tokens,
-    )
-    write_text(csv, texts.csv)
-    write_text(html, texts.html)
-    for task, page in answers.items():
+    texts = report_texts(job)
+    write_text(job.csv, texts.csv)
+    write_text(job.html, texts.html)
+    for task, page in job.answers.items():
         write_text(page, texts.answers[task])
-    files = CorpusFiles(corpus, pages or {}, vocabularies or {})
-    if corpus_page:
+    files = CorpusFiles(job.corpus, job.pages, job.vocabularies)
+    if job.corpus_page:
         text = corpus_page_text(
-            settings.settings, files, page=corpus_page, report=html, trace=trace
+            job.settings.settings, files, page=job.corpus_page, report=job.html, trace=job.trace
         )
-        write_text(corpus_page, text)
-    metrics = metrics or {}
-    for arm, path in metrics.items():
-        write_text(path, metrics_text(scores[arm], histories[arm]))
-    traced = [*scores.values(), *(path for paths in histories.values() for path in paths.values())]
-    run = settings.settings.run.name
-    linked_pages = {"run report": html, "corpus and vocabulary": corpus_page}
-    links = {words: link(page, html.parent) for words, page in linked_pages.items() if page}
-    # The lineage page shows the jobs behind these files, so their manifests are inputs of the
-    # report.
-    manifests = write_lineage_page(trace, run, traced, links=links) if trace else []
-    answered = [path for paths in predictions.values() for path in paths]
-    # Manifests of the corpus are read for their counts; the lineage page starts from the scores.
-    counted = [*corpus.values(), *(tokens or {}).values()]
-    inputs = [*traced, *map(manifest_of, scores.values()), *counted, *answered, *manifests]
-    # Corpus files are large: they are inputs only if a page shows them.
-    inputs += files.read() if corpus_page else []
+        write_text(job.corpus_page, text)
+    histories = histories_of(job)
+    for arm, path in job.metrics.items():
+        write_text(path, metrics_text(job.scores[arm], histories[arm]))
     write_manifest(
-        manifest,
+        job.manifest,
         rule="report",
-        settings=settings.model_dump(mode="json"),
-        inputs=list(dict.fromkeys(inputs)),  # arms can share a corpus or a history
+        settings=job.settings.model_dump(mode="json"),
+        inputs=_write_lineage(job, files),
         outputs=[
-            *(path for path in (html, csv, trace, corpus_page) if path),
-            *answers.values(),
-            *metrics.values(),
+            *(path for path in (job.html, job.csv, job.trace, job.corpus_page) if path),
+            *job.answers.values(),
+            *job.metrics.values(),
         ],
         counters={"rows": texts.rows},
     )
+
+
+def _write_lineage(job: ReportJob, files: CorpusFiles) -> list[Path]:
+    """Write the lineage page, if the job has one; return all inputs of the report."""
+    histories = (path for paths in histories_of(job).values() for path in paths.values())
+    traced = [*job.scores.values(), *histories]
+    run = job.settings.settings.run.name
+    linked_pages = {"run report": job.html, "corpus and vocabulary": job.corpus_page}
+    links = {words: link(page, job.html.parent) for words, page in linked_pages.items() if page}
+    # The lineage page shows the jobs behind these files, so their manifests are inputs as well.
+    manifests = write_lineage_page(job.trace, run, traced, links=links) if job.trace else []
+    answered = [path for paths in job.predictions.values() for path in paths]
+    # Manifests of the corpus are read for their counts; the lineage page starts from the scores.
+    counted = [*job.corpus.values(), *job.tokens.values()]
+    inputs = [*traced, *map(manifest_of, job.scores.values()), *counted, *answered, *manifests]
+    # Corpus files are large: they are inputs only if a page shows them.
+    inputs += files.read() if job.corpus_page else []
+    return list(dict.fromkeys(inputs))  # arms can share a corpus or a history
 
 
 def _prediction_links(

@@ -14,7 +14,7 @@ from pathlib import PurePosixPath
 
 from t5repro.lineage.graph import DATA, Artifact, Graph, Job
 from t5repro.lineage.store import RECORDS
-from t5repro.lineage.trace import Trace, leaves_of, record_facts
+from t5repro.lineage.trace import Trace, leaves_of, record_lines
 from t5repro.report.stage_graph import STATES, State, stage_graph, state_of_jobs, state_of_stage
 from t5repro.report.templates import render
 
@@ -215,7 +215,7 @@ def _job_view(job: Job, graph: Graph, root: str, state: State) -> _JobView:
         state=state,
         # Without a checkout to link to, the page names no record (`root`).
         record=f"{root}/{RECORDS}/{urllib.parse.quote(job.name)}.json" if root else "",
-        facts=record_facts(job.record) if job.record else {},
+        facts=record_lines(job.record) if job.record else {},
         settings=tuple((name, value) for name, value in leaves_of(job.settings) if name),
         inputs=tuple(_input(file, graph) for file in job.inputs),
         outputs=tuple(

@@ -1,6 +1,6 @@
 """The state of each row that the paper prints: its experiment, and how it differs from the paper's.
 
-`t5repro list_rows` prints the list, and `docs/paper_rows.md` shows it. To add a row, add it to
+`t5repro paper rows` prints the list, and `docs/paper_rows.md` shows it. To add a row, add it to
 `ARMS`, and to `DIFFERENCES` if it is not the paper's configuration.
 
 Source: Raffel et al., arXiv 1910.10683, tables 1 to 16.

@@ -1,9 +1,9 @@
 """The result tables of the systems before T5, with our scores next to their rows.
 
-`system_tables.json` contains the tables: a row with ``system`` is the configuration of that recipe
-(`config/systems.py`), and is followed by the experiments that take it. Published models are larger,
-and their corpora and vocabularies are others: no difference is computed. To add a table, add it to
-that file.
+`system_tables.json` contains the tables: a row with ``system`` is the configuration of that preset
+(`config/presets/systems.py`), and is followed by the experiments that use it. Published models are
+larger, and their corpora and vocabularies are others: no difference is computed. To add a table,
+add it to that file.
 
 The figures are those that later reviews quote; they were not compared with the papers themselves.
 Where two sources contradict each other, a sentence below the table names both.

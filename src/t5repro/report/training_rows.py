@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from t5repro.config.schema import Settings
 from t5repro.config.sections.devices import DevicesSettings
 from t5repro.config.sections.pretrain import Denoiser, PretrainSettings
-from t5repro.config.sections.vocab import VocabSettings
+from t5repro.config.sections.vocab import SPECIAL_PIECES, VocabSettings
 from t5repro.inputs.packing import SHORTEST_SEGMENT
 from t5repro.model.devices import set_environment
 from t5repro.objectives.mode_tokens import mode_token_id
@@ -23,7 +23,6 @@ from t5repro.report.corpus import safe_text
 from t5repro.report.experiments import format_value
 from t5repro.report.vocabulary import SPACE, is_sentinel
 from t5repro.vocab.special_ids import EOS_ID, PAD_ID, UNK_ID, sentinel
-from t5repro.vocab.special_pieces import SPECIAL_PIECES
 
 if TYPE_CHECKING:
     from t5repro.objectives.examples import CorruptedSegment

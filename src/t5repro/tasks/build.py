@@ -10,9 +10,9 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from t5repro.config.sections.tasks import TasksStage
 from t5repro.errors import SettingsError, TaskDataError
 from t5repro.files import atomic_path, write_json_lines, write_manifest
+from t5repro.jobs.tasks import TasksJob
 from t5repro.progress import Progress
 from t5repro.task_facts import SPLITS
 from t5repro.tasks.registry import task_named
@@ -21,49 +21,38 @@ from t5repro.tasks.task import Example, Task
 PROGRESS_ROWS = 1000
 
 
-def write_examples(
-    settings: TasksStage,
-    *,
-    task: str,
-    files: Mapping[str, Sequence[Path]],
-    folder: Path,
-    manifest: Path,
-) -> None:
+def write_examples(job: TasksJob) -> None:
     """Write ``<folder>/<split>.jsonl`` for every split, and the manifest.
-
-    Args:
-        settings: settings of the stage.
-        task: name of the task.
-        files: split -> its files, in order.
-        folder: output folder of the task.
-        manifest: path of the manifest; its counters per split are rows, labelled rows, the length
-            of the longest inputs in characters, and excluded rows, by reason.
 
     Raises:
         SettingsError: the task or a split is unknown, or a split has no files.
         TaskDataError: a file is missing or broken, or a split has no row; nothing is written.
     """
-    definition = task_named(task, settings.tasks)
-    _check_splits(definition, files)
-    splits = [split for split in SPLITS if split in files]
+    definition = task_named(job.task, job.settings.tasks)
+    _check_splits(definition, job.files)
+    splits = [split for split in SPLITS if split in job.files]
     counters: dict[str, Any] = {}
     # The files are renamed into place when the stack closes, so an error in the last split leaves
     # none.
     with ExitStack() as stack:
         for split in splits:
-            path = stack.enter_context(atomic_path(folder / f"{split}.jsonl"))
+            path = stack.enter_context(atomic_path(job.folder / f"{split}.jsonl"))
             counters[split] = _write_split(
-                definition, split, files[split], path, writes_segments=settings.tasks.segments
+                definition,
+                split,
+                job.files[split],
+                path,
+                writes_segments=job.settings.tasks.segments,
             )
     for split in SPLITS:  # of an earlier run with other files
-        if split not in files:
-            (folder / f"{split}.jsonl").unlink(missing_ok=True)
+        if split not in job.files:
+            (job.folder / f"{split}.jsonl").unlink(missing_ok=True)
     write_manifest(
-        manifest,
+        job.manifest,
         rule="tasks",
-        settings=settings.model_dump(mode="json"),
-        inputs=[path for split in splits for path in dict.fromkeys(files[split])],
-        outputs=[folder / f"{split}.jsonl" for split in splits],
+        settings=job.settings.model_dump(mode="json"),
+        inputs=[path for split in splits for path in dict.fromkeys(job.files[split])],
+        outputs=[job.folder / f"{split}.jsonl" for split in splits],
         counters=counters,
     )
 

@@ -1,7 +1,7 @@
 """How often each task of a mixture is drawn (paper section 3.5.2).
 
-`config.mixtures` says which tasks a named mixture has. This module imports no task, so that an
-edited task does not rerun `finetune` unless its examples change.
+`config.presets.mixtures` says which tasks a named mixture has. This module imports no task, so that
+an edited task does not rerun `finetune` unless its examples change.
 """
 
 import math

@@ -3,61 +3,28 @@
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 from t5repro.artifacts import OPTIMIZER, WEIGHTS
 from t5repro.config.sections.finetune import FinetuneStage
 from t5repro.config.sections.model import tuned_family
+from t5repro.jobs.finetune import FinetuneJob
 from t5repro.model.devices import prepare
 from t5repro.model.labels import NO_COLUMNS, LabelColumns
 from t5repro.randomness import repeat_seed, single_seed
 from t5repro.vocab.special_pieces import special_id
 from t5repro.vocab.token_files import split_files
 
-NO_EXAMPLES: Mapping[str, Path] = MappingProxyType({})
 
-
-def finetune(
-    settings: FinetuneStage,
-    *,
-    weights: Path,
-    examples: dict[str, Path],
-    vocabulary: Path,
-    folder: Path,
-    work: Path,
-    manifest: Path,
-    code: Mapping[str, str],
-    monitor: Path | None = None,
-    tokens: Path | None = None,
-    resume_changed: bool = False,
-    loggers: Sequence[Mapping[str, Any]] = (),
-    sample_examples: Mapping[str, Path] = NO_EXAMPLES,
-    sample_every_steps: int = 0,
-    sample_count: int = 0,
-) -> None:
+def finetune(job: FinetuneJob, *, code: Mapping[str, str]) -> None:
     """Fine-tune the weights of an earlier training on a mixture of tasks.
 
     Args:
-        settings: settings of the stage.
-        weights: manifest of the earlier training; weights and optimizer are in its folder.
-        examples: task -> its training examples, JSON lines.
-        vocabulary: SentencePiece model.
-        folder: receives weights, optimizer and history.
-        work: receives the checkpoints of an unfinished training.
-        manifest: manifest to write.
+        job: the job.
         code: source file -> hash, for every file that the stage runs (`lineage.sources.closure`);
             checkpoints of other code are set aside.
-        monitor: folder of the speeds and the TensorBoard files; if absent, they are not written.
-        tokens: manifest of the token files, if the mixture draws the corpus too.
-        resume_changed: resume from the newest checkpoint although settings, inputs, code or
-            libraries differ; the manifest records it.
-        loggers: class and arguments of the loggers of other projects, see `run.loggers`.
-        sample_examples: task -> its validation examples, if some are to be predicted while the
-            model is trained; the predictions are written to `monitor`.
-        sample_every_steps: interval of these predictions; steps.
-        sample_count: examples of each task to predict.
     """
+    settings = job.settings
     devices = prepare(settings.devices)
     # TensorFlow reads its environment when it is imported: after `prepare`.
     from t5repro.systems.finetuning import finetuning_of
@@ -71,7 +38,7 @@ def finetune(
     @functools.cache  # batches and counters share the tokenised examples
     def load() -> Any:
         return system.rows(
-            settings, examples=examples, vocabulary=vocabulary, seed=seed, tokens=tokens
+            settings, examples=job.examples, vocabulary=job.vocabulary, seed=seed, tokens=job.tokens
         )
 
     def columns() -> LabelColumns:
@@ -83,24 +50,24 @@ def finetune(
 
     def make_samples(folder: Path, announce: Callable[[str], None]) -> Samples:
         return Samples(
-            sample_examples,
-            count=sample_count,
-            every_steps=sample_every_steps,
+            job.sample_examples,
+            count=job.sample_count,
+            every_steps=job.sample_every_steps,
             settings=settings,
-            vocabulary=vocabulary,
+            vocabulary=job.vocabulary,
             folder=folder,
             announce=announce,
         )
 
-    trained_folder = weights.parent
+    trained_folder = job.weights.parent
     # Files that decide the result. The manifest of the weights stands for them in the fingerprint:
     # it changes with them, and is quick to read.
     arrays = [trained_folder / WEIGHTS]
     if settings.finetune.optimizer_state == "continue":
         arrays.append(trained_folder / OPTIMIZER)
-    texts = [vocabulary, *(examples[task] for task in sorted(examples))]
-    corpus = split_files(tokens.parent, "train") if tokens else ()
-    manifests = [tokens] if tokens else []
+    texts = [job.vocabulary, *(job.examples[task] for task in sorted(job.examples))]
+    corpus = split_files(job.tokens.parent, "train") if job.tokens else ()
+    manifests = [job.tokens] if job.tokens else []
     run(
         TrainingJob(
             rule="finetune",
@@ -110,17 +77,17 @@ def finetune(
             seed=single_seed(seed, "finetune"),
             initialize=functools.partial(load_trained, trained_folder, settings, system.new_pieces),
             inputs=(*arrays, *texts, *manifests, *corpus),
-            identity=(weights, *texts, *manifests),
+            identity=(job.weights, *texts, *manifests),
             batches=lambda first_step, steps: load().batches(first_step=first_step, steps=steps),
             counters=lambda steps: load().counters(first_step=0, steps=steps),
-            folder=folder,
-            work=work,
-            manifest=manifest,
+            folder=job.folder,
+            work=job.work,
+            manifest=job.manifest,
             code=code,
-            monitor=monitor,
-            resume_changed=resume_changed,
-            loggers=loggers,
-            samples=make_samples if sample_examples else None,
+            monitor=job.monitor,
+            resume_changed=job.resume_changed,
+            loggers=job.loggers,
+            samples=make_samples if job.sample_examples else None,
             columns=columns,
             texts=texts_of_row,
             layer_decay=settings.finetune.layer_decay,

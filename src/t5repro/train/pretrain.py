@@ -1,12 +1,13 @@
 """The rule `pretrain`: training on the corpus, for any objective (paper section 3.3)."""
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from t5repro.config.sections.pretrain import PretrainStage
 from t5repro.errors import CorpusError, SettingsError
+from t5repro.jobs.pretrain import PretrainJob
 from t5repro.model.devices import prepare
 from t5repro.randomness import repeat_seed, single_seed
 from t5repro.vocab.sentence_files import sentence_file, word_starts_file
@@ -18,43 +19,20 @@ if TYPE_CHECKING:
     from t5repro.inputs.rows import CorpusRows
 
 
-def pretrain(
-    settings: PretrainStage,
-    *,
-    folder: Path,
-    work: Path,
-    manifest: Path,
-    code: Mapping[str, str],
-    tokens: Path | None = None,
-    sentences: Path | None = None,
-    monitor: Path | None = None,
-    start_from: Path | None = None,
-    resume_changed: bool = False,
-    loggers: Sequence[Mapping[str, Any]] = (),
-) -> None:
+def pretrain(job: PretrainJob, *, code: Mapping[str, str]) -> None:
     """Pre-train on the corpus.
 
     Args:
-        settings: settings of the stage.
-        folder: receives weights, optimizer and history.
-        work: receives the checkpoints of an unfinished training.
-        manifest: manifest to write.
+        job: the job.
         code: source file -> hash, for every file that the stage runs (`lineage.sources.closure`);
             checkpoints of other code are set aside.
-        tokens: manifest of the token files, which are in its folder; required if there are steps.
-        sentences: manifest of the sentences of these ids, which are in its folder; required if the
-            objective is `masked_lm`.
-        monitor: folder of the speeds and the TensorBoard files; if absent, they are not written.
-        start_from: folder of a published checkpoint to start from; if absent, fresh weights.
-        resume_changed: resume from the newest checkpoint although settings, inputs, code or
-            libraries differ; the manifest records it.
-        loggers: class and arguments of the loggers of other projects, see `run.loggers`.
 
     Raises:
         SettingsError: there are steps, but no tokens, or not the sentences that the objective
             needs.
     """
-    _check_corpus(settings, tokens, sentences)
+    settings = job.settings
+    _check_corpus(settings, job.tokens, job.sentences)
     devices = prepare(settings.devices)
     # TensorFlow reads its environment when it is imported: after `prepare`.
     from t5repro.systems.pretraining import pretraining_of
@@ -62,18 +40,18 @@ def pretrain(
     from t5repro.train.loop import TrainingJob, run
     from t5repro.train.validation import Validation
 
-    token_folder = tokens.parent if tokens else Path()  # not read if there are no steps
+    token_folder = job.tokens.parent if job.tokens else Path()  # not read if there are no steps
     ids, offsets = split_files(token_folder, "train")
-    corpus: tuple[Path, ...] = (tokens, ids, offsets) if tokens else ()
-    every_steps = settings.pretrain.validation_every_steps if tokens else 0
+    corpus: tuple[Path, ...] = (job.tokens, ids, offsets) if job.tokens else ()
+    every_steps = settings.pretrain.validation_every_steps if job.tokens else 0
     held_out: tuple[Path, ...] = split_files(token_folder, "validation") if every_steps else ()
-    sentence_folder = sentences.parent if sentences else None
-    if sentences and sentence_folder:
-        corpus += (sentences, sentence_file(sentence_folder, "train"))
+    sentence_folder = job.sentences.parent if job.sentences else None
+    if job.sentences and sentence_folder:
+        corpus += (job.sentences, sentence_file(sentence_folder, "train"))
         corpus += (word_starts_file(sentence_folder),)
         held_out += (sentence_file(sentence_folder, "validation"),) if held_out else ()
-    manifests = (tokens, sentences)
-    checkpoint = files_in(start_from) if start_from else ()
+    manifests = (job.tokens, job.sentences)
+    checkpoint = files_in(job.start_from) if job.start_from else ()
     seed = repeat_seed(settings.seed, settings.pretrain.repeat)
 
     @functools.cache  # batches and counters share the layout of the corpus
@@ -91,18 +69,20 @@ def pretrain(
             settings=settings,
             training=settings.pretrain,
             seed=single_seed(seed, "pretrain"),
-            initialize=functools.partial(load_published, start_from) if start_from else None,
+            initialize=functools.partial(load_published, job.start_from)
+            if job.start_from
+            else None,
             inputs=(*corpus, *held_out, *checkpoint),
             identity=(*(path for path in manifests if path), *checkpoint),
             batches=lambda first_step, steps: load().batches(first_step=first_step, steps=steps),
             counters=lambda steps: load().counters(steps=steps),
-            folder=folder,
-            work=work,
-            manifest=manifest,
+            folder=job.folder,
+            work=job.work,
+            manifest=job.manifest,
             code=code,
-            monitor=monitor,
-            resume_changed=resume_changed,
-            loggers=loggers,
+            monitor=job.monitor,
+            resume_changed=job.resume_changed,
+            loggers=job.loggers,
             validation=validation if held_out else None,
         ),
         devices,

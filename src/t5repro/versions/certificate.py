@@ -27,6 +27,7 @@ REPORT = "report"
 SCORED_BY = {"evaluate_predict": "evaluate_score"}  # predictions have no distance; scores have
 
 Outcome = Literal["exactly", "within the spread", "differently", "not built", "not committed"]
+NOT_COMPARED = ("not built", "not committed")
 
 
 @dataclass(frozen=True)
@@ -40,19 +41,32 @@ class StageVerdict:
 
 @dataclass(frozen=True)
 class Certificate:
-    """The verdicts of all stages in the order of the graph; none without a committed lock."""
+    """The verdicts of all stages in the order of the graph; none without a committed lock.
+
+    Attributes:
+        revision: the git revision that was compared with.
+        verdicts: one for each stage.
+        strict: whether every stage must have been compared.
+    """
 
     revision: str
     verdicts: tuple[StageVerdict, ...]
+    strict: bool = False
 
     def first(self, outcome: Outcome) -> StageVerdict | None:
         """Return the first stage with an outcome."""
         return next((verdict for verdict in self.verdicts if verdict.outcome == outcome), None)
 
     @property
+    def compared(self) -> int:
+        """Number of stages with a committed and a built result."""
+        return sum(verdict.outcome not in NOT_COMPARED for verdict in self.verdicts)
+
+    @property
     def holds(self) -> bool:
-        """Whether no committed stage came out differently."""
-        return self.first("differently") is None
+        """Whether stages were compared, and none came out differently."""
+        expected = len(self.verdicts) if self.strict else 1
+        return 0 < expected <= self.compared and self.first("differently") is None
 
     def to_text(self) -> str:
         """Return the certificate as human-readable text."""
@@ -65,10 +79,15 @@ class Certificate:
         for verdict in self.verdicts:
             why = f": {verdict.why}" if verdict.why else ""
             lines.append(f"  {verdict.stage:32} {verdict.outcome}{why}")
+        lines.append(f"{self.compared} of {len(self.verdicts)} stages compared")
         if fault := self.first("differently"):
             lines.append(f"first difference: {fault.stage}, {fault.why}")
+        elif not self.compared:
+            lines.append("nothing was compared: build the run, or commit its dvc.lock")
         else:
             lines.append("no stage came out differently")
+            if not self.holds:
+                lines.append("--strict requires that every stage is built and committed")
             if within := self.first("within the spread"):
                 lines.append(
                     f"rounding on this machine differs from {within.stage} on; "
@@ -191,7 +210,7 @@ def certify(
     """
     lock = file_at(Path(), revision, LOCK_FILE)
     if lock is None:
-        return Certificate(revision, ())
+        return Certificate(revision, (), strict)
     settings, stages = resolve(run_file)
     spread, bytes_required = _spread_of(settings, stages, revision)
     if strict:
@@ -201,7 +220,7 @@ def certify(
     # The verdict about predictions needs that about their scores.
     for stage in sorted(stages, key=lambda stage: stage.table_name in SCORED_BY):
         comparison.compare(stage)
-    return Certificate(revision, tuple(comparison.verdicts[stage.name] for stage in stages))
+    return Certificate(revision, tuple(comparison.verdicts[stage.name] for stage in stages), strict)
 
 
 def _spread_of(

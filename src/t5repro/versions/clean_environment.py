@@ -77,12 +77,12 @@ class CleanEnvironment:
 
 def _installing() -> dict[str, str]:
     """Return the variables of an installation: the configuration of pip and little else."""
-    kept = {
+    variables = {
         name: value
         for name, value in os.environ.items()
         if name.upper() in PIP_VARIABLES or name.startswith("PIP_")
     }
-    return {**kept, "PATH": SYSTEM_FOLDERS, "LANG": "C.UTF-8"}
+    return {**variables, "PATH": SYSTEM_FOLDERS, "LANG": "C.UTF-8"}
 
 
 def scrubbed_variables(python: Path, home: Path) -> dict[str, str]:

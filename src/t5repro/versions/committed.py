@@ -12,10 +12,11 @@ from t5repro.config.schema import Settings
 from t5repro.errors import ArtifactError
 from t5repro.files import read_json
 from t5repro.lineage.dvc_lock import LOCK_FILE, Lock
+from t5repro.lineage.facts import JobFacts, differences
 from t5repro.lineage.git import file_at
-from t5repro.lineage.record import Record, numbers_of, parse_record
+from t5repro.lineage.record import Record, numbers_of, record_in
 from t5repro.lineage.record_index import Index, index_path, parse_index
-from t5repro.lineage.sources import differing_files
+from t5repro.lineage.store import RECORDS, Revision
 from t5repro.versions.proof import Checkout, StageFiles, changed_question
 from t5repro.versions.snakemake_graph import PlannedStage
 
@@ -38,17 +39,16 @@ class CommittedRun:
     def records(self, stage: PlannedStage) -> list[Record]:
         """Return the committed records of the jobs of a stage."""
         if stage.name not in self._records:
-            texts = (file_at(Path(), self.revision, job.record.as_posix()) for job in stage.jobs)
-            self._records[stage.name] = [
-                parse_record(text.decode(), self.revision) for text in texts if text is not None
-            ]
+            paths = {job.record.as_posix() for job in stage.jobs}
+            present = paths.intersection(self._files.names(RECORDS, ".json"))
+            self._records[stage.name] = [record_in(self._files, path) for path in sorted(present)]
         return self._records[stage.name]
 
     def numbers(self, stage: PlannedStage) -> Mapping[str, float]:
         """Return the numbers in the committed records of a stage.
 
         Raises:
-            ArtifactError: the records are not those of the committed lock.
+            ArtifactError: the records are not of the committed lock.
         """
         if fault := self._record_fault(stage):
             raise ArtifactError(f"{fault}; its numbers cannot be judged, so bytes must be equal")
@@ -60,7 +60,7 @@ class CommittedRun:
         }
 
     def _record_fault(self, stage: PlannedStage) -> str | None:
-        """Return why the committed records of a stage are not those of the committed lock."""
+        """Return why the committed records of a stage are not of the committed lock."""
         sealed = self._index.get(stage.name)
         if sealed is None:
             return f"{self._index_path} at {self.revision} has no stage {stage.name}"
@@ -72,6 +72,10 @@ class CommittedRun:
             if data is None or hashlib.sha256(data).hexdigest() != sealed.records.get(path):
                 return f"{path} at {self.revision} is not the record of {self._index_path}"
         return None
+
+    @cached_property
+    def _files(self) -> Revision:
+        return Revision(Path(), self.revision)
 
     @property
     def _index_path(self) -> str:
@@ -111,11 +115,11 @@ class CommittedRun:
         """Return the setting, code or raw file that differs from the committed one."""
         locked = self.lock.stages[stage.name]
         changed = changed_question(settings, stage, locked, checkout.hasher)
-        if changed is not None and changed in stage.code:
-            source = self._changed_source(changed, checkout.closure(stage.table_name))
+        if changed is not None and changed.fact == "locked_code":
+            source = self._changed_source(changed.name, checkout.closure(stage.table_name))
             return f"{source} is not the committed one"
         if changed is not None:
-            return f"{changed} differs from the committed one"
+            return changed.text("as committed", "here")
         for path in (path for path in stage.inputs if path.startswith("data/")):
             if locked.deps.get(path) != checkout.hasher.md5(path):
                 return f"{path} is not the committed one"
@@ -126,8 +130,9 @@ class CommittedRun:
         data = file_at(Path(), self.revision, code_file)
         if data is None:
             return code_file
-        sources = differing_files(json.loads(data), closure)
-        return sources[0] if sources else code_file
+        committed = JobFacts(definitions=json.loads(data))
+        changed = differences(committed, JobFacts(definitions=closure), "definitions")
+        return changed[0].name if changed else code_file
 
 
 def numbers_here(stage: PlannedStage, files: StageFiles) -> Mapping[str, float]:

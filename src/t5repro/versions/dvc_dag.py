@@ -22,7 +22,7 @@ def drawing() -> str:
 
 
 def _node(stage: str) -> str:
-    """Return the rule of a stage, or the name of what is no rule, such as ``data.dvc``."""
+    """Return the rule of a stage, or its name if it has none, such as ``data.dvc``."""
     rule = stage.partition("-")[0]
     row = stage_of_rule(rule)
     return row.name if row else stage

@@ -1,6 +1,6 @@
 """`dvc.yaml` and the settings that it tracks, generated from the graph that Snakemake plans.
 
-One stage per rule and node: its command runs that rule alone, its parameters are the settings that
+One stage per rule and node: its command runs only this rule, its parameters are the settings that
 its jobs receive, its dependencies their inputs and code. The settings are in a file of their own,
 ``configs/resolved/<run>.json``, below one key for each stage. The first stage makes it from the run
 file, so ``dvc repro`` detects an edited run file by itself.
@@ -24,7 +24,6 @@ from t5repro.config.reproducibility import EXACT, Reproducibility, training_repr
 from t5repro.config.run_file import included_files
 from t5repro.config.schema import Settings
 from t5repro.config.stage_settings import stage_model, stage_settings
-from t5repro.config.tree import RECIPES
 from t5repro.errors import SettingsError
 from t5repro.files import write_text
 from t5repro.lineage.dvc_lock import Lock, LockedStage, YamlLoader, folder_md5
@@ -80,7 +79,7 @@ def generated(run_file: Path | None = None, profile: str | None = None) -> dict[
 
     Args:
         run_file: the run to version; None for the one that `dvc.yaml` versions.
-        profile: Snakemake profile of the stages; None for that of `dvc.yaml`.
+        profile: Snakemake profile of the stages; None for the one in `dvc.yaml`.
     """
     current = versioned_run() or VersionedRun()
     run_file, profile = run_file or current.run_file, profile or current.profile
@@ -241,7 +240,6 @@ def pipeline_text(
 
 def _settings_stage(settings: Settings, run_file: Path, profile: str) -> dict[str, Any]:
     included = [path.as_posix() for path in included_files(read_yaml(run_file))]
-    recipes = sorted(path.as_posix() for path in RECIPES.glob("*.yaml"))
     # DVC cannot watch an installed package: its code is then compared at every `dvc repro`.
     has_sources = Path(SOURCES).is_dir()
     code = {} if has_sources else {"always_changed": True}
@@ -249,7 +247,7 @@ def _settings_stage(settings: Settings, run_file: Path, profile: str) -> dict[st
     return {
         "cmd": f"{SETTINGS_COMMAND} --run-file {run_file.as_posix()} --profile {profile}",
         "desc": "the settings of every stage and the code of every rule",
-        "deps": [run_file.as_posix(), *included, *recipes, *sources, *RULE_SOURCES],
+        "deps": [run_file.as_posix(), *included, *sources, *RULE_SOURCES],
         **code,
         "outs": [
             {resolved_path(settings).as_posix(): {"cache": False}},

@@ -35,6 +35,6 @@ def _faults(settings: Settings, stages: list[PlannedStage]) -> Iterator[str]:
     for stage in stages:
         locked = lock.stages.get(stage.name)  # none: not built yet
         if locked and (changed := changed_question(settings, stage, locked, hasher)):
-            yield f"{LOCK_FILE}: {stage.name} was sealed with another {changed}; {CURE}"
-    if changed := dvc_pipeline.changed_settings_stage(lock, pipeline, hasher):
-        yield f"{changed} is not the one that {LOCK_FILE} was sealed with; {CURE_OF_SETTINGS}"
+            yield f"{LOCK_FILE}: {stage.name}: {changed.text('as sealed', 'now')}; {CURE}"
+    if path := dvc_pipeline.changed_settings_stage(lock, pipeline, hasher):
+        yield f"{path} is not the one that {LOCK_FILE} was sealed with; {CURE_OF_SETTINGS}"

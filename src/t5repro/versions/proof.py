@@ -6,7 +6,7 @@ its hash.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -18,10 +18,19 @@ from t5repro.errors import ArtifactError
 from t5repro.files import read_json
 from t5repro.lineage.dvc_cache import folder_files, object_path
 from t5repro.lineage.dvc_lock import Lock, LockedStage, TrackedPath, folder_md5
+from t5repro.lineage.facts import (
+    Difference,
+    JobFacts,
+    differences,
+    facts_of_lock,
+    facts_of_record,
+    leaves,
+    settings_of_params,
+)
 from t5repro.lineage.hashes import Hasher, Hashes
 from t5repro.lineage.record import End, Record, read_record
 from t5repro.lineage.redaction import redact
-from t5repro.lineage.sources import SourceTree, differing_files
+from t5repro.lineage.sources import SourceTree
 from t5repro.lineage.verify_other_code import foreign_code
 from t5repro.lineage.workflow_files import rule_file_hashes
 from t5repro.versions import dvc_pipeline
@@ -99,7 +108,7 @@ def _manifest_outputs(manifest: Path) -> list[str]:
 
 
 def md5_of_folder(stage: PlannedStage, files: StageFiles) -> str:
-    """Return DVC's hash of the folder of a stage with its declared files alone."""
+    """Return DVC's hash of the folder of a stage with only its declared files."""
     prefix = f"{stage.folder}/"
     return folder_md5({path.removeprefix(prefix): h.md5 for path, h in files.files.items()})
 
@@ -141,34 +150,23 @@ def _job_faults(job: PlannedJob, record: Record, settings: Any, checkout: Checko
         return [f"{output}: its job did not end well ({job.record})"]
     if end.code_changed:  # nobody knows which version of the file ran
         return [f"{end.code_changed[0]}: changed while the job of {output} ran"]
-    faults = []
-    if record.start.settings != settings:
-        faults.append(f"{output}: built with other settings ({job.record})")
-    faults += [
-        f"{path}: not the code that {output} was built with"
-        for path in differing_files(record.start.closure, checkout.closure(record.rule))
-    ]
-    if record.start.workflow is not None:
-        now = checkout.rule_files(record.rule)
-        faults += [
-            f"{path}: not the rule file that {output} was built with"
-            for path in differing_files(record.start.workflow, now)
-        ]
-    faults += [
-        f"{finding.path}: {finding.message}"
-        for finding in foreign_code(output, vars(record.start.machine), vars(end))
-    ]
+    recorded = facts_of_record(record)
     # A record lists every file on the command line; only the inputs of the graph must agree.
-    faults += [
-        f"{file.path}: not the input that {output} was built from"
-        for file in end.inputs
-        if file.path in job.inputs and hasher.sha256(file.path) != file.sha256
+    inputs = {
+        path: sha256 for path, sha256 in (recorded.inputs or {}).items() if path in job.inputs
+    }
+    current = JobFacts(
+        settings=dict(leaves(settings)),
+        definitions=checkout.closure(record.rule),
+        rule_files=checkout.rule_files(record.rule),
+        inputs={path: hasher.sha256(path) for path in inputs},
+        outputs={path: hasher.sha256(path) for path in recorded.outputs or ()},
+    )
+    faults = [
+        f"{output}: {difference.text('in its record', 'now')}"
+        for difference in differences(replace(recorded, inputs=inputs), current)
     ]
-    faults += [
-        f"{file.path}: changed after its job ended"
-        for file in end.outputs
-        if hasher.sha256(file.path) != file.sha256
-    ]
+    faults += [f"{finding.path}: {finding.message}" for finding in foreign_code(output, record)]
     return faults
 
 
@@ -225,27 +223,14 @@ def agrees_with_lock(
 
 def changed_question(
     settings: Settings, stage: PlannedStage, locked: LockedStage, hasher: Hasher
-) -> str | None:
-    """Return the first setting, or the code, in which a stage differs from its entry in the lock.
-
-    Returns:
-        ``setting NAME`` or the path of the file that stands for the code; None if all agree.
-    """
-    leaves = dvc_pipeline.leaves_of(settings, stage)
-    params = {f"{stage.name}.{name}": value for name, value in leaves.items()}
-    for name in sorted(params.keys() | locked.params.keys()):
-        is_common = name in params and name in locked.params
-        if not is_common or not same_values({name: locked.params[name]}, {name: params[name]}):
-            return f"setting {name.removeprefix(f'{stage.name}.')}"
-    return next((path for path in stage.code if locked.deps.get(path) != hasher.md5(path)), None)
-
-
-def same_values(locked: Mapping[str, Any], current: Mapping[str, Any]) -> bool:
-    """Compare settings; DVC writes YAML 1.2, whose 1e-06 is a string for a YAML 1.1 reader."""
-    return locked.keys() == current.keys() and all(
-        locked[name] == value or (isinstance(value, float) and str(locked[name]) == str(value))
-        for name, value in current.items()
+) -> Difference | None:
+    """Return the first setting or code in which a stage differs from its entry in the lock."""
+    current = JobFacts(
+        settings=settings_of_params(dvc_pipeline.leaves_of(settings, stage)),
+        locked_code={path: hasher.md5(path) for path in stage.code},
     )
+    changed = differences(facts_of_lock(locked, stage.name), current, "settings", "locked_code")
+    return changed[0] if changed else None
 
 
 def altered_files(stage: PlannedStage, files: StageFiles, locked: LockedStage) -> list[str]:

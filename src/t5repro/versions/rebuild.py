@@ -19,6 +19,7 @@ from typing import Any
 from t5repro.config.reproducibility import EXACT
 from t5repro.errors import LineageError
 from t5repro.lineage.dvc_lock import LOCK_FILE, TrackedPath, folder_md5, read_lock
+from t5repro.lineage.facts import facts_of_job, facts_of_record, unlike_packages
 from t5repro.lineage.git import git
 from t5repro.lineage.graph import DATA, Graph, Job, load_graph, topological_order
 from t5repro.lineage.hashes import Hasher, hash_file
@@ -331,12 +332,10 @@ def _unlike_packages(root: Path, clone: Path, jobs: Iterable[Job]) -> list[str]:
         rebuilt = Path("records", f"{job.name}.json")
         if not (clone / rebuilt).is_file():
             continue
-        here = ((job.record.get("start") or {}).get("machine") or {}).get("packages") or {}
-        clean = read_record(clone / rebuilt).start.machine.packages or {}
-        for name in here.keys() & clean.keys():
-            if here[name] != clean[name]:
-                text = f"{job.name} ran with other files of {name} than the lock installs"
-                notes.setdefault(name, text)
+        facts, clean = facts_of_job(job), facts_of_record(read_record(clone / rebuilt))
+        for name in unlike_packages(facts, clean):
+            text = f"{job.name} ran with other files of {name} than the lock installs"
+            notes.setdefault(name, text)
     return [notes[name] for name in sorted(notes)]
 
 

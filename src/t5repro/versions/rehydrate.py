@@ -3,7 +3,7 @@
 Snakemake decides by its own metadata in `.snakemake/metadata` what is up to date. A clone has none,
 and after `git checkout` it describes a newer run. For every stage that agrees with `dvc.lock`, the
 metadata is written again with the hashes of its inputs. Files of the project are not changed.
-A stage whose outputs are as locked, but not its code, settings or inputs, gets metadata with
+A stage with outputs as locked, but not its code, settings or inputs, gets metadata with
 other parameters, so Snakemake runs it again: without metadata it would compare the times of files,
 which in a clone say nothing. Other stages get none, and Snakemake decides by itself.
 
@@ -11,6 +11,9 @@ which in a clone say nothing. Other stages get none, and Snakemake decides by it
 job changed the folder of a stage.
 """
 
+import base64
+import binascii
+import contextlib
 import hashlib
 import json
 import os
@@ -25,9 +28,9 @@ from t5repro.config.schema import Settings
 from t5repro.errors import ArtifactError
 from t5repro.files import read_json, write_json
 from t5repro.lineage.dvc_lock import LOCK_FILE, Lock, LockedStage, read_lock
+from t5repro.lineage.facts import JobFacts, differences, facts_of_lock, settings_of_params
 from t5repro.lineage.hashes import Hasher
 from t5repro.versions import dvc_pipeline
-from t5repro.versions.proof import same_values
 from t5repro.versions.snakemake_graph import (
     PLANNING,
     RUN_FILE,
@@ -39,6 +42,7 @@ from t5repro.versions.snakemake_graph import (
 )
 
 SNAPSHOT = Path(".snakemake/t5repro-known.json")
+METADATA = Path(".snakemake/metadata")  # of each output a file; its name is the path in base 64
 SNAKEMAKE_RECORD_FORMAT = 6
 STALE = "another code, setting or input than in dvc.lock"  # in place of the parameters
 
@@ -70,7 +74,7 @@ def rehydrate(run_file: Path = RUN_FILE) -> list[str]:
 
 
 def stages_with_locked_outputs() -> tuple[set[str], set[str]]:
-    """Return the stages that are as locked, and those of which only the outputs are."""
+    """Return the stages that are as locked, and the stages with only their outputs as locked."""
     from dvc.repo import Repo
 
     with Repo() as repo:
@@ -79,7 +83,7 @@ def stages_with_locked_outputs() -> tuple[set[str], set[str]]:
     stale = {
         name
         for name, differences in changes.items()
-        if not any("changed outs" in part for part in differences)
+        if not any("changed outs" in difference for difference in differences)
     }
     return clean, stale
 
@@ -90,9 +94,8 @@ def _has_locked_settings(settings: Settings, stage: PlannedStage, lock: Lock) ->
     DVC compares `configs/resolved`, which an edit of the run file changes only with the next
     `dvc repro` or seal. Metadata for the edited settings would hide the edit from Snakemake.
     """
-    leaves = dvc_pipeline.leaves_of(settings, stage)
-    params = {f"{stage.name}.{name}": value for name, value in leaves.items()}
-    return same_values(lock.stages[stage.name].params, params)
+    current = JobFacts(settings=settings_of_params(dvc_pipeline.leaves_of(settings, stage)))
+    return not differences(facts_of_lock(lock.stages[stage.name], stage.name), current, "settings")
 
 
 def _is_current(persistence: Any, job: Any, hasher: Hasher) -> bool:
@@ -168,7 +171,15 @@ def rehydrate_if_needed() -> None:
     # In a process of its own, because planning inside the Snakefile would recurse.
     versioned = dvc_pipeline.versioned_run() or dvc_pipeline.VersionedRun()
     process = subprocess.run(
-        [sys.executable, "-m", "t5repro", "rehydrate", "--run-file", str(versioned.run_file)],
+        [
+            sys.executable,
+            "-m",
+            "t5repro",
+            "dvc",
+            "rehydrate",
+            "--run-file",
+            str(versioned.run_file),
+        ],
         env={**os.environ, PLANNING: "1"},
         capture_output=True,
         text=True,
@@ -196,8 +207,12 @@ def needed(lock: Lock) -> bool:
 
 
 def save_snapshot(lock: Lock, clean: Iterable[str]) -> None:
-    """Save sizes and times of outputs and inputs, and which stages agree with the lock."""
-    clean_names = set(clean)
+    """Save sizes and times of outputs and inputs, and which stages agree with the lock.
+
+    A stage without Snakemake's metadata is left out, so the next plan rehydrates it: in a clone
+    whose results were restored, `seal` finds them as locked, and Snakemake knows nothing of them.
+    """
+    clean_names, known = set(clean), _paths_with_metadata()
     snapshot = {
         name: {
             "clean": name in clean_names,
@@ -205,8 +220,17 @@ def save_snapshot(lock: Lock, clean: Iterable[str]) -> None:
             "deps": _fingerprint(locked, locked.deps),
         }
         for name, locked in lock.stages.items()
+        if any(path.startswith(tuple(locked.outs)) for path in known)
     }
     write_json(SNAPSHOT, snapshot)
+
+
+def _paths_with_metadata() -> set[str]:
+    paths = set()
+    for file in METADATA.iterdir() if METADATA.is_dir() else ():
+        with contextlib.suppress(binascii.Error, UnicodeDecodeError):  # part of a longer path
+            paths.add(base64.urlsafe_b64decode(file.name).decode())
+    return paths
 
 
 def _fingerprint(locked: LockedStage, paths: Iterable[str]) -> str:

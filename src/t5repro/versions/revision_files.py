@@ -29,7 +29,7 @@ class RevisionFiles:
     revision: str
 
     def names(self, folder: str, ending: str) -> list[str]:
-        """Return the files below `folder` whose name ends with `ending`, sorted.
+        """Return the files below `folder` with names that end with `ending`, sorted.
 
         Raises:
             ArtifactError: the revision does not track the folder, or neither cache nor remote has

@@ -21,7 +21,6 @@ from t5repro.files import TEMPORARY_PREFIX, write_text
 from t5repro.lineage.dvc_cache import object_path
 from t5repro.lineage.dvc_lock import LOCK_FILE, RAW_DATA_FILE, LockedStage, read_lock
 from t5repro.lineage.hashes import Hasher
-from t5repro.lineage.run_lock import run_lock
 from t5repro.versions import dvc_pipeline
 from t5repro.versions.committed_records import restore_committed_records
 from t5repro.versions.proof import (
@@ -39,6 +38,7 @@ from t5repro.versions.raw_data_check import check_raw_data, raw_data_agrees
 from t5repro.versions.rehydrate import save_snapshot
 from t5repro.versions.seal_records import seal_records, sign_records
 from t5repro.versions.snakemake_graph import PLANNING, PROFILE, RUN_FILE, PlannedStage, resolve
+from t5repro.versions.undeclared import strange_files
 
 INSIDE_DVC = "DVC_STAGE"  # environment variable that DVC sets for the commands of its stages
 MAX_FAULTS_SHOWN = 10
@@ -70,18 +70,17 @@ class SealResult:
 
 
 def seal(run_file: Path = RUN_FILE, profile: str = PROFILE, only: str | None = None) -> SealResult:
-    """Update `dvc.yaml` and `dvc.lock` with the stages that were built here.
+    """Update `dvc.yaml` and `dvc.lock` with the stages that were built here, under the run lock.
 
     Inside ``dvc repro`` the stages are checked only, because DVC writes the lock itself.
 
     Args:
-        run_file: the run file whose graph is versioned.
+        run_file: the run file of the versioned graph.
         profile: Snakemake profile that the stages name.
         only: a single stage.
 
     Raises:
         ArtifactError: files are neither as locked nor as their jobs wrote them; names them.
-        StorageError: another run is at work.
     """
     settings, stages = resolve(run_file)
     names = [stage.name for stage in stages if only in (None, stage.name)]
@@ -89,11 +88,10 @@ def seal(run_file: Path = RUN_FILE, profile: str = PROFILE, only: str | None = N
         raise ArtifactError(f"no stage {only!r} in the graph of {run_file}")
     if os.environ.get(INSIDE_DVC):
         return _check(settings, stages, names)
-    with run_lock():
-        for path, text in dvc_pipeline.texts(settings, stages, run_file, profile).items():
-            if not path.is_file() or path.read_text(encoding="utf-8") != text:
-                write_text(path, text)
-        return seal_stages(settings, stages, names)
+    for path, text in dvc_pipeline.texts(settings, stages, run_file, profile).items():
+        if not path.is_file() or path.read_text(encoding="utf-8") != text:
+            write_text(path, text)
+    return seal_stages(settings, stages, names)
 
 
 def seal_settings() -> bool:
@@ -109,8 +107,7 @@ def seal_settings() -> bool:
     pipeline = dvc_pipeline.read_pipeline()["stages"]
     if not lock.stages or not dvc_pipeline.changed_settings_stage(lock, pipeline, Hasher()):
         return False
-    with run_lock():
-        _commit((), {}, {})
+    _commit((), {}, {})
     return True
 
 
@@ -157,6 +154,7 @@ def _check(settings: Settings, stages: list[PlannedStage], names: Iterable[str])
     proven = {}
     for stage in (stage for stage in stages if stage.name in names):
         files = files_of_stage(stage, checkout.hasher)
+        _refuse_strange_files(strange_files(stage, files))
         if faults := proof_faults(settings, stage, files, checkout):
             raise _refusal(faults)
         result.pruned += _prune(files)
@@ -193,6 +191,10 @@ def seal_stages(settings: Settings, stages: list[PlannedStage], names: Iterable[
             result.stale[stage.name] = faults[0]
     if refused:
         raise _refusal(refused)
+    finished = [stage for stage in stages if stage.name in (*result.sealed, *result.unchanged)]
+    _refuse_strange_files(
+        [fault for stage in finished for fault in strange_files(stage, files[stage.name])]
+    )
     for name in (*result.sealed, *result.unchanged):
         result.pruned += _prune(files[name])
     # A stage that came out as committed must be in the cache too: `dvc push` sends nothing else.
@@ -228,12 +230,21 @@ def _is_cached(files: StageFiles, locked: LockedStage) -> bool:
     return all(object_path(Path(), md5).is_file() for md5 in hashes)
 
 
-def _refusal(faults: list[str]) -> ArtifactError:
+def _refuse_strange_files(faults: list[str]) -> None:
+    if faults:
+        raise ArtifactError(_list_of(faults))
+
+
+def _list_of(faults: list[str]) -> str:
     lines = faults[:MAX_FAULTS_SHOWN]
     if len(faults) > len(lines):
         lines.append(f"and {len(faults) - len(lines)} more")
+    return "\n  ".join(["not sealed, dvc.lock is unchanged:", *lines])
+
+
+def _refusal(faults: list[str]) -> ArtifactError:
     return ArtifactError(
-        "\n  ".join(["not sealed, dvc.lock is unchanged:", *lines])
+        _list_of(faults)
         + "\nrestore a file with dvc checkout, or build it again with snakemake --forcerun RULE"
     )
 
@@ -299,7 +310,7 @@ def _paths(entry: Mapping[str, Any]) -> set[str]:
 
 
 def _check_entry(entry: Mapping[str, Any], folder: str, folders: Mapping[str, str]) -> None:
-    """Refuse an entry whose hash is not the one that the records prove.
+    """Refuse an entry with another hash than the records prove.
 
     DVC reads files again, or takes a hash from its own cache by size and mtime.
     """

@@ -13,12 +13,13 @@ from t5repro.config.logger_packages import check_logger_packages
 from t5repro.config.origins import Origins
 from t5repro.config.schema import Settings
 from t5repro.config.task_files import check_listed_files, raw_files
-from t5repro.config.withdrawn import PAGES
+from t5repro.config.withdrawn import PAGES, check_finished
 from t5repro.data.fetch import files_to_fetch, missing_files
 from t5repro.data.paths import raw_path
 from t5repro.errors import RawDataError, SettingsError, T5ReproError
 from t5repro.lineage import packages, run_lock, workflow_files
 from t5repro.lineage.sources import closure_path, write_closures_for_plan
+from t5repro.lineage.withdrawal_history import require_withdrawals
 from t5repro.plan.run_plan import RunPlan
 from t5repro.stages import BY_NAME
 from t5repro.versions import plain_params, rehydrate, remote_storage, seal, sigterm
@@ -60,6 +61,8 @@ class SnakemakeRun:
             remote_storage.link_to_checkout(workflow)
         plain_params.compare_params_without_pandas()
         if workflow.is_main_process:
+            check_finished()
+            require_withdrawals()
             if not inside_dvc_repro():
                 write_closures_for_plan()
             rehydrate.rehydrate_if_needed()
@@ -89,7 +92,7 @@ class SnakemakeRun:
     def to_fetch(self) -> list[str]:
         """The raw files to copy or download.
 
-        Existing files are no outputs of the rule: Snakemake deletes the outputs of a failed job.
+        Existing files are not outputs of the rule: Snakemake deletes the outputs of a failed job.
         """
         if self._workflow.remote_exec and self.uses_storage:
             return []

@@ -11,9 +11,9 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from t5repro.config.sections.tokens import TokensStage
 from t5repro.errors import CorpusError
 from t5repro.files import atomic_path, write_manifest
+from t5repro.jobs.corpus import TokensJob
 from t5repro.progress import Progress
 from t5repro.vocab.corpus import pages_in, read_pages, shards_of
 from t5repro.vocab.token_files import OFFSET_DTYPE, id_dtype, split_files
@@ -52,45 +52,37 @@ class _Writer:
         self.tokens = int(end_offsets[-1])
 
 
-def encode_corpus(
-    settings: TokensStage, *, corpus: Path, vocabulary: Path, folder: Path, manifest: Path
-) -> None:
+def encode_corpus(job: TokensJob) -> None:
     """Write the training and the validation pages as ids.
 
     Documents keep the order of the corpus, language after language in the order of
     `tokens.languages`; pre-training shuffles. A few hundred pages are in memory at a time.
 
-    Args:
-        settings: languages to encode.
-        corpus: the manifest of `c4`.
-        vocabulary: the SentencePiece model.
-        folder: receives ``train.ids``, ``train.offsets`` and the same files of ``validation``.
-        manifest: manifest to write; counts documents and tokens of each split and language.
-
     Raises:
         CorpusError: the training split has no text in a language.
     """
-    model = Vocabulary.load(vocabulary)
+    model = Vocabulary.load(job.vocabulary)
     counters: dict[str, Any] = {"dtype": id_dtype(model.total_ids).name}
-    inputs, outputs = [corpus, vocabulary], list[Path]()
+    inputs, outputs = [job.corpus, job.vocabulary], list[Path]()
     for split in SPLITS:
         shards = {
-            language: shards_of(corpus, language, split) for language in settings.tokens.languages
+            language: shards_of(job.corpus, language, split)
+            for language in job.settings.tokens.languages
         }
-        counters[split] = _encode_split(model, split, shards, folder)
+        counters[split] = _encode_split(model, split, shards, job.folder)
         # A language without validation pages is usual in a small crawl.
         for language, counts in counters[split]["languages"].items():
             if split == "train" and not counts["tokens"]:
                 raise CorpusError(
-                    f"{corpus}: the corpus has no {language!r} text to pre-train on; crawl pages "
-                    f"in this language or take it out of tokens.languages"
+                    f"{job.corpus}: the corpus has no {language!r} text to pre-train on; crawl "
+                    f"pages in this language or take it out of tokens.languages"
                 )
         inputs += [path for paths in shards.values() for path in paths]
-        outputs += split_files(folder, split)
+        outputs += split_files(job.folder, split)
     write_manifest(
-        manifest,
+        job.manifest,
         rule="tokens",
-        settings=settings.model_dump(mode="json"),
+        settings=job.settings.model_dump(mode="json"),
         inputs=inputs,
         outputs=outputs,
         counters=counters,

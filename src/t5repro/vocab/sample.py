@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TextIO
 
-from t5repro.config.sections.vocab import VocabSampleStage
 from t5repro.errors import CorpusError, SettingsError
 from t5repro.files import atomic_path, write_manifest
+from t5repro.jobs.corpus import VocabSampleJob
 from t5repro.progress import Progress, announce
 from t5repro.randomness import seed_pair
 from t5repro.vocab.corpus import pages_in, read_pages, shards_of
@@ -60,26 +60,18 @@ def characters(lines: tuple[str, ...]) -> int:
     return sum(map(len, lines))
 
 
-def sample_corpus(
-    settings: VocabSampleStage, *, corpus: Path, output: Path, manifest: Path
-) -> None:
+def sample_corpus(job: VocabSampleJob) -> None:
     """Write the training text of the vocabulary, one paragraph a line.
 
     Each language contributes its part of `sample_chars`: whole pages in a seeded order, the last
     one cut after the line that reaches the target. A language with too little text contributes all
     of it; the manifest counts requested and written characters. Memory grows with the sample.
 
-    Args:
-        settings: parts per language, characters, seed.
-        corpus: the manifest of `c4`.
-        output: text file to write.
-        manifest: manifest to write.
-
     Raises:
         CorpusError: a language has no text in the training split.
         SettingsError: a language's part is less than 1.
     """
-    language_parts = settings.vocab.language_parts
+    language_parts = job.settings.vocab.language_parts
     for language, language_part in language_parts.items():
         if language_part < 1:
             raise SettingsError(
@@ -88,22 +80,24 @@ def sample_corpus(
             )
     all_parts = sum(language_parts.values())
     counters: dict[str, dict[str, int]] = {}
-    inputs: list[Path] = [corpus]
-    with atomic_path(output) as temporary, temporary.open("w", encoding="utf-8") as handle:
+    inputs: list[Path] = [job.corpus]
+    with atomic_path(job.sample) as temporary, temporary.open("w", encoding="utf-8") as handle:
         for language in sorted(language_parts):
             # Integer arithmetic: the same target on every machine.
             target_chars = max(
-                1, settings.vocab.sample_chars * language_parts[language] // all_parts
+                1, job.settings.vocab.sample_chars * language_parts[language] // all_parts
             )
-            shards = shards_of(corpus, language, "train")
+            shards = shards_of(job.corpus, language, "train")
             counts = {"asked_chars": target_chars, "given_chars": 0, "lines": 0, "pages": 0}
             # Only the last page is cut, so the sample has whole documents.
-            for lines in _draw_pages(settings.vocab.sample_seed, language, shards, target_chars):
+            for lines in _draw_pages(
+                job.settings.vocab.sample_seed, language, shards, target_chars
+            ):
                 _write_page(handle, lines, counts)
             if not counts["given_chars"]:
                 raise CorpusError(
-                    f"{corpus}: the corpus has no {language!r} text to train the vocabulary on; "
-                    f"crawl pages in this language or take it out of vocab.language_parts"
+                    f"{job.corpus}: the corpus has no {language!r} text to train the vocabulary "
+                    f"on; crawl pages in this language or take it out of vocab.language_parts"
                 )
             if counts["given_chars"] < target_chars:
                 announce(
@@ -113,11 +107,11 @@ def sample_corpus(
             counters[language] = counts
             inputs += shards
     write_manifest(
-        manifest,
+        job.manifest,
         rule="vocab_sample",
-        settings=settings.model_dump(mode="json"),
+        settings=job.settings.model_dump(mode="json"),
         inputs=inputs,
-        outputs=[output],
+        outputs=[job.sample],
         counters=counters,
     )
 

@@ -4,9 +4,7 @@ They have the first unused rows of the embedding, so that all systems of a run h
 vocabulary, the same ids and the same number of rows.
 """
 
-SPECIAL_PIECES = (
-    "[CLS]", "[SEP]", "[MASK]", "_start_", "_delimiter_", "_classify_", "<eod>", "<eop>",
-)  # fmt: skip
+from t5repro.config.sections.vocab import SPECIAL_PIECES
 
 
 def special_id(piece: str, total_ids: int) -> int:

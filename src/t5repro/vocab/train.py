@@ -15,8 +15,9 @@ from typing import Any
 import sentencepiece
 
 from t5repro.config.sections.vocab import VocabStage
-from t5repro.errors import ArtifactError, VocabularyError
+from t5repro.errors import ArtifactError, SettingsError, VocabularyError
 from t5repro.files import refuse_lfs_pointer, write_bytes, write_manifest, write_text
+from t5repro.jobs.corpus import VocabJob
 from t5repro.progress import announce
 from t5repro.vocab.special_ids import EOS_ID, NO_ID, PAD_ID, UNK_ID, add_sentinels
 from t5repro.vocab.vocabulary import Vocabulary
@@ -27,17 +28,24 @@ TOO_MANY = re.compile(r"Vocabulary size too high \((\d+)\).*<= (\d+)")
 TOO_FEW = re.compile(r"smaller than required_chars\. (\d+) vs (\d+)")
 
 
-def train_vocabulary(
-    settings: VocabStage, *, sample: Path, model: Path, pieces: Path, manifest: Path
-) -> None:
-    """Train the pieces, append the sentinels, write the model and its list of pieces.
+def make_vocabulary(job: VocabJob) -> None:
+    """Train a vocabulary on the sample, or use the model file.
 
-    Args:
-        settings: numbers of pieces and sentinels, characters that get a piece.
-        sample: text file of `sample_corpus`.
-        model: SentencePiece model to write.
-        pieces: list of pieces to write, one ``piece<TAB>score`` a line, by id.
-        manifest: manifest to write.
+    Raises:
+        SettingsError: the job has both of them, or neither.
+        ArtifactError: the file is missing, or is not a SentencePiece model.
+        VocabularyError: the vocabulary does not have the number of ids of the settings.
+    """
+    if job.sample and not job.model_file:
+        train_vocabulary(job, job.sample)
+    elif job.model_file and not job.sample:
+        adopt_vocabulary(job, job.model_file)
+    else:
+        raise SettingsError("vocab needs either --sample or --model-file, and not both")
+
+
+def train_vocabulary(job: VocabJob, sample: Path) -> None:
+    """Train the pieces, append the sentinels, write the model and its list of pieces.
 
     Raises:
         ArtifactError: the sample is missing.
@@ -48,9 +56,9 @@ def train_vocabulary(
     """
     if not sample.is_file():
         raise ArtifactError(f"{sample} is missing; run the rule vocab_sample")
-    size, extra_ids = settings.vocab.vocab_size, settings.vocab.extra_ids
+    size, extra_ids = job.settings.vocab.vocab_size, job.settings.vocab.extra_ids
     announce(f"vocab: training {size:,} pieces on {sample.stat().st_size:,} bytes of text")
-    proto = add_sentinels(train_pieces(settings, sample), extra_ids)
+    proto = add_sentinels(train_pieces(job.settings, sample), extra_ids)
     processor = sentencepiece.SentencePieceProcessor(model_proto=proto)
     total = processor.get_piece_size()
     if total != size + extra_ids:
@@ -58,20 +66,11 @@ def train_vocabulary(
             f"the trained model has {total} ids, vocab.vocab_size + vocab.extra_ids is "
             f"{size + extra_ids}; the installed sentencepiece does not fit this project's lock file"
         )
-    _write_vocabulary(settings, processor, proto, sample, model, pieces, manifest)
+    _write_vocabulary(job, processor, proto, sample)
 
 
-def adopt_vocabulary(
-    settings: VocabStage, *, source: Path, model: Path, pieces: Path, manifest: Path
-) -> None:
+def adopt_vocabulary(job: VocabJob, source: Path) -> None:
     """Write an existing vocabulary, with sentinels appended if it has none.
-
-    Args:
-        settings: required numbers of pieces and sentinels.
-        source: SentencePiece model.
-        model: SentencePiece model to write.
-        pieces: list of pieces to write, as in `train_vocabulary`.
-        manifest: manifest to write.
 
     Raises:
         ArtifactError: the source is missing or is not a SentencePiece model.
@@ -79,7 +78,7 @@ def adopt_vocabulary(
     """
     if not source.is_file():
         raise ArtifactError(f"{source} is missing; vocab.model_file names it")
-    size, extra_ids = settings.vocab.vocab_size, settings.vocab.extra_ids
+    size, extra_ids = job.settings.vocab.vocab_size, job.settings.vocab.extra_ids
     refuse_lfs_pointer(source)
     proto = source.read_bytes()
     if not Vocabulary.from_bytes(proto, source).extra_ids:
@@ -91,22 +90,14 @@ def adopt_vocabulary(
             f"{source} has {total} ids with its sentinels, vocab.vocab_size + vocab.extra_ids is "
             f"{size + extra_ids}; set vocab.vocab_size to {total - extra_ids}"
         )
-    _write_vocabulary(settings, processor, proto, source, model, pieces, manifest)
+    _write_vocabulary(job, processor, proto, source)
 
 
-def _write_vocabulary(
-    settings: VocabStage,
-    processor: Any,
-    proto: bytes,
-    source: Path,
-    model: Path,
-    pieces: Path,
-    manifest: Path,
-) -> None:
-    size, extra_ids = settings.vocab.vocab_size, settings.vocab.extra_ids
-    write_bytes(model, proto)
+def _write_vocabulary(job: VocabJob, processor: Any, proto: bytes, source: Path) -> None:
+    size, extra_ids = job.settings.vocab.vocab_size, job.settings.vocab.extra_ids
+    write_bytes(job.model, proto)
     write_text(
-        pieces,
+        job.pieces,
         "".join(
             f"{processor.id_to_piece(number)}\t{processor.get_score(number):g}\n"
             for number in range(size + extra_ids)
@@ -114,11 +105,11 @@ def _write_vocabulary(
     )
     announce(f"vocab: {size:,} pieces and {extra_ids} sentinels")
     write_manifest(
-        manifest,
+        job.manifest,
         rule="vocab",
-        settings=settings.model_dump(mode="json"),
+        settings=job.settings.model_dump(mode="json"),
         inputs=[source],
-        outputs=[model, pieces],
+        outputs=[job.model, job.pieces],
         counters={"pieces": size, "sentinels": extra_ids, "ids": size + extra_ids},
     )
 

@@ -8,9 +8,10 @@ import pytest
 from t5repro.c4 import tables
 from t5repro.c4.dedup.duplicates import REMOVAL_ROW
 from t5repro.c4.dedup.removals import Removals, decisions_of, read_counts, write_decisions
-from t5repro.c4.deduplicate import DedupJob
+from t5repro.c4.deduplicate import cleaned_files
 from t5repro.config.sections.c4 import DedupStage
 from t5repro.errors import ArtifactError
+from t5repro.jobs.corpus import DedupJob
 
 PAGES = 3000
 
@@ -99,4 +100,4 @@ def test_cleaned_files_with_one_name_are_refused():
     settings = DedupStage.model_validate({"c4": {"dedup": {}}})
     job = DedupJob(settings, cleaned, Path("decisions"), Path("manifest.json"))
     with pytest.raises(ArtifactError, match=r"2 cleaned files are called 0.parquet, .* rename"):
-        job.shards()
+        cleaned_files(job)

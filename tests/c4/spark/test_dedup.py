@@ -6,13 +6,14 @@ import pytest
 from c4_rules import stage
 
 from t5repro.c4 import tables
-from t5repro.c4.clean import CleanJob, clean_shard
+from t5repro.c4.clean import clean_shard
 from t5repro.c4.dedup import duplicates
 from t5repro.c4.dedup.removals import Removals
 from t5repro.c4.spark import dedup
 from t5repro.c4.spark.dedup import COPIES, UNIT, UNITS, URL, PieceReader, divide, later_of_key
 from t5repro.c4.spark.rows import note_batch, notes_first, with_columns
 from t5repro.config.schema import Settings
+from t5repro.jobs.corpus import CleanJob
 
 
 def numbers(**columns):

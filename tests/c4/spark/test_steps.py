@@ -20,7 +20,7 @@ from c4_rules import clean_job, dedup_job, stage
 from checkout import ROOT
 
 from t5repro.c4.clean import clean_shard
-from t5repro.c4.punkt import PunktJob, train_punkt
+from t5repro.c4.punkt import train_punkt
 from t5repro.c4.spark import steps as engine
 from t5repro.c4.spark.session import session as open_session
 from t5repro.config.load import load_settings
@@ -29,6 +29,7 @@ from t5repro.config.stage_settings import stage_settings
 from t5repro.data.transfer import TransferError
 from t5repro.errors import ArtifactError, ClusterError, CorpusError, CrawlError
 from t5repro.files import write_manifest
+from t5repro.jobs.corpus import PunktJob
 from t5repro.lineage.input_hashes import expected_files, verify_inputs
 
 pyspark = pytest.importorskip("pyspark")
@@ -152,20 +153,16 @@ def test_workers_run_the_python_of_the_settings(spark):
     assert "PYTHON_OF_WORKERS" not in os.environ
 
 
-def settings_of(recipe="paper", **c4):
-    values = {"recipe": recipe, "validation_modulus": 40, "languages": ["en"], **c4}
+def settings_of(rules="paper", **c4):
+    values = {"validation_modulus": 40, "languages": ["en"], **c4}
     return load_settings(
         {
+            "use": [f"cleaning/{rules}"],
             "c4": values,
             "vocab": {"language_parts": {"en": 1}},
             "tokens": {"languages": values["languages"][:1]},
         }
     )
-
-
-@pytest.fixture(autouse=True)
-def in_the_repository(monkeypatch):
-    monkeypatch.chdir(ROOT)  # recipes are files
 
 
 def build_corpus(folder, monkeypatch, settings, wet, **options):
@@ -191,15 +188,15 @@ def assert_same(actual, expected):
 
 
 @pytest.mark.parametrize(
-    ("recipe", "shards"), [("paper", 2), pytest.param("tfds", 1, marks=pytest.mark.slow)]
+    ("rules", "shards"), [("paper", 2), pytest.param("tfds", 1, marks=pytest.mark.slow)]
 )
-def test_the_cluster_makes_the_bytes_of_one_machine(tmp_path, monkeypatch, spark, recipe, shards):
-    settings = settings_of(recipe, languages=["en", "de", "fr", "ro"], output_shards=2)
-    wet = CRAWL if recipe == "tfds" else CRAWL[:3] + CRAWL[-1:]
-    wet = wet[:: 1 if recipe == "tfds" else -1]
+def test_the_cluster_makes_the_bytes_of_one_machine(tmp_path, monkeypatch, spark, rules, shards):
+    settings = settings_of(rules, languages=["en", "de", "fr", "ro"], output_shards=2)
+    wet = CRAWL if rules == "tfds" else CRAWL[:3] + CRAWL[-1:]
+    wet = wet[:: 1 if rules == "tfds" else -1]
     punkt = {}
-    if recipe == "paper":  # each page split by what was learned of its language
-        settings = settings_of(recipe, languages=["en", "de"], output_shards=2)
+    if rules == "paper":  # each page split by what was learned of its language
+        settings = settings_of(rules, languages=["en", "de"], output_shards=2)
         folder, manifest = tmp_path / "punkt", tmp_path / "punkt.json"
         train_punkt(PunktJob(stage("c4_punkt", settings), folder, manifest, wet=wet))
         punkt = {name: tmp_path / "punkt" / name for name in ("en", "de")}
@@ -252,16 +249,16 @@ def hot_pages(wet_record, pages, first):
     ]
 
 
-@pytest.mark.parametrize("recipe", ["paper", pytest.param("tfds", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("rules", ["paper", pytest.param("tfds", marks=pytest.mark.slow)])
 def test_text_that_thousands_of_pages_share_stays_once(
-    tmp_path, monkeypatch, spark, write_wet, wet_record, recipe
+    tmp_path, monkeypatch, spark, write_wet, wet_record, rules
 ):
     wet = [
         write_wet(hot_pages(wet_record, 1500, first), name=f"crawl/{first}.warc.wet.gz")
         for first in (0, 1500)
     ]
     monkeypatch.setattr(engine, "PIECE_KEY_BYTES", 100_000)  # several pieces a file
-    settings = settings_of(recipe)
+    settings = settings_of(rules)
     expected = build_corpus(tmp_path / "here", monkeypatch, settings, wet)
     actual = build_corpus(tmp_path / "spark", monkeypatch, settings, wet, session=spark)
     assert_same(actual, expected)
@@ -312,12 +309,13 @@ def test_a_driver_killed_in_the_middle_changes_nothing_when_it_is_run_again(
         sys.executable,
         "-m",
         "t5repro",
+        "stage",
         "c4_clean",
         "--settings",
         settings,
         "--wet",
         *map(str, CRAWL),
-        "--output",
+        "--pages",
         "clean/pages.parquet",
         "--manifest",
         "clean/manifest.json",
@@ -508,10 +506,10 @@ def test_an_altered_cleaned_file_is_named_by_the_workers_that_would_read_it(tmp_
 
 
 def test_a_cleaned_file_without_keys_of_the_unit_is_refused(tmp_path, spark):
-    job = job_of(tmp_path, CRAWL[5:6], {"recipe": "tfds"})
+    job = job_of(tmp_path, CRAWL[5:6], {"rules": "tfds"})
     engine.clean_shard(spark, job)
     with pytest.raises(ArtifactError, match="00000.parquet has no keys of c4.dedup.unit 'three_"):
-        engine.deduplicate(spark, dedup_job(tmp_path, settings_of("paper"), job.outputs))
+        engine.deduplicate(spark, dedup_job(tmp_path, settings_of("paper"), job.pages))
     assert not (tmp_path / "decisions").exists() or not list((tmp_path / "decisions").iterdir())
 
 

@@ -72,7 +72,13 @@ def test_header_lines_inside_a_text_set_the_fields_and_the_last_wins(write_wet, 
     text = "One.\nWARC-Target-URI: http://other \nTwo.\n  WARC-Date: 2020\nThree.\nWARC-Date: 2021"
     (page,) = pages_of(write_wet([wet_record("http://a", text)]))
     assert page == wet_pages.Page(
-        "http://other", "2021", b"One.\nTwo.\nThree.", 0, None, has_other_newlines=False
+        "http://other",
+        "2021",
+        b"One.\nTwo.\nThree.",
+        0,
+        None,
+        "conversion",
+        has_other_newlines=False,
     )
 
 

@@ -8,7 +8,7 @@ pages, and a question about a page has the answer for a row. Texts are kept unch
 
 import json
 from array import array
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -40,6 +40,7 @@ from t5repro.config.sections.corpus import CorpusStage, row_files
 from t5repro.config.withdrawn import read_pages as read_withdrawn
 from t5repro.errors import CorpusError, RawDataError
 from t5repro.files import describe_file, write_manifest
+from t5repro.jobs.corpus import OwnTextJob
 from t5repro.progress import Progress
 
 STATED = 1.0  # probability of a language that the user states
@@ -121,51 +122,30 @@ class OwnText(NamedTuple):
     ids: RowIds
 
 
-def read_own_text(
-    settings: CorpusStage,
-    *,
-    files: Sequence[Path],
-    validation_files: Sequence[Path],
-    root: Path,
-    folder: Path,
-    manifest: Path,
-    punkt: Mapping[str, Path],
-    bad_words: Mapping[str, Path],
-    withdrawn: Path | None = None,
-) -> None:
+def read_own_text(job: OwnTextJob) -> None:
     """Write a row of `tables.CLEANED` for every row of own text.
 
     The order of the files does not matter: they are read in the order of their names.
-
-    Args:
-        settings: settings of the rule.
-        files: files of own text; those for training if `validation_files` are given.
-        validation_files: files of the validation split.
-        root: `data.folder`.
-        folder: folder to write to; it gets the files of `row_files`.
-        manifest: manifest to write.
-        punkt: language -> folder of its Punkt parameters.
-        bad_words: language -> list of bad words.
-        withdrawn: list of withdrawn URLs, ids and domains, if there is one.
 
     Raises:
         RawDataError: a file is damaged, a row lacks a value, or two rows have one id.
         CorpusError: the list of files is empty, or every row lacks a text.
     """
+    settings = job.settings
     return_freed_memory()
-    withdrawn_pages = read_withdrawn(withdrawn)
+    withdrawn_pages = read_withdrawn(job.withdrawn)
     c4 = settings.c4
-    splitter = Splitters(punkt, only=c4.punkt_language)
-    cleaner = Cleaner(load_rules(c4.clean, splitter, bad_words), hashed_unit(c4.dedup))
-    own = OwnText(settings, root, cleaner, withdrawn_pages.holds, RowIds())
-    if not files:
+    splitter = Splitters(job.punkt, only=c4.punkt_language)
+    cleaner = Cleaner(load_rules(c4.clean, splitter, job.bad_words), hashed_unit(c4.dedup))
+    own = OwnText(settings, job.root, cleaner, withdrawn_pages.holds, RowIds())
+    if not job.files:
         raise CorpusError(
             f"corpus.files {settings.corpus.files} has no file that is not withdrawn; name others"
         )
     total = CleanTally("fail")
-    outputs = [folder / name for name in row_files(settings.corpus)]
+    outputs = [job.folder / name for name in row_files(settings.corpus)]
     # With `corpus.validation_files` there are two outputs, train and validation; else one.
-    splits = [sorted(files), sorted(validation_files)][: len(outputs)]
+    splits = [sorted(job.files), sorted(job.validation_files)][: len(outputs)]
     with Progress("corpus", total=sum(map(len, splits)), unit="files") as progress:
         for output, paths in zip(outputs, splits, strict=True):
             tally = CleanTally("fail")
@@ -184,14 +164,14 @@ def read_own_text(
             f"{dict(total.read)}; name other files, or another column in corpus.text"
         )
     write_manifest(
-        manifest,
+        job.manifest,
         rule="corpus",
         settings=settings.model_dump(mode="json"),
         inputs=[
             *(describe_file(path) for paths in splits for path in paths),
-            *parameter_files(punkt),
-            *line_lists(c4.clean, bad_words),
-            *([withdrawn] if withdrawn and withdrawn_pages else []),
+            *parameter_files(job.punkt),
+            *line_lists(c4.clean, job.bad_words),
+            *([job.withdrawn] if job.withdrawn and withdrawn_pages else []),
         ],
         outputs=outputs,
         counters=total.counters(),

@@ -31,10 +31,11 @@ from t5repro.c4.spark.rows import (
     with_columns,
 )
 from t5repro.c4.wet.reader import CleanTally
-from t5repro.c4.write import CorpusJob, SplitWriter, file_numbers
+from t5repro.c4.write import SplitWriter, file_numbers, page_filter_of
 from t5repro.config.sections.c4 import SPLITS, C4Stage
 from t5repro.data.crawl_lists import CrawlFiles, Fetch, local_copies
 from t5repro.files import atomic_path, describe_file
+from t5repro.jobs.corpus import CleanJob, CorpusJob
 
 CLEANED = spark_schema(
     tables.CLEANED, ("output", pa.int64()), ("source", pa.int64()), ("size", pa.int64())
@@ -51,7 +52,7 @@ class CleanTask(NamedTuple):
         fetch: downloads a WET file to a worker.
     """
 
-    job: clean.CleanJob
+    job: CleanJob
     crawl: CrawlFiles
     fetch: Fetch
 
@@ -61,7 +62,7 @@ def clean_files(batches: Batches, task: CleanTask) -> Batches:
     cleaner = clean.load_cleaner(task.job)
     for number in task_numbers(batches):
         path = task.crawl.paths[number]
-        output = number % len(task.job.outputs)  # as `files_of_shard` divides them
+        output = number % len(task.job.pages)  # as `files_of_shard` divides them
         tally = CleanTally(task.job.settings.c4.on_bad_record)
         with (
             tempfile.TemporaryDirectory(prefix="t5repro-wet-", dir=_local_folder()) as scratch,
@@ -113,7 +114,7 @@ def write_cleaned(
 
 def filter_pages(batches: Batches, job: CorpusJob, pieces: Sequence[Piece]) -> Batches:
     """Yield the selected pages of pieces by their numbers, columns `PAGES`; note counts."""
-    page_filter = job.page_filter()
+    page_filter = page_filter_of(job)
     for number in task_numbers(batches):
         piece = pieces[number]
         parquet = tables.open_parquet(piece.path, tables.CLEANED)

@@ -18,12 +18,11 @@ from pathlib import Path
 from typing import Any
 
 from t5repro.c4 import clean, tables, write
-from t5repro.c4.clean import CleanJob
 from t5repro.c4.dedup import removals
 from t5repro.c4.dedup.key_rows import KEY_COLUMNS
 from t5repro.c4.dedup.removals import read_counts
 from t5repro.c4.dedup.spill import spill_folder
-from t5repro.c4.deduplicate import DedupJob, publish_decisions, write_dedup_manifest
+from t5repro.c4.deduplicate import cleaned_files, publish_decisions, write_dedup_manifest
 from t5repro.c4.keys import KEY_BYTES
 from t5repro.c4.spark import dedup, kernels
 from t5repro.c4.spark.dedup import PIECE, URL, PieceReader, divide
@@ -38,10 +37,11 @@ from t5repro.c4.spark.frames import (
 from t5repro.c4.spark.rows import NOTES, Context, driver_context
 from t5repro.c4.spark.session import collect_notes
 from t5repro.c4.wet.reader import CleanTally
-from t5repro.c4.write import CorpusJob
 from t5repro.config.sections.c4 import corpus_files
 from t5repro.data.crawl_lists import Fetch
 from t5repro.data.transfer import fetch_address
+from t5repro.files import by_name
+from t5repro.jobs.corpus import CleanJob, CorpusJob, DedupJob
 
 PIECE_KEY_BYTES = 16_000_000  # keys compared in one task: a million units
 PIECE_TEXT_BYTES = 32_000_000
@@ -61,14 +61,14 @@ def clean_shard(spark: Any, job: CleanJob, fetch: Fetch = fetch_address) -> None
         ClusterError: the cluster could not finish the job.
     """
     context = driver_context()
-    crawl = job.crawl()
+    crawl = clean.crawl_of(job)
     tally = clean.start_tally(job, crawl)
     task = kernels.CleanTask(job, crawl, fetch)
     kernel = partial(kernels.clean_files, task=task)
     cleaned = from_numbers(spark, len(crawl.paths), kernel, kernels.CLEANED, context)
-    by_output = cleaned.repartition(_spread_tasks(len(job.outputs)), "output")
+    by_output = cleaned.repartition(_spread_tasks(len(job.pages)), "output")
     ordered = by_output.sortWithinPartitions("output", "source", "record")
-    names = [path.name for path in job.outputs]
+    names = [path.name for path in job.pages]
     with spill_folder(job.manifest) as folder:
         writer = partial(
             kernels.write_cleaned, names=names, folder=folder, initial_counts=tally.to_json()
@@ -83,7 +83,7 @@ def clean_shard(spark: Any, job: CleanJob, fetch: Fetch = fetch_address) -> None
             tally.merge(note["tally"])
             if note["wet"] is not None:  # a missing file is counted as a fault
                 wet[note["wet"]["path"]] = note["wet"]
-        for path in job.outputs:
+        for path in job.pages:
             os.replace(folder / path.name, path)
     clean.write_clean_manifest(job, crawl, wet, tally)
 
@@ -103,7 +103,7 @@ def deduplicate(spark: Any, job: DedupJob, *, partitions: int = 0) -> None:
     from pyspark import StorageLevel
 
     context = driver_context()
-    shards = job.shards()
+    shards = cleaned_files(job)
     names = [tables.name_and_pages(path) for path in shards]
     unit = job.settings.c4.dedup.unit
     keys = KEY_COLUMNS.get(unit, "url_key")
@@ -203,9 +203,9 @@ def write_corpus(spark: Any, job: CorpusJob, *, partitions: int = 0) -> None:
         ClusterError: the cluster could not finish the job.
     """
     context = driver_context()
-    shards = job.shards()
+    shards = by_name(job.cleaned)
     pieces = divide(shards, ("text",), PIECE_TEXT_BYTES)
-    page_filter = job.page_filter()
+    page_filter = write.page_filter_of(job)
     page_filter.counts.units.update(read_counts(job.decisions, shards))
     names = corpus_files(job.settings.c4)
     with spill_folder(job.manifest) as folder:
@@ -227,5 +227,5 @@ def write_corpus(spark: Any, job: CorpusJob, *, partitions: int = 0) -> None:
                 descriptions[name] = kernels.write_empty_file(folder / name)
             os.replace(folder / name, job.folder / name)
     outputs = [{**descriptions[name], "path": (job.folder / name).as_posix()} for name in names]
-    inputs = hash_files(spark, job.inputs(), context)
+    inputs = hash_files(spark, write.inputs_of(job), context)
     write.write_corpus_manifest(job, inputs, outputs, page_filter)

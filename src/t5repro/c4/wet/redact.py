@@ -92,11 +92,10 @@ def _without_text(record: list[str]) -> list[str]:
         if field.lower().startswith("content-length:"):
             line = "Content-Length: 0\r\n"
         kept_lines.append(line)
-    header = list(kept_lines)
-    while header and not header[-1].strip():
-        header.pop()
-    blank = kept_lines[len(header)] if len(header) < len(kept_lines) else "\r\n"
-    return [*header, blank, "\r\n"]  # one blank line, so that a second pass changes nothing
+    blank = "\r\n"
+    while kept_lines and not kept_lines[-1].strip():
+        blank = kept_lines.pop()
+    return [*kept_lines, blank, "\r\n"]  # one blank line, so that a second pass changes nothing
 
 
 def _write(out: IO[bytes], data: bytes, *, compressed: bool) -> None:

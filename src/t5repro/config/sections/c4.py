@@ -1,12 +1,14 @@
 """Settings of the corpus (`c4.*`) and of its stages, from WET to Parquet (paper section 2.2)."""
 
-from typing import Annotated, Literal
+from collections.abc import Collection
+from typing import Literal
 
-from pydantic import Field, StringConstraints
+from pydantic import Field, model_validator
 
 from t5repro.config.field import Language, Section
+from t5repro.config.sections.tokens import TokensSettings
+from t5repro.config.sections.vocab import RunVocab
 
-VariantName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9._-]*$")]
 SPLITS = ("train", "validation")  # of the corpus
 PUNKT_FILES = (  # of one language, in NLTK's `punkt_tab` layout
     "abbrev_types.txt",
@@ -131,7 +133,7 @@ class CrawlSettings(Section):
     limits: LimitsSettings = LimitsSettings()
     """Limits on a record."""
     warc_1_1: Literal["read", "refuse"] = "read"
-    """Handling of WET files whose records are of WARC/1.1: `read`, as files of WARC/1.0, the only
+    """Handling of WET files with records of WARC/1.1: `read`, as files of WARC/1.0, the only
     version that the released code knows; or `refuse`, which counts them as `not_wet`.
     """
 
@@ -155,7 +157,7 @@ class PunktSettings(Section):
     false, Punkt splits these languages without parameters.
     """
     punkt_language: str = Field("", pattern=r"^([a-z]{2,3}(-[a-z]{2})?)?$")
-    """Language whose parameters split every page; the released code uses `en`. If empty, the
+    """Language of the parameters that split every page; the released code uses `en`. If empty, the
     language that langdetect finds for the page.
     """
 
@@ -218,14 +220,38 @@ class C4Settings(
 ):
     """The corpus, built from WET files (paper section 2.2)."""
 
-    recipe: Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9._-]*$")] = "paper"
-    """Recipe: a file of settings of `c4` in `configs/c4/`."""
-    variant: VariantName = ""
-    """Variant: a file in `configs/c4/variants/` that changes the recipe. If empty, none."""
     clean: CleanSettings = CleanSettings()
     """Rules for one page."""
     dedup: DedupSettings = DedupSettings()
     """Deduplication."""
+
+    @model_validator(mode="after")
+    def _allowed_pages_are_read(self) -> "C4Settings":
+        if self.limits.record_chars < self.clean.max_page_chars:
+            raise ValueError(
+                f"c4.limits.record_chars {self.limits.record_chars} is less than "
+                f"c4.clean.max_page_chars {self.clean.max_page_chars} and would drop pages that "
+                "the rules allow; increase it"
+            )
+        return self
+
+
+def check_languages(c4: C4Settings, tokens: TokensSettings, vocab: RunVocab) -> None:
+    """Raise ValueError if a list of languages is empty or has a language that is not built."""
+    lists: dict[str, Collection[str]] = {
+        "c4.languages": c4.languages,
+        "tokens.languages": tokens.languages,
+        "vocab.language_parts": vocab.language_parts,
+    }
+    for key, languages in lists.items():
+        if not languages:
+            raise ValueError(f"{key} is empty; name at least one")
+        # Another experiment's vocabulary has the languages of its corpus.
+        other_corpus = key == "vocab.language_parts" and vocab.from_experiment
+        if not other_corpus and (missing := sorted(set(languages) - set(c4.languages))):
+            raise ValueError(
+                f"{key} names {missing}, which c4.languages {sorted(c4.languages)} does not build"
+            )
 
 
 class PunktC4(CrawlSettings, LanguagesSettings, PunktSettings, PunktSample):

@@ -7,7 +7,13 @@ from pydantic import Field, StringConstraints, model_validator
 
 from t5repro.config.field import Section
 from t5repro.config.hub_address import FORM, hub_file
-from t5repro.config.sections.c4 import BadWordLists, CleanSettings, DedupUnit, PunktSettings
+from t5repro.config.sections.c4 import (
+    BadWordLists,
+    C4Settings,
+    CleanSettings,
+    DedupUnit,
+    PunktSettings,
+)
 
 Format = Literal["parquet", "json", "text"]
 FORMATS: dict[str, Format] = {
@@ -19,7 +25,7 @@ FORMATS: dict[str, Format] = {
 }
 COMPRESSIONS = (".gz", ".zst")
 ENDINGS = ".parquet; .jsonl, .json, .ndjson and .txt, also with .gz or .zst"
-PAGES = "pages.parquet"  # rows whose split is drawn by their id
+PAGES = "pages.parquet"  # rows divided into splits by their id
 ROWS_OF_SPLIT = ("train.parquet", "validation.parquet")  # if files of both splits are given
 
 
@@ -115,3 +121,24 @@ class CorpusStage(Section):
 def row_files(corpus: TextRows) -> list[str]:
     """Return the names of the files that the stage `corpus` writes besides its manifest."""
     return list(ROWS_OF_SPLIT) if corpus.validation_files else [PAGES]
+
+
+def check_text_source(corpus: CorpusSettings, c4: C4Settings) -> None:
+    """Raise ValueError if own text has settings that only a crawl can have."""
+    if not corpus.files:
+        return
+    if c4.engine != "local":
+        raise ValueError(
+            f"c4.engine is {c4.engine!r}, but own text (corpus.files) is read on this "
+            "machine; use local"
+        )
+    if c4.punkt_training:
+        raise ValueError(
+            "c4.punkt_training is true, but Punkt is trained on the crawl, which corpus.files "
+            "replaces; remove it, or name c4.punkt_parameters"
+        )
+    if corpus.language and corpus.language not in c4.languages:
+        raise ValueError(
+            f"corpus.language is {corpus.language!r}, which c4.languages "
+            f"{c4.languages} does not build; add it there"
+        )

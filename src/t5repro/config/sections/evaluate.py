@@ -4,10 +4,11 @@ from typing import Literal
 
 from pydantic import Field
 
-from t5repro.config.field import Name, Section
+from t5repro.config.field import Name, Section, check_names
 from t5repro.config.sections.devices import DevicesSettings
+from t5repro.config.sections.finetune import FinetuneSettings
 from t5repro.config.sections.model import AddedLayers, ModelSettings
-from t5repro.config.sections.tasks import TaskNames
+from t5repro.config.sections.tasks import TaskNames, TasksSettings
 from t5repro.config.sections.vocab import VocabSettings
 
 
@@ -37,7 +38,7 @@ class EvaluateSettings(Section):
     keeps. The report then shows the best step of each group of tasks in addition to the last.
     """
     ensemble: list[Name] = []
-    """Experiments whose fine-tuned models form an ensemble: their logits are averaged. If empty,
+    """Experiments that form an ensemble: the mean of the logits of their models predicts. If empty,
     the model of this experiment is used.
     """
     split: Literal["validation", "test"] = "validation"
@@ -55,3 +56,22 @@ class PredictStage(Section):
     finetune: AddedLayers = AddedLayers()
     evaluate: EvaluateSettings
     devices: DevicesSettings
+
+
+def check_evaluation(
+    evaluate: EvaluateSettings, finetune: FinetuneSettings, tasks: TasksSettings
+) -> None:
+    """Raise ValueError if the evaluation needs tasks or checkpoints that do not exist."""
+    check_names("evaluate.ensemble", evaluate.ensemble)
+    if missing := sorted(set(evaluate.beam_tasks) - set(tasks.names)):
+        raise ValueError(f"evaluate.beam_tasks names {missing}, which are not in tasks.names")
+    if evaluate.checkpoints == "all" and finetune.keep_checkpoints != "all":
+        raise ValueError(
+            "evaluate.checkpoints 'all' needs finetune.keep_checkpoints 'all', which is "
+            f"{finetune.keep_checkpoints!r}"
+        )
+    if evaluate.ensemble and (evaluate.checkpoints == "all" or evaluate.beam_tasks):
+        raise ValueError(
+            f"evaluate.ensemble {evaluate.ensemble} decodes greedily with the final weights of its "
+            "members; evaluate.checkpoints must be 'last' and evaluate.beam_tasks empty"
+        )

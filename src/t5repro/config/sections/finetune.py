@@ -8,7 +8,7 @@ from t5repro.config.field import Name, Section
 from t5repro.config.sections.devices import DevicesSettings
 from t5repro.config.sections.model import AddedLayers, ModelSettings
 from t5repro.config.sections.pretrain import PretrainSettings
-from t5repro.config.sections.tasks import TaskNames
+from t5repro.config.sections.tasks import TaskNames, TasksSettings
 from t5repro.config.sections.training import LearningRate, TrainingSettings
 from t5repro.config.sections.vocab import VocabSettings
 
@@ -33,7 +33,7 @@ class FinetuneSettings(TrainingSettings, AddedLayers):
     unfreezing_episodes: int = Field(0, ge=0)
     """Episodes of gradual unfreezing. 0 means the number of blocks of a stack."""
     start_from: Annotated[str, StringConstraints(pattern=r"^([a-z][a-z0-9_]*)?$")] = ""
-    """Earlier experiment of the run whose fine-tuned weights are the initial weights. If empty,
+    """Earlier experiment of the run: its fine-tuned weights are the initial weights. If empty,
     they are the pre-trained ones.
     """
     optimizer_state: Literal["continue", "fresh"] = "continue"
@@ -59,12 +59,12 @@ class FinetuneSettings(TrainingSettings, AddedLayers):
     itself (`stated`), as in the released `en_mix` and `all_mix`.
     """
     lm_weight: float = Field(0, ge=0)
-    """Weight of the loss of the language model on the rows of tasks, next to that of their labels
+    """Weight of the loss of the language model on the rows of tasks, next to the loss of labels
     (`answers`). GPT has 0.5.
     """
     classifier_dropout: float | None = Field(None, ge=0, lt=1)
     """Probability of dropout before the layer of labels, and before the pooler with
-    `model.pooler_dropout`. If absent, that of the network, `finetune.dropout_rate`.
+    `model.pooler_dropout`. If absent, `finetune.dropout_rate`.
     """
     mixture_weights: dict[Name, Weight] = {}
     """Task -> number of examples that replaces its own, before K and T are applied."""
@@ -84,9 +84,34 @@ class GroupedFinetuneSettings(FinetuneSettings):
 
     groups: dict[Name, dict[str, Any]] = {}
     """Groups of tasks that are fine-tuned separately from the same pre-trained weights: name ->
-    dotted settings of the group (`tasks.names` or `tasks.mixture`, `finetune.*`, `evaluate.*`). If
-    empty, all tasks are fine-tuned together (`docs/fine_tuning.md`).
+    dotted settings of the group (`use`, `tasks.names`, `finetune.*`, `evaluate.*`). If empty, all
+    tasks are fine-tuned together (`docs/fine_tuning.md`).
     """
+
+
+def check_finetuning(
+    finetune: FinetuneSettings,
+    pretrain: PretrainSettings,
+    model: ModelSettings,
+    tasks: TasksSettings,
+) -> None:
+    """Raise ValueError if a fine-tuning does not fit its pre-training, network or tasks."""
+    if finetune.optimizer_state == "continue" and finetune.optimizer != pretrain.optimizer:
+        raise ValueError(
+            f"finetune.optimizer is {finetune.optimizer} and pretrain.optimizer "
+            f"{pretrain.optimizer}, which have different states; set "
+            "finetune.optimizer_state to 'fresh', or both optimizers alike"
+        )
+    if finetune.layer_decay != 1 and model.block_groups:
+        raise ValueError(
+            f"finetune.layer_decay is {finetune.layer_decay}, but blocks that share "
+            "weights (model.block_groups) have no layer of their own; set it to 1"
+        )
+    if unknown := sorted(set(finetune.mixture_weights) - set(tasks.names)):
+        raise ValueError(
+            f"finetune.mixture_weights names {unknown}, which are not in tasks.names; "
+            f"allowed: {sorted(tasks.names)}"
+        )
 
 
 class FinetuneStage(Section):

@@ -10,7 +10,7 @@ from t5repro.config.field import Section
 
 
 def known_architecture(name: str) -> str:
-    """Return the name of an architecture of the table, whose rows are the only truth."""
+    """Return the name of an architecture of the table."""
     if name not in ARCHITECTURES:
         *names, last = map(repr, ARCHITECTURES)
         expected = f"{', '.join(names)} or {last}"
@@ -31,9 +31,8 @@ class ModelSettings(Section):
     """The Transformer (paper sections 2.1 and 3.2)."""
 
     published: str = ""
-    """Published size, such as `small`, `11b`, `2x` or `v1_1_base` (`config/published_sizes.py`).
-    Sets widths, heads, blocks, `feed_forward` and `tie_embeddings`; other settings of `model` in
-    the run file replace its values. If empty, no size is selected.
+    """Name of the preset of `sizes` that `use` names, for the records of jobs. A run file does not
+    set it.
     """
     architecture: Architecture = "encoder_decoder"
     """Architecture: encoder and decoder, encoder and decoder with shared weights, or a decoder
@@ -84,11 +83,11 @@ class ModelSettings(Section):
     """Dropout: one value for all positions of a row, as T5's released code, or one a position."""
     activation_dropout: bool = True
     """Whether features inside a feed-forward layer are dropped too, as in T5; GPT, BERT and its kin
-    drop those of its output alone.
+    drop only its output.
     """
     pooler_dropout: bool = False
     """Whether fine-tuning of an encoder only drops features before the pooler too, as RoBERTa; BERT
-    drops those of its result alone.
+    drops only its result.
     """
     positions: Literal["relative", "rotary", "learned"] = "relative"
     """Positions: learned relative position biases in self-attention as in T5; rotary position
@@ -199,7 +198,7 @@ class ModelSettings(Section):
                 f"model.architecture encoder has learned positions and layer norms after residual "
                 f"connections; model.positions is {self.positions}, model.norm {self.norm}, "
                 f"model.norm_placement {self.norm_placement}: set them to learned, layer and post, "
-                "or take a size such as model.published: bert_tiny"
+                "or use a size such as sizes/bert_tiny"
             )
         if not self.tie_embeddings:
             raise ValueError("model.tie_embeddings is false; model.architecture encoder needs true")

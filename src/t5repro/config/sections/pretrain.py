@@ -45,7 +45,7 @@ class MaskedLM(Section):
     are swapped (ALBERT).
     """
     short_row_share: float = Field(0.1, ge=0, le=1)
-    """Share of the documents whose rows of `segment_pair` have a random length below the maximum,
+    """Share of the documents with rows of `segment_pair` of a random length below the maximum,
     the same for all rows of a document, as in BERT's code.
     """
     unit: Literal["piece", "word", "ngram", "span"] = "piece"
@@ -108,8 +108,8 @@ class PretrainSettings(TrainingSettings):
     inputs and targets.
     """
     masked_lm: MaskedLM = MaskedLM()
-    """Rows and masks of `masked_lm`, whose `targets_length` is the largest number of masked pieces
-    in a row, and `noise_density` their share.
+    """Rows and masks of `masked_lm`. Its `targets_length` is the largest number of masked pieces in
+    a row, and `noise_density` their share.
     """
     denoisers: tuple[Denoiser, ...] = ()
     """Denoisers of `mixture_of_denoisers`: one is drawn for each segment of a row, and its mask and
@@ -150,7 +150,7 @@ class PretrainSettings(TrainingSettings):
 
     @property
     def packed_inputs_length(self) -> int:
-        """Tokens of inputs in a packed row; 0 for a language model, whose text is all targets."""
+        """Tokens of inputs in a packed row; 0 for a language model, which has only targets."""
         return 0 if self.objective == "lm" else self.inputs_length
 
     @property
@@ -177,8 +177,8 @@ class PretrainSettings(TrainingSettings):
         if is_mixture != bool(self.denoisers):
             raise ValueError(
                 f"objective is {self.objective} with {len(self.denoisers)} denoisers; "
-                "mixture_of_denoisers needs a list, and no other objective reads one; UL2's is in "
-                "configs/recent_recipes.yaml"
+                "mixture_of_denoisers needs a list, and no other objective reads one; UL2's is the "
+                "preset objectives/ul2"
             )
         if is_mixture and self.final_sentinel:
             raise ValueError(
@@ -197,6 +197,16 @@ def _check_prefix_density(objective: str, noise_density: float) -> None:
     """Raise ValueError if a prefix cannot leave this share of a text on average."""
     if objective == "prefix_lm" and noise_density > 0.5:
         raise ValueError(f"noise_density of objective prefix_lm is {noise_density}; at most 0.5")
+
+
+def check_mode_tokens(pretrain: PretrainSettings, vocab: VocabSettings) -> None:
+    """Raise ValueError if mode tokens, which are sentinels, leave none for spans."""
+    mode_tokens = {denoiser.mode_token for denoiser in pretrain.denoisers} - {""}
+    if mode_tokens and vocab.extra_ids < 4:
+        raise ValueError(
+            f"vocab.extra_ids is {vocab.extra_ids}, but the mode tokens of "
+            "pretrain.denoisers are three sentinels and spans need at least one; raise it to 4"
+        )
 
 
 class PretrainStage(Section):

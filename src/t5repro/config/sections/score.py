@@ -1,4 +1,4 @@
-"""Settings of the stage `evaluate_score`: those of the tasks, which read the predictions."""
+"""Settings of the stage `evaluate_score`: the tasks, which read the predictions."""
 
 from t5repro.config.field import Section
 from t5repro.config.sections.tasks import TaskTexts

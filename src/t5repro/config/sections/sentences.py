@@ -1,4 +1,4 @@
-"""Settings of the stage `sentences`, which reads those of `tokens.*` and of Punkt."""
+"""Settings of the stage `sentences`, which reads `tokens.*` and the settings of Punkt."""
 
 from t5repro.config.field import Section
 from t5repro.config.sections.c4 import PunktSettings

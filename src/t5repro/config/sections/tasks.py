@@ -39,7 +39,7 @@ class TextSettings(Section):
     5, with lower scores raised to 1.0, and answers outside are wrong (`paper`) (D-006).
     """
     stsb_answer: Literal["rounded", "original"] = "rounded"
-    """Reference of the scores of STS-B: the rounded number, or that of the file (D-035)."""
+    """Reference of the scores of STS-B: the rounded number, or the one in the file (D-035)."""
     wic_part_of_speech: Reading = "code"
     """Input of WiC: `paper` starts with `pos: N`, which requires `pos` in the files (D-007)."""
     copa_target: Reading = "code"
@@ -217,7 +217,7 @@ class TaskNames(Section):
     """The part of `tasks` that training and prediction read."""
 
     names: list[Name] = [*DEFAULT_TASKS]
-    """Names of the tasks of the run (`t5repro list_tasks`)."""
+    """Names of the tasks of the run (`t5repro tasks list`)."""
     windows: WindowSettings = WindowSettings()
     """Windows of the texts of SQuAD, for an encoder only."""
 
@@ -228,12 +228,8 @@ class TasksSettings(TaskNames, TaskRows):
     folder: str = "tasks"
     """Folder of the task files, below `data.folder`."""
     files: dict[Name, dict[str, list[str]]] = {}
-    """Task -> split -> files below `tasks.folder` that replace those of the original archive. A
+    """Task -> split -> files below `tasks.folder` that replace files of the original archive. A
     translation has a source and a target file.
-    """
-    mixture: str = ""
-    """Named mixture (`t5repro list_mixtures`). Sets `tasks.names`, `finetune.mixture`,
-    `finetune.mixture_examples` and `finetune.mixture_weights`. If empty, these are used directly.
     """
 
 

@@ -5,6 +5,7 @@ from typing import Literal
 from pydantic import Field, model_validator
 
 from t5repro.config.field import Section
+from t5repro.config.sections.devices import DevicesSettings
 
 
 class LearningRate(Section):
@@ -111,7 +112,7 @@ class TrainingSettings(Section):
     log_every_steps: int = Field(100, ge=1)
     """Interval of the rows of the history; steps."""
     keep_checkpoints: Literal["last", "all"] = "last"
-    """Weights to keep: those of the last step, or those of every checkpoint, too, in
+    """Weights to keep: of the last step, or of every checkpoint, too, in
     `step-<n>/weights.safetensors`.
     """
 
@@ -122,7 +123,7 @@ class TrainingSettings(Section):
 
     @property
     def kept_steps(self) -> tuple[int, ...]:
-        """Steps whose weights are kept, in addition to the final weights."""
+        """Steps with weights to keep, in addition to the final weights."""
         if self.keep_checkpoints == "last":
             return ()
         every = range(self.checkpoint_every_steps, self.steps, self.checkpoint_every_steps)
@@ -155,3 +156,14 @@ class TrainingSettings(Section):
                 f"must be less than steps {self.steps}"
             )
         return self
+
+
+def check_checkpoints(name: str, training: TrainingSettings, devices: DevicesSettings) -> None:
+    """Raise ValueError if a checkpoint to keep falls between two executions of a device."""
+    steps = devices.steps_per_execution
+    if training.kept_steps and training.checkpoint_every_steps % steps:
+        raise ValueError(
+            f"{name}.checkpoint_every_steps {training.checkpoint_every_steps} is not a "
+            f"multiple of devices.steps_per_execution {steps}; "
+            f"{name}.keep_checkpoints 'all' requires one"
+        )

@@ -5,6 +5,10 @@ from pydantic import Field
 from t5repro.config.field import Language, Section
 
 LANES = 128  # rows of the embedding are padded to a multiple of this (TPU tiles)
+# Separators, masks, and the starts and ends of rows of the systems before T5 (`special_pieces`).
+SPECIAL_PIECES = (
+    "[CLS]", "[SEP]", "[MASK]", "_start_", "_delimiter_", "_classify_", "<eod>", "<eop>",
+)  # fmt: skip
 
 
 class VocabSample(Section):
@@ -32,7 +36,7 @@ class VocabTraining(Section):
     as the underscore of `not_entailment`.
     """
     model_file: str = ""
-    """Raw file with a SentencePiece model to use, such as that of a published checkpoint. Missing
+    """Raw file with a SentencePiece model to use, such as from a published checkpoint. Missing
     sentinels are appended. If empty, a model is trained.
     """
 
@@ -49,6 +53,15 @@ class VocabSettings(VocabSample, VocabTraining):
     def embedding_rows(self) -> int:
         """Rows of the embedding: `total_ids` rounded up to a multiple of 128."""
         return -(-self.total_ids // LANES) * LANES
+
+
+class RunVocab(VocabSettings):
+    """The vocabulary of an experiment, its own or another's. Stages receive `VocabSettings`."""
+
+    from_experiment: str = ""
+    """Earlier experiment of which an experiment uses the vocabulary, with all other settings of
+    `vocab`, such as the baseline's for another corpus. If empty, it has its own.
+    """
 
 
 class VocabSampleStage(Section):

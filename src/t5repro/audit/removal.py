@@ -1,0 +1,187 @@
+"""Carry out a planned withdrawal, so that a stopped one can be completed.
+
+1. The plan is written to a journal, with the hash of every raw file.
+2. A tombstone is written, which `data`, `c4_clean` and `corpus` apply from then on.
+3. The raw text is deleted, or redacted in place, and the hashes in run files are replaced.
+4. Every dependent artifact is deleted and its stage left out of `dvc.lock`, so that the next run of
+   Snakemake rebuilds it without the source, and `dvc checkout` does not restore it.
+5. The journal is deleted.
+
+Each step can be repeated: a repetition ends in the same bytes, wherever the first try stopped.
+"""
+
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from t5repro.audit.withdrawal import RawFile, Withdrawal
+from t5repro.c4.own_text.redact import redact_rows
+from t5repro.c4.wet.redact import redact
+from t5repro.config.sections.corpus import TextRows
+from t5repro.config.withdrawn import FILES, PAGES, UNFINISHED, in_domain, read_files, read_pages
+from t5repro.errors import ArtifactError, LineageError
+from t5repro.files import read_json, sha256_of, write_text
+from t5repro.lineage.dvc_lock import LOCK_FILE, RAW_DATA_FILE
+from t5repro.lineage.git import git
+from t5repro.lineage.leftovers import remove_leftovers
+
+TOMBSTONE_HEADERS = {
+    FILES: "# Raw files that no run may use: path below data.folder -> why. "
+    "`t5repro withdraw` writes this.\n",
+    PAGES: "# Pages that no run may use: URL or domain -> why. `t5repro withdraw` writes this.\n",
+}
+
+
+def complete_unfinished(root: Path) -> Withdrawal | None:
+    """Complete the withdrawal that was stopped in a checkout; return it, None if there is none.
+
+    Raises:
+        LineageError: its journal was altered.
+    """
+    path = root / UNFINISHED
+    remove_leftovers([path])  # the caller has the run lock: no other process writes it
+    if not path.exists():
+        return None
+    try:
+        withdrawal = Withdrawal.from_json(read_json(path))
+        _check_paths(withdrawal)
+    except (ArtifactError, AttributeError, KeyError, TypeError, ValueError) as error:
+        raise LineageError(
+            f"{path} is not the journal of a withdrawal ({error}); delete it and withdraw the "
+            "source again"
+        ) from error
+    complete(root, withdrawal)
+    return withdrawal
+
+
+def _check_paths(withdrawal: Withdrawal) -> None:
+    """Refuse a journal that names files outside the checkout, which no withdrawal writes."""
+    files = [file.path for file in withdrawal.files]
+    for path in [withdrawal.tombstone, *files, *withdrawal.pruned, *withdrawal.data_folders]:
+        if Path(path).is_absolute() or ".." in Path(path).parts:
+            raise ValueError(f"{path!r} is outside the checkout")
+
+
+def complete(root: Path, withdrawal: Withdrawal) -> None:
+    """Carry out a withdrawal that has a journal; what was done already stays as it is."""
+    tombstone = root / withdrawal.tombstone
+    written = [root / file.path for file in withdrawal.files]
+    remove_leftovers([tombstone, root / LOCK_FILE, *written])
+    # The tombstone comes first: if a later step fails, no run can use the source any more.
+    write_tombstone(tombstone, withdrawal)
+    run_files = _tracked_yaml(root) if withdrawal.files else []
+    remove_leftovers(run_files)
+    for file in withdrawal.files:
+        _delete_or_redact(root, file, withdrawal, run_files)
+    # Deleted and not rewritten: the next run makes them again without the source.
+    for artifact in withdrawal.pruned:
+        (root / artifact).unlink(missing_ok=True)
+    _leave_out_of_lock(root, withdrawal.stages)
+    _update_raw_data(root, withdrawal.data_folders)
+    if withdrawal.delete_cache:
+        for cached in withdrawal.cache:
+            (root / cached).unlink(missing_ok=True)
+        withdrawal.cache_deleted = True
+    (root / UNFINISHED).unlink(missing_ok=True)
+
+
+def write_tombstone(path: Path, withdrawal: Withdrawal) -> None:
+    """Add the source to the list of withdrawn files or pages."""
+    if withdrawal.kind == "file":
+        values = read_files(path).model_dump()
+        key = "files"
+    else:
+        values = read_pages(path).model_dump()
+        key = "urls" if withdrawal.kind == "url" else "domains"
+    values[key][withdrawal.entry] = withdrawal.reason
+    values["lifted"].pop(withdrawal.entry, None)
+    if not values["lifted"]:
+        del values["lifted"]  # rare: most lists need no line about it
+    # YAML has no comments to keep: the header that explains the file is written each time.
+    header = TOMBSTONE_HEADERS[FILES if withdrawal.kind == "file" else PAGES]
+    write_text(path, header + yaml.safe_dump(values, allow_unicode=True, sort_keys=True))
+
+
+def _delete_or_redact(
+    root: Path, file: RawFile, withdrawal: Withdrawal, run_files: Sequence[Path]
+) -> None:
+    """Delete a raw file, or the text of its withdrawn pages."""
+    path = root / file.path
+    if withdrawal.kind == "file":
+        path.unlink(missing_ok=True)
+        withdrawal.deleted.append(file.path)
+        return
+    if not path.is_file():
+        return
+
+    def is_withdrawn(url: str) -> bool:
+        name = withdrawal.name
+        return url == name if withdrawal.kind == "url" else in_domain(url, name)
+
+    if file.readings:
+        readings = [TextRows.model_validate(values) for values in file.readings]
+        count = redact_rows(path, file.name, readings, is_withdrawn)
+    else:
+        count = redact(path, is_withdrawn)
+    withdrawal.redacted[file.path] = count
+    # Compared with the plan, since an earlier try may have redacted the file.
+    if (sha256 := sha256_of(path)) != file.sha256:
+        for name in _replace_hash(run_files, file.sha256, sha256):
+            withdrawal.rewritten.append(name.relative_to(root).as_posix())
+
+
+def _tracked_yaml(root: Path) -> list[Path]:
+    # Only tracked files: a copy outside git is not this project's to edit.
+    names = git(root, "ls-files", "-z", "--", "*.yaml", "*.yml").decode().split("\0")
+    return [root / name for name in names if name and (root / name).is_file()]
+
+
+def _replace_hash(paths: Sequence[Path], old_sha256: str, new_sha256: str) -> list[Path]:
+    """Replace the hash of a redacted file in every run file and inventory.
+
+    Without this the rule `data` would refuse the redacted file, because the run file demands the
+    old hash.
+    """
+    changed = []
+    for path in paths:
+        if old_sha256 in (text := path.read_text(encoding="utf-8")):
+            write_text(path, text.replace(old_sha256, new_sha256))
+            changed.append(path)
+    return changed
+
+
+def _leave_out_of_lock(root: Path, stages: Sequence[str]) -> None:
+    """Remove stages from `dvc.lock`: with them `dvc checkout` would restore what was deleted."""
+    lock = root / LOCK_FILE
+    if not stages or not lock.is_file():
+        return
+    from dvc.utils.serialize import dumps_yaml, load_yaml
+
+    content: dict[str, Any] = load_yaml(str(lock))
+    entries = content.get("stages") or {}
+    remaining = {name: entry for name, entry in entries.items() if name not in stages}
+    if remaining != entries:
+        write_text(lock, dumps_yaml({**content, "stages": remaining}))
+
+
+def _update_raw_data(root: Path, folders: Sequence[str]) -> None:
+    """Track the remaining raw files in `data.dvc`."""
+    if not (root / RAW_DATA_FILE).is_file():
+        return
+    for folder in folders:
+        process = subprocess.run(
+            [sys.executable, "-m", "dvc", "add", "--quiet", folder],
+            cwd=root,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if process.returncode:
+            raise LineageError(
+                f"dvc add {folder} failed: {process.stderr.strip()}; cure that and repeat the "
+                f"withdrawal, {RAW_DATA_FILE} still names the withdrawn files"
+            )

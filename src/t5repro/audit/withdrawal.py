@@ -1,0 +1,121 @@
+"""A withdrawal: what it changes, and the copies of the source that remain."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class RawFile:
+    """A raw file, or a copy of it, as it was before the withdrawal.
+
+    Attributes:
+        path: of the file.
+        name: its path below `data.folder`, which run files use.
+        sha256: its hash.
+        readings: how jobs read it as own text; empty for a WET file.
+    """
+
+    path: str
+    name: str
+    sha256: str
+    readings: list[dict[str, Any]]
+
+
+@dataclass
+class Withdrawal:
+    """The plan of a withdrawal, its changes, and the copies that remain.
+
+    As JSON it is the journal from which a stopped withdrawal is completed, without any file that
+    the withdrawal deletes.
+
+    Attributes:
+        kind: file, url or domain.
+        name: of the source.
+        entry: how the tombstone names it.
+        raw: the source, as JSON.
+        touched: what depends on it, before any deletion, as JSON.
+        scores: score files among them.
+        tombstone: file that names the source afterwards.
+        asked: the source as the user named it.
+        reason: why it is withdrawn.
+        files: the raw files before the withdrawal.
+        deleted: deleted raw files.
+        redacted: raw file -> number of redacted pages.
+        rewritten: committed files in which the hash of a redacted file was replaced.
+        pruned: artifacts to delete.
+        stages: stages of `dvc.lock` that have them; left out, or `dvc checkout` would restore them.
+        data_folders: tracked folders of raw files.
+        cache: objects of DVC's local cache that contain the source or depend on it.
+        delete_cache: whether they are to be deleted.
+        cache_deleted: whether they were deleted.
+        remote: names of the same objects below a DVC remote, if one is configured.
+        by_hand: other copies, for the user to delete.
+        dry_run: whether nothing was changed.
+    """
+
+    kind: str
+    name: str
+    entry: str
+    raw: Mapping[str, Any]
+    touched: Mapping[str, Any]
+    scores: list[str]
+    tombstone: str
+    asked: str = ""
+    reason: str = ""
+    files: list[RawFile] = field(default_factory=list)
+    deleted: list[str] = field(default_factory=list)
+    redacted: dict[str, int] = field(default_factory=dict)
+    rewritten: list[str] = field(default_factory=list)
+    pruned: list[str] = field(default_factory=list)
+    stages: list[str] = field(default_factory=list)
+    data_folders: list[str] = field(default_factory=list)
+    cache: list[str] = field(default_factory=list)
+    delete_cache: bool = False
+    cache_deleted: bool = False
+    remote: list[str] = field(default_factory=list)
+    by_hand: list[str] = field(default_factory=list)
+    dry_run: bool = False
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the withdrawal as plain JSON values."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> "Withdrawal":
+        """Return the withdrawal of these values."""
+        return cls(**{**values, "files": [RawFile(**file) for file in values["files"]]})
+
+    def to_text(self) -> str:
+        """Return the withdrawal as human-readable text."""
+        files = sum(len(artifacts) for artifacts in self.touched["outputs"].values())
+        lines = [
+            *(["dry run, nothing is changed:"] if self.dry_run else []),
+            f"{self.kind} {self.name}: {len(self.touched['jobs'])} jobs and {files} files "
+            "depend on it",
+            *(f"  score: {path}" for path in self.scores),
+            f"tombstone: {self.tombstone}",
+            *(f"deleted: {path}" for path in self.deleted),
+            *(f"redacted: {path}, {count} pages" for path, count in self.redacted.items()),
+            *(f"hash replaced in: {path}" for path in self.rewritten),
+            f"pruned: {len(self.pruned)} artifacts",
+            f"dvc.lock: {len(self.stages)} stages left out, until they are built again",
+            f"cache: {len(self.cache)} objects "
+            + (
+                "deleted"
+                if self.cache_deleted
+                else "still contain it (--delete-cache deletes them)"
+            ),
+            *(f"  {path}" for path in self.cache[:20] if not self.cache_deleted),
+            *self._remote_lines(),
+            *(f"by hand: {line}" for line in self.by_hand),
+            "next: t5repro dvc generate; snakemake, which rebuilds and seals the pruned artifacts; "
+            "then commit everything git status shows",
+        ]
+        return "\n".join(lines) + "\n"
+
+    def _remote_lines(self) -> list[str]:
+        if not self.remote:
+            return []
+        count = f"remote: {len(self.remote)} objects to delete there (--json lists all)"
+        return [count, *(f"  {name}" for name in self.remote[:5])]

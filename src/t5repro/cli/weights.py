@@ -1,0 +1,117 @@
+"""Commands of the group `weights`: import, export, a model to serve, a folder for the Hub."""
+
+import argparse
+from pathlib import Path
+
+from t5repro.artifacts import MANIFEST, VOCABULARY
+from t5repro.cli.arguments import add_experiment, add_settings, parsed_settings
+from t5repro.cli.parsers import Commands, add_command, add_group
+from t5repro.errors import SettingsError
+
+FORMS = ("huggingface", "keras_hub")
+STAGES = ("finetune", "pretrain")
+
+
+def add_weights(commands: Commands) -> None:
+    """Add the commands."""
+    group = add_group(
+        commands, "weights", "import, export, saved-model, publish: models of other libraries"
+    )
+    importer = add_command(
+        group, "import", _import, "write published weights in this project's format"
+    )
+    importer.add_argument(
+        "source", type=Path, help="folder of Hugging Face, keras-hub, TensorFlow or own weights"
+    )
+    exporter = add_command(group, "export", _export, "write weights for another library")
+    exporter.add_argument("--form", choices=FORMS, required=True, help="library to write for")
+    server = add_command(group, "saved-model", _serve, "write a SavedModel from strings to strings")
+    add_settings(server)
+    for parser, weights in (
+        (exporter, "manifest of the training"),
+        (server, "manifest of fine-tuning"),
+    ):
+        parser.add_argument("--weights", type=Path, required=True, help=weights)
+        parser.add_argument("--vocabulary", type=Path, required=True, help="SentencePiece model")
+    hub = add_command(
+        group, "publish", _publish, "write a model of a run as a folder for the Hugging Face Hub"
+    )
+    hub.add_argument("run", type=Path, help="folder of the run, such as results/demo")
+    add_experiment(hub, "an experiment with its seed, as baseline_seed_1")
+    hub.add_argument(
+        "--stage", default="", choices=STAGES, help="default: the experiment's last one"
+    )
+    hub.add_argument("--license", help="licence of the weights, as apache-2.0; else none is stated")
+    for parser in (importer, exporter, server, hub):
+        parser.add_argument("--folder", type=Path, required=True, help="folder to write")
+
+
+def _import(arguments: argparse.Namespace) -> None:
+    from t5repro.config.sections.devices import DevicesSettings
+    from t5repro.model.devices import prepare
+
+    prepare(DevicesSettings())
+    from t5repro.train.import_weights import import_weights
+
+    import_weights(arguments.source, arguments.folder)
+    print(f"wrote {arguments.folder}")
+
+
+def _require_files(arguments: argparse.Namespace) -> None:
+    for option, name in (("weights", MANIFEST), ("vocabulary", VOCABULARY)):
+        path: Path = getattr(arguments, option)
+        if path.is_dir():
+            raise SettingsError(
+                f"--{option} {path} is a folder; name a file, such as {path / name}"
+            )
+
+
+def _export(arguments: argparse.Namespace) -> None:
+    _require_files(arguments)
+    from t5repro.config.sections.devices import DevicesSettings
+    from t5repro.model.devices import prepare
+
+    prepare(DevicesSettings())
+    from t5repro.publish.weights import export_weights
+
+    export_weights(
+        arguments.weights,
+        vocabulary=arguments.vocabulary,
+        form=arguments.form,
+        folder=arguments.folder,
+    )
+    print(f"wrote {arguments.folder}")
+
+
+def _serve(arguments: argparse.Namespace) -> None:
+    _require_files(arguments)
+    from t5repro.model.devices import prepare
+
+    settings = parsed_settings(arguments, "evaluate_predict")
+    prepare(settings.devices)  # before TensorFlow is imported
+    from t5repro.publish.saved_model import export_server
+
+    export_server(
+        settings,
+        weights=arguments.weights,
+        vocabulary=arguments.vocabulary,
+        folder=arguments.folder,
+    )
+    print(f"wrote {arguments.folder}")
+
+
+def _publish(arguments: argparse.Namespace) -> None:
+    from t5repro.config.sections.devices import DevicesSettings
+    from t5repro.model.devices import set_environment
+
+    set_environment(DevicesSettings())  # before a reader of weights imports TensorFlow
+    from t5repro.hub.publish import publish
+
+    files = publish(
+        arguments.run,
+        folder=arguments.folder,
+        arm=arguments.experiment,
+        stage=arguments.stage,
+        licence=arguments.license,
+    )
+    print(f"wrote {arguments.folder}: {', '.join(files)}")

@@ -1,0 +1,50 @@
+"""The job of pre-training, and what both trainings have."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+from t5repro.config.sections.pretrain import PretrainStage
+from t5repro.jobs.fields import IDS, LOGS, OPTION, RESOURCE, Folder, Manifest, Read, Work
+
+SENTENCES = ("*.sentences", "word_starts")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Training:
+    """What both trainings write, and how they are watched.
+
+    Attributes:
+        folder: receives weights, optimizer and history.
+        work: receives the checkpoints of an unfinished training.
+        manifest: manifest to write.
+        monitor: folder of training speeds and TensorBoard files; if absent, none are written.
+        resume_changed: resume from the newest checkpoint although settings, inputs, code or
+            libraries differ; the manifest records it.
+        loggers: class and arguments of the loggers of other projects, `run.loggers`, as JSON.
+    """
+
+    folder: Folder
+    work: Work
+    manifest: Manifest
+    monitor: Annotated[Path | None, LOGS] = None
+    resume_changed: Annotated[bool, RESOURCE] = False
+    loggers: Annotated[Sequence[Mapping[str, Any]], RESOURCE] = ()
+
+
+@dataclass(frozen=True)
+class PretrainJob(Training):
+    """Pre-train on the corpus.
+
+    Attributes:
+        settings: settings of the stage.
+        tokens: manifest of the ids, which are in its folder, unless no step reads them.
+        sentences: manifest of the sentences of these ids, if the objective is masked_lm.
+        start_from: folder of a published checkpoint; if absent, fresh weights.
+    """
+
+    settings: PretrainStage
+    tokens: Annotated[Path | None, Read(listed=IDS)] = None
+    sentences: Annotated[Path | None, Read(listed=SENTENCES)] = None
+    start_from: Annotated[Path | None, OPTION] = None  # the rule data compared its hashes

@@ -1,0 +1,53 @@
+"""A command that changes the checkout is refused while a run is at work in it."""
+
+from pathlib import Path
+
+import pytest
+from made_graphs import SCORES, small_run
+
+from t5repro.cli.main import main
+from t5repro.lineage.run_lock import run_lock
+
+WRITES = (
+    ["withdraw", "tasks/one.tsv", "--reason", "x"],
+    ["dvc", "generate"],
+    ["dvc", "settings"],
+    ["config", "generate"],
+    ["seal"],
+    ["sign"],
+    ["dvc", "rehydrate"],
+)
+
+
+@pytest.fixture
+def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    small_run(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize("words", WRITES, ids=" ".join)
+def test_a_command_that_writes_waits_for_no_run(
+    checkout: Path, words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with run_lock():
+        assert main(words) == 1
+    assert "another run is at work in this folder (process" in capsys.readouterr().err
+    assert (checkout / SCORES).exists()
+
+
+def test_a_question_is_answered_during_a_run(
+    checkout: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with run_lock():
+        main(["verify"])
+        main(["withdraw", "tasks/one.tsv", "--reason", "x", "--dry-run"])
+    assert "another run" not in capsys.readouterr().err
+
+
+def test_outside_of_a_checkout_no_lock_is_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["seal"]) == 2
+    assert list(tmp_path.iterdir()) == []

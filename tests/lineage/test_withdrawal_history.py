@@ -1,0 +1,84 @@
+"""A withdrawal that git has and the lists have lost is found, until it is lifted with a reason."""
+
+from pathlib import Path
+
+import pytest
+from clones import commit
+from made_graphs import write
+from made_records import git
+
+from t5repro.config.withdrawn import FILES, PAGES, UNFINISHED, read_pages
+from t5repro.errors import LineageError
+from t5repro.lineage.verify import verify_tree
+from t5repro.lineage.withdrawal_history import lost_withdrawals, require_withdrawals
+
+URL = "http://a.example/1"
+WITHDRAWN = f"urls:\n  {URL}: ticket 1\ndomains: {{}}\n"
+NOTHING = "urls: {}\ndomains: {}\n"
+
+
+@pytest.fixture
+def checkout(run: Path) -> Path:
+    """A run with one withdrawn page, committed."""
+    git(run, "init", "--quiet", "--initial-branch=main")
+    write(run, PAGES.as_posix(), NOTHING)
+    commit(run, "nothing withdrawn")
+    write(run, PAGES.as_posix(), WITHDRAWN)
+    commit(run, "withdraw a page")
+    return run
+
+
+def found(root: Path) -> list[str]:
+    return [item.path for item in verify_tree(root).findings if "withdrawn/" in item.path]
+
+
+def test_an_entry_that_is_listed_is_no_finding(checkout: Path) -> None:
+    assert found(checkout) == []
+    require_withdrawals(checkout)
+
+
+def test_a_deleted_list_is_found_before_and_after_its_commit(checkout: Path) -> None:
+    (checkout / PAGES).unlink()
+    assert found(checkout) == [f"{PAGES}: {URL}"]
+    commit(checkout, "merge gone wrong")
+    assert found(checkout) == [f"{PAGES}: {URL}"]
+    with pytest.raises(LineageError, match=rf"{PAGES} has lost {URL}: commit .* below lifted:"):
+        require_withdrawals(checkout)
+
+
+def test_a_lost_entry_of_a_project_below_the_repository_is_found(tmp_path: Path) -> None:
+    git(tmp_path, "init", "--quiet", "--initial-branch=main")
+    project = tmp_path / "project"
+    write(project, "Snakefile", "")
+    write(project, PAGES.as_posix(), WITHDRAWN)
+    commit(tmp_path, "withdraw a page")
+    (project / PAGES).unlink()
+    assert list(lost_withdrawals(project)) == [(PAGES.as_posix(), URL)]
+
+
+def test_a_merge_that_keeps_the_other_side_is_found(checkout: Path) -> None:
+    git(checkout, "checkout", "-qb", "other", "HEAD~1")
+    write(checkout, FILES.as_posix(), "files:\n  tasks/one.tsv: ticket 2\n")
+    commit(checkout, "withdraw a file")
+    git(checkout, "merge", "-q", "-s", "ours", "main", "-m", "merge")
+    assert lost_withdrawals(checkout).keys() == {(PAGES.as_posix(), URL)}
+
+
+def test_a_lifted_entry_is_no_finding_and_may_be_used(checkout: Path) -> None:
+    write(checkout, PAGES.as_posix(), f"{NOTHING}lifted:\n  {URL}: the author agreed\n")
+    assert found(checkout) == []
+    assert not read_pages(checkout / PAGES).holds(URL)
+    write(checkout, PAGES.as_posix(), f"{WITHDRAWN}lifted:\n  {URL}: the author agreed\n")
+    assert read_pages(checkout / PAGES).holds(URL)
+
+
+def test_a_list_that_cannot_be_read_and_a_stopped_withdrawal_are_findings(checkout: Path) -> None:
+    write(checkout, PAGES.as_posix(), f"<<<<<<< HEAD\n{WITHDRAWN}")
+    write(checkout, UNFINISHED.as_posix(), "{}")
+    assert found(checkout) == [UNFINISHED.as_posix()]
+    messages = [item.message for item in verify_tree(checkout).findings]
+    assert any("is not a list of withdrawn sources" in message for message in messages)
+
+
+def test_without_git_nothing_is_lost(run: Path) -> None:
+    assert lost_withdrawals(run) == {}
