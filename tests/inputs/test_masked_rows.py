@@ -475,7 +475,7 @@ def test_lengths_are_those_of_removing_one_id_at_a_time(pairs, most: int) -> Non
         )
     for short, full in ((short_one, one), (short_two, two)):
         assert (short.begin.numpy() >= full.begin.numpy()).all()
-        assert (short.end.numpy() <= full.end.numpy()).all()
+        assert (short.stop.numpy() <= full.stop.numpy()).all()
 
 
 def test_ids_leave_a_segment_at_the_front_and_the_back_by_a_coin() -> None:

@@ -13,7 +13,7 @@ from t5repro.errors import ArtifactError, CorpusError, SettingsError
 from t5repro.inputs.corpus_layout import first_tokens
 from t5repro.inputs.pretraining import CorpusInputs, load_corpus_inputs
 from t5repro.inputs.row_index import shuffle
-from t5repro.objectives import recipes
+from t5repro.objectives import table
 from t5repro.objectives.row_lengths import corruption_limits, segment_length
 from t5repro.systems.step_audit import spans_in_step
 
@@ -336,7 +336,7 @@ def test_counters_say_what_is_in_the_batches(write_tokens, vocab):
 @OBJECTIVES
 def test_objectives_without_inputs_have_no_room_for_them(write_tokens, vocab, objective):
     settings = settings_of("iid", objective=objective, targets_length=34)
-    assert (settings.packed_inputs_length == 0) == (recipes.OBJECTIVES[objective].inputs is None)
+    assert (settings.packed_inputs_length == 0) == (table.OBJECTIVES[objective].inputs is None)
     if objective == "lm":
         counters = load(settings, write_tokens(DOCUMENTS), vocab).counters(steps=4)
         assert counters["padding_share"] == 0

@@ -110,7 +110,9 @@ def test_a_forged_lock_does_not_have_the_signature(signed: Path) -> None:
 def test_a_file_that_was_not_signed_is_named(signed: Path, key: Path) -> None:
     raw = (signed / "data.dvc").read_text()
     (signed / "data.dvc").unlink()
-    assert "data.dvc was signed and is absent" in fault(signed)
+    lost, unsigned = verify_tree(signed).findings
+    assert (lost.kind, lost.path) == ("missing", "data.dvc")
+    assert "data.dvc was signed and is absent" in unsigned.message
     sign(signed, "r", key)
     write(signed, "data.dvc", raw)
     assert "data.dvc was not signed" in fault(signed)

@@ -104,8 +104,7 @@ def trained(seventh: None, tmp_path: Path, vocabulary: Path, examples: Path) -> 
 
     def arguments(rule: str) -> dict[str, Any]:
         folder = tmp_path / rule
-        manifest = folder / "manifest.json"
-        return {"folder": folder, "work": tmp_path / "work", "manifest": manifest, "code": {}}
+        return {"folder": folder, "work": tmp_path / "work", "manifest": folder / "manifest.json"}
 
     settings = {**COMMON, "pretrain": {**TRAINING, "steps": 0}}
     pretrain.pretrain(PretrainJob(PretrainStage.model_validate(settings), **arguments("pretrain")))
