@@ -102,7 +102,7 @@ def test_a_reader_clicks_from_a_score_to_a_crawl_file_and_back(
     page.locator("table.scores details.cell[open] a", has_text="lineage").first.click()
     assert page.url.endswith("trace.html#demo.evaluate_score.baseline")
     job = page.locator(":target")
-    assert job.is_visible()
+    job.wait_for(state="visible")
     for stage, file in (
         ("evaluate_score", "evaluate_predict/baseline/glue_sst2.jsonl"),
         ("evaluate_predict", "finetune/baseline/weights.safetensors"),

@@ -181,12 +181,11 @@ def rehydrate_if_needed() -> None:
             str(versioned.run_file),
         ],
         env={**os.environ, PLANNING: "1"},
-        capture_output=True,
-        text=True,
+        stdout=subprocess.DEVNULL,  # its errors are shown, and that it waits for a job
         check=False,
     )
     if process.returncode:  # Snakemake may still run; at worst it repeats jobs
-        print(f"not rehydrated: {process.stderr.strip()}", file=sys.stderr)
+        print("not rehydrated: finished jobs may run again", file=sys.stderr)
 
 
 def needed(lock: Lock) -> bool:
