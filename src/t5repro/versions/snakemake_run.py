@@ -22,7 +22,7 @@ from t5repro.lineage.sources import closure_path, write_closures_for_plan
 from t5repro.lineage.withdrawal_history import require_withdrawals
 from t5repro.plan.run_plan import RunPlan
 from t5repro.stages import BY_NAME
-from t5repro.versions import plain_params, rehydrate, remote_storage, seal, sigterm
+from t5repro.versions import output_index, plain_params, rehydrate, remote_storage, seal, sigterm
 from t5repro.versions.snakemake_graph import inside_dvc_repro
 
 Parameters = ParamSpec("Parameters")
@@ -60,6 +60,7 @@ class SnakemakeRun:
         if self.uses_storage:
             remote_storage.link_to_checkout(workflow)
         plain_params.compare_params_without_pandas()
+        output_index.use_quick_output_index()
         if workflow.is_main_process:
             check_finished()
             require_withdrawals()
