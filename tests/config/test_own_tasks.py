@@ -1,8 +1,12 @@
 """What a run file may say of a task of its own, of texts and of mixtures."""
 
+import re
+
 import pytest
+import sentencepiece
 from checkout import ROOT
 
+from t5repro.config import family_checks
 from t5repro.config.experiments import settings_of_experiment
 from t5repro.config.known_tasks import known_tasks
 from t5repro.config.load import load_settings
@@ -52,6 +56,48 @@ def test_an_own_task_is_read_from_the_files_it_names() -> None:
     assert stage["tasks"]["own"]["mine"]["labels"] == ["no", "yes"]
     score = stage_settings(settings, "evaluate_score")
     assert {"tasks": {**score["tasks"], "segments": False}} == stage
+
+
+@pytest.mark.parametrize(
+    ("label", "written"),
+    [("good ", "good"), ("m²", "m2"), ("a  b", "a b"), ("ﬁne", "fine"), ("\u00a0no", "no")],
+)
+def test_a_label_that_sentencepiece_changes_is_refused_without_a_vocabulary(
+    label: str, written: str
+) -> None:
+    message = (
+        f"tasks.own.mine.labels contains {label!r}, which the vocabulary turns into {written!r}"
+    )
+    run = run_with(labels=[label, "kg"])
+    with pytest.raises(SettingsError, match=re.escape(message)):
+        load_settings(run)
+    with pytest.raises(SettingsError, match=re.escape(message)):
+        load_settings({**run_with(), "experiments": [{"name": "a", "change": run}]})
+    assert load_settings(encoder_run_with(labels=[label, "kg"]))  # answers with indices
+
+
+def test_labels_are_refused_as_the_trained_vocabulary_changes_them() -> None:
+    normalise = sentencepiece.SentencePieceNormalizer(
+        rule_name="nmt_nfkc",
+        add_dummy_prefix=False,
+        escape_whitespaces=False,
+        remove_extra_whitespaces=True,
+    ).normalize
+    refused = [
+        label
+        for code in [*range(0x20, 0x2500), *range(0xF900, 0xFB50), *range(0xFF00, 0xFFF0)]
+        if (label := f"a{chr(code)}b")
+        != family_checks._as_sentencepiece_writes(label, is_trained=True)
+    ]
+    assert len(refused) > 1000
+    assert [label for label in refused if normalise(label) == label] == ["a\x85b"]
+
+
+def test_a_given_vocabulary_may_keep_every_form_of_a_character_and_no_double_space() -> None:
+    given = {"vocab": {"model_file": "spiece.model"}}
+    assert load_settings(run_with(labels=["m²", "kg"]) | given).tasks.names == ["mine"]
+    with pytest.raises(SettingsError, match=r"contains 'a  b', .* into 'a b'"):
+        load_settings(run_with(labels=["a  b", "kg"]) | given)
 
 
 def encoder_run_with(**change: object) -> dict[str, object]:
@@ -170,6 +216,16 @@ def test_a_named_mixture_says_tasks_rates_and_counts() -> None:
     assert load_settings(
         {"use": ["mixtures/supervised_proportional"]}
     ).finetune.mixture_weights == {"glue_rte": 1245.0, "super_glue_rte": 1245.0}
+
+
+@pytest.mark.parametrize("name", MIXTURES)
+def test_rte_counts_half_in_each_benchmark_where_the_released_code_says_so(name: str) -> None:
+    """`_dedupe` of t5.data.mixtures; `en_mix` has a remark to use it later."""
+    settings = load_settings({"use": [f"mixtures/{name}"]})
+    are_drawn = {"glue_rte", "super_glue_rte"} <= set(settings.tasks.names)
+    halved = are_drawn and settings.finetune.mixture == "proportional" and name != "en_mix"
+    weights = {"glue_rte": 1245.0, "super_glue_rte": 1245.0} if halved else {}
+    assert settings.finetune.mixture_weights == weights
 
 
 def test_experiments_may_draw_from_other_mixtures() -> None:

@@ -46,6 +46,18 @@ def test_568_tokens_hold_85_noise_tokens_in_28_spans():
     assert corrupted_lengths(np.array(568), noise[568], spans[568]) == (512, 114)
 
 
+def test_a_share_is_rounded_in_float32_as_in_the_released_code():
+    noise, _ = span_counts(5000, noise_density=0.15, mean_noise_span_length=3)
+    assert noise[[190, 350, 390]].tolist() == [29, 53, 59]  # in float64 28, 52, 58
+    tf = pytest.importorskip("tensorflow")
+
+    lengths = tf.maximum(tf.range(5001), 2)
+    for density in (0.1, 0.15, 0.25, 0.5):
+        noise, _ = span_counts(5000, noise_density=density, mean_noise_span_length=3)
+        released = tf.round(tf.cast(lengths, tf.float32) * density)
+        assert noise.tolist() == tf.clip_by_value(released, 1, 4999).numpy().tolist()
+
+
 def test_halves_round_to_even():
     noise, spans = span_counts(30, noise_density=0.25, mean_noise_span_length=2)
     assert [noise[length] for length in (6, 10, 14)] == [2, 2, 4]  # 1.5, 2.5, 3.5

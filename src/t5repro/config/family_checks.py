@@ -4,6 +4,7 @@ A family states what its pre-training, its answers and its rows need; the checks
 architecture. `schema.py` calls `check_family` for the settings of a run and of each experiment.
 """
 
+import unicodedata
 from typing import TYPE_CHECKING
 
 from t5repro.config.known_tasks import known_tasks
@@ -13,6 +14,8 @@ from t5repro.task_facts import AnswerKind
 
 if TYPE_CHECKING:
     from t5repro.config.schema import Settings
+
+FULL_WIDTH_TILDE = "\uff5e"
 
 
 def check_family(settings: "Settings") -> None:
@@ -54,6 +57,7 @@ def _check_labels(settings: "Settings") -> None:
         )
     family = tuned_family(model, finetune)
     if family.writes_text:
+        _check_written_labels(settings)
         return
     which = family.title
     # A family that never writes text has the losses of several heads in pre-training too.
@@ -89,6 +93,31 @@ def _check_labels(settings: "Settings") -> None:
             f"unused, but {which} needs {len(SPECIAL_PIECES)} for its special pieces; make one "
             "of the two larger or smaller"
         )
+
+
+def _check_written_labels(settings: "Settings") -> None:
+    """Raise ValueError if SentencePiece changes a label, which then no answer would equal.
+
+    Whether the vocabulary has its characters is known when there is one, in fine-tuning.
+    """
+    for task in settings.tasks.names:
+        for label in settings.tasks.own[task].labels if task in settings.tasks.own else ():
+            written = _as_sentencepiece_writes(label, is_trained=not settings.vocab.model_file)
+            if written != label:
+                raise ValueError(
+                    f"tasks.own.{task}.labels contains {label!r}, which the vocabulary turns into "
+                    f"{written!r}, so that no answer is equal to it; write {written!r}, and the "
+                    "value of the column in label_values"
+                )
+
+
+def _as_sentencepiece_writes(label: str, *, is_trained: bool) -> str:
+    """Return a label as it comes back from a vocabulary, which the run trains or is given."""
+    if not is_trained:  # by rules of its own, but spaces are those of any SentencePiece model
+        return " ".join(filter(None, label.split(" ")))
+    # SentencePiece's default, nmt_nfkc, keeps the full-width tilde.
+    parts = (unicodedata.normalize("NFKC", part) for part in label.split(FULL_WIDTH_TILDE))
+    return " ".join(FULL_WIDTH_TILDE.join(parts).split())
 
 
 def _tasks_answered_by(settings: "Settings", *kinds: AnswerKind) -> list[str]:

@@ -50,7 +50,9 @@ def span_counts(
     one is noise and one is not.
     """
     length = np.maximum(np.arange(max_tokens + 1), 2)
-    noise = np.clip(np.round(length * noise_density), 1, length - 1).astype(np.int32)
+    # In float32, as there: 0.15 of 190 is 28.5 or a little more, so 28 or 29 tokens.
+    share = length.astype(np.float32) * np.float32(noise_density)
+    noise = np.clip(np.round(share), 1, length - 1).astype(np.int32)
     spans = np.maximum(1, np.round(noise / mean_noise_span_length)).astype(np.int32)
     return noise, np.minimum(spans, np.minimum(noise, length - noise)).astype(np.int32)
 

@@ -50,12 +50,14 @@ class Mixture:
         kind: value of ``finetune.mixture``.
         c4: value of ``finetune.corpus_examples``; 0 if the mixture does not draw the corpus.
         c4_rate: value of ``finetune.corpus_rate``: whether K and T apply to the corpus.
+        halves_rte: whether the two RTE count half each where both are drawn.
     """
 
     tasks: tuple[str, ...]
     kind: Literal["proportional", "equal"] = "proportional"
     c4: float = 0.0
     c4_rate: Literal["limited", "stated"] = "limited"
+    halves_rte: bool = True
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -65,8 +67,8 @@ class Mixture:
     @property
     def weights(self) -> dict[str, float]:
         """Weights that replace the count of a task."""
-        shared = self.kind == "proportional" and {*RTE_TASKS} <= {*self.tasks}
-        return dict.fromkeys(RTE_TASKS, RTE_WEIGHT) if shared else {}
+        is_shared = self.kind == "proportional" and {*RTE_TASKS} <= {*self.tasks}
+        return dict.fromkeys(RTE_TASKS, RTE_WEIGHT) if is_shared and self.halves_rte else {}
 
     @property
     def values(self) -> dict[str, Any]:
@@ -115,6 +117,7 @@ MIXTURES: dict[str, Mixture] = {
         (*RELEASED_GROUPS["glue"], *RELEASED_GROUPS["super_glue"], SQUAD.name),
         c4=C4_RATE,
         c4_rate="stated",
+        halves_rte=False,
     ),
     "all_equal": Mixture(SUPERVISED, "equal", c4=C4_EXAMPLES),
     "all_proportional": Mixture(SUPERVISED, c4=C4_EXAMPLES),
