@@ -281,6 +281,19 @@ def test_records_that_are_no_text_of_a_page_are_counted_and_named_once_a_file(
     }
 
 
+def test_a_field_of_the_writer_s_own_before_the_type_hides_no_type(write_wet, wet_record):
+    # As webrecorder writes it; the released code takes such a line for text.
+    own = wet_record("http://a/1", "A page.").replace(
+        "WARC-Type: ", "Warc-Referer: b\r\nWARC-Type: "
+    )
+    about = wet_record("http://a/2", "A page.\nWARC-Type: response\nof records.")
+    log = faults.FaultLog()
+    path = write_wet([own.replace("conversion", "resource"), own, about])
+    pages = list(wet_pages.read_pages(path, on_fault=log.add))
+    assert [page.kind for page in pages] == ["resource", "conversion", "conversion"]
+    assert log.to_json()["counts"] == {"not_conversion": 1}
+
+
 @pytest.mark.parametrize("bad", [b"\x1f\x8b\x08", b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03"])
 @pytest.mark.parametrize("start", [b"", b"\r\n"])
 def test_bytes_of_gzip_in_the_text_of_a_plain_file_lose_that_page_only(

@@ -338,7 +338,7 @@ def _split_fields(lines: Iterable[str]) -> tuple[_Fields, str]:
             url = line[len(URL_FIELD) :].strip()
         elif line.startswith(DATE_FIELD):
             timestamp = line[len(DATE_FIELD) :].strip()
-        elif line.startswith(TYPE_FIELD) and not text:
+        elif line.startswith(TYPE_FIELD) and not kind:  # the header has it before the text has
             kind = line[len(TYPE_FIELD) :].strip()
     return _Fields(url, timestamp, kind), "\n".join(text)
 
