@@ -25,6 +25,7 @@ LINE_DECODER = json.JSONDecoder()
 # The first key of a manifest: SHA-256 of its text with zeros in this place.
 NO_CHECKSUM = "0" * 64
 LFS_POINTER = b"version https://git-lfs.github.com/spec/"  # how a pointer begins
+CONFLICT = re.compile(rb"^<{7}( |\r?$)", re.MULTILINE)  # how a conflict of git begins
 CHECKSUM = re.compile(rb'\{\n  "checksum": "([0-9a-f]{64})",\n')
 
 
@@ -40,6 +41,11 @@ def refuse_lfs_pointer(path: Path) -> None:
                 f"{path} is a pointer of git LFS in place of the file; run git lfs pull in its "
                 "repository, or download the file itself"
             )
+
+
+def has_conflict(data: bytes) -> bool:
+    """Return whether a file has the marks that git writes where two branches disagree."""
+    return CONFLICT.search(data) is not None
 
 
 def by_name(paths: Iterable[Path]) -> list[Path]:

@@ -65,3 +65,20 @@ def test_a_path_out_of_the_checkout_is_refused(path: str) -> None:
         parse_lock(f"schema: '2.0'\nstages: {{a: {{cmd: x, {outs}}}}}".encode())
     with pytest.raises(LineageError, match=r"data.dvc is not in DVC's format .* is outside the"):
         parse_lock(None, outs.encode())
+
+
+MARKS = "<<<<<<< HEAD\nouts: []\n=======\nouts: [1]\n>>>>>>> other\n"
+
+
+@pytest.mark.parametrize("name", ["dvc.lock", "data.dvc"])
+def test_a_conflict_of_git_is_named_with_a_cure_that_git_carries_out(name: str) -> None:
+    data = MARKS.encode()
+    cure = f"^{name} has the marks of a conflict of git: .* --ours {name} .* run snakemake"
+    with pytest.raises(LineageError, match=cure):
+        parse_lock(*((data,) if name == "dvc.lock" else (None, data)))
+
+
+def test_a_text_about_conflicts_is_no_conflict() -> None:
+    entry = f"{{cmd: 'echo <<<<<<< ', params: {{r.json: {{x: {'<' * 8}}}}}}}"
+    lock = f"schema: '2.0'\nstages: {{a: {entry}}}\n"
+    assert parse_lock(lock.encode()).stages["a"].params == {"x": "<" * 8}

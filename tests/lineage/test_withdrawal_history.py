@@ -77,7 +77,7 @@ def test_a_list_that_cannot_be_read_and_a_stopped_withdrawal_are_findings(checko
     write(checkout, UNFINISHED.as_posix(), "{}")
     assert found(checkout) == [UNFINISHED.as_posix()]
     messages = [item.message for item in verify_tree(checkout).findings]
-    assert any("is not a list of withdrawn sources" in message for message in messages)
+    assert any("keep the withdrawals of both sides" in message for message in messages)
 
 
 def test_without_git_nothing_is_lost(run: Path) -> None:

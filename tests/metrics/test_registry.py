@@ -45,6 +45,9 @@ def test_an_unknown_metric_is_refused_with_the_nearest_name():
         SettingsError, match=r"unknown metric 'accurracy'; nearest: 'accuracy'; met"
     ):
         metric_named("accurracy")
+    with pytest.raises(SettingsError) as raised:
+        metric_named("accurracy")
+    assert str(raised.value).endswith(f"metrics are {sorted(METRICS)}")
     with pytest.raises(SettingsError, match="unknown metric '###'; metrics are "):
         compute_scores(("###",), [1], [1], classes=2)
 

@@ -10,6 +10,8 @@ import pytest
 from checkout import ROOT
 from made_graphs import RESULT, SCORES, small_run
 
+from t5repro.lineage.git import untrusted_owner
+
 NOBODY = 65534
 # Root without these is a user like any other.
 CAPABILITIES = "-dac_override,-dac_read_search,-fowner,-chown"
@@ -40,6 +42,11 @@ def foreign(tmp_path: Path) -> Path:
 
 def ask(root: Path, *words: str) -> tuple[int, str]:
     """Ask as a user who does not own the checkout; return the exit code and the message."""
+    process = as_another_user(root, *words)
+    return process.returncode, process.stderr
+
+
+def as_another_user(root: Path, *words: str) -> subprocess.CompletedProcess[str]:
     process = subprocess.run(
         ["setpriv", f"--bounding-set={CAPABILITIES}", sys.executable, "-m", "t5repro", *words],
         cwd=root,
@@ -49,7 +56,7 @@ def ask(root: Path, *words: str) -> tuple[int, str]:
         check=False,
     )
     assert "Traceback" not in process.stderr, process.stderr
-    return process.returncode, process.stderr
+    return process
 
 
 @pytest.mark.parametrize("words", QUESTIONS, ids=lambda words: words[0])
@@ -88,6 +95,14 @@ def test_git_s_refusal_of_another_owner_is_passed_on(foreign: Path) -> None:
         assert code == 2
         assert "dubious ownership" in message
         assert "safe.directory" in message
+
+
+def test_verify_says_that_it_compared_nothing_with_a_commit_of_another_owner(foreign: Path) -> None:
+    process = as_another_user(foreign, "verify")
+    assert "compared with no commit: git answers no question about this folder" in process.stdout
+    cure = f"git config --global --add safe.directory {foreign}"
+    assert cure in process.stdout
+    assert untrusted_owner(ROOT) == ""
 
 
 def test_a_reader_that_closes_the_pipe_gets_no_traceback(foreign: Path) -> None:

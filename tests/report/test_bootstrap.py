@@ -80,6 +80,35 @@ def test_a_resample_has_the_scores_of_the_metrics(name: str) -> None:
         assert scores == pytest.approx(resampled)
 
 
+@pytest.mark.parametrize("extra", [(), ("nonsense",)])
+def test_a_resample_without_a_label_has_the_macro_f1_of_the_labels_that_occur(
+    extra: tuple[str, ...],
+) -> None:
+    definition = {
+        "files": {"train": ["a.tsv"], "validation": ["b.tsv"]},
+        "fields": ["text"],
+        "target": "label",
+        "labels": ["a", "b", "c", "never"],
+        "metrics": ["macro_f1"],
+    }
+    task = own_task("mine", OwnTask.model_validate(definition))
+    words = ("a", "b", "a", *extra)
+    rows = [{"answer": n % 3 % 2, "prediction": words[n % len(words)]} for n in range(7)]
+    rows.append({"answer": 2, "prediction": "b"})  # absent from a third of the resamples
+    resamples = resample({"mine": task}, {"mine": {"a": rows}}, seed=3)
+    draws = stream(3, "report", "bootstrap", "mine").integers(
+        8, size=(RESAMPLES, 8), dtype=np.int32
+    )
+    (values,) = resamples.scores.values()
+    for number, draw in enumerate(draws[:100]):
+        drawn = [rows[row] for row in draw]
+        answers = [row["answer"] for row in drawn]
+        predictions = [task.read_prediction(row["prediction"], row) for row in drawn]
+        expected = compute_scores(("macro_f1",), answers, predictions, classes=4)["macro_f1"]
+        assert values[number] == pytest.approx(expected)
+    assert {len({rows[row]["answer"] for row in draw}) for draw in draws[:100]} > {3}
+
+
 @pytest.mark.parametrize("name", ["wmt_en_de", "cnn_dailymail"])
 @given(pairs=st.lists(st.tuples(TEXTS, TEXTS), min_size=1, max_size=6))
 def test_every_row_once_has_exactly_the_bleu_or_rouge_of_the_scores(

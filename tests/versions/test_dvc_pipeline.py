@@ -1,6 +1,7 @@
 """dvc.yaml agrees with the graph, leaf by leaf, and avoids what DVC handles wrongly."""
 
 import json
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,11 +17,13 @@ from t5repro.lineage.dvc_lock import read_lock
 from t5repro.versions import dvc_pipeline
 from t5repro.versions.dvc_pipeline import (
     SETTINGS_STAGE,
+    VersionedRun,
     leaves_of,
     pipeline_text,
     reproducibility,
     resolved_text,
     settings_of_stage,
+    versioned_run,
 )
 from t5repro.versions.snakemake_graph import PlannedJob, PlannedStage, planned, resolve, stages_of
 
@@ -75,6 +78,24 @@ def test_each_stage_runs_its_rule_alone_and_persists_nothing(
         assert run.endswith(f"--allowed-rules {rule} stage_{name} -- stage_{name}")
         assert check.endswith(f"seal --run-file configs/demo.yaml --only {name}")
     assert "persist" not in (ROOT / "dvc.yaml").read_text()
+
+
+@pytest.mark.parametrize(
+    "name", ["my run.yaml", "it's.yaml", "a: b #c.yaml", f"{'long ' * 30}.yaml", "a&b$c.yaml"]
+)
+def test_a_run_file_of_any_name_is_one_word_of_every_command(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run_file = tmp_path / name
+    run_file.write_text("run: {name: x}\n")
+    text = pipeline_text(load_run_file(RUN_FILE), [stage()], run_file, "local")
+    entries = yaml.safe_load(text)["stages"]
+    run, check = entries["vocab-baseline"]["cmd"]
+    for command in (entries[SETTINGS_STAGE]["cmd"], run, check):
+        assert str(run_file) in shlex.split(command)
+    (tmp_path / "dvc.yaml").write_text(f"<<<<<<< HEAD\n{text}=======\n{text}>>>>>>> other\n")
+    monkeypatch.chdir(tmp_path)
+    assert versioned_run() == VersionedRun(run_file, "local")
 
 
 def names_and_values(tree: dict[str, Any]) -> Iterator[tuple[str, Any]]:

@@ -17,6 +17,7 @@ from pydantic import Field, ValidationError
 from t5repro.config.bounded_yaml import parse_yaml
 from t5repro.config.field import Section
 from t5repro.errors import SettingsError
+from t5repro.files import has_conflict
 
 FOLDER = Path("withdrawn")
 FILES = FOLDER / "files.yaml"
@@ -100,6 +101,11 @@ def _read(path: Path, model: type[Section]) -> Mapping[str, Any]:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
         return {}
+    if has_conflict(text.encode()):
+        raise SettingsError(
+            f"{path} is not a list of withdrawn sources: it has the marks of a conflict of git; "
+            "remove the marks and keep the withdrawals of both sides"
+        )
     try:
         values = parse_yaml(text, str(path)) or {}
         model.model_validate(values)

@@ -4,7 +4,9 @@ A raw file is copied from `data.source` (the bundled mini crawl) or, if `data.do
 downloaded from its origin. Files that the user put into `data.folder` are never replaced.
 """
 
+import shlex
 import shutil
+import time
 from pathlib import Path
 
 from t5repro.config.sections.data import DataSettings
@@ -17,6 +19,7 @@ from t5repro.files import atomic_path, sha256_of
 from t5repro.jobs.corpus import FetchJob
 from t5repro.progress import Progress
 
+MAX_AHEAD = 60  # seconds; clocks of machines differ a little
 BY_HAND = "by hand: "  # prefix of an origin that only the user may download
 
 
@@ -57,6 +60,22 @@ def missing_files(data: DataSettings) -> list[str]:
         for file in raw_files(data)
         if not file.path.is_file()
     ]
+
+
+def check_dates(data: DataSettings) -> None:
+    """Refuse raw files with a date in the future: Snakemake would delete what is made of them.
+
+    Raises:
+        RawDataError: a file has one, as from a machine with another clock.
+    """
+    now = time.time()
+    for file in raw_files(data):
+        if file.path.is_file() and (ahead := file.path.stat().st_mtime - now) > MAX_AHEAD:
+            raise RawDataError(
+                f"{file.path} has a date {ahead:,.0f} s in the future, so Snakemake would delete "
+                "what is made of it as outdated; set it to now: touch "
+                f"{shlex.quote(file.path.as_posix())}"
+            )
 
 
 def _is_missing_or_outdated(data: DataSettings, file: RawFile) -> bool:

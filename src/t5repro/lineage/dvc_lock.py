@@ -15,6 +15,7 @@ from typing import Any
 import yaml
 
 from t5repro.errors import LineageError
+from t5repro.files import has_conflict
 
 PIPELINE_FILE = "dvc.yaml"
 LOCK_FILE = "dvc.lock"
@@ -143,10 +144,16 @@ def parse_lock(lock: bytes | None, raw_data: bytes | None = None) -> Lock:
         raw_data: the bytes of `data.dvc`, if the file exists.
 
     Raises:
-        LineageError: a file is not in DVC's format.
+        LineageError: a file is not in DVC's format, or has the marks of a conflict.
     """
     outputs: list[TrackedPath] = []
     stages: dict[str, LockedStage] = {}
+    for name, data in ((RAW_DATA_FILE, raw_data), (LOCK_FILE, lock)):
+        if data is not None and has_conflict(data):
+            raise LineageError(
+                f"{name} has the marks of a conflict of git: take one side, with git checkout "
+                f"--ours {name} or --theirs, then run snakemake, which seals what is built"
+            )
     name = RAW_DATA_FILE
     try:
         if raw_data is not None:

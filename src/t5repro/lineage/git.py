@@ -6,6 +6,7 @@ replacement refs would show in their place is ignored.
 
 import hashlib
 import os
+import shlex
 import subprocess
 from collections.abc import Iterable
 from pathlib import Path
@@ -74,6 +75,18 @@ def project_prefix(root: Path) -> str:
         if is_project(folder):
             return (try_git(folder, "rev-parse", "--show-prefix") or b"").decode().strip()
     return ""
+
+
+def untrusted_owner(root: Path) -> str:
+    """Return git's cure where it answers nothing, as another user owns the folder; else nothing."""
+    output, message = _run(root, ("rev-parse", "--git-dir"))
+    if output is not None or "safe.directory" not in message:
+        return ""
+    folder = root.resolve().as_posix()
+    return (
+        "git answers no question about this folder, because another user owns it; git config "
+        f"--global --add safe.directory {shlex.quote(folder)} says that it may"
+    )
 
 
 def replaced_objects(root: Path) -> list[str]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from t5repro.lineage.dvc_lock import LOCK_FILE, PIPELINE_FILE, RAW_DATA_FILE
 from t5repro.lineage.findings import CONTRADICTED, MISSING, UNCOMMITTED, Finding
-from t5repro.lineage.git import blob_hash, blobs_below, replaced_objects, try_git
+from t5repro.lineage.git import blob_hash, blobs_below, replaced_objects, try_git, untrusted_owner
 from t5repro.lineage.record_index import ENDING
 from t5repro.lineage.store import RECORDS, files_below
 
@@ -56,6 +56,8 @@ def _is_lost(path: Path) -> bool:
 
 def check_committed(root: Path, committed: Committed) -> Iterator[Finding]:
     """Report what was lost or replaced, and warn of files that git does not attest."""
+    if cure := untrusted_owner(root):
+        yield Finding(UNCOMMITTED, "HEAD", "", f"compared with no commit: {cure}")
     for name in replaced_objects(root):
         message = (
             "shows other objects than those of the commits to readers with git's defaults; they "

@@ -8,6 +8,7 @@ file, so ``dvc repro`` detects an edited run file by itself.
 
 import json
 import re
+import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -70,8 +71,12 @@ def versioned_run() -> VersionedRun | None:
     if not PIPELINE.is_file():
         return None
     text = PIPELINE.read_text(encoding="utf-8")
-    command = re.search(rf"{SETTINGS_COMMAND} --run-file (\S+) --profile (\S+)", text)
-    return VersionedRun(Path(command[1]), command[2]) if command else None
+    entry = re.search(rf"cmd: .*{SETTINGS_COMMAND}.*(\n {{6,}}.*)*", text)
+    if entry is None:
+        return None
+    words = shlex.split(yaml.safe_load(entry[0])["cmd"])
+    _, run_file, _, profile = words[len(SETTINGS_COMMAND.split()) :]
+    return VersionedRun(Path(run_file), profile)
 
 
 def generated(run_file: Path | None = None, profile: str | None = None) -> dict[Path, str]:
@@ -245,7 +250,7 @@ def _settings_stage(settings: Settings, run_file: Path, profile: str) -> dict[st
     code = {} if has_sources else {"always_changed": True}
     sources = [SOURCES.as_posix()] if has_sources else []
     return {
-        "cmd": f"{SETTINGS_COMMAND} --run-file {run_file.as_posix()} --profile {profile}",
+        "cmd": f"{SETTINGS_COMMAND} --run-file {_quoted(run_file)} --profile {profile}",
         "desc": "the settings of every stage and the code of every rule",
         "deps": [run_file.as_posix(), *included, *sources, *RULE_SOURCES],
         **code,
@@ -274,14 +279,18 @@ def _commands(stage: PlannedStage, run_file: Path, profile: str) -> list[str]:
     """Return the commands of a stage: run its rule, then check its records."""
     with open(f"{profile}/profile.yaml", encoding="utf-8") as handle:
         default_run_file = yaml.safe_load(handle)["configfile"]
-    name = run_file.as_posix()
-    option = "" if name == default_run_file else f" --configfile {name}"
+    name = _quoted(run_file)
+    option = "" if run_file.as_posix() == default_run_file else f" --configfile {name}"
     target = f"stage_{stage.name}"
     return [
         # Without --allowed-rules Snakemake would also run an earlier job whose files look older.
         f"snakemake --profile {profile}{option} --allowed-rules {stage.rule} {target} -- {target}",
         f"t5repro seal --run-file {name} --only {stage.name}",
     ]
+
+
+def _quoted(path: Path) -> str:
+    return shlex.quote(path.as_posix())
 
 
 def _dependencies(stage: PlannedStage, folders: set[str]) -> list[str]:

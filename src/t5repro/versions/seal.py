@@ -21,6 +21,7 @@ from t5repro.files import TEMPORARY_PREFIX, write_text
 from t5repro.lineage.dvc_cache import object_path
 from t5repro.lineage.dvc_lock import LOCK_FILE, RAW_DATA_FILE, LockedStage, read_lock
 from t5repro.lineage.hashes import Hasher
+from t5repro.lineage.store import RESULTS
 from t5repro.versions import dvc_pipeline
 from t5repro.versions.committed_records import restore_committed_records
 from t5repro.versions.proof import (
@@ -147,6 +148,18 @@ def seal_run(settings: Settings, *, whole: bool) -> str:
     return process.stdout.strip() or "dvc.lock agrees already"
 
 
+def linked_results(run: str, root: Path = Path()) -> str:
+    """Return why DVC cannot version the results of a run; nothing if it can."""
+    for folder in (root / RESULTS, root / RESULTS / run):
+        if not folder.resolve().is_relative_to(root.resolve()):
+            return (
+                f"{folder.as_posix()} is a link to {folder.resolve().as_posix()}, outside of the "
+                "checkout, where DVC versions nothing: stages are built there and not sealed in "
+                "dvc.lock; mount that folder in its place (mount --bind), or clone onto that disk"
+            )
+    return ""
+
+
 def _check(settings: Settings, stages: list[PlannedStage], names: Iterable[str]) -> SealResult:
     """Refuse stages that their records do not prove; delete undeclared files; seal the records."""
     checkout, result = Checkout(), SealResult()
@@ -202,6 +215,8 @@ def seal_stages(settings: Settings, stages: list[PlannedStage], names: Iterable[
     changed = [*result.sealed, *uncached]
     # DVC takes longer to start than everything else here.
     if changed or not dvc_pipeline.lock_is_current(lock, pipeline, checkout.hasher):
+        if changed and (fault := linked_results(settings.run.name)):
+            raise ArtifactError(fault)
         _commit(changed, folders, {stage.name: stage for stage in stages})
     result.repeated = restore_committed_records(settings.run.name)
     proven = {

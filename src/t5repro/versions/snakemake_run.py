@@ -4,6 +4,7 @@ import os
 import sys
 from collections.abc import Callable, Mapping
 from functools import wraps
+from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
 from snakemake.exceptions import WorkflowError
@@ -14,13 +15,15 @@ from t5repro.config.origins import Origins
 from t5repro.config.schema import Settings
 from t5repro.config.task_files import check_listed_files, raw_files
 from t5repro.config.withdrawn import PAGES, check_finished
-from t5repro.data.fetch import files_to_fetch, missing_files
+from t5repro.data.fetch import check_dates, files_to_fetch, missing_files
 from t5repro.data.paths import raw_path
 from t5repro.errors import RawDataError, SettingsError, T5ReproError
 from t5repro.lineage import packages, run_lock, workflow_files
+from t5repro.lineage.git import untrusted_owner
 from t5repro.lineage.sources import closure_path, write_closures_for_plan
 from t5repro.lineage.withdrawal_history import require_withdrawals
 from t5repro.plan.run_plan import RunPlan
+from t5repro.progress import announce
 from t5repro.stages import BY_NAME
 from t5repro.versions import output_index, plain_params, rehydrate, remote_storage, seal, sigterm
 from t5repro.versions.snakemake_graph import inside_dvc_repro
@@ -84,6 +87,8 @@ class SnakemakeRun:
             settings = load_settings(config)
             check_listed_files(settings)
             check_logger_packages(settings)
+        if self._workflow.is_main_process:
+            check_dates(settings.data)
         missing = missing_files(settings.data)
         if missing and not self.uses_storage:  # Snakemake finds those that the storage lacks
             raise RawDataError("\n".join(["raw files are missing:", *missing]))
@@ -116,6 +121,10 @@ class SnakemakeRun:
     def begin(self) -> None:
         """Lock the checkout, so that no other run starts until this process ends."""
         self._lock = run_lock.acquire()
+        if cure := untrusted_owner(Path()):
+            announce(f"records of this run will name no commit: {cure}")
+        if fault := seal.linked_results(self.settings.run.name):
+            announce(fault)
         sigterm.handle_sigterm_in_thread(on_signal=self._begin_no_more_jobs)
         if not inside_dvc_repro():  # a stage of DVC has few jobs
             packages.installed()  # reads changed packages once, and not in every job at once
