@@ -38,6 +38,8 @@ def test_a_cpu_is_set_up_for_the_same_bytes_every_time_and_says_nothing():
         """
 found = prepare(DevicesSettings(intra_op_threads=3))
 import os, sys, keras, tensorflow as tf
+assert not {"pandas", "sklearn"} & set(sys.modules)  # Keras would import them, for seconds
+import pandas, sklearn
 assert found.kind == "cpu" and found.strategy is None
 assert os.environ["ONEDNN_MAX_CPU_ISA"] == "AVX2" and os.environ["TF_ENABLE_ONEDNN_OPTS"] == "1"
 assert keras.backend.backend() == "tensorflow"
