@@ -263,6 +263,7 @@ def _share(examples: Sequence[Example], number: int) -> str:
 def _confusion(task: Task, rows: Rows, experiment: Experiment) -> Confusion:
     """Return the confusion matrix of an experiment over its seeds."""
     size = len(task.labels)
+    # One more column than rows: predictions can be invalid, answers cannot.
     counts = [[0] * (size + 1) for _ in task.labels]
     for arm in experiment.arms:
         for row in rows[arm]:
@@ -293,6 +294,7 @@ def _label_scores(name: str, counts: Sequence[Sequence[int]], label: int) -> Lab
         label=name,
         precision=_percentage(right, predicted),
         recall=_percentage(right, answered),
+        # Equals the harmonic mean, without a division by zero if nothing was right.
         f1=_percentage(2 * right, predicted + answered),
         rows=answered,
     )
