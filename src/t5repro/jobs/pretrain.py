@@ -16,7 +16,7 @@ class Training:
     """What both trainings write, and how they are watched.
 
     Attributes:
-        folder: receives ``weights.safetensors``, ``optimizer.safetensors`` and ``history.csv``.
+        folder: receives weights.safetensors, optimizer.safetensors and history.csv.
         work: receives the checkpoints of an unfinished training.
         manifest: manifest to write.
         monitor: folder of training speeds and TensorBoard files; if absent, none are written.
