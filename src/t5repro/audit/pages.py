@@ -257,6 +257,7 @@ def _rows_before(root: Path, job: Job, shard: Artifact, split: str) -> tuple[int
     therefore equal row numbers only if there are none.
     """
     paths = {_name(file.path): file.path for file in job.inputs}
+    # In the order in which `tokens` reads: by language of the settings, then by name.
     ordered_paths = [
         paths[name]
         for language in job.settings["tokens"]["languages"]
@@ -274,6 +275,7 @@ def _read_pages(path: Path, is_match: Callable[[str], bool] | None = None) -> It
         if is_match is not None:
             # The URL column alone decides whether the others have to be read.
             urls = _columns(path, ["url"]).column("url").to_pylist()
+            # Most files do not have the page: their texts are never read.
             if not any(map(is_match, urls)):
                 return
         rows = _columns(path, COLUMNS).to_pylist()
@@ -297,6 +299,7 @@ def _jobs_of(graph: Graph, rule: str) -> list[Job]:
 
 def _input_named(job: Job, name: str) -> Artifact | None:
     """Return the raw file of a job with this name, or with this path below `data.folder`."""
+    # Cleaned rows store names, because a folder differs between machines.
     matching = [file for file in job.inputs if file.path == name or file.path.endswith(f"/{name}")]
     # All are below one folder, so the shortest path is the one that has no other folder before it.
     return min(matching, key=lambda file: len(file.path), default=None)

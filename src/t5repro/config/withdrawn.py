@@ -83,7 +83,7 @@ def read_pages(path: Path | None = PAGES) -> WithdrawnPages:
 
 
 def check_finished() -> None:
-    """Refuse to plan a run on what a stopped withdrawal has left.
+    """Refuse to plan a run while a withdrawal is unfinished.
 
     Raises:
         SettingsError: a withdrawal was stopped.

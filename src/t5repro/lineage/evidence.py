@@ -1,4 +1,4 @@
-"""What attests the record of each job, and what the record only states.
+"""The evidence for the record of each job, and the facts that only the record states.
 
 A record is text that anyone could write. It is attested by a signature, by the index that `seal`
 wrote, by git, and by `dvc.lock`, which has the same results as the index. Its code is attested by
@@ -32,7 +32,7 @@ UNATTESTED = "processor, devices, environment and times"
 
 @dataclass(frozen=True)
 class Evidence:
-    """What is known about the record of a job.
+    """The evidence for the record of a job.
 
     Attributes:
         attested: what attests the record, its results or its code.

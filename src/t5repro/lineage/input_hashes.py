@@ -1,4 +1,4 @@
-"""Verify what a stage reads: every file of an earlier stage has the hash of its manifest.
+"""Verify the inputs of a stage: every file of an earlier stage has the hash of its manifest.
 
 A stage is started only if all its inputs agree, so an altered bit is named before anything is built
 on it. A manifest attests the other files of its stage, and its own bytes by a checksum. Checksums

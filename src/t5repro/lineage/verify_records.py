@@ -66,6 +66,7 @@ def check_fields(
         hasher: of the checkout, for inputs that no job wrote; None for a revision.
     """
     folders = stages_by_folder(lock)
+    # Altered records are reported against the index already; their fields prove nothing.
     for name, record in check.intact.items():
         job = graph.jobs.get(name)
         path = record_of_job(name)
@@ -74,6 +75,7 @@ def check_fields(
         if job is not None:
             facts, listed = facts_of_record(record), facts_of_manifest(job)
             faults += _faults_of_state(record)
+            # Else an intact record would be blamed for a manifest that somebody edited.
             if job.manifest not in altered_manifests:
                 faults += _unlike_manifest(job, record, facts, listed, graph, hasher)
                 faults += _unlike_numbers(job, facts, listed, store)
@@ -85,6 +87,7 @@ def check_fields(
                 if of_lock:
                     message = f"stage {stage}: {shortened(of_lock)}; {RESEAL}"
                     yield Finding(CONTRADICTED, LOCK_FILE, name, message)
+        # One finding per record: a forged one would otherwise fill the terminal.
         if faults:
             yield Finding(CONTRADICTED, path, name, f"{shortened(faults)}; {CURE}")
         for library, version, versions in check.commits.unlocked(record) if check.commits else ():
@@ -117,6 +120,7 @@ def _faults_of_times(record: Record) -> Iterator[str]:
         yield f"ends at {record.end.at!r}, which is no time"
         return
     span = (end - start).total_seconds()
+    # The seconds are of a monotonic clock, the times of one that may be corrected meanwhile.
     if span < 0 or not 0 <= record.end.seconds <= span + CLOCK_SECONDS:
         yield f"{record.end.seconds} s from {record.start.at} to {record.end.at}"
 
@@ -170,6 +174,7 @@ def _unlike_manifest(
 
 def _unlike_writer(difference: Difference, graph: Graph, hasher: Hasher | None) -> Iterator[str]:
     """Compare an input that the manifest does not list with its writer, else with the checkout."""
+    # A rule may read files that its manifest names only by the manifest of their job.
     written = {output.sha256 for output in graph.by_path.get(difference.name, ())}
     if not written and hasher is not None and (actual := hasher.sha256(difference.name)):
         written = {actual}
@@ -185,6 +190,7 @@ def _unlike_numbers(job: Job, facts: JobFacts, listed: JobFacts, store: Store) -
             continue
         try:
             data = store.read(output.path)
+            # Numbers of an altered file would blame the record.
             if hashlib.sha256(data).hexdigest() != output.sha256:
                 return  # reported as altered
             numbers |= numbers_in({"tasks": json.loads(data).get("tasks", {})})

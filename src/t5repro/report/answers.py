@@ -172,7 +172,9 @@ def answers_page(
         report=report,
         others={task_title(name): link for name, link in task_links.items() if name != task.name},
         experiments=answering,
-        shares=[_share(examples, number) for number in range(len(answering))],
+        shares=[
+            _share(examples, number, entry.has_seeds) for number, entry in enumerate(answering)
+        ],
         confusions=[_confusion(task, rows, entry) for entry in answering] if has_labels else [],
         has_marks=has_marks(task),
         lineage=lineage or {},
@@ -253,16 +255,19 @@ def _selection(examples: Sequence[Example]) -> list[Example]:
     return sorted(selected, key=lambda example: example.number)
 
 
-def _share(examples: Sequence[Example], number: int) -> str:
+def _share(examples: Sequence[Example], number: int, has_seeds: bool) -> str:
     """Return how many of an experiment's rows with a mark it answers rightly."""
     right = sum(number in example.right for example in examples)
     wrong = sum(number in example.wrong for example in examples)
-    return f"{right:,} of {right + wrong:,} rows right" if right + wrong else "no answer known"
+    if not right + wrong:
+        return "no answer known"
+    return f"{right:,} of {right + wrong:,} rows right{' with every seed' if has_seeds else ''}"
 
 
 def _confusion(task: Task, rows: Rows, experiment: Experiment) -> Confusion:
     """Return the confusion matrix of an experiment over its seeds."""
     size = len(task.labels)
+    # One more column than rows: predictions can be invalid, answers cannot.
     counts = [[0] * (size + 1) for _ in task.labels]
     for arm in experiment.arms:
         for row in rows[arm]:
@@ -293,6 +298,7 @@ def _label_scores(name: str, counts: Sequence[Sequence[int]], label: int) -> Lab
         label=name,
         precision=_percentage(right, predicted),
         recall=_percentage(right, answered),
+        # Equals the harmonic mean, without a division by zero if nothing was right.
         f1=_percentage(2 * right, predicted + answered),
         rows=answered,
     )

@@ -127,6 +127,7 @@ def seal_run(settings: Settings, *, whole: bool) -> str:
     if versioned is None:
         return "not sealed: there is no dvc.yaml; t5repro dvc generate makes it"
     run_file = versioned.run_file
+    # As settings and not as text: comments and order of a run file decide nothing.
     if load_run_file(run_file) != settings:
         return (
             f"not sealed: dvc.yaml versions {run_file}, and the settings of this run are others; "
@@ -220,6 +221,7 @@ def seal_stages(settings: Settings, stages: list[PlannedStage], names: Iterable[
     raw_data = Path(RAW_DATA_FILE)
     if raw_data.is_file() and settings.data.folder == raw_data.stem and not raw_data_agrees(lock):
         check_raw_data(raw_data)
+    # Else the next plan would take the sealed files for edited ones.
     save_snapshot(read_lock(), [*result.sealed, *result.unchanged])
     return result
 
@@ -265,6 +267,7 @@ def _commit(
     from dvc.utils.serialize import dumps_yaml, load_yaml
 
     lock = Path(LOCK_FILE)
+    # The run lock keeps other runs away, and this one other commands of DVC.
     with Repo() as repo, repo.lock:
         _remove_torn_rwlock(Path(repo.tmp_dir or ".dvc/tmp"))
         dvc_stages = {stage.name: stage for stage in repo.index.stages if hasattr(stage, "name")}
