@@ -1,4 +1,7 @@
-"""Predictions of a network of labels: the word of a label or option, a number, or a span."""
+"""Predictions of a network of labels (BERT's kind): the likeliest label, option, number or span.
+
+A choice, as in COPA, has a row for each option; the option with the highest score is the answer.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
