@@ -24,6 +24,7 @@ from t5repro.plan.run_plan import RunPlan
 from t5repro.stages import BY_NAME
 from t5repro.versions import plain_params, rehydrate, remote_storage, seal, sigterm
 from t5repro.versions.job_errors import print_job_errors
+from t5repro.versions.last_screen import last_screen
 from t5repro.versions.snakemake_graph import inside_dvc_repro
 
 Parameters = ParamSpec("Parameters")
@@ -142,6 +143,8 @@ class SnakemakeRun:
         dag = self._workflow.dag_settings
         whole = set(dag.targets) <= {"all"} and not (dag.until or dag.omit_from)
         print(seal.seal_run(self.settings, whole=whole), file=sys.stderr)
+        if whole:
+            print(last_screen(self.plan), file=sys.stderr)
         if self.uses_storage:
             # Snakemake's metadata has the paths of the storage; a local run needs others.
             rehydrate.SNAPSHOT.unlink(missing_ok=True)
