@@ -64,4 +64,4 @@ onsuccess:
 
 
 onerror:
-    SNAKEMAKE_RUN.download()
+    SNAKEMAKE_RUN.fail()

@@ -83,3 +83,10 @@ def test_equal_runs_write_equal_manifests(tmp_path: Path) -> None:
     assert files.read_json(tmp_path / "one")["inputs"][0]["sha256"] == (
         "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
     )
+
+
+def test_a_folder_in_place_of_a_file_is_named(tmp_path):
+    with pytest.raises(ArtifactError, match=r"is a folder; name a file, such as .*manifest\.json"):
+        files.read_json(tmp_path)
+    with pytest.raises(ArtifactError, match="is a folder; name a file in it"):
+        list(files.read_json_lines(tmp_path))

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from t5repro.artifacts import MANIFEST
 from t5repro.errors import ArtifactError, RawDataError, storage_error
 
 HASH_BLOCK_BYTES = 1 << 20
@@ -114,6 +115,10 @@ def read_json(path: Path) -> Any:
         return json.loads(text)
     except FileNotFoundError as error:
         raise ArtifactError(f"{path} is missing; run the stage that writes it") from error
+    except IsADirectoryError as error:
+        raise ArtifactError(
+            f"{path} is a folder; name a file, such as {path / MANIFEST}"
+        ) from error
     except (ValueError, RecursionError) as error:  # also a number of too many digits
         raise ArtifactError(
             f"{path} is not JSON ({error}); delete it and rerun its stage"
@@ -140,6 +145,8 @@ def read_json_lines(path: Path) -> Iterator[dict[str, Any]]:
         handle = path.open(encoding="utf-8")
     except FileNotFoundError as error:
         raise ArtifactError(f"{path} is missing; run the stage that writes it") from error
+    except IsADirectoryError as error:
+        raise ArtifactError(f"{path} is a folder; name a file in it") from error
     with handle:
         for number, line in enumerate(handle, start=1):
             try:

@@ -56,6 +56,43 @@ with found.scope():
     assert found.stderr == ""
 
 
+def test_the_configuration_file_of_keras_and_its_variables_decide_nothing(tmp_path):
+    folder = tmp_path / ".keras"
+    folder.mkdir()
+    (folder / "keras.json").write_text(
+        '{"floatx": "float64", "epsilon": 0.01, "backend": "jax", '
+        '"image_data_format": "channels_first"}'
+    )
+    in_a_new_process(
+        """
+prepare(DevicesSettings())
+import keras
+assert keras.config.floatx() == "float32" and keras.config.dtype_policy().name == "float32"
+assert keras.config.epsilon() == 1e-7 and keras.config.backend() == "tensorflow"
+assert keras.config.image_data_format() == "channels_last"
+assert keras.config.max_epochs() is None and keras.config.max_steps_per_epoch() is None
+""",
+        HOME=str(tmp_path),
+        KERAS_MAX_EPOCHS="1",
+        KERAS_MAX_STEPS_PER_EPOCH="1",
+    )
+
+
+def test_a_configuration_file_that_keras_refuses_is_named(tmp_path):
+    (tmp_path / "keras.json").write_text('{"floatx": "float128"}')
+    found = in_a_new_process(
+        """
+from t5repro.errors import DeviceError
+try:
+    prepare(DevicesSettings())
+except DeviceError as error:
+    print(error)
+""",
+        KERAS_HOME=str(tmp_path),
+    )
+    assert found.stdout.startswith("Keras cannot read its configuration file: correct or delete")
+
+
 MATRIX_PRODUCT = """
 import sys
 prepare(DevicesSettings(instruction_set=sys.argv[1]))

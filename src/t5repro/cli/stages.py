@@ -14,6 +14,7 @@ from t5repro.cli.job_options import add_options, expected_inputs, job_of, named_
 from t5repro.cli.parsers import Commands, add_command, add_group
 from t5repro.jobs.table import JOBS
 from t5repro.lineage.input_hashes import verify_inputs
+from t5repro.progress import announce, name_of_work
 from t5repro.stages import BY_NAME
 
 
@@ -85,14 +86,21 @@ def _do(stage: str, job: Any) -> None:
 def _train(stage: str, job: Any) -> None:
     from t5repro.lineage.sources import closure
 
+    _announce_tensorflow(stage)
     _entry(stage)(job, code=closure(stage))
 
 
 def _predict(stage: str, job: Any) -> None:
     from t5repro.model.devices import prepare
 
+    _announce_tensorflow(stage)
     devices = prepare(job.settings.devices)  # before TensorFlow is imported
     _entry(stage)(job, devices=devices)
+
+
+def _announce_tensorflow(stage: str) -> None:
+    """Print a sign of life: until the first step it is minutes on a busy machine."""
+    announce(f"{name_of_work(stage)}: starting TensorFlow")
 
 
 def _entry(stage: str) -> Callable[..., None]:

@@ -1,6 +1,6 @@
 """Sets up the device of a run file, so that results on a CPU are reproducible to the byte.
 
-`prepare` must run before the first TensorFlow operation of the process; import Keras after it.
+`prepare` must run before the first TensorFlow operation of the process; it imports Keras.
 
 On a CPU three things decide the bytes of a result: the instruction set of oneDNN (a setting: AVX2,
 which every x86-64 server has, or the processor's widest), the number of threads inside one
@@ -13,7 +13,7 @@ import dataclasses
 import os
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from t5repro.config.sections.devices import DevicesSettings
@@ -62,10 +62,12 @@ def prepare(settings: DevicesSettings, *, any_threads: bool = False) -> Devices:
         any_threads: warn instead if TensorFlow already runs with other threads, as in a notebook.
 
     Raises:
-        DeviceError: the device is missing, or TensorFlow already runs with other threads.
+        DeviceError: the device is missing, TensorFlow already runs with other threads, or Keras
+            does not start with its configuration file.
     """
     set_environment(settings)
-    _import_keras()
+    with _readable_keras_json():
+        _import_keras()
     import tensorflow as tf
 
     tf.get_logger().setLevel("ERROR")
@@ -75,7 +77,33 @@ def prepare(settings: DevicesSettings, *, any_threads: bool = False) -> Devices:
         if not any_threads:
             raise
         warnings.warn(f"{error}; the last bits may differ", stacklevel=2)
-    return _BY_KIND[settings.kind](tf, settings)
+    devices = _BY_KIND[settings.kind](tf, settings)
+    _set_keras()
+    return devices
+
+
+@contextlib.contextmanager
+def _readable_keras_json() -> Iterator[None]:
+    """Name the file that TensorFlow and Keras read when they are imported, if they refuse it."""
+    try:
+        yield
+    except (ValueError, AssertionError) as error:  # TensorFlow's own copy of Keras asserts
+        raise DeviceError(
+            "Keras cannot read its configuration file: correct or delete keras.json in ~/.keras, "
+            f"or in the folder that KERAS_HOME names ({error or 'an unknown value'})"
+        ) from error
+
+
+def _set_keras() -> None:
+    """Set what ``keras.json``, variables or a notebook may have set and would decide numbers."""
+    import keras
+
+    keras.config.set_floatx("float32")
+    keras.config.set_dtype_policy("float32")
+    keras.config.set_epsilon(1e-7)
+    keras.config.set_image_data_format("channels_last")
+    keras.config.set_max_epochs(None)
+    keras.config.set_max_steps_per_epoch(None)
 
 
 def set_environment(settings: DevicesSettings) -> None:

@@ -172,9 +172,7 @@ def answers_page(
         report=report,
         others={task_title(name): link for name, link in task_links.items() if name != task.name},
         experiments=answering,
-        shares=[
-            _share(examples, number, entry.has_seeds) for number, entry in enumerate(answering)
-        ],
+        shares=[_share(examples, *numbered) for numbered in enumerate(answering)],
         confusions=[_confusion(task, rows, entry) for entry in answering] if has_labels else [],
         has_marks=has_marks(task),
         lineage=lineage or {},
@@ -255,13 +253,14 @@ def _selection(examples: Sequence[Example]) -> list[Example]:
     return sorted(selected, key=lambda example: example.number)
 
 
-def _share(examples: Sequence[Example], number: int, has_seeds: bool) -> str:
-    """Return how many of an experiment's rows with a mark it answers rightly."""
+def _share(examples: Sequence[Example], number: int, experiment: Experiment) -> str:
+    """Return how many of an experiment's rows with a mark it answers rightly, with every seed."""
     right = sum(number in example.right for example in examples)
     wrong = sum(number in example.wrong for example in examples)
     if not right + wrong:
         return "no answer known"
-    return f"{right:,} of {right + wrong:,} rows right{' with every seed' if has_seeds else ''}"
+    seeds = f" with each of {len(experiment.arms)} seeds" if len(experiment.arms) > 1 else ""
+    return f"{right:,} of {right + wrong:,} rows right{seeds}"
 
 
 def _confusion(task: Task, rows: Rows, experiment: Experiment) -> Confusion:

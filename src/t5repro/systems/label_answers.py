@@ -35,7 +35,7 @@ def answer_labels(
     models = [make_network(columns) for _ in weight_sets[0]]
     texts: list[dict[str, list[str]]] = []
     total = len(weight_sets) * sum(len(rows_of_task.rows) for rows_of_task in encoded.values())
-    with Progress("predict", total=total, unit="rows") as progress:
+    with Progress("predict", total=total, unit="rows", begins="compiling") as progress:
         for paths in weight_sets:
             for path, model in zip(paths, models, strict=True):
                 load_weights(path, model)

@@ -125,12 +125,14 @@ def seal_run(settings: Settings, *, whole: bool) -> str:
     if os.environ.get(INSIDE_DVC):
         return "dvc repro writes dvc.lock itself"
     if versioned is None:
-        return "not sealed: there is no dvc.yaml; t5repro dvc generate makes it"
+        return (
+            "the run is complete; there is no dvc.yaml to version it, t5repro dvc generate makes it"
+        )
     run_file = versioned.run_file
     # As settings and not as text: comments and order of a run file decide nothing.
     if load_run_file(run_file) != settings:
         return (
-            f"not sealed: dvc.yaml versions {run_file}, and the settings of this run are others; "
+            f"the run is complete; dvc.yaml versions {run_file} and not this run, "
             "t5repro dvc generate --run-file FILE makes it version another run"
         )
     # Planning again inside Snakemake's process would overwrite its global state.

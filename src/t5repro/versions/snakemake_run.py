@@ -23,6 +23,8 @@ from t5repro.lineage.withdrawal_history import require_withdrawals
 from t5repro.plan.run_plan import RunPlan
 from t5repro.stages import BY_NAME
 from t5repro.versions import output_index, plain_params, rehydrate, remote_storage, seal, sigterm
+from t5repro.versions.job_errors import print_job_errors
+from t5repro.versions.last_screen import last_screen
 from t5repro.versions.snakemake_graph import inside_dvc_repro
 
 Parameters = ParamSpec("Parameters")
@@ -115,6 +117,7 @@ class SnakemakeRun:
     @with_message
     def begin(self) -> None:
         """Lock the checkout, so that no other run starts until this process ends."""
+        self._job_errors = print_job_errors(self._workflow.output_settings)
         self._lock = run_lock.acquire()
         sigterm.handle_sigterm_in_thread(on_signal=self._begin_no_more_jobs)
         if not inside_dvc_repro():  # a stage of DVC has few jobs
@@ -123,19 +126,26 @@ class SnakemakeRun:
     def _begin_no_more_jobs(self) -> None:
         self._workflow.scheduler._user_kill = "graceful"
 
-    def download(self) -> None:
+    def _download(self) -> None:
         """Bring what the jobs have written into this checkout, if they ran on other machines."""
         if self.uses_storage:
             remote_storage.download(self._workflow)
 
+    def fail(self) -> None:
+        """Bring what the jobs have written into this checkout, and name the failed ones."""
+        self._download()
+        self._job_errors.print_again()
+
     @with_message
     def end(self) -> None:
         """Unlock the checkout and record the finished stages in dvc.lock."""
-        self.download()
+        self._download()
         self._lock.close()
         dag = self._workflow.dag_settings
         whole = set(dag.targets) <= {"all"} and not (dag.until or dag.omit_from)
         print(seal.seal_run(self.settings, whole=whole), file=sys.stderr)
+        if whole:
+            print(last_screen(self.plan), file=sys.stderr)
         if self.uses_storage:
             # Snakemake's metadata has the paths of the storage; a local run needs others.
             rehydrate.SNAPSHOT.unlink(missing_ok=True)
