@@ -14,8 +14,11 @@ from pathlib import Path
 
 from t5repro.errors import storage_error
 from t5repro.files import SPILL_SUFFIX, TEMPORARY_PREFIX
+from t5repro.lineage.dvc_lock import LOCK_FILE, PIPELINE_FILE, RAW_DATA_FILE
 
-# `tempfile` puts eight characters between prefix and suffix.
+# Commands write into them, and jobs that hold a lock of their own into `records` only.
+COMMITTED_FOLDERS = ("configs", "docs", "records", "withdrawn")
+# `tempfile`, and `files.atomic_path`, put eight characters between prefix and suffix.
 _TEMPORARY = re.compile(re.escape(TEMPORARY_PREFIX) + rf"[a-z0-9_]{{8}}-(.+?)({SPILL_SUFFIX})?")
 
 
@@ -49,6 +52,14 @@ def exclusive(manifest: Path, outputs: Iterable[Path]) -> Iterator[None]:
             yield
         finally:
             lock.unlink(missing_ok=True)
+
+
+def remove_leftovers_of_commands(root: Path) -> None:
+    """Delete the temporary files of killed commands; the caller has the run lock."""
+    for folder in COMMITTED_FOLDERS:
+        for path in (root / folder).rglob(f"{TEMPORARY_PREFIX}*"):
+            path.unlink(missing_ok=True)
+    remove_leftovers([root / name for name in (LOCK_FILE, PIPELINE_FILE, RAW_DATA_FILE)])
 
 
 def remove_leftovers(files: Iterable[Path]) -> None:
