@@ -7,7 +7,7 @@ from pathlib import Path
 
 from t5repro.config.project_files import is_project
 from t5repro.config.withdrawn import UNFINISHED
-from t5repro.lineage.leftovers import remove_leftovers_of_commands
+from t5repro.lineage.command_leftovers import remove_leftovers_of_commands
 from t5repro.lineage.run_lock import run_lock
 from t5repro.lineage.store import RESULTS
 from t5repro.progress import announce

@@ -14,23 +14,20 @@ from pathlib import Path
 
 from t5repro.errors import storage_error
 from t5repro.files import SPILL_SUFFIX, TEMPORARY_PREFIX
-from t5repro.lineage.dvc_lock import LOCK_FILE, PIPELINE_FILE, RAW_DATA_FILE
 
-# Commands write into them, and jobs that hold a lock of their own into `records` only.
-COMMITTED_FOLDERS = ("configs", "docs", "records", "withdrawn")
 # `tempfile`, and `files.atomic_path`, put eight characters between prefix and suffix.
 _TEMPORARY = re.compile(re.escape(TEMPORARY_PREFIX) + rf"[a-z0-9_]{{8}}-(.+?)({SPILL_SUFFIX})?")
 
 
 @contextlib.contextmanager
-def exclusive(manifest: Path, outputs: Iterable[Path]) -> Iterator[None]:
+def exclusive(manifest: Path, outputs: Iterable[Path] | None = None) -> Iterator[None]:
     """Hold the lock of a job during the block, after removing what a killed run of it left.
 
     If another process holds the lock, nothing is removed.
 
     Args:
         manifest: manifest of the job; the lock is next to it.
-        outputs: files that the job writes.
+        outputs: files that the job writes; absent, all below the folder of the manifest.
 
     Raises:
         StorageError: the folder of the manifest cannot be written.
@@ -48,18 +45,20 @@ def exclusive(manifest: Path, outputs: Iterable[Path]) -> Iterator[None]:
             yield
             return
         try:
-            remove_leftovers([manifest, *outputs])
+            if outputs is None:
+                remove_leftovers_below(manifest.parent)
+            else:
+                remove_leftovers([manifest, *outputs])
             yield
         finally:
             lock.unlink(missing_ok=True)
 
 
-def remove_leftovers_of_commands(root: Path) -> None:
-    """Delete the temporary files of killed commands; the caller has the run lock."""
-    for folder in COMMITTED_FOLDERS:
-        for path in (root / folder).rglob(f"{TEMPORARY_PREFIX}*"):
+def remove_leftovers_below(folder: Path) -> None:
+    """Delete the temporary files below a folder in which no process is writing."""
+    for path in folder.rglob(f"{TEMPORARY_PREFIX}*"):
+        if _TEMPORARY.fullmatch(path.name) and path.is_file():
             path.unlink(missing_ok=True)
-    remove_leftovers([root / name for name in (LOCK_FILE, PIPELINE_FILE, RAW_DATA_FILE)])
 
 
 def remove_leftovers(files: Iterable[Path]) -> None:

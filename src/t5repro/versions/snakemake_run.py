@@ -20,7 +20,7 @@ from t5repro.data.fetch import files_to_fetch, missing_files
 from t5repro.data.paths import raw_path
 from t5repro.errors import RawDataError, SettingsError, T5ReproError
 from t5repro.lineage import packages, run_lock, workflow_files
-from t5repro.lineage.leftovers import remove_leftovers_of_commands
+from t5repro.lineage.command_leftovers import remove_leftovers_of_commands
 from t5repro.lineage.sources import closure_path, write_closures_for_plan
 from t5repro.lineage.withdrawal_history import require_withdrawals
 from t5repro.plan.run_plan import RunPlan
