@@ -47,23 +47,17 @@ parity-4: .venv/parity .venv/transformers-5/installed # all of them, before `.ve
 parity-5: .venv/transformers-5/installed
 	PYTHONPATH=.venv/transformers-5 pytest -m parity tests/parity
 
-.venv/parity: .venv/installed
-	$(BIN)/pip install --quiet --disable-pip-version-check --editable ".[parity]" --no-build-isolation
-	# Only its functions are called, so its dependencies are not needed.
-	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps tensorflow-datasets==4.9.10
+.venv/parity .venv/browser: .venv/%: .venv/installed requirements/%.txt
+	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r requirements/$*.txt
 	touch $@
 
 # A folder of its own, found before the packages of .venv, which has transformers 4.
 .venv/transformers-5/installed: .venv/parity requirements/transformers-5.txt
-	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --upgrade --target $(@D) -r requirements/transformers-5.txt
+	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes --no-deps --upgrade --target $(@D) -r requirements/transformers-5.txt
 	touch $@
 
 browser: .venv/browser ## look at the report of a small run in Chromium; installs its driver
 	pytest -m browser tests/browser
-
-.venv/browser: .venv/installed
-	$(BIN)/pip install --quiet --disable-pip-version-check --editable ".[browser]" --no-build-isolation
-	touch $@
 
 preflight: .venv-preflight/installed ## an environment with the TPU compiler
 

@@ -9,7 +9,7 @@ import hashlib
 import json
 import os
 import re
-import tempfile
+import secrets
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -57,17 +57,13 @@ def atomic_path(path: Path) -> Iterator[Path]:
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(
-            prefix=TEMPORARY_PREFIX, suffix="-" + path.name, dir=path.parent
-        )
-        os.close(handle)
+        temporary = path.with_name(f"{TEMPORARY_PREFIX}{secrets.token_hex(4)}-{path.name}")
+        temporary.touch(exist_ok=False)  # with the umask of the user, unlike `mkstemp`
     except OSError as error:
         raise storage_error(path, error) from error
-    temporary = Path(name)
     try:
         yield temporary
         _flush(temporary)  # before the rename: it can reach the disk earlier than the content
-        os.chmod(temporary, 0o644)  # `mkstemp` makes files that only the owner can read
         os.replace(temporary, path)
     except OSError as error:
         raise storage_error(path, error) from error

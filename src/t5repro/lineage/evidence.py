@@ -150,8 +150,8 @@ def _with_code(
     is_signed: bool,
 ) -> Evidence:
     """Add whether the commit attests the code of a record."""
-    has_code = commits is not None and commits.attests_code(record)
-    if has_code:
-        attested.append(f"code by commit {str(record.start.commit)[:12]}")
+    has_code = False
+    if commits is not None and (has_code := commits.attests_code(record)):
+        attested.append(f"code by commit {commits.shown(str(record.start.commit))}")
     claims = UNATTESTED if has_code else f"code, {UNATTESTED}"
     return Evidence(tuple(attested), "" if is_signed else f"{claims}: an unsigned record", faults)

@@ -31,14 +31,14 @@ from t5repro.lineage.facts import (
     facts_of_manifest,
     facts_of_record,
 )
-from t5repro.lineage.findings import CONTRADICTED, UNLOCKED, Finding
+from t5repro.lineage.findings import CONTRADICTED, UNCOMMITTED, UNLOCKED, Finding
 from t5repro.lineage.graph import Graph, Job
 from t5repro.lineage.hashes import Hasher
 from t5repro.lineage.record import RESTORE, Record, numbers_in, record_of_job, seeds_in
 from t5repro.lineage.record_index import stage_of_path, stages_by_folder
 from t5repro.lineage.redaction import HIDDEN_PREFIX
 from t5repro.lineage.sealed_records import RESEAL, RecordCheck
-from t5repro.lineage.store import Store
+from t5repro.lineage.store import RECORDS, Store
 
 MAX_FAULTS_SHOWN = 3
 CLOCK_SECONDS = 60.0  # by which a clock may be corrected while a job runs
@@ -93,6 +93,19 @@ def check_fields(
         for library, version, versions in check.commits.unlocked(record) if check.commits else ():
             message = f"{name} ran with {library} {version}; the package locks have {versions}"
             yield Finding(UNLOCKED, path, name, message)
+    yield from _check_history(check)
+
+
+def _check_history(check: RecordCheck) -> Iterator[Finding]:
+    """Warn of records with commits that no clone of this history has."""
+    outside = check.commits.outside if check.commits else frozenset()
+    jobs = [name for name, record in check.intact.items() if record.start.commit in outside]
+    if jobs:
+        message = (
+            f"{len(jobs)} name commits outside the history of HEAD, {', '.join(sorted(outside))}: "
+            "it was rewritten, or the jobs ran on another branch; a tag on each keeps them"
+        )
+        yield Finding(UNCOMMITTED, RECORDS, jobs[0], message)
 
 
 def shortened(faults: list[str]) -> str:

@@ -1,9 +1,11 @@
 """A run of Snakemake: what happens before the rules are read, when jobs start, and at the end."""
 
 import os
+import re
 import sys
 from collections.abc import Callable, Mapping
 from functools import wraps
+from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
 from snakemake.exceptions import WorkflowError
@@ -18,15 +20,26 @@ from t5repro.data.fetch import files_to_fetch, missing_files
 from t5repro.data.paths import raw_path
 from t5repro.errors import RawDataError, SettingsError, T5ReproError
 from t5repro.lineage import packages, run_lock, workflow_files
+from t5repro.lineage.command_leftovers import remove_leftovers_of_commands
 from t5repro.lineage.sources import closure_path, write_closures_for_plan
 from t5repro.lineage.withdrawal_history import require_withdrawals
 from t5repro.plan.run_plan import RunPlan
 from t5repro.stages import BY_NAME
-from t5repro.versions import output_index, plain_params, rehydrate, remote_storage, seal, sigterm
+from t5repro.versions import (
+    output_index,
+    plain_params,
+    power_loss,
+    rehydrate,
+    remote_storage,
+    seal,
+    sigterm,
+)
 from t5repro.versions.job_errors import print_job_errors
 from t5repro.versions.last_screen import last_screen
 from t5repro.versions.snakemake_graph import inside_dvc_repro
 
+# Snakemake says whether it runs jobs only after it has read the rules.
+DRY_RUN = re.compile(r"-[a-zA-Z]*n[a-zA-Z]*|--dry-?run")
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
 
@@ -68,6 +81,8 @@ class SnakemakeRun:
             require_withdrawals()
             if not inside_dvc_repro():
                 write_closures_for_plan()
+            if not any(map(DRY_RUN.fullmatch, sys.argv)):
+                power_loss.set_damaged_aside()
             rehydrate.rehydrate_if_needed()
         self.settings = self._load(config)
         self.plan = RunPlan(self.settings, lambda: load_settings(config, keep_withdrawn=True))
@@ -119,6 +134,8 @@ class SnakemakeRun:
         """Lock the checkout, so that no other run starts until this process ends."""
         self._job_errors = print_job_errors(self._workflow.output_settings)
         self._lock = run_lock.acquire()
+        remove_leftovers_of_commands(Path())
+        power_loss.note_begin()
         sigterm.handle_sigterm_in_thread(on_signal=self._begin_no_more_jobs)
         if not inside_dvc_repro():  # a stage of DVC has few jobs
             packages.installed()  # reads changed packages once, and not in every job at once
@@ -140,6 +157,7 @@ class SnakemakeRun:
     def end(self) -> None:
         """Unlock the checkout and record the finished stages in dvc.lock."""
         self._download()
+        power_loss.note_end()
         self._lock.close()
         dag = self._workflow.dag_settings
         whole = set(dag.targets) <= {"all"} and not (dag.until or dag.omit_from)
