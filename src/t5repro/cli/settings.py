@@ -1,6 +1,7 @@
 """The command `config`: settings of a run file, and the files generated from the schema."""
 
 import argparse
+import sys
 from pathlib import Path
 
 from t5repro.cli.parsers import Commands, add_command, add_group
@@ -101,6 +102,8 @@ def _validate(arguments: argparse.Namespace) -> None:
     from t5repro.config.project_files import is_project
     from t5repro.config.task_files import check_listed_files
     from t5repro.data.fetch import missing_files
+    from t5repro.estimate.start import device_faults, memory_faults
+    from t5repro.plan.run_plan import RunPlan
     from t5repro.versions.snakemake_graph import planned
 
     path = arguments.run_file
@@ -116,5 +119,8 @@ def _validate(arguments: argparse.Namespace) -> None:
     if is_project():
         with planned(path):
             pass
+    nodes = RunPlan(settings).nodes
+    for fault in [*memory_faults(nodes), *device_faults(nodes)]:
+        print(f"t5repro config validate: warning: {fault}", file=sys.stderr)
     names = [experiment.name for experiment in settings.experiments]
     print(f"{path} is valid: run {settings.run.name}, experiments {', '.join(names)}")
