@@ -56,6 +56,7 @@ SNAKEMAKE_RUN.use_storage()
 
 
 onstart:
+    start_on_this_machine()
     SNAKEMAKE_RUN.begin()
 
 

@@ -149,9 +149,12 @@ def test_bfloat16_on_top_of_onednn_is_refused(monkeypatch):
 @pytest.mark.parametrize(
     ("kind", "message"),
     [
-        ("gpu", r"TensorFlow sees no GPU; it sees \('CPU:0',\); install the gpu extra"),
+        (
+            "gpu",
+            r"TensorFlow sees no GPU; it sees \('CPU:0',\); install the gpu extra \(make cuda\)",
+        ),
         ("mirrored", r"needs 2 or more GPUs; TensorFlow sees \('CPU:0',\)"),
-        ("tpu", r"no TPU answers at devices.tpu 'nowhere' .* run on a TPU VM"),
+        ("tpu", r"no TPU answers at devices.tpu 'nowhere'; TensorFlow sees \('CPU:0',\); run"),
     ],
 )
 def test_a_device_that_is_not_here_is_refused_with_what_is(kind, message):

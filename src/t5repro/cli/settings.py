@@ -1,6 +1,7 @@
 """The command `config`: settings of a run file, and the files generated from the schema."""
 
 import argparse
+import sys
 from pathlib import Path
 
 from t5repro.cli.parsers import Commands, add_command, add_group
@@ -105,6 +106,8 @@ def _validate(arguments: argparse.Namespace) -> None:
     from t5repro.config.task_files import check_listed_files
     from t5repro.data.fetch import missing_files
     from t5repro.estimate.run_files import load_run_files
+    from t5repro.estimate.start import device_faults, memory_faults
+    from t5repro.plan.run_plan import RunPlan
     from t5repro.versions.snakemake_graph import planned
 
     paths = arguments.run_files
@@ -121,6 +124,9 @@ def _validate(arguments: argparse.Namespace) -> None:
     if is_project():
         with planned(*paths):
             pass
+    nodes = RunPlan(settings).nodes
+    for fault in [*memory_faults(nodes), *device_faults(nodes)]:
+        print(f"t5repro config validate: warning: {fault}", file=sys.stderr)
     verb = "is" if len(paths) == 1 else "are"
     experiments = ", ".join(experiment.name for experiment in settings.experiments)
     print(

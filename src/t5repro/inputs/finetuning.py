@@ -91,7 +91,7 @@ def tokenise(
     ids: list[Any] = []
     lengths: list[Any] = []
     uncut_lengths: list[Any] = []
-    with Progress(label, total=len(index_of_text), unit="texts") as progress:
+    with Progress(label, total=len(index_of_text), unit="different texts") as progress:
         for ragged, token_counts in dataset:
             ids.append(ragged.flat_values.numpy())
             lengths.append(ragged.row_lengths().numpy())

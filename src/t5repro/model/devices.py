@@ -174,7 +174,7 @@ def _gpu(tf: Any, settings: DevicesSettings) -> Devices:
     if not names:
         raise DeviceError(
             f"devices.kind is 'gpu' but TensorFlow sees no GPU; it sees {_logical(tf, 'CPU')}; "
-            "install the gpu extra and the driver, or set devices.kind to 'cpu'"
+            "install the gpu extra (make cuda) and the driver, or set devices.kind to 'cpu'"
         )
     return Devices("gpu", names[:1])
 
@@ -198,7 +198,7 @@ def _tpu(tf: Any, settings: DevicesSettings) -> Devices:
         tf.tpu.experimental.initialize_tpu_system(resolver)
     except (ValueError, OSError, tf.errors.OpError) as error:
         raise DeviceError(
-            f"devices.kind is 'tpu' but no TPU answers at devices.tpu {settings.tpu!r} ({error}); "
+            f"devices.kind is 'tpu' but no TPU answers at devices.tpu {settings.tpu!r}; "
             f"TensorFlow sees {_logical(tf, 'CPU') + _logical(tf, 'GPU')}; run on a TPU VM with "
             "the tpu extra, or set devices.kind to 'cpu' or 'gpu'"
         ) from error

@@ -23,7 +23,9 @@ from t5repro.lineage import packages, run_lock, workflow_files
 from t5repro.lineage.command_leftovers import remove_leftovers_of_commands
 from t5repro.lineage.sources import closure_path, write_closures_for_plan
 from t5repro.lineage.withdrawal_history import require_withdrawals
+from t5repro.plan.nodes import Key
 from t5repro.plan.run_plan import RunPlan
+from t5repro.plan.run_plan import stage_name as name_of
 from t5repro.stages import BY_NAME
 from t5repro.versions import (
     output_index,
@@ -36,7 +38,7 @@ from t5repro.versions import (
 )
 from t5repro.versions.job_errors import print_job_errors
 from t5repro.versions.last_screen import last_screen
-from t5repro.versions.snakemake_graph import inside_dvc_repro
+from t5repro.versions.snakemake_graph import inside_dvc_repro, stage_name
 
 # Snakemake says whether it runs jobs only after it has read the rules.
 DRY_RUN = re.compile(r"-[a-zA-Z]*n[a-zA-Z]*|--dry-?run")
@@ -128,6 +130,12 @@ class SnakemakeRun:
 
     def _raw_paths(self, names: Any) -> list[str]:
         return [raw_path(self.settings.data, name).as_posix() for name in names]
+
+    @property
+    def nodes_to_run(self) -> list[Key]:
+        """The nodes that have jobs to run."""
+        stages = {stage_name(job) for job in self._workflow.dag.needrun_jobs()}
+        return [node.key for node in self.plan.nodes if name_of(node.key) in stages]
 
     @with_message
     def begin(self) -> None:
