@@ -97,13 +97,12 @@ def check_finished() -> None:
 
 def _read(path: Path, model: type[Section]) -> Mapping[str, Any]:
     try:
-        text = path.read_text(encoding="utf-8")
+        parsed = parse_yaml(path.read_text(encoding="utf-8"), str(path))
+        values = {} if parsed is None else parsed
+        model.model_validate(values)
     except FileNotFoundError:
         return {}
-    try:
-        values = parse_yaml(text, str(path)) or {}
-        model.model_validate(values)
-    except (SettingsError, ValidationError) as error:
+    except (SettingsError, ValidationError, UnicodeDecodeError) as error:
         raise SettingsError(
             f"{path} is not a list of withdrawn sources ({error}); restore it with git checkout, "
             "t5repro withdraw writes it"

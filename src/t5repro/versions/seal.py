@@ -283,7 +283,8 @@ def _commit(
             entry = to_lockfile(dvc_stage)[name]
             if name in stages:
                 _check_entry(entry, stages[name].folder, folders)
-            dvc_stage.commit()
+            # Relinking, DVC deletes a result before it copies it back: a kill would lose it.
+            dvc_stage.commit(relink=False)
             entries[name] = _plain(entry)
         # In the order of dvc.yaml, without stages that it no longer has, and without those of
         # another run that dvc.yaml versioned before.
