@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from t5repro.config.field import repeated
-from t5repro.config.sections.tasks import OWN_SUFFIXES, text_encoding
+from t5repro.config.sections.tasks import OWN_SUFFIXES, check_encoding
 from t5repro.errors import SettingsError, TaskDataError, nearest
 from t5repro.tasks import lines, own, parquet
 from t5repro.tasks.lines import BYTE_ORDER_MARK, invalid_data, raw_lines, read_lines
@@ -86,7 +86,7 @@ def read_rows(path: Path, *, delimiter: str = "", encoding: str = "") -> Rows:
     check_exists(path)
     if encoding:
         try:
-            text_encoding(encoding)
+            check_encoding(encoding)
         except ValueError as error:
             raise SettingsError(str(error)) from error
     form = {"encoding": encoding} if encoding else {}
