@@ -8,10 +8,10 @@ TESTS ?= not slow and not accelerator and not parity and not browser
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 export PYTHONHASHSEED ?= 0
 
-# What a run needs: the shorter environment of `make runtime`, if it is there.
-ENVIRONMENT := $(or $(wildcard .venv/runtime),.venv/installed)
+# What a run needs: the environment of `make runtime` or `make cuda`, if it is there.
+ENVIRONMENT := $(or $(wildcard .venv/runtime),$(wildcard .venv/cuda),.venv/installed)
 
-.PHONY: help demo setup runtime parity parity-4 parity-5 browser preflight docs notebook test test-all check format generate lock compare spread clean
+.PHONY: help demo setup runtime cuda parity parity-4 parity-5 browser preflight docs notebook test test-all check format generate lock compare spread clean
 
 demo: $(ENVIRONMENT) ## run the whole chain on the bundled mini crawl
 	snakemake --profile local --cores $(CORES)
@@ -22,11 +22,14 @@ setup: .venv/installed ## .venv with the locked packages
 
 runtime: .venv/runtime ## .venv with what a run on a CPU needs: no Spark, export or developers' tools
 
+cuda: .venv/cuda ## .venv with what a run on an NVIDIA GPU needs
+
 .venv/installed: requirements/cpu-gpu.txt pyproject.toml
 .venv/runtime: requirements/runtime.txt pyproject.toml
-.venv/installed .venv/runtime:
+.venv/cuda: requirements/cuda.txt pyproject.toml
+.venv/installed .venv/runtime .venv/cuda:
 	$(PYTHON) -c "import sys; sys.exit(None if (3, 11) <= sys.version_info < (3, 14) else 'Python 3.11, 3.12 or 3.13 is needed; name one with make PYTHON=python3.12')"
-	@echo "installing $$(grep -c '^[a-z].*==' $<) locked packages into .venv: 3 to 4 GB of disk, a few minutes"
+	@echo "installing $$(grep -c '^[a-z].*==' $<) locked packages into .venv: 3 to 8 GB of disk, a few minutes"
 	$(PYTHON) -m venv --clear .venv # a package of an older lock, or of `make parity`, would stay
 	# pip of Debian 12 would run setup.py of four packages, which then have no list of their files.
 	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes --no-deps --use-pep517 -r $<
@@ -47,23 +50,17 @@ parity-4: .venv/parity .venv/transformers-5/installed # all of them, before `.ve
 parity-5: .venv/transformers-5/installed
 	PYTHONPATH=.venv/transformers-5 pytest -m parity tests/parity
 
-.venv/parity: .venv/installed
-	$(BIN)/pip install --quiet --disable-pip-version-check --editable ".[parity]" --no-build-isolation
-	# Only its functions are called, so its dependencies are not needed.
-	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps tensorflow-datasets==4.9.10
+.venv/parity .venv/browser: .venv/%: .venv/installed requirements/%.txt
+	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r requirements/$*.txt
 	touch $@
 
 # A folder of its own, found before the packages of .venv, which has transformers 4.
 .venv/transformers-5/installed: .venv/parity requirements/transformers-5.txt
-	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --upgrade --target $(@D) -r requirements/transformers-5.txt
+	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes --no-deps --upgrade --target $(@D) -r requirements/transformers-5.txt
 	touch $@
 
 browser: .venv/browser ## look at the report of a small run in Chromium; installs its driver
 	pytest -m browser tests/browser
-
-.venv/browser: .venv/installed
-	$(BIN)/pip install --quiet --disable-pip-version-check --editable ".[browser]" --no-build-isolation
-	touch $@
 
 preflight: .venv-preflight/installed ## an environment with the TPU compiler
 

@@ -56,6 +56,7 @@ SNAKEMAKE_RUN.use_storage()
 
 
 onstart:
+    start_on_this_machine()
     SNAKEMAKE_RUN.begin()
 
 
@@ -64,4 +65,4 @@ onsuccess:
 
 
 onerror:
-    SNAKEMAKE_RUN.download()
+    SNAKEMAKE_RUN.fail()

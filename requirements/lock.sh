@@ -23,3 +23,15 @@ sed -n 's/^preflight = \[\(.*\)\]$/\1/p' pyproject.toml | tr -d '", ' | sed 's/j
 # their common packages have one version.
 sed -n 's/^docs = \[\(.*\)\]$/\1/p' pyproject.toml | tr -d '" ' | tr ',' '\n' |
     compile -c requirements/cpu-gpu.txt - -o requirements/docs.txt
+# What compares with peers or looks at pages comes on top of the environment (`make parity`, `make browser`).
+extra() { sed -n "s/^$1 = \[\(.*\)\]$/\1/p" pyproject.toml | tr -d '" ' | tr ',' '\n'; }
+extra browser | compile -c requirements/cpu-gpu.txt - -o requirements/browser.txt
+# Transformers 4 takes earlier releases of two packages than the environment has.
+sed -n 's/ \\$//; /^[a-z]/p' requirements/cpu-gpu.txt | grep -v '^\(tokenizers\|huggingface-hub\)==' > requirements/.others.txt
+extra parity | compile -c requirements/.others.txt - -o requirements/parity.txt
+rm requirements/.others.txt
+# Of TFDS only functions are called, so its dependencies are not needed; those of the next major version of
+# transformers are in the locks already.
+echo tensorflow-datasets==4.9.10 | compile --no-deps --no-header - >> requirements/parity.txt
+printf '%s\n' transformers==5.23.0 huggingface-hub==2.4.0 tokenizers==0.23.3 |
+    compile --no-deps - -o requirements/transformers-5.txt

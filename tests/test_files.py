@@ -24,6 +24,16 @@ def test_a_file_interrupted_while_written_is_not_there_and_the_old_one_stays(
     assert [item.name for item in tmp_path.iterdir()] == ["a.txt"]
 
 
+@pytest.mark.parametrize(("umask", "mode"), [(0o077, 0o600), (0o022, 0o644), (0o002, 0o664)])
+def test_files_have_the_mode_of_the_users_umask(tmp_path: Path, umask: int, mode: int) -> None:
+    former = os.umask(umask)
+    try:
+        files.write_text(tmp_path / "a.txt", "private text")
+    finally:
+        os.umask(former)
+    assert (tmp_path / "a.txt").stat().st_mode & 0o777 == mode
+
+
 def test_a_full_disk_is_said_and_leaves_nothing(tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
     with (
@@ -83,3 +93,10 @@ def test_equal_runs_write_equal_manifests(tmp_path: Path) -> None:
     assert files.read_json(tmp_path / "one")["inputs"][0]["sha256"] == (
         "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
     )
+
+
+def test_a_folder_in_place_of_a_file_is_named(tmp_path):
+    with pytest.raises(ArtifactError, match=r"is a folder; name a file, such as .*manifest\.json"):
+        files.read_json(tmp_path)
+    with pytest.raises(ArtifactError, match="is a folder; name a file in it"):
+        list(files.read_json_lines(tmp_path))

@@ -54,6 +54,31 @@ def test_a_terminal_gets_a_bar_and_the_log_still_plain_lines(tmp_path: Path) -> 
     assert "vocab: 3/3 pages loss=2.5 (done)" in log.read_text().splitlines()
 
 
+def test_jobs_at_the_same_time_have_bars_with_their_nodes(tmp_path: Path) -> None:
+    log = "logs/demo/c4_clean/baseline_seed_1/007.log"
+    ran = subprocess.run(
+        [sys.executable, "-c", JOB, log], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    first, *_, announced = ran.stderr.splitlines()
+    assert first == "vocab baseline_seed_1 007: 0/3 pages (started)"
+    assert announced == "t5repro vocab: finished"
+    assert first in (tmp_path / log).read_text()
+
+
+def test_a_bar_says_what_happens_before_the_first_item(tmp_path: Path) -> None:
+    job = JOB.replace('unit="pages"', 'unit="steps", begins="compiling"')
+    ours, theirs = pty.openpty()
+    termios.tcsetwinsize(theirs, (24, 80))
+    log = tmp_path / "a.log"
+    subprocess.run([sys.executable, "-c", job, log], stderr=theirs, check=True)
+    os.close(theirs)
+    screen = os.read(ours, 65536).decode()
+    os.close(ours)
+    assert "compiling" in screen.partition("1/3")[0]
+    assert "compiling" not in screen.partition("3/3")[2]
+    assert "vocab: 0/3 steps (compiling)" in log.read_text().splitlines()
+
+
 def test_the_remaining_time_leaves_out_what_the_first_item_took(
     capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

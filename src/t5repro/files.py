@@ -9,11 +9,12 @@ import hashlib
 import json
 import os
 import re
-import tempfile
+import secrets
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from t5repro.artifacts import MANIFEST
 from t5repro.errors import ArtifactError, RawDataError, storage_error
 
 HASH_BLOCK_BYTES = 1 << 20
@@ -62,17 +63,13 @@ def atomic_path(path: Path) -> Iterator[Path]:
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(
-            prefix=TEMPORARY_PREFIX, suffix="-" + path.name, dir=path.parent
-        )
-        os.close(handle)
+        temporary = path.with_name(f"{TEMPORARY_PREFIX}{secrets.token_hex(4)}-{path.name}")
+        temporary.touch(exist_ok=False)  # with the umask of the user, unlike `mkstemp`
     except OSError as error:
         raise storage_error(path, error) from error
-    temporary = Path(name)
     try:
         yield temporary
         _flush(temporary)  # before the rename: it can reach the disk earlier than the content
-        os.chmod(temporary, 0o644)  # `mkstemp` makes files that only the owner can read
         os.replace(temporary, path)
     except OSError as error:
         raise storage_error(path, error) from error
@@ -120,6 +117,10 @@ def read_json(path: Path) -> Any:
         return json.loads(text)
     except FileNotFoundError as error:
         raise ArtifactError(f"{path} is missing; run the stage that writes it") from error
+    except IsADirectoryError as error:
+        raise ArtifactError(
+            f"{path} is a folder; name a file, such as {path / MANIFEST}"
+        ) from error
     except (ValueError, RecursionError) as error:  # also a number of too many digits
         raise ArtifactError(
             f"{path} is not JSON ({error}); delete it and rerun its stage"
@@ -146,6 +147,8 @@ def read_json_lines(path: Path) -> Iterator[dict[str, Any]]:
         handle = path.open(encoding="utf-8")
     except FileNotFoundError as error:
         raise ArtifactError(f"{path} is missing; run the stage that writes it") from error
+    except IsADirectoryError as error:
+        raise ArtifactError(f"{path} is a folder; name a file in it") from error
     with handle:
         for number, line in enumerate(handle, start=1):
             try:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:  # only a terminal needs it
 SECONDS_BETWEEN_LINES = 15.0
 
 _terminal: TextIO | None = None  # stderr before its redirection to a log file
+_node = ""  # of the job, such as "baseline_seed_1"; jobs at work at the same time share a terminal
 
 
 @contextlib.contextmanager
@@ -30,7 +31,7 @@ def log_to(path: Path) -> Iterator[None]:
 
     Progress and `announce` reach both the log and the terminal.
     """
-    global _terminal
+    global _terminal, _node
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         log = path.open("w", encoding="utf-8")
@@ -43,6 +44,7 @@ def log_to(path: Path) -> Iterator[None]:
     with log, os.fdopen(os.dup(2), "w", errors="backslashreplace") as _terminal:
         os.dup2(log.fileno(), 1)
         os.dup2(log.fileno(), 2)
+        _node = _node_of(path)
         try:
             yield
         except BaseException:
@@ -57,7 +59,18 @@ def log_to(path: Path) -> Iterator[None]:
             os.dup2(saved_err, 2)
             os.close(saved_out)
             os.close(saved_err)
+            _node = ""
     _terminal = None
+
+
+def _node_of(log: Path) -> str:
+    """Return the node in the path of a log, ``logs/<run>/<rule>/<node>.log``."""
+    return " ".join(log.with_suffix("").parts[3:]) if log.parts[0] == "logs" else ""
+
+
+def name_of_work(label: str) -> str:
+    """Return the name of some work of this job: ``pretrain`` becomes ``pretrain baseline``."""
+    return f"{label} {_node}".rstrip()
 
 
 def announce(text: str) -> None:
@@ -79,8 +92,16 @@ class Progress:
     The first items do not count for the speed: before them a training compiles its step, which
     would make the remaining time many times too long.
 
-    A terminal shows a bar. A log, or an output that is not a terminal, gets a line at most every
-    `SECONDS_BETWEEN_LINES`, one at the start and one at the end.
+    The label is followed by the node of the job. A terminal shows a bar. A log, or an output that
+    is not a terminal, gets a line at most every `SECONDS_BETWEEN_LINES`, one at the start and one
+    at the end.
+
+    Args:
+        label: what the items are counted for.
+        total: number of items, if it is known.
+        unit: what an item is.
+        done: items that an earlier attempt has finished.
+        begins: what happens before the first item.
 
     Example:
         with Progress("clean", total=len(pages), unit="pages") as progress:
@@ -88,8 +109,11 @@ class Progress:
                 progress.advance(1, kept=kept)
     """
 
-    def __init__(self, label: str, *, total: int | None, unit: str, done: int = 0) -> None:
-        self._label = label
+    def __init__(
+        self, label: str, *, total: int | None, unit: str, done: int = 0, begins: str = "started"
+    ) -> None:
+        self._label = name_of_work(label)
+        self._begins = begins
         self._total = total
         self._unit = unit
         self._done = done
@@ -110,8 +134,9 @@ class Progress:
                 initial=self._done,
                 dynamic_ncols=True,
                 file=screen,
+                postfix=self._begins,
             )
-        self._print("started")
+        self._print(self._begins)
         return self
 
     def advance(self, count: int = 1, **facts: Any) -> None:

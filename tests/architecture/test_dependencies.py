@@ -130,5 +130,6 @@ def test_the_lock_of_a_run_has_the_versions_of_the_whole_lock() -> None:
     assert all(whole[entry] == hashes for entry, hashes in run.items())
     packages = {name for name, _ in run}
     assert declared("") | declared("cpu") <= packages
+    assert run.items() <= locked("cuda").items()
     tools = {"pyspark", "ruff", "mypy", "pytest", "moto", "mlcroissant", "cyclonedx-python-lib"}
     assert tools <= {name for name, _ in whole} - packages

@@ -1,5 +1,6 @@
 """A raw source is found by path, URL or domain."""
 
+import dataclasses
 from pathlib import Path
 
 import pytest
@@ -76,3 +77,10 @@ def test_an_unknown_source_is_refused_and_the_error_says_how_to_name_one(
             find_raw_source(graph, crawl, name)
     with pytest.raises(LineageError, match="results/ names none"):
         find_raw_source(Graph([]), crawl, "crawl/7.wet")
+
+
+def test_a_page_that_several_runs_have_cleaned_is_printed_once(graph: Graph, crawl: Path) -> None:
+    source = find_raw_source(graph, crawl, ONE)
+    twice = dataclasses.replace(source, pages=source.pages * 2)
+    assert twice.to_text() == source.to_text()
+    assert len(twice.to_json()["pages"]) == 2

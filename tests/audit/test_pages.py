@@ -13,7 +13,7 @@ from t5repro.lineage.store import Folder
 
 
 def test_every_corpus_row_has_the_record_that_deduplication_kept(graph: Graph, crawl: Path) -> None:
-    rows = corpus_rows(graph, crawl, graph.find(CORPUS))
+    ((_, rows),) = corpus_rows(graph, crawl, [graph.find(CORPUS)])
     assert [(row.row, row.url, row.timestamp) for row in rows] == [(0, ONE, EARLY), (1, OLD, LATE)]
     raw = {artifact.path: artifact for artifact in graph.jobs["r/data"].outputs}
     assert rows[1].record == CrawlRecord(
@@ -29,7 +29,7 @@ def test_a_row_that_no_shard_has_is_named_as_such(graph: Graph, crawl: Path) -> 
     job = graph.jobs["r/c4/a"]
     shards = tuple(item for item in job.inputs if not item.path.endswith("/1.parquet"))
     without = Graph([*(j for j in graph.jobs.values() if j is not job), _with_inputs(job, shards)])
-    rows = corpus_rows(without, crawl, without.find(CORPUS))
+    ((_, rows),) = corpus_rows(without, crawl, [without.find(CORPUS)])
     assert [row.record is None for row in rows] == [False, True]
     assert rows[1].to_text().endswith("no record of the cleaned shards")
 
@@ -42,7 +42,7 @@ def _with_inputs(job, inputs):
 
 def test_only_a_corpus_file_has_rows(graph: Graph, crawl: Path) -> None:
     with pytest.raises(LineageError, match=r"train\.ids is not a corpus file; --pages takes"):
-        corpus_rows(graph, crawl, graph.find(IDS))
+        list(corpus_rows(graph, crawl, [graph.find(IDS)]))
 
 
 def test_a_url_is_located_in_corpus_and_ids(graph: Graph, crawl: Path) -> None:

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -48,6 +49,18 @@ def test_a_withdrawn_url_loses_its_text_and_its_dependents(crawl: Path) -> None:
     assert not (crawl / IDS).exists()
     assert (crawl / RESULT / "c4_clean/a/0.parquet").exists()
     assert answer.by_hand == [f"git's history keeps {SHARD}; git filter-repo removes it"]
+
+
+def test_stages_behind_links_to_another_disk_are_withdrawn_as_well(crawl: Path) -> None:
+    planned = withdraw(crawl, OLD, reason="x", dry_run=True)
+    for name in ("c4", "tokens/a"):
+        folder, elsewhere = crawl / RESULT / name, crawl.parent / "elsewhere" / name
+        shutil.move(folder, elsewhere)
+        folder.symlink_to(elsewhere)
+    answer = withdraw(crawl, OLD, reason="x")
+    assert answer.touched["jobs"] == planned.touched["jobs"]
+    assert answer.pruned == planned.pruned
+    assert not [path for path in (crawl.parent / "elsewhere").rglob("*") if path.is_file()]
 
 
 def test_a_withdrawn_domain_is_named_as_a_domain(crawl: Path) -> None:

@@ -36,7 +36,7 @@ def test_the_study_is_printed_and_written(
     assert lines[0] == "run paper_rows on v5e, 8 chips"
     assert "hours     44,858 chip-hours, between 26,915 and 80,744" in lines
     assert any(
-        line.startswith("shared    the experiments need 564 trainings if each is run alone; 456")
+        line.startswith("shared    564 trainings if each experiment is run alone; 456")
         for line in lines
     )
     money = "money     89,715 EUR, between 53,829 and 161,488; 2 EUR per chip-hour as of 2026-01-31"

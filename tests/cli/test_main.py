@@ -87,6 +87,39 @@ def test_a_folder_in_place_of_a_file_is_named(
     assert message in capfd.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["batches", "folder", "--step", "1"], "folder is a folder; name a file, such as folder/m"),
+        (["show", "results/dmo"], "there is no folder results/dmo; this folder has no results"),
+    ],
+)
+def test_a_wrong_folder_of_results_is_named_at_once(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+    words: list[str],
+    message: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("folder").mkdir()
+    assert main(words) == 1
+    assert message in capfd.readouterr().err
+
+
+def test_run_files_are_validated_together_and_a_folder_among_them_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(ROOT)
+    changes = tmp_path / "changes.yaml"
+    changes.write_text("experiments: [{name: baseline}, {name: b, change: {pretrain.stepps: 3}}]")
+    assert main(["config", "validate", "configs/demo.yaml", str(changes)]) == 2
+    assert f"{changes}:1" in (printed := capfd.readouterr().err)
+    assert "pretrain.stepps" in printed
+    assert main(["config", "validate", "configs/demo.yaml", str(tmp_path)]) == 2
+    assert f"{tmp_path} is a folder" in capfd.readouterr().err
+
+
 def test_a_package_that_the_lock_of_a_run_lacks_is_named_with_the_lock_that_has_it(
     tmp_path: Path,
 ) -> None:

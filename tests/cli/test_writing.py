@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from made_graphs import SCORES, small_run
+from made_graphs import SCORES, small_run, write
 
 from t5repro.cli.main import main
 from t5repro.lineage.run_lock import run_lock
@@ -34,6 +34,16 @@ def test_a_command_that_writes_waits_for_no_run(
         assert main(words) == 1
     assert "another run is at work in this folder (process" in capsys.readouterr().err
     assert (checkout / SCORES).exists()
+
+
+def test_what_a_killed_command_left_is_removed_by_the_next_one_that_writes(checkout: Path) -> None:
+    left = [".writing-0123abcd-dvc.yaml", "configs/resolved/.writing-0123abcd-r.json"]
+    others = [".writing-mine", "notes/.writing-0123abcd-a.txt"]
+    for name in (*left, *others):
+        write(checkout, name, "half")
+    main(["dvc", "rehydrate"])
+    assert not [name for name in left if (checkout / name).exists()]
+    assert all((checkout / name).exists() for name in others)
 
 
 def test_a_question_is_answered_during_a_run(

@@ -6,8 +6,8 @@ from t5repro.config.sections.finetune import FinetuneSettings
 from t5repro.config.sections.model import ModelSettings
 from t5repro.config.sections.pretrain import PretrainSettings
 from t5repro.config.sections.training import TrainingSettings
-from t5repro.estimate.work import texts_of
 from t5repro.model.sizes import SIZES
+from t5repro.plan.memory import texts_of
 
 
 def test_a_step_of_t5_small_takes_850_billion_operations_at_8_rows_of_512_and_114():

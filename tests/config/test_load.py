@@ -247,6 +247,7 @@ def test_every_setting_is_read_by_a_stage_or_decides_the_graph() -> None:
     # These select files, jobs, names or machines; jobs receive them apart from their settings.
     graph = {
         "run.name",
+        "run.check_memory",
         "run.resume_changed",
         "run.loggers",
         "run.samples.every_steps",

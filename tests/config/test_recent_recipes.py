@@ -1,5 +1,7 @@
 """The run file of recent recipes: each experiment changes what its name says, and nothing else."""
 
+from pathlib import Path
+
 import pytest
 import yaml
 from checkout import ROOT
@@ -7,6 +9,7 @@ from checkout import ROOT
 from t5repro.config.experiments import settings_of_experiment
 from t5repro.config.load import load_settings
 from t5repro.config.schema import Settings
+from t5repro.estimate.run_files import load_run_files
 from t5repro.model.sizes import parameter_count
 from t5repro.objectives.row_lengths import segment_length
 from t5repro.plan.run_plan import RunPlan
@@ -21,6 +24,17 @@ def run() -> Settings:
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(ROOT)
         return load_settings(values)
+
+
+def test_the_recipes_of_the_demo_are_two_trainings_of_as_many_steps() -> None:
+    settings = load_run_files([Path("configs/demo.yaml"), Path("configs/demo_recipes.yaml")])
+    assert len(set(RunPlan(settings).nodes_of("pretrain").values())) == 3
+    denoisers, cosine = (
+        settings_of_experiment(settings, name).pretrain
+        for name in ("mixture_of_denoisers", "adamw_cosine")
+    )
+    assert (denoisers.steps, denoisers.targets_length, len(denoisers.denoisers)) == (400, 128, 7)
+    assert (cosine.optimizer, cosine.learning_rate.warmup_of(cosine.steps)) == ("adamw", 40)
 
 
 @pytest.fixture(autouse=True)

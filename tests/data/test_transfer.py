@@ -6,8 +6,9 @@ import random
 from pathlib import Path
 
 import pytest
-from servers import BUSY, CUT, LIE, STALL, Server, origin
+from servers import BUSY, CUT, ENDLESS, LIE, STALL, Server, origin
 
+from t5repro.data import https as limits
 from t5repro.data import transfer
 from t5repro.data.transfer import (
     ATTEMPTS,
@@ -17,6 +18,7 @@ from t5repro.data.transfer import (
     fetch_address,
     fetch_once,
     partial_path,
+    size_of,
 )
 from t5repro.errors import RawDataError
 
@@ -160,6 +162,45 @@ def test_pauses_grow_and_are_random(
 def test_only_https_and_stores_are_fetched(tmp_path: Path) -> None:
     with pytest.raises(RawDataError, match="only https addresses can"):
         fetch_address("http://example.org/a", tmp_path / "a")
+
+
+@pytest.mark.parametrize("moved", ["http://127.0.0.1/x", "ftp://127.0.0.1/x"])
+def test_a_redirection_that_leaves_https_is_refused(
+    https: Server, tmp_path: Path, moved: str
+) -> None:
+    https.moved["/pages"] = moved
+    address = origin(https, "pages")
+    with pytest.raises(RawDataError, match=f"pages redirects to '{moved}', and only https"):
+        fetch_address(address, tmp_path / "pages")
+    with pytest.raises(RawDataError, match="ask its owner for an https address"):
+        size_of(address)
+    assert files_in(tmp_path) == []
+
+
+def test_a_redirection_to_a_file_of_this_machine_is_refused(https: Server, tmp_path: Path) -> None:
+    https.moved["/pages"] = "file:///etc/passwd"
+    with pytest.raises(RawDataError, match="'file:///etc/passwd' is not allowed"):
+        fetch_address(origin(https, "pages"), tmp_path / "pages")
+
+
+def test_redirections_without_end_are_given_up(https: Server, tmp_path: Path) -> None:
+    for number in range(20):
+        https.moved[f"/{number}"] = origin(https, str(number + 1))
+    with pytest.raises(RawDataError, match="is refused .*infinite loop"):
+        fetch_address(origin(https, "0"), tmp_path / "pages")
+    assert sum(https.asked.values()) == 11  # the first, and ten redirections
+
+
+@pytest.mark.parametrize("states_length", [True, False])
+def test_more_bytes_than_a_raw_file_can_have_are_refused(
+    https: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, states_length: bool
+) -> None:
+    monkeypatch.setattr(limits, "MAX_BYTES", len(CONTENT) - 1)
+    https.files["/pages"] = CONTENT
+    https.fault = lambda path, number: None if states_length else ENDLESS
+    with pytest.raises(RawDataError, match=r"pages sends [\d,]+ bytes, and at most 2,999,999"):
+        fetch_address(origin(https, "pages"), tmp_path / "pages")
+    assert [name for name in files_in(tmp_path) if not name.endswith(".version")] == []
 
 
 def test_a_port_that_nobody_listens_on_does_not_answer(tmp_path: Path) -> None:

@@ -11,11 +11,11 @@ from t5repro.config.sections.pretrain import PretrainSettings
 from t5repro.config.sections.training import TrainingSettings
 from t5repro.errors import ArtifactError
 from t5repro.estimate.machines import machine_named
-from t5repro.estimate.memory import training_memory
 from t5repro.estimate.plan import estimate_run
 from t5repro.estimate.run_files import load_run_files
 from t5repro.estimate.text import memory_text
 from t5repro.model.sizes import PUBLISHED_EMBEDDING_ROWS
+from t5repro.plan.memory import training_memory
 
 GIB = 2**30
 

@@ -17,9 +17,9 @@ from t5repro.estimate.plan import Calibration, Estimate, estimate_run
 from t5repro.estimate.records import Records, done_nodes, examples_in, samples_of
 from t5repro.estimate.run_files import load_run_files
 from t5repro.estimate.tables import cheapest_of_tables, table_estimates
-from t5repro.estimate.work import ON_DEVICE
 from t5repro.lineage.record import Record, read_records
 from t5repro.lineage.store import Folder
+from t5repro.plan.memory import ON_DEVICE
 from t5repro.plan.run_plan import RunPlan
 from t5repro.task_table import RELEASED_GROUPS
 

@@ -168,38 +168,44 @@ def test_a_folder_with_neither_a_run_nor_weights_is_named(tmp_path: Path) -> Non
         t5repro.load("results/absent")
 
 
-def test_the_command_prints_answers_of_arguments_files_and_standard_input(checkout: Path) -> None:
-    def predict(*words: str, given: str = "") -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-m", "t5repro", "predict", RUN.as_posix(), *words],
-            cwd=checkout,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-            input=given,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+def test_the_command_prints_answers_of_standard_input_in_a_process_of_its_own(
+    checkout: Path,
+) -> None:
+    ran = subprocess.run(
+        [sys.executable, "-m", "t5repro", "predict", RUN.as_posix(), "--log-probabilities"],
+        cwd=checkout,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        input=f"{TEXTS[3]}\n",
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    value, _, answer = ran.stdout.rstrip("\n").partition("\t")
+    assert float(value) < 0
+    assert answer == evaluated_in(checkout, "baseline")[3]
+
+
+def test_the_command_prints_answers_of_arguments_and_files(
+    run: t5repro.Run, checkout: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def predict(*words: str) -> list[str]:
+        assert main(["predict", RUN.as_posix(), *words]) == 0
+        return capsys.readouterr().out.splitlines()
 
     before = evaluated_in(checkout, "baseline")
-    (checkout / "texts").write_text("".join(f"{text}\r\n" for text in TEXTS), encoding="utf-8")
-    rows = [json.loads(line) for line in predict("--file", "texts", "--json").stdout.splitlines()]
+    Path("texts").write_text("".join(f"{text}\r\n" for text in TEXTS), encoding="utf-8")
+    rows = [json.loads(line) for line in predict("--file", "texts", "--json")]
     assert [row["prediction"] for row in rows] == before
-    printed = predict("--log-probabilities", given=f"{TEXTS[3]}\n").stdout
-    value, _, answer = printed.rstrip("\n").partition("\t")
-    assert float(value) < 0
-    assert answer == before[3]
     intermixed = predict(TEXTS[0], "--experiment", "baseline", TEXTS[1], "--json", TEXTS[2])
-    rows = [json.loads(line) for line in intermixed.stdout.splitlines()]
+    rows = [json.loads(line) for line in intermixed]
     assert [row["inputs"] for row in rows] == TEXTS[:3]
     assert [row["prediction"] for row in rows] == before[:3]
-    arm = predict("--arm", "other", "--beam", TEXTS[0]).stdout
-    assert arm.splitlines() == evaluated_in(checkout, "other")[:1]
-    unknown = predict("--bem", TEXTS[0])
-    assert unknown.returncode == 2
-    assert "unrecognized arguments: --bem" in unknown.stderr
-    wrong = predict("text", "--file", "texts")
-    assert wrong.returncode != 0
-    assert "texts and --file are given" in wrong.stderr
+    assert predict("--arm", "other", "--beam", TEXTS[0]) == evaluated_in(checkout, "other")[:1]
+    with pytest.raises(SystemExit, match="2"):
+        main(["predict", RUN.as_posix(), "--bem", TEXTS[0]])
+    assert "unrecognized arguments: --bem" in capsys.readouterr().err
+    assert main(["predict", RUN.as_posix(), "text", "--file", "texts"]) != 0
+    assert "texts and --file are given" in capsys.readouterr().err
 
 
 def test_each_line_has_a_line_blank_ones_too_and_json_lines_have_their_inputs(

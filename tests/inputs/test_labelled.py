@@ -14,10 +14,10 @@ from t5repro.config.sections.model import ModelSettings
 from t5repro.config.sections.tasks import TaskNames, WindowSettings
 from t5repro.config.sections.vocab import VocabSettings
 from t5repro.errors import ArtifactError
-from t5repro.estimate.work import texts_of
 from t5repro.inputs.labelled import load_labelled_inputs
 from t5repro.inputs.labelled_examples import read_labelled
 from t5repro.model.labels import CHOICE, SPAN, TaskAnswer
+from t5repro.plan.memory import texts_of
 from t5repro.train.fresh_model import example_columns, padding_batch
 from t5repro.vocab.special_pieces import special_id
 from t5repro.vocab.vocabulary import Vocabulary

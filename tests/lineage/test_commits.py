@@ -4,8 +4,10 @@ import shutil
 from pathlib import Path
 
 import pytest
-from made_records import CODE, commit, sealed_run, write_records
+from made_graphs import SCORES
+from made_records import CODE, commit, git, sealed_run, write_records
 
+from t5repro.cli.main import main
 from t5repro.files import read_json, write_json
 from t5repro.lineage.commits import PACKAGE_FILE, read_commits
 from t5repro.lineage.record import read_record
@@ -56,3 +58,32 @@ def test_the_code_of_a_project_without_the_package_is_in_no_commit(tmp_path: Pat
     write_records(root, commit(root, "no package"))
     with_other_code(root)
     assert faults(root) == []
+
+
+def test_commits_outside_the_history_are_named_by_verify_and_trace(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = sealed_run(tmp_path)
+    monkeypatch.chdir(root)
+    former = git(root, "rev-parse", "HEAD~1")  # of which every record is
+    note = f"9 name commits outside the history of HEAD, {former}: it was rewritten"
+    assert main(["verify"]) == 0
+    assert note not in capsys.readouterr().out
+    git(root, "branch", "former")
+    git(root, "checkout", "--quiet", "--orphan", "rewritten")
+    commit(root, "rewritten")
+    assert main(["verify"]) == 0  # the results are as they were
+    assert note in capsys.readouterr().out
+    assert main(["trace", SCORES]) == 0
+    note = f"code by commit {former[:12]}, outside the history of HEAD"
+    assert note in capsys.readouterr().out
+
+
+def test_a_shallow_clone_cannot_tell_which_history_is_rewritten(tmp_path: Path) -> None:
+    root = sealed_run(tmp_path / "run")
+    commit(root, "later")
+    git(tmp_path, "clone", "--quiet", "--depth", "1", f"file://{root}", "clone")
+    record = read_record(root / RECORD)
+    commits = read_commits(tmp_path / "clone", [record])
+    assert commits is not None
+    assert (commits.shallow, commits.outside) == (True, frozenset())

@@ -2,6 +2,7 @@
 
 import json
 import resource
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -42,6 +43,19 @@ def test_a_list_of_withdrawn_pages_is_an_input_that_no_job_writes(run: Path) -> 
     assert graph.broken == []
     assert found.broken == ()
     assert "withdrawn/pages.yaml" in [file.path for file in found.raw]
+
+
+def test_a_stage_moved_to_another_disk_behind_a_link_stays_in_the_graph(run: Path) -> None:
+    jobs = load_graph(Folder(run)).jobs.keys()
+    elsewhere = run.parent / "elsewhere"
+    for name in ("c4", "evaluate_score/a"):  # a folder of nodes, and that of a node
+        folder = run / RESULT / name
+        shutil.move(folder, elsewhere / name)
+        folder.symlink_to(elsewhere / name)
+    (elsewhere / "c4/back").symlink_to(elsewhere)  # both lead back: no walk ends in them
+    (run / RESULT / "again").symlink_to(run)
+    assert load_graph(Folder(run)).jobs.keys() == jobs
+    assert "evaluate_score" in {job.rule for job in load_graph(Folder(run)).jobs.values()}
 
 
 def test_a_moved_file_is_linked_by_its_content(run: Path) -> None:

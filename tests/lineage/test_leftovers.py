@@ -95,3 +95,14 @@ def test_finished_files_and_those_of_others_stay(tmp_path):
 def test_a_folder_that_cannot_be_written_is_named():
     with pytest.raises(StorageError, match="/proc/none"), exclusive(Path("/proc/none/m.json"), ()):
         pass
+
+
+def test_a_job_without_named_outputs_removes_all_below_its_folder(tmp_path: Path) -> None:
+    left = [".writing-0123abcd-report.html", "answers/.writing-0123abcd-squad.html"]
+    others = ["report.html", ".writing-mine", "../other/.writing-0123abcd-report.html"]
+    for name in (*left, *others):
+        (tmp_path / "node" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "node" / name).write_text("half")
+    with exclusive(tmp_path / "node/manifest.json"):
+        assert not [name for name in left if (tmp_path / "node" / name).exists()]
+    assert all((tmp_path / "node" / name).exists() for name in others)

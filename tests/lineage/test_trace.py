@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from made_graphs import RESULT, SCORES, record
+from made_records import write_records
 from whole_records import MACHINE
 
 from t5repro.cli.main import main
@@ -68,6 +69,31 @@ def test_each_step_says_settings_code_and_machine(run: Path) -> None:
     assert "code      1 files of cccccccccccc" in text
     assert "machine   CPython 3.11.7, keras 3.15.1, Linux x86_64" in text
     assert text.count("code      not recorded") == 8  # nothing is made up for the others
+
+
+def test_a_record_of_another_run_with_the_same_bytes_is_named_as_such(
+    run: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_records(run, "c" * 40)
+    committed = run / "records/r/finetune/a.json"
+    values = json.loads(committed.read_text())
+    values["start"] |= {"at": "2026-02-03T04:05:06+00:00", "commit": "d" * 40}
+    repetition = run / "work/records/r/finetune/a.json"
+    repetition.parent.mkdir(parents=True)
+    repetition.write_text(json.dumps(values))
+    monkeypatch.chdir(run)
+    main(["trace", SCORES])
+    repeated = [line.strip() for line in capsys.readouterr().out.splitlines() if "repeated" in line]
+    assert repeated == [
+        "repeated  this copy was made at 2026-02-03T04:05:06+00:00 by dddddddddddd with Python "
+        f"{values['start']['machine']['python']} (work/records/r/finetune/a.json); the record is "
+        "of another run with the same bytes"
+    ]
+    # A repetition of results that were replaced since then is not of this copy.
+    values["end"]["outputs"][0]["sha256"] = "0" * 64
+    repetition.write_text(json.dumps(values))
+    main(["trace", SCORES])
+    assert "repeated" not in capsys.readouterr().out
 
 
 def test_a_broken_way_is_said_and_has_an_exit_code(

@@ -38,6 +38,8 @@ def test_a_cpu_is_set_up_for_the_same_bytes_every_time_and_says_nothing():
         """
 found = prepare(DevicesSettings(intra_op_threads=3))
 import os, sys, keras, tensorflow as tf
+assert not {"pandas", "sklearn"} & set(sys.modules)  # Keras would import them, for seconds
+import pandas, sklearn
 assert found.kind == "cpu" and found.strategy is None
 assert os.environ["ONEDNN_MAX_CPU_ISA"] == "AVX2" and os.environ["TF_ENABLE_ONEDNN_OPTS"] == "1"
 assert keras.backend.backend() == "tensorflow"
@@ -52,6 +54,43 @@ with found.scope():
         ONEDNN_MAX_CPU_ISA="AVX512_CORE",
     )
     assert found.stderr == ""
+
+
+def test_the_configuration_file_of_keras_and_its_variables_decide_nothing(tmp_path):
+    folder = tmp_path / ".keras"
+    folder.mkdir()
+    (folder / "keras.json").write_text(
+        '{"floatx": "float64", "epsilon": 0.01, "backend": "jax", '
+        '"image_data_format": "channels_first"}'
+    )
+    in_a_new_process(
+        """
+prepare(DevicesSettings())
+import keras
+assert keras.config.floatx() == "float32" and keras.config.dtype_policy().name == "float32"
+assert keras.config.epsilon() == 1e-7 and keras.config.backend() == "tensorflow"
+assert keras.config.image_data_format() == "channels_last"
+assert keras.config.max_epochs() is None and keras.config.max_steps_per_epoch() is None
+""",
+        HOME=str(tmp_path),
+        KERAS_MAX_EPOCHS="1",
+        KERAS_MAX_STEPS_PER_EPOCH="1",
+    )
+
+
+def test_a_configuration_file_that_keras_refuses_is_named(tmp_path):
+    (tmp_path / "keras.json").write_text('{"floatx": "float128"}')
+    found = in_a_new_process(
+        """
+from t5repro.errors import DeviceError
+try:
+    prepare(DevicesSettings())
+except DeviceError as error:
+    print(error)
+""",
+        KERAS_HOME=str(tmp_path),
+    )
+    assert found.stdout.startswith("Keras cannot read its configuration file: correct or delete")
 
 
 MATRIX_PRODUCT = """
@@ -110,9 +149,12 @@ def test_bfloat16_on_top_of_onednn_is_refused(monkeypatch):
 @pytest.mark.parametrize(
     ("kind", "message"),
     [
-        ("gpu", r"TensorFlow sees no GPU; it sees \('CPU:0',\); install the gpu extra"),
+        (
+            "gpu",
+            r"TensorFlow sees no GPU; it sees \('CPU:0',\); install the gpu extra \(make cuda\)",
+        ),
         ("mirrored", r"needs 2 or more GPUs; TensorFlow sees \('CPU:0',\)"),
-        ("tpu", r"no TPU answers at devices.tpu 'nowhere' .* run on a TPU VM"),
+        ("tpu", r"no TPU answers at devices.tpu 'nowhere'; TensorFlow sees \('CPU:0',\); run"),
     ],
 )
 def test_a_device_that_is_not_here_is_refused_with_what_is(kind, message):

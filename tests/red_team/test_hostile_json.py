@@ -3,26 +3,12 @@
 from pathlib import Path
 
 import pytest
+from hostile_forms import FORMS
 from made_graphs import SCORES
 from made_records import sealed_run
 
 from t5repro.cli.main import main
 
-FORMS = {
-    "deep": b"[" * 200_000 + b"]" * 200_000,
-    "deep keys": b'{"start":' * 900 + b"1" + b"}" * 900,
-    "text as start": b'{"start": "x", "end": 3}',
-    "list": b"[]",
-    "null": b"null",
-    "number": b"1e999",
-    "NaN": b'{"format": NaN}',
-    "twice": b'{"outputs": [], "outputs": [], "format": 1, "stages": {}, "stages": {}}',
-    "zeros": bytes(64),
-    "empty": b"",
-    "half": b'{"format": 3, "sta',
-    "UTF-16": '{"format": 3}'.encode("utf-16"),
-    "control": b'{"rule": "\\u001b]0;pwned\\u0007", "inputs": 3, "outputs": {}, "settings": 0}',
-}
 FILES = {
     "manifest": "results/r/evaluate_score/a/manifest.json",
     "record": "records/r/evaluate_score/a.json",

@@ -64,7 +64,7 @@ def test_a_row_is_wrong_for_an_experiment_if_a_seed_is_wrong() -> None:
     assert 'data-wrong="0"' in page
     assert "seed 0, 2" in page
     assert "seed 1" in page
-    assert "0 of 1 rows right" in page
+    assert "0 of 1 rows right with each of 3 seeds" in page
 
 
 def test_the_confusion_matrix_counts_every_pair_and_invalid_answers() -> None:

@@ -105,6 +105,18 @@ def test_the_text_has_the_table_and_the_path_of_the_report(report: Any) -> None:
     assert printed.endswith("report: report/report.html\n")
 
 
+def test_a_folder_that_does_not_exist_is_named_with_the_runs_that_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ArtifactError, match="there is no folder results/demo; this folder has no"):
+        scores_text(Path("results/demo"))
+    for name in ("demo", "mine"):
+        (tmp_path / "results" / name).mkdir(parents=True)
+    with pytest.raises(ArtifactError, match="there are demo, mine; nearest: 'demo'"):
+        scores_text(Path("results/dmo"))
+
+
 def test_a_missing_report_is_an_error_with_its_cure(tmp_path: Path) -> None:
     with pytest.raises(ArtifactError, match=r"contains no scores\.csv: a run without tasks ends"):
         scores_text(tmp_path)

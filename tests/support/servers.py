@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 HERE = "127.0.0.1"
 
 
-BUSY, CUT, STALL, LIE = "busy", "cut", "stall", "lie"
+BUSY, CUT, STALL, LIE, ENDLESS = "busy", "cut", "stall", "lie", "endless"
 Fault = Callable[[str, int], str | None]  # path and number of the request -> one of these
 
 
@@ -93,7 +93,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.send_header("Content-Range", f"bytes {begin}-{end - 1}/{len(data)}")
         else:
             self.send_response(200)
-        self.send_header("Content-Length", str(end - begin + (fault == LIE)))
+        if fault != ENDLESS:
+            self.send_header("Content-Length", str(end - begin + (fault == LIE)))
         self.send_header("ETag", version)
         self.send_header("Last-Modified", "Thu, 01 Oct 2026 00:00:00 GMT")
         self.end_headers()

@@ -107,7 +107,9 @@ def trained(seventh: None, tmp_path: Path, vocabulary: Path, examples: Path) -> 
         return {"folder": folder, "work": tmp_path / "work", "manifest": folder / "manifest.json"}
 
     settings = {**COMMON, "pretrain": {**TRAINING, "steps": 0}}
-    pretrain.pretrain(PretrainJob(PretrainStage.model_validate(settings), **arguments("pretrain")))
+    pretrain.pretrain(
+        PretrainJob(PretrainStage.model_validate(settings), **arguments("pretrain")), code={}
+    )
     tuning = {**TRAINING, "steps": 30, "optimizer_state": "fresh"}
     finetune.finetune(
         FinetuneJob(
@@ -118,7 +120,8 @@ def trained(seventh: None, tmp_path: Path, vocabulary: Path, examples: Path) -> 
             examples={TASK: examples},
             vocabulary=vocabulary,
             **arguments("finetune"),
-        )
+        ),
+        code={},
     )
     return tmp_path / "finetune" / "manifest.json"
 

@@ -74,6 +74,7 @@ def test_a_state_whose_kept_weights_were_lost_is_skipped(train, capfd):
     resumed = train("cut", keep_checkpoints="all")
     assert "resuming from" in (log := capfd.readouterr().err)
     assert "step-000000004" in log
+    assert ": resumed at step 4 of 10\n" in log
     assert weights_of(resumed, 8) == weights_of(whole, 8)
 
 

@@ -79,9 +79,15 @@ def cut_power():
 
 
 def test_two_processes_end_in_the_same_bytes_and_another_seed_in_others(
-    tiny, tmp_path, in_a_new_process
+    tiny, tmp_path, in_a_new_process, monkeypatch
 ):
     for name, runs in (("a", {"run": {}, "other": {"seed": 1}}), ("b", {"run": {}})):
+        keras_home = tmp_path / f"keras-{name}"
+        keras_home.mkdir()
+        monkeypatch.setenv("KERAS_HOME", str(keras_home))
+        if name == "b":
+            (keras_home / "keras.json").write_text('{"floatx": "float64", "epsilon": 0.01}')
+            monkeypatch.setenv("KERAS_MAX_STEPS_PER_EPOCH", "2")
         done = in_a_new_process(tmp_path / name, runs)
         assert done.returncode == 0, done.stderr
     run, again, other = (

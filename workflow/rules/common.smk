@@ -5,6 +5,10 @@ A rule file says which command makes which files with which resources. The plan 
 run has, what each reads and writes, and which settings its jobs receive.
 """
 
+import sys
+from functools import partial
+
+from t5repro.estimate.start import start
 from t5repro.lineage.sources import closure_path
 from t5repro.plan import commands
 from t5repro.plan import resources as needs
@@ -82,6 +86,20 @@ def memory(megabytes):
         return attempt * megabytes
 
     return mem_mb
+
+
+def start_on_this_machine():
+    """Refuse a run that does not fit this machine; print what it will take."""
+    if workflow.local_exec:
+        line = with_message(start)(
+            PLAN.nodes, SNAKEMAKE_RUN.nodes_to_run, SETTINGS, workflow.cores
+        )
+        print(line, file=sys.stderr)
+
+
+def model_memory(rule):
+    """Return a resource function: the memory of a job that computes with the model."""
+    return memory(partial(needs.model_megabytes, rule))
 
 
 def model_threads(wildcards):

@@ -33,9 +33,9 @@ for form in forms_of("evaluate_predict"):
             "<logs>/evaluate_predict/{node}.tsv"
         threads: model_threads
         resources:
-            mem_mb=memory(needs.model_megabytes),
+            mem_mb=model_memory("evaluate_predict"),
             runtime=1440,
-            tpu_slices=1,
+            accelerators=1,
         params:
             **params_of("evaluate_predict"),
         shell:

@@ -38,9 +38,9 @@ for form in forms_of("finetune"):
             "<logs>/finetune/{node}.tsv"
         threads: model_threads
         resources:
-            mem_mb=memory(needs.model_megabytes),
+            mem_mb=model_memory("finetune"),
             runtime=10080,
-            tpu_slices=1,
+            accelerators=1,
             resume_changed=needs.resume(SETTINGS),
             loggers=needs.loggers(SETTINGS),
             sample_every_steps=SETTINGS.run.samples.every_steps,

@@ -42,9 +42,9 @@ for form in forms_of("pretrain"):
             "<logs>/pretrain/{node}.tsv"
         threads: model_threads
         resources:
-            mem_mb=memory(needs.model_megabytes),
+            mem_mb=model_memory("pretrain"),
             runtime=10080,
-            tpu_slices=1,
+            accelerators=1,
             resume_changed=needs.resume(SETTINGS),
             loggers=needs.loggers(SETTINGS),
         params:

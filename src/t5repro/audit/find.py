@@ -46,11 +46,12 @@ class RawSource:
     def to_text(self) -> str:
         """Return the source as human-readable text."""
         lines = [f"{self.kind} {self.name}: in {', '.join(self.paths)}"]
+        pages = list(dict.fromkeys(self.pages))  # every run has cleaned them
         lines += [
             f"  {page.file} record {page.record}: {page.url} ({page.outcome})"
-            for page in self.pages[:MAX_PAGES_IN_TEXT]
+            for page in pages[:MAX_PAGES_IN_TEXT]
         ]
-        hidden = len(self.pages) - MAX_PAGES_IN_TEXT
+        hidden = len(pages) - MAX_PAGES_IN_TEXT
         if hidden > 0:
             lines.append(f"  and {hidden} more pages (--json lists all)")
         return "\n".join(lines) + "\n"

@@ -59,7 +59,7 @@ def trace_url(graph: Graph, store: Store, url: str, *, with_steps: bool) -> Page
     Raises:
         LineageError: the crawl has no page of this URL, or the store is a revision.
     """
-    root = _checkout(store)
+    root = checkout_of(store)
     source = find_raw_source(graph, root, url)
     locations = locate_url(graph, root, url)
     documents = [document for location in locations for document in location.documents]
@@ -95,10 +95,11 @@ def pages_of_shard(graph: Graph, store: Store, name: str) -> ShardPages:
         LineageError: the artifact does not exist or is not a corpus file, or the store is a
             revision.
     """
-    return ShardPages(name, corpus_rows(graph, _checkout(store), graph.find(name)))
+    ((shard, rows),) = corpus_rows(graph, checkout_of(store), [graph.find(name.partition("#")[0])])
+    return ShardPages(shard.path, rows)
 
 
-def _checkout(store: Store) -> Path:
+def checkout_of(store: Store) -> Path:
     """Return the folder of a working tree; of a revision there are only objects, not files."""
     if isinstance(store, Folder):
         return store.root

@@ -7,7 +7,7 @@ A cleaned shard stores file, record number, URL, time and drop reason of every p
 stores URL and time. Deduplication keeps the newest page of a URL, so (URL, time) joins the two.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ CORPUS = "c4"
 TOKENS = "tokens"
 COLUMNS = ["file", "record", "url", "timestamp", "reason"]
 REMOVALS = "c4_dedup"
+Documents = Mapping[int, Sequence["TokenDocument"]]
 
 
 @dataclass(frozen=True)
@@ -152,29 +153,45 @@ def find_pages(
     return tuple(pages), tuple(raw_files.values())
 
 
-def corpus_rows(graph: Graph, root: Path, shard: Artifact) -> list[CorpusRow]:
-    """Return the rows of a corpus file, each with the crawl record behind it.
+def corpus_rows(
+    graph: Graph, root: Path, shards: Iterable[Artifact]
+) -> Iterator[tuple[Artifact, list[CorpusRow]]]:
+    """Yield files of the corpus with their rows, each with the crawl record behind it.
 
     Args:
         graph: lineage of the working tree.
         root: the checkout.
-        shard: a Parquet file that the rule `c4` wrote.
+        shards: Parquet files that the rule `c4` wrote.
 
     Raises:
-        LineageError: the artifact is not such a file.
+        LineageError: an artifact is not such a file.
     """
-    job = graph.job_of(shard)
-    if job is None or job.rule != CORPUS or not shard.path.endswith(".parquet"):
-        raise LineageError(
-            f"{shard.path} is not a corpus file; --pages takes a Parquet file of the rule c4"
+    # Joined once for all files of a job: every row needs all cleaned files of the job.
+    records: dict[str, Mapping[tuple[str, str], CrawlRecord]] = {}
+    for shard in shards:
+        job = graph.job_of(shard)
+        if job is None or not is_corpus(graph, shard):
+            raise LineageError(
+                f"{shard.path} is not a corpus file; --pages takes a Parquet file of the rule c4, "
+                f"and t5repro pages {shard.path} lists the pages behind any other file"
+            )
+        if job.name not in records:
+            records[job.name] = _crawl_records(graph, root, job)
+        of_job = records[job.name]
+        rows = _columns(root / shard.path, ["url", "timestamp"]).to_pylist()
+        yield (
+            shard,
+            [
+                CorpusRow(number, url, time, of_job.get((url, time)))
+                for number, (url, time) in enumerate((row["url"], row["timestamp"]) for row in rows)
+            ],
         )
-    # Joined once for the whole file: every row needs all cleaned files of the job.
-    records = _crawl_records(graph, root, job)
-    rows = _columns(root / shard.path, ["url", "timestamp"]).to_pylist()
-    return [
-        CorpusRow(number, row["url"], row["timestamp"], records.get((row["url"], row["timestamp"])))
-        for number, row in enumerate(rows)
-    ]
+
+
+def is_corpus(graph: Graph, artifact: Artifact) -> bool:
+    """Return whether an artifact is a corpus file."""
+    job = graph.job_of(artifact)
+    return job is not None and job.rule == CORPUS and artifact.path.endswith(".parquet")
 
 
 def locate_url(graph: Graph, root: Path, url: str) -> list[CorpusLocation]:
@@ -185,13 +202,22 @@ def locate_url(graph: Graph, root: Path, url: str) -> list[CorpusLocation]:
         root: the checkout.
         url: address of the page, compared exactly.
     """
-    return [
-        CorpusLocation(shard.path, row.row, row.record, _documents(graph, root, shard, row.row))
+    shards = (
+        shard
         for job in _jobs_of(graph, CORPUS)
         for shard in _parquet(job)
         # One column is enough to skip the shards without the URL; the join reads all of cleaning.
         if url in _columns(root / shard.path, ["url"]).column("url").to_pylist()
-        for row in corpus_rows(graph, root, shard)
+    )
+    return [
+        CorpusLocation(
+            shard.path,
+            row.row,
+            row.record,
+            tuple(documents_of(graph, root, shard, [row.row])[row.row]),
+        )
+        for shard, rows in corpus_rows(graph, root, shards)
+        for row in rows
         if row.url == url
     ]
 
@@ -229,25 +255,25 @@ def _crawl_records(graph: Graph, root: Path, job: Job) -> dict[tuple[str, str], 
     return records
 
 
-def _documents(graph: Graph, root: Path, shard: Artifact, row: int) -> tuple[TokenDocument, ...]:
-    """Return a corpus row as a document of every ids file made from the shard."""
-    documents = []
+def documents_of(graph: Graph, root: Path, shard: Artifact, rows: Sequence[int]) -> Documents:
+    """Return row of a corpus file -> its document in every ids file made from the file."""
+    documents: dict[int, list[TokenDocument]] = {row: [] for row in rows}
     for name in graph.consumers.get(shard.key, ()):
         job = graph.jobs[name]
         if job.rule != TOKENS:
             continue
-        # Files of the corpus are named LANGUAGE-SPLIT-NUMBER-of-TOTAL.
-        split = _name(shard.path).split("-")[1]
+        split = split_of(shard.path)
         rows_before, empty_documents = _rows_before(root, job, shard, split)
-        documents.append(
-            TokenDocument(
-                ids=f"{job.manifest.rsplit('/', 1)[0]}/{split}.ids",
-                document=None if empty_documents else rows_before + row,
-                split=split,
-                job=job.name,
-            )
-        )
-    return tuple(documents)
+        ids = f"{job.manifest.rsplit('/', 1)[0]}/{split}.ids"
+        for row in rows:
+            number = None if empty_documents else rows_before + row
+            documents[row].append(TokenDocument(ids, number, split, job.name))
+    return documents
+
+
+def split_of(path: str) -> str:
+    """Return the split of a corpus file; its name is LANGUAGE-SPLIT-NUMBER-of-TOTAL."""
+    return _name(path).split("-")[1]
 
 
 def _rows_before(root: Path, job: Job, shard: Artifact, split: str) -> tuple[int, int]:
@@ -257,6 +283,7 @@ def _rows_before(root: Path, job: Job, shard: Artifact, split: str) -> tuple[int
     therefore equal row numbers only if there are none.
     """
     paths = {_name(file.path): file.path for file in job.inputs}
+    # In the order in which `tokens` reads: by language of the settings, then by name.
     ordered_paths = [
         paths[name]
         for language in job.settings["tokens"]["languages"]
@@ -274,6 +301,7 @@ def _read_pages(path: Path, is_match: Callable[[str], bool] | None = None) -> It
         if is_match is not None:
             # The URL column alone decides whether the others have to be read.
             urls = _columns(path, ["url"]).column("url").to_pylist()
+            # Most files do not have the page: their texts are never read.
             if not any(map(is_match, urls)):
                 return
         rows = _columns(path, COLUMNS).to_pylist()
@@ -297,6 +325,7 @@ def _jobs_of(graph: Graph, rule: str) -> list[Job]:
 
 def _input_named(job: Job, name: str) -> Artifact | None:
     """Return the raw file of a job with this name, or with this path below `data.folder`."""
+    # Cleaned rows store names, because a folder differs between machines.
     matching = [file for file in job.inputs if file.path == name or file.path.endswith(f"/{name}")]
     # All are below one folder, so the shortest path is the one that has no other folder before it.
     return min(matching, key=lambda file: len(file.path), default=None)

@@ -173,8 +173,9 @@ def _update_raw_data(root: Path, folders: Sequence[str]) -> None:
     if not (root / RAW_DATA_FILE).is_file():
         return
     for folder in folders:
+        # Relinking, DVC deletes a raw file before it copies it back: a kill would lose it.
         process = subprocess.run(
-            [sys.executable, "-m", "dvc", "add", "--quiet", folder],
+            [sys.executable, "-m", "dvc", "add", "--quiet", "--no-relink", folder],
             cwd=root,
             capture_output=True,
             text=True,

@@ -4,7 +4,8 @@ The rows of a batch are a function of ids, seed and step only. The answer theref
 and no log: it is computed from the layout that training itself reads.
 """
 
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -34,40 +35,52 @@ def steps_that_saw(graph: Graph, root: Path, documents: Iterable[TokenDocument])
         documents: documents of a page; those without a number or of another split than ``train``
             are skipped.
     """
+    numbers = defaultdict(list)
+    for document in documents:
+        if document.document is not None and document.split == "train":
+            numbers[document.ids].append(document.document)
     return [
-        JobSteps(job.name, document.document, _steps(root, job, document.ids, document.document))
-        for document in documents
-        if document.document is not None and document.split == "train"
+        JobSteps(job.name, number, steps)
+        for ids, of_ids in numbers.items()
         for job in graph.jobs.values()
-        if job.rule == "pretrain" and any(file.path == document.ids for file in job.inputs)
+        if job.rule == "pretrain" and any(file.path == ids for file in job.inputs)
+        for number, steps in steps_of(root, job, ids, of_ids).items()
     ]
 
 
-def _steps(root: Path, job: Job, ids: str, document: int) -> list[int]:
+def steps_of(root: Path, job: Job, ids: str, documents: Sequence[int]) -> dict[int, list[int]]:
+    """Return document -> the steps of a pre-training job that saw it.
+
+    Args:
+        root: the checkout.
+        job: the pre-training.
+        ids: the ids that it read.
+        documents: indices of documents in the ids.
+    """
     from t5repro.config.sections.pretrain import PretrainStage
     from t5repro.inputs.corpus_layout import open_layout
     from t5repro.inputs.document_steps import steps_of_documents
 
     settings = PretrainStage.model_validate(job.settings)
     if not settings.pretrain.steps:
-        return []
+        return {document: [] for document in documents}
     if settings.pretrain.objective == "masked_lm":
-        return _steps_of_sentences(root, job, settings, ids, document)
+        return _steps_of_sentences(root, job, settings, ids, documents)
     layout = open_layout(settings, (root / ids).with_suffix(".offsets"))
-    return steps_of_documents(layout, [document], steps=settings.pretrain.steps)[document]
+    return steps_of_documents(layout, documents, steps=settings.pretrain.steps)
 
 
 def _steps_of_sentences(
-    root: Path, job: Job, settings: "PretrainStage", ids: str, document: int
-) -> list[int]:
+    root: Path, job: Job, settings: "PretrainStage", ids: str, documents: Sequence[int]
+) -> dict[int, list[int]]:
     """Return the steps of a training on rows of sentences; TensorFlow draws their pairs."""
     from t5repro.randomness import repeat_seed
     from t5repro.systems.pretraining import open_rows
-    from t5repro.systems.step_audit import SENTENCE_FILES, steps_of_document
+    from t5repro.systems.step_audit import SENTENCE_FILES
 
     paths = {Path(file.path).name: root / file.path for file in job.inputs}
     files = {keyword: paths[name] for keyword, name in SENTENCE_FILES.items()}
     offsets = (root / ids).with_suffix(".offsets")
     seed = repeat_seed(settings.seed, settings.pretrain.repeat)
     inputs = open_rows(settings, ids=root / ids, offsets=offsets, seed=seed, **files)
-    return steps_of_document(inputs, document, steps=settings.pretrain.steps)
+    return inputs.steps_of(documents, steps=settings.pretrain.steps)

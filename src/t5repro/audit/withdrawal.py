@@ -1,4 +1,4 @@
-"""A withdrawal: what it changes, and the copies of the source that remain."""
+"""A withdrawal: its changes, and the remaining copies of the source."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field

@@ -82,6 +82,7 @@ def clean_shard(job: CleanJob) -> None:
     work = job.work or default_work(job.manifest)
     wet: dict[str, Mapping[str, Any]] = {}
     for number, output in enumerate(job.pages):
+        # One output at a time, so the disk holds the WET files of one, not of the whole job.
         with local_copies(_files_of_output(job, crawl, number), work / output.stem) as copies:
             _clean_files(copies, output, cleaner, tally)
             for file, path in copies.paths.items():
@@ -291,6 +292,7 @@ def to_batch(
     columns: list[list[Any]] = [[] for _ in tables.CLEANED.names]
     remaining_languages = iter(languages)
     for (file, page), cleaned in pages:
+        # Dropped pages have a row too: a newer copy without text still replaces an older one.
         is_kept = cleaned.reason is None
         detected = next(remaining_languages) if is_kept else None
         # Keys are computed here, in parallel over the shards, so that deduplication reads no text.
@@ -341,6 +343,7 @@ def _offer_samples(
     rules: CleanRules,
 ) -> None:
     """Offer, for each reason, the first line that it dropped, or else the page, as an example."""
+    # A hash decides which pages become examples, so the number of workers does not.
     rank = (url_md5.hex(), file, page.record)
     missing = [reason for reason in reasons if samples.wants(reason, rank)]
     if missing:

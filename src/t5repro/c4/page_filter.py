@@ -172,6 +172,7 @@ class PageFilter:
             removal = removals.of(first_row + index)
             is_older_copy, positions = removal or (False, None)
             rank = (page["owner"].hex(), page["file"], page["record"])
+            # In the order of the rules: each page is counted once, by the first reason.
             if is_older_copy:
                 newest[index] = False
                 self.counts.drop(DUPLICATE_URL, rank, page["url"], page["text"] or "")

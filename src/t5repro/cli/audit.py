@@ -1,4 +1,4 @@
-"""Commands of an audit: trace, verify, impact, withdraw, diff, rebuild.
+"""Commands of an audit: trace, pages, verify, impact, withdraw, diff, rebuild.
 
 Each prints an answer, as text or with ``--json``. Exit codes: 0, no findings; 1, findings; 2, the
 question cannot be answered.
@@ -46,6 +46,13 @@ def add_audit(commands: Commands) -> None:
     )
     trace.add_argument("--svg", type=Path, help="write the graph as an SVG file")
     trace.add_argument("--html", type=Path, help="write the graph as an HTML page with links")
+    pages = _add_question(
+        commands, "pages", _pages, "count the pages behind a score, by domain and training"
+    )
+    pages.add_argument("artifact", help="scores.json, scores.json#task, or another artifact")
+    pages.add_argument(
+        "--csv", type=Path, metavar="FILE", help="write every page with the steps that read it"
+    )
     verify = _add_question(
         commands, "verify", _verify, "check every file against its manifests, records and lock"
     )
@@ -152,6 +159,18 @@ def _trace(arguments: argparse.Namespace) -> int:
         return OK if shard.is_complete else FINDINGS
     _print(trace_url(graph, store, arguments.artifact, with_steps=arguments.steps), arguments)
     return OK
+
+
+def _pages(arguments: argparse.Namespace) -> int:
+    from t5repro.audit.score_pages import score_pages
+    from t5repro.files import write_text
+
+    store = open_store(Path(), None)
+    pages = score_pages(load_graph(store), store, arguments.artifact)
+    if arguments.csv:
+        write_text(arguments.csv, pages.to_csv())
+    _print(pages, arguments)
+    return OK if pages.is_complete else FINDINGS
 
 
 def _trace_artifact(graph: Graph, store: Folder | Revision, arguments: argparse.Namespace) -> int:

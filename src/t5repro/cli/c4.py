@@ -8,6 +8,7 @@ from typing import Any
 
 from t5repro.jobs.corpus import CleanJob, CorpusJob, DedupJob
 from t5repro.lineage.input_hashes import Expected, verify_inputs
+from t5repro.lineage.leftovers import exclusive
 
 
 @contextlib.contextmanager
@@ -18,8 +19,6 @@ def _engine_of(
 
     The job holds its lock, and its inputs are verified where it runs.
     """
-    from t5repro.lineage.leftovers import exclusive
-
     engine = job.engine
     with exclusive(job.manifest, outputs):
         if engine.engine == "local":

@@ -69,6 +69,7 @@ def _estimate(arguments: argparse.Namespace) -> int:
     from t5repro.estimate.rates import read_rates
     from t5repro.estimate.records import examples_in, samples_of
     from t5repro.estimate.run_files import load_run_files
+    from t5repro.estimate.start import memory_faults
     from t5repro.estimate.tables import cheapest_of_tables, table_estimates
     from t5repro.estimate.text import estimate_text, estimate_values, money_text
     from t5repro.files import write_json
@@ -101,6 +102,9 @@ def _estimate(arguments: argparse.Namespace) -> int:
     estimate = estimate_run(settings, machine, root=root, calibration=calibration)
     tables = table_estimates(estimate, arguments.table)
     print(estimate_text(estimate, tables, every_node=arguments.all), end="")
+    if machine.memory:
+        for fault in memory_faults(entry.node for entry in estimate.nodes):
+            print(f"memory    {fault}")
     if price is not None:
         print(money_text(estimate, price))
     if arguments.table:

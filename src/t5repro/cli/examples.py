@@ -45,6 +45,10 @@ EXAMPLES = {
         "t5repro trace 'results/demo/evaluate_score/baseline/scores.json#glue_sst2'",
         f"t5repro trace {PAGE} --steps",
     ),
+    "pages": (
+        "t5repro pages 'results/demo/evaluate_score/baseline/scores.json#glue_sst2'",
+        "t5repro pages results/demo/evaluate_score/baseline/scores.json --csv exports/pages.csv",
+    ),
     "verify": ("t5repro verify", "t5repro verify --study studies/systems"),
     "impact": ("t5repro impact data/crawl/MINI-2019-18-00000.warc.wet.gz",),
     "withdraw": (f"t5repro withdraw {PAGE} --reason 'asked by its author' --dry-run",),

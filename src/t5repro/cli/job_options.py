@@ -34,6 +34,7 @@ def job_of(stage: str, arguments: argparse.Namespace) -> Any:
     values = {
         field.name: _converter(field)(getattr(arguments, field.name))
         for field in fields_of(JOBS[stage])
+        # Options that were left out are absent, so the job has the default of its field.
         if hasattr(arguments, field.name)
     }
     if any(field.type is Engine for field in fields_of(JOBS[stage])):
@@ -63,6 +64,7 @@ def named_files(job: Any) -> Iterator[Path]:
 
 
 def _expected(role: Read, value: Any, data: Path | None) -> Iterator[Expected]:
+    # Some inputs are checked elsewhere, or git tracks them: their role says so.
     for file in _files(value) if role.origin != "unverified" else ():
         if role.origin == "stage" or (role.origin == "either" and manifest_of(file).is_file()):
             yield from expected_files(file, role.listed)
@@ -107,6 +109,7 @@ def _converter(field: JobField) -> Callable[[Any], Any]:
             "stem": lambda files: {file.stem: file for file in files},
             "word": named_file if items[1] is Path else named_file_lists,
         }[_keys(field)]
+    # Structured values, such as loggers, are one word of JSON.
     if kind is Sequence and items[0] not in (int, Path):
         return json.loads
     return lambda words: words
@@ -133,11 +136,13 @@ def named_file_lists(words: Sequence[str]) -> dict[str, list[Path]]:
     """
     files: dict[str, list[Path]] = {}
     for name, file in map(_pair, words):
+        # A split may have several files; their order on the command line is the order of rows.
         files.setdefault(name, []).append(file)
     return files
 
 
 def _pair(word: str) -> tuple[str, Path]:
+    # The first "=" separates: names have none, paths may.
     name, separator, file = word.partition("=")
     if not separator or not name or not file:
         raise SettingsError(f"argument {word!r} must be {NAMED_FILE}")

@@ -65,6 +65,7 @@ def _answers(arguments: argparse.Namespace) -> "Iterator[Prediction]":
     """Yield an answer for each line, an empty one for a blank line; count inputs that were cut."""
     from t5repro.inference.model import Prediction
 
+    # All at once: a batch has several inputs, and the warning needs their total.
     lines = list(_inputs(arguments))
     inputs = [(row, place) for row, place in lines if row is not None]
     answer = _row_answers if arguments.task else _text_answers
@@ -75,6 +76,7 @@ def _answers(arguments: argparse.Namespace) -> "Iterator[Prediction]":
             f"evaluate.inputs_length, and their ends were cut off; the first: {cut[0]}",
             file=sys.stderr,
         )
+    # Blank lines were not predicted; they return to their places here.
     answered = iter(answers)
     for row, _ in lines:
         yield Prediction("", "") if row is None else next(answered)
@@ -87,6 +89,7 @@ def _text_answers(
     from t5repro.inference.model import Model
 
     texts = [_text_of(row, place) if isinstance(row, dict) else row for row, place in inputs]
+    # A run has models to choose from; a folder of exported weights is one model.
     model = load(arguments.run, revision=arguments.rev)
     if not isinstance(model, Model):
         experiment = arguments.experiment
@@ -151,6 +154,7 @@ def _inputs(arguments: argparse.Namespace) -> Iterator[tuple[Any, str]]:
     name = arguments.file or "standard input"
     try:
         with arguments.file.open("rb") if arguments.file else sys.stdin.buffer as stream:
+            # As bytes: `str.splitlines` would also divide at U+2028 within a text.
             lines = stream.read().removeprefix(BOM_UTF8).splitlines()
     except OSError as error:
         raise RawDataError(f"{name}: {error.strerror}; name a file with a text per line") from error
@@ -175,6 +179,7 @@ def _object_of(line: str, place: str) -> dict[str, Any]:
         raise RawDataError(
             f"{place} is not JSON ({error}); correct it, or name a file with a text per line"
         ) from error
+    # The caller then names the missing key, which also says what a line must be.
     return row if isinstance(row, dict) else {}
 
 

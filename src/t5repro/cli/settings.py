@@ -1,11 +1,13 @@
 """The command `config`: settings of a run file, and the files generated from the schema."""
 
 import argparse
+import sys
 from pathlib import Path
 
 from t5repro.cli.parsers import Commands, add_command, add_group
 from t5repro.errors import RawDataError, SettingsError
 
+BASE = Path("configs/base.yaml")
 CURE = "run `make generate` and commit the result"
 
 
@@ -17,15 +19,18 @@ def add_config(commands: Commands) -> None:
         "show, validate, presets, generate, check: settings, and files made from them",
     )
     show = add_command(group, "show", _show, "print all settings of a run file as JSON")
-    validate = add_command(group, "validate", _validate, "check a run file as planning does")
-    for parser in (show, validate):
-        parser.add_argument(
-            "run_file",
-            type=Path,
-            nargs="?",
-            default=Path("configs/base.yaml"),
-            help="default: configs/base.yaml",
-        )
+    show.add_argument(
+        "run_file", type=Path, nargs="?", default=BASE, help="default: configs/base.yaml"
+    )
+    validate = add_command(group, "validate", _validate, "check run files as planning does")
+    validate.add_argument(
+        "run_files",
+        type=Path,
+        nargs="*",
+        default=[BASE],
+        metavar="run_file",
+        help="several are merged as by snakemake --configfile; default: configs/base.yaml",
+    )
     add_command(group, "presets", _presets, "print what each preset sets")
     add_command(
         group,
@@ -90,31 +95,41 @@ def _check(arguments: argparse.Namespace) -> None:
 
 
 def _validate(arguments: argparse.Namespace) -> None:
-    """Check a run file as planning does, raw files included; print that it is valid.
+    """Check run files as planning does, raw files included; print that they are valid.
 
     Faults of settings come first, with their line. In a checkout, Snakemake then plans the graph:
     rules check what only they need to know.
     """
-    from t5repro.config.load import load_run_file
     from t5repro.config.logger_packages import check_logger_packages
     from t5repro.config.origins import Origins, read_yaml
     from t5repro.config.project_files import is_project
     from t5repro.config.task_files import check_listed_files
     from t5repro.data.fetch import missing_files
+    from t5repro.estimate.run_files import load_run_files
+    from t5repro.estimate.start import device_faults, memory_faults
+    from t5repro.plan.run_plan import RunPlan
     from t5repro.versions.snakemake_graph import planned
 
-    path = arguments.run_file
-    _refuse_folder(path)
-    if not read_yaml(path):
-        raise SettingsError(f"{path} is empty; t5repro tasks new FILE writes a run file")
-    settings = load_run_file(path)
-    with Origins([path]).located_errors():
+    paths = arguments.run_files
+    for path in paths:
+        _refuse_folder(path)
+        if not read_yaml(path):
+            raise SettingsError(f"{path} is empty; t5repro tasks new FILE writes a run file")
+    settings = load_run_files(paths)
+    with Origins(paths).located_errors():
         check_listed_files(settings)
         check_logger_packages(settings)
     if missing := missing_files(settings.data):
         raise RawDataError("\n".join(["raw files are missing:", *missing]))
     if is_project():
-        with planned(path):
+        with planned(*paths):
             pass
-    names = [experiment.name for experiment in settings.experiments]
-    print(f"{path} is valid: run {settings.run.name}, experiments {', '.join(names)}")
+    nodes = RunPlan(settings).nodes
+    for fault in [*memory_faults(nodes), *device_faults(nodes)]:
+        print(f"t5repro config validate: warning: {fault}", file=sys.stderr)
+    verb = "is" if len(paths) == 1 else "are"
+    experiments = ", ".join(experiment.name for experiment in settings.experiments)
+    print(
+        f"{', '.join(map(str, paths))} {verb} valid: run {settings.run.name}, "
+        f"experiments {experiments}"
+    )

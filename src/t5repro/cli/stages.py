@@ -14,6 +14,8 @@ from t5repro.cli.job_options import add_options, expected_inputs, job_of, named_
 from t5repro.cli.parsers import Commands, add_command, add_group
 from t5repro.jobs.table import JOBS
 from t5repro.lineage.input_hashes import verify_inputs
+from t5repro.lineage.leftovers import exclusive, remove_leftovers_below
+from t5repro.progress import announce, name_of_work
 from t5repro.stages import BY_NAME
 
 
@@ -60,8 +62,10 @@ def _run(stage: str, arguments: argparse.Namespace) -> None:
         if stage in c4.ON_ENGINE:
             c4.ON_ENGINE[stage](job, expected)
             return
-        verify_inputs(expected)
-        _STARTS.get(stage, _do)(stage, job)
+        manifest = getattr(job, "manifest", None)
+        with exclusive(manifest) if manifest else contextlib.nullcontext():
+            verify_inputs(expected)
+            _STARTS.get(stage, _do)(stage, job)
 
 
 def _recorded(stage: str, job: Any, log: Path) -> contextlib.AbstractContextManager[None]:
@@ -82,17 +86,31 @@ def _do(stage: str, job: Any) -> None:
     _entry(stage)(job)
 
 
+def _fetch(stage: str, job: Any) -> None:
+    data = job.settings.data
+    if not Path(data.folder).is_absolute():  # else another checkout may write into it
+        remove_leftovers_below(Path(data.folder))
+    _do(stage, job)
+
+
 def _train(stage: str, job: Any) -> None:
     from t5repro.lineage.sources import closure
 
+    _announce_tensorflow(stage)
     _entry(stage)(job, code=closure(stage))
 
 
 def _predict(stage: str, job: Any) -> None:
     from t5repro.model.devices import prepare
 
+    _announce_tensorflow(stage)
     devices = prepare(job.settings.devices)  # before TensorFlow is imported
     _entry(stage)(job, devices=devices)
+
+
+def _announce_tensorflow(stage: str) -> None:
+    """Print a sign of life: until the first step it is minutes on a busy machine."""
+    announce(f"{name_of_work(stage)}: starting TensorFlow")
 
 
 def _entry(stage: str) -> Callable[..., None]:
@@ -102,7 +120,12 @@ def _entry(stage: str) -> Callable[..., None]:
     return function
 
 
-_STARTS = {"pretrain": _train, "finetune": _train, "evaluate_predict": _predict}
+_STARTS = {
+    "data_fetch": _fetch,
+    "pretrain": _train,
+    "finetune": _train,
+    "evaluate_predict": _predict,
+}
 FUNCTIONS = {
     "data_fetch": "fetch",
     "data": "check",

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from t5repro.config.project_files import is_project
 from t5repro.config.withdrawn import UNFINISHED
+from t5repro.lineage.command_leftovers import remove_leftovers_of_commands
 from t5repro.lineage.run_lock import run_lock
 from t5repro.lineage.store import RESULTS
 from t5repro.progress import announce
@@ -25,6 +26,7 @@ def writing(arguments: argparse.Namespace) -> Iterator[None]:
         yield
         return
     with run_lock():
+        remove_leftovers_of_commands(Path())
         if arguments.command != "withdraw" and Path(UNFINISHED).exists():  # it tells more itself
             from t5repro.audit.removal import complete_unfinished
 

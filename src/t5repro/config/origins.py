@@ -59,6 +59,7 @@ def read_with_lines(path: Path) -> tuple[dict[str, Any], dict[Keys, int]]:
         raise SettingsError(f"{path} is missing; run files are in configs/") from error
     except UnicodeDecodeError as error:
         raise SettingsError(f"{path} is not YAML: {error}") from error
+    # Composed before it is constructed: only nodes have lines.
     root = read_node(text, str(path))
     if root is None:
         return {}, {}
@@ -79,6 +80,7 @@ def read_with_lines(path: Path) -> tuple[dict[str, Any], dict[Keys, int]]:
 def _lines(root: yaml.Node, file: str) -> Iterator[tuple[Keys, int]]:
     leaf_lines: dict[Keys, int] = {}
     for keys, line, is_leaf in _nodes(root, (), free=False, file=file):
+        # `a.b: 1` and `a: {b: 2}` are two YAML keys but one setting, which YAML cannot notice.
         if is_leaf and keys in leaf_lines:
             raise set_twice(file, line, ".".join(map(str, keys)), leaf_lines[keys])
         if is_leaf:
@@ -103,6 +105,7 @@ def _nodes(
     elif isinstance(node, yaml.MappingNode):
         for key, value in node.value:
             name, line = str(key.value), key.start_mark.line + 1
+            # A dotted name is a path of sections, and each of them has the line of the name.
             parts = (name,) if free else tuple(name.split("."))
             for length in range(1, len(parts)):
                 yield (*keys, *parts[:length]), line, False
@@ -142,8 +145,10 @@ class Origins:
             self.values.append(values)
             if isinstance(values.get("experiments"), list):
                 self._experiments = dict(_experiment_paths(values["experiments"]))
+                # A later list replaces the earlier one as a whole, and its lines with it.
                 self._drop(("experiments",))
             self._origins |= {keys: f"{file}:{line}" for keys, line in lines.items()}
+        # Last, as the command line replaces what files set.
         self._origins |= dict.fromkeys(_leaf_paths(overrides or {}), COMMAND_LINE)
 
     @contextmanager

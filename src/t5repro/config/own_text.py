@@ -36,6 +36,7 @@ def apply_own_text(tree: dict[str, Any], change: Mapping[str, Any]) -> None:
         tree: complete settings, before `change` applies; not validated yet.
         change: nested settings of a run file or of an experiment.
     """
+    # Only the layer that introduces own text has consequences; later layers may undo them.
     if lookup(tree, "corpus", "files") or not lookup(change, "corpus", "files"):
         return
     corpus, c4 = (_joined(tree, change, section) for section in ("corpus", "c4"))
@@ -170,6 +171,7 @@ def text_files(
         )
         for patterns in (corpus.files, corpus.validation_files)
     )
+    # A held-out loss on rows of the training would say nothing.
     if shared := sorted(set(train) & set(validation)):
         raise SettingsError(
             f"corpus.files and corpus.validation_files both name {shared}; a row is in one split: "
@@ -238,6 +240,7 @@ def _matches(name: str, pattern: str, task_paths: Collection[str]) -> bool:
     if hub := hub_file(pattern):
         return name == hub.path
     file, path = PurePosixPath(name), PurePosixPath(pattern)
+    # Only its exact path selects a file with evaluated rows, never a pattern.
     if name in task_paths:
         return file == path
     if not _is_plain(pattern):  # part by part: * does not match a /
@@ -249,10 +252,12 @@ def _files_below(folder: Path, pattern: PurePosixPath) -> Iterator[str]:
     """Yield the files that a pattern may match, relative to the folder, without hidden ones."""
     start = pattern
     while not _is_plain(start.as_posix()):
+        # The longest folder without a pattern: the walk need not begin at `data.folder`.
         start = start.parent
     if (folder / start).is_file():
         yield start.as_posix()
     for current, folders, files in os.walk(folder / start):
+        # In place, so that `os.walk` skips hidden folders such as `.git` and `.cache`.
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in sorted(files):
             if not name.startswith("."):

@@ -1,4 +1,4 @@
-"""What a network reads and predicts of a row of a batch: lengths, ids, and texts of an example."""
+"""Inputs and targets of a network in a row of a batch: lengths, ids, and texts of an example."""
 
 from typing import NamedTuple
 

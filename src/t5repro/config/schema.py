@@ -59,6 +59,10 @@ class RunSettings(Section):
     If false, such a checkpoint is set aside. The manifest records a resumption. A change reruns
     nothing.
     """
+    check_memory: bool = True
+    """Whether a run on this machine is refused at its start if a training or prediction on the CPU
+    needs more memory than there is, by the estimate. A change reruns nothing.
+    """
     loggers: list[Logger] = []
     """Keras callbacks that receive the losses and speeds of every training. A change reruns
     nothing.

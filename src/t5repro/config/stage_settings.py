@@ -18,7 +18,7 @@ from t5repro.stages import BY_NAME
 # reruns nothing.
 NOT_RECEIVED = {
     "c4": frozenset(Engine.model_fields),
-    "run": frozenset({"loggers", "resume_changed", "samples"}),
+    "run": frozenset({"check_memory", "loggers", "resume_changed", "samples"}),
 }
 
 

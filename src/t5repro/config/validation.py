@@ -1,4 +1,9 @@
-"""Validation of settings, with errors that state the setting, its value and the cure."""
+"""Validation of settings, with errors that state the setting, its value and the cure.
+
+The checks are in `sections`: of a setting and of those beside it; settings of two sections in
+`family_checks`, of two experiments in `dependencies`. What depends on the machine is checked by
+the job: the batch is divisible by the replicas in `train/compiled_model.py`.
+"""
 
 import contextlib
 import json

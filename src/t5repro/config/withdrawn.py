@@ -84,7 +84,7 @@ def read_pages(path: Path | None = PAGES) -> WithdrawnPages:
 
 
 def check_finished() -> None:
-    """Refuse to plan a run on what a stopped withdrawal has left.
+    """Refuse to plan a run while a withdrawal is unfinished.
 
     Raises:
         SettingsError: a withdrawal was stopped.
@@ -97,19 +97,18 @@ def check_finished() -> None:
 
 
 def _read(path: Path, model: type[Section]) -> Mapping[str, Any]:
-    try:
-        text = path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        return {}
-    if has_conflict(text.encode()):
+    if path.is_file() and has_conflict(path.read_bytes()):
         raise SettingsError(
             f"{path} is not a list of withdrawn sources: it has the marks of a conflict of git; "
             "remove the marks and keep the withdrawals of both sides"
         )
     try:
-        values = parse_yaml(text, str(path)) or {}
+        parsed = parse_yaml(path.read_text(encoding="utf-8"), str(path))
+        values = {} if parsed is None else parsed
         model.model_validate(values)
-    except (SettingsError, ValidationError) as error:
+    except FileNotFoundError:
+        return {}
+    except (SettingsError, ValidationError, UnicodeDecodeError) as error:
         raise SettingsError(
             f"{path} is not a list of withdrawn sources ({error}); restore it with git checkout, "
             "t5repro withdraw writes it"

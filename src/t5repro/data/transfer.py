@@ -12,7 +12,6 @@ import os
 import ssl
 import time
 import urllib.error
-import urllib.request
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -21,13 +20,14 @@ from typing import IO, Any, NoReturn
 
 import tenacity
 
+from t5repro.data.https import SCHEME, check_bytes, open_https
 from t5repro.errors import RawDataError, storage_error
 from t5repro.files import HASH_BLOCK_BYTES, write_text
 from t5repro.progress import announce
 
 TIMEOUT_SECONDS = 60
 STORES = ("s3://", "gs://")
-ADDRESSES = ("https://", *STORES)  # prefixes that `fetch_address` supports
+ADDRESSES = (SCHEME, *STORES)  # prefixes that `fetch_address` supports
 
 ATTEMPTS = 8
 BACK_OFF = tenacity.wait_random_exponential(multiplier=1, max=60)  # seconds
@@ -103,7 +103,7 @@ def fetch_address(address: str, path: Path) -> Transfer:
     """
     if address.startswith(STORES):
         return _repeat(address, path, _fetch_from_store)
-    if not address.startswith("https://"):
+    if not address.startswith(SCHEME):
         raise RawDataError(f"origin {address!r} cannot be fetched; only https addresses can")
     return _repeat(address, path, _fetch_from_server)
 
@@ -117,13 +117,12 @@ def size_of(address: str) -> int | None:
     """
     if address.startswith(STORES):
         return _size_in_store(address)
-    if not address.startswith("https://"):
+    if not address.startswith(SCHEME):
         raise RawDataError(
             f"{address!r} has no size that can be asked for; only https addresses have"
         )
-    request = urllib.request.Request(address, method="HEAD")  # noqa: S310 (https)
     try:
-        with urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS) as response:  # noqa: S310
+        with open_https(address, timeout=TIMEOUT_SECONDS, method="HEAD") as response:
             length: str | None = response.headers.get("Content-Length")
     except urllib.error.HTTPError as error:
         with error:
@@ -196,7 +195,6 @@ def _complete(path: Path) -> None:
     with partial.open("rb") as handle:
         # Otherwise a power cut could leave the final name with half of the content.
         os.fsync(handle.fileno())
-    os.chmod(partial, 0o644)
     # Readers see the complete file or none.
     os.replace(partial, path)
     _version_path(path).unlink(missing_ok=True)
@@ -223,7 +221,11 @@ def _append(path: Path, version: str | None, begin: int) -> Iterator[IO[bytes]]:
         partial_path(path).unlink(missing_ok=True)  # of another version
         write_text(_version_path(path), version or "")
     with partial_path(path).open("ab") as handle:
-        yield handle
+        try:
+            yield handle
+        except RawDataError:  # too many bytes, which must not stay on the disk
+            partial_path(path).unlink(missing_ok=True)
+            raise
 
 
 def _fetch_from_server(address: str, path: Path, transfer: Transfer) -> None:
@@ -232,9 +234,8 @@ def _fetch_from_server(address: str, path: Path, transfer: Transfer) -> None:
     begin = _received_of(path, version)
     # With `If-Range` a server whose file has changed sends the whole new file, not its rest.
     headers = {"Range": f"bytes={begin}-", "If-Range": version} if begin and version else {}
-    request = urllib.request.Request(address, headers=headers)  # noqa: S310 (https)
     try:
-        response = urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS)  # noqa: S310
+        response = open_https(address, timeout=TIMEOUT_SECONDS, headers=headers)
     except urllib.error.HTTPError as error:
         with error:
             _raise_answer(address, path, error)
@@ -248,7 +249,7 @@ def _fetch_from_server(address: str, path: Path, transfer: Transfer) -> None:
             raise _discarded(path, "continues at another byte than requested")
         transfer.resumed += begin
         with _append(path, _version_of(response.headers), begin) as handle:
-            received = _copy(response, handle, transfer)
+            received = _copy(address, response, handle, transfer)
     promised = response.headers.get("Content-Length")
     # `read1` ends without an error if the connection closes early.
     if promised is not None and received != int(promised):
@@ -257,7 +258,7 @@ def _fetch_from_server(address: str, path: Path, transfer: Transfer) -> None:
         )
 
 
-def _copy(source: Any, handle: IO[bytes], transfer: Transfer) -> int:
+def _copy(address: str, source: Any, handle: IO[bytes], transfer: Transfer) -> int:
     """Copy a body to its end; return the number of bytes."""
     received = 0
     while True:
@@ -271,6 +272,7 @@ def _copy(source: Any, handle: IO[bytes], transfer: Transfer) -> int:
         handle.write(block)
         received += len(block)
         transfer.received += len(block)
+        check_bytes(address, handle.tell())  # a body without end states no length
 
 
 def _version_of(headers: Any) -> str | None:
@@ -357,7 +359,7 @@ def _fetch_from_store(address: str, path: Path, transfer: Transfer) -> None:
         ) from error
     transfer.resumed += begin
     with source, _append(path, version, begin) as handle:
-        received = _copy(source, handle, transfer)
+        received = _copy(address, source, handle, transfer)
     if size is not None and begin + received != size:
         raise _BrokenOffError(f"broke off after {begin + received} of {size} bytes")
 

@@ -4,10 +4,11 @@ To add a kind: a row in `KINDS` with its source.
 """
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from t5repro.config.sections.devices import DevicesSettings
 from t5repro.errors import SettingsError, nearest
+from t5repro.plan.memory import machine_bytes
 
 TERA, GIGA, GIB = 1e12, 1e9, 2**30
 NAME = re.compile(r"^([a-z0-9]+)(?:-([0-9]+))?$")
@@ -81,10 +82,17 @@ KINDS = {
 
 @dataclass(frozen=True)
 class Machine:
-    """Chips of one kind; of a CPU cores."""
+    """Chips of one kind; of a CPU cores.
+
+    Attributes:
+        kind: the kind.
+        chips: number of chips or cores.
+        memory: bytes that the cores of a CPU share; 0 if unknown, as of a named machine.
+    """
 
     kind: Kind
     chips: int
+    memory: float = 0.0
 
     @property
     def name(self) -> str:
@@ -134,7 +142,9 @@ def machine_of(devices: DevicesSettings, chips: int | None = None) -> Machine:
         SettingsError: they name none.
     """
     if devices.kind == "cpu":
-        return machine_named("cpu", chips or devices.intra_op_threads)
+        return replace(
+            machine_named("cpu", chips or devices.intra_op_threads), memory=machine_bytes()
+        )
     kind, _, topology = devices.slice.partition(":")
     if devices.kind != "tpu" or kind not in KINDS:
         raise SettingsError(

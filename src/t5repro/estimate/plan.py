@@ -12,7 +12,6 @@ from pathlib import Path
 from t5repro.config.schema import Settings
 from t5repro.errors import ArtifactError
 from t5repro.estimate.machines import KINDS, Machine, machine_of
-from t5repro.estimate.memory import Memory, training_memory
 from t5repro.estimate.rates import (
     DATA_START,
     MeasuredRate,
@@ -25,14 +24,14 @@ from t5repro.estimate.rates import (
 )
 from t5repro.estimate.records import Records, Sample, done_nodes, examples_in, samples_of, shape_of
 from t5repro.estimate.volumes import input_bytes, output_bytes
-from t5repro.estimate.work import (
+from t5repro.estimate.work import Work, examples_of, prediction_work, training_work
+from t5repro.plan.memory import (
     ON_DEVICE,
     TRAININGS,
-    Work,
-    examples_of,
-    prediction_work,
+    Memory,
+    cpu_memory,
     texts_of_row,
-    training_work,
+    training_memory,
 )
 from t5repro.plan.nodes import Key
 from t5repro.plan.run_plan import Node, RunPlan
@@ -68,7 +67,7 @@ class NodeEstimate:
         seconds: time from start to end; of jobs without the model on one core.
         chips: chips or cores that it uses all this time.
         disk_bytes: bytes that it writes.
-        memory: memory of a chip; None for jobs other than trainings, and on a CPU.
+        memory: of a training on a chip, or of any job with the model on a CPU; else None.
     """
 
     node: Node
@@ -245,9 +244,11 @@ class _Estimator:
         return work, rate, device_start(self.machine) + seconds, chips
 
     def _memory(self, node: Node) -> Memory | None:
-        if node.rule not in TRAININGS or not self.machine.kind.memory:
+        settings, kind = node.settings, self.machine.kind
+        if node.rule in ON_DEVICE and kind.device == "cpu":
+            return cpu_memory(node.rule, settings, available=self.machine.memory)
+        if node.rule not in TRAININGS:
             return None
-        settings = node.settings
         # The compiler's figures are exact; the formula is not.
         return self.preflight(node) or training_memory(
             settings.model,
@@ -255,8 +256,8 @@ class _Estimator:
             embedding_rows=settings.vocab.embedding_rows,
             texts=texts_of_row(node.rule, settings),
             precision=settings.devices.precision,
-            chips=self.machine.chips * self.machine.kind.replicas,
-            available=self.machine.kind.memory / self.machine.kind.replicas,
+            chips=self.machine.chips * kind.replicas,
+            available=kind.memory / kind.replicas,
         )
 
 
@@ -289,6 +290,8 @@ def estimate_run(
     *,
     root: Path | None = None,
     calibration: Calibration = Calibration(),
+    nodes: Sequence[Node] | None = None,
+    done: Collection[Key] | None = None,
 ) -> Estimate:
     """Return the estimate of a run.
 
@@ -297,9 +300,12 @@ def estimate_run(
         machine: machine of trainings and predictions.
         root: checkout with the sealed nodes, which are done; if absent, every node is to do.
         calibration: known speeds and numbers of examples.
+        nodes: the nodes of the run, if they are planned already.
+        done: nodes that need not run; if absent, those that are sealed in `root`.
     """
-    nodes = RunPlan(settings).nodes
-    done = done_nodes(root, settings.run.name, nodes) if root else set()
+    nodes = RunPlan(settings).nodes if nodes is None else nodes
+    if done is None:
+        done = done_nodes(root, settings.run.name, nodes) if root else set()
 
     # Without a checkout there are no reports to read.
     def preflight(node: Node) -> Memory | None:

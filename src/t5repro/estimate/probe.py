@@ -8,7 +8,7 @@ from t5repro.errors import SettingsError
 from t5repro.estimate.machines import Machine
 from t5repro.estimate.rates import MeasuredRate
 from t5repro.estimate.records import shape_of
-from t5repro.estimate.work import TRAININGS, texts_of_row
+from t5repro.plan.memory import TRAININGS, texts_of_row
 from t5repro.plan.run_plan import Node
 from t5repro.progress import announce
 

@@ -10,18 +10,12 @@ from pydantic import ValidationError
 from t5repro.config.row_shapes import row_shape
 from t5repro.config.stage_settings import stage_model, stage_settings
 from t5repro.estimate.machines import KINDS, slice_chips
-from t5repro.estimate.work import (
-    ON_DEVICE,
-    TRAININGS,
-    Work,
-    prediction_work,
-    texts_of_row,
-    training_work,
-)
+from t5repro.estimate.work import Work, prediction_work, training_work
 from t5repro.lineage.record import Record, read_records
 from t5repro.lineage.record_index import read_indexes, records_in
 from t5repro.lineage.redaction import redact
 from t5repro.lineage.store import Folder
+from t5repro.plan.memory import ON_DEVICE, TRAININGS, texts_of_row
 from t5repro.plan.nodes import Key
 from t5repro.plan.run_plan import Node
 from t5repro.stages import BY_NAME

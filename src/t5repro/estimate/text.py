@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from t5repro.estimate.memory import Memory
 from t5repro.estimate.plan import Cost, Estimate, NodeEstimate
 from t5repro.estimate.prices import Price
 from t5repro.estimate.tables import TableEstimate
+from t5repro.plan.memory import Memory
 from t5repro.report.cost import UNKNOWN, StageCost
 
 SHOWN_NODES = 40
@@ -149,10 +149,14 @@ def _totals_text(estimate: Estimate) -> str:
         f"and {number(high)}",
         f"time      {quantity(total.seconds, DURATIONS)} of trainings and predictions, one after "
         f"another on {machine.name}",
-        f"shared    the experiments need {separate_trainings:,} trainings if each is run alone; "
-        f"{trainings:,} are made",
+        f"shared    {_trainings(separate_trainings)} if each experiment is run alone; "
+        f"{trainings:,} here",
     ]
     return "\n".join(lines)
+
+
+def _trainings(count: int) -> str:
+    return f"{count:,} training{'' if count == 1 else 's'}"
 
 
 def _total_row(name: str, nodes: int, done: int, cost: Cost) -> tuple[str, ...]:
@@ -185,6 +189,8 @@ def _rate(entry: NodeEstimate) -> str:
 
 def memory_text(memory: Memory) -> str:
     """Return whether a step fits, and the cure if it does not."""
+    if not memory.available:
+        return f"needs {memory.needed / 2**30:.1f} GiB"
     figures = f"{memory.needed / 2**30:.1f} of {memory.available / 2**30:.1f} GiB"
     if memory.source == "preflight":
         figures += " (preflight)"
@@ -192,6 +198,8 @@ def memory_text(memory: Memory) -> str:
         return f"fits, {figures}"
     if memory.micro_batches:
         return f"needs micro_batches {memory.micro_batches}, {figures}"
+    if memory.batch_size:
+        return f"needs batch_size {memory.batch_size}, {figures}"
     return f"does not fit, {figures}"
 
 

@@ -4,11 +4,13 @@ import fnmatch
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from t5repro.config.own_text import files_of_tasks, text_files
 from t5repro.config.schema import Settings
 from t5repro.config.task_files import raw_files, task_files
 from t5repro.data.paths import raw_path
-from t5repro.estimate.work import TRAININGS, WEIGHT_BYTES, examples_of, slots_per_weight
+from t5repro.estimate.work import examples_of
 from t5repro.model.sizes import parameter_count
+from t5repro.plan.memory import TRAININGS, WEIGHT_BYTES, slots_per_weight
 from t5repro.plan.nodes import Key
 from t5repro.plan.run_plan import Node
 
@@ -37,7 +39,10 @@ def input_bytes(node: Node, written: Mapping[Key, float], row_counts: Mapping[st
         crawl = crawl_bytes(settings)
         return min(crawl, sample) if node.rule == "c4_punkt" else crawl
     if node.rule == "corpus":
-        return _bytes_of(settings, settings.corpus.files)
+        train, validation = text_files(
+            settings.corpus, set(raw_files(settings)), files_of_tasks(settings)
+        )
+        return _bytes_of(settings, [*train, *validation])
     if node.rule == "tasks":
         files = {name for names in task_files(settings, node.name).values() for name in names}
         return _bytes_of(settings, files)

@@ -4,7 +4,7 @@ A training is counted as `config/flops.py` counts it. A prediction reads the dec
 every token that it writes, so the memory more often than the arithmetic decides its time.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,21 +13,11 @@ from t5repro.config.sections.evaluate import EvaluateSettings
 from t5repro.config.sections.model import AddedLayers, ModelSettings, tuned_family
 from t5repro.config.sections.training import TrainingSettings
 from t5repro.config.sections.vocab import VocabSettings
-from t5repro.model.segment_rows import orders_of
 from t5repro.model.sizes import parameter_count
+from t5repro.plan.memory import precision_bytes, texts_of, texts_of_row
 from t5repro.task_table import facts_of
 
-TRAININGS = ("pretrain", "finetune")
-ON_DEVICE = (*TRAININGS, "evaluate_predict")
-WEIGHT_BYTES = 4  # stored and updated in float32
-FACTORED_SLOTS = 0.015  # Adafactor's row and column moments as a share of the weights
-
 ASSUMED_EXAMPLES = 1000  # of the validation split of a task that the table has no number of
-
-
-def slots_per_weight(optimizer: str) -> float:
-    """Return the numbers that an optimizer keeps for each weight: two moments, or factored ones."""
-    return FACTORED_SLOTS if optimizer == "adafactor" else 2.0
 
 
 @dataclass(frozen=True)
@@ -60,19 +50,6 @@ def training_work(rule: str, settings: Any) -> Work:
         texts=texts_of_row(rule, settings),
     )
     return Work(flops=training.steps * step)
-
-
-def texts_of_row(rule: str, settings: Any) -> int:
-    """Return the texts that a network of labels reads of a row of a training."""
-    return texts_of(settings.model, settings.tasks.names if rule == "finetune" else ())
-
-
-def texts_of(model: ModelSettings, tasks: Collection[str]) -> int:
-    """Return the texts of a row: each option, and GPT some in both orders; 1 without tasks.
-
-    A batch pads its rows to the task of the mixture with the most texts.
-    """
-    return max((facts_of(task).options for task in tasks), default=1) * orders_of(model, tasks)
 
 
 def prediction_work(
@@ -121,11 +98,6 @@ def prediction_work(
         # A decoding step reads all weights once, for whatever number of rows.
         weight_bytes += -(-rows // evaluate.batch_size) * written * read_bytes
     return Work(flops=flops * models, weight_bytes=weight_bytes * models)
-
-
-def precision_bytes(precision: str) -> int:
-    """Return the bytes of an activation."""
-    return 2 if precision == "bfloat16" else 4
 
 
 def examples_of(

@@ -86,6 +86,7 @@ class ModelFacts:
         """Languages of the pre-training text and of translation tasks, sorted."""
         codes = set(self.corpus_languages)
         for task in self.tasks:
+            # Fine-tuning teaches the target language too, even if no page of it was read.
             if pair := TRANSLATION.fullmatch(task):
                 codes |= set(pair.groups())
         return sorted(codes)
@@ -132,6 +133,7 @@ def model_facts(folder: Path, *, arm: str = "", stage: str = "") -> ModelFacts:
     training = _training(whole, last, arm, stage)
     weights = _output(training, f"/{WEIGHTS}")
     vocabulary = _output(_only(_upstream(whole, last, "vocab"), arm, "vocabulary"), ".model")
+    # Before anything is written: a card must not state hashes of altered weights.
     check_files(whole, [weights, vocabulary])
     predictions = _upstream(whole, last, "evaluate_predict") if training.rule == "finetune" else []
     prediction = predictions[0] if predictions else None

@@ -66,7 +66,7 @@ def _check_architecture(facts: ModelFacts) -> None:
     if architecture != "encoder_decoder":
         raise CheckpointError(
             f"model.architecture is {architecture!r}; the card describes an encoder-decoder: "
-            "t5repro weights export writes the weights of GPT, BERT and its kin"
+            "t5repro weights export writes the weights of GPT and BERT-style models"
         )
 
 

@@ -1,4 +1,4 @@
-"""The job of each stage: what it reads and what it writes, in the order of the data.
+"""The job of each stage: the files that it reads and writes, in the order of the data.
 
 A job is a value; the entry module of its stage does it. The command of the stage
 (`cli/job_options.py`) and the command line of its rule (`plan/commands.py`) are made from its

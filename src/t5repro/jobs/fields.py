@@ -1,4 +1,4 @@
-"""What the fields of a job say of its files: which are read, which are written, who names them."""
+"""Roles of the fields of a job: files that are read, files that are written, and who names them."""
 
 import inspect
 import re

@@ -1,4 +1,16 @@
-"""The job of fine-tuning."""
+"""The job of fine-tuning: writes weights.safetensors, optimizer.safetensors and history.csv.
+
+| below ``results/<run>/finetune/<node>/`` | content |
+|---|---|
+| `weights.safetensors` | all weights after the last step |
+| `optimizer.safetensors` | slots of the trained weights, and the step |
+| `history.csv` | loss, learning rate, target tokens |
+| `step-<n>/weights.safetensors` | kept weights, with `finetune.keep_checkpoints: all` |
+| `manifest.json` | received settings, inputs and outputs with hashes, counters |
+
+Speeds, samples and TensorBoard files are in ``logs/<run>/finetune/<node>/``; checkpoints of an
+unfinished training are in ``work/``.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""The job of pre-training, and what both trainings have."""
+"""The job of pre-training, and the common part of both trainings; `finetune` lists the files."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ class Training:
     """What both trainings write, and how they are watched.
 
     Attributes:
-        folder: receives weights, optimizer and history.
+        folder: receives weights.safetensors, optimizer.safetensors and history.csv.
         work: receives the checkpoints of an unfinished training.
         manifest: manifest to write.
         monitor: folder of training speeds and TensorBoard files; if absent, none are written.

@@ -1,4 +1,4 @@
-"""Lineage: the jobs of a run, the artifacts between them, and the questions of an auditor.
+"""Lineage: jobs, their code (`sources`) and artifacts, and the questions of an auditor.
 
 Everything is read from files that a run leaves behind. `store` opens a state of a checkout (working
 tree, copy or git revision) with `git`, `dvc_lock` and `dvc_cache`; `hashes` hashes its files;

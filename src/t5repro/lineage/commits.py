@@ -26,7 +26,8 @@ class Commits:
         times: commit -> time at which it was made; None for those that git does not have.
         files: (commit, path) -> SHA-256; None for files that the commit does not have.
         pins: (commit, path of a package lock) -> library -> its versions, by Python's version.
-        reachable: commits in the history of the state.
+        outside: commits that git has and that are not in the history of the state, as after a
+            rewritten history. A shallow clone cannot tell.
         shallow: whether this clone has only a part of the history.
         has_package: whether the checkout or the state has the package. A project of `t5repro init`
             does not: its jobs run the installed one, and no commit has its files.
@@ -35,7 +36,7 @@ class Commits:
     times: Mapping[str, datetime | None]
     files: Mapping[tuple[str, str], str | None]
     pins: Mapping[tuple[str, str], Mapping[str, set[str]]]
-    reachable: frozenset[str]
+    outside: frozenset[str]
     shallow: bool
     has_package: bool
 
@@ -49,6 +50,11 @@ class Commits:
         return bool(record.start.code) and all(
             self.files.get((commit, path)) == sha256 for path, sha256 in record.start.code.items()
         )
+
+    def shown(self, commit: str) -> str:
+        """Return a commit for an answer, which says if a clone of the state would lack it."""
+        note = ", outside the history of HEAD" if commit in self.outside else ""
+        return f"{commit[:12]}{note}"
 
     def faults(self, record: Record) -> Iterator[str]:
         """Yield how a record contradicts git."""
@@ -133,9 +139,10 @@ def read_commits(root: Path, records: Iterable[Record], revision: str = "HEAD") 
             for name, version in PIN.findall(data):
                 pins[commit, path].setdefault(_normal(name.decode()), set()).add(version.decode())
     shallow = (try_git(root, "rev-parse", "--is-shallow-repository") or b"").strip() == b"true"
-    reachable = _reachable(root, times, revision)
+    known = [commit for commit, time in times.items() if time is not None]
+    outside = frozenset() if shallow else _outside(root, known, revision)
     has_package = data_of[package] is not None or (root / SOURCES).is_dir()
-    return Commits(times, files, pins, reachable, shallow, has_package)
+    return Commits(times, files, pins, outside, shallow, has_package)
 
 
 def _commit_time(commit: bytes | None) -> datetime | None:
@@ -143,10 +150,7 @@ def _commit_time(commit: bytes | None) -> datetime | None:
     return datetime.fromtimestamp(int(match[1]), UTC) if match else None
 
 
-def _reachable(root: Path, times: Mapping[str, datetime | None], revision: str) -> frozenset[str]:
-    return frozenset(
-        commit
-        for commit, time in times.items()
-        if time is not None
-        and try_git(root, "merge-base", "--is-ancestor", commit, revision) is not None
-    )
+def _outside(root: Path, commits: Iterable[str], revision: str) -> frozenset[str]:
+    # What can be reached from the commits and not from the revision: not they, if it has them.
+    listed = try_git(root, "rev-list", *commits, "--not", revision) or b""
+    return frozenset(listed.decode().split()).intersection(commits)

@@ -16,6 +16,7 @@ import yaml
 
 from t5repro.errors import LineageError
 from t5repro.files import has_conflict
+from t5repro.strict_json import MAX_DEPTH
 
 PIPELINE_FILE = "dvc.yaml"
 LOCK_FILE = "dvc.lock"
@@ -160,7 +161,9 @@ def parse_lock(lock: bytes | None, raw_data: bytes | None = None) -> Lock:
             outputs += [_tracked(entry, "") for entry in parse_yaml(raw_data)["outs"]]
         name = LOCK_FILE
         if lock is not None:
-            content = parse_yaml(lock) or {"schema": SCHEMA}
+            content = parse_yaml(lock)
+            if content in (None, {}):
+                content = {"schema": SCHEMA}
             if content["schema"] != SCHEMA:
                 raise TypeError(f"schema {content['schema']!r}; expected {SCHEMA!r}")
             for stage, entry in (content.get("stages") or {}).items():
@@ -177,6 +180,8 @@ def _tracked(entry: Mapping[str, Any], stage: str) -> TrackedPath:
     path = entry["path"]
     if PurePosixPath(path).is_absolute() or ".." in PurePosixPath(path).parts:
         raise ValueError(f"{path!r} is outside the checkout")
+    if not isinstance(entry["md5"], str):
+        raise ValueError(f"the md5 of {path!r} is {entry['md5']!r}")
     return TrackedPath(path, entry["md5"], stage, entry.get("size"))
 
 
@@ -206,13 +211,17 @@ def parse_yaml(data: bytes) -> Any:
     """Return the values of a YAML text that DVC wrote.
 
     Raises:
-        yaml.YAMLError: it is not YAML, or has aliases, which DVC never writes; their expansion
-            has no limit.
+        yaml.YAMLError: it is not YAML, or has what DVC never writes: aliases, of which the
+            expansion has no limit, or deep nesting.
     """
-    if b"&" in data and any(
-        isinstance(event, yaml.AliasEvent) for event in yaml.parse(data, Loader=YamlLoader)
-    ):
-        raise yaml.YAMLError("it has an alias (*name)")
+    depth = 0  # checked before: LibYAML ends the process at 100,000 levels
+    for event in yaml.parse(data, Loader=YamlLoader):
+        if isinstance(event, yaml.AliasEvent):
+            raise yaml.YAMLError("it has an alias (*name)")
+        depth += isinstance(event, yaml.CollectionStartEvent)
+        depth -= isinstance(event, yaml.CollectionEndEvent)
+        if depth > MAX_DEPTH:
+            raise yaml.YAMLError(f"it is nested more than {MAX_DEPTH} levels deep")
     return yaml.load(data, Loader=YamlLoader)  # noqa: S506 a safe loader
 
 

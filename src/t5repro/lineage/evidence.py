@@ -1,4 +1,4 @@
-"""What attests the record of each job, and what the record only states.
+"""The evidence for the record of each job, and the facts that only the record states.
 
 A record is text that anyone could write. It is attested by a signature, by the index that `seal`
 wrote, by git, and by `dvc.lock`, which has the same results as the index. Its code is attested by
@@ -7,14 +7,16 @@ the signer.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 
+from t5repro.errors import ArtifactError
 from t5repro.lineage.commits import Commits, read_commits
 from t5repro.lineage.dvc_lock import LOCK_FILE, Lock
 from t5repro.lineage.findings import WARNINGS
 from t5repro.lineage.git import commit_of
 from t5repro.lineage.graph import Job
-from t5repro.lineage.record import Record, record_of_job
+from t5repro.lineage.record import Record, read_record, record_of_job
 from t5repro.lineage.record_index import (
     Index,
     index_path,
@@ -27,22 +29,25 @@ from t5repro.lineage.signatures import check_signatures
 from t5repro.lineage.store import Folder, Revision
 from t5repro.lineage.verify_committed import Committed, read_committed
 
+WORK = Path("work")
 UNATTESTED = "processor, devices, environment and times"
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """What is known about the record of a job.
+    """The evidence for the record of a job.
 
     Attributes:
         attested: what attests the record, its results or its code.
         stated: what nothing but an unsigned record says; empty if it is signed.
         refuted: what contradicts the record.
+        repeated: when this copy was made, if the record is that of another run with its bytes.
     """
 
     attested: tuple[str, ...] = ()
     stated: str = ""
     refuted: tuple[str, ...] = ()
+    repeated: str = ""
 
     def lines(self) -> list[str]:
         """Return the evidence as lines of text, with a label each."""
@@ -50,6 +55,7 @@ class Evidence:
             *(f"refuted   {text}" for text in self.refuted),
             f"attested  {'; '.join(self.attested) or 'by its manifest alone'}",
             *([f"stated    {self.stated}"] if self.stated else []),
+            *([f"repeated  {self.repeated}"] if self.repeated else []),
         ]
 
     def to_json(self) -> dict[str, object]:
@@ -58,6 +64,7 @@ class Evidence:
             "attested": list(self.attested),
             "stated": self.stated or None,
             "refuted": list(self.refuted),
+            "repeated": self.repeated or None,
         }
 
 
@@ -95,8 +102,32 @@ def evidence_of(state: Folder | Revision, jobs: Iterable[Job]) -> dict[str, Evid
         if is_committed and path not in committed.changed:
             attested.append(f"commit {head}")
         attested = [f"record by {', '.join(attested)}"] if attested and not faults else []
-        evidence[name] = _with_code(record, commits, attested, faults, bool(signers.get(run)))
+        found = _with_code(record, commits, attested, faults, bool(signers.get(run)))
+        here = _repetition(state.root, path, job) if isinstance(state, Folder) else ""
+        evidence[name] = replace(found, repeated=here)
     return evidence
+
+
+def repetition_path(record: str) -> Path:
+    """Return where `seal` moves the record of a job that repeated the result of a committed one."""
+    return WORK / record
+
+
+def _repetition(root: Path, path: str, job: Job) -> str:
+    """Say when this copy of a job's results was made, if its record is that of another run."""
+    try:
+        record = read_record(root / repetition_path(path))
+    except ArtifactError:  # there is none, usually
+        return ""
+    made = {file.path: file.sha256 for file in record.end.outputs} if record.end else {}
+    if any(made.get(file.path) != file.sha256 for file in job.outputs):
+        return ""  # of results that are no longer there
+    commit = (record.start.commit or "no commit")[:12]
+    return (
+        f"this copy was made at {record.start.at} by {commit} with Python "
+        f"{record.start.machine.python} ({repetition_path(path)}); the record is of another run "
+        "with the same bytes"
+    )
 
 
 def _seals(job: Job, path: str, index: Index, lock: Lock) -> list[str]:
@@ -119,8 +150,8 @@ def _with_code(
     is_signed: bool,
 ) -> Evidence:
     """Add whether the commit attests the code of a record."""
-    has_code = commits is not None and commits.attests_code(record)
-    if has_code:
-        attested.append(f"code by commit {str(record.start.commit)[:12]}")
+    has_code = False
+    if commits is not None and (has_code := commits.attests_code(record)):
+        attested.append(f"code by commit {commits.shown(str(record.start.commit))}")
     claims = UNATTESTED if has_code else f"code, {UNATTESTED}"
     return Evidence(tuple(attested), "" if is_signed else f"{claims}: an unsigned record", faults)

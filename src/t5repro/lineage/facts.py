@@ -119,6 +119,7 @@ def differences(first: JobFacts, second: JobFacts, *facts: str) -> list[Differen
         facts: attributes of `JobFacts` to compare; all of them by default.
     """
     result = []
+    # In the order of causes before results, so the first difference is the likeliest cause.
     for fact in facts or NOUNS:
         values, other_values = getattr(first, fact), getattr(second, fact)
         if values is None or other_values is None:
@@ -147,7 +148,9 @@ def _same(value: Any, other_value: Any) -> bool:
             other_value = json.loads(other_value)
     except ValueError:
         return False
+    # NaN differs from itself; two diverged trainings agree in it.
     is_nan = value != value and other_value != other_value
+    # A redacted value is a hash: `same_value` compares it with the hash of the other one.
     return is_nan or same_value(value, other_value)
 
 
@@ -177,6 +180,7 @@ def unlike_packages(first: JobFacts, second: JobFacts) -> list[str]:
         difference.name.removeprefix(PACKAGES)
         for difference in differences(first, second, "environment")
         if difference.name.startswith(PACKAGES)
+        # A package of only one side is an addition or a removal, not other files.
         and None not in (difference.first, difference.second)
     ]
 
@@ -228,6 +232,7 @@ def _environment(machine: Machine, end: End | None) -> dict[str, Any]:
         for name, value in (known_facts(end) if end else {}).items()
         if name in ENVIRONMENT_AT_END
     }
+    # An empty text is a fact that the job could not find out.
     return {name: value for name, value in values.items() if value != ""}
 
 
@@ -235,6 +240,7 @@ def facts_of_manifest(job: Job) -> JobFacts:
     """Return the facts in the manifest of a job."""
     inputs, outputs = job.inputs, job.outputs
     if job.rule == DATA:  # its manifest lists the raw files as outputs, but the rule reads them
+        # The manifest itself is the last output.
         inputs, outputs = outputs[:-1], outputs[-1:]
     return JobFacts(
         settings=dict(leaves(received_settings(job))),
@@ -255,6 +261,7 @@ def facts_of_job(job: Job) -> JobFacts:
     if job.record is None:
         return listed
     return replace(
+        # Both files name settings and files; the manifest is the one that later jobs read.
         facts_of_record(job.record),
         settings=listed.settings,
         inputs=listed.inputs,
@@ -265,6 +272,7 @@ def facts_of_job(job: Job) -> JobFacts:
 
 def received_settings(job: Job) -> Mapping[str, Any]:
     """Return the settings in a manifest, without the defaults that the job did not receive."""
+    # Only the report writes all settings into its manifest, with those that no job receives.
     if job.rule != "report":
         return job.settings
     from t5repro.config.stage_settings import received  # imports all settings, which takes longer

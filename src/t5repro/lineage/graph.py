@@ -97,6 +97,7 @@ class Graph:
         for job in sorted(self.jobs.values(), key=lambda job: job.rule == DATA):
             for output in job.outputs:
                 self._add(output)
+                # The first one stays: rules of results come before `data` in this order.
                 self.producer.setdefault(output.key, job.name)
         # Links need all outputs, so inputs come in a second pass.
         for job in self.jobs.values():
@@ -117,6 +118,7 @@ class Graph:
         """Return the output that an input is: the same file, else one with the same content."""
         if artifact.key in self.producer:
             return artifact
+        # A copy elsewhere, such as an imported checkpoint, is linked by its content.
         candidates = self.by_hash.get(artifact.sha256, ())
         return next((output for output in candidates if output.key in self.producer), None)
 
@@ -130,6 +132,7 @@ class Graph:
         earlier_jobs = {}
         for artifact in job.inputs:
             earlier = self.job_of(artifact)
+            # An output with the content of an input would make a job depend on itself.
             if earlier is not None and earlier.name != job.name:
                 earlier_jobs[earlier.name] = earlier
         return list(earlier_jobs.values())
@@ -141,6 +144,7 @@ class Graph:
         visited = {artifact.key for artifact in queue}
         while queue:
             for name in self.consumers.get(queue.popleft().key, ()):
+                # Breadth first: the first visit is at the shortest distance.
                 if name in dependents:
                     continue
                 dependents[name] = self.jobs[name]
@@ -164,8 +168,10 @@ class Graph:
         Raises:
             LineageError: no artifact matches, or several with different content.
         """
+        # A whole path wins, even if other paths end in it.
         if query in self.by_path:
             artifacts = self.by_path[query]
+            # If manifests disagree, the content that a job wrote is meant, not one that a job read.
             outputs = [artifact for artifact in artifacts if artifact.key in self.producer]
             return (outputs or artifacts)[0]
         matches = {
@@ -180,6 +186,7 @@ class Graph:
             raise LineageError(
                 f"{query}: no manifest below {RESULTS}/ names such a file{self._nearest(query)}"
             )
+        # Several paths with one content are no ambiguity: their provenance is the same.
         if len(paths) > 1 and len({sha256 for _, sha256 in matches}) > 1:
             raise LineageError(
                 f"{query}: {len(paths)} files match, among them "
@@ -218,6 +225,7 @@ def topological_order(graph: Graph, jobs: Iterable[Job]) -> list[Job]:
         name = ready.popleft()
         ordered.append(selection[name])
         for dependent in sorted(dependents[name]):
+            # Kahn's algorithm; names in order make the result independent of the order of files.
             unmet[dependent].discard(name)
             if not unmet[dependent]:
                 ready.append(dependent)
@@ -252,6 +260,7 @@ def read_jobs(
     Raises:
         ArtifactError: a manifest cannot be read, and `faults` is None.
     """
+    # From the files and not from a list: a removed or added job shows.
     for path in store.names(RESULTS, MANIFEST):
         data = store.read(path)
         try:

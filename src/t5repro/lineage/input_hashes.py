@@ -1,4 +1,4 @@
-"""Verify what a stage reads: every file of an earlier stage has the hash of its manifest.
+"""Verify the inputs of a stage: every file of an earlier stage has the hash of its manifest.
 
 A stage is started only if all its inputs agree, so an altered bit is named before anything is built
 on it. A manifest attests the other files of its stage, and its own bytes by a checksum. Checksums
@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from t5repro.artifacts import MANIFEST
 from t5repro.errors import ArtifactError, RawDataError
 from t5repro.files import read_manifest, sha256_of
+from t5repro.lineage.store import files_below
 
 
 class Expected(NamedTuple):
@@ -78,8 +79,7 @@ def expected_raw_files(paths: Iterable[Path], manifest: Path) -> Iterator[Expect
     """
     hashes = {entry["path"]: entry["sha256"] for entry in _outputs(manifest)}
     for path in paths:
-        files = sorted(path.rglob("*")) if path.is_dir() else [path]
-        for name in (file.as_posix() for file in files):
+        for name in files_below(path) if path.is_dir() else [path.as_posix()]:
             if name in hashes:
                 yield Expected(Path(name), hashes[name], manifest, is_raw=True)
 

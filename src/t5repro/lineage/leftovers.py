@@ -15,19 +15,19 @@ from pathlib import Path
 from t5repro.errors import storage_error
 from t5repro.files import SPILL_SUFFIX, TEMPORARY_PREFIX
 
-# `tempfile` puts eight characters between prefix and suffix.
+# `tempfile`, and `files.atomic_path`, put eight characters between prefix and suffix.
 _TEMPORARY = re.compile(re.escape(TEMPORARY_PREFIX) + rf"[a-z0-9_]{{8}}-(.+?)({SPILL_SUFFIX})?")
 
 
 @contextlib.contextmanager
-def exclusive(manifest: Path, outputs: Iterable[Path]) -> Iterator[None]:
+def exclusive(manifest: Path, outputs: Iterable[Path] | None = None) -> Iterator[None]:
     """Hold the lock of a job during the block, after removing what a killed run of it left.
 
     If another process holds the lock, nothing is removed.
 
     Args:
         manifest: manifest of the job; the lock is next to it.
-        outputs: files that the job writes.
+        outputs: files that the job writes; absent, all below the folder of the manifest.
 
     Raises:
         StorageError: the folder of the manifest cannot be written.
@@ -45,10 +45,20 @@ def exclusive(manifest: Path, outputs: Iterable[Path]) -> Iterator[None]:
             yield
             return
         try:
-            remove_leftovers([manifest, *outputs])
+            if outputs is None:
+                remove_leftovers_below(manifest.parent)
+            else:
+                remove_leftovers([manifest, *outputs])
             yield
         finally:
             lock.unlink(missing_ok=True)
+
+
+def remove_leftovers_below(folder: Path) -> None:
+    """Delete the temporary files below a folder in which no process is writing."""
+    for path in folder.rglob(f"{TEMPORARY_PREFIX}*"):
+        if _TEMPORARY.fullmatch(path.name) and path.is_file():
+            path.unlink(missing_ok=True)
 
 
 def remove_leftovers(files: Iterable[Path]) -> None:

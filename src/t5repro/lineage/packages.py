@@ -78,6 +78,7 @@ class Installed:
         """Return whether a file belongs to a package, by its path or by its path without links."""
         if path in self.files:
             return True
+        # Loaded libraries are reported by their real paths, also where `.venv` is a link.
         real = {os.path.realpath(folder): folder for folder in self.folders}
         return any(
             f"{folder}{path.removeprefix(root)}" in self.files
@@ -99,6 +100,7 @@ class _Cache:
         self._start = time.time_ns()
         self._entries: dict[str, list[str]] = {}
         self._is_new = False
+        # A deep check trusts no earlier reading, not even its own cache.
         if not deep:
             with contextlib.suppress(OSError, ValueError):
                 self._entries = dict(json.loads(path.read_bytes()))
@@ -110,6 +112,7 @@ class _Cache:
 
     def put(self, name: str, state: str, newest: int, result: list[str]) -> None:
         """Keep a result, unless a file is so new that it may change again in the same tick."""
+        # Within one tick of the clock a second change leaves the same times.
         if self._start - newest > SETTLED_NANOSECONDS:
             self._entries[name] = [state, *result]
             self._is_new = True
@@ -141,6 +144,7 @@ def installed(*, deep: bool = False) -> Installed:
     packages: dict[str, Package] = {}
     files: set[str] = set()
     sites: list[str] = []
+    # In the order of `sys.path`, because the first copy of a package is the imported one.
     for folder in dict.fromkeys(folders):
         for metadata in sorted(Path(folder).glob("*.dist-info")):
             name, _, version = metadata.name.removesuffix(".dist-info").partition("-")
@@ -158,6 +162,7 @@ def _rows(record: Path) -> Iterator[tuple[str, str]]:
     """Yield path and hash of the files of a package; the hash is empty if it has none."""
     with contextlib.suppress(OSError), record.open(encoding="utf-8", newline="") as handle:
         for row in csv.reader(handle):
+            # Byte code is compared with its source, not with the list.
             if row and not row[0].endswith(".pyc"):
                 yield row[0], row[1] if len(row) > 1 else ""
 
@@ -173,6 +178,7 @@ def _package(
     listed = [
         (path, digest)
         for path, digest in rows
+        # Start scripts (`../../../bin`) contain the path of the environment.
         if digest and not path.startswith("../") and path.rpartition("/")[2] not in PLACE_DEPENDENT
     ]
     read = listed if deep else [row for row in listed if not row[0].endswith(NOT_RUN)]
@@ -182,6 +188,7 @@ def _package(
         return Package(name, version, cached[0], tuple(cached[1:]))
     actual = {path: _hash_like(Path(folder, path), digest) for path, digest in read}
     altered = sorted(path for path, digest in read if actual[path] != digest)
+    # Unread files count as listed, so a shallow and a deep reading have one digest.
     lines = sorted(f"{path},{actual.get(path, digest)}" for path, digest in listed)
     digest = hashlib.sha256("\n".join(lines).encode("utf-8", "surrogateescape")).hexdigest()
     cache.put(f"{folder}/{name}", state, newest, [digest, *altered])
@@ -198,6 +205,7 @@ def _state(paths: list[str], listed: list[str] | None = None) -> tuple[str, int]
             words.append("missing")
             continue
         words.append(f"{status.st_size} {status.st_ino} {status.st_mtime_ns} {status.st_ctime_ns}")
+        # ctime, because a program can set the mtime back but not the ctime.
         newest = max(newest, status.st_ctime_ns)
     text = "\n".join(words).encode("utf-8", "surrogateescape")
     return hashlib.sha256(text).hexdigest(), newest
@@ -235,10 +243,12 @@ def interpreter_files() -> dict[str, str]:
     program = os.path.realpath(sys.executable)
     library = f"{sysconfig.get_config_var('LIBDIR')}/{sysconfig.get_config_var('INSTSONAME')}"
     paths = {f"bin/{os.path.basename(program)}": program}
+    # A static library is part of the program already.
     if os.path.isfile(library) and not library.endswith(".a"):
         paths[f"lib/{os.path.basename(library)}"] = library
     root = sysconfig.get_path("stdlib")
     for folder, folders, names in os.walk(root):
+        # In place: `os.walk` then skips the packages, which have digests of their own.
         folders[:] = sorted(set(folders) - STANDARD_LIBRARY_EXCEPT)
         for name in names:
             if name.endswith((".py", ".so")):

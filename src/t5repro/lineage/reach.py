@@ -1,4 +1,4 @@
-"""What a module runs: the modules that Python imports for it, and the definitions that it reaches.
+"""The code of a module: the modules that Python imports for it, and the definitions it reaches.
 
 Counted are all definitions of the entry module, every definition that a counted one names, and, of
 every module that Python runs, the statements with effects. Annotations count: their types are those

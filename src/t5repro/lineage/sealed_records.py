@@ -38,7 +38,7 @@ RESEAL = f"{RESTORE}, or run t5repro seal"
 
 @dataclass
 class RecordCheck:
-    """What is known about the records of a state.
+    """The records of a state, compared with their indexes.
 
     Attributes:
         findings: what is wrong with them.

@@ -76,6 +76,7 @@ def configured_key(root: Path) -> Path | None:
     if _git_setting(root, "gpg.format", "--get") == "ssh" and (
         name := _git_setting(root, "user.signingkey")
     ):
+        # git accepts either half of the key there; signing needs the private one.
         return Path(name.removesuffix(".pub"))
     return None
 
@@ -90,9 +91,11 @@ def sign(root: Path, run: str, key: Path) -> Attestation:
     Raises:
         LineageError: the run is not sealed, or the key cannot be used.
     """
+    # Not at the top: the library of signatures is an extra, and sealing works without it.
     from t5repro.lineage.keys import read_named_signer
 
     subjects = _subjects(_reader(root), run)
+    # The lock and the raw data exist without a seal; only the index says what this run sealed.
     if index_path(run) not in subjects:
         raise LineageError(f"run {run} is not sealed: no {index_path(run)}; run t5repro seal")
     signer = read_named_signer(key, root)
@@ -107,6 +110,7 @@ def sign(root: Path, run: str, key: Path) -> Attestation:
     }
     envelope = _envelope(json.dumps(statement, sort_keys=True).encode(), signer)
     fingerprint = signer.public_key.keyid
+    # Other signers keep their lines, unless these are over a former state.
     other_lines = [line for line in _current_lines(root, run) if fingerprint not in _key_ids(line)]
     write_text(root / signature_path(run), "\n".join(sorted([*other_lines, envelope])) + "\n")
     return Attestation(run, "this key", fingerprint, signed_at, tuple(subjects))
@@ -127,6 +131,7 @@ def drop_outdated(root: Path, run: str) -> bool:
         return False
     lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
     current = _current_lines(root, run)
+    # Writing the same text would change the time of a file that git tracks.
     if len(current) == len(lines):
         return False
     if current:
@@ -143,6 +148,7 @@ def _current_lines(root: Path, run: str) -> list[str]:
         return []
     subjects = _subjects(_reader(root), run)
     lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+    # An unreadable line has no subjects, so it counts as outdated.
     return [line for line in lines if _signed_subjects(line) == subjects]
 
 
@@ -163,6 +169,7 @@ def _key_ids(line: str) -> set[str]:
 def _payload(line: str) -> Mapping[str, Any]:
     values = json.loads(base64.b64decode(json.loads(line)["payload"]))
     if not isinstance(values, dict):
+        # The caller takes any damage for a statement over nothing.
         raise TypeError("not a statement")
     return values
 
@@ -182,6 +189,7 @@ def _subjects(read: Reader, run: str) -> dict[str, str]:
     return {
         name: hashlib.sha256(data).hexdigest()
         for name, data in sorted(contents)
+        # A raw-data file or a lock may not exist yet; `_other_set` names it if it was signed.
         if data is not None
     }
 
@@ -205,6 +213,7 @@ def check_signatures(
         data = read(path)
         if data is None:
             message = "no signature: git and hashes alone attest the results; see t5repro sign"
+            # A warning, not a fault: signing is optional.
             findings.append(Finding(UNSIGNED, index_path(run), "", message))
             continue
         subjects = _subjects(read, run)
@@ -216,6 +225,7 @@ def check_signatures(
             except ModuleNotFoundError as error:
                 message = f"cannot be checked without {error.name}: pip install 't5repro[export]'"
                 findings.append(Finding(SIGNATURE, path, "", message))
+        # An emptied file would otherwise pass: it has no line that could be wrong.
         if not data.strip():
             findings.append(Finding(SIGNATURE, path, "", "empty; delete it, or run t5repro sign"))
     return findings, attestations
@@ -240,27 +250,32 @@ def _verified(
         (fingerprint,) = envelope.signatures
     except (Error, ValueError, KeyError, TypeError, AttributeError) as error:
         raise LineageError(f"not a signed envelope ({type(error).__name__}: {error})") from error
+    # The committed list decides: whoever edits results could edit the list of the checkout, too.
     committed = _signers_text(root, revision)
     signer = parse_signers(committed).get(fingerprint)
     if signer is None:
         raise LineageError(_unknown_signer(root, fingerprint, revision))
     try:
+        # The key comes from the list of signers, never from the envelope.
         envelope.verify([named_key(signer.key)], 1)
     except VerificationError as error:
         raise LineageError(
             f"not signed by the key of {signer.name}, or altered since; run t5repro sign"
         ) from error
     try:
+        # Only after the signature is valid is the content worth an explanation.
         values = json.loads(envelope.payload)
         signed, predicate = _subjects_of(values), values["predicate"]
         signed_at, signed_run = str(predicate["signedAt"]), predicate["run"]
         time = datetime.fromisoformat(signed_at)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise LineageError(f"signed by {signer.name}, but not a seal ({error})") from error
+    # The same key may sign exports: those statements attest other things than a seal.
     if values.get("predicateType") != PREDICATE_TYPE or envelope.payload_type != PAYLOAD_TYPE:
         raise LineageError(
             f"signed by {signer.name}, but not a seal: {values.get('predicateType')}"
         )
+    # Without a zone the time cannot be compared with the validity of the key.
     if time.tzinfo is None:
         raise LineageError(f"signed by {signer.name} at {signed_at!r}, which has no time zone")
     if fault := signer.fault_at(time):
@@ -275,6 +290,7 @@ def _other_set(
 ) -> Iterator[str]:
     if signed_run != run:
         yield f"of run {signed_run}"
+    # Both directions: a file that was added after signing is as wrong as a removed one.
     for name in sorted(signed.keys() | subjects.keys()):
         if name not in signed:
             yield f"{name} was not signed; run t5repro sign"
@@ -303,6 +319,7 @@ def _unknown_signer(root: Path, fingerprint: str, revision: str) -> str:
     commits = try_git(root, "log", "--format=%H", revision, "--", SIGNERS_FILE) or b""
     for commit in commits.decode().split():
         try:
+            # Newest commit first, so the first list with the key is the last one that had it.
             signer = parse_signers(_signers_text(root, commit)).get(fingerprint)
         except LineageError:
             continue

@@ -75,20 +75,33 @@ class Folder:
 
 
 def files_below(folder: Path | str) -> list[str]:
-    """Return every file below a folder, sorted."""
+    """Return every file below a folder, sorted; in folders that links lead to as well.
+
+    A link back to a folder on its own way is left out.
+    """
     paths: list[str] = []
-    queue = [os.fspath(folder)]
+    queue: list[tuple[str, frozenset[str]]] = [(os.fspath(folder), frozenset())]
     while queue:  # faster than rglob, which makes a Path and a stat call for each entry
+        current, linked = queue.pop()
         try:
-            with os.scandir(queue.pop()) as entries:
+            with os.scandir(current) as entries:
                 for entry in entries:
                     if entry.is_dir(follow_symlinks=False):
-                        queue.append(entry.path)
-                    else:
+                        queue.append((entry.path, linked))
+                    elif not entry.is_symlink() or not os.path.isdir(entry.path):
                         paths.append(entry.path)
+                    elif not _leads_back(entry.path, linked):
+                        queue.append((entry.path, linked | {os.path.realpath(entry.path)}))
         except (FileNotFoundError, NotADirectoryError):
             continue
     return sorted(paths)
+
+
+def _leads_back(link: str, linked: frozenset[str]) -> bool:
+    """Return whether a link leads to a folder that it is in, or that an earlier link led to."""
+    target = os.path.realpath(link)
+    parent = os.path.realpath(os.path.dirname(link))
+    return target in linked or os.path.commonpath([target, parent]) == target
 
 
 @dataclass(frozen=True)

@@ -137,6 +137,7 @@ class RememberedFacts:
 
     def save(self) -> None:
         """Keep the facts about the texts of this process; does nothing in a read-only folder."""
+        # Only texts of this process are written back, so the file does not grow with old versions.
         if self._used.keys() == self._known.keys():
             return
         try:
@@ -183,6 +184,7 @@ def _own_names(body: list[ast.stmt]) -> set[str]:
             names.update(imported.alias for imported in _imports(node) if imported.is_own)
         elif isinstance(node, (*FUNCTIONS, ast.ClassDef)):
             names.add(node.name)
+        # In the order of the file: a partial of a partial is recognised, too.
         elif isinstance(node, ast.Assign) and _is_partial(node.value, names):
             names.update(target.id for target in node.targets if isinstance(target, ast.Name))
     return names
@@ -200,6 +202,7 @@ def _is_partial(value: ast.expr, names: set[str]) -> bool:
 def _statements(body: list[ast.stmt], own: frozenset[str]) -> Iterator[Statement]:
     for node in body:
         if isinstance(node, ast.Import | ast.ImportFrom):
+            # One statement per name: a rule that reaches one name does not depend on the others.
             yield from map(_import_statement, _imports(node))
         elif isinstance(node, ast.If) and _is_for_annotations(node):
             # Objects of these types are passed in, and their methods are called.
@@ -265,6 +268,7 @@ def _bound_names(node: ast.stmt) -> tuple[str, ...] | None:
     else:
         return None
     names = [target.id for target in targets if isinstance(target, ast.Name)]
+    # An assignment to an attribute or an item changes an object: that is an effect.
     return tuple(names) if len(names) == len(targets) else None
 
 
@@ -272,6 +276,7 @@ def _calls(node: ast.AST) -> Iterator[ast.expr]:
     """Yield the callables that Python calls when it executes a definition."""
     inner = ast.iter_child_nodes(node)
     if isinstance(node, (*FUNCTIONS, ast.Lambda)):
+        # The body runs later; defaults are computed when the definition is executed.
         inner = iter([*node.args.defaults, *filter(None, node.args.kw_defaults)])
     if isinstance(node, (*FUNCTIONS, ast.ClassDef)):
         yield from node.decorator_list
@@ -286,6 +291,7 @@ def _makes_value(called: ast.expr, own: frozenset[str]) -> bool:
     if isinstance(called, ast.Call):  # a decorator with arguments
         called = called.func
     first = called
+    # `Class.method(...)` is judged by the class, which this package defines.
     while isinstance(first, ast.Attribute):
         first = first.value
     if isinstance(first, ast.Name) and first.id in own:
@@ -350,6 +356,7 @@ def _collect(value: Any, words: list[str], names: _Names) -> None:
     if isinstance(value, ast.AST):
         words.append(type(value).__name__)
         if isinstance(value, ast.Attribute) and isinstance(value.value, ast.Name):
+            # Kept as a pair: of `module.name` only this name is reached, not the whole module.
             names.attributes.add((value.value.id, value.attr))
             words += ["value", "Name", value.value.id, "attr", value.attr]
             words += [type(value.ctx).__name__, ")"]
@@ -357,6 +364,7 @@ def _collect(value: Any, words: list[str], names: _Names) -> None:
         names.add(value)
         for name in value._fields:
             field = getattr(value, name, None)
+            # "kind" tells `u"…"` from `"…"`, which are one string.
             if field is not None and field != [] and name != "kind":
                 words.append(name)
                 _collect(field, words, names)

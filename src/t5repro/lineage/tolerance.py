@@ -142,6 +142,7 @@ class JobKind:
             return max(least, DEVIATIONS * self.growth.get(name, 0.0))
         if self.same_inputs and not self.on_device:
             return least
+        # No default: without a measured spread nothing can be called rounding.
         if name not in self.deviations:
             return None
         error = binomial_error(value, examples, is_count=bool(rounded and rounded["count"]))
@@ -212,6 +213,7 @@ def _weights_distance(expected: Path, actual: Path) -> float:
         distance = float(np.linalg.norm(array - other_array))
         if not math.isfinite(distance):
             return math.inf
+        # Per array, so that a large embedding does not hide a broken norm.
         largest = max(largest, distance / norm if norm else distance)
     return largest
 

@@ -70,6 +70,7 @@ def trace(graph: Graph, store: Store, query: str) -> Trace:
     Raises:
         LineageError: no artifact matches, or the file does not score the task.
     """
+    # A path may not contain "#", which starts the task.
     name, _, part = query.partition("#")
     artifact = graph.find(name)
     value, other_tasks = _score_of(store, artifact, part) if part else (None, frozenset())
@@ -90,13 +91,16 @@ def trace(graph: Graph, store: Store, query: str) -> Trace:
             earlier = graph.job_of(file)
             if earlier is None:
                 raw[file.path] = file
+                # Lists of withdrawn sources have no job either, but git keeps them.
                 if (job.name, file) in graph.broken:
                     broken.append((job.name, file))
             elif earlier.rule == DATA:
                 raw[file.path] = file
                 queue.append(earlier)
+            # A job that names its own output as input must not be followed for ever.
             elif earlier.name != job.name:
                 queue.append(earlier)
+    # The search found jobs by distance; a reader needs each after its dependencies.
     jobs = topological_order(graph, [graph.jobs[name] for name in inputs])
     raw_files = tuple(raw[path] for path in sorted(raw))
     return Trace(artifact, part, value, tuple(jobs), inputs, raw_files, tuple(broken))
@@ -114,6 +118,7 @@ def _score_of(store: Store, artifact: Artifact, task: str) -> tuple[Any, frozens
         ) from error
     if task not in scores:
         raise LineageError(f"{artifact.path}#{task}: no such task; the file scores {tasks}")
+    # The names of the other tasks, because files are excluded by them: a file of no task stays.
     return scores[task], frozenset(tasks) - {task}
 
 
@@ -146,6 +151,7 @@ def to_json(trace: Trace) -> dict[str, Any]:
                 "outputs": [artifact_json(output) for output in job.outputs],
                 "record": job.record.to_json() if job.record else None,
             }
+            # From the score back to the crawl, as the text prints it.
             for job in reversed(trace.jobs)
         ],
         "raw": [artifact_json(file) for file in trace.raw],
@@ -199,6 +205,7 @@ def _add_job(
     """Append the lines of a job and of the jobs that it depends on."""
     is_printed = job.name in printed_jobs
     lines.append(f"{indent}└─ {job.name}{'  (above)' if is_printed else ''}")
+    # The tree of a shared job would repeat once for each seed.
     if is_printed:
         return
     printed_jobs.add(job.name)
@@ -215,6 +222,7 @@ def _add_job(
 
 def job_lines(job: Job, trace: Trace) -> list[str]:
     """Return the description of a job: settings, code, environment and files."""
+    # The manifest is the job itself; its hash adds nothing to the line.
     outputs = [output for output in job.outputs if output.path != job.manifest]
     return [
         f"settings  {short_settings(job.settings)}",
@@ -262,6 +270,7 @@ def record_lines(record: Record | None) -> dict[str, str]:
 
 def _foreign_code(machine: Machine, end: End | None) -> list[str]:
     """Return what ran besides this package and the installed ones, or changed them."""
+    # None means not recorded, which `_unrecorded` lists; here it counts as nothing.
     files = {**(machine.start_files or {}), **((end.foreign if end else None) or {})}
     variables = machine.variables or {}
     return [

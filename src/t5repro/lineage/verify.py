@@ -89,7 +89,9 @@ def read_state(root: Path, *, deep: bool = False) -> State:
     faults: list[tuple[str, str]] = []
     indexes = read_indexes(store, faults)
     check = read_checked(store, indexes, committed)
+    # One call of git for all commits in the records.
     check.commits = read_commits(root, check.records.values())
+    # Only intact records enter: a forged one must not explain its own files.
     graph = Graph(read_jobs(store, check.intact, faults))
     folders = tracked_folders(root, lock, hasher)
     outputs = recorded_outputs(graph)
@@ -126,6 +128,7 @@ def verify_tree(
         LineageError: `dvc.lock` is not in DVC's format.
     """
     state = read_state(root, deep=deep)
+    # Untrusted manifests first: else they would be evidence against intact files.
     suspects, findings = find_suspects(
         state.graph,
         state.check,
@@ -144,6 +147,7 @@ def verify_tree(
     )
     findings += bad_signatures
     state.hasher.save()
+    # Contents of files that are known to be altered would only add noise.
     if check_contents and all(finding.kind in WARNINGS for finding in findings):
         findings += check_contents(root, state.graph)
     attested = [attestation.text for attestation in attestations]
@@ -240,6 +244,7 @@ def _check_record_hashes(state: State, suspects: Suspects) -> Iterator[Finding]:
             if output.path in suspects.manifests or actual == output.sha256:
                 continue
             cure = "dvc checkout or a rerun restores it"
+            # The record still has the hash, although the manifest cannot be trusted.
             if actual is None:
                 yield Finding(MISSING, output.path, name, f"the record of {name} has it; {cure}")
                 continue

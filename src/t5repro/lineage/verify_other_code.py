@@ -54,6 +54,7 @@ def check_other_code(root: Path, jobs: Iterable[Job]) -> Iterator[Finding]:
             imported={name: files.hash_now(name, _hash) for name in recorded_facts.imported or ()},
         )
         for difference in differences(recorded_facts, current, "rule_files", "imported"):
+            # An edit after the run is normal work; a file that no commit has cannot be inspected.
             yield _of_commit_or_unknown(job, difference, record.start.commit or "", files)
         yield from foreign_code(job.name, record)
     yield from _check_run_files(root, recorded, files)
@@ -154,13 +155,16 @@ def _check_run_files(
     settings: dict[str, Settings | SettingsError] = {}
     for job, record in recorded:
         run = record.start.run_file
+        # Of several files the merged settings are not recomputed here; the manifest has them.
         if run is None or len(run.names) != 1 or not (root / run.names[0]).is_file():
             continue
         if all(files.hash_now(name, _hash) == sha256 for name, sha256 in run.hashes.items()):
             continue
         name, overrides = run.names[0], run.overrides
         key = json.dumps([name, overrides], sort_keys=True)
+        # All jobs of a run share a run file, which takes longer to load than all else here.
         if key not in settings:
+            # Inside, because most checks never need the settings.
             from t5repro.config.load import load_run_file
 
             try:

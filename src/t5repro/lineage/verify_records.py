@@ -31,14 +31,14 @@ from t5repro.lineage.facts import (
     facts_of_manifest,
     facts_of_record,
 )
-from t5repro.lineage.findings import CONTRADICTED, UNLOCKED, Finding
+from t5repro.lineage.findings import CONTRADICTED, UNCOMMITTED, UNLOCKED, Finding
 from t5repro.lineage.graph import Graph, Job
 from t5repro.lineage.hashes import Hasher
 from t5repro.lineage.record import RESTORE, Record, numbers_in, record_of_job, seeds_in
 from t5repro.lineage.record_index import stage_of_path, stages_by_folder
 from t5repro.lineage.redaction import HIDDEN_PREFIX
 from t5repro.lineage.sealed_records import RESEAL, RecordCheck
-from t5repro.lineage.store import Store
+from t5repro.lineage.store import RECORDS, Store
 
 MAX_FAULTS_SHOWN = 3
 CLOCK_SECONDS = 60.0  # by which a clock may be corrected while a job runs
@@ -66,6 +66,7 @@ def check_fields(
         hasher: of the checkout, for inputs that no job wrote; None for a revision.
     """
     folders = stages_by_folder(lock)
+    # Altered records are reported against the index already; their fields prove nothing.
     for name, record in check.intact.items():
         job = graph.jobs.get(name)
         path = record_of_job(name)
@@ -74,6 +75,7 @@ def check_fields(
         if job is not None:
             facts, listed = facts_of_record(record), facts_of_manifest(job)
             faults += _faults_of_state(record)
+            # Else an intact record would be blamed for a manifest that somebody edited.
             if job.manifest not in altered_manifests:
                 faults += _unlike_manifest(job, record, facts, listed, graph, hasher)
                 faults += _unlike_numbers(job, facts, listed, store)
@@ -85,11 +87,25 @@ def check_fields(
                 if of_lock:
                     message = f"stage {stage}: {shortened(of_lock)}; {RESEAL}"
                     yield Finding(CONTRADICTED, LOCK_FILE, name, message)
+        # One finding per record: a forged one would otherwise fill the terminal.
         if faults:
             yield Finding(CONTRADICTED, path, name, f"{shortened(faults)}; {CURE}")
         for library, version, versions in check.commits.unlocked(record) if check.commits else ():
             message = f"{name} ran with {library} {version}; the package locks have {versions}"
             yield Finding(UNLOCKED, path, name, message)
+    yield from _check_history(check)
+
+
+def _check_history(check: RecordCheck) -> Iterator[Finding]:
+    """Warn of records with commits that no clone of this history has."""
+    outside = check.commits.outside if check.commits else frozenset()
+    jobs = [name for name, record in check.intact.items() if record.start.commit in outside]
+    if jobs:
+        message = (
+            f"{len(jobs)} name commits outside the history of HEAD, {', '.join(sorted(outside))}: "
+            "it was rewritten, or the jobs ran on another branch; a tag on each keeps them"
+        )
+        yield Finding(UNCOMMITTED, RECORDS, jobs[0], message)
 
 
 def shortened(faults: list[str]) -> str:
@@ -117,6 +133,7 @@ def _faults_of_times(record: Record) -> Iterator[str]:
         yield f"ends at {record.end.at!r}, which is no time"
         return
     span = (end - start).total_seconds()
+    # The seconds are of a monotonic clock, the times of one that may be corrected meanwhile.
     if span < 0 or not 0 <= record.end.seconds <= span + CLOCK_SECONDS:
         yield f"{record.end.seconds} s from {record.start.at} to {record.end.at}"
 
@@ -170,6 +187,7 @@ def _unlike_manifest(
 
 def _unlike_writer(difference: Difference, graph: Graph, hasher: Hasher | None) -> Iterator[str]:
     """Compare an input that the manifest does not list with its writer, else with the checkout."""
+    # A rule may read files that its manifest names only by the manifest of their job.
     written = {output.sha256 for output in graph.by_path.get(difference.name, ())}
     if not written and hasher is not None and (actual := hasher.sha256(difference.name)):
         written = {actual}
@@ -185,6 +203,7 @@ def _unlike_numbers(job: Job, facts: JobFacts, listed: JobFacts, store: Store) -
             continue
         try:
             data = store.read(output.path)
+            # Numbers of an altered file would blame the record.
             if hashlib.sha256(data).hexdigest() != output.sha256:
                 return  # reported as altered
             numbers |= numbers_in({"tasks": json.loads(data).get("tasks", {})})

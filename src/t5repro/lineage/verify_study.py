@@ -95,7 +95,7 @@ def _code_by_commit(records: dict[str, Record], commits: Commits) -> Iterator[st
     """Yield how many jobs ran the code of a commit, a line for each commit."""
     attested = [record.start.commit for record in records.values() if commits.attests_code(record)]
     for commit in sorted({str(commit) for commit in attested}):
-        yield f"code of {attested.count(commit)} jobs by commit {commit[:12]}"
+        yield f"code of {attested.count(commit)} jobs by commit {commits.shown(commit)}"
 
 
 def _check_copies(study: Path, folder: Path) -> Iterator[Finding]:

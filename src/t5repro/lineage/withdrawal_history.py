@@ -23,15 +23,15 @@ def lost_withdrawals(root: Path) -> dict[tuple[str, str], str]:
     Raises:
         SettingsError: a list cannot be read.
     """
+    now = {
+        FILES: read_files(root / FILES).model_dump(),
+        PAGES: read_pages(root / PAGES).model_dump(),
+    }
     # --full-history: by default git leaves out the side of a merge whose list was dropped.
     question = ("log", "--full-history", "--format=%H", "HEAD", "--", *map(str, LISTS))
     commits = (try_git(root, *question) or b"").decode().split()
     if not commits:
         return {}
-    now = {
-        FILES: read_files(root / FILES).model_dump(),
-        PAGES: read_pages(root / PAGES).model_dump(),
-    }
     lost: dict[tuple[str, str], str] = {}
     prefix = project_prefix(root)
     texts = contents(root, [f"{commit}:{prefix}{name}" for commit in commits for name in LISTS])

@@ -1,6 +1,6 @@
 """Sets up the device of a run file, so that results on a CPU are reproducible to the byte.
 
-`prepare` must run before the first TensorFlow operation of the process; import Keras after it.
+`prepare` must run before the first TensorFlow operation of the process; it imports Keras.
 
 On a CPU three things decide the bytes of a result: the instruction set of oneDNN (a setting: AVX2,
 which every x86-64 server has, or the processor's widest), the number of threads inside one
@@ -13,7 +13,7 @@ import dataclasses
 import os
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from t5repro.config.sections.devices import DevicesSettings
@@ -62,9 +62,12 @@ def prepare(settings: DevicesSettings, *, any_threads: bool = False) -> Devices:
         any_threads: warn instead if TensorFlow already runs with other threads, as in a notebook.
 
     Raises:
-        DeviceError: the device is missing, or TensorFlow already runs with other threads.
+        DeviceError: the device is missing, TensorFlow already runs with other threads, or Keras
+            does not start with its configuration file.
     """
     set_environment(settings)
+    with _readable_keras_json():
+        _import_keras()
     import tensorflow as tf
 
     tf.get_logger().setLevel("ERROR")
@@ -74,7 +77,33 @@ def prepare(settings: DevicesSettings, *, any_threads: bool = False) -> Devices:
         if not any_threads:
             raise
         warnings.warn(f"{error}; the last bits may differ", stacklevel=2)
-    return _BY_KIND[settings.kind](tf, settings)
+    devices = _BY_KIND[settings.kind](tf, settings)
+    _set_keras()
+    return devices
+
+
+@contextlib.contextmanager
+def _readable_keras_json() -> Iterator[None]:
+    """Name the file that TensorFlow and Keras read when they are imported, if they refuse it."""
+    try:
+        yield
+    except (ValueError, AssertionError) as error:  # TensorFlow's own copy of Keras asserts
+        raise DeviceError(
+            "Keras cannot read its configuration file: correct or delete keras.json in ~/.keras, "
+            f"or in the folder that KERAS_HOME names ({error or 'an unknown value'})"
+        ) from error
+
+
+def _set_keras() -> None:
+    """Set what ``keras.json``, variables or a notebook may have set and would decide numbers."""
+    import keras
+
+    keras.config.set_floatx("float32")
+    keras.config.set_dtype_policy("float32")
+    keras.config.set_epsilon(1e-7)
+    keras.config.set_image_data_format("channels_last")
+    keras.config.set_max_epochs(None)
+    keras.config.set_max_steps_per_epoch(None)
 
 
 def set_environment(settings: DevicesSettings) -> None:
@@ -98,6 +127,18 @@ def set_environment(settings: DevicesSettings) -> None:
     # The level of the log changes no result, so a level set by the user takes precedence.
     os.environ.setdefault(QUIET, environment.pop(QUIET))
     os.environ.update(environment)
+
+
+def _import_keras() -> None:
+    """Import Keras without the packages that it has wrappers for, a third of the time it takes."""
+    modules: dict[str, Any] = sys.modules
+    absent = [name for name in ("pandas", "sklearn") if name not in modules]
+    modules.update(dict.fromkeys(absent))  # None: an import of it fails
+    try:
+        import keras  # noqa: F401
+    finally:
+        for name in absent:
+            del modules[name]
 
 
 def _set_threads(tf: Any, intra_op_threads: int) -> None:
@@ -133,7 +174,7 @@ def _gpu(tf: Any, settings: DevicesSettings) -> Devices:
     if not names:
         raise DeviceError(
             f"devices.kind is 'gpu' but TensorFlow sees no GPU; it sees {_logical(tf, 'CPU')}; "
-            "install the gpu extra and the driver, or set devices.kind to 'cpu'"
+            "install the gpu extra (make cuda) and the driver, or set devices.kind to 'cpu'"
         )
     return Devices("gpu", names[:1])
 
@@ -157,7 +198,7 @@ def _tpu(tf: Any, settings: DevicesSettings) -> Devices:
         tf.tpu.experimental.initialize_tpu_system(resolver)
     except (ValueError, OSError, tf.errors.OpError) as error:
         raise DeviceError(
-            f"devices.kind is 'tpu' but no TPU answers at devices.tpu {settings.tpu!r} ({error}); "
+            f"devices.kind is 'tpu' but no TPU answers at devices.tpu {settings.tpu!r}; "
             f"TensorFlow sees {_logical(tf, 'CPU') + _logical(tf, 'GPU')}; run on a TPU VM with "
             "the tpu extra, or set devices.kind to 'cpu' or 'gpu'"
         ) from error

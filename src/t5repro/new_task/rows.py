@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from t5repro.config.field import repeated
-from t5repro.config.sections.tasks import OWN_SUFFIXES, text_encoding
+from t5repro.config.sections.tasks import OWN_SUFFIXES, check_encoding
 from t5repro.errors import SettingsError, TaskDataError, nearest
 from t5repro.tasks import lines, own, parquet
 from t5repro.tasks.lines import BYTE_ORDER_MARK, invalid_data, raw_lines, read_lines
@@ -86,7 +86,7 @@ def read_rows(path: Path, *, delimiter: str = "", encoding: str = "") -> Rows:
     check_exists(path)
     if encoding:
         try:
-            text_encoding(encoding)
+            check_encoding(encoding)
         except ValueError as error:
             raise SettingsError(str(error)) from error
     form = {"encoding": encoding} if encoding else {}
@@ -94,6 +94,7 @@ def read_rows(path: Path, *, delimiter: str = "", encoding: str = "") -> Rows:
         form["delimiter"] = delimiter
     with cures_without_run_file():
         header = columns_of(path, **form)
+        # Only a file that is one column with commas: a comma in the header decides otherwise.
         if len(header) == 1 and path.suffix == ".csv" and not delimiter:
             for character in SEPARATORS:
                 columns = columns_of(path, **form, delimiter=character)
@@ -104,6 +105,7 @@ def read_rows(path: Path, *, delimiter: str = "", encoding: str = "") -> Rows:
     cells, unreadable = _cells(path, header, form)
     if not cells:
         raise TaskDataError(f"{path} has a header and no rows; add a row for each example")
+    # The proposed run file states only what differs from the defaults.
     usual = {"delimiter": ",", "encoding": "utf-8"}
     options = {name: value for name, value in form.items() if value != usual[name]}
     return Rows(path, tuple(header), tuple(cells), unreadable, options)
@@ -118,6 +120,7 @@ def _cells(
     except TaskDataError:
         if path.suffix not in TYPED_SUFFIXES:  # elsewhere every cell is text
             raise
+    # Column by column, because one list in a column must not hide the others.
     readable, unreadable = [], {}
     for name in header:
         try:
@@ -134,6 +137,7 @@ def _cells(
 def _cells_of(
     path: Path, names: Sequence[str], form: Mapping[str, str]
 ) -> list[tuple[str, dict[str, str]]]:
+    # The reader of `tasks.own` itself, so a proposal accepts nothing that the run refuses.
     with cures_without_run_file():
         return [
             (location, {name: value or "" for name, value in cells.items()})
@@ -184,6 +188,7 @@ def columns_of(path: Path, *, delimiter: str = ",", encoding: str = "utf-8") -> 
         return parquet_columns(path)
     if path.suffix == ".csv":
         try:
+            # Raw lines, because a quoted name may contain a line break.
             lines = raw_lines(path, encoding=encoding)
             return next(csv.reader(lines, strict=True, delimiter=delimiter), [])
         except csv.Error as error:
@@ -228,6 +233,7 @@ def _check_header(path: Path, header: Sequence[str]) -> None:
             f"{path} line 1", "the header repeats", duplicates, "each name once", CURE
         )
     if len(header) == 1:
+        # The likely separator, which the user can then name.
         separator = next((name for sign, name in SEPARATORS.items() if sign in header[0]), "")
         cure = f"the cells are separated by {separator}: {CURE}" if separator else CURE
         raise invalid_data(

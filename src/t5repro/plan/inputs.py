@@ -38,6 +38,7 @@ def inputs(nodes: RunNodes, key: Key, shard: int | None = None) -> dict[str, lis
         SettingsError: a raw file that the settings name is not listed.
     """
     roles = {role: list(paths(nodes, key)) for role, paths in _READ[key.rule].items()}
+    # Only cleaning divides a node into jobs, and each reads its part of the crawl.
     if shard is None:
         return roles
     c4 = nodes.settings_at(key).c4
@@ -63,7 +64,10 @@ def first_pages(nodes: RunNodes) -> dict[str, list[str]]:
     """
     return {
         name: [
-            file for file in files(nodes, nodes.node_of("c4", name)) if "-train-00000-of-" in file
+            # Shards are ordered by a hash of the URL, so the first one is a fair sample of pages.
+            file
+            for file in files(nodes, nodes.node_of("c4", name))
+            if "-train-00000-of-" in file
         ]
         for name in corpora(nodes, "c4")
     }
@@ -206,6 +210,7 @@ _READ: dict[str, dict[str, Role]] = {
     "data": {"raw": lambda nodes, key: nodes.raw.paths(nodes.raw.names)},
     "preflight": {},
     "c4_punkt": {
+        # Two roles for one list of files: a streamed crawl has a list of paths in place of files.
         "wet": _crawl_sample("wet"),
         "path_list": _crawl_sample("path_list"),
         **_WITHDRAWN,
@@ -224,9 +229,11 @@ _READ: dict[str, dict[str, Role]] = {
         **_WITHDRAWN,
         **_DATA,
     },
+    # Of a run on own text `corpus` stands in for `c4_clean`: the role is the same.
     "c4_dedup": {**_CLEANED, **_CLEANED_MANIFESTS},
     "c4": {
         **_CLEANED,
+        # A manifest next to its files: the job reads the manifest, Snakemake watches the files.
         "decisions": _manifests_of("c4_dedup"),
         "removals": _files_of("c4_dedup"),
         **_CLEANED_MANIFESTS,
@@ -236,6 +243,7 @@ _READ: dict[str, dict[str, Role]] = {
     "vocab_sample": _CORPUS,
     "vocab": {
         "sample": _file_named("vocab_sample", SAMPLE),
+        # Either the sample or a published model is present; the other role is empty.
         "model_file": _vocabulary_file,
         "manifest": _manifests_of("vocab_sample"),
     },
@@ -252,6 +260,7 @@ _READ: dict[str, dict[str, Role]] = {
         **_IDS,
         "sentences": _manifests_of("sentences"),
         "sentence_files": _files_of("sentences"),
+        # Not read by the training: it only orders the check before it.
         "preflight": _preflight,
         "start": lambda nodes, key: nodes.raw.paths(start_files(nodes.settings_at(key))),
     },
@@ -266,6 +275,7 @@ _READ: dict[str, dict[str, Role]] = {
         "trained": _file_named("pretrain", WEIGHTS, OPTIMIZER),
         **_IDS,
         "examples": _TRAIN["files"],
+        # Empty by default, so predictions during the training add no edge to the graph.
         "sample_examples": _SAMPLED["files"],
         **_VOCABULARY,
         "example_manifests": _TRAIN["manifests"],
@@ -283,6 +293,7 @@ _READ: dict[str, dict[str, Role]] = {
     "evaluate_score": {
         "predicted": _manifests_of("evaluate_predict"),
         "predictions": _files_of("evaluate_predict"),
+        # For the trivial answers: the most frequent label is that of the training rows.
         "train": _TRAIN["files"],
         "train_manifests": _TRAIN["manifests"],
     },
@@ -301,6 +312,7 @@ _READ: dict[str, dict[str, Role]] = {
         ),
         "vocabularies": _of_every_experiment("vocab", VOCABULARY),
         "pieces": _of_every_experiment("vocab", PIECES),
+        # For the lineage page, which shows every job of the run.
         "manifests": lambda nodes, key: earlier_manifests(nodes),
     },
 }

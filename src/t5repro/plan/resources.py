@@ -4,10 +4,12 @@ Resources are not parameters: another value reruns nothing, because no byte of a
 """
 
 import json
+from math import ceil
 
 from t5repro.config.schema import Settings
 from t5repro.config.stage_settings import engine_settings
 from t5repro.model.sizes import parameter_count
+from t5repro.plan.memory import cpu_memory
 
 HOST_THREADS = 8  # feed an accelerator; a profile changes them with set-threads
 
@@ -26,12 +28,14 @@ def model_threads(settings: Settings, cores: int | None) -> int:
     return cores or HOST_THREADS
 
 
-def model_megabytes(settings: Settings) -> int:
+def model_megabytes(rule: str, settings: Settings) -> int:
     """Return the memory of a job that computes with the model.
 
-    Libraries and batches take 1 GB; weights, gradients, slots and a copy for the checkpoint take 4
-    bytes each for a parameter.
+    With an accelerator, which has the activations, libraries and batches take 1 GB of the host;
+    weights, gradients, slots and a copy for the checkpoint take 4 bytes each for a parameter.
     """
+    if settings.devices.kind == "cpu":
+        return ceil(cpu_memory(rule, settings).needed / 1_000_000)
     parameters = parameter_count(settings.model, settings.vocab.vocab_size)
     return 1500 + 16 * parameters // 1_000_000
 

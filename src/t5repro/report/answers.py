@@ -172,7 +172,7 @@ def answers_page(
         report=report,
         others={task_title(name): link for name, link in task_links.items() if name != task.name},
         experiments=answering,
-        shares=[_share(examples, number) for number in range(len(answering))],
+        shares=[_share(examples, *numbered) for numbered in enumerate(answering)],
         confusions=[_confusion(task, rows, entry) for entry in answering] if has_labels else [],
         has_marks=has_marks(task),
         lineage=lineage or {},
@@ -253,16 +253,20 @@ def _selection(examples: Sequence[Example]) -> list[Example]:
     return sorted(selected, key=lambda example: example.number)
 
 
-def _share(examples: Sequence[Example], number: int) -> str:
-    """Return how many of an experiment's rows with a mark it answers rightly."""
+def _share(examples: Sequence[Example], number: int, experiment: Experiment) -> str:
+    """Return how many of an experiment's rows with a mark it answers rightly, with every seed."""
     right = sum(number in example.right for example in examples)
     wrong = sum(number in example.wrong for example in examples)
-    return f"{right:,} of {right + wrong:,} rows right" if right + wrong else "no answer known"
+    if not right + wrong:
+        return "no answer known"
+    seeds = f" with each of {len(experiment.arms)} seeds" if len(experiment.arms) > 1 else ""
+    return f"{right:,} of {right + wrong:,} rows right{seeds}"
 
 
 def _confusion(task: Task, rows: Rows, experiment: Experiment) -> Confusion:
     """Return the confusion matrix of an experiment over its seeds."""
     size = len(task.labels)
+    # One more column than rows: predictions can be invalid, answers cannot.
     counts = [[0] * (size + 1) for _ in task.labels]
     for arm in experiment.arms:
         for row in rows[arm]:
@@ -293,6 +297,7 @@ def _label_scores(name: str, counts: Sequence[Sequence[int]], label: int) -> Lab
         label=name,
         precision=_percentage(right, predicted),
         recall=_percentage(right, answered),
+        # Equals the harmonic mean, without a division by zero if nothing was right.
         f1=_percentage(2 * right, predicted + answered),
         rows=answered,
     )

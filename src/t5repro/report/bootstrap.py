@@ -1,7 +1,7 @@
 """Confidence intervals of scores by the bootstrap over rows.
 
 The rows of a task are resampled with replacement `RESAMPLES` times; a sample has the size of the
-task. All arms get the same draws, so that the interval of a difference is of equal rows. An
+task. All arms get the same draws, so both sides of a difference are scored on the same rows. An
 interval says how far a score would move with other rows of the same kind; the spread over seeds
 says how far it moves with another training.
 

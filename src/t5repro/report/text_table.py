@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from t5repro.artifacts import SCORE_TABLE
-from t5repro.errors import ArtifactError
+from t5repro.errors import ArtifactError, nearest
+from t5repro.lineage.store import RESULTS
 from t5repro.report.differences import differences, mean_difference
 from t5repro.report.rows import BEST, ScoreRow, experiment_rows, table_rows
 from t5repro.report.scores_csv import read_csv
@@ -22,8 +23,12 @@ def scores_text(run: Path) -> str:
         run: folder of the run, such as ``results/demo``.
 
     Raises:
-        ArtifactError: the run has no report.
+        ArtifactError: there is no such run, or it has no report.
     """
+    if not run.is_dir():
+        runs = sorted(path.name for path in Path(RESULTS).glob("*/"))
+        here = f"there are {', '.join(runs)}" if runs else "this folder has no results"
+        raise ArtifactError(f"there is no folder {run}; {here}{nearest(run.name, runs)}")
     paths = sorted((run / "report").rglob(SCORE_TABLE))
     if not paths:
         raise ArtifactError(

@@ -1,4 +1,4 @@
-"""The table of answers: family -> function that answers the examples of tasks."""
+"""The table of answers: family -> function that answers examples by text, label, choice or span."""
 
 import functools
 from collections.abc import Callable, Mapping, Sequence

@@ -1,4 +1,7 @@
-"""Predictions of a network of labels: the word of a label or option, a number, or a span."""
+"""Predictions of a network of labels (BERT's kind): the likeliest label, option, number or span.
+
+A choice, as in COPA, has a row for each option; the option with the highest score is the answer.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -32,7 +35,7 @@ def answer_labels(
     models = [make_network(columns) for _ in weight_sets[0]]
     texts: list[dict[str, list[str]]] = []
     total = len(weight_sets) * sum(len(rows_of_task.rows) for rows_of_task in encoded.values())
-    with Progress("predict", total=total, unit="rows") as progress:
+    with Progress("predict", total=total, unit="rows", begins="compiling") as progress:
         for paths in weight_sets:
             for path, model in zip(paths, models, strict=True):
                 load_weights(path, model)

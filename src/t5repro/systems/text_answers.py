@@ -50,7 +50,7 @@ def answer_texts(
     models = [make_network() for _ in weight_sets[0]]
     predicted: list[PredictedIds] = []
     total = len(inputs) * len(weight_sets)
-    with Progress("predict", total=total, unit="examples") as progress:
+    with Progress("predict", total=total, unit="examples", begins="compiling") as progress:
         for paths in weight_sets:
             for path, model in zip(paths, models, strict=True):
                 load_weights(path, model)

@@ -215,6 +215,7 @@ def _belongs(
             is_held_out = _fraction(inputs) < definition.validation_share
         else:
             is_held_out = inputs in held_out
+        # One test for both splits, so no row is in both or in neither.
         return is_held_out == (split == "validation")
     if definition.split_column:
         value = cells[definition.split_column]

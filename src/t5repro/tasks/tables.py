@@ -81,6 +81,7 @@ def read_tsv(
         for location, line in lines:
             if skip_blank_lines and not line.strip(" "):
                 continue
+            # Not the module csv: quotes in these files are text.
             cells = line.split("\t")
             # Excluded rows count, too: idx is the number of the row in its files.
             count += 1
@@ -214,6 +215,7 @@ def csv_rows(
                 header,
                 f"a header with the columns {list(columns)} (missing: {missing})",
             )
+        # By name: the order of columns differs between releases of a data set.
         positions = {name: header.index(name) for name in (*columns, *optional) if name in header}
         # `line_num` is the last line of a row, which may have several; a row is located by its
         # first.

@@ -1,4 +1,4 @@
-"""The network of a stage with its loss, training step and optimizer."""
+"""The network of a stage with its loss, step and optimizer; checks of the batch and replicas."""
 
 from typing import Any
 

@@ -31,7 +31,7 @@ from t5repro.model.checkpoints import (
 )
 from t5repro.model.devices import Devices
 from t5repro.model.labels import NO_COLUMNS, LabelColumns
-from t5repro.progress import Progress
+from t5repro.progress import Progress, announce, name_of_work
 from t5repro.systems.training import Training
 from t5repro.train.callback import Samples, TrainingCallback, steps_of
 from t5repro.train.checkpoint_manager import CheckpointManager
@@ -228,8 +228,12 @@ def fit(
     samples = job.samples(job.monitor, job.log) if job.samples and job.monitor else None
     if samples:
         samples.resume(first_step)
+    if first_step:
+        announce(f"{name_of_work(job.rule)}: resumed at step {first_step} of {training.steps}")
     started = time.monotonic()
-    with Progress(job.rule, total=training.steps, unit="steps", done=first_step) as progress:
+    with Progress(
+        job.rule, total=training.steps, unit="steps", done=first_step, begins="compiling"
+    ) as progress:
         callback = TrainingCallback(
             training=training,
             state=state,

@@ -32,7 +32,7 @@ LOG_LINES = 15
 
 @dataclass(frozen=True)
 class CleanEnvironment:
-    """What a clean environment is made from.
+    """The parts of a clean environment.
 
     Attributes:
         python: the interpreter; by default the one that made the environment in use.

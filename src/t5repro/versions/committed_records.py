@@ -13,6 +13,7 @@ from typing import Any
 
 from t5repro.errors import ArtifactError
 from t5repro.files import write_bytes, write_json
+from t5repro.lineage.evidence import repetition_path
 from t5repro.lineage.facts import differences, facts_of_record, unknown_facts
 from t5repro.lineage.git import file_at, try_git
 from t5repro.lineage.record import Record, read_record, record_in, run_of_record
@@ -20,7 +21,6 @@ from t5repro.lineage.record_index import index_path, parse_index, records_in
 from t5repro.lineage.shared_facts import hashes_in, is_shared, shared_path
 from t5repro.lineage.store import RECORDS, Revision
 
-REPETITIONS = Path("work")
 REVISION = "HEAD"
 SAME = ("settings", "definitions", "rule_files", "inputs", "outputs")
 
@@ -60,7 +60,7 @@ def _restore(path: Path, revision: Revision) -> bool:
         return False
     if not is_repetition(repetition, committed):
         return False
-    write_json(REPETITIONS / path, repetition.to_json())
+    write_json(repetition_path(name), repetition.to_json())
     data = revision.read(name)
     for sha256 in hashes_in(json.loads(data)):
         shared = shared_path(run_of_record(name), sha256)

@@ -136,6 +136,7 @@ def lock_is_current(lock: Lock, pipeline: Mapping[str, Any], hasher: Hasher) -> 
 
     See `changed_settings_stage` for the arguments.
     """
+    # Another order would be a difference in git without a changed stage.
     in_order = list(lock.stages) == [name for name in pipeline if name in lock.stages]
     return in_order and changed_settings_stage(lock, pipeline, hasher) is None
 
@@ -184,6 +185,7 @@ def leaves_of(settings: Settings, stage: PlannedStage) -> dict[str, Any]:
     Raises:
         SettingsError: a leaf has a name that DVC's run cache drops.
     """
+    # By the model and not by the values: a mapping with keys of the user is one leaf.
     leaves = dict(_leaves(settings_of_stage(settings, stage), stage_model(stage.table_name)))
     for name in leaves:
         if dropped := KEYS_THE_RUN_CACHE_DROPS.intersection(name.split(".")):
@@ -215,6 +217,7 @@ def _tree(leaves: Mapping[str, Any]) -> dict[str, Any]:
         *folders, leaf = name.split(".")
         branch = tree
         for folder in folders:
+            # Nested again, because DVC reads a dot in a key as a level.
             branch = branch.setdefault(folder, {})
         branch[leaf] = value
     return tree
@@ -269,7 +272,9 @@ def _stage(
         "deps": [*_dependencies(stage, folders), *stage.code],
     }
     if leaves_of(settings, stage):  # DVC tracks all that is below a key
+        # The parent key, not each leaf: `dvc.yaml` stays short, and a new setting is compared, too.
         entry["params"] = [{resolved_path(settings).as_posix(): [stage.name]}]
+    # The folder and not its files: one hash, and DVC stores equal files once all the same.
     entry["outs"] = [stage.folder]
     entry["meta"] = {"reproducible": reproducibility(settings, stage)}
     return entry

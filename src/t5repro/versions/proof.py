@@ -81,8 +81,10 @@ def files_of_stage(stage: PlannedStage, hasher: Hasher) -> StageFiles:
     paths = [path for job in stage.jobs for path in job.outputs]
     for path in list(paths):
         if path.endswith(MANIFEST) and Path(path).is_file():
+            # Stages with many files declare only their manifest, which lists the others.
             outputs = _manifest_outputs(Path(path))
             paths += [output for output in outputs if Path(output).is_relative_to(stage.folder)]
+    # Read in full: a lock that takes over a wrong hash would make the error official.
     declared = {path: hasher.of(path) for path in paths}
     existing = (path for path in sorted(Path(stage.folder).rglob("*")) if not path.is_dir())
     return StageFiles(
@@ -159,6 +161,7 @@ def _job_faults(job: PlannedJob, record: Record, settings: Any, checkout: Checko
         settings=dict(leaves(settings)),
         definitions=checkout.closure(record.rule),
         rule_files=checkout.rule_files(record.rule),
+        # Compared as they are now, because an input may have been edited after the job.
         inputs={path: hasher.sha256(path) for path in inputs},
         outputs={path: hasher.sha256(path) for path in recorded.outputs or ()},
     )
@@ -185,6 +188,7 @@ def raw_file_faults(stages: list[PlannedStage], lock: Lock, hasher: Hasher) -> l
         if path.startswith(stage_folders) or path == PAGES.as_posix():
             continue
         hashes = hasher.of(path)
+        # The lock or the record of `data` must know it: a new raw file is only in the record.
         locked_md5s = {entry.deps[path] for entry in lock.stages.values() if path in entry.deps}
         if hashes and hashes.md5 not in locked_md5s and hashes.sha256 != recorded.get(path):
             faults.append(f"{path}: a raw input that differs from dvc.lock and from its record")
@@ -240,6 +244,7 @@ def altered_files(stage: PlannedStage, files: StageFiles, locked: LockedStage) -
         return []
     locked_files: dict[str, str] = {}
     if md5 is not None:
+        # Without the list of the folder any of its files may be the altered one.
         if not object_path(Path(), md5).is_file():
             return list(files.files)
         contents = folder_files(Path(), TrackedPath(stage.folder, md5, stage.name))

@@ -175,6 +175,7 @@ def _select(
     graph: Graph, stage: str | None, sample: int | None, seed: int | None
 ) -> tuple[list[Job], int | None]:
     """Return the jobs to build, in the order of the chain, and the seed of the sample."""
+    # Exactly one of the two: a stage and a sample would contradict each other.
     if (stage is None) == (sample is None):
         raise LineageError("name a stage, or --sample N; not both")
     candidates = [job for job in graph.ordered() if job.rule != DATA]
@@ -187,6 +188,7 @@ def _select(
     if sample is None or sample < 1:
         raise LineageError(f"--sample is {sample}; it must be 1 or more")
     if seed is None:
+        # Unpredictable, so that nobody can prepare only the jobs that will be checked.
         seed = int.from_bytes(os.urandom(4), "big")
     positions = stream(seed, "rebuild").permutation(len(candidates))[:sample]
     return [candidates[position] for position in sorted(positions.tolist())], seed
@@ -273,6 +275,7 @@ def _run_snakemake(clone: Path, jobs: Sequence[Job], run: Invocation) -> None:
     variables = {
         **os.environ,
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}",
+        # The installed package is that of the checkout; the clone must run its own.
         "PYTHONPATH": str(clone / "src"),
     }
     _snakemake(clone, jobs, run, Path(sys.executable), options, variables)
@@ -351,6 +354,7 @@ def _compare(root: Path, clone: Path, job: Job) -> Iterator[FileOutcome]:
         sha256 = hash_file(rebuilt).sha256
         if sha256 == artifact.sha256:
             yield FileOutcome(path, job.name, promise, SAME, sha256[:12])
+        # A tolerance needs both files; hashes cannot say how far numbers are apart.
         elif promise != EXACT and (root / path).is_file():
             agrees, distance = files_agree(root / path, rebuilt)
             yield FileOutcome(path, job.name, promise, WITHIN if agrees else DIFFERENT, distance)

@@ -65,7 +65,7 @@ class RevisionFiles:
 
     @contextlib.contextmanager
     def _errors_about(self, name: str) -> Iterator[None]:
-        """Say what is missing and where it can come from."""
+        """Name missing files and where they can come from."""
         from dvc.exceptions import DvcException
         from dvc_data.index import DataIndexError
 

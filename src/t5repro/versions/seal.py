@@ -126,11 +126,14 @@ def seal_run(settings: Settings, *, whole: bool) -> str:
     if os.environ.get(INSIDE_DVC):
         return "dvc repro writes dvc.lock itself"
     if versioned is None:
-        return "not sealed: there is no dvc.yaml; t5repro dvc generate makes it"
+        return (
+            "the run is complete; there is no dvc.yaml to version it, t5repro dvc generate makes it"
+        )
     run_file = versioned.run_file
+    # As settings and not as text: comments and order of a run file decide nothing.
     if load_run_file(run_file) != settings:
         return (
-            f"not sealed: dvc.yaml versions {run_file}, and the settings of this run are others; "
+            f"the run is complete; dvc.yaml versions {run_file} and not this run, "
             "t5repro dvc generate --run-file FILE makes it version another run"
         )
     # Planning again inside Snakemake's process would overwrite its global state.
@@ -235,6 +238,7 @@ def seal_stages(settings: Settings, stages: list[PlannedStage], names: Iterable[
     raw_data = Path(RAW_DATA_FILE)
     if raw_data.is_file() and settings.data.folder == raw_data.stem and not raw_data_agrees(lock):
         check_raw_data(raw_data)
+    # Else the next plan would take the sealed files for edited ones.
     save_snapshot(read_lock(), [*result.sealed, *result.unchanged])
     return result
 
@@ -280,6 +284,7 @@ def _commit(
     from dvc.utils.serialize import dumps_yaml, load_yaml
 
     lock = Path(LOCK_FILE)
+    # The run lock keeps other runs away, and this one other commands of DVC.
     with Repo() as repo, repo.lock:
         _remove_torn_rwlock(Path(repo.tmp_dir or ".dvc/tmp"))
         dvc_stages = {stage.name: stage for stage in repo.index.stages if hasattr(stage, "name")}
@@ -293,7 +298,8 @@ def _commit(
             entry = to_lockfile(dvc_stage)[name]
             if name in stages:
                 _check_entry(entry, stages[name].folder, folders)
-            dvc_stage.commit()
+            # Relinking, DVC deletes a result before it copies it back: a kill would lose it.
+            dvc_stage.commit(relink=False)
             entries[name] = _plain(entry)
         # In the order of dvc.yaml, without stages that it no longer has, and without those of
         # another run that dvc.yaml versioned before.

@@ -96,11 +96,11 @@ def inside_dvc_repro() -> bool:
 
 
 @contextmanager
-def planned(run_file: Path) -> Iterator[Any]:
+def planned(*run_files: Path) -> Iterator[Any]:
     """Yield Snakemake's workflow with its graph built, as ``snakemake -n`` builds it.
 
     Raises:
-        SettingsError: Snakemake rejects the run file.
+        SettingsError: Snakemake rejects the run files.
     """
     from snakemake.api import SnakemakeApi
     from snakemake.exceptions import WorkflowError
@@ -119,7 +119,7 @@ def planned(run_file: Path) -> Iterator[Any]:
         try:
             workflow_api = api.workflow(
                 resource_settings=ResourceSettings(cores=1),
-                config_settings=ConfigSettings(configfiles=[run_file]),
+                config_settings=ConfigSettings(configfiles=run_files),
                 snakefile=SNAKEFILE,
             )
             workflow_api.dag(DAGSettings(max_checksum_file_size=LARGEST_CHECKSUM_BYTES))
@@ -131,7 +131,8 @@ def planned(run_file: Path) -> Iterator[Any]:
             )
             workflow._build_dag()
         except WorkflowError as error:
-            raise SettingsError(f"Snakemake cannot plan {run_file}: {error}") from error
+            names = ", ".join(map(str, run_files))
+            raise SettingsError(f"Snakemake cannot plan {names}: {error}") from error
         yield workflow
 
 

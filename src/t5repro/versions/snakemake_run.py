@@ -1,6 +1,7 @@
 """A run of Snakemake: what happens before the rules are read, when jobs start, and at the end."""
 
 import os
+import re
 import sys
 from collections.abc import Callable, Mapping
 from functools import wraps
@@ -19,15 +20,30 @@ from t5repro.data.fetch import check_dates, files_to_fetch, missing_files
 from t5repro.data.paths import raw_path
 from t5repro.errors import RawDataError, SettingsError, T5ReproError
 from t5repro.lineage import packages, run_lock, workflow_files
+from t5repro.lineage.command_leftovers import remove_leftovers_of_commands
 from t5repro.lineage.git import untrusted_owner
 from t5repro.lineage.sources import closure_path, write_closures_for_plan
 from t5repro.lineage.withdrawal_history import require_withdrawals
+from t5repro.plan.nodes import Key
 from t5repro.plan.run_plan import RunPlan
+from t5repro.plan.run_plan import stage_name as name_of
 from t5repro.progress import announce
 from t5repro.stages import BY_NAME
-from t5repro.versions import output_index, plain_params, rehydrate, remote_storage, seal, sigterm
-from t5repro.versions.snakemake_graph import inside_dvc_repro
+from t5repro.versions import (
+    output_index,
+    plain_params,
+    power_loss,
+    rehydrate,
+    remote_storage,
+    seal,
+    sigterm,
+)
+from t5repro.versions.job_errors import print_job_errors
+from t5repro.versions.last_screen import last_screen
+from t5repro.versions.snakemake_graph import inside_dvc_repro, stage_name
 
+# Snakemake says whether it runs jobs only after it has read the rules.
+DRY_RUN = re.compile(r"-[a-zA-Z]*n[a-zA-Z]*|--dry-?run")
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
 
@@ -69,6 +85,8 @@ class SnakemakeRun:
             require_withdrawals()
             if not inside_dvc_repro():
                 write_closures_for_plan()
+            if not any(map(DRY_RUN.fullmatch, sys.argv)):
+                power_loss.set_damaged_aside()
             rehydrate.rehydrate_if_needed()
         self.settings = self._load(config)
         self.plan = RunPlan(self.settings, lambda: load_settings(config, keep_withdrawn=True))
@@ -117,14 +135,23 @@ class SnakemakeRun:
     def _raw_paths(self, names: Any) -> list[str]:
         return [raw_path(self.settings.data, name).as_posix() for name in names]
 
+    @property
+    def nodes_to_run(self) -> list[Key]:
+        """The nodes that have jobs to run."""
+        stages = {stage_name(job) for job in self._workflow.dag.needrun_jobs()}
+        return [node.key for node in self.plan.nodes if name_of(node.key) in stages]
+
     @with_message
     def begin(self) -> None:
         """Lock the checkout, so that no other run starts until this process ends."""
+        self._job_errors = print_job_errors(self._workflow.output_settings)
         self._lock = run_lock.acquire()
         if cure := untrusted_owner(Path()):
             announce(f"records of this run will name no commit: {cure}")
         if fault := seal.linked_results(self.settings.run.name):
             announce(fault)
+        remove_leftovers_of_commands(Path())
+        power_loss.note_begin()
         sigterm.handle_sigterm_in_thread(on_signal=self._begin_no_more_jobs)
         if not inside_dvc_repro():  # a stage of DVC has few jobs
             packages.installed()  # reads changed packages once, and not in every job at once
@@ -132,19 +159,27 @@ class SnakemakeRun:
     def _begin_no_more_jobs(self) -> None:
         self._workflow.scheduler._user_kill = "graceful"
 
-    def download(self) -> None:
+    def _download(self) -> None:
         """Bring what the jobs have written into this checkout, if they ran on other machines."""
         if self.uses_storage:
             remote_storage.download(self._workflow)
 
+    def fail(self) -> None:
+        """Bring what the jobs have written into this checkout, and name the failed ones."""
+        self._download()
+        self._job_errors.print_again()
+
     @with_message
     def end(self) -> None:
         """Unlock the checkout and record the finished stages in dvc.lock."""
-        self.download()
+        self._download()
+        power_loss.note_end()
         self._lock.close()
         dag = self._workflow.dag_settings
         whole = set(dag.targets) <= {"all"} and not (dag.until or dag.omit_from)
         print(seal.seal_run(self.settings, whole=whole), file=sys.stderr)
+        if whole:
+            print(last_screen(self.plan), file=sys.stderr)
         if self.uses_storage:
             # Snakemake's metadata has the paths of the storage; a local run needs others.
             rehydrate.SNAPSHOT.unlink(missing_ok=True)

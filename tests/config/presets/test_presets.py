@@ -128,8 +128,8 @@ def test_settings_with_presets_are_read_back_unchanged() -> None:
         ),
         (
             {"use": ["size/small"]},
-            "'size/small'; presets begin with cleaning/, c4/, objectives/, systems/, sizes/, "
-            "mixtures/; nearest: 'sizes/small'",
+            "'size/small'; presets begin with cleaning/, c4/, machines/, objectives/, systems/, "
+            "sizes/, mixtures/; nearest: 'sizes/small'",
         ),
         ({"use": ["bert"]}, "use names 'bert'; presets begin with .*nearest: "),
         ({"use": "systems/bert"}, r"use is 'systems/bert'; it must be a list of presets, such as"),

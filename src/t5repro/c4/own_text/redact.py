@@ -47,6 +47,7 @@ def redact_rows(
         for settings in readings
     ]
     numbers = set().union(*withdrawn)
+    # Without a withdrawn row the bytes, and so all later jobs, stay.
     if numbers:
         texts = {settings.text for settings in readings}
         # A column that any reading takes as text is emptied, even if another takes it as the id.
@@ -103,6 +104,7 @@ def _rewrite_parquet(
                     for field in schema
                 ]
                 writer.write_table(pa.Table.from_arrays(columns, schema=schema))
+                # Row numbers count through the file, `take` within the row group.
                 first += len(table)
 
 
@@ -139,6 +141,7 @@ def _json_lines(
 def _text_lines(path: Path, withdrawn: list[tuple[TextRows, set[int]]]) -> Iterator[bytes]:
     """Yield the lines of a plain text; withdrawn documents keep only their line ends."""
     lines = [line.decode("utf-8") for _, line in numbered_lines(path)]
+    # All readings together: a line that one of them withdraws is empty for all.
     emptied = {
         line
         for settings, numbers in withdrawn

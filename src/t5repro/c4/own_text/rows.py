@@ -99,6 +99,7 @@ def _is_emptied(path: Path, name: str, is_withdrawn: IsWithdrawn) -> bool:
     """Return whether withdrawals emptied a plain text: only line ends remain."""
     with open_bytes(path) as lines:
         last = sum(1 for _ in lines)  # a last line without a line end is gone
+    # A file of only line ends is empty by withdrawal, or damaged: the list decides.
     return any(is_withdrawn(_row_id(name, number)) for number in range(last + 1))
 
 

@@ -85,6 +85,7 @@ def divide(shards: Sequence[Path], columns: Sequence[str], max_bytes: int) -> li
             groups.append(number)
             row += parquet.metadata.row_group(number).num_rows
             size += _group_bytes(parquet, number, columns)
+            # A row group is never split, so a piece may exceed the limit by one group.
             if size >= max_bytes:
                 pieces.append(Piece(shard, path, tuple(groups), first_row))
                 groups, first_row, size = [], row, 0

@@ -6,15 +6,17 @@ To add a preset, add an entry to the dictionary of its group; nothing else regis
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
-from t5repro.config.presets import cleaning, corpora, mixtures, objectives, sizes, systems
+from t5repro.config.presets import cleaning, corpora, machines, mixtures, objectives, sizes, systems
 from t5repro.config.presets.preset import Preset, PresetGroup
 from t5repro.config.tree import lookup, merge
 from t5repro.errors import Keys, SettingsError, nearest
 
-# A later group replaces values of an earlier one: a corpus may be without rules for lines.
+# A later group replaces values of an earlier one: a corpus may be without rules for lines, and a
+# machine may train the network of another size.
 GROUPS: dict[str, PresetGroup] = {
     "cleaning": PresetGroup("rules for pages and duplicates of C4", cleaning.PRESETS),
     "c4": PresetGroup("languages and selection of the pages of C4", corpora.PRESETS),
+    "machines": PresetGroup("sizes of a run for a kind of machine", machines.PRESETS),
     "objectives": PresetGroup("objectives of later work", objectives.PRESETS),
     "systems": PresetGroup("training of the systems before T5", systems.PRESETS),
     "sizes": PresetGroup("shapes of the network", sizes.PRESETS),

@@ -82,8 +82,8 @@ class ModelSettings(Section):
     dropout_noise: Literal["per_row", "per_position"] = "per_row"
     """Dropout: one value for all positions of a row, as T5's released code, or one a position."""
     activation_dropout: bool = True
-    """Whether features inside a feed-forward layer are dropped too, as in T5; GPT, BERT and its kin
-    drop only its output.
+    """Whether features inside a feed-forward layer are dropped too, as in T5; GPT and BERT-style
+    models drop only its output.
     """
     pooler_dropout: bool = False
     """Whether fine-tuning of an encoder only drops features before the pooler too, as RoBERTa; BERT

@@ -34,7 +34,7 @@ class Denoiser(Section):
 
 
 class MaskedLM(Section):
-    """Rows and masks of the objective `masked_lm` (BERT and its kin)."""
+    """Rows and masks of the objective `masked_lm` (BERT-style models)."""
 
     rows: Literal["segment_pair", "full_sentences", "doc_sentences"] = "segment_pair"
     """Rows: two segments of whole sentences (BERT), whole sentences across documents

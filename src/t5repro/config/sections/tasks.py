@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field, StringConstraints, model_validator
+from pydantic import Field, StringConstraints, model_validator
 
 from t5repro.config.field import Name, Section, repeated
 from t5repro.task_facts import SplitName
@@ -53,12 +53,12 @@ class TextSettings(Section):
     """
 
 
-def text_encoding(name: str) -> str:
+def check_encoding(name: str) -> None:
     """Refuse what is no encoding of text that has the bytes of ASCII."""
     ascii_bytes = bytes(range(128))
     try:
         if ascii_bytes.decode(name) == ascii_bytes.decode("ascii"):
-            return name
+            return
     except (LookupError, UnicodeError):
         pass
     raise ValueError(
@@ -104,7 +104,7 @@ class OwnTask(Section):
     """
     delimiter: Literal[",", ";", "\t", "|"] = ","
     """Character between the cells of .csv files."""
-    encoding: Annotated[str, AfterValidator(text_encoding)] = "utf-8"
+    encoding: str = "utf-8"
     """Encoding of .csv and .tsv files, such as `cp1252` of Windows or `latin-1`."""
     metrics: list[OwnMetric] = Field(min_length=1)
     """Metrics. The first is the main score of the task."""
@@ -129,6 +129,7 @@ class OwnTask(Section):
                 raise ValueError(f"{key} contains {duplicates} more than once; each must differ")
         self._check_files()
         self._check_split()
+        check_encoding(self.encoding)
         if len(self.labels) == 1:
             raise ValueError(f"labels has only {self.labels}; name two or more, or none")
         if self.label_values and len(self.label_values) != len(self.labels):
