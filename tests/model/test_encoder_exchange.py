@@ -180,6 +180,43 @@ def test_the_first_names_of_norms_and_states_without_heads_are_read(tmp_path):
     assert weights.keys() == expected.keys()
 
 
+@pytest.mark.parametrize(
+    ("name", "constants", "copy", "original"),
+    [
+        (
+            "bert",
+            ["bert.embeddings.position_ids", "bert.embeddings.token_type_ids"],
+            "cls.predictions.decoder.weight",
+            "bert.embeddings.word_embeddings.weight",
+        ),
+        (
+            "roberta",
+            ["roberta.pooler.dense.weight", "roberta.embeddings.position_ids"],
+            "lm_head.decoder.bias",
+            "lm_head.bias",
+        ),
+    ],
+)
+def test_arrays_beyond_the_network_are_known_or_refused_by_name(
+    tmp_path, name, constants, copy, original
+):
+    write(tmp_path, network(name))
+    weights = read_foreign(tmp_path).weights
+    extra = {constant: np.ones(2, np.float32) for constant in constants}
+    change_arrays(tmp_path, lambda state: {**state, **extra, copy: state[original].copy()})
+    assert read_foreign(tmp_path).weights.keys() == weights.keys()
+    change_arrays(tmp_path, lambda state: {**state, copy: state[copy] + 1})
+    with pytest.raises(CheckpointError, match=f"'{copy}' is not equal to '{original}'"):
+        read_foreign(tmp_path)
+    strange = f"{name}.encoder.layer.9.output.dense.bias"
+    change_arrays(
+        tmp_path,
+        lambda state: {**state, copy: state[original].copy(), strange: extra[constants[0]]},
+    )
+    with pytest.raises(CheckpointError, match=f"lacks: '{strange}'"):
+        read_foreign(tmp_path)
+
+
 def test_a_head_without_one_of_its_weights_is_refused(tmp_path):
     write(tmp_path, network("bert"))
     change_arrays(

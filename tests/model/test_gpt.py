@@ -292,6 +292,10 @@ def test_the_released_names_without_a_head_are_read_too(make_model, tmp_path):
     save_file(state, path)
     foreign = read_foreign(tmp_path)
     np.testing.assert_array_equal(foreign.weights["embedding"], values(model.embedding))
+    state["h.7.attn.c_proj.bias"] = np.zeros(2, np.float32)
+    save_file(state, path)
+    with pytest.raises(CheckpointError, match=r"lacks: '(transformer\.)?h.7.attn.c_proj.bias'"):
+        read_foreign(tmp_path)
 
 
 def test_what_other_libraries_lack_is_refused_with_the_settings(make_model, tmp_path):
