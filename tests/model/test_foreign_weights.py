@@ -235,6 +235,19 @@ def test_keras_hub_presets_come_back_and_compute_the_same(tmp_path, make_model, 
     assert list(np.asarray(tokens)) == Vocabulary.load(tmp_path / "s.model").encode("word7 and yes")
 
 
+def test_a_preset_of_keras_hub_with_more_layers_than_its_configuration_is_refused(
+    tmp_path, make_model, vocabulary
+):
+    model = make_model(seed=3, **HUB_SHAPE)
+    write_keras_hub(tmp_path, model.settings, arrays_of(model), vocabulary)
+    path = tmp_path / "config.json"
+    content = json.loads(path.read_text())
+    content["config"]["num_layers"] -= 1
+    path.write_text(json.dumps(content))
+    with pytest.raises(ArtifactError, match="is not a T5 preset of keras-hub .*not be loaded"):
+        read_foreign(tmp_path)
+
+
 def test_a_gated_preset_of_keras_hub_is_close_but_has_another_gelu(
     tmp_path, make_model, vocabulary
 ):
