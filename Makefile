@@ -16,7 +16,7 @@ ENVIRONMENT := $(or $(wildcard .venv/runtime),$(wildcard .venv/cuda),.venv/insta
 demo: $(ENVIRONMENT) ## run the whole chain on the bundled mini crawl
 	snakemake --profile local --cores $(CORES)
 	t5repro dvc raw data.dvc
-	code=0; t5repro certificate || code=$$?; t5repro show results/demo && exit $$code
+	t5repro certificate
 
 setup: .venv/installed ## .venv with the locked packages
 
