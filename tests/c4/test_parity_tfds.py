@@ -188,7 +188,7 @@ def test_the_same_english_pages_are_kept_with_the_same_text_in_the_end(theirs, o
 
 def test_the_split_is_that_of_the_released_code(theirs, ours, released):
     held_out = released.get_hashed_url_filter_fn(lambda value: value % 1000 == 0)
-    assert {url: page[2] for url, page in ours.final.items()} == {
+    assert {url: page[3] for url, page in ours.final.items()} == {
         url: "validation" if held_out(page) else "train" for url, page in theirs.final.items()
     }
 
