@@ -11,9 +11,8 @@ import sys
 from collections import deque
 from pathlib import Path
 
-from snakemake.logging import logger
+from snakemake.logging import LogEvent, logger
 from snakemake.settings.types import OutputSettings
-from snakemake_interface_logger_plugins.common import LogEvent
 
 SHELL_ADDS = 128  # a shell reports a signal as 128 and its number
 # How Python words the end of a command, after the command itself.
