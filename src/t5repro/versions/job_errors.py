@@ -92,7 +92,7 @@ def _is_of_failed_job(record: logging.LogRecord) -> bool:
     event = getattr(record, "event", None)
     if event == LogEvent.ERROR:  # other errors, such as a missing output, have no such end
         return bool(ENDS.search(record.getMessage()))
-    return event == LogEvent.JOB_ERROR
+    return bool(event == LogEvent.JOB_ERROR)
 
 
 def _fate(status: int | None) -> str:
