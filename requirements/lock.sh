@@ -26,9 +26,10 @@ sed -n 's/^docs = \[\(.*\)\]$/\1/p' pyproject.toml | tr -d '" ' | tr ',' '\n' |
 # What compares with peers or looks at pages comes on top of the environment (`make parity`, `make browser`).
 extra() { sed -n "s/^$1 = \[\(.*\)\]$/\1/p" pyproject.toml | tr -d '" ' | tr ',' '\n'; }
 extra browser | compile -c requirements/cpu-gpu.txt - -o requirements/browser.txt
-# Transformers 4 takes earlier releases of two packages than the environment has.
+# Transformers 4 takes earlier releases of two packages than the environment has. Torch imports triton if it
+# is there, which ends a process that has imported TensorFlow: both bring LLVM.
 sed -n 's/ \\$//; /^[a-z]/p' requirements/cpu-gpu.txt | grep -v '^\(tokenizers\|huggingface-hub\)==' > requirements/.others.txt
-extra parity | compile -c requirements/.others.txt - -o requirements/parity.txt
+extra parity | compile --no-emit-package triton -c requirements/.others.txt - -o requirements/parity.txt
 rm requirements/.others.txt
 # Of TFDS only functions are called, so its dependencies are not needed; those of the next major version of
 # transformers are in the locks already.
