@@ -57,6 +57,13 @@ def embedding(folder):
     return read_arrays(folder / "model.safetensors")["shared.weight"]
 
 
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_weights_that_are_no_numbers_are_refused(folder, value):
+    change(folder, add={"shared.weight": np.full_like(embedding(folder), value)})
+    with pytest.raises(CheckpointError, match="'embedding' contains NaN or infinity"):
+        read_foreign(folder)
+
+
 @pytest.mark.parametrize(
     ("config", "drop", "add", "message"),
     [
