@@ -35,7 +35,8 @@ def test_a_named_file_that_the_run_does_not_list_is_refused() -> None:
 def test_a_task_without_any_file_says_what_it_is_read_from() -> None:
     with pytest.raises(SettingsError, match="'glue_cola' has no file in data.sources"):
         task_files(run_with("x"), "glue_cola")
-    with pytest.raises(SettingsError, match="contains 'glue_colla'; tasks are"):
+    expected = "contains 'glue_colla'; nearest: 'glue_cola'; tasks are"
+    with pytest.raises(SettingsError, match=expected):
         task_files(run_with("x"), "glue_colla")
 
 
