@@ -31,7 +31,7 @@ extra browser | compile -c requirements/cpu-gpu.txt - -o requirements/browser.tx
 sed -n 's/ \\$//; /^[a-z]/p' requirements/cpu-gpu.txt | grep -v '^\(tokenizers\|huggingface-hub\)==' > requirements/.others.txt
 extra parity | compile --no-emit-package triton -c requirements/.others.txt - -o requirements/parity.txt
 rm requirements/.others.txt
-# Of TFDS only functions are called, so its dependencies are not needed; those of the next major version of
+# Of TFDS only functions are called, so its dependencies are not needed; the dependencies of the next major version of
 # transformers are in the locks already.
 echo tensorflow-datasets==4.9.10 | compile --no-deps --no-header - >> requirements/parity.txt
 printf '%s\n' transformers==5.23.0 huggingface-hub==2.4.0 tokenizers==0.23.3 |

@@ -1,4 +1,4 @@
-"""Counts in the documents are those of the tree."""
+"""Counts in the documents equal the counts in the tree."""
 
 import re
 

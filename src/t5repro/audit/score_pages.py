@@ -120,7 +120,7 @@ def score_pages(graph: Graph, store: Store, name: str) -> ScorePages:
         name: of the artifact, as `lineage.trace.trace` takes it.
 
     Raises:
-        LineageError: there is no such artifact, no corpus is behind it, or the store is a revision.
+        LineageError: the artifact is unknown or without a corpus, or the store is a revision.
     """
     root, provenance = checkout_of(store), trace(graph, store, name)
     shards = {

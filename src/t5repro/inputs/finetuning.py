@@ -284,7 +284,7 @@ def _check_targets(
 ) -> None:
     """Refuse labels that the model cannot write; count other such targets.
 
-    The labels of the released tasks are those of the paper, so they are counted too.
+    Released tasks keep the labels of the paper; they are counted too.
 
     Args:
         task: name of the task.

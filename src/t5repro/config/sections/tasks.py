@@ -54,7 +54,7 @@ class TextSettings(Section):
 
 
 def check_encoding(name: str) -> None:
-    """Refuse what is no encoding of text that has the bytes of ASCII."""
+    """Refuse an unknown encoding, or one in which ASCII has other bytes."""
     ascii_bytes = bytes(range(128))
     try:
         if ascii_bytes.decode(name) == ascii_bytes.decode("ascii"):
