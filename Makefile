@@ -44,7 +44,7 @@ test-all: setup ## run every test
 
 parity: parity-4 parity-5 ## compare with peers: Hugging Face on torch, TFDS; installs them
 
-parity-4: .venv/parity .venv/transformers-5/installed # all of them, before `.venv` is used
+parity-4: .venv/torch .venv/transformers-5/installed # all of them, before `.venv` is used
 	pytest -m parity tests/parity tests/c4/test_parity_tfds.py
 
 parity-5: .venv/transformers-5/installed
@@ -54,8 +54,13 @@ parity-5: .venv/transformers-5/installed
 	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r requirements/$*.txt
 	touch $@
 
+# A torch built for CUDA, as PyPI's, is not imported without NVIDIA's libraries.
+.venv/torch: .venv/parity requirements/torch-cuda.txt
+	$(BIN)/python -c "import torch" 2>/dev/null || $(BIN)/pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r requirements/torch-cuda.txt
+	touch $@
+
 # A folder of its own, found before the packages of .venv, which has transformers 4.
-.venv/transformers-5/installed: .venv/parity requirements/transformers-5.txt
+.venv/transformers-5/installed: .venv/torch requirements/transformers-5.txt
 	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes --no-deps --upgrade --target $(@D) -r requirements/transformers-5.txt
 	touch $@
 
