@@ -54,9 +54,9 @@ parity-5: .venv/transformers-5/installed
 	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r requirements/$*.txt
 	touch $@
 
-# A torch built for CUDA, as PyPI's, is not imported without NVIDIA's libraries.
-.venv/torch: .venv/parity requirements/torch-cuda.txt
-	$(BIN)/python -c "import torch" 2>/dev/null || $(BIN)/pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r requirements/torch-cuda.txt
+# Where pip finds no torch built for CPUs, the one of PyPI, with NVIDIA's libraries.
+.venv/torch: .venv/parity requirements/torch-cpu.txt requirements/torch-cuda.txt
+	for lock in cpu cuda; do $(BIN)/pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r requirements/torch-$$lock.txt && break; done
 	touch $@
 
 # A folder of its own, found before the packages of .venv, which has transformers 4.

@@ -31,13 +31,15 @@ extra browser | compile -c requirements/cpu-gpu.txt - -o requirements/browser.tx
 sed -n 's/ \\$//; /^[a-z]/p' requirements/cpu-gpu.txt | grep -v '^\(tokenizers\|huggingface-hub\)==' > requirements/.others.txt
 extra parity | compile --no-emit-package triton -c requirements/.others.txt - -o requirements/parity.txt
 rm requirements/.others.txt
-# PyPI's torch is built for CUDA and is imported with NVIDIA's libraries only, 2.7 GB: a lock of their own, for
-# where pip finds no torch built for CPUs. The hash is of the one for Python 3.11.
-awk '/^[#a-z]/ {cuda = /^(cuda|nvidia)-/} cuda {print > "requirements/torch-cuda.txt"} !cuda' \
+# PyPI's torch is built for CUDA and needs 2.7 GB of NVIDIA's libraries: it has a lock of its own, for where pip
+# finds no torch built for CPUs. PyTorch's own index has that one; it is named for Python 3.11.
+awk '/^[#a-z]/ {cuda = /^(torch|cuda|nvidia)[-=]/} cuda {print > "requirements/torch-cuda.txt"} !cuda' \
     requirements/parity.txt > requirements/.parity.txt
 mv requirements/.parity.txt requirements/parity.txt
-cpu=6746dbcbeb526eb61330b76b41ff1b4eb848951103a892eeb080dfa2b264667b
-sed -i "s/^torch==.*/&\n    --hash=sha256:$cpu \\\\/" requirements/parity.txt
+cat > requirements/torch-cpu.txt <<EOF
+torch==$(sed -n 's/^torch==\([^ ]*\).*/\1/p' requirements/torch-cuda.txt)+cpu \\
+    --hash=sha256:6746dbcbeb526eb61330b76b41ff1b4eb848951103a892eeb080dfa2b264667b
+EOF
 # Of TFDS only functions are called, so its dependencies are not needed; the dependencies of the next major version of
 # transformers are in the locks already.
 echo tensorflow-datasets==4.9.10 | compile --no-deps --no-header - >> requirements/parity.txt
