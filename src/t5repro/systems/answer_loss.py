@@ -1,7 +1,8 @@
 """The common part of the losses of labels, numbers, options and spans."""
 
-import tensorflow as tf
+from keras import ops
 
+from t5repro.model.layers import Tensor
 from t5repro.systems.label_losses import label_losses, option_losses
 from t5repro.systems.loss import Features, Loss
 
@@ -9,13 +10,13 @@ from t5repro.systems.loss import Features, Loss
 class AnswerLoss(Loss):
     """The loss of a network that writes no text: the only target of a row is its own."""
 
-    def count(self, targets: tf.Tensor) -> tf.Tensor:
+    def count(self, targets: Tensor) -> Tensor:
         """Return the number of rows, each with one answer."""
-        return tf.size(targets)
+        return ops.size(targets)
 
     def answer_losses(
-        self, features: Features, targets: tf.Tensor, logits: tf.Tensor, segments: tf.Tensor
-    ) -> tf.Tensor:
+        self, features: Features, targets: Tensor, logits: Tensor, segments: Tensor
+    ) -> Tensor:
         """Return the losses of labels, numbers and options, of the shape of `targets`.
 
         Args:
@@ -28,5 +29,5 @@ class AnswerLoss(Loss):
         if len(segments.shape) == 2:
             return label_losses(targets, logits, columns)
         rows, options, _ = segments.shape
-        option_logits = tf.reshape(logits, (rows, options, logits.shape[-1]))
+        option_logits = ops.reshape(logits, (rows, options, logits.shape[-1]))
         return option_losses(targets, option_logits, columns, segments[:, :, 0] > 0)

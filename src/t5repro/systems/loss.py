@@ -7,16 +7,19 @@ loss only says how it sums. To add one, subclass `Loss` in the folder of its sys
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import keras
-import tensorflow as tf
+from keras import ops
 
 from t5repro.model.labels import NO_COLUMNS, LabelColumns
+from t5repro.model.layers import Tensor
+from t5repro.model.replicas import over_replicas, replicas
 from t5repro.systems.token_loss import PaddedMeanLoss, token_losses
 from t5repro.vocab.special_ids import PAD_ID
 
-Features = dict[str, tf.Tensor]
+Features = dict[str, Tensor]
+Normaliser = Literal["padded_size", "target_tokens"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,8 +36,8 @@ class Loss(ABC):
 
     @abstractmethod
     def target_losses(
-        self, network: Any, features: Features, targets: tf.Tensor, *, z_loss: float, training: bool
-    ) -> tf.Tensor:
+        self, network: Any, features: Features, targets: Tensor, *, z_loss: float, training: bool
+    ) -> Tensor:
         """Return the loss of each target, 0 at padding, of the shape of `targets`.
 
         Args:
@@ -45,13 +48,25 @@ class Loss(ABC):
             training: apply dropout.
         """
 
-    def count(self, targets: tf.Tensor) -> tf.Tensor:
+    def count(self, targets: Tensor) -> Tensor:
         """Return the number of targets without padding, int32."""
-        return tf.reduce_sum(tf.cast(targets != PAD_ID, tf.int32))
+        return ops.sum(ops.cast(targets != PAD_ID, "int32"))
+
+    def divisor(self, targets: Tensor, normaliser: Normaliser) -> Tensor:
+        """Return the number that a batch's summed loss is divided by, the same on every replica.
+
+        Args:
+            targets: of all rows of a replica.
+            normaliser: all target positions, or those without padding, counted over all replicas.
+        """
+        if normaliser == "padded_size":
+            return ops.cast(ops.size(targets) * replicas(), "float32")
+        # A batch of only padding has a loss of 0.
+        return ops.maximum(over_replicas(self.count(targets)), 1.0)
 
     def term_weights(
-        self, network: Any, features: Features, targets: tf.Tensor, divisor: tf.Tensor
-    ) -> dict[str, tf.Tensor]:
+        self, network: Any, features: Features, targets: Tensor, divisor: Tensor
+    ) -> dict[str, Tensor]:
         """Return the weights of further terms of the loss, which have divisors of their own.
 
         Args:
@@ -63,8 +78,8 @@ class Loss(ABC):
         return {}
 
     def summed(
-        self, network: Any, features: Features, targets: tf.Tensor, weights: Mapping[str, tf.Tensor]
-    ) -> tf.Tensor:
+        self, network: Any, features: Features, targets: Tensor, weights: Mapping[str, Tensor]
+    ) -> Tensor:
         """Return the summed loss of some rows in training.
 
         Args:
@@ -73,7 +88,7 @@ class Loss(ABC):
             targets: of the rows.
             weights: see `term_weights`.
         """
-        return tf.reduce_sum(
+        return ops.sum(
             self.target_losses(network, features, targets, z_loss=self.z_loss, training=True)
         )
 
@@ -87,8 +102,8 @@ class TextLoss(Loss):
     """The loss of a network that writes text: one target at each position of its output."""
 
     def target_losses(
-        self, network: Any, features: Features, targets: tf.Tensor, *, z_loss: float, training: bool
-    ) -> tf.Tensor:
+        self, network: Any, features: Features, targets: Tensor, *, z_loss: float, training: bool
+    ) -> Tensor:
         """Return the losses of ids, see `Loss`."""
         return token_losses(targets, network(features, training=training), z_loss)
 
@@ -96,9 +111,3 @@ class TextLoss(Loss):
     def keras_loss(self) -> keras.losses.Loss:
         """The mean over the padded targets."""
         return PaddedMeanLoss(self.z_loss)
-
-
-def over_replicas(count: tf.Tensor) -> tf.Tensor:
-    """Return the sum of a count over all replicas, float32."""
-    replica = tf.distribute.get_replica_context()
-    return replica.all_reduce(tf.distribute.ReduceOp.SUM, tf.cast(count, tf.float32))

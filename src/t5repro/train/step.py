@@ -9,12 +9,13 @@ Shape suffixes: B rows of the batch, L positions.
 """
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any
 
 import keras
 import tensorflow as tf
 
-from t5repro.systems.loss import Features, Loss, over_replicas
+from t5repro.model.replicas import replicas
+from t5repro.systems.loss import Features, Loss, Normaliser
 from t5repro.train.counts import FilledPositions, TargetCount
 
 
@@ -30,12 +31,7 @@ class TrainedModel(keras.Model):
     """
 
     def __init__(
-        self,
-        network: Any,
-        loss: Loss,
-        *,
-        normaliser: Literal["padded_size", "target_tokens"],
-        micro_batches: int,
+        self, network: Any, loss: Loss, *, normaliser: Normaliser, micro_batches: int
     ) -> None:
         super().__init__(name=network.name, dtype=network.dtype_policy, autocast=False)
         self.network = network
@@ -59,9 +55,8 @@ class TrainedModel(keras.Model):
             # The loss of `compile` is this one; Keras's own step is the faster path.
             return super().train_step(data)
         loss, gradients = self.loss_and_gradients(features, targets)
-        replicas = tf.distribute.get_strategy().num_replicas_in_sync
         # Keras averages the tracked loss over replicas, and each has only its share.
-        self._loss_tracker.update_state(loss * replicas, sample_weight=tf.shape(targets)[0])
+        self._loss_tracker.update_state(loss * replicas(), sample_weight=tf.shape(targets)[0])
         self.optimizer.apply(gradients, self.trainable_variables)
         return self.get_metrics_result()
 
@@ -72,21 +67,13 @@ class TrainedModel(keras.Model):
 
         The shares of all replicas add up to the loss of the batch.
         """
-        divisor = self._divisor(targets)
+        divisor = self.objective.divisor(targets, self.normaliser)
         weights = self.objective.term_weights(self.network, features, targets, divisor)
         if self.micro_batches == 1:
             summed, gradients = self._sums(features, targets, weights)
         else:
             summed, gradients = self._sums_of_parts(features, targets, weights)
         return summed / divisor, [gradient / divisor for gradient in gradients]
-
-    def _divisor(self, targets: tf.Tensor) -> tf.Tensor:
-        """Return the divisor of the loss, the same on every replica."""
-        if self.normaliser == "padded_size":
-            replicas = tf.distribute.get_strategy().num_replicas_in_sync
-            return tf.cast(tf.size(targets) * replicas, tf.float32)
-        # A batch of only padding has a loss of 0.
-        return tf.maximum(over_replicas(self.objective.count(targets)), 1.0)
 
     def _sums(
         self, features: Features, targets: tf.Tensor, weights: Mapping[str, tf.Tensor]

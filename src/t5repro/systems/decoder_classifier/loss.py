@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import tensorflow as tf
+from keras import ops
 
-from t5repro.model.layers import option_rows
+from t5repro.model.layers import Tensor, option_rows
 from t5repro.systems.answer_loss import AnswerLoss
 from t5repro.systems.loss import Features
 from t5repro.systems.token_loss import token_losses
@@ -26,16 +26,16 @@ class DecoderAnswerLoss(AnswerLoss):
     lm_weight: float = 0.0
 
     def target_losses(
-        self, network: Any, features: Features, targets: tf.Tensor, *, z_loss: float, training: bool
-    ) -> tf.Tensor:
+        self, network: Any, features: Features, targets: Tensor, *, z_loss: float, training: bool
+    ) -> Tensor:
         """Return the losses of labels, numbers and options, see `Loss`."""
         rows = option_rows(features)
         decoded = network.read_texts(rows, training=training)
         return self._label_losses(network, features, rows, targets, decoded, training=training)
 
     def summed(
-        self, network: Any, features: Features, targets: tf.Tensor, weights: Mapping[str, tf.Tensor]
-    ) -> tf.Tensor:
+        self, network: Any, features: Features, targets: Tensor, weights: Mapping[str, Tensor]
+    ) -> Tensor:
         """Return the summed loss of some rows, see `Loss`."""
         if not self.lm_weight:
             return super().summed(network, features, targets, weights)
@@ -46,7 +46,7 @@ class DecoderAnswerLoss(AnswerLoss):
         if len(decoded) > 1:
             ids = rows["swapped_ids"]
             # A row that is read in one order has no tokens in the other, and counts as that order.
-            swapped = tf.where(
+            swapped = ops.where(
                 ids[:, 0] == PAD_ID, order_losses[0], _text_losses(network, ids, decoded[1])
             )
             order_losses.append(swapped)
@@ -54,29 +54,29 @@ class DecoderAnswerLoss(AnswerLoss):
         # Options of a row count as one text, so that the language model weighs each row alike.
         segments = features["decoder_segments"]
         if len(segments.shape) == 3:
-            exists = tf.cast(segments[:, :, 0] > 0, tf.float32)
-            option_losses = tf.reshape(text_losses, exists.shape) * exists
-            text_losses = tf.reduce_sum(option_losses, axis=1) / tf.reduce_sum(exists, axis=1)
-        return tf.reduce_sum(losses[:, 0] + self.lm_weight * text_losses)
+            exists = ops.cast(segments[:, :, 0] > 0, "float32")
+            option_losses = ops.reshape(text_losses, exists.shape) * exists
+            text_losses = ops.sum(option_losses, axis=1) / ops.sum(exists, axis=1)
+        return ops.sum(losses[:, 0] + self.lm_weight * text_losses)
 
     def _label_losses(
         self,
         network: Any,
         features: Features,
         rows: Features,
-        targets: tf.Tensor,
-        decoded: Sequence[tf.Tensor],
+        targets: Tensor,
+        decoded: Sequence[Tensor],
         *,
         training: bool,
-    ) -> tf.Tensor:
+    ) -> Tensor:
         logits = network.label_logits(rows, decoded, training=training)
         return self.answer_losses(features, targets, logits, features["decoder_segments"])
 
 
-def _text_losses(network: Any, ids: tf.Tensor, decoded: tf.Tensor) -> tf.Tensor:
+def _text_losses(network: Any, ids: Tensor, decoded: Tensor) -> Tensor:
     """Return the mean loss of the tokens after the first, for each row; 0 without tokens."""
     # Shifted by one: the last position predicts padding, which has no loss.
-    following = tf.pad(ids[:, 1:], [[0, 0], [0, 1]])
+    following = ops.pad(ids[:, 1:], [[0, 0], [0, 1]])
     losses = token_losses(following, network.logits(decoded), z_loss=0.0)
-    counts = tf.reduce_sum(tf.cast(following != PAD_ID, tf.float32), axis=1)
-    return tf.reduce_sum(losses, axis=1) / tf.maximum(counts, 1.0)
+    counts = ops.sum(ops.cast(following != PAD_ID, "float32"), axis=1)
+    return ops.sum(losses, axis=1) / ops.maximum(counts, 1.0)

@@ -7,12 +7,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import tensorflow as tf
+from keras import ops
 
 from t5repro.model.labels import SPAN
+from t5repro.model.layers import Tensor
+from t5repro.model.replicas import over_replicas, replicas
 from t5repro.systems.answer_loss import AnswerLoss
 from t5repro.systems.label_losses import cross_entropies, span_losses
-from t5repro.systems.loss import Features, Loss, over_replicas
+from t5repro.systems.loss import Features, Loss
 from t5repro.systems.token_loss import token_losses
 from t5repro.vocab.special_ids import PAD_ID
 
@@ -28,48 +30,49 @@ class MaskedLoss(Loss):
     boundary_weight: float = 0.0
 
     def target_losses(
-        self, network: Any, features: Features, targets: tf.Tensor, *, z_loss: float, training: bool
-    ) -> tf.Tensor:
+        self, network: Any, features: Features, targets: Tensor, *, z_loss: float, training: bool
+    ) -> Tensor:
         """Return the losses of masked pieces, see `Loss`."""
         outputs = network(features, training=training)
         pieces = outputs[0] if network.pair_classes else outputs
         return token_losses(targets, pieces, z_loss)
 
     def term_weights(
-        self, network: Any, features: Features, targets: tf.Tensor, divisor: tf.Tensor
-    ) -> dict[str, tf.Tensor]:
+        self, network: Any, features: Features, targets: Tensor, divisor: Tensor
+    ) -> dict[str, Tensor]:
         """Return the weights of pairs and of pieces from borders, see `Loss`."""
         weights = {}
         if network.pair_classes:
             # A mean over rows inside a sum that the caller divides by `divisor`.
-            replicas = tf.distribute.get_strategy().num_replicas_in_sync
-            weights["pair"] = divisor / (targets.shape[0] * replicas)
+            weights["pair"] = divisor / (targets.shape[0] * replicas())
         if self.boundary_weight:
-            pieces = tf.reduce_sum(tf.cast(features["boundary_index"] >= 0, tf.int32))
+            pieces = ops.sum(ops.cast(features["boundary_index"] >= 0, "int32"))
             # One more than the pieces, as in SpanBERT's code: a batch may have none.
             weights["boundary"] = self.boundary_weight * divisor / (over_replicas(pieces) + 1.0)
         return weights
 
     def summed(
-        self, network: Any, features: Features, targets: tf.Tensor, weights: Mapping[str, tf.Tensor]
-    ) -> tf.Tensor:
+        self, network: Any, features: Features, targets: Tensor, weights: Mapping[str, Tensor]
+    ) -> Tensor:
         """Return the summed loss of some rows, see `Loss`."""
         # 1. All heads read one pass of the encoder: its dropout is drawn once.
         encoded = network.encode(features, training=True)
         pieces = network.masked_logits(encoded, features["target_positions"])
-        summed = tf.reduce_sum(token_losses(targets, pieces, self.z_loss))
+        summed = ops.sum(token_losses(targets, pieces, self.z_loss))
         # 2. Next-sentence or sentence-order prediction, from the pooled first position.
         if "pair" in weights:
             pairs = network.pair_head(network.pooled(encoded))
             pair_losses = cross_entropies(features["pair_label"], pairs)
-            summed += weights["pair"] * tf.reduce_sum(pair_losses)
+            summed += weights["pair"] * ops.sum(pair_losses)
         # 3. SpanBERT's boundary objective. Pieces without two borders have the index -1; as padding
         #    they have no loss.
         if "boundary" in weights:
             index = features["boundary_index"]
             logits = network.boundary_logits(encoded, features["boundary_positions"], index)
-            boundary_losses = token_losses(tf.where(index < 0, PAD_ID, targets), logits, z_loss=0.0)
-            summed += weights["boundary"] * tf.reduce_sum(boundary_losses)
+            boundary_losses = token_losses(
+                ops.where(index < 0, PAD_ID, targets), logits, z_loss=0.0
+            )
+            summed += weights["boundary"] * ops.sum(boundary_losses)
         return summed
 
 
@@ -77,20 +80,20 @@ class EncoderAnswerLoss(AnswerLoss):
     """The loss of an encoder that is fine-tuned on tasks: labels, numbers, options and spans."""
 
     def target_losses(
-        self, network: Any, features: Features, targets: tf.Tensor, *, z_loss: float, training: bool
-    ) -> tf.Tensor:
+        self, network: Any, features: Features, targets: Tensor, *, z_loss: float, training: bool
+    ) -> Tensor:
         """Return the losses of all kinds of answers, see `Loss`."""
         encoded = network.encode(features, training=training)
         segments = features["encoder_segments"]
-        losses = tf.zeros_like(targets)
+        losses = ops.zeros_like(targets)
         if self.columns.total:
             logits = network.label_logits(encoded, training=training)
             losses = self.answer_losses(features, targets, logits, segments)
         if self.columns.has_spans:
             span_logits = network.span_logits(encoded)
             if len(segments.shape) == 3:  # a row with a span has no other options
-                span_logits = tf.reshape(span_logits, (*segments.shape, 2))[:, 0]
+                span_logits = ops.reshape(span_logits, (*segments.shape, 2))[:, 0]
                 segments = segments[:, 0]
             position_losses = span_losses(features["answer_span"], span_logits, segments)
-            losses = tf.where(features["label_columns"][:, 2:] == SPAN, position_losses, losses)
+            losses = ops.where(features["label_columns"][:, 2:] == SPAN, position_losses, losses)
         return losses
